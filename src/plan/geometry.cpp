@@ -1,0 +1,78 @@
+#include "plan/geometry.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace openimb {
+
+namespace {
+
+constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max() / 8;
+
+// Saturating, so that an absurd length becomes an out-of-memory row and not an overflow.
+std::int64_t times(std::int64_t a, std::int64_t b) {
+  if (a == 0 || b == 0) return 0;
+  return a > largest / b ? largest : a * b;
+}
+std::int64_t plus(std::int64_t a, std::int64_t b) { return a > largest - b ? largest : a + b; }
+
+std::int64_t elements_held(Extent extent, std::int64_t elements, int processes) {
+  switch (extent) {
+    case Extent::none: return 0;
+    case Extent::one: return elements;
+    case Extent::two: return times(2, elements);
+    case Extent::per_rank: return times(processes, elements);
+    case Extent::even_share: return share(extent, elements, processes, 0);
+    case Extent::block_share: return share(extent, elements, processes, 0);
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::int64_t share(Extent extent, std::int64_t elements, int processes, int rank) {
+  const std::int64_t even = elements / processes;
+  const std::int64_t rest = elements % processes;
+  if (extent == Extent::block_share) return even + (rest > 0 ? 1 : 0);
+  return even + (rank < rest ? 1 : 0);
+}
+
+Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, const Element& element,
+                       const std::optional<OffCache>& cache) {
+  Geometry geometry;
+  geometry.elements = bytes / element.size();
+  geometry.message_extent = times(geometry.elements, element.extent());
+  // MPI_Reduce_scatter_block takes whole blocks: its input is `processes` of them, at least the message.
+  const std::int64_t input = spec.receive == Extent::block_share
+                                 ? times(processes, share(spec.receive, geometry.elements, processes, 0))
+                                 : elements_held(spec.send, geometry.elements, processes);
+  geometry.send.footprint = times(input, element.extent());
+  geometry.receive.footprint =
+      times(elements_held(spec.receive, geometry.elements, processes), element.extent());
+
+  // int arguments: one message's count; for v-collectives the last displacement; for a scattered reduction the sum.
+  const std::int64_t most_counted =
+      spec.by_displacement ? times(processes, geometry.elements) : std::max(input / std::max(1, processes),
+                                                                            geometry.elements);
+  geometry.exceeds_int = most_counted > std::numeric_limits<int>::max();
+
+  BufferPlan* const sides[] = {&geometry.send, &geometry.receive};
+  if (cache && cache->cache_line > 0) {
+    const std::int64_t line = cache->cache_line;
+    const std::int64_t widest = std::max(geometry.send.footprint, geometry.receive.footprint);
+    for (BufferPlan* side : sides) {
+      if (side->footprint == 0 && widest > 0) continue;
+      // Up to the next line and two lines on: at least two full lines lie between two messages.
+      side->stride = plus((side->footprint + line - 1) / line * line, 2 * line);
+    }
+    const std::int64_t stride = std::max(geometry.send.stride, geometry.receive.stride);
+    const std::int64_t span = times(2, std::max(cache->cache_size, widest));
+    geometry.slots = std::max<std::int64_t>(2, span / stride + (span % stride != 0 ? 1 : 0));
+  }
+  for (BufferPlan* side : sides) {
+    side->total = plus(times(geometry.slots - 1, side->stride), side->footprint);
+  }
+  return geometry;
+}
+
+}  // namespace openimb

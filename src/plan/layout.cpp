@@ -1,0 +1,50 @@
+#include "plan/layout.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace openimb {
+
+int Layout::group_of(int world_rank) const {
+  for (int group = 0; group < group_count(); ++group) {
+    if (std::ranges::find(groups[group], world_rank) != groups[group].end()) return group;
+  }
+  return -1;
+}
+
+std::vector<int> rank_order(int world, const std::optional<Map>& map) {
+  std::vector<int> order;
+  if (!map) {
+    order.resize(world);
+    std::iota(order.begin(), order.end(), 0);
+    return order;
+  }
+  for (int row = 0; row < map->rows; ++row) {
+    for (int column = 0; column < map->columns; ++column) order.push_back(row + column * map->rows);
+  }
+  return order;
+}
+
+std::vector<int> process_counts(Kind kind, int available, int min_processes) {
+  if (kind == Kind::single_transfer) return available >= 2 ? std::vector{2} : std::vector<int>{};
+  std::vector<int> counts;
+  for (long count = std::max(1, min_processes); count < available; count *= 2) {
+    counts.push_back(static_cast<int>(count));
+  }
+  counts.push_back(available);
+  return counts;
+}
+
+Layout make_layout(int world, int processes, bool grouped, const std::optional<Map>& map) {
+  const std::vector<int> order = rank_order(world, map);
+  const int group_count = grouped ? static_cast<int>(order.size()) / processes : 1;
+  Layout layout{.processes = processes, .world = world, .groups = {}, .map = map};
+  for (int group = 0; group < group_count; ++group) {
+    const auto first = order.begin() + static_cast<std::ptrdiff_t>(group) * processes;
+    layout.groups.emplace_back(first, first + processes);
+  }
+  std::ranges::sort(layout.groups, {}, [](const std::vector<int>& group) { return group.front(); });
+  return layout;
+}
+
+}  // namespace openimb

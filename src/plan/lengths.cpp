@@ -1,0 +1,39 @@
+#include "plan/lengths.h"
+
+#include <algorithm>
+
+namespace openimb {
+
+namespace {
+
+std::vector<std::int64_t> lengths_asked_for(const Options& options) {
+  if (!options.lengths.empty()) return options.lengths;
+  std::vector<std::int64_t> lengths;
+  if (options.zero_size) lengths.push_back(0);
+  for (int log = options.settings.min_message_log; log <= options.settings.max_message_log; ++log) {
+    lengths.push_back(std::int64_t{1} << log);
+  }
+  return lengths;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> message_lengths(const Spec& spec, const Options& options) {
+  if (spec.kind == Kind::synchronisation) return {0};
+  const std::int64_t unit = options.element(spec.reduction).size();
+  std::vector<std::int64_t> lengths;
+  for (const std::int64_t asked : lengths_asked_for(options)) {
+    const std::int64_t rounded = (asked + unit - 1) / unit * unit;
+    if (rounded == 0 && !options.zero_size) continue;
+    if (lengths.empty() || lengths.back() != rounded) lengths.push_back(rounded);
+  }
+  return lengths;
+}
+
+LengthRange length_range(const Options& options) {
+  const std::vector<std::int64_t> lengths = lengths_asked_for(options);
+  const auto [smallest, largest] = std::ranges::minmax_element(lengths);
+  return {*smallest, *largest};
+}
+
+}  // namespace openimb

@@ -1,0 +1,104 @@
+// Everything a launch was asked to do, as values. Filled by src/cli, read by everybody, changed by nobody.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/data_type.h"
+
+namespace openimb {
+
+inline constexpr std::int64_t mebibyte = 1 << 20;
+inline constexpr std::int64_t gibibyte = 1 << 30;
+
+enum class IterationPolicy { dynamic, multiple_np, automatic, off };
+
+/// -multi: off, one row with the extremes over all groups (0), or one row per group (1).
+enum class Multi { off, summary, each_group };
+
+enum class ThreadLevel { single, funneled, serialized, multiple };
+
+/// The guide's table "Parameters Controlling Intel MPI Benchmarks", with its standard-mode values. Every one can be
+/// set by name with -set; those with an option of their own name it here.
+struct Settings {
+  int min_message_log = 0;                           ///< MINMSGLOG, -msglog
+  int max_message_log = 22;                          ///< MAXMSGLOG, -msglog
+  IterationPolicy policy = IterationPolicy::dynamic; ///< ITER_POLICY, -iter_policy
+  std::int64_t repetitions = 1000;                   ///< MSGSPERSAMPLE, -iter
+  std::int64_t non_aggregate_repetitions = 100;      ///< MSGS_NONAGGR, -iter
+  std::int64_t overall_volume = 40 * mebibyte;       ///< OVERALL_VOL in bytes; -iter takes MiB
+  double seconds_per_sample = 10;                    ///< SECS_PER_SAMPLE, -time
+  int barriers = 2;                                  ///< N_BARR
+  int warm_up_repetitions = 10;                      ///< N_WARMUP
+  double target_cpu_seconds = 0.01;                  ///< TARGET_CPU_SECS
+  std::int64_t max_memory = gibibyte;                ///< MAX_MEM_USAGE in bytes per process; -mem takes GB
+  std::int64_t cache_size = 0;                       ///< CACHE_SIZE in bytes for -off_cache -1; 0: ask the machine
+  int cache_line = 0;                                ///< CACHE_LINE_SIZE in bytes for -off_cache -1; 0: ask the machine
+  bool operator==(const Settings&) const = default;
+};
+
+/// -off_cache. A zero is "not given": the machine's own figure is used.
+struct OffCache {
+  std::int64_t cache_size = 0;  ///< bytes
+  int cache_line = 0;           ///< bytes
+};
+
+/// -map PxQ: processes are numbered along the rows of a P x Q matrix, row r holding r, r+P, r+2P, ...
+struct Map {
+  int rows = 1;     ///< P
+  int columns = 1;  ///< Q
+};
+
+/// One benchmark to run: its place in the component's catalogue, and whether a Multi- prefix asked for groups.
+struct Selected {
+  int index = 0;
+  bool multi = false;
+};
+
+struct Options {
+  enum class Action { run, help, list, version };
+  Action action = Action::run;
+  std::string help_topic;  ///< -help TOPIC: an option or a benchmark; empty: everything
+
+  std::vector<Selected> selection;
+  std::optional<int> min_processes;  ///< -npmin; without it 2
+  Multi multi = Multi::off;
+  std::optional<OffCache> off_cache;
+  Settings settings;
+  std::vector<std::int64_t> lengths;  ///< -msglen or -msgsize, bytes, in the order given; empty: powers of two
+  std::optional<Map> map;
+  ThreadLevel thread_level = ThreadLevel::single;
+
+  bool root_shift = true;
+  bool synchronise_each = false;  ///< -sync on
+  bool own_barrier = false;       ///< -imb_barrier on
+  Element data{DataType::byte, Contiguity::base};
+  Element reduction{DataType::single_precision, Contiguity::base};
+  bool zero_size = true;
+  bool warm_up = true;
+  bool message_pause = false;
+  int window = 256;  ///< messages per repetition of Uniband and Biband
+  bool show_tail = false;
+  std::string dump_file;
+  bool check = false;
+  std::string json_file;
+  double bytes_per_megabyte = 1048576;  ///< -mbyte
+  std::vector<std::string> warnings;    ///< what -ignore_unknown let pass, one line each
+
+  /// Whether each repetition's own time is wanted, not only the total.
+  bool every_repetition() const { return show_tail || !dump_file.empty(); }
+  const Element& element(bool for_reduction) const { return for_reduction ? reduction : data; }
+};
+
+constexpr const char* name_of(IterationPolicy policy) {
+  constexpr const char* names[] = {"dynamic", "multiple_np", "auto", "off"};
+  return names[static_cast<int>(policy)];
+}
+constexpr const char* name_of(ThreadLevel level) {
+  constexpr const char* names[] = {"single", "funneled", "serialized", "multiple"};
+  return names[static_cast<int>(level)];
+}
+
+}  // namespace openimb

@@ -1,0 +1,55 @@
+#include "plan/repetitions.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace openimb {
+
+namespace {
+
+constexpr double estimate_seconds = 1.0;  // guide, -time: "~1 second overhead"
+
+std::int64_t whole_rounds(std::int64_t repetitions, int processes) {
+  return std::max<std::int64_t>(processes, repetitions / processes * processes);
+}
+
+std::int64_t count_for(double seconds, double seconds_per_repetition, std::int64_t most) {
+  if (seconds_per_repetition <= 0) return most;
+  const double count = std::floor(seconds / seconds_per_repetition);
+  return count >= static_cast<double>(most) ? most : static_cast<std::int64_t>(count);
+}
+
+}  // namespace
+
+IterationPolicy effective_policy(IterationPolicy policy, const Spec& spec) {
+  if (policy != IterationPolicy::automatic) return policy;
+  return spec.rooted ? IterationPolicy::multiple_np : IterationPolicy::dynamic;
+}
+
+std::int64_t planned_repetitions(const Settings& settings, IterationPolicy policy, std::int64_t bytes, int processes) {
+  if (policy == IterationPolicy::off) return settings.repetitions;
+  std::int64_t repetitions = settings.repetitions;
+  if (bytes > 0) {
+    repetitions = std::max<std::int64_t>(1, std::min(repetitions, settings.overall_volume / bytes));
+  }
+  return policy == IterationPolicy::multiple_np ? whole_rounds(repetitions, processes) : repetitions;
+}
+
+std::int64_t within_time(const Settings& settings, IterationPolicy policy, std::int64_t planned,
+                         double seconds_per_repetition, int processes) {
+  if (policy == IterationPolicy::off || settings.seconds_per_sample <= 0) return planned;
+  const std::int64_t fitting = count_for(settings.seconds_per_sample, seconds_per_repetition, planned);
+  if (fitting == 0 || policy != IterationPolicy::multiple_np) return fitting;
+  return std::min(planned, whole_rounds(fitting, processes));
+}
+
+std::int64_t warm_up_repetitions(const Settings& settings, std::int64_t planned) {
+  return std::min<std::int64_t>(settings.warm_up_repetitions, std::max<std::int64_t>(1, planned / 10));
+}
+
+std::int64_t estimate_repetitions(const Settings& settings, std::int64_t planned, double seconds_per_repetition) {
+  const double budget = std::min(estimate_seconds, settings.seconds_per_sample);
+  return std::max<std::int64_t>(1, count_for(budget, seconds_per_repetition, planned));
+}
+
+}  // namespace openimb

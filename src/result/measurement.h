@@ -1,0 +1,105 @@
+// What was measured, as plain values: from here on nobody knows about MPI.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/layout.h"
+#include "plan/options.h"
+#include "plan/spec.h"
+
+namespace openimb {
+
+/// The columns of a table. Source: reference layout of IMB 2021.
+enum class TableKind { time_and_bandwidth, range_and_bandwidth, range, rate, synchronisation };
+
+/// One table: a benchmark on one layout.
+struct Table {
+  Spec spec;
+  Layout layout;
+  TableKind kind = TableKind::range;
+  Multi multi = Multi::off;
+  bool defects = false;  ///< -check adds the column
+  bool tail = false;     ///< -show_tail adds a line under each row
+};
+TableKind table_kind(const Spec& spec, Multi multi);
+
+/// Quantiles of the repetitions' times in seconds: of each repetition the slowest rank's time.
+inline constexpr std::array<double, 12> tail_quantiles = {0,    0.10, 0.25,  0.50,  0.75,   0.90,
+                                                          0.95, 0.99, 0.995, 0.999, 0.9999, 1};
+inline constexpr std::array<const char*, 12> tail_names = {"min", "p10", "p25",   "p50",   "p75",    "p90",
+                                                           "p95", "p99", "p99.5", "p99.9", "p99.99", "max"};
+using Tail = std::array<double, 12>;
+
+/// One line of a table: one group, or all groups together.
+struct Row {
+  int group = -1;           ///< index into layout.groups; -1: all groups (or the only one)
+  double t_min = 0;         ///< seconds; over the ranks, of each rank's mean over its repetitions
+  double t_max = 0;
+  double t_avg = 0;
+  int slowest_rank = 0;     ///< world rank with t_max
+  std::optional<double> bytes_per_second;     ///< where the table shows a throughput
+  std::optional<double> messages_per_second;  ///< Uniband, Biband
+  std::optional<std::int64_t> defects;        ///< received bytes that differ from what a correct MPI delivers
+  std::optional<Tail> tail;      ///< with -show_tail or -dumpfile
+  std::vector<double> samples;   ///< then also each repetition's time in seconds, in order; else empty
+};
+
+/// One point: a length in a table, measured.
+struct Measurement {
+  std::int64_t bytes = 0;
+  std::int64_t repetitions = 0;
+  std::vector<Row> rows;
+};
+
+/// One point that could not be measured.
+struct Failure {
+  enum class Cause { out_of_memory, int_overflow, time_out, invalid_processes, unavailable };
+  Cause cause = Cause::out_of_memory;
+  std::int64_t bytes = 0;
+  std::int64_t needed_bytes = 0;  ///< out_of_memory: per process, for this point
+  double seconds = 0;             ///< time_out: what one repetition takes
+  std::string detail;             ///< in words, for the record
+};
+
+/// How the launch ended.
+struct Ending {
+  enum class State { complete, interrupted, aborted };
+  State state = State::complete;
+  std::string reason;         ///< "SIGTERM", ...; empty when complete
+  int measured = 0;           ///< points with a row
+  int failed = 0;             ///< points with a failure row
+  std::int64_t defects = 0;   ///< over all points
+};
+
+/// Where a rank runs.
+struct RankPlace {
+  std::string host;
+  std::string cpus;  ///< Linux list syntax, "0-3,8"; empty: unknown
+};
+
+/// What is known before the first point; the banner and the `run` record.
+struct RunFacts {
+  std::string component;     ///< "MPI1"
+  std::string part;          ///< "MPI-1 part"
+  std::string version;       ///< of OpenIMB
+  std::string date;          ///< as the C library's ctime prints it, without the newline
+  std::string date_iso;      ///< 2026-01-31T12:00:00Z
+  std::string machine, system, release, kernel;
+  std::string mpi_version;   ///< standard, "4.1"
+  std::string mpi_library;   ///< one line
+  std::string thread_level;  ///< "MPI_THREAD_SINGLE": what MPI grants
+  std::string clock;         ///< "MPI_Wtime"
+  double clock_resolution = 0;  ///< seconds
+  std::string compiler, build_flags;
+  std::vector<std::string> command_line;
+  std::vector<RankPlace> ranks;  ///< by world rank
+  std::vector<std::pair<std::string, std::string>> environment;  ///< what steers the MPI library
+  std::optional<OffCache> off_cache;                             ///< with the machine's figures filled in
+  std::vector<std::string> benchmarks;                           ///< names, as the list in the banner shows them
+};
+
+}  // namespace openimb

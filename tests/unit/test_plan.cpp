@@ -1,0 +1,318 @@
+// The plan: layouts, lengths, repetitions, geometry, element types, against the headers and the user guide.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <limits>
+#include <numeric>
+
+#include "plan/data_type.h"
+#include "plan/geometry.h"
+#include "plan/layout.h"
+#include "plan/lengths.h"
+#include "plan/repetitions.h"
+
+using namespace openimb;
+using Ranks = std::vector<int>;
+using Groups = std::vector<Ranks>;
+using Lengths = std::vector<std::int64_t>;
+
+namespace {
+
+constexpr Spec transfer{.name = "PingPong", .kind = Kind::single_transfer};
+constexpr Spec allreduce{.name = "Allreduce", .reduction = true};
+constexpr Spec bcast{.name = "Bcast", .rooted = true};
+constexpr Spec barrier{
+    .name = "Barrier", .kind = Kind::synchronisation, .send = Extent::none, .receive = Extent::none};
+constexpr Spec gather{.name = "Gather", .send = Extent::one, .receive = Extent::per_rank};
+constexpr Spec alltoall{.name = "Alltoall", .send = Extent::per_rank, .receive = Extent::per_rank};
+constexpr Spec alltoallv{
+    .name = "Alltoallv", .send = Extent::per_rank, .receive = Extent::per_rank, .by_displacement = true};
+constexpr Spec reduce_scatter{.name = "Reduce_scatter", .receive = Extent::even_share, .reduction = true};
+
+constexpr Element bytes_element{};
+constexpr Element floats{DataType::single_precision, Contiguity::base};
+
+}  // namespace
+
+TEST_CASE("sizes and extents of elements") {
+  for (const DataTypeName& name : data_type_names) {
+    CHECK(&describe(name.type) == &name);
+    CHECK(Element{name.type, Contiguity::base}.size() == name.size);
+    CHECK(Element{name.type, Contiguity::base}.extent() == name.size);
+    CHECK(Element{name.type, Contiguity::base_vector}.extent() == name.size);
+    CHECK(Element{name.type, Contiguity::resized}.size() == name.size);
+    CHECK(Element{name.type, Contiguity::resized}.extent() == 2 * name.size);
+    CHECK(Element{name.type, Contiguity::resized_vector}.extent() == 2 * name.size);
+  }
+  CHECK(describe(DataType::double_precision).mpi == "MPI_DOUBLE");
+  CHECK(Element{DataType::byte, Contiguity::base_vector}.is_vector());
+  CHECK_FALSE(Element{DataType::byte, Contiguity::resized}.is_vector());
+}
+
+TEST_CASE("process counts double from the least to all") {
+  CHECK(process_counts(Kind::collective, 5, 2) == Ranks{2, 4, 5});
+  CHECK(process_counts(Kind::collective, 8, 2) == Ranks{2, 4, 8});
+  CHECK(process_counts(Kind::parallel_transfer, 11, 5) == Ranks{5, 10, 11});
+  CHECK(process_counts(Kind::synchronisation, 14, 7) == Ranks{7, 14});
+  CHECK(process_counts(Kind::collective, 4, 1) == Ranks{1, 2, 4});
+  CHECK(process_counts(Kind::collective, 4, 4) == Ranks{4});
+  CHECK(process_counts(Kind::collective, 3, 9) == Ranks{3});
+  CHECK(process_counts(Kind::collective, 1, 2) == Ranks{1});
+}
+
+TEST_CASE("a single transfer runs on two processes or not at all") {
+  CHECK(process_counts(Kind::single_transfer, 8, 4) == Ranks{2});
+  CHECK(process_counts(Kind::single_transfer, 2, 1) == Ranks{2});
+  CHECK(process_counts(Kind::single_transfer, 1, 1).empty());
+}
+
+TEST_CASE("one group is the first ranks, the others wait") {
+  const Layout layout = make_layout(5, 2, false, std::nullopt);
+  CHECK(layout.processes == 2);
+  CHECK(layout.world == 5);
+  CHECK(layout.groups == Groups{{0, 1}});
+  CHECK(layout.idle() == 3);
+  CHECK(layout.group_of(1) == 0);
+  CHECK(layout.group_of(2) == -1);
+}
+
+TEST_CASE("as many groups as there are") {
+  const Layout layout = make_layout(7, 3, true, std::nullopt);
+  CHECK(layout.groups == Groups{{0, 1, 2}, {3, 4, 5}});
+  CHECK(layout.group_count() == 2);
+  CHECK(layout.idle() == 1);
+  CHECK(layout.group_of(5) == 1);
+  CHECK(layout.group_of(6) == -1);
+  // More than half of the world: no second group.
+  CHECK(make_layout(5, 3, true, std::nullopt).groups == Groups{{0, 1, 2}});
+}
+
+TEST_CASE("a map numbers processes along its rows") {
+  CHECK(rank_order(4, std::nullopt) == Ranks{0, 1, 2, 3});
+  CHECK(rank_order(6, Map{2, 3}) == Ranks{0, 2, 4, 1, 3, 5});
+  CHECK(rank_order(8, Map{2, 3}) == Ranks{0, 2, 4, 1, 3, 5});
+  CHECK(rank_order(4, Map{1, 4}) == Ranks{0, 1, 2, 3});
+
+  CHECK(make_layout(6, 2, true, Map{2, 3}).groups == Groups{{0, 2}, {3, 5}, {4, 1}});
+  CHECK(make_layout(6, 3, true, Map{2, 3}).groups == Groups{{0, 2, 4}, {1, 3, 5}});
+  CHECK(make_layout(6, 4, false, Map{2, 3}).groups == Groups{{0, 2, 4, 1}});
+  // The guide's example: two nodes of 7, each process with its counterpart on the other node.
+  const Layout pairs = make_layout(14, 2, true, Map{7, 2});
+  REQUIRE(pairs.group_count() == 7);
+  for (int i = 0; i < 7; ++i) CHECK(pairs.groups[i] == Ranks{i, i + 7});
+  // Ranks beyond the map wait.
+  const Layout smaller = make_layout(8, 2, true, Map{2, 3});
+  CHECK(smaller.group_count() == 3);
+  CHECK(smaller.idle() == 2);
+  CHECK(smaller.group_of(7) == -1);
+}
+
+TEST_CASE("lengths are 0 and the powers of two") {
+  Options options;
+  const Lengths standard = message_lengths(transfer, options);
+  CHECK(standard.size() == 24);
+  CHECK(standard.front() == 0);
+  CHECK(standard[1] == 1);
+  CHECK(standard.back() == 4 * mebibyte);
+
+  options.settings.min_message_log = 3;
+  options.settings.max_message_log = 7;
+  CHECK(message_lengths(transfer, options) == Lengths{0, 8, 16, 32, 64, 128});
+  CHECK(length_range(options).smallest == 0);
+  CHECK(length_range(options).largest == 128);
+  options.zero_size = false;
+  CHECK(message_lengths(transfer, options) == Lengths{8, 16, 32, 64, 128});
+
+  options.settings.max_message_log = 40;
+  CHECK(message_lengths(transfer, options).back() == std::int64_t{1} << 40);
+}
+
+TEST_CASE("lengths of a reduction begin with its element") {
+  Options options;
+  options.settings.max_message_log = 4;
+  CHECK(message_lengths(allreduce, options) == Lengths{0, 4, 8, 16});
+  options.reduction.type = DataType::double_precision;
+  CHECK(message_lengths(allreduce, options) == Lengths{0, 8, 16});
+  // The data type of messages is another one.
+  CHECK(message_lengths(transfer, options) == Lengths{0, 1, 2, 4, 8, 16});
+  options.data.type = DataType::integer;
+  CHECK(message_lengths(transfer, options) == Lengths{0, 4, 8, 16});
+}
+
+TEST_CASE("lengths of one's own keep their order and are rounded up") {
+  Options options;
+  options.lengths = {5, 0, 8388608, 7, 8};
+  CHECK(message_lengths(transfer, options) == Lengths{5, 0, 8388608, 7, 8});
+  CHECK(message_lengths(allreduce, options) == Lengths{8, 0, 8388608, 8});
+  CHECK(length_range(options).smallest == 0);
+  CHECK(length_range(options).largest == 8388608);
+  options.lengths = {std::int64_t{1} << 62};
+  CHECK(message_lengths(allreduce, options) == Lengths{std::int64_t{1} << 62});
+}
+
+TEST_CASE("a synchronisation has the one length 0") {
+  Options options;
+  CHECK(message_lengths(barrier, options) == Lengths{0});
+  options.zero_size = false;
+  options.lengths = {4, 8};
+  CHECK(message_lengths(barrier, options) == Lengths{0});
+}
+
+TEST_CASE("repetitions follow the volume") {
+  const Settings settings;
+  const auto planned = [&](std::int64_t bytes) {
+    return planned_repetitions(settings, IterationPolicy::dynamic, bytes, 4);
+  };
+  CHECK(planned(0) == 1000);
+  CHECK(planned(1) == 1000);
+  CHECK(planned(32768) == 1000);
+  CHECK(planned(65536) == 640);
+  CHECK(planned(100000) == 419);
+  CHECK(planned(4 * mebibyte) == 10);
+  CHECK(planned(40 * mebibyte) == 1);
+  CHECK(planned(gibibyte) == 1);
+}
+
+TEST_CASE("policies") {
+  Settings settings;
+  CHECK(planned_repetitions(settings, IterationPolicy::off, gibibyte, 4) == 1000);
+  CHECK(planned_repetitions(settings, IterationPolicy::multiple_np, 100000, 4) == 416);
+  CHECK(planned_repetitions(settings, IterationPolicy::multiple_np, 0, 3) == 999);
+  CHECK(planned_repetitions(settings, IterationPolicy::multiple_np, gibibyte, 6) == 6);
+
+  CHECK(effective_policy(IterationPolicy::automatic, bcast) == IterationPolicy::multiple_np);
+  CHECK(effective_policy(IterationPolicy::automatic, allreduce) == IterationPolicy::dynamic);
+  CHECK(effective_policy(IterationPolicy::automatic, transfer) == IterationPolicy::dynamic);
+  for (const IterationPolicy policy :
+       {IterationPolicy::dynamic, IterationPolicy::multiple_np, IterationPolicy::off}) {
+    CHECK(effective_policy(policy, bcast) == policy);
+  }
+}
+
+TEST_CASE("repetitions fit into the time") {
+  Settings settings;
+  const auto fitting = [&](IterationPolicy policy, double seconds) {
+    return within_time(settings, policy, 1000, seconds, 4);
+  };
+  CHECK(fitting(IterationPolicy::dynamic, 0.001) == 1000);
+  CHECK(fitting(IterationPolicy::dynamic, 0) == 1000);
+  CHECK(fitting(IterationPolicy::dynamic, 0.25) == 40);
+  CHECK(fitting(IterationPolicy::dynamic, 4) == 2);
+  CHECK(fitting(IterationPolicy::dynamic, 11) == 0);
+  CHECK(fitting(IterationPolicy::dynamic, 1e300) == 0);
+  CHECK(fitting(IterationPolicy::multiple_np, 0.24) == 40);
+  CHECK(fitting(IterationPolicy::multiple_np, 4) == 4);
+  CHECK(fitting(IterationPolicy::multiple_np, 11) == 0);
+  CHECK(fitting(IterationPolicy::off, 11) == 1000);
+  settings.seconds_per_sample = 0;
+  CHECK(fitting(IterationPolicy::dynamic, 11) == 1000);
+  settings.seconds_per_sample = -1;
+  CHECK(fitting(IterationPolicy::multiple_np, 11) == 1000);
+}
+
+TEST_CASE("warm-up is a tenth, at least one, at most N_WARMUP") {
+  Settings settings;
+  CHECK(warm_up_repetitions(settings, 1000) == 10);
+  CHECK(warm_up_repetitions(settings, 50) == 5);
+  CHECK(warm_up_repetitions(settings, 9) == 1);
+  CHECK(warm_up_repetitions(settings, 1) == 1);
+  settings.warm_up_repetitions = 0;
+  CHECK(warm_up_repetitions(settings, 1000) == 0);
+}
+
+TEST_CASE("the estimate costs about a second") {
+  Settings settings;
+  CHECK(estimate_repetitions(settings, 1000, 1e-6) <= 1000);
+  CHECK(estimate_repetitions(settings, 1000, 1e-6) >= 1);
+  CHECK(static_cast<double>(estimate_repetitions(settings, 1000000, 0.1)) * 0.1 <= 1.5);
+  CHECK(estimate_repetitions(settings, 1000, 0.1) <= 11);
+}
+
+TEST_CASE("a message divided over the group") {
+  CHECK(share(Extent::even_share, 10, 4, 0) == 3);
+  CHECK(share(Extent::even_share, 10, 4, 1) == 3);
+  CHECK(share(Extent::even_share, 10, 4, 2) == 2);
+  CHECK(share(Extent::even_share, 10, 4, 3) == 2);
+  CHECK(share(Extent::even_share, 2, 4, 3) == 0);
+  std::int64_t sum = 0;
+  for (int rank = 0; rank < 7; ++rank) sum += share(Extent::even_share, 1000, 7, rank);
+  CHECK(sum == 1000);
+  for (int rank = 0; rank < 4; ++rank) CHECK(share(Extent::block_share, 10, 4, rank) == 3);
+  CHECK(share(Extent::block_share, 8, 4, 0) == 2);
+  CHECK(share(Extent::block_share, 0, 4, 0) == 0);
+}
+
+TEST_CASE("buffers without a cache are used again and again") {
+  const Geometry one = plan_geometry(transfer, 1024, 2, bytes_element, std::nullopt);
+  CHECK(one.elements == 1024);
+  CHECK(one.message_extent == 1024);
+  CHECK(one.slots == 1);
+  CHECK(one.send.footprint == 1024);
+  CHECK(one.send.stride == 0);
+  CHECK(one.total() == 2048);
+  CHECK_FALSE(one.exceeds_int);
+
+  CHECK(plan_geometry(allreduce, 1024, 4, floats, std::nullopt).elements == 256);
+  const Geometry resized =
+      plan_geometry(transfer, 1024, 2, Element{DataType::integer, Contiguity::resized}, std::nullopt);
+  CHECK(resized.elements == 256);
+  CHECK(resized.message_extent == 2048);
+  CHECK(resized.send.total >= 2048);
+
+  CHECK(plan_geometry(alltoall, 100, 8, bytes_element, std::nullopt).total() == 1600);
+  CHECK(plan_geometry(gather, 100, 8, bytes_element, std::nullopt).total() == 900);
+  // 10 floats over 4 processes: 3 at most.
+  CHECK(plan_geometry(reduce_scatter, 40, 4, floats, std::nullopt).receive.footprint == 12);
+  CHECK(plan_geometry(barrier, 0, 4, bytes_element, std::nullopt).total() == 0);
+}
+
+TEST_CASE("off-cache buffers keep messages two lines apart and outgrow the cache") {
+  const Spec* const specs[] = {&transfer, &gather, &alltoall, &reduce_scatter};
+  for (const Spec* spec : specs) {
+    for (const std::int64_t bytes : {4, 100, 4096, 65536, 1 << 20}) {
+      for (const std::int64_t size : {std::int64_t{1}, 32 * std::int64_t{1024}, mebibyte}) {
+        for (const int line : {64, 100, 128}) {
+          const Geometry geometry =
+              plan_geometry(*spec, bytes, 4, spec->reduction ? floats : bytes_element, OffCache{size, line});
+          INFO(spec->name << ", " << bytes << " bytes, cache " << size << ", line " << line);
+          REQUIRE(geometry.slots >= 2);
+          for (const BufferPlan& side : {geometry.send, geometry.receive}) {
+            CHECK(side.stride >= side.footprint + 2 * line);
+            CHECK(side.total >= (geometry.slots - 1) * side.stride + side.footprint);
+          }
+          // The wider side alone empties the cache between two uses of a slot of either.
+          const BufferPlan& wider =
+              geometry.send.footprint > geometry.receive.footprint ? geometry.send : geometry.receive;
+          CHECK(geometry.slots * wider.stride >= 2 * std::max(size, wider.footprint));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("an unknown cache line leaves the buffers still") {
+  CHECK(plan_geometry(transfer, 1024, 2, bytes_element, OffCache{0, 0}).slots == 1);
+}
+
+TEST_CASE("counts beyond int are seen in time") {
+  const std::int64_t most = std::numeric_limits<int>::max();
+  CHECK_FALSE(plan_geometry(transfer, most, 2, bytes_element, std::nullopt).exceeds_int);
+  CHECK(plan_geometry(transfer, most + 1, 2, bytes_element, std::nullopt).exceeds_int);
+  // Elements count, not bytes.
+  CHECK_FALSE(plan_geometry(allreduce, most + 1, 2, floats, std::nullopt).exceeds_int);
+  CHECK_FALSE(plan_geometry(alltoall, gibibyte, 8, bytes_element, std::nullopt).exceeds_int);
+  CHECK(plan_geometry(alltoallv, gibibyte, 8, bytes_element, std::nullopt).exceeds_int);
+}
+
+TEST_CASE("absurd lengths overflow nothing") {
+  const std::int64_t absurd = std::int64_t{1} << 62;
+  for (const Spec* spec : {&transfer, &gather, &alltoallv, &reduce_scatter}) {
+    for (const auto& cache : {std::optional<OffCache>{}, std::optional{OffCache{mebibyte, 64}}}) {
+      const Geometry geometry =
+          plan_geometry(*spec, absurd, 1000, Element{DataType::integer, Contiguity::resized}, cache);
+      INFO(spec->name);
+      CHECK(geometry.exceeds_int);
+      CHECK(geometry.send.total > (std::int64_t{1} << 50));
+      CHECK(geometry.total() > (std::int64_t{1} << 50));
+    }
+  }
+}
