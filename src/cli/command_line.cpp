@@ -1,0 +1,188 @@
+#include "cli/command_line.h"
+
+#include <optional>
+
+#include "cli/draft.h"
+#include "cli/option_table.h"
+#include "cli/values.h"
+
+namespace openimb {
+
+namespace {
+
+using Arguments = std::span<const std::string>;
+
+/// An option with its words, or benchmark names (no option).
+struct Use {
+  const Option* option = nullptr;
+  std::vector<std::string> words;
+};
+
+std::string dashed(const Option& option) { return "-" + std::string(option.name); }
+
+std::string unknown_option(std::string_view word) {
+  const std::string_view meant = nearest_option(word);
+  return "unknown option " + quoted(word) +
+         (meant.empty() ? ": -help shows the options" : ": did you mean -" + std::string(meant) + "?");
+}
+
+/// Reads words off the command line one use at a time.
+class Reader {
+ public:
+  Reader(const Program& program, Arguments arguments) : program_(program), rest_(arguments) {}
+
+  bool done() const { return rest_.empty(); }
+
+  /// `ignored`: takes unknown options; without it they throw.
+  Use next(std::vector<std::string>* ignored) {
+    const std::string word = take();
+    if (!word.starts_with('-')) return {nullptr, {word}};
+    const Option* const option = find_option(word);
+    if (option == nullptr) {
+      if (ignored == nullptr) throw UsageError(unknown_option(word));
+      ignored->push_back("ignored: " + unknown_option(word) + dropped_words());
+      return {};
+    }
+    return {option, words_of(*option)};
+  }
+
+ private:
+  std::string take() {
+    std::string word = rest_.front();
+    rest_ = rest_.subspan(1);
+    return word;
+  }
+  bool at_word() const { return !rest_.empty() && !looks_like_option(rest_.front()); }
+
+  std::vector<std::string> words_of(const Option& option) {
+    std::vector<std::string> words;
+    if (option.words == Words::none || option.words == Words::optional_one) return words;
+    if (!at_word() || rest_.front().empty()) {
+      throw UsageError(dashed(option) + ": value missing; for example: " + std::string(option.example));
+    }
+    words.push_back(take());
+    if (option.words == Words::list) {
+      // "A,B" is a list of its own, "A, B" is one that goes on.
+      const bool commas = words.front().find(',') != std::string::npos;
+      while (at_word() && (!commas || words.back().ends_with(','))) words.push_back(take());
+    }
+    return words;
+  }
+
+  // What may be a benchmark is left for the selection, which must not become the default list by a slip.
+  std::string dropped_words() {
+    std::string dropped;
+    while (at_word() && find_benchmark(program_, rest_.front()) == nullptr &&
+           nearest_benchmark(program_, rest_.front()).empty()) {
+      dropped += (dropped.empty() ? "; with it " : ", ") + quoted(take());
+    }
+    return dropped;
+  }
+
+  const Program& program_;
+  Arguments rest_;
+};
+
+bool is(const Option* option, std::string_view name) { return option != nullptr && option->name == name; }
+
+/// -help, -list and -version decide alone, whatever else the command line says: the first of them, if any.
+std::optional<Options> action_only(const Program& program, Arguments arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const Option* const option = find_option(arguments[i]);
+    if (option == nullptr || option->action == Options::Action::run) continue;
+    Options options;
+    options.action = option->action;
+    if (option->words == Words::optional_one && i + 1 < arguments.size()) {
+      options.help_topic = arguments[i + 1];
+      help_text(program, options.help_topic);  // throws where the topic is unknown
+    }
+    return options;
+  }
+  return std::nullopt;
+}
+
+void apply(Draft& draft, const Use& use) {
+  if (use.option == nullptr) {
+    for (const std::string& word : use.words) add_names(draft.names.named, word);
+    return;
+  }
+  try {
+    if (use.words.empty()) use.option->apply(draft, {});
+    for (const std::string& word : use.words) use.option->apply(draft, word);
+  } catch (const BadValue& problem) {
+    const std::string message = dashed(*use.option) + ": " + problem.what();
+    if (message.ends_with('?')) throw UsageError(message);
+    throw UsageError(message + "; for example: " + std::string(use.option->example));
+  }
+}
+
+void check_contradictions(const std::vector<Use>& uses, const Options& options) {
+  const auto given = [&](std::string_view name) {
+    for (const Use& use : uses) {
+      if (is(use.option, name)) return true;
+    }
+    return false;
+  };
+  struct Pair {
+    std::string_view first, second;
+  };
+  for (const auto& [first, second] :
+       {Pair{"msglen", "msgsize"}, {"msglen", "msglog"}, {"msgsize", "msglog"}}) {
+    if (given(first) && given(second)) {
+      throw UsageError("-" + std::string(first) + " and -" + std::string(second) +
+                       " contradict each other; give one of them");
+    }
+  }
+  const Settings& settings = options.settings;
+  if (settings.min_message_log > settings.max_message_log) {
+    throw UsageError("-msglog: the smallest exponent, " + std::to_string(settings.min_message_log) +
+                     ", is above the largest, " + std::to_string(settings.max_message_log) +
+                     "; for example: -msglog 3:7");
+  }
+  if (!options.json_file.empty() && options.json_file == options.dump_file) {
+    throw UsageError("-json and -dumpfile name the same file, " + options.json_file + "; give them one each");
+  }
+}
+
+}  // namespace
+
+Options parse(const Program& program, std::span<const std::string> arguments, int world,
+              const ReadFile& read_file) {
+  if (auto action = action_only(program, arguments)) return *action;
+
+  Draft draft{.program = program, .world = world, .read_file = read_file};
+  for (const std::string& word : arguments) {
+    if (is(find_option(word), "ignore_unknown")) draft.ignore_unknown = true;
+  }
+  std::vector<std::string>* const ignored = draft.ignore_unknown ? &draft.options.warnings : nullptr;
+
+  std::vector<Use> uses;
+  for (Reader reader(program, arguments); !reader.done();) uses.push_back(reader.next(ignored));
+  // -set is the ground that the other options stand on.
+  for (const bool settings : {true, false}) {
+    for (const Use& use : uses) {
+      if (is(use.option, "set") == settings) apply(draft, use);
+    }
+  }
+  check_contradictions(uses, draft.options);
+  draft.options.selection = select_benchmarks(program, draft.names, ignored);
+  return draft.options;
+}
+
+ThreadLevel requested_thread_level(std::span<const std::string> arguments) {
+  const Program program{};
+  const ReadFile no_files = [](const std::string&) { return FileText{}; };
+  Draft draft{.program = program, .world = 1, .read_file = no_files};
+  for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
+    const Option* const option = find_option(arguments[i]);
+    if (!is(option, "thread_level")) continue;
+    try {
+      option->apply(draft, arguments[i + 1]);
+    } catch (const BadValue&) {
+      // parse() says so when MPI runs and there is somebody to say it once.
+    }
+  }
+  return draft.options.thread_level;
+}
+
+}  // namespace openimb

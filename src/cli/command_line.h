@@ -1,0 +1,52 @@
+// From argv to Options. Pure: files come in through a function, errors go out as UsageError, nothing is printed.
+// Source: guide, "Command-line Control"; the options of IMB 2021; our own.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/options.h"
+#include "plan/spec.h"
+
+namespace openimb {
+
+/// One line: what was wrong and what would be right.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A text file's contents, or why it could not be read ("No such file or directory").
+struct FileText {
+  bool ok = false;
+  std::string text;
+  std::string why;
+};
+using ReadFile = std::function<FileText(const std::string& path)>;
+
+/// The executable the words are for.
+struct Program {
+  std::string_view name;            ///< "IMB-MPI1"
+  std::string_view part;            ///< "MPI-1 part"
+  std::span<const Spec> catalogue;  ///< in the order in which the benchmarks run
+};
+
+/// `arguments` without the program's name; `world`: ranks of the launch. Throws UsageError.
+Options parse(const Program& program, std::span<const std::string> arguments, int world, const ReadFile& read_file);
+
+/// What -thread_level asks for, or single: needed before MPI, and so before parse(), whose errors it leaves alone.
+ThreadLevel requested_thread_level(std::span<const std::string> arguments);
+
+/// `topic`: an option ("-iter" or "iter") or a benchmark name; empty for everything. Throws UsageError for another.
+std::string help_text(const Program& program, std::string_view topic);
+std::string list_text(const Program& program);
+std::string version_text(const Program& program);
+
+/// "MSGSPERSAMPLE=20" for every parameter that is not at its standard-mode value; empty in standard mode.
+std::vector<std::string> settings_that_differ(const Settings& settings);
+
+}  // namespace openimb

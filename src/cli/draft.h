@@ -1,0 +1,18 @@
+// What the setters of the option table fill in while the command line is read.
+#pragma once
+
+#include "cli/command_line.h"
+#include "cli/selection.h"
+
+namespace openimb {
+
+struct Draft {
+  const Program& program;
+  int world;
+  const ReadFile& read_file;
+  bool ignore_unknown = false;
+  Options options{};
+  NameLists names{};
+};
+
+}  // namespace openimb

@@ -1,0 +1,154 @@
+// -help, -list and -version: all from the option table and the catalogue.
+#include <algorithm>
+
+#include "cli/command_line.h"
+#include "cli/option_table.h"
+#include "cli/parameters.h"
+#include "cli/suggestion.h"
+#include "cli/values.h"
+
+namespace openimb {
+
+namespace {
+
+constexpr std::size_t width = 80;
+constexpr std::size_t text_column = 27;
+
+std::string indent(std::size_t columns) { return std::string(columns, ' '); }
+
+/// Paragraphs of `text` broken at blanks, each line begun at `column`; the first continues at `used` columns.
+std::string wrapped(std::string_view text, std::size_t column, std::size_t used = 0) {
+  std::string result;
+  for (const std::string_view paragraph : split(text, '\n')) {
+    std::size_t position = used;
+    for (const std::string_view word : split(paragraph, ' ')) {
+      if (position > column && position + 1 + word.size() > width) {
+        result += '\n';
+        position = 0;
+      }
+      const std::size_t gap = position > column ? 1 : column - position;
+      result += indent(gap) + std::string(word);
+      position += gap + word.size();
+    }
+    result += '\n';
+    used = 0;
+  }
+  return result;
+}
+
+std::string usage_line(const Program& program) {
+  return "mpirun -np P " + std::string(program.name) + " [options] [benchmark ...]\n";
+}
+
+std::string with_syntax(const Option& option) {
+  return "-" + std::string(option.name) + (option.syntax.empty() ? "" : " " + std::string(option.syntax));
+}
+
+std::string help_line(const Option& option) {
+  std::string text(option.help);
+  if (!option.standard.empty()) text += " [" + std::string(option.standard) + "]";
+  const std::string left = "  " + with_syntax(option);
+  if (left.size() + 2 > text_column) return left + "\n" + wrapped(text, text_column);
+  return left + wrapped(text, text_column, left.size());
+}
+
+std::string_view in_words(Kind kind) {
+  switch (kind) {
+    case Kind::single_transfer:
+      return "single transfer";
+    case Kind::parallel_transfer:
+      return "parallel transfer";
+    case Kind::collective:
+      return "collective";
+    case Kind::synchronisation:
+      return "synchronisation";
+  }
+  return {};
+}
+
+std::string_view processes_of(Kind kind) {
+  return kind == Kind::single_transfer ? "two processes are active" : "all processes of the group are active";
+}
+
+std::string option_topic(const Program& program, const Option& option) {
+  std::string text = with_syntax(option) + "\n" + wrapped(option.help, 2);
+  if (!option.details.empty()) text += "\n" + wrapped(option.details, 2);
+  if (option.name == "set") {
+    for (const Parameter& parameter : parameters()) {
+      const std::string left = "    " + std::string(parameter.name) + "=" + parameter.show(Settings{});
+      text += left + wrapped(parameter.help, text_column + 2, left.size());
+    }
+  }
+  text += "\n";
+  if (!option.standard.empty()) text += "  Default: " + std::string(option.standard) + "\n";
+  return text + "  Example: mpirun -np 4 " + std::string(program.name) + " " + std::string(option.example) +
+         "\n";
+}
+
+std::string benchmark_topic(const Program& program, const Spec& spec) {
+  std::string facts = std::string(in_words(spec.kind)) + ": " + std::string(processes_of(spec.kind)) + ".";
+  if (spec.rooted) facts += " Has a root, which moves on with each repetition (-root_shift).";
+  if (spec.reduction) facts += " Reduces elements of -red_data_type with MPI_SUM.";
+  if (spec.message_rate) facts += " Sends -window_size messages per repetition and shows their rate.";
+  if (spec.time_factor != 1.0) {
+    facts += " The time shown is that of one repetition times " + to_text(spec.time_factor) + ".";
+  }
+  if (spec.turnover > 1) {
+    facts += " Mbytes/sec counts " + std::to_string(spec.turnover) + " messages per repetition and process.";
+  }
+  facts += spec.in_default_list ? "" : " Runs only when named or added with -include.";
+  return std::string(spec.name) + "\n" + wrapped(facts, 2) + "\n  Example: mpirun -np 4 " +
+         std::string(program.name) + " " + std::string(spec.name) + "\n";
+}
+
+std::string unknown_topic(const Program& program, std::string_view topic) {
+  const std::string start = "unknown help topic " + quoted(topic) + ": ";
+  if (const auto option = nearest_option(topic); !option.empty()) {
+    return start + "did you mean -" + std::string(option) + "?";
+  }
+  if (const auto name = nearest_benchmark(program, topic); !name.empty()) {
+    return start + "did you mean " + std::string(name) + "?";
+  }
+  return start + "-help without a topic shows the options, -list the benchmarks";
+}
+
+}  // namespace
+
+std::string help_text(const Program& program, std::string_view topic) {
+  if (!topic.empty()) {
+    const Option* option = find_option(topic);
+    if (option == nullptr) option = find_option("-" + std::string(topic));
+    if (option != nullptr) return option_topic(program, *option);
+    if (const Spec* const spec = find_benchmark(program, topic)) return benchmark_topic(program, *spec);
+    throw UsageError(unknown_topic(program, topic));
+  }
+  std::string text = usage_line(program) + "\n";
+  text += wrapped(
+      "Without names the default list runs (-list shows it); names replace it, in any case, separated by "
+      "blanks or commas. Options come in any order, with one dash or two; of one that is repeated the "
+      "last counts. Sizes take k, m or g: powers of 1024. In brackets: what holds without the option.",
+      0);
+  for (const OptionGroup& group : option_groups()) {
+    text += "\n" + std::string(group.title) + "\n";
+    for (const Option& option : group.options) text += help_line(option);
+  }
+  return text + "\n" + wrapped("-help with the name of an option or a benchmark tells all about it.", 0);
+}
+
+std::string list_text(const Program& program) {
+  std::string text =
+      std::string(program.name) + ", " + std::string(program.part) + ", in the order of running:\n";
+  for (const Spec& spec : program.catalogue) {
+    const std::string left = "  " + std::string(spec.name);
+    text += left + indent(left.size() < text_column ? text_column - left.size() : 1) +
+            std::string(in_words(spec.kind)) + (spec.in_default_list ? "" : " (off by default)") + "\n";
+  }
+  return text;
+}
+
+std::string version_text(const Program& program) {
+  return "OpenIMB " OPENIMB_VERSION " (" + std::string(program.name) +
+         "), compatible with Intel(R) MPI Benchmarks 4.0\n";
+}
+
+}  // namespace openimb

@@ -1,0 +1,52 @@
+// The options as data: drives parsing, -help and suggestions.
+// The rows are in options_*.cpp.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "cli/draft.h"
+
+namespace openimb {
+
+/// How many words follow an option.
+enum class Words { none, one, optional_one, list };
+
+struct Option {
+  std::string_view name;  ///< as on the command line, without the dash
+  Words words = Words::one;
+  std::string_view syntax = {};    ///< of the words: "N[,VOL]"
+  std::string_view help = {};      ///< what it does, in one line
+  std::string_view standard = {};  ///< what holds without it; empty where that says nothing
+  std::string_view example = {};   ///< option and words
+  std::string_view details = {};   ///< what -help NAME adds; a newline ends a paragraph
+  /// Called for each word, or once with an empty one where the option has none. Throws BadValue.
+  void (*apply)(Draft& draft, std::string_view word) = nullptr;
+  Options::Action action = Options::Action::run;  ///< other than run: decides alone, wherever it stands
+};
+
+struct OptionGroup {
+  std::string_view title;
+  std::span<const Option> options;
+};
+std::span<const OptionGroup> option_groups();
+
+/// Selection, processes, lengths, repetitions; method, output, OpenIMB's own.
+std::span<const Option> selection_options();
+std::span<const Option> process_options();
+std::span<const Option> length_options();
+std::span<const Option> repetition_options();
+std::span<const Option> method_options();
+std::span<const Option> output_options();
+std::span<const Option> own_options();
+
+/// One or two dashes and a letter: -1 and -.5 are values.
+bool looks_like_option(std::string_view word);
+
+/// The option `word` names, dashes included; nullptr where there is none.
+const Option* find_option(std::string_view word);
+
+/// The name of the option that `word` may be a misspelling of, without dash, or an empty text.
+std::string_view nearest_option(std::string_view word);
+
+}  // namespace openimb

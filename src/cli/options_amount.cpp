@@ -1,0 +1,142 @@
+// Rows of the option table: which lengths, how often.
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "cli/option_table.h"
+#include "cli/parameters.h"
+#include "cli/text_file.h"
+#include "cli/values.h"
+
+namespace openimb {
+
+namespace {
+
+constexpr int most_int = std::numeric_limits<int>::max();
+
+void read_lengths(Draft& draft, std::string_view path) {
+  draft.options.lengths.clear();
+  for (const Entry& entry : read_entries(draft.read_file, std::string(path), "msglen", "lengths")) {
+    try {
+      draft.options.lengths.push_back(byte_count(entry.text, 1, 0, largest_length));
+    } catch (const BadValue& problem) {
+      throw UsageError(entry.where + problem.what() + "; a length is a line such as 4096 or 64k");
+    }
+  }
+}
+
+void set_lengths(Draft& draft, std::string_view word) {
+  draft.options.lengths.clear();
+  for (const std::string_view piece : split(word, ',')) {
+    draft.options.lengths.push_back(byte_count(piece, 1, 0, largest_length));
+  }
+}
+
+void set_exponents(Draft& draft, std::string_view word) {
+  const std::size_t colon = word.find(':');
+  Settings& settings = draft.options.settings;
+  const auto exponent = [](std::string_view text) {
+    return static_cast<int>(whole_number(text, 0, largest_exponent));
+  };
+  if (colon != std::string_view::npos) settings.min_message_log = exponent(word.substr(0, colon));
+  settings.max_message_log = exponent(word.substr(colon == std::string_view::npos ? 0 : colon + 1));
+}
+
+void set_repetitions(Draft& draft, std::string_view word) {
+  Settings& settings = draft.options.settings;
+  std::vector<std::string_view> pieces = split(word, ',');
+  // Numbers begin with a digit or a sign, policies never do.
+  if (const std::string_view last = pieces.back(); !last.empty() && last.front() >= 'A') {
+    settings.policy = iteration_policy(last);
+    pieces.pop_back();
+  }
+  if (pieces.size() > 3) throw BadValue(quoted(word) + " has too many parts");
+  if (pieces.size() > 0) settings.repetitions = whole_number(pieces[0], 1, most_int);
+  if (pieces.size() > 1) settings.overall_volume = byte_count(pieces[1], mebibyte, 1, largest_length);
+  if (pieces.size() > 2) settings.non_aggregate_repetitions = whole_number(pieces[2], 1, most_int);
+}
+
+constexpr Option length_rows[] = {
+    {.name = "msglog",
+     .syntax = "[MIN:]MAX",
+     .help = "lengths 0, 2^MIN, 2^(MIN+1), ... 2^MAX bytes",
+     .standard = "0:22",
+     .example = "-msglog 3:7",
+     .details = "Exponents from 0 to 40. Without MIN that of MINMSGLOG holds, which is 0.",
+     .apply = set_exponents},
+    {.name = "msglen",
+     .syntax = "FILE",
+     .help = "the lengths that FILE lists",
+     .example = "-msglen lengths.txt",
+     .details = "One length a line, in bytes or with k, m or g, in any order; a comment begins with #.",
+     .apply = read_lengths},
+    {.name = "msgsize",
+     .syntax = "LENGTH[,LENGTH...]",
+     .help = "these lengths",
+     .example = "-msgsize 0,1,4k,1m",
+     .details = "In bytes or with k, m or g (powers of 1024), in the order given. Lengths that are no "
+                "multiple of the data type are rounded up.",
+     .apply = set_lengths},
+    {.name = "zero_size",
+     .syntax = "on|off",
+     .help = "measure length 0 too",
+     .standard = "on",
+     .example = "-zero_size off",
+     .apply = [](Draft& draft, std::string_view word) { draft.options.zero_size = on_or_off(word); }},
+};
+
+constexpr Option repetition_rows[] = {
+    {.name = "iter",
+     .syntax = "N[,VOL[,NONAGGR[,POLICY]]]",
+     .help = "repetitions, and what limits them",
+     .standard = "1000,40,100,dynamic",
+     .example = "-iter 2000,multiple_np",
+     .details = "N: most repetitions of one length.\n"
+                "VOL: repetitions are reduced so that one length moves no more than VOL MiB (or 64k, 1g).\n"
+                "NONAGGR: most repetitions of non-aggregate benchmarks.\n"
+                "POLICY: see -iter_policy; may follow any of the numbers or stand alone.",
+     .apply = set_repetitions},
+    {.name = "iter_policy",
+     .syntax = "POLICY",
+     .help = "dynamic, multiple_np, auto or off",
+     .standard = "dynamic",
+     .example = "-iter_policy multiple_np",
+     .details = "dynamic: as many repetitions as VOL of -iter and -time allow.\n"
+                "multiple_np: the same, in multiples of the number of processes, so that each is root "
+                "equally often.\n"
+                "auto: multiple_np for collectives with a root, dynamic for all others.\n"
+                "off: always N of -iter, however long that takes.",
+     .apply = [](Draft& draft,
+                 std::string_view word) { draft.options.settings.policy = iteration_policy(word); }},
+    {.name = "time",
+     .syntax = "SECONDS",
+     .help = "most seconds for one length, 0 for no limit",
+     .standard = "10",
+     .example = "-time 1.5",
+     .details = "Repetitions are reduced to what fits, by an estimate that costs about a second. A length of "
+                "which not one repetition fits becomes a time-out row, and the run goes on.",
+     .apply =
+         [](Draft& draft, std::string_view word) {
+           draft.options.settings.seconds_per_sample = real_number(word, 0, 1e9);
+         }},
+    {.name = "warm_up",
+     .syntax = "on|off",
+     .help = "repeat untimed before the clock starts",
+     .standard = "on",
+     .example = "-warm_up off",
+     .details = "A tenth of the repetitions at the length under test, at least one, at most N_WARMUP (10).",
+     .apply = [](Draft& draft, std::string_view word) { draft.options.warm_up = on_or_off(word); }},
+    {.name = "msg_pause",
+     .syntax = "on|off",
+     .help = "pause after each length",
+     .standard = "off",
+     .example = "-msg_pause on",
+     .apply = [](Draft& draft, std::string_view word) { draft.options.message_pause = on_or_off(word); }},
+};
+
+}  // namespace
+
+std::span<const Option> length_options() { return length_rows; }
+std::span<const Option> repetition_options() { return repetition_rows; }
+
+}  // namespace openimb

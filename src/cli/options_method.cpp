@@ -1,0 +1,118 @@
+// Rows of the option table: how is measured.
+#include "cli/option_table.h"
+#include "cli/values.h"
+
+namespace openimb {
+
+namespace {
+
+DataType data_type(std::string_view word) {
+  return choice(data_type_names, &DataTypeName::option, word).type;
+}
+
+void set_reduction_type(Draft& draft, std::string_view word) {
+  if (same_name(word, "byte")) throw BadValue("MPI has no sum for bytes");
+  draft.options.reduction.type = data_type(word);
+}
+
+void set_contiguity(Draft& draft, std::string_view word) {
+  const Contiguity contiguity = choice(contiguity_names, &ContiguityName::option, word).contiguity;
+  draft.options.data.contiguity = contiguity;
+  draft.options.reduction.contiguity = contiguity;
+}
+
+void set_off_cache(Draft& draft, std::string_view word) {
+  const Settings& settings = draft.options.settings;
+  const std::size_t comma = word.find(',');
+  const std::string_view size = word.substr(0, comma);
+  OffCache cache{settings.cache_size, settings.cache_line};
+  if (size != "-1") cache.cache_size = byte_count(size, mebibyte, 1, largest_cache);
+  if (comma != std::string_view::npos) {
+    cache.cache_line = static_cast<int>(byte_count(word.substr(comma + 1), 1, 1, largest_cache_line));
+  }
+  draft.options.off_cache = cache;
+}
+
+constexpr std::string_view type_words = "byte, char, int, float, double, float16 or bfloat16";
+
+constexpr Option method_rows[] = {
+    {.name = "off_cache",
+     .syntax = "SIZE[,LINE]",
+     .help = "step through buffers larger than the cache",
+     .standard = "the same buffer again and again",
+     .example = "-off_cache 16,128",
+     .details =
+         "SIZE: of the last-level cache, in MB of 2^20 bytes or with k, m or g. LINE: of a cache line, in "
+         "bytes. -1 or no LINE: the machine's own figure, or that of CACHE_SIZE and CACHE_LINE_SIZE (-set). "
+         "A message begins two full lines or more behind the end of the one before it.",
+     .apply = set_off_cache},
+    {.name = "mem",
+     .syntax = "GB",
+     .help = "most memory for message buffers, per process",
+     .standard = "1",
+     .example = "-mem 0.5",
+     .details = "In GB of 2^30 bytes or with k, m or g. A length that needs more becomes an out-of-mem row "
+                "that says how much, and the run goes on.",
+     .apply =
+         [](Draft& draft, std::string_view word) {
+           draft.options.settings.max_memory = byte_count(word, gibibyte, 1, largest_length);
+         }},
+    {.name = "root_shift",
+     .syntax = "on|off",
+     .help = "the next process is root in each repetition",
+     .standard = "on",
+     .example = "-root_shift off",
+     .apply = [](Draft& draft, std::string_view word) { draft.options.root_shift = on_or_off(word); }},
+    {.name = "sync",
+     .syntax = "on|off",
+     .help = "an untimed barrier between repetitions",
+     .standard = "off",
+     .example = "-sync on",
+     .details = "on: the clock goes around each repetition. off: it goes once around all of them.",
+     .apply = [](Draft& draft, std::string_view word) { draft.options.synchronise_each = on_or_off(word); }},
+    {.name = "imb_barrier",
+     .syntax = "on|off",
+     .help = "synchronise without MPI_Barrier",
+     .standard = "off",
+     .example = "-imb_barrier on",
+     .details = "on: a barrier made of point-to-point messages, the same with every MPI. The benchmark "
+                "Barrier measures MPI_Barrier in any case.",
+     .apply = [](Draft& draft, std::string_view word) { draft.options.own_barrier = on_or_off(word); }},
+    {.name = "data_type",
+     .syntax = "TYPE",
+     .help = type_words,
+     .standard = "byte",
+     .example = "-data_type double",
+     .details = "What messages are made of. float16 and bfloat16 need an MPI that has them.",
+     .apply = [](Draft& draft, std::string_view word) { draft.options.data.type = data_type(word); }},
+    {.name = "red_data_type",
+     .syntax = "TYPE",
+     .help = "the same for reductions, but not byte",
+     .standard = "float",
+     .example = "-red_data_type double",
+     .details = "The operation is MPI_SUM, which MPI does not define for bytes.",
+     .apply = set_reduction_type},
+    {.name = "contig_type",
+     .syntax = "TYPE",
+     .help = "base, base_vec, resize or resize_vec",
+     .standard = "base",
+     .example = "-contig_type resize",
+     .details = "How elements lie in memory, for messages and reductions. base: one behind the other. "
+                "resize: each in twice its space. base_vec, resize_vec: the same as a vector of elements.",
+     .apply = set_contiguity},
+    {.name = "window_size",
+     .syntax = "N",
+     .help = "messages per repetition of Uniband and Biband",
+     .standard = "256",
+     .example = "-window_size 64",
+     .apply =
+         [](Draft& draft, std::string_view word) {
+           draft.options.window = static_cast<int>(whole_number(word, 1, 1000000));
+         }},
+};
+
+}  // namespace
+
+std::span<const Option> method_options() { return method_rows; }
+
+}  // namespace openimb

@@ -1,0 +1,103 @@
+// Rows of the option table: what is printed and written, and what IMB does not have.
+#include <string>
+
+#include "cli/option_table.h"
+#include "cli/parameters.h"
+#include "cli/text_file.h"
+#include "cli/values.h"
+
+namespace openimb {
+
+namespace {
+
+void read_parameters(Draft& draft, std::string_view path) {
+  for (const Entry& entry : read_entries(draft.read_file, std::string(path), "set", "settings")) {
+    try {
+      set_parameter(draft.options.settings, entry.text);
+    } catch (const BadValue& problem) {
+      throw UsageError(entry.where + problem.what() + "; a setting is a line such as MSGSPERSAMPLE=20");
+    }
+  }
+}
+
+void set(Draft& draft, std::string_view word) {
+  if (word == "@") throw BadValue("the file's name is missing behind @");
+  if (word.starts_with('@')) return read_parameters(draft, word.substr(1));
+  set_parameter(draft.options.settings, word);
+}
+
+constexpr Option output_rows[] = {
+    {.name = "show_tail",
+     .syntax = "on|off",
+     .help = "under each row, the quantiles of its repetitions",
+     .standard = "off",
+     .example = "-show_tail on",
+     .details = "Each repetition is timed, and its slowest process counts. t_min, t_avg and t_max in the row "
+                "are not over repetitions but over processes, of each one's mean.",
+     .apply = [](Draft& draft, std::string_view word) { draft.options.show_tail = on_or_off(word); }},
+    {.name = "dumpfile",
+     .syntax = "FILE",
+     .help = "write the time of each repetition to FILE",
+     .example = "-dumpfile times.txt",
+     .details = "One line for each: bytes and microseconds.",
+     .apply = [](Draft& draft, std::string_view word) { draft.options.dump_file = word; }},
+    {.name = "help",
+     .words = Words::optional_one,
+     .syntax = "[TOPIC]",
+     .help = "this, or all about one option or benchmark; also -h",
+     .example = "-help iter",
+     .action = Options::Action::help},
+    {.name = "version",
+     .words = Words::none,
+     .help = "show the version and stop",
+     .example = "-version",
+     .action = Options::Action::version},
+};
+
+constexpr Option own_rows[] = {
+    {.name = "check",
+     .words = Words::none,
+     .help = "verify what is received; adds the column defects",
+     .example = "-check",
+     .details = "In a pass of its own before the timing, so that times stay comparable. A defect is a "
+                "received byte that differs from what a correct MPI delivers.",
+     .apply = [](Draft& draft, std::string_view) { draft.options.check = true; }},
+    {.name = "json",
+     .syntax = "FILE",
+     .help = "write results to FILE as JSON lines too",
+     .example = "-json run.jsonl",
+     .apply = [](Draft& draft, std::string_view word) { draft.options.json_file = word; }},
+    {.name = "set",
+     .syntax = "NAME=VALUE",
+     .help = "set a parameter of IMB_settings.h; @FILE reads many",
+     .example = "-set MSGSPERSAMPLE=20",
+     .details =
+         "May be repeated, and comes before all other options wherever it stands. FILE has one NAME=VALUE a "
+         "line; a comment begins with #. The parameters, with their values in standard mode:",
+     .apply = set},
+    {.name = "mbyte",
+     .syntax = "BYTES",
+     .help = "what Mbytes/sec counts as a megabyte",
+     .standard = "1048576",
+     .example = "-mbyte 1e6",
+     .details = "1048576 is that of the user guide, 1e6 that of IMB 2021.",
+     .apply =
+         [](Draft& draft, std::string_view word) {
+           draft.options.bytes_per_megabyte = static_cast<double>(byte_count(word, 1, 1, gibibyte));
+         }},
+    {.name = "ignore_unknown",
+     .words = Words::none,
+     .help = "warn of unknown options and names, do not stop",
+     .example = "-ignore_unknown",
+     .details =
+         "For wrappers that rely on it. An unknown option is dropped with the words behind it, up to the "
+         "next option or benchmark. Where every benchmark named is unknown, that is an error nevertheless.",
+     .apply = [](Draft& draft, std::string_view) { draft.ignore_unknown = true; }},
+};
+
+}  // namespace
+
+std::span<const Option> output_options() { return output_rows; }
+std::span<const Option> own_options() { return own_rows; }
+
+}  // namespace openimb

@@ -1,0 +1,37 @@
+// Which benchmarks run: what was named, what was added, what was taken away.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command_line.h"
+
+namespace openimb {
+
+/// A benchmark as the user wrote it.
+struct Name {
+  std::string text;
+  std::string where;  ///< "FILE:LINE: " or empty for the command line
+};
+
+struct NameLists {
+  std::vector<Name> named;     ///< replace the default list
+  std::vector<Name> included;  ///< added to it
+  std::vector<Name> excluded;  ///< removed from it
+};
+
+/// "A,B" is two names.
+void add_names(std::vector<Name>& list, std::string_view word, const std::string& where = "");
+
+/// Throws UsageError. With `ignored`, what nobody knows goes there instead, but never the only names given.
+std::vector<Selected> select_benchmarks(const Program& program, const NameLists& lists,
+                                        std::vector<std::string>* ignored);
+
+/// The benchmark of this name, in any case and with or without Multi-; nullptr where there is none.
+const Spec* find_benchmark(const Program& program, std::string_view name);
+
+/// Its name in the catalogue where `word` looks like a misspelt benchmark, or an empty text.
+std::string_view nearest_benchmark(const Program& program, std::string_view word);
+
+}  // namespace openimb

@@ -1,0 +1,22 @@
+// Files that hold one entry a line: benchmark names, lengths, settings.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command_line.h"
+
+namespace openimb {
+
+struct Entry {
+  std::string text;   ///< without the blanks around it and without comment
+  std::string where;  ///< "FILE:LINE: "
+};
+
+/// The entries of a file; a comment begins with #, blank lines are skipped. `what` ("lengths") names them for
+/// the error when there are none; `option` is the one that named the file.
+std::vector<Entry> read_entries(const ReadFile& read_file, const std::string& path, std::string_view option,
+                                std::string_view what);
+
+}  // namespace openimb

@@ -1,0 +1,165 @@
+#include "cli/values.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <system_error>
+
+#include "plan/options.h"
+
+namespace openimb {
+
+namespace {
+
+// Not std::tolower: names do not change with the locale.
+char lower_letter(char letter) {
+  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + 32) : letter;
+}
+
+template <class Number>
+Number number_of(std::string_view text, const char* what) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc::result_out_of_range) throw BadValue(quoted(text) + " is out of range");
+  if (error != std::errc{} || end != text.data() + text.size())
+    throw BadValue(quoted(text) + " is not " + what);
+  return number;
+}
+
+double finite_number_of(std::string_view text, const char* what) {
+  const double number = number_of<double>(text, what);
+  if (!std::isfinite(number)) throw BadValue(quoted(text) + " is not " + what);
+  return number;
+}
+
+template <class Number>
+void check_range(std::string_view text, Number number, Number lowest, Number highest) {
+  const auto shown = [](Number bound) {
+    if constexpr (std::is_integral_v<Number>)
+      return std::to_string(bound);
+    else
+      return to_text(bound);
+  };
+  if (number < lowest) throw BadValue(quoted(text) + " is below the least, " + shown(lowest));
+  if (number > highest) throw BadValue(quoted(text) + " is above the most, " + shown(highest));
+}
+
+struct Suffix {
+  std::int64_t factor = 1;
+  std::size_t letters = 0;
+};
+
+Suffix suffix_of(std::string_view text) {
+  const std::string word = lower_case(text);
+  constexpr std::int64_t kibibyte = 1024;
+  for (const auto& [letter, factor] : {std::pair{'k', kibibyte}, {'m', mebibyte}, {'g', gibibyte}}) {
+    for (const char* rest : {"ib", "b", ""}) {
+      const std::string ending = letter + std::string(rest);
+      if (word.ends_with(ending)) return {factor, ending.size()};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string quoted(std::string_view text) {
+  std::string result(text);
+  // A message is one line whatever was typed.
+  std::ranges::replace_if(
+      result, [](unsigned char letter) { return letter < ' ' || letter == 127; }, '?');
+  return '"' + result + '"';
+}
+
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  std::ranges::transform(result, result.begin(), lower_letter);
+  return result;
+}
+
+bool same_name(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, {}, lower_letter, lower_letter);
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n\f\v";
+  const std::size_t first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> pieces;
+  for (std::size_t end = text.find(separator); end != std::string_view::npos; end = text.find(separator)) {
+    pieces.push_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  pieces.push_back(text);
+  return pieces;
+}
+
+std::string to_text(double number) {
+  std::array<char, 32> text{};
+  const auto result = std::to_chars(text.data(), text.data() + text.size(), number);
+  return {text.data(), result.ptr};
+}
+
+std::int64_t whole_number(std::string_view text, std::int64_t lowest, std::int64_t highest) {
+  const auto number = number_of<std::int64_t>(text, "a whole number");
+  check_range(text, number, lowest, highest);
+  return number;
+}
+
+double real_number(std::string_view text, double lowest, double highest) {
+  const double number = finite_number_of(text, "a number");
+  check_range(text, number, lowest, highest);
+  return number;
+}
+
+bool on_or_off(std::string_view text) {
+  for (const char* word : {"on", "1", "yes", "true", "enable"}) {
+    if (same_name(word, text)) return true;
+  }
+  for (const char* word : {"off", "0", "no", "false", "disable"}) {
+    if (same_name(word, text)) return false;
+  }
+  throw BadValue(quoted(text) + " is neither on nor off");
+}
+
+std::int64_t byte_count(std::string_view text, std::int64_t unit, std::int64_t lowest, std::int64_t highest) {
+  const Suffix suffix = suffix_of(text);
+  const std::string_view digits = text.substr(0, text.size() - suffix.letters);
+  const std::int64_t factor = suffix.letters > 0 ? suffix.factor : unit;
+  const auto not_a_size = [&] { return BadValue(quoted(text) + " is not a size"); };
+
+  std::int64_t whole = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, whole);
+  if (error == std::errc{} && stop == end) {
+    // Compared before multiplying, so that nothing overflows.
+    if (whole > highest / factor)
+      check_range(text, std::numeric_limits<std::int64_t>::max(), lowest, highest);
+    if (whole < 0) check_range(text, std::int64_t{-1}, lowest, highest);
+    check_range(text, whole * factor, lowest, highest);
+    return whole * factor;
+  }
+
+  double fraction = 0;
+  const auto [real_stop, real_error] = std::from_chars(digits.data(), end, fraction);
+  if (real_error == std::errc::result_out_of_range) throw BadValue(quoted(text) + " is out of range");
+  if (real_error != std::errc{} || real_stop != end || !std::isfinite(fraction)) throw not_a_size();
+  const double bytes = fraction * static_cast<double>(factor);
+  if (bytes > static_cast<double>(highest)) {
+    check_range(text, std::numeric_limits<std::int64_t>::max(), lowest, highest);
+  }
+  if (bytes < 0) check_range(text, std::int64_t{-1}, lowest, highest);
+  if (unit == 1 && bytes != std::floor(bytes))
+    throw BadValue(quoted(text) + " is not a whole number of bytes");
+  const auto result = static_cast<std::int64_t>(bytes);
+  check_range(text, result, lowest, highest);
+  return result;
+}
+
+}  // namespace openimb

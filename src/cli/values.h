@@ -1,0 +1,54 @@
+// From one word to one value: whole and real numbers, sizes in bytes, on or off, one of several words.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace openimb {
+
+/// What is wrong with a value. Whoever knows the option or the line it stood on adds that.
+class BadValue : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+inline constexpr std::int64_t largest_length = std::int64_t{1} << 62;
+inline constexpr std::int64_t largest_exponent = 40;
+inline constexpr std::int64_t largest_cache = std::int64_t{1} << 40;
+inline constexpr std::int64_t largest_cache_line = 1 << 20;
+
+std::string quoted(std::string_view text);
+std::string lower_case(std::string_view text);
+bool same_name(std::string_view a, std::string_view b);
+std::string_view trimmed(std::string_view text);
+
+/// The pieces between separators; "a,,b" has an empty one.
+std::vector<std::string_view> split(std::string_view text, char separator);
+
+/// Shortest text that reads back as the same number.
+std::string to_text(double number);
+
+std::int64_t whole_number(std::string_view text, std::int64_t lowest, std::int64_t highest);
+double real_number(std::string_view text, double lowest, double highest);
+bool on_or_off(std::string_view text);
+
+/// A size: k, m and g (KiB, kB, ... too) are powers of 1024; a number without one counts `unit` bytes. With
+/// unit 1 the result must be whole, else it is rounded down.
+std::int64_t byte_count(std::string_view text, std::int64_t unit, std::int64_t lowest, std::int64_t highest);
+
+/// The row whose word, word_of(row), is `text` in any case.
+template <class Rows, class WordOf>
+const auto& choice(const Rows& rows, WordOf word_of, std::string_view text) {
+  std::string words;
+  for (const auto& row : rows) {
+    if (same_name(std::invoke(word_of, row), text)) return row;
+    words += (words.empty() ? "" : ", ") + std::string(std::invoke(word_of, row));
+  }
+  throw BadValue(quoted(text) + " is none of " + words);
+}
+
+}  // namespace openimb

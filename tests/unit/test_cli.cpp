@@ -1,0 +1,517 @@
+// The command line: every option, every kind of error with its exact line, files, order, selection, help.
+#include <catch2/catch.hpp>
+#include <map>
+#include <sstream>
+
+#include "cli/command_line.h"
+
+using namespace openimb;
+using Words = std::vector<std::string>;
+
+namespace {
+
+constexpr Spec catalogue[] = {
+    {.name = "PingPong", .kind = Kind::single_transfer, .time_factor = 0.5},
+    {.name = "PingPongSpecificSource", .kind = Kind::single_transfer, .in_default_list = false},
+    {.name = "Allreduce", .reduction = true},
+    {.name = "Uniband", .kind = Kind::parallel_transfer, .message_rate = true, .in_default_list = false},
+    {.name = "Bcast", .rooted = true},
+    {.name = "Barrier", .kind = Kind::synchronisation},
+};
+constexpr Program program{"IMB-MPI1", "MPI-1 part", catalogue};
+
+struct Files {
+  std::map<std::string, std::string> texts;
+  std::vector<std::string> read;
+  ReadFile reader() {
+    return [this](const std::string& path) {
+      read.push_back(path);
+      const auto file = texts.find(path);
+      if (file == texts.end()) return FileText{false, "", "No such file or directory"};
+      return FileText{true, file->second, ""};
+    };
+  }
+};
+
+/// A command line split at blanks.
+Words words(const std::string& line) {
+  std::istringstream stream(line);
+  Words result;
+  for (std::string word; stream >> word;) result.push_back(word);
+  return result;
+}
+
+Options parsed(const std::string& line, Files files = {}, int world = 8) {
+  return parse(program, words(line), world, files.reader());
+}
+
+std::string error_of(const std::string& line, Files files = {}, int world = 8) {
+  try {
+    parsed(line, std::move(files), world);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string selection_of(const std::string& line, Files files = {}) {
+  std::string names;
+  for (const Selected& one : parsed(line, std::move(files)).selection) {
+    names += (names.empty() ? "" : " ") + std::string(one.multi ? "Multi-" : "") +
+             std::string(catalogue[one.index].name);
+  }
+  return names;
+}
+
+const std::string default_list = "PingPong Allreduce Bcast Barrier";
+using Lengths = std::vector<std::int64_t>;
+
+}  // namespace
+
+TEST_CASE("without arguments everything is at its default") {
+  const Options options = parsed("");
+  CHECK(options.action == Options::Action::run);
+  CHECK(options.settings == Settings{});
+  CHECK_FALSE(options.min_processes);
+  CHECK_FALSE(options.off_cache);
+  CHECK_FALSE(options.map);
+  CHECK(options.lengths.empty());
+  CHECK(options.warnings.empty());
+  CHECK(selection_of("") == default_list);
+}
+
+TEST_CASE("help, list and version decide alone") {
+  for (const char* line : {"-help", "-h", "--help", "--H", "-npmin x -help", "PingPnog -zzz -h"}) {
+    INFO(line);
+    CHECK(parsed(line).action == Options::Action::help);
+    CHECK(parsed(line).help_topic.empty());
+  }
+  CHECK(parsed("-help iter").help_topic == "iter");
+  CHECK(parsed("-help -iter").help_topic == "-iter");
+  CHECK(parsed("-help pingpong").help_topic == "pingpong");
+  CHECK(parsed("-list").action == Options::Action::list);
+  CHECK(parsed("--version").action == Options::Action::version);
+  CHECK(parsed("-version -list").action == Options::Action::version);
+  CHECK(error_of("-help itre") == "unknown help topic \"itre\": did you mean -iter?");
+  CHECK(error_of("-help Bcsat") == "unknown help topic \"Bcsat\": did you mean Bcast?");
+  CHECK(error_of("-help nonsense") ==
+        "unknown help topic \"nonsense\": -help without a topic shows the options, -list the benchmarks");
+}
+
+TEST_CASE("options about processes") {
+  CHECK(parsed("-npmin 3").min_processes == 3);
+  CHECK(parsed("--NPMIN 1").min_processes == 1);
+  CHECK(parsed("-npmin 99").min_processes == 8);
+  CHECK(parsed("-multi 0").multi == Multi::summary);
+  CHECK(parsed("-multi 1").multi == Multi::each_group);
+  const Options mapped = parsed("-map 2x3");
+  REQUIRE(mapped.map);
+  CHECK(mapped.map->rows == 2);
+  CHECK(mapped.map->columns == 3);
+  CHECK(parsed("-map 4X2").map->columns == 2);
+  CHECK(parsed("-thread_level serialized").thread_level == ThreadLevel::serialized);
+
+  CHECK(error_of("-npmin 0") == "-npmin: \"0\" is below the least, 1; for example: -npmin 4");
+  CHECK(error_of("-multi 2") == "-multi: \"2\" is neither 0 nor 1; for example: -multi 1");
+  CHECK(error_of("-map 3x3") == "-map: 3x3 needs 9 processes, the launch has 8; for example: -map 4x2");
+  CHECK(error_of("-map 3") == "-map: \"3\" is not PxQ; for example: -map 4x2");
+  CHECK(error_of("-map 0x2") == "-map: \"0\" is below the least, 1; for example: -map 4x2");
+  CHECK(error_of("-map 2x") == "-map: \"\" is not a whole number; for example: -map 4x2");
+  CHECK(error_of("-map 2000000000x2000000000") ==
+        "-map: 2000000000x2000000000 needs 4000000000000000000 processes, the launch has 8; "
+        "for example: -map 4x2");
+  CHECK(error_of("-thread_level two") ==
+        "-thread_level: \"two\" is none of single, funneled, serialized, "
+        "multiple; for example: -thread_level multiple");
+}
+
+TEST_CASE("the thread level is known before MPI") {
+  CHECK(requested_thread_level(words("")) == ThreadLevel::single);
+  CHECK(requested_thread_level(words("PingPong --Thread_Level Multiple")) == ThreadLevel::multiple);
+  CHECK(requested_thread_level(words("-thread_level funneled -npmin x")) == ThreadLevel::funneled);
+  CHECK(requested_thread_level(words("-thread_level wrong -zzz")) == ThreadLevel::single);
+  CHECK(requested_thread_level(words("-thread_level")) == ThreadLevel::single);
+}
+
+TEST_CASE("options about lengths") {
+  CHECK(parsed("-msgsize 0,1,4k,1m,2G,64KiB,3kb").lengths ==
+        Lengths{0, 1, 4096, 1 << 20, std::int64_t{2} << 30, 65536, 3072});
+  CHECK(parsed("-msgsize 1.5k,1e6").lengths == Lengths{1536, 1000000});
+  CHECK(parsed("-msgsize 4611686018427387904,4294967296g").lengths ==
+        Lengths{std::int64_t{1} << 62, std::int64_t{1} << 62});
+  CHECK(parsed("-msglog 3:7").settings.min_message_log == 3);
+  CHECK(parsed("-msglog 3:7").settings.max_message_log == 7);
+  CHECK(parsed("-msglog 40").settings.max_message_log == 40);
+  CHECK_FALSE(parsed("-zero_size off").zero_size);
+
+  const std::string example = "; for example: -msgsize 0,1,4k,1m";
+  CHECK(error_of("-msgsize 12x") == "-msgsize: \"12x\" is not a size" + example);
+  CHECK(error_of("-msgsize 1,,2") == "-msgsize: \"\" is not a size" + example);
+  CHECK(error_of("-msgsize k") == "-msgsize: \"k\" is not a size" + example);
+  CHECK(error_of("-msgsize 1,-2") == "-msgsize: \"-2\" is below the least, 0" + example);
+  CHECK(error_of("-msgsize -1.5k") == "-msgsize: \"-1.5k\" is below the least, 0" + example);
+  CHECK(error_of("-msgsize 1.5") == "-msgsize: \"1.5\" is not a whole number of bytes" + example);
+  CHECK(error_of("-msgsize inf") == "-msgsize: \"inf\" is not a size" + example);
+  CHECK(error_of("-msgsize 1e999") == "-msgsize: \"1e999\" is out of range" + example);
+  for (const char* huge :
+       {"4611686018427387905", "4294967297g", "9223372036854775807g", "99999999999999999999", "1e30"}) {
+    INFO(huge);
+    CHECK(error_of(std::string("-msgsize ") + huge) ==
+          "-msgsize: \"" + std::string(huge) + "\" is above the most, 4611686018427387904" + example);
+  }
+  CHECK(error_of("-msglog 41") == "-msglog: \"41\" is above the most, 40; for example: -msglog 3:7");
+  CHECK(error_of("-msglog 1:2:3") == "-msglog: \"2:3\" is not a whole number; for example: -msglog 3:7");
+  CHECK(error_of("-msglog :3") == "-msglog: \"\" is not a whole number; for example: -msglog 3:7");
+  CHECK(error_of("-msglog 7:3") ==
+        "-msglog: the smallest exponent, 7, is above the largest, 3; for example: -msglog 3:7");
+  CHECK(error_of("-set MINMSGLOG=25") ==
+        "-msglog: the smallest exponent, 25, is above the largest, 22; for example: -msglog 3:7");
+}
+
+TEST_CASE("a file of lengths") {
+  const Files files{
+      {{"l", "# any order\r\n4k\r\n\n  8 # eight\n0\n1M"}, {"bad", "1\n\n12x\n"}, {"empty", "# none\n\n"}},
+      {}};
+  CHECK(parsed("-msglen l", files).lengths == Lengths{4096, 8, 0, 1 << 20});
+  CHECK(error_of("-msglen bad", files) ==
+        "bad:3: \"12x\" is not a size; a length is a line such as 4096 or 64k");
+  CHECK(error_of("-msglen empty", files) == "-msglen: empty holds no lengths; write one a line");
+  CHECK(error_of("-msglen gone", files) == "-msglen: cannot read gone: No such file or directory");
+  CHECK(error_of("-msglen l -msgsize 4", files) ==
+        "-msglen and -msgsize contradict each other; give one of them");
+  CHECK(error_of("-msglog 4 -msglen l", files) ==
+        "-msglen and -msglog contradict each other; give one of them");
+  CHECK(error_of("-msglog 4 -msgsize 4") == "-msgsize and -msglog contradict each other; give one of them");
+}
+
+TEST_CASE("options about repetitions") {
+  const Settings all = parsed("-iter 2000,100,150,multiple_np").settings;
+  CHECK(all.repetitions == 2000);
+  CHECK(all.overall_volume == 100 * mebibyte);
+  CHECK(all.non_aggregate_repetitions == 150);
+  CHECK(all.policy == IterationPolicy::multiple_np);
+  const Settings some = parsed("-iter 20,AUTO").settings;
+  CHECK(some.repetitions == 20);
+  CHECK(some.overall_volume == 40 * mebibyte);
+  CHECK(some.policy == IterationPolicy::automatic);
+  CHECK(parsed("-iter off").settings.policy == IterationPolicy::off);
+  CHECK(parsed("-iter off").settings.repetitions == 1000);
+  CHECK(parsed("-iter 1000,3000").settings.overall_volume == 3000 * mebibyte);
+  CHECK(parsed("-iter 10,64k").settings.overall_volume == 65536);
+  CHECK(parsed("-iter_policy auto").settings.policy == IterationPolicy::automatic);
+  CHECK(parsed("-time 1.5").settings.seconds_per_sample == 1.5);
+  CHECK(parsed("-time 0").settings.seconds_per_sample == 0);
+  CHECK_FALSE(parsed("-warm_up off").warm_up);
+  CHECK(parsed("-msg_pause on").message_pause);
+
+  const std::string example = "; for example: -iter 2000,multiple_np";
+  CHECK(error_of("-iter 0") == "-iter: \"0\" is below the least, 1" + example);
+  CHECK(error_of("-iter 1.5") == "-iter: \"1.5\" is not a whole number" + example);
+  CHECK(error_of("-iter 3000000000") == "-iter: \"3000000000\" is above the most, 2147483647" + example);
+  CHECK(error_of("-iter 99999999999999999999") ==
+        "-iter: \"99999999999999999999\" is out of range" + example);
+  CHECK(error_of("-iter 1,2,3,4") == "-iter: \"1,2,3,4\" has too many parts" + example);
+  CHECK(error_of("-iter 1,auto,3") == "-iter: \"auto\" is not a size" + example);
+  CHECK(error_of("-iter 1,dynamik") ==
+        "-iter: \"dynamik\" is none of dynamic, multiple_np, auto, off" + example);
+  CHECK(error_of("-iter 1,") == "-iter: \"\" is not a size" + example);
+  CHECK(error_of("-time -1") == "-time: \"-1\" is below the least, 0; for example: -time 1.5");
+  CHECK(error_of("-time nan") == "-time: \"nan\" is not a number; for example: -time 1.5");
+  CHECK(error_of("-time 1s") == "-time: \"1s\" is not a number; for example: -time 1.5");
+  CHECK(error_of("-time 1e10") == "-time: \"1e10\" is above the most, 1e+09; for example: -time 1.5");
+}
+
+TEST_CASE("options about the method") {
+  CHECK(parsed("-off_cache 2.5").off_cache->cache_size == 5 * mebibyte / 2);
+  CHECK(parsed("-off_cache 2.5").off_cache->cache_line == 0);
+  CHECK(parsed("-off_cache 16,128").off_cache->cache_size == 16 * mebibyte);
+  CHECK(parsed("-off_cache 16,128").off_cache->cache_line == 128);
+  CHECK(parsed("-off_cache 512k").off_cache->cache_size == 524288);
+  CHECK(parsed("-off_cache -1").off_cache->cache_size == 0);
+  CHECK(parsed("-off_cache -1,32").off_cache->cache_line == 32);
+  const Options set = parsed("-off_cache -1 -set cache_size=8m -set CACHE_LINE_SIZE=64");
+  CHECK(set.off_cache->cache_size == 8 * mebibyte);
+  CHECK(set.off_cache->cache_line == 64);
+  CHECK(parsed("-off_cache 4 -set CACHE_LINE_SIZE=64").off_cache->cache_line == 64);
+
+  CHECK(parsed("-mem 2").settings.max_memory == 2 * gibibyte);
+  CHECK(parsed("-mem 0.5").settings.max_memory == gibibyte / 2);
+  CHECK(parsed("-mem 2G").settings.max_memory == 2 * gibibyte);
+  CHECK(parsed("-mem 512M").settings.max_memory == gibibyte / 2);
+  CHECK(parsed("-mem 64k").settings.max_memory == 65536);
+
+  CHECK_FALSE(parsed("-root_shift off").root_shift);
+  CHECK(parsed("-sync on").synchronise_each);
+  CHECK(parsed("-imb_barrier on").own_barrier);
+  CHECK(parsed("-data_type double").data.type == DataType::double_precision);
+  CHECK(parsed("-data_type BFLOAT16").data.type == DataType::bfloat16);
+  CHECK(parsed("-red_data_type int").reduction.type == DataType::integer);
+  CHECK(parsed("-red_data_type char").reduction.type == DataType::character);
+  CHECK(parsed("-contig_type resize_vec").data.contiguity == Contiguity::resized_vector);
+  CHECK(parsed("-contig_type resize_vec").reduction.contiguity == Contiguity::resized_vector);
+  CHECK(parsed("-window_size 64").window == 64);
+
+  CHECK(error_of("-off_cache 0") ==
+        "-off_cache: \"0\" is below the least, 1; for example: -off_cache 16,128");
+  CHECK(error_of("-off_cache -2") ==
+        "-off_cache: \"-2\" is below the least, 1; for example: -off_cache 16,128");
+  CHECK(error_of("-off_cache 4,0") ==
+        "-off_cache: \"0\" is below the least, 1; for example: -off_cache 16,128");
+  CHECK(error_of("-mem 0") == "-mem: \"0\" is below the least, 1; for example: -mem 0.5");
+  CHECK(error_of("-red_data_type byte") ==
+        "-red_data_type: MPI has no sum for bytes; for example: -red_data_type double");
+  CHECK(error_of("-data_type long") ==
+        "-data_type: \"long\" is none of byte, char, int, float, double, float16, bfloat16; "
+        "for example: -data_type double");
+  CHECK(
+      error_of("-contig_type x") ==
+      "-contig_type: \"x\" is none of base, base_vec, resize, resize_vec; for example: -contig_type resize");
+  CHECK(error_of("-window_size 0") ==
+        "-window_size: \"0\" is below the least, 1; for example: -window_size 64");
+}
+
+TEST_CASE("on and off have several words") {
+  for (const char* word : {"on", "1", "yes", "TRUE", "enable"})
+    CHECK(parsed(std::string("-sync ") + word).synchronise_each);
+  for (const char* word : {"off", "0", "No", "false", "disable"}) {
+    CHECK_FALSE(parsed(std::string("-root_shift ") + word).root_shift);
+  }
+  CHECK(error_of("-sync maybe") == "-sync: \"maybe\" is neither on nor off; for example: -sync on");
+}
+
+TEST_CASE("options about output") {
+  CHECK(parsed("-show_tail on").show_tail);
+  CHECK(parsed("-dumpfile d.txt").dump_file == "d.txt");
+  CHECK(parsed("-check").check);
+  CHECK(parsed("-json r.jsonl").json_file == "r.jsonl");
+  CHECK(parsed("-mbyte 1e6").bytes_per_megabyte == 1e6);
+  CHECK(parsed("-mbyte 1048576").bytes_per_megabyte == 1048576);
+  CHECK(error_of("-mbyte 0") == "-mbyte: \"0\" is below the least, 1; for example: -mbyte 1e6");
+  CHECK(error_of("-json f -dumpfile f") == "-json and -dumpfile name the same file, f; give them one each");
+}
+
+TEST_CASE("-set knows every parameter") {
+  const Settings settings =
+      parsed(
+          "-set MINMSGLOG=1 -set maxmsglog=5 -set ITER_POLICY=imode_off -set MsgsPerSample=20 "
+          "-set MSGS_NONAGGR=7 -set OVERALL_VOL=16m -set SECS_PER_SAMPLE=2.5 -set N_BARR=0 "
+          "-set N_WARMUP=3 -set TARGET_CPU_SECS=0.1 -set MAX_MEM_USAGE=2g -set CACHE_SIZE=1m "
+          "-set CACHE_LINE_SIZE=64")
+          .settings;
+  Settings expected;
+  expected.min_message_log = 1;
+  expected.max_message_log = 5;
+  expected.policy = IterationPolicy::off;
+  expected.repetitions = 20;
+  expected.non_aggregate_repetitions = 7;
+  expected.overall_volume = 16 * mebibyte;
+  expected.seconds_per_sample = 2.5;
+  expected.barriers = 0;
+  expected.warm_up_repetitions = 3;
+  expected.target_cpu_seconds = 0.1;
+  expected.max_memory = 2 * gibibyte;
+  expected.cache_size = mebibyte;
+  expected.cache_line = 64;
+  CHECK(settings == expected);
+  CHECK(settings_that_differ(Settings{}).empty());
+  CHECK(settings_that_differ(settings) ==
+        Words{"MINMSGLOG=1", "MAXMSGLOG=5", "ITER_POLICY=off", "MSGSPERSAMPLE=20", "MSGS_NONAGGR=7",
+              "OVERALL_VOL=16777216", "SECS_PER_SAMPLE=2.5", "N_BARR=0", "N_WARMUP=3", "TARGET_CPU_SECS=0.1",
+              "MAX_MEM_USAGE=2147483648", "CACHE_SIZE=1048576", "CACHE_LINE_SIZE=64"});
+
+  const std::string example = "; for example: -set MSGSPERSAMPLE=20";
+  CHECK(error_of("-set N_BARR") == "-set: \"N_BARR\" is not NAME=VALUE" + example);
+  CHECK(error_of("-set N_BAR=1") == "-set: unknown parameter \"N_BAR\": did you mean N_BARR?");
+  CHECK(error_of("-set XYZ=1") == "-set: unknown parameter \"XYZ\": -help set shows the names" + example);
+  CHECK(error_of("-set n_barr=x") == "-set: N_BARR: \"x\" is not a whole number" + example);
+  CHECK(error_of("-set @") == "-set: the file's name is missing behind @" + example);
+}
+
+TEST_CASE("-set reads files") {
+  const Files files{{{"s", "# mine\nMSGSPERSAMPLE = 20 # few\n\nn_barr=1\n"},
+                     {"bad", "N_BARR=1\nN_BARR=x\n"},
+                     {"none", "\n"}},
+                    {}};
+  CHECK(parsed("-set @s", files).settings.repetitions == 20);
+  CHECK(parsed("-set @s", files).settings.barriers == 1);
+  CHECK(error_of("-set @bad", files) ==
+        "bad:2: N_BARR: \"x\" is not a whole number; a setting is a line such as MSGSPERSAMPLE=20");
+  CHECK(error_of("-set @none", files) == "-set: none holds no settings; write one a line");
+  CHECK(error_of("-set @gone", files) == "-set: cannot read gone: No such file or directory");
+}
+
+TEST_CASE("order: -set first, then the last one wins") {
+  CHECK(parsed("-iter 5 -set MSGSPERSAMPLE=20").settings.repetitions == 5);
+  CHECK(parsed("-set MSGSPERSAMPLE=20 -set MSGSPERSAMPLE=30").settings.repetitions == 30);
+  CHECK(parsed("-iter 5 -iter 6").settings.repetitions == 6);
+  CHECK(parsed("-iter 5,off -iter_policy auto").settings.policy == IterationPolicy::automatic);
+  CHECK(parsed("-msgsize 1,2 -msgsize 3").lengths == Lengths{3});
+
+  Files files{{{"n", "Bcast"}, {"l", "1"}, {"s", "N_BARR=1"}}, {}};
+  parse(program, words("-input n -msglen l -set @s"), 2, files.reader());
+  CHECK(files.read == Words{"s", "n", "l"});
+}
+
+TEST_CASE("names replace the default list, in the order named") {
+  CHECK(selection_of("barrier PINGPONG") == "Barrier PingPong");
+  CHECK(selection_of("Barrier,PingPong Bcast") == "Barrier PingPong Bcast");
+  CHECK(selection_of("Bcast bcast") == "Bcast");
+  CHECK(selection_of("Multi-PingPong MULTI-bcast PingPong") == "Multi-PingPong Multi-Bcast PingPong");
+  CHECK(selection_of("Uniband -npmin 2 Bcast -check") == "Uniband Bcast");
+  CHECK(selection_of("-multi 0 PingPong Barrier -map 2x3") == "PingPong Barrier");
+}
+
+TEST_CASE("include adds, exclude removes") {
+  CHECK(selection_of("-include Uniband PingPongSpecificsource") ==
+        default_list + " Uniband PingPongSpecificSource");
+  CHECK(selection_of("-include Uniband,Bcast") == default_list + " Uniband");
+  CHECK(selection_of("-exclude Bcast Barrier") == "PingPong Allreduce");
+  CHECK(selection_of("-exclude Bcast,Barrier Uniband PingPong") == "Uniband PingPong");
+  CHECK(selection_of("-exclude Bcast, Barrier") == "PingPong Allreduce");
+  CHECK(selection_of("-exclude Uniband") == default_list);
+  CHECK(selection_of("Bcast -include Uniband") == "Bcast Uniband");
+  CHECK(selection_of("Bcast Multi-Bcast -exclude Multi-Bcast") == "Bcast");
+  CHECK(selection_of("Barrier Multi-Bcast -exclude Bcast") == "Barrier");
+  CHECK(selection_of("-msglog 2:7 -include Uniband Uniband -exclude Bcast Barrier") ==
+        "PingPong Allreduce Uniband");
+  CHECK(error_of("Bcast -exclude Bcast") ==
+        "-exclude leaves no benchmark to run; exclude fewer or name some");
+  CHECK(error_of("-include") ==
+        "-include: value missing; for example: -include PingPongSpecificSource Uniband");
+  CHECK(error_of("-exclude -check") == "-exclude: value missing; for example: -exclude Alltoall,Alltoallv");
+}
+
+TEST_CASE("names from a file") {
+  const Files files{{{"n", "#\n# selection\n\n#Bcast\nBarrier\n  multi-allreduce # too\n"},
+                     {"bad", "Bcast\nBcsat\n"},
+                     {"none", "#"}},
+                    {}};
+  CHECK(selection_of("-input n", files) == "Barrier Multi-Allreduce");
+  CHECK(selection_of("Uniband -input n PingPong", files) == "Uniband Barrier Multi-Allreduce PingPong");
+  CHECK(error_of("-input bad", files) == "bad:2: unknown benchmark \"Bcsat\": did you mean Bcast?");
+  CHECK(error_of("-input none", files) == "-input: none holds no benchmark names; write one a line");
+  CHECK(error_of("-input gone", files) == "-input: cannot read gone: No such file or directory");
+}
+
+TEST_CASE("unknown words are errors with a suggestion") {
+  CHECK(error_of("PingPnog") == "unknown benchmark \"PingPnog\": did you mean PingPong?");
+  CHECK(error_of("Multi-PingPnog") == "unknown benchmark \"Multi-PingPnog\": did you mean PingPong?");
+  CHECK(error_of("Bcast -exclude Bariers") == "unknown benchmark \"Bariers\": did you mean Barrier?");
+  CHECK(error_of("nonsense") == "unknown benchmark \"nonsense\": -list shows the names");
+  CHECK(error_of("npmin 4") == "unknown benchmark \"npmin\": did you mean -npmin?");
+  CHECK(error_of("-iter 100 40") == "unknown benchmark \"40\": -list shows the names");
+  CHECK(error_of(",") == "unknown benchmark \",\": -list shows the names");
+  CHECK(error_of("Window") == "unknown benchmark \"Window\": it is one of IMB-EXT");
+  CHECK(error_of("Unidir_Put") == "unknown benchmark \"Unidir_Put\": it is one of IMB-EXT");
+  CHECK(error_of("Unidir_put") == "unknown benchmark \"Unidir_put\": it is one of IMB-RMA");
+  CHECK(error_of("ibcast_pure") == "unknown benchmark \"ibcast_pure\": it is one of IMB-NBC");
+  CHECK(error_of("S_Write_indv") == "unknown benchmark \"S_Write_indv\": it is one of IMB-IO");
+
+  CHECK(error_of("-npmn 2") == "unknown option \"-npmn\": did you mean -npmin?");
+  CHECK(error_of("--itre 2") == "unknown option \"--itre\": did you mean -iter?");
+  CHECK(error_of("-npmin=2") == "unknown option \"-npmin=2\": did you mean -npmin?");
+  CHECK(error_of("-nonsense") == "unknown option \"-nonsense\": -help shows the options");
+  CHECK(error_of("-1") == "unknown option \"-1\": -help shows the options");
+  CHECK(error_of("-") == "unknown option \"-\": -help shows the options");
+}
+
+TEST_CASE("a value that is missing") {
+  CHECK(error_of("-npmin") == "-npmin: value missing; for example: -npmin 4");
+  CHECK(error_of("-npmin -check") == "-npmin: value missing; for example: -npmin 4");
+  CHECK_THROWS_WITH(parse(program, Words{"-json", ""}, 2, Files{}.reader()),
+                    "-json: value missing; for example: -json run.jsonl");
+  CHECK(error_of("-npmin 12x") == "-npmin: \"12x\" is not a whole number; for example: -npmin 4");
+}
+
+TEST_CASE("a message is one line whatever was typed") {
+  CHECK_THROWS_WITH(parse(program, Words{"a\nb"}, 2, Files{}.reader()),
+                    "unknown benchmark \"a?b\": -list shows the names");
+}
+
+TEST_CASE("-ignore_unknown warns") {
+  CHECK(parsed("-foo 3 Bcast -ignore_unknown").warnings ==
+        Words{"ignored: unknown option \"-foo\": -help shows the options; with it \"3\""});
+  CHECK(selection_of("-foo 3 Bcast -ignore_unknown") == "Bcast");
+  CHECK(selection_of("-ignore_unknown -foo 3 -5 x") == default_list);
+  CHECK(parsed("-ignore_unknown Bcast Bcsat").warnings ==
+        Words{"ignored: unknown benchmark \"Bcsat\": did you mean Bcast?"});
+  CHECK(selection_of("-ignore_unknown -include Nonsense") == default_list);
+  CHECK(error_of("-ignore_unknown PingPnog") == "unknown benchmark \"PingPnog\": did you mean PingPong?");
+  CHECK(error_of("-ignore_unknown -foo PingPnog") ==
+        "unknown benchmark \"PingPnog\": did you mean PingPong?");
+  CHECK(error_of("-ignore_unknown -npmin x") == "-npmin: \"x\" is not a whole number; for example: -npmin 4");
+}
+
+TEST_CASE("help is made of the option table") {
+  const std::string help = help_text(program, "");
+  CHECK(help.starts_with("mpirun -np P IMB-MPI1 [options] [benchmark ...]\n"));
+  std::istringstream lines(help);
+  for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 80);
+  for (const char* option :
+       {"help",       "version",     "list",          "npmin",       "multi",         "off_cache",
+        "iter",       "iter_policy", "time",          "mem",         "input",         "msglen",
+        "msgsize",    "msglog",      "map",           "include",     "exclude",       "thread_level",
+        "root_shift", "sync",        "imb_barrier",   "zero_size",   "warm_up",       "msg_pause",
+        "show_tail",  "data_type",   "red_data_type", "contig_type", "window_size",   "dumpfile",
+        "check",      "json",        "set",           "mbyte",       "ignore_unknown"}) {
+    INFO(option);
+    CHECK(help.find("  -" + std::string(option)) != std::string::npos);
+    const std::string topic = help_text(program, option);
+    CHECK(topic.starts_with("-" + std::string(option)));
+    CHECK(topic == help_text(program, "--" + std::string(option)));
+    std::istringstream topic_lines(topic);
+    for (std::string line; std::getline(topic_lines, line);) CHECK(line.size() <= 80);
+  }
+}
+
+TEST_CASE("the example of every option is a command line that parses") {
+  const Files files{{{"chosen.txt", "Bcast"}, {"lengths.txt", "4"}}, {}};
+  constexpr Spec others[] = {{.name = "Bcast"},
+                             {.name = "Alltoall"},
+                             {.name = "Alltoallv"},
+                             {.name = "PingPongSpecificSource"},
+                             {.name = "Uniband"}};
+  const Program whole{"IMB-MPI1", "MPI-1 part", others};
+  std::istringstream help(help_text(whole, ""));
+  int examples = 0;
+  for (std::string line; std::getline(help, line);) {
+    if (!line.starts_with("  -")) continue;
+    const std::string topic = help_text(whole, line.substr(2, line.find(' ', 2) - 2));
+    const std::string mark = "IMB-MPI1 ";
+    std::string example = topic.substr(topic.find(mark, topic.find("Example:")) + mark.size());
+    INFO(example);
+    Files given = files;
+    CHECK_NOTHROW(parse(whole, words(example), 8, given.reader()));
+    ++examples;
+  }
+  CHECK(examples == 35);
+}
+
+TEST_CASE("help about one topic") {
+  CHECK(help_text(program, "set").find("MSGSPERSAMPLE=1000") != std::string::npos);
+  CHECK(help_text(program, "npmin") ==
+        "-npmin N\n"
+        "  run on N, 2N, 4N, ... and all processes\n\n"
+        "  A launch of 10 processes with -npmin 2 runs on 2, 4, 8 and 10. An N above the\n"
+        "  number of processes launched means all of them. Single transfers always run on\n"
+        "  2.\n\n"
+        "  Default: 2\n"
+        "  Example: mpirun -np 4 IMB-MPI1 -npmin 4\n");
+  CHECK(help_text(program, "multi-pingpong")
+            .starts_with("PingPong\n  single transfer: two processes are active."));
+  CHECK_THROWS_AS(help_text(program, "nonsense"), UsageError);
+}
+
+TEST_CASE("list and version") {
+  CHECK(list_text(program) ==
+        "IMB-MPI1, MPI-1 part, in the order of running:\n"
+        "  PingPong                 single transfer\n"
+        "  PingPongSpecificSource   single transfer (off by default)\n"
+        "  Allreduce                collective\n"
+        "  Uniband                  parallel transfer (off by default)\n"
+        "  Bcast                    collective\n"
+        "  Barrier                  synchronisation\n");
+  const std::string version = version_text(program);
+  CHECK(version.starts_with("OpenIMB "));
+  CHECK(version.ends_with(" (IMB-MPI1), compatible with Intel(R) MPI Benchmarks 4.0\n"));
+}
