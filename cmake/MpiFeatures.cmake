@@ -1,0 +1,22 @@
+# What this MPI offers beyond MPI 3.0, found by compiling and linking: version numbers lie in both directions.
+include(CheckCXXSourceCompiles)
+
+set(CMAKE_REQUIRED_LIBRARIES MPI::MPI_CXX)
+set(CMAKE_REQUIRED_DEFINITIONS -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX)
+set(OPENIMB_MPI_FEATURES "")
+
+function(openimb_mpi_feature name code)
+  check_cxx_source_compiles("#include <mpi.h>\nint main(int argc, char**) { if (argc < 0) { ${code} } }" HAVE_${name})
+  if(HAVE_${name})
+    list(APPEND OPENIMB_MPI_FEATURES ${name})
+    set(OPENIMB_MPI_FEATURES "${OPENIMB_MPI_FEATURES}" PARENT_SCOPE)
+  endif()
+endfunction()
+
+openimb_mpi_feature(OPENIMB_LARGE_COUNT
+  "MPI_Count n = 0; MPI_Datatype t; MPI_Send_c(nullptr, n, MPI_BYTE, 0, 0, MPI_COMM_WORLD); \
+   MPI_Type_contiguous_c(n, MPI_BYTE, &t); \
+   MPI_Reduce_scatter_c(nullptr, nullptr, &n, MPI_INT, MPI_SUM, MPI_COMM_WORLD); \
+   MPI_Reduce_local_c(nullptr, nullptr, n, MPI_INT, MPI_SUM);")
+openimb_mpi_feature(OPENIMB_FLOAT16 "MPI_Datatype t = MPIX_C_FLOAT16; MPI_Type_free(&t);")
+openimb_mpi_feature(OPENIMB_BFLOAT16 "MPI_Datatype t = MPIX_BFLOAT16; MPI_Type_free(&t);")

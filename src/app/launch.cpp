@@ -1,0 +1,174 @@
+#include "app/launch.h"
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <sstream>
+
+#include "benchmarks/catalogue.h"
+#include "mpi/datatype.h"
+#include "system/system.h"
+
+namespace openimb {
+
+namespace {
+
+// Separates texts that travel together; no command line and no text file of ours holds it.
+constexpr char separator = '\0';
+
+std::vector<Spec> specs() {
+  std::vector<Spec> all;
+  for (const Entry& entry : component().entries) all.push_back(*entry.spec);
+  return all;
+}
+
+FileText read_text(const std::string& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (file && (text << file.rdbuf() || file.peek() == std::ifstream::traits_type::eof()) && !file.bad()) {
+    return {true, text.str(), ""};
+  }
+  return {false, "", errno != 0 ? std::strerror(errno) : "cannot be read"};
+}
+
+std::vector<std::string> split_words(const std::string& joined) {
+  std::vector<std::string> words;
+  std::istringstream stream(joined);
+  for (std::string word; std::getline(stream, word, separator);) words.push_back(word);
+  return words;
+}
+
+void require_type(const char* option, const Element& element) {
+  if (base_type(element.type) == MPI_DATATYPE_NULL) {
+    throw UsageError(std::string(option) + " " + std::string(describe(element.type).option) +
+                     ": this MPI has no such type; byte, char, int, float and double are always there");
+  }
+  const bool half = element.type == DataType::float16 || element.type == DataType::bfloat16;
+  if (half && element.contiguity != Contiguity::base) {
+    throw UsageError(std::string(option) + " " + std::string(describe(element.type).option) +
+                     ": only with -contig_type base");
+  }
+}
+
+std::unique_ptr<std::FILE, OutputFiles::Close> open_shared(const Communicator& world, const char* option,
+                                                           const std::string& path) {
+  std::unique_ptr<std::FILE, OutputFiles::Close> file;
+  if (path.empty()) return file;
+  std::string why;
+  if (world.rank() == 0) {
+    file.reset(std::fopen(path.c_str(), "w"));
+    if (!file) why = std::strerror(errno);
+  }
+  why = world.broadcast(why);
+  if (!why.empty()) {
+    throw UsageError(std::string(option) + ": cannot write \"" + path + "\": " + why +
+                     "; name a file in a folder that exists and is writable");
+  }
+  return file;
+}
+
+std::string formatted_time(std::time_t now, const char* format, const std::tm* (*zone)(const std::time_t*)) {
+  char text[64];
+  const std::tm* const parts = zone(&now);
+  return parts != nullptr && std::strftime(text, sizeof text, format, parts) > 0 ? text : "";
+}
+
+}  // namespace
+
+std::string launch_name() { return "IMB-" + std::string(component().name); }
+
+Launch understand(const Communicator& world, int argc, char** argv) {
+  std::string joined;
+  for (int i = 0; i < argc; ++i) (joined += argv[i]) += separator;
+  Launch launch{.command_line = split_words(world.broadcast(joined)), .options = {}};
+  const std::vector<std::string> arguments(launch.command_line.begin() + 1, launch.command_line.end());
+
+  const ReadFile read_at_rank_0 = [&](const std::string& path) {
+    const FileText mine = world.rank() == 0 ? read_text(path) : FileText{};
+    const bool ok = world.broadcast(mine.ok ? "y" : "") == "y";
+    return FileText{ok, world.broadcast(mine.text), world.broadcast(mine.why)};
+  };
+  const std::vector<Spec> catalogue = specs();
+  const std::string name = launch_name();
+  launch.options = parse({name, component().part, catalogue}, arguments, world.size(), read_at_rank_0);
+  require_type("-data_type", launch.options.data);
+  require_type("-red_data_type", launch.options.reduction);
+  return launch;
+}
+
+std::optional<std::string> words_to_print(const Launch& launch) {
+  const std::vector<Spec> catalogue = specs();
+  const std::string name = launch_name();
+  const Program program{name, component().part, catalogue};
+  switch (launch.options.action) {
+    case Options::Action::help: return help_text(program, launch.options.help_topic);
+    case Options::Action::list: return list_text(program);
+    case Options::Action::version: return version_text(program);
+    case Options::Action::run: break;
+  }
+  return std::nullopt;
+}
+
+OutputFiles::OutputFiles(const Communicator& world, const Options& options)
+    : records(open_shared(world, "-json", options.json_file)),
+      dump(open_shared(world, "-dumpfile", options.dump_file)) {}
+
+std::optional<OffCache> known_off_cache(const Communicator& world, const Options& options) {
+  if (!options.off_cache) return std::nullopt;
+  OffCache known = *options.off_cache;
+  const system::Cache mine = system::last_level_cache();
+  const auto size = static_cast<std::int64_t>(world.largest(static_cast<double>(mine.size)));
+  const int line = static_cast<int>(world.largest(mine.line));
+  if (known.cache_size == 0) known.cache_size = options.settings.cache_size;
+  if (known.cache_size == 0) known.cache_size = size;
+  if (known.cache_line == 0) known.cache_line = options.settings.cache_line;
+  if (known.cache_line == 0) known.cache_line = line > 0 ? line : 64;
+  if (known.cache_size == 0) {
+    throw UsageError("-off_cache -1: this machine does not say how large its cache is; give the size in MB, such as "
+                     "-off_cache 32");
+  }
+  return known;
+}
+
+RunFacts gather_facts(const Communicator& world, const Environment& environment, const Launch& launch,
+                      const std::optional<OffCache>& off_cache) {
+  const std::vector<std::string> hosts = world.gather(system::host_name());
+  const std::vector<std::string> cpus = world.gather(system::allowed_cpus());
+  RunFacts facts;
+  if (world.rank() != 0) return facts;
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank) facts.ranks.push_back({hosts[rank], cpus[rank]});
+  const system::Machine machine = system::machine();
+  const std::time_t now = std::time(nullptr);
+  facts.component = component().name;
+  facts.part = component().part;
+  facts.version = OPENIMB_VERSION;
+  facts.date = formatted_time(now, "%a %b %e %H:%M:%S %Y", [](const std::time_t* t) -> const std::tm* {
+    return std::localtime(t);
+  });
+  facts.date_iso = formatted_time(now, "%Y-%m-%dT%H:%M:%SZ", [](const std::time_t* t) -> const std::tm* {
+    return std::gmtime(t);
+  });
+  facts.machine = machine.machine;
+  facts.system = machine.system;
+  facts.release = machine.release;
+  facts.kernel = machine.kernel;
+  facts.mpi_version = mpi_standard();
+  facts.mpi_library = mpi_library();
+  facts.thread_level = environment.thread_level();
+  facts.clock = "MPI_Wtime";
+  facts.clock_resolution = MPI_Wtick();
+  facts.compiler = OPENIMB_COMPILER;
+  facts.build_flags = OPENIMB_BUILD_FLAGS;
+  facts.command_line = launch.command_line;
+  facts.environment = system::mpi_environment();
+  facts.off_cache = off_cache;
+  for (const Selected& selected : launch.options.selection) {
+    const std::string_view name = component().entries[selected.index].spec->name;
+    facts.benchmarks.push_back((selected.multi ? "Multi-" : "") + std::string(name));
+  }
+  return facts;
+}
+
+}  // namespace openimb

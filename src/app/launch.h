@@ -1,0 +1,48 @@
+// What surrounds a session: understanding the command line on all ranks alike, opening files, gathering facts.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command_line.h"
+#include "mpi/world.h"
+#include "plan/options.h"
+#include "result/measurement.h"
+
+namespace openimb {
+
+struct Launch {
+  std::vector<std::string> command_line;  ///< rank 0's, the program's name first
+  Options options;
+};
+
+/// "IMB-MPI1".
+std::string launch_name();
+
+/// Rank 0's words, parsed on every rank; files are read by rank 0 and their text shared. Throws UsageError on all
+/// ranks or on none.
+Launch understand(const Communicator& world, int argc, char** argv);
+
+/// The text of -help, -list and -version; nothing for a run.
+std::optional<std::string> words_to_print(const Launch& launch);
+
+/// -json and -dumpfile, opened by rank 0 before anything is measured. Throws UsageError on all ranks or on none.
+struct OutputFiles {
+  OutputFiles(const Communicator& world, const Options& options);
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::unique_ptr<std::FILE, Close> records;
+  std::unique_ptr<std::FILE, Close> dump;
+};
+
+/// -off_cache with what was left open filled in: -set CACHE_SIZE, or the largest of any rank's machine.
+std::optional<OffCache> known_off_cache(const Communicator& world, const Options& options);
+
+RunFacts gather_facts(const Communicator& world, const Environment& environment, const Launch& launch,
+                      const std::optional<OffCache>& off_cache);
+
+}  // namespace openimb

@@ -1,0 +1,90 @@
+// The one main: every IMB executable is this file and one catalogue.
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <memory>
+
+#include "benchmarks/catalogue.h"
+#include "cli/command_line.h"
+#include "engine/session.h"
+#include "mpi/world.h"
+#include "report/records.h"
+#include "report/tee.h"
+#include "report/text.h"
+#include "app/launch.h"
+#include "system/system.h"
+
+namespace openimb {
+
+namespace {
+
+constexpr int exit_usage = 2;       // nothing was measured
+constexpr int exit_incomplete = 3;  // at least one failure row, or output that could not be written
+constexpr int exit_defects = 4;     // -check found wrong bytes
+
+// A launcher waits about a second between asking a job to stop and killing it.
+constexpr double stop_grace_seconds = 0.7;
+
+int exit_status(const Ending& ending, bool written) {
+  if (ending.defects > 0) return exit_defects;
+  if (ending.failed > 0 || !written || ending.state != Ending::State::complete) return exit_incomplete;
+  return 0;
+}
+
+int measure(const Communicator& world, const Environment& environment, const Launch& launch) {
+  const Options& options = launch.options;
+  OutputFiles files(world, options);
+  Tee tee;
+  const std::optional<OffCache> off_cache = known_off_cache(world, options);
+  const RunFacts facts = gather_facts(world, environment, launch, off_cache);
+  if (world.rank() == 0) {
+    tee.add(std::make_unique<TextReporter>(stdout, settings_that_differ(options.settings)));
+    if (files.records) tee.add(std::make_unique<RecordReporter>(files.records.get(), options.json_file));
+    if (files.dump) tee.add(std::make_unique<DumpReporter>(files.dump.get(), options.dump_file));
+    for (const std::string& warning : options.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
+    tee.begin(facts, options);
+  }
+  const auto leave_last_words = [&](Ending so_far) {
+    so_far.state = Ending::State::interrupted;
+    so_far.reason = "signal";
+    if (files.records) system::set_last_words(fileno(files.records.get()), end_record(so_far));
+  };
+  if (world.rank() == 0) leave_last_words({});
+  system::catch_stop_signals(stop_grace_seconds);
+  const Surroundings surroundings{.stop_requested = [] { return !system::stop_signal().empty(); },
+                                  .stop_reason =
+                                      [&] {
+                                        const std::string mine = system::stop_signal();
+                                        return mine.empty() ? std::string("a signal to another rank") : mine;
+                                      },
+                                  .pause = system::pause_for,
+                                  .progress = leave_last_words};
+  const Ending ending = run_session(world, component().entries, options, off_cache, tee, surroundings);
+  system::set_last_words(-1, "");
+  if (world.rank() == 0) tee.end(ending);
+  return static_cast<int>(world.largest(exit_status(ending, tee.ok())));
+}
+
+int run(int argc, char** argv) {
+  const std::vector<std::string> own_words(argv + 1, argv + argc);
+  const Environment environment(argc, argv, requested_thread_level(own_words));
+  const Communicator world = Communicator::duplicate(MPI_COMM_WORLD);
+  try {
+    const Launch launch = understand(world, argc, argv);
+    if (const std::optional<std::string> words = words_to_print(launch)) {
+      if (world.rank() == 0) std::fputs(words->c_str(), stdout);
+      return 0;
+    }
+    return measure(world, environment, launch);
+  } catch (const UsageError& error) {
+    // Every rank understood the same words and found the same mistake.
+    if (world.rank() == 0) std::fprintf(stderr, "%s: %s\n", launch_name().c_str(), error.what());
+    return exit_usage;
+  }
+}
+
+}  // namespace
+
+}  // namespace openimb
+
+int main(int argc, char** argv) { return openimb::run(argc, argv); }

@@ -1,0 +1,64 @@
+// Single transfer benchmarks: two processes. Source: guide, "Single Transfer Benchmarks".
+#pragma once
+
+#include "engine/pattern.h"
+
+namespace openimb {
+
+template <class C>
+void send_message(const C& c, const Lap& lap) {
+  call::send(lap.send, c.count, c.type, c.peer, message_tag, c.comm);
+}
+template <class C>
+void receive_message(const C& c, const Lap& lap, int source) {
+  call::receive(lap.receive, c.count, c.type, source, message_tag, c.comm);
+}
+
+struct PingPong {
+  static constexpr Spec spec{.name = "PingPong", .kind = Kind::single_transfer, .time_factor = 0.5};
+  template <class C>
+  static void step(const C& c, const Lap& lap, int source = MPI_ANY_SOURCE) {
+    if (c.rank == 0) {
+      send_message(c, lap);
+      receive_message(c, lap, source);
+    } else {
+      receive_message(c, lap, source);
+      send_message(c, lap);
+    }
+  }
+  static Expected expects(const Place& place) { return message_of(place, 1 - place.rank); }
+};
+
+struct PingPongSpecificSource : PingPong {
+  static constexpr Spec spec{.name = "PingPongSpecificSource",
+                             .kind = Kind::single_transfer,
+                             .time_factor = 0.5,
+                             .in_default_list = false};
+  template <class C>
+  static void step(const C& c, const Lap& lap) {
+    PingPong::step(c, lap, c.peer);
+  }
+};
+
+struct PingPing {
+  static constexpr Spec spec{.name = "PingPing", .kind = Kind::single_transfer};
+  template <class C>
+  static void step(const C& c, const Lap& lap, int source = MPI_ANY_SOURCE) {
+    MPI_Request request;
+    call::start_send(lap.send, c.count, c.type, c.peer, message_tag, c.comm, &request);
+    receive_message(c, lap, source);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+  static Expected expects(const Place& place) { return message_of(place, 1 - place.rank); }
+};
+
+struct PingPingSpecificSource : PingPing {
+  static constexpr Spec spec{
+      .name = "PingPingSpecificSource", .kind = Kind::single_transfer, .in_default_list = false};
+  template <class C>
+  static void step(const C& c, const Lap& lap) {
+    PingPing::step(c, lap, c.peer);
+  }
+};
+
+}  // namespace openimb

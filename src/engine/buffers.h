@@ -1,0 +1,56 @@
+// The send and receive memory of one rank. Page-aligned, grown and never shrunk while a launch lasts, so that
+// tables reuse memory that MPI has already seen.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+
+#include "engine/content.h"
+#include "plan/geometry.h"
+
+namespace openimb {
+
+class Memory {
+ public:
+  /// Throws std::bad_alloc and keeps what it has.
+  void ensure(std::int64_t bytes) {
+    if (bytes <= size_) return;
+    std::unique_ptr<std::byte[], Free> larger(
+        static_cast<std::byte*>(::operator new(static_cast<std::size_t>(bytes), page)));
+    memory_ = std::move(larger);
+    size_ = bytes;
+  }
+  std::byte* data() const { return memory_.get(); }
+  std::span<std::byte> first(std::int64_t bytes) const { return {memory_.get(), static_cast<std::size_t>(bytes)}; }
+
+ private:
+  static constexpr std::align_val_t page{4096};
+  struct Free {
+    void operator()(std::byte* memory) const { ::operator delete(memory, page); }
+  };
+  std::unique_ptr<std::byte[], Free> memory_;
+  std::int64_t size_ = 0;
+};
+
+struct Buffers {
+  Memory send;
+  Memory receive;
+  Memory expected;  ///< -check only: what the receive buffer must look like
+
+  /// Room for every point of a table up to `geometry`, guards included. Throws std::bad_alloc.
+  void ensure(const Geometry& geometry, bool check) {
+    send.ensure(geometry.send.total + Content::guard);
+    receive.ensure(geometry.receive.total + Content::guard);
+    if (check) expected.ensure(geometry.receive.footprint + Content::guard);
+  }
+};
+
+/// Bytes per process that a point needs, as -mem counts them.
+inline std::int64_t memory_needed(const Geometry& geometry, bool check) {
+  return geometry.total() + (check ? geometry.receive.footprint : 0);
+}
+
+}  // namespace openimb

@@ -1,0 +1,138 @@
+#include "engine/content.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <numeric>
+
+namespace openimb {
+
+namespace {
+
+// Bits of a 16-bit float that holds the small non-negative integer `value` exactly.
+std::uint16_t sixteen_bit(double value, int exponent_bits) {
+  if (value == 0) return 0;
+  const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  if (exponent_bits == 8) return static_cast<std::uint16_t>(bits >> 16);
+  const std::uint32_t exponent = ((bits >> 23) & 0xFF) - 127 + 15;
+  return static_cast<std::uint16_t>(exponent << 10 | ((bits >> 13) & 0x3FF));
+}
+
+// Calls `use` with a function that stores a number as the element type at an address.
+template <class Use>
+void with_store(DataType type, Use use) {
+  const auto plain = [&]<class T>(T) {
+    use([](std::byte* at, double value) {
+      const T typed = static_cast<T>(value);
+      std::memcpy(at, &typed, sizeof typed);
+    });
+  };
+  switch (type) {
+    case DataType::byte:
+    case DataType::character: return plain(std::int8_t{});
+    case DataType::integer: return plain(int{});
+    case DataType::single_precision: return plain(float{});
+    case DataType::double_precision: return plain(double{});
+    case DataType::float16:
+    case DataType::bfloat16: {
+      const int exponent_bits = type == DataType::float16 ? 5 : 8;
+      return use([exponent_bits](std::byte* at, double value) {
+        const std::uint16_t bits = sixteen_bit(value, exponent_bits);
+        std::memcpy(at, &bits, sizeof bits);
+      });
+    }
+  }
+}
+
+std::uint32_t mixed(std::uint64_t rank, std::uint64_t index) {
+  std::uint64_t x = (rank + 1) * 0x9E3779B97F4A7C15U + index * 0xD1B54A32D192ED03U;
+  x ^= x >> 29;
+  x *= 0xBF58476D1CE4E5B9U;
+  return static_cast<std::uint32_t>(x >> 32);
+}
+
+// A prime, so that segments of any power of two are told apart; short, so that sums over many ranks are a table.
+constexpr std::int64_t reduction_period = 1021;
+// Sums stay below 4 * 32 = 128: exact in bfloat16 (8 bits of precision) and in a signed char.
+constexpr int ranks_that_contribute = 32;
+
+int reduction_value(int rank, std::int64_t index, int ranks) {
+  const std::int64_t place = index % reduction_period;
+  const int stride = (ranks + ranks_that_contribute - 1) / ranks_that_contribute;
+  if ((rank + place) % stride != 0) return 0;
+  return static_cast<int>(mixed(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(place)) % 4);
+}
+
+int message_value(int rank, std::int64_t index, DataType type) {
+  const std::uint32_t bits = mixed(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(index));
+  const bool small = type == DataType::float16 || type == DataType::bfloat16;
+  return static_cast<int>(small ? bits % 256 : bits % (1U << 24));
+}
+
+void write_bytes(std::byte* at, int rank, std::int64_t first, std::int64_t count, std::int64_t stride) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint32_t value = mixed(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(first + i));
+    at[i * stride] = static_cast<std::byte>(value % 255);
+    if (at[i * stride] == Content::armed) at[i * stride] = std::byte{0xFF};
+  }
+}
+
+}  // namespace
+
+void fill_for_timing(std::span<std::byte> memory, const Element& element, bool reduction, int rank) {
+  const DataType type = reduction ? element.type : DataType::single_precision;
+  const bool narrow = type == DataType::float16 || type == DataType::bfloat16 || type == DataType::character;
+  const std::int64_t size = describe(type).size;
+  const auto count = static_cast<std::int64_t>(memory.size()) / size;
+  with_store(type, [&](auto store) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double value = 0.1 * (rank + 1) + static_cast<double>(i);
+      store(memory.data() + i * size, narrow ? static_cast<double>(i % 4) : value);
+    }
+  });
+  std::fill(memory.begin() + count * size, memory.end(), std::byte{0});
+}
+
+Content::Content(const Element& element, bool reduction, int ranks)
+    : element_(element), reduction_(reduction), ranks_(ranks), sums_(reduction ? reduction_period : 0) {
+  for (std::size_t place = 0; place < sums_.size(); ++place) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      sums_[place] += reduction_value(rank, static_cast<std::int64_t>(place), ranks);
+    }
+  }
+}
+
+void Content::write(std::byte* at, int rank, std::int64_t first, std::int64_t count) const {
+  const std::int64_t stride = element_.extent();
+  if (!reduction_ && element_.size() == 1) return write_bytes(at, rank, first, count, stride);
+  with_store(element_.type, [&](auto store) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      store(at + i * stride, reduction_ ? reduction_value(rank, first + i, ranks_)
+                                        : message_value(rank, first + i, element_.type));
+    }
+  });
+}
+
+void Content::write(std::byte* receive, const Piece& piece, int own_rank, int armed_rank) const {
+  const std::int64_t stride = element_.extent();
+  std::byte* const at = receive + piece.receive_at * stride;
+  if (piece.rank >= 0) return write(at, piece.rank, piece.send_at, piece.count);
+  with_store(element_.type, [&](auto store) {
+    for (std::int64_t i = 0; i < piece.count; ++i) {
+      const std::int64_t index = piece.send_at + i;
+      const double sum = piece.rank == Piece::sum_of_all
+                             ? sums_[index % reduction_period]
+                             : reduction_value(own_rank, index, ranks_) + reduction_value(armed_rank, index, ranks_);
+      store(at + i * stride, sum);
+    }
+  });
+}
+
+std::int64_t count_differences(std::span<const std::byte> actual, std::span<const std::byte> expected) {
+  if (std::memcmp(actual.data(), expected.data(), expected.size()) == 0) return 0;
+  return std::inner_product(actual.begin(), actual.begin() + static_cast<std::ptrdiff_t>(expected.size()),
+                            expected.begin(), std::int64_t{0}, std::plus<>(),
+                            [](std::byte a, std::byte b) { return a != b ? 1 : 0; });
+}
+
+}  // namespace openimb

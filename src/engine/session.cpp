@@ -1,0 +1,357 @@
+#include "engine/session.h"
+
+#include <algorithm>
+#include <new>
+#include <optional>
+
+#include "plan/layout.h"
+#include "plan/lengths.h"
+#include "plan/repetitions.h"
+#include "result/statistics.h"
+
+namespace openimb {
+
+namespace {
+
+constexpr std::int64_t first_warm_up_bytes = 4;  // guide: sizeof(assign_type)
+
+void library_barrier(MPI_Comm comm) { MPI_Barrier(comm); }
+
+class Session {
+ public:
+  Session(const Communicator& world, const Options& options, const std::optional<OffCache>& off_cache,
+          Reporter& reporter, const Surroundings& surroundings)
+      : world_(world),
+        options_(options),
+        off_cache_(off_cache),
+        reporter_(reporter),
+        surroundings_(surroundings),
+        barrier_(options.own_barrier ? dissemination_barrier : library_barrier),
+        rank_(world.rank()),
+        ranks_(world.size()) {}
+
+  Ending run(std::span<const Entry> entries);
+
+ private:
+  // One benchmark on one layout, seen from this rank.
+  struct Scene {
+    const Entry& entry;
+    Table table;
+    Element element;
+    SumOperation sum;
+    Communicator group;  ///< null on ranks that wait
+    IterationPolicy policy;
+
+    bool active() const { return group.contains_me(); }
+    const Spec& spec() const { return *entry.spec; }
+  };
+
+  void run_benchmark(const Entry& entry, Multi multi);
+  void run_table(Scene& scene);
+  void run_point(Scene& scene, std::int64_t bytes);
+  std::int64_t measured_repetitions(Scene& scene, Batch* batch, std::int64_t bytes, double& estimate);
+  void warm_up(Scene& scene);
+  std::optional<Failure> failure_before_allocation(const Scene& scene, std::int64_t bytes) const;
+  void allocate(const Scene& scene, std::vector<std::int64_t>& lengths);
+  Geometry geometry(const Scene& scene, std::int64_t bytes) const {
+    return plan_geometry(scene.spec(), bytes, scene.table.layout.processes, scene.element, off_cache_);
+  }
+  template <class Use>
+  void with_batch(Scene& scene, std::int64_t bytes, Use use);
+  std::vector<std::vector<double>> gather_samples(const Scene& scene, std::vector<double>& mine) const;
+  void add_samples(const Scene& scene, std::vector<Row>& rows, std::vector<double>& mine) const;
+  void add_defects(const Scene& scene, std::vector<Row>& rows, std::int64_t mine);
+  void report(const Scene& scene, const Failure& failure);
+  bool stopping();
+
+  const Communicator& world_;
+  const Options& options_;
+  const std::optional<OffCache>& off_cache_;
+  Reporter& reporter_;
+  const Surroundings& surroundings_;
+  void (*const barrier_)(MPI_Comm);
+  const int rank_;
+  const int ranks_;
+  Buffers buffers_;
+  std::int64_t unallocatable_ = 0;  ///< from this many bytes on, this table's points found no memory; 0: none
+  Ending ending_;
+};
+
+Ending Session::run(std::span<const Entry> entries) {
+  for (const Selected& selected : options_.selection) {
+    const bool prefixed_only = selected.multi && options_.multi == Multi::off;
+    run_benchmark(entries[selected.index], prefixed_only ? Multi::summary : options_.multi);
+    if (ending_.state != Ending::State::complete) break;
+  }
+  return ending_;
+}
+
+void Session::run_benchmark(const Entry& entry, Multi multi) {
+  const Spec& spec = *entry.spec;
+  const int available = static_cast<int>(rank_order(ranks_, options_.map).size());
+  const int least = std::min(options_.min_processes.value_or(2), available);
+  const std::vector<int> counts = process_counts(spec.kind, available, least);
+  const Element element = options_.element(spec.reduction);
+  const auto make_scene = [&](int processes) {
+    Layout layout = make_layout(ranks_, processes, multi != Multi::off, options_.map);
+    const int group = layout.group_of(rank_);
+    const auto& members = layout.groups[std::max(group, 0)];
+    const int key = static_cast<int>(std::ranges::find(members, rank_) - members.begin());
+    return Scene{.entry = entry,
+                 .table = {.spec = spec,
+                           .layout = std::move(layout),
+                           .kind = table_kind(spec, multi),
+                           .multi = multi,
+                           .defects = options_.check,
+                           .tail = options_.show_tail},
+                 .element = element,
+                 .sum = SumOperation(element),
+                 .group = world_.split(group, key),
+                 .policy = effective_policy(options_.settings.policy, spec)};
+  };
+  if (counts.empty()) {
+    Table table{.spec = spec, .layout = {.processes = available, .world = ranks_, .groups = {}, .map = {}}};
+    ++ending_.failed;
+    if (rank_ == 0) {
+      reporter_.failure(table, {.cause = Failure::Cause::invalid_processes, .detail = "needs at least 2 processes"});
+    }
+  }
+  for (const int processes : counts) {
+    Scene scene = make_scene(processes);
+    run_table(scene);
+    if (ending_.state != Ending::State::complete) return;
+  }
+}
+
+void Session::run_table(Scene& scene) {
+  if (stopping()) return;
+  if (rank_ == 0) reporter_.open_table(scene.table);
+  std::vector<std::int64_t> lengths = message_lengths(scene.spec(), options_);
+  std::vector<std::int64_t> possible;
+  std::ranges::copy_if(lengths, std::back_inserter(possible),
+                       [&](std::int64_t bytes) { return !failure_before_allocation(scene, bytes); });
+  allocate(scene, possible);
+  if (options_.warm_up) warm_up(scene);
+  for (const std::int64_t bytes : lengths) {
+    if (stopping()) return;
+    run_point(scene, bytes);
+  }
+}
+
+std::optional<Failure> Session::failure_before_allocation(const Scene& scene, std::int64_t bytes) const {
+  const Geometry plan = geometry(scene, bytes);
+  const std::int64_t needed = memory_needed(plan, options_.check);
+  if (needed > options_.settings.max_memory || (unallocatable_ > 0 && needed >= unallocatable_)) {
+    const bool limit = needed > options_.settings.max_memory;
+    return Failure{.cause = Failure::Cause::out_of_memory,
+                   .bytes = bytes,
+                   .needed_bytes = needed,
+                   .detail = limit ? "more than the limit set by -mem" : "the machine has not that much memory left"};
+  }
+  if (plan.exceeds_int && scene.entry.make_large == nullptr) {
+    return Failure{.cause = Failure::Cause::int_overflow,
+                   .bytes = bytes,
+                   .detail = "a count or displacement exceeds an int and this MPI has no large-count calls"};
+  }
+  return std::nullopt;
+}
+
+// One allocation for all lengths of a table, so that addresses stay the same; where memory is short, for fewer.
+void Session::allocate(const Scene& scene, std::vector<std::int64_t>& lengths) {
+  unallocatable_ = 0;
+  const auto needed = [&](std::int64_t bytes) { return memory_needed(geometry(scene, bytes), options_.check); };
+  std::ranges::sort(lengths, {}, needed);
+  std::int64_t smallest_that_failed = 0;
+  for (; !lengths.empty(); lengths.pop_back()) {
+    bool failed = false;
+    try {
+      if (scene.active()) {
+        for (const std::int64_t bytes : {lengths.back(), std::max(first_warm_up_bytes, scene.element.size())}) {
+          buffers_.ensure(geometry(scene, bytes), options_.check);
+        }
+      }
+    } catch (const std::bad_alloc&) {
+      failed = true;
+    }
+    if (!world_.anyone(failed)) break;
+    smallest_that_failed = needed(lengths.back());
+  }
+  unallocatable_ = smallest_that_failed;
+  if (!scene.active() || lengths.empty()) return;
+  const Geometry largest = geometry(scene, lengths.back());
+  fill_for_timing(buffers_.send.first(largest.send.total), scene.element, scene.spec().reduction, rank_);
+  fill_for_timing(buffers_.receive.first(largest.receive.total), scene.element, scene.spec().reduction, rank_);
+}
+
+// Calls use(Batch*) on every rank; ranks that wait get a null pointer.
+template <class Use>
+void Session::with_batch(Scene& scene, std::int64_t bytes, Use use) {
+  if (!scene.active()) {
+    use(static_cast<Batch*>(nullptr));
+    return;
+  }
+  const Geometry plan = geometry(scene, bytes);
+  const bool divided = scene.spec().receive == Extent::even_share || scene.spec().receive == Extent::block_share;
+  const ElementType type(scene.element, divided ? 0 : plan.elements);
+  Element single = scene.element;
+  single.contiguity = scene.element.extent() == scene.element.size() ? Contiguity::base : Contiguity::resized;
+  const ElementType single_type(single, 0);
+  const Stage stage{.comm = scene.group.handle(),
+                    .place = {.rank = scene.group.rank(),
+                              .ranks = scene.group.size(),
+                              .root = 0,
+                              .elements = plan.elements},
+                    .geometry = plan,
+                    .element = scene.element,
+                    .type = type.handle(),
+                    .type_covers = type.covers(),
+                    .single_type = single_type.handle(),
+                    .op = scene.sum.handle(),
+                    .buffers = &buffers_,
+                    .window = options_.window,
+                    .root_shift = options_.root_shift,
+                    .barrier = barrier_};
+  const auto make = plan.exceeds_int ? scene.entry.make_large : scene.entry.make;
+  const std::unique_ptr<Batch> batch = make(stage);
+  use(batch.get());
+}
+
+// Guide, "Warm-Up Phase": N_WARMUP repetitions with a short message, once per table.
+void Session::warm_up(Scene& scene) {
+  const std::int64_t bytes = std::max(first_warm_up_bytes, scene.element.size());
+  const bool synchronisation = scene.spec().kind == Kind::synchronisation;
+  if (failure_before_allocation(scene, bytes)) return;
+  with_batch(scene, synchronisation ? 0 : bytes, [&](Batch* batch) {
+    if (batch) batch->run(options_.settings.warm_up_repetitions, Timing::total, {});
+  });
+}
+
+// Warm-up at the real length, then as many repetitions as all limits allow, agreed by all ranks. 0: time-out.
+std::int64_t Session::measured_repetitions(Scene& scene, Batch* batch, std::int64_t bytes, double& estimate) {
+  const Settings& settings = options_.settings;
+  const int processes = scene.table.layout.processes;
+  const std::int64_t planned = planned_repetitions(settings, scene.policy, bytes, processes);
+  const auto seconds_each = [&](std::int64_t repetitions) {
+    const double mine = batch ? batch->run(repetitions, Timing::total, {}) : 0.0;
+    return world_.largest(mine) / static_cast<double>(repetitions);
+  };
+  if (options_.warm_up && batch) batch->run(warm_up_repetitions(settings, planned), Timing::total, {});
+  if (scene.policy == IterationPolicy::off) return planned;
+  estimate = seconds_each(1);
+  if (within_time(settings, scene.policy, planned, estimate, processes) == planned) return planned;
+  // One repetition may have been unlucky: before giving any up, look closer.
+  estimate = seconds_each(estimate_repetitions(settings, planned, estimate));
+  return within_time(settings, scene.policy, planned, estimate, processes);
+}
+
+void Session::run_point(Scene& scene, std::int64_t bytes) {
+  if (const auto failure = failure_before_allocation(scene, bytes)) return report(scene, *failure);
+  with_batch(scene, bytes, [&](Batch* batch) {
+    double estimate = 0;
+    const std::int64_t repetitions = measured_repetitions(scene, batch, bytes, estimate);
+    if (repetitions == 0) {
+      return report(scene, {.cause = Failure::Cause::time_out,
+                            .bytes = bytes,
+                            .seconds = estimate,
+                            .detail = "one repetition takes longer than the time for all of them"});
+    }
+    const std::int64_t wrong = options_.check && batch ? batch->check(repetitions) : 0;
+    if (options_.check && batch) {
+      const Geometry plan = geometry(scene, bytes);
+      fill_for_timing(buffers_.receive.first(plan.receive.total), scene.element, scene.spec().reduction, rank_);
+    }
+
+    const bool synchronise = options_.synchronise_each && scene.spec().kind == Kind::collective;
+    const Timing timing = synchronise                    ? Timing::synchronised
+                          : options_.every_repetition() ? Timing::every_repetition
+                                                        : Timing::total;
+    std::vector<double> samples(timing == Timing::total ? 0 : static_cast<std::size_t>(repetitions), 0.0);
+
+    for (int i = 0; i < options_.settings.barriers; ++i) barrier_(world_.handle());
+    const double elapsed = batch ? batch->run(repetitions, timing, samples) : 0.0;
+    barrier_(world_.handle());  // where the ranks that do not take part wait
+
+    const std::vector<double> seconds = world_.gather(elapsed / static_cast<double>(repetitions));
+    Measurement measurement{.bytes = bytes, .repetitions = repetitions, .rows = {}};
+    if (rank_ == 0) measurement.rows = rows_of(scene.table, bytes, options_.window, seconds);
+    if (options_.every_repetition()) add_samples(scene, measurement.rows, samples);
+    if (options_.check) add_defects(scene, measurement.rows, wrong);
+    ++ending_.measured;
+    if (rank_ == 0) {
+      reporter_.row(scene.table, measurement);
+      surroundings_.progress(ending_);
+    }
+    if (options_.message_pause) surroundings_.pause(std::max(0.1, elapsed / 10));
+  });
+}
+
+void Session::report(const Scene& scene, const Failure& failure) {
+  ++ending_.failed;
+  if (rank_ != 0) return;
+  reporter_.failure(scene.table, failure);
+  surroundings_.progress(ending_);
+}
+
+// Of every repetition the slowest rank's time, one series per row, at rank 0. `mine` is scaled in place.
+std::vector<std::vector<double>> Session::gather_samples(const Scene& scene, std::vector<double>& mine) const {
+  for (double& seconds : mine) seconds *= scene.spec().time_factor;
+  const int count = static_cast<int>(mine.size());
+  std::vector<double> slowest(mine.size());
+  if (scene.table.multi != Multi::each_group) {
+    MPI_Reduce(mine.data(), slowest.data(), count, MPI_DOUBLE, MPI_MAX, 0, world_.handle());
+    return {std::move(slowest)};
+  }
+  constexpr int samples_tag = 2;
+  if (scene.active()) {
+    MPI_Reduce(mine.data(), slowest.data(), count, MPI_DOUBLE, MPI_MAX, 0, scene.group.handle());
+    if (scene.group.rank() == 0 && rank_ != 0) {
+      MPI_Send(slowest.data(), count, MPI_DOUBLE, 0, samples_tag, world_.handle());
+    }
+  }
+  std::vector<std::vector<double>> series;
+  if (rank_ != 0) return series;
+  for (const std::vector<int>& group : scene.table.layout.groups) {
+    if (group.front() != 0) {
+      MPI_Recv(mine.data(), count, MPI_DOUBLE, group.front(), samples_tag, world_.handle(), MPI_STATUS_IGNORE);
+    }
+    series.push_back(group.front() == 0 ? slowest : mine);
+  }
+  return series;
+}
+
+void Session::add_samples(const Scene& scene, std::vector<Row>& rows, std::vector<double>& mine) const {
+  std::vector<std::vector<double>> series = gather_samples(scene, mine);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i].samples = series[i];
+    rows[i].tail = tail_of(series[i]);
+  }
+}
+
+void Session::add_defects(const Scene& scene, std::vector<Row>& rows, std::int64_t mine) {
+  const std::vector<double> wrong = world_.gather(static_cast<double>(mine));
+  const std::int64_t all = world_.sum(mine);
+  ending_.defects += all;
+  for (Row& row : rows) {
+    row.defects = row.group < 0 ? all : 0;
+    if (row.group < 0) continue;
+    for (const int member : scene.table.layout.groups[row.group]) {
+      *row.defects += static_cast<std::int64_t>(wrong[member]);
+    }
+  }
+}
+
+bool Session::stopping() {
+  if (!world_.anyone(surroundings_.stop_requested())) return false;
+  ending_.state = Ending::State::interrupted;
+  ending_.reason = surroundings_.stop_reason();
+  return true;
+}
+
+}  // namespace
+
+Ending run_session(const Communicator& world, std::span<const Entry> entries, const Options& options,
+                   const std::optional<OffCache>& off_cache, Reporter& reporter, const Surroundings& surroundings) {
+  return Session(world, options, off_cache, reporter, surroundings).run(entries);
+}
+
+}  // namespace openimb

@@ -1,0 +1,114 @@
+// The timed region. Everything between the two clock reads is here; each line either is the methodology or costs
+// nothing. tests/test_codegen.py holds the machine code to that: no call but MPI's, no division, no allocation.
+// Source: guide, "Actual Benchmarking".
+#pragma once
+
+#include <cstdint>
+
+namespace openimb {
+
+/// What one repetition works on.
+struct Lap {
+  char* send = nullptr;
+  char* receive = nullptr;
+  int root = 0;
+};
+
+/// From one repetition's buffers and root to the next. Strides are bytes; `root_step` is 0 or 1.
+struct LapPlan {
+  Lap first;
+  std::int64_t send_stride = 0;
+  std::int64_t receive_stride = 0;
+  std::int64_t slots = 1;
+  int ranks = 1;
+  int root_step = 0;
+};
+
+/// Steps by addition and compare-and-wrap; what does not move costs nothing.
+template <bool moving_buffers, bool moving_root>
+class Laps {
+ public:
+  explicit Laps(const LapPlan& plan) : plan_(plan), lap_(plan.first) {}
+  const Lap& lap() const { return lap_; }
+  void advance() {
+    if constexpr (moving_buffers) {
+      if (++slot_ == plan_.slots) {
+        slot_ = 0;
+        lap_.send = plan_.first.send;
+        lap_.receive = plan_.first.receive;
+      } else {
+        lap_.send += plan_.send_stride;
+        lap_.receive += plan_.receive_stride;
+      }
+    }
+    if constexpr (moving_root) {
+      lap_.root += plan_.root_step;
+      if (lap_.root == plan_.ranks) lap_.root = 0;
+    }
+  }
+
+ private:
+  LapPlan plan_;
+  Lap lap_;
+  std::int64_t slot_ = 0;
+};
+
+/// The default: one clock pair around all repetitions, nothing else.
+struct Total {
+  void start(double) {}
+  void before() {}
+  void after() {}
+  double total(double elapsed) const { return elapsed; }
+};
+
+/// One clock read per repetition, stored into memory that was sized and touched before.
+template <class Clock>
+struct EveryRepetition {
+  double* next;
+  double previous = 0;
+  void start(double now) { previous = now; }
+  void before() {}
+  void after() {
+    const double now = Clock::now();
+    *next++ = now - previous;
+    previous = now;
+  }
+  double total(double elapsed) const { return elapsed; }
+};
+
+/// -sync on: an untimed barrier before each repetition, the clock around the repetition alone.
+template <class Clock, class Barrier>
+struct Synchronised {
+  double* next;
+  Barrier barrier;
+  double begin = 0;
+  double sum = 0;
+  void start(double) {}
+  void before() {
+    barrier();
+    begin = Clock::now();
+  }
+  void after() {
+    const double took = Clock::now() - begin;
+    *next++ = took;
+    sum += took;
+  }
+  double total(double) const { return sum; }
+};
+
+/// Runs `repetitions` repetitions; returns the seconds they took together.
+/// By value, so that the compiler sees that no MPI call can change the context and keeps it in registers.
+template <class Pattern, class Clock, class Context, class Laps, class Record>
+[[gnu::noinline]] double drive(const Context context, Laps laps, const std::int64_t repetitions, Record record) {
+  const double start = Clock::now();
+  record.start(start);
+  for (std::int64_t i = 0; i < repetitions; ++i) {
+    record.before();
+    Pattern::step(context, laps.lap());
+    record.after();
+    laps.advance();
+  }
+  return record.total(Clock::now() - start);
+}
+
+}  // namespace openimb

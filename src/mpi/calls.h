@@ -1,0 +1,126 @@
+// The MPI calls under test, each once with int counts and once, where the MPI has it, with MPI_Count: a pattern is
+// written once and compiles to either. Return codes are not looked at: MPI's default error handler ends the job with
+// its own text. Source: MPI 4.0, section 2.5.8 (large counts).
+#pragma once
+
+#include <mpi.h>
+
+#include <type_traits>
+
+namespace openimb::call {
+
+#ifdef OPENIMB_LARGE_COUNT
+using LargeCount = MPI_Count;
+inline constexpr bool has_large_count = true;
+#else
+inline constexpr bool has_large_count = false;
+#endif
+
+/// v-collectives take int displacements with int counts and MPI_Aint with MPI_Count.
+template <class Count>
+using Displacement = std::conditional_t<std::is_same_v<Count, int>, int, MPI_Aint>;
+
+using Type = MPI_Datatype;
+using Comm = MPI_Comm;
+using Op = MPI_Op;
+using Request = MPI_Request;
+
+// One definition per call: `Count` decides the spelling. The discarded branch is not instantiated.
+#ifdef OPENIMB_LARGE_COUNT
+#define OPENIMB_CALL(name, ...)                  \
+  if constexpr (std::is_same_v<Count, int>) {    \
+    MPI_##name(__VA_ARGS__);                     \
+  } else {                                       \
+    MPI_##name##_c(__VA_ARGS__);                 \
+  }
+#else
+#define OPENIMB_CALL(name, ...) MPI_##name(__VA_ARGS__);
+#endif
+
+template <class Count>
+void send(const void* data, Count count, Type type, int to, int tag, Comm comm) {
+  OPENIMB_CALL(Send, data, count, type, to, tag, comm)
+}
+template <class Count>
+void receive(void* data, Count count, Type type, int from, int tag, Comm comm) {
+  OPENIMB_CALL(Recv, data, count, type, from, tag, comm, MPI_STATUS_IGNORE)
+}
+template <class Count>
+void start_send(const void* data, Count count, Type type, int to, int tag, Comm comm, Request* request) {
+  OPENIMB_CALL(Isend, data, count, type, to, tag, comm, request)
+}
+template <class Count>
+void start_receive(void* data, Count count, Type type, int from, int tag, Comm comm, Request* request) {
+  OPENIMB_CALL(Irecv, data, count, type, from, tag, comm, request)
+}
+template <class Count>
+void send_receive(const void* out, void* in, Count count, Type type, int to, int from, int tag, Comm comm) {
+  OPENIMB_CALL(Sendrecv, out, count, type, to, tag, in, count, type, from, tag, comm, MPI_STATUS_IGNORE)
+}
+template <class Count>
+void broadcast(void* data, Count count, Type type, int root, Comm comm) {
+  OPENIMB_CALL(Bcast, data, count, type, root, comm)
+}
+template <class Count>
+void allgather(const void* out, void* in, Count count, Type type, Comm comm) {
+  OPENIMB_CALL(Allgather, out, count, type, in, count, type, comm)
+}
+template <class Count>
+void allgatherv(const void* out, Count count, void* in, const Count* counts, const Displacement<Count>* at, Type type,
+                Comm comm) {
+  OPENIMB_CALL(Allgatherv, out, count, type, in, counts, at, type, comm)
+}
+template <class Count>
+void scatter(const void* out, void* in, Count count, Type type, int root, Comm comm) {
+  OPENIMB_CALL(Scatter, out, count, type, in, count, type, root, comm)
+}
+template <class Count>
+void scatterv(const void* out, const Count* counts, const Displacement<Count>* at, void* in, Count count, Type type,
+              int root, Comm comm) {
+  OPENIMB_CALL(Scatterv, out, counts, at, type, in, count, type, root, comm)
+}
+template <class Count>
+void gather(const void* out, void* in, Count count, Type type, int root, Comm comm) {
+  OPENIMB_CALL(Gather, out, count, type, in, count, type, root, comm)
+}
+template <class Count>
+void gatherv(const void* out, Count count, void* in, const Count* counts, const Displacement<Count>* at, Type type,
+             int root, Comm comm) {
+  OPENIMB_CALL(Gatherv, out, count, type, in, counts, at, type, root, comm)
+}
+template <class Count>
+void alltoall(const void* out, void* in, Count count, Type type, Comm comm) {
+  OPENIMB_CALL(Alltoall, out, count, type, in, count, type, comm)
+}
+template <class Count>
+void alltoallv(const void* out, void* in, const Count* counts, const Displacement<Count>* at, Type type, Comm comm) {
+  OPENIMB_CALL(Alltoallv, out, counts, at, type, in, counts, at, type, comm)
+}
+template <class Count>
+void reduce(const void* out, void* in, Count count, Type type, Op op, int root, Comm comm) {
+  OPENIMB_CALL(Reduce, out, in, count, type, op, root, comm)
+}
+template <class Count>
+void allreduce(const void* out, void* in, Count count, Type type, Op op, Comm comm) {
+  OPENIMB_CALL(Allreduce, out, in, count, type, op, comm)
+}
+template <class Count>
+void reduce_scatter(const void* out, void* in, const Count* counts, Type type, Op op, Comm comm) {
+  OPENIMB_CALL(Reduce_scatter, out, in, counts, type, op, comm)
+}
+template <class Count>
+void reduce_scatter_block(const void* out, void* in, Count count, Type type, Op op, Comm comm) {
+  OPENIMB_CALL(Reduce_scatter_block, out, in, count, type, op, comm)
+}
+template <class Count>
+void reduce_local(const void* in, void* inout, Count count, Type type, Op op) {
+  OPENIMB_CALL(Reduce_local, in, inout, count, type, op)
+}
+template <class Count>
+void make_vector_type(Count count, Type base, Type* type) {
+  OPENIMB_CALL(Type_contiguous, count, base, type)
+}
+
+#undef OPENIMB_CALL
+
+}  // namespace openimb::call

@@ -1,0 +1,92 @@
+#include "mpi/datatype.h"
+
+#include <cstddef>
+
+#include "mpi/calls.h"
+
+namespace openimb {
+
+MPI_Datatype base_type(DataType type) {
+  switch (type) {
+    case DataType::byte: return MPI_BYTE;
+    case DataType::character: return MPI_CHAR;
+    case DataType::integer: return MPI_INT;
+    case DataType::single_precision: return MPI_FLOAT;
+    case DataType::double_precision: return MPI_DOUBLE;
+#ifdef OPENIMB_FLOAT16
+    case DataType::float16: return MPIX_C_FLOAT16;
+#endif
+#ifdef OPENIMB_BFLOAT16
+    case DataType::bfloat16: return MPIX_BFLOAT16;
+#endif
+    default: return MPI_DATATYPE_NULL;
+  }
+}
+
+ElementType::ElementType(const Element& element, std::int64_t vector_elements) : type_(base_type(element.type)) {
+  const bool resized = element.extent() != element.size();
+  const auto own = [this](MPI_Datatype made) {
+    if (owned_) MPI_Type_free(&type_);
+    type_ = made;
+    owned_ = true;
+  };
+  if (resized) {
+    MPI_Datatype made;
+    MPI_Type_create_resized(type_, 0, element.extent(), &made);
+    own(made);
+  }
+  if (element.is_vector() && vector_elements > 0) {
+    MPI_Datatype made;
+#ifdef OPENIMB_LARGE_COUNT
+    call::make_vector_type<call::LargeCount>(vector_elements, type_, &made);
+#else
+    call::make_vector_type<int>(static_cast<int>(vector_elements), type_, &made);
+#endif
+    own(made);
+    covers_ = vector_elements;
+  }
+  if (owned_) MPI_Type_commit(&type_);
+}
+
+ElementType::~ElementType() {
+  if (owned_) MPI_Type_free(&type_);
+}
+
+namespace {
+
+// All derived types here are runs of equally spaced base elements, so size and extent say how many and how far apart.
+template <class T>
+void sum_spaced(void* in, void* inout, int* length, MPI_Datatype* type) {
+  int size = 0;
+  MPI_Aint lower = 0, extent = 0;
+  MPI_Type_size(*type, &size);
+  MPI_Type_get_extent(*type, &lower, &extent);
+  const std::ptrdiff_t in_one = size / static_cast<int>(sizeof(T));
+  const std::ptrdiff_t spacing = in_one > 0 ? extent / static_cast<MPI_Aint>(sizeof(T)) / in_one : 1;
+  const T* const from = static_cast<const T*>(in);
+  T* const to = static_cast<T*>(inout);
+  for (std::ptrdiff_t i = 0; i < *length * in_one; ++i) {
+    to[i * spacing] = static_cast<T>(to[i * spacing] + from[i * spacing]);
+  }
+}
+
+MPI_User_function* sum_of(DataType type) {
+  switch (type) {
+    case DataType::integer: return sum_spaced<int>;
+    case DataType::single_precision: return sum_spaced<float>;
+    case DataType::double_precision: return sum_spaced<double>;
+    default: return sum_spaced<signed char>;
+  }
+}
+
+}  // namespace
+
+SumOperation::SumOperation(const Element& element) {
+  if (element.contiguity != Contiguity::base) MPI_Op_create(sum_of(element.type), 1, &op_);
+}
+
+SumOperation::~SumOperation() {
+  if (op_ != MPI_SUM) MPI_Op_free(&op_);
+}
+
+}  // namespace openimb

@@ -1,0 +1,46 @@
+// The MPI type and operation of one element, owned.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+
+#include "plan/data_type.h"
+
+namespace openimb {
+
+/// MPI's handle for a base type; MPI_DATATYPE_NULL where this MPI lacks it (16-bit floats).
+MPI_Datatype base_type(DataType type);
+
+/// One MPI element: the base type, resized to twice its extent, or a vector of `elements` of either.
+class ElementType {
+ public:
+  /// `vector_elements`: base elements in one vector; ignored unless the element is a vector and they are > 0.
+  ElementType(const Element& element, std::int64_t vector_elements);
+  ~ElementType();
+  ElementType(const ElementType&) = delete;
+  ElementType& operator=(const ElementType&) = delete;
+  MPI_Datatype handle() const { return type_; }
+  /// Base elements that one MPI element covers.
+  std::int64_t covers() const { return covers_; }
+
+ private:
+  MPI_Datatype type_;
+  std::int64_t covers_ = 1;
+  bool owned_ = false;
+};
+
+/// MPI_SUM for base types; for derived types, for which MPI defines none, a user-defined sum.
+class SumOperation {
+ public:
+  explicit SumOperation(const Element& element);
+  ~SumOperation();
+  SumOperation(const SumOperation&) = delete;
+  SumOperation& operator=(const SumOperation&) = delete;
+  MPI_Op handle() const { return op_; }
+
+ private:
+  MPI_Op op_ = MPI_SUM;
+};
+
+}  // namespace openimb

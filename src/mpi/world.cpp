@@ -1,0 +1,120 @@
+#include "mpi/world.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace openimb {
+
+Environment::Environment(int& argc, char**& argv, ThreadLevel wanted) {
+  constexpr int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};
+  MPI_Init_thread(&argc, &argv, levels[static_cast<int>(wanted)], &granted_);
+}
+
+Environment::~Environment() { MPI_Finalize(); }
+
+const char* Environment::thread_level() const {
+  if (granted_ == MPI_THREAD_MULTIPLE) return "MPI_THREAD_MULTIPLE";
+  if (granted_ == MPI_THREAD_SERIALIZED) return "MPI_THREAD_SERIALIZED";
+  if (granted_ == MPI_THREAD_FUNNELED) return "MPI_THREAD_FUNNELED";
+  return "MPI_THREAD_SINGLE";
+}
+
+Communicator Communicator::duplicate(MPI_Comm of) {
+  MPI_Comm made;
+  MPI_Comm_dup(of, &made);
+  return Communicator(made);
+}
+
+Communicator Communicator::split(int color, int key) const {
+  MPI_Comm made;
+  MPI_Comm_split(handle_, color < 0 ? MPI_UNDEFINED : color, key, &made);
+  return Communicator(made);
+}
+
+int Communicator::rank() const {
+  int rank = 0;
+  MPI_Comm_rank(handle_, &rank);
+  return rank;
+}
+
+int Communicator::size() const {
+  int size = 0;
+  MPI_Comm_size(handle_, &size);
+  return size;
+}
+
+double Communicator::largest(double mine) const {
+  double all = mine;
+  MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, handle_);
+  return all;
+}
+
+std::int64_t Communicator::sum(std::int64_t mine) const {
+  std::int64_t all = mine;
+  MPI_Allreduce(&mine, &all, 1, MPI_INT64_T, MPI_SUM, handle_);
+  return all;
+}
+
+std::vector<double> Communicator::gather(double mine) const {
+  std::vector<double> all(rank() == 0 ? size() : 0);
+  MPI_Gather(&mine, 1, MPI_DOUBLE, all.data(), 1, MPI_DOUBLE, 0, handle_);
+  return all;
+}
+
+std::vector<std::string> Communicator::gather(const std::string& mine) const {
+  const int length = static_cast<int>(mine.size());
+  std::vector<int> lengths(rank() == 0 ? size() : 0);
+  MPI_Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, handle_);
+  std::vector<int> offsets(lengths.size());
+  std::exclusive_scan(lengths.begin(), lengths.end(), offsets.begin(), 0);
+  std::string all(static_cast<std::size_t>(std::reduce(lengths.begin(), lengths.end())), '\0');
+  MPI_Gatherv(mine.data(), length, MPI_CHAR, all.data(), lengths.data(), offsets.data(), MPI_CHAR, 0, handle_);
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < lengths.size(); ++i) texts.push_back(all.substr(offsets[i], lengths[i]));
+  return texts;
+}
+
+std::string Communicator::broadcast(std::string text) const {
+  auto length = static_cast<long long>(text.size());
+  MPI_Bcast(&length, 1, MPI_LONG_LONG, 0, handle_);
+  text.resize(static_cast<std::size_t>(length));
+  MPI_Bcast(text.data(), static_cast<int>(length), MPI_CHAR, 0, handle_);
+  return text;
+}
+
+void dissemination_barrier(MPI_Comm comm) {
+  int rank = 0, ranks = 1;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &ranks);
+  constexpr int barrier_tag = 32000;
+  for (int distance = 1; distance < ranks; distance *= 2) {
+    const int to = (rank + distance) % ranks;
+    const int from = (rank - distance + ranks) % ranks;
+    MPI_Sendrecv(nullptr, 0, MPI_BYTE, to, barrier_tag, nullptr, 0, MPI_BYTE, from, barrier_tag, comm,
+                 MPI_STATUS_IGNORE);
+  }
+}
+
+std::string mpi_standard() {
+  int version = 0, subversion = 0;
+  MPI_Get_version(&version, &subversion);
+  return std::to_string(version) + "." + std::to_string(subversion);
+}
+
+std::string mpi_library() {
+  std::string text(MPI_MAX_LIBRARY_VERSION_STRING, '\0');
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  text.resize(static_cast<std::size_t>(length));
+  text = text.substr(0, text.find('\n'));
+  std::string condensed;
+  for (const char c : text) {
+    const bool blank = c == ' ' || c == '\t' || c == '\0' || c == '\r';
+    if (!blank) condensed += c;
+    else if (!condensed.empty() && condensed.back() != ' ') condensed += ' ';
+  }
+  while (!condensed.empty() && (condensed.back() == ' ' || condensed.back() == ',')) condensed.pop_back();
+  return condensed;
+}
+
+}  // namespace openimb

@@ -1,0 +1,74 @@
+// RAII over MPI's environment and communicators, and the agreements that keep ranks together.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plan/options.h"
+
+namespace openimb {
+
+/// MPI_Init_thread to MPI_Finalize.
+class Environment {
+ public:
+  Environment(int& argc, char**& argv, ThreadLevel wanted);
+  ~Environment();
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+  /// "MPI_THREAD_SINGLE": what was granted, by name (numbers differ between MPIs).
+  const char* thread_level() const;
+
+ private:
+  int granted_ = MPI_THREAD_SINGLE;
+};
+
+/// An owned communicator; null on ranks that are not in it.
+class Communicator {
+ public:
+  Communicator() = default;
+  explicit Communicator(MPI_Comm owned) : handle_(owned) {}
+  Communicator(Communicator&& other) noexcept : handle_(other.handle_) { other.handle_ = MPI_COMM_NULL; }
+  Communicator& operator=(Communicator&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Communicator() {
+    if (handle_ != MPI_COMM_NULL) MPI_Comm_free(&handle_);
+  }
+  static Communicator duplicate(MPI_Comm of);
+  /// Ranks with the same `color` (>= 0) form a group, ordered by `key`; a negative color stays outside.
+  Communicator split(int color, int key) const;
+
+  MPI_Comm handle() const { return handle_; }
+  bool contains_me() const { return handle_ != MPI_COMM_NULL; }
+  int rank() const;
+  int size() const;
+
+  /// The largest value of any rank, on every rank.
+  double largest(double mine) const;
+  bool anyone(bool mine) const { return largest(mine ? 1.0 : 0.0) > 0; }
+  std::int64_t sum(std::int64_t mine) const;
+  /// One value per rank at rank 0; empty elsewhere.
+  std::vector<double> gather(double mine) const;
+  /// One text per rank at rank 0; empty elsewhere.
+  std::vector<std::string> gather(const std::string& mine) const;
+  /// Rank 0's text on every rank.
+  std::string broadcast(std::string text) const;
+
+ private:
+  MPI_Comm handle_ = MPI_COMM_NULL;
+};
+
+/// Dissemination barrier from MPI_Sendrecv alone (-imb_barrier): independent of the library's MPI_Barrier.
+/// Source: Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", 1988.
+void dissemination_barrier(MPI_Comm comm);
+
+/// "5.0" and the first line of MPI_Get_library_version, blanks condensed.
+std::string mpi_standard();
+std::string mpi_library();
+
+}  // namespace openimb

@@ -1,0 +1,88 @@
+// The timed loop under a clock that moves only when a repetition says so: expected times are exact.
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/timed_loop.h"
+
+using namespace openimb;
+
+namespace {
+
+double clock_now = 0;
+struct FakeClock {
+  static double now() { return clock_now; }
+};
+
+struct Seen {
+  std::vector<Lap> laps;
+  std::vector<double> costs;  // seconds of repetition i, used in turn
+};
+
+struct Pattern {
+  static void step(Seen* const& seen, const Lap& lap) {
+    clock_now += seen->costs[seen->laps.size() % seen->costs.size()];
+    seen->laps.push_back(lap);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the average mode reports what the repetitions took together") {
+  clock_now = 100;
+  Seen seen{{}, {1.0, 3.0}};
+  const double total = drive<Pattern, FakeClock>(&seen, Laps<false, false>({}), 4, Total{});
+  CHECK(total == 8.0);
+  CHECK(seen.laps.size() == 4);
+}
+
+TEST_CASE("zero repetitions take no time") {
+  Seen seen{{}, {1.0}};
+  CHECK(drive<Pattern, FakeClock>(&seen, Laps<false, false>({}), 0, Total{}) == 0.0);
+  CHECK(seen.laps.empty());
+}
+
+TEST_CASE("every repetition's own time is kept, and they add up to the total") {
+  clock_now = 7;
+  Seen seen{{}, {1.0, 2.0, 4.0}};
+  std::vector<double> samples(3);
+  const double total =
+      drive<Pattern, FakeClock>(&seen, Laps<false, false>({}), 3, EveryRepetition<FakeClock>{samples.data()});
+  CHECK(samples == std::vector<double>{1.0, 2.0, 4.0});
+  CHECK(total == 7.0);
+}
+
+TEST_CASE("a synchronised batch leaves the barrier out of the time") {
+  clock_now = 0;
+  Seen seen{{}, {1.0, 2.0}};
+  std::vector<double> samples(2);
+  const auto barrier = [] { clock_now += 50; };
+  const double total = drive<Pattern, FakeClock>(
+      &seen, Laps<false, false>({}), 2, Synchronised<FakeClock, decltype(barrier)>{samples.data(), barrier});
+  CHECK(samples == std::vector<double>{1.0, 2.0});
+  CHECK(total == 3.0);
+}
+
+TEST_CASE("buffers step through their slots and wrap, the root goes round") {
+  char send[64], receive[64];
+  Seen seen{{}, {0.0}};
+  const LapPlan plan{.first = {send, receive, 0},
+                     .send_stride = 16,
+                     .receive_stride = 8,
+                     .slots = 3,
+                     .ranks = 2,
+                     .root_step = 1};
+  drive<Pattern, FakeClock>(&seen, Laps<true, true>(plan), 5, Total{});
+  const std::vector<int> slots{0, 1, 2, 0, 1}, roots{0, 1, 0, 1, 0};
+  for (int i = 0; i < 5; ++i) {
+    CHECK(seen.laps[i].send == send + 16 * slots[i]);
+    CHECK(seen.laps[i].receive == receive + 8 * slots[i]);
+    CHECK(seen.laps[i].root == roots[i]);
+  }
+}
+
+TEST_CASE("a root that does not shift stays") {
+  Seen seen{{}, {0.0}};
+  drive<Pattern, FakeClock>(&seen, Laps<false, true>({.ranks = 3, .root_step = 0}), 4, Total{});
+  for (const Lap& lap : seen.laps) CHECK(lap.root == 0);
+}
