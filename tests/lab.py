@@ -1,0 +1,188 @@
+"""The MPIs of this machine as tests see them, and launches of the suite under one of them.
+
+`make test` leaves a file .env/mpi/KEY.json for every MPI and a build in build/KEY. A part that is missing is skipped,
+or, with OPENIMB_CI set, a failure.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parent.parent
+ENVIRONMENT = TOP / os.environ.get("OPENIMB_ENV", ".env")
+IN_CI = bool(os.environ.get("OPENIMB_CI"))
+
+
+def missing(what: str) -> None:
+    """Skips the test, unless CI must have this part of the lab."""
+    if IN_CI:
+        pytest.fail(f"{what}: CI must have it")
+    pytest.skip(what)
+
+
+@dataclass(frozen=True)
+class Mpi:
+    key: str
+    flavour: str
+    wrapper: str
+    launcher: tuple[str, ...]
+    oversubscribe: tuple[str, ...]
+    env: dict[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def build(self) -> Path:
+        return TOP / "build" / self.key
+
+    def program(self, component: str = "MPI1") -> Path:
+        return self.build / "bin" / f"IMB-{component}"
+
+
+def _read_mpis() -> dict[str, Mpi]:
+    mpis = {}
+    for path in sorted((ENVIRONMENT / "mpi").glob("*.json")):
+        facts = json.loads(path.read_text())
+        mpis[facts["key"]] = Mpi(
+            facts["key"],
+            facts["flavour"],
+            facts["wrapper"],
+            tuple(facts["launcher"]),
+            tuple(facts["oversubscribe"]),
+            facts["env"],
+        )
+    return mpis
+
+
+ALL = _read_mpis()
+REAL = [mpi for mpi in ALL.values() if mpi.flavour != "smpi" and mpi.program().exists()]
+# The two that every test machine has; the others of the lab run the broad matrix only.
+MAIN = [mpi for mpi in REAL if mpi.key in ("openmpi", "mpich")]
+
+
+def smpi() -> Mpi:
+    found = [mpi for mpi in ALL.values() if mpi.flavour == "smpi" and mpi.program().exists()]
+    if not found:
+        missing("SimGrid's SMPI (Debian: libsimgrid-dev)")
+    return found[0]
+
+
+@dataclass
+class Launch:
+    """What a launch left behind."""
+
+    code: int
+    text: str
+    errors: str
+    records: list[dict] = field(default_factory=list)
+
+    @property
+    def rows(self) -> list[dict]:
+        return [record for record in self.records if record["record"] == "result"]
+
+    @property
+    def own_errors(self) -> list[str]:
+        """stderr lines that the suite wrote; launchers add their own."""
+        return [line for line in self.errors.splitlines() if line.startswith("IMB-")]
+
+
+def command(mpi: Mpi, ranks: int, arguments: list[str], wrap: list[str] | None = None) -> list[str]:
+    crowd = list(mpi.oversubscribe) if ranks > (os.cpu_count() or 1) else []
+    return [*mpi.launcher, *crowd, "-n", str(ranks), *(wrap or []), str(mpi.program()), *arguments]
+
+
+def environment(mpi: Mpi) -> dict[str, str]:
+    return {**os.environ, **mpi.env}
+
+
+def start(mpi: Mpi, ranks: int, arguments: list[str], **options) -> subprocess.Popen:
+    """A launch in its own process group, so that all of it can be ended."""
+    return subprocess.Popen(
+        command(mpi, ranks, arguments),
+        env=environment(mpi),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        **options,
+    )
+
+
+def finish(process: subprocess.Popen, timeout: float = 120) -> Launch:
+    try:
+        text, errors = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        text, errors = process.communicate()
+        pytest.fail(f"hangs after {timeout} s: {' '.join(process.args)}\n{text[-3000:]}\n{errors[-3000:]}")
+    return Launch(process.returncode, text, errors)
+
+
+def run(
+    mpi: Mpi,
+    ranks: int,
+    arguments: str | list[str],
+    *,
+    records: Path | None = None,
+    wrap: list[str] | None = None,
+    timeout: float = 300,
+) -> Launch:
+    """Runs IMB-MPI1; with `records`, a folder, its JSON lines are read too. `wrap`: words before the program."""
+    words = arguments.split() if isinstance(arguments, str) else list(arguments)
+    file = records / "records.jsonl" if records else None
+    if file:
+        words += ["-json", str(file)]
+    done = finish(
+        subprocess.Popen(
+            command(mpi, ranks, words, wrap),
+            env=environment(mpi),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        ),
+        timeout,
+    )
+    if file and file.exists():
+        done.records = [json.loads(line) for line in file.read_text().splitlines()]
+    return done
+
+
+@dataclass
+class Table:
+    """One table of the text output."""
+
+    name: str
+    head: list[str]
+    columns: list[str]
+    rows: list[list[str]]
+
+
+def tables(text: str) -> list[Table]:
+    found: list[Table] = []
+    for block in re.split(r"(?m)^(?=#-+\n# Benchmarking )", text)[1:]:
+        lines = block.splitlines()
+        end = next(i for i, line in enumerate(lines[1:], 1) if line.startswith("#---"))
+        rows = [line.split() for line in lines[end + 2 :] if re.match(r" +\d", line)]
+        found.append(Table(lines[1].removeprefix("# Benchmarking ").strip(), lines[2:end], lines[end + 1].split(), rows))
+    return found
+
+
+def compile_shared(mpi: Mpi, source: Path, target: Path) -> Path:
+    """A shared library for interposing, built with the MPI's own wrapper."""
+    subprocess.run(
+        [mpi.wrapper, "-shared", "-fPIC", "-O1", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", str(source), "-o", str(target)],
+        env=environment(mpi),
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return target

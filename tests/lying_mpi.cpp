@@ -1,0 +1,194 @@
+// An MPI that lies: interposed by LD_PRELOAD, it spoils what the calls under test deliver.
+//   LIE_HOW=flip   one bit of the last byte received is wrong
+//   LIE_HOW=drop   nothing arrives: the receive buffer is as before the call
+//   LIE_HOW=shift  what arrived lies one byte further
+//   LIE_HOW=late   one byte behind the message is written
+//   LIE_RANK=r     only rank r lies (default: the last)
+// The harness's own traffic is left alone: it uses other data types than MPI_BYTE and MPI_FLOAT.
+#include <mpi.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct Received {
+  char* at;
+  std::vector<char> before;
+};
+
+bool lies_here() {
+  int rank = 0, ranks = 1;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const char* const wanted = std::getenv("LIE_RANK");
+  return rank == (wanted ? std::atoi(wanted) : ranks - 1);
+}
+
+bool under_test(MPI_Datatype type) { return type == MPI_BYTE || type == MPI_FLOAT; }
+
+Received watch(void* at, long elements, MPI_Datatype type) {
+  int size = 0;
+  if (!under_test(type) || !lies_here()) return {nullptr, {}};
+  PMPI_Type_size(type, &size);
+  char* const bytes = static_cast<char*>(at);
+  return {bytes, std::vector<char>(bytes, bytes + elements * size)};
+}
+
+void spoil(const Received& received) {
+  if (received.before.empty()) return;
+  const std::string how = std::getenv("LIE_HOW") ? std::getenv("LIE_HOW") : "none";
+  const std::size_t length = received.before.size();
+  if (how == "flip") received.at[length - 1] ^= 1;
+  if (how == "drop") std::memcpy(received.at, received.before.data(), length);
+  if (how == "shift" && length > 1) std::memmove(received.at + 1, received.at, length - 1);
+  if (how == "late") received.at[length] ^= 1;
+}
+
+int ranks_of(MPI_Comm comm) {
+  int ranks = 1;
+  PMPI_Comm_size(comm, &ranks);
+  return ranks;
+}
+int rank_in(MPI_Comm comm) {
+  int rank = 0;
+  PMPI_Comm_rank(comm, &rank);
+  return rank;
+}
+
+std::map<MPI_Request, Received> pending;
+
+}  // namespace
+
+extern "C" {
+
+int MPI_Recv(void* buf, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status* status) {
+  const Received r = watch(buf, count, type);
+  const int rc = PMPI_Recv(buf, count, type, from, tag, comm, status);
+  spoil(r);
+  return rc;
+}
+int MPI_Irecv(void* buf, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Received r = watch(buf, count, type);
+  const int rc = PMPI_Irecv(buf, count, type, from, tag, comm, request);
+  pending[*request] = r;
+  return rc;
+}
+int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
+  // A window shares one buffer, and a completed handle may be used again: one lie, after all have arrived.
+  Received last{nullptr, {}};
+  for (int i = 0; i < count; ++i) {
+    const auto found = pending.find(requests[i]);
+    if (found == pending.end()) continue;
+    last = found->second;
+    pending.erase(found);
+  }
+  const int rc = PMPI_Waitall(count, requests, statuses);
+  spoil(last);
+  return rc;
+}
+int MPI_Sendrecv(const void* out, int n, MPI_Datatype t, int to, int stag, void* in, int m, MPI_Datatype u, int from,
+                 int rtag, MPI_Comm comm, MPI_Status* status) {
+  const Received r = watch(in, m, u);
+  const int rc = PMPI_Sendrecv(out, n, t, to, stag, in, m, u, from, rtag, comm, status);
+  spoil(r);
+  return rc;
+}
+int MPI_Bcast(void* buf, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+  const Received r = watch(buf, count, type);
+  const int rc = PMPI_Bcast(buf, count, type, root, comm);
+  if (rank_in(comm) != root) spoil(r);
+  return rc;
+}
+int MPI_Allgather(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u, MPI_Comm comm) {
+  const Received r = watch(in, static_cast<long>(m) * ranks_of(comm), u);
+  const int rc = PMPI_Allgather(out, n, t, in, m, u, comm);
+  spoil(r);
+  return rc;
+}
+int MPI_Allgatherv(const void* out, int n, MPI_Datatype t, void* in, const int m[], const int at[], MPI_Datatype u,
+                   MPI_Comm comm) {
+  const int last = ranks_of(comm) - 1;
+  const Received r = watch(in, static_cast<long>(at[last]) + m[last], u);
+  const int rc = PMPI_Allgatherv(out, n, t, in, m, at, u, comm);
+  spoil(r);
+  return rc;
+}
+int MPI_Scatter(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u, int root, MPI_Comm comm) {
+  const Received r = watch(in, m, u);
+  const int rc = PMPI_Scatter(out, n, t, in, m, u, root, comm);
+  spoil(r);
+  return rc;
+}
+int MPI_Scatterv(const void* out, const int n[], const int at[], MPI_Datatype t, void* in, int m, MPI_Datatype u,
+                 int root, MPI_Comm comm) {
+  const Received r = watch(in, m, u);
+  const int rc = PMPI_Scatterv(out, n, at, t, in, m, u, root, comm);
+  spoil(r);
+  return rc;
+}
+int MPI_Gather(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u, int root, MPI_Comm comm) {
+  const bool here = rank_in(comm) == root;
+  const Received r = here ? watch(in, static_cast<long>(m) * ranks_of(comm), u) : Received{nullptr, {}};
+  const int rc = PMPI_Gather(out, n, t, in, m, u, root, comm);
+  spoil(r);
+  return rc;
+}
+int MPI_Gatherv(const void* out, int n, MPI_Datatype t, void* in, const int m[], const int at[], MPI_Datatype u,
+                int root, MPI_Comm comm) {
+  const int last = ranks_of(comm) - 1;
+  const bool here = rank_in(comm) == root;
+  const Received r = here ? watch(in, static_cast<long>(at[last]) + m[last], u) : Received{nullptr, {}};
+  const int rc = PMPI_Gatherv(out, n, t, in, m, at, u, root, comm);
+  spoil(r);
+  return rc;
+}
+int MPI_Alltoall(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u, MPI_Comm comm) {
+  const Received r = watch(in, static_cast<long>(m) * ranks_of(comm), u);
+  const int rc = PMPI_Alltoall(out, n, t, in, m, u, comm);
+  spoil(r);
+  return rc;
+}
+int MPI_Alltoallv(const void* out, const int n[], const int from[], MPI_Datatype t, void* in, const int m[],
+                  const int at[], MPI_Datatype u, MPI_Comm comm) {
+  const int last = ranks_of(comm) - 1;
+  const Received r = watch(in, static_cast<long>(at[last]) + m[last], u);
+  const int rc = PMPI_Alltoallv(out, n, from, t, in, m, at, u, comm);
+  spoil(r);
+  return rc;
+}
+int MPI_Reduce(const void* out, void* in, int n, MPI_Datatype t, MPI_Op op, int root, MPI_Comm comm) {
+  const Received r = rank_in(comm) == root ? watch(in, n, t) : Received{nullptr, {}};
+  const int rc = PMPI_Reduce(out, in, n, t, op, root, comm);
+  spoil(r);
+  return rc;
+}
+int MPI_Allreduce(const void* out, void* in, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm) {
+  const Received r = watch(in, n, t);
+  const int rc = PMPI_Allreduce(out, in, n, t, op, comm);
+  spoil(r);
+  return rc;
+}
+int MPI_Reduce_scatter(const void* out, void* in, const int n[], MPI_Datatype t, MPI_Op op, MPI_Comm comm) {
+  const Received r = watch(in, n[rank_in(comm)], t);
+  const int rc = PMPI_Reduce_scatter(out, in, n, t, op, comm);
+  spoil(r);
+  return rc;
+}
+int MPI_Reduce_scatter_block(const void* out, void* in, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm) {
+  const Received r = watch(in, n, t);
+  const int rc = PMPI_Reduce_scatter_block(out, in, n, t, op, comm);
+  spoil(r);
+  return rc;
+}
+int MPI_Reduce_local(const void* in, void* inout, int n, MPI_Datatype t, MPI_Op op) {
+  const Received r = watch(inout, n, t);
+  const int rc = PMPI_Reduce_local(in, inout, n, t, op);
+  spoil(r);
+  return rc;
+}
+
+}  // extern "C"
