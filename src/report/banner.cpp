@@ -1,0 +1,101 @@
+#include "report/banner.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "plan/lengths.h"
+#include "report/format.h"
+
+namespace openimb {
+
+namespace {
+
+constexpr std::string_view rule = "#----------------------------------------------------------------\n";
+
+// What comes from outside may hold line breaks, and a line that does not begin with # would look like a
+// result.
+std::string on_one_line(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < ' '; }, ' ');
+  return text;
+}
+
+std::string fact(const char* name, const std::string& value) {
+  return formatted("# %-22s: %s\n", name, on_one_line(value).c_str());
+}
+
+std::string statement(const char* name, const std::string& value) {
+  return formatted("# %-31s:   %s\n", name, value.c_str());
+}
+
+std::string data_type(const Element& element) {
+  std::string text(describe(element.type).mpi);
+  for (const ContiguityName& name : contiguity_names) {
+    if (name.contiguity != element.contiguity || element.contiguity == Contiguity::base) continue;
+    ((text += " (") += name.option) += ')';
+  }
+  return text += ' ';
+}
+
+std::string title(const RunFacts& facts) {
+  std::string text(rule);
+  text += "#    OpenIMB " + facts.version + ", " + facts.part;
+  text += ", compatible with Intel(R) MPI Benchmarks 4.0\n";
+  return text += rule;
+}
+
+std::string calling_sequence(const RunFacts& facts) {
+  std::string text = "# Calling sequence was: \n\n# ";
+  for (const std::string& word : facts.command_line) text += on_one_line(word) + ' ';
+  return text += "\n\n";
+}
+
+std::string lengths(const Options& options) {
+  if (!options.lengths.empty()) return "# Message lengths were user defined\n";
+  const LengthRange range = length_range(options);
+  return formatted("# Minimum message length in bytes:   %lld\n# Maximum message length in bytes:   %lld\n",
+                   static_cast<long long>(range.smallest), static_cast<long long>(range.largest));
+}
+
+std::string our_statements(const RunFacts& facts, const Options& options,
+                           const std::vector<std::string>& differences) {
+  std::string settings;
+  for (const std::string& difference : differences) settings += (settings.empty() ? "" : " ") + difference;
+  std::string text = statement("Mbytes/sec", shortest(options.bytes_per_megabyte) + " bytes per second");
+  text += statement("Settings", settings.empty() ? "standard mode" : settings);
+  if (facts.off_cache) {
+    text += statement("Off-cache mode", formatted("cache of %lld bytes, lines of %d bytes",
+                                                  static_cast<long long>(facts.off_cache->cache_size),
+                                                  facts.off_cache->cache_line));
+  }
+  if (options.check) text += statement("Results", "verified by an extra pass that is not timed");
+  return text;
+}
+
+}  // namespace
+
+std::string banner(const RunFacts& facts, const Options& options,
+                   const std::vector<std::string>& differences) {
+  std::string text = title(facts);
+  text += fact("Date", facts.date);
+  text += fact("Machine", facts.machine);
+  text += fact("System", facts.system);
+  text += fact("Release", facts.release);
+  text += fact("Version", facts.kernel);
+  text += fact("MPI Version", facts.mpi_version);
+  text += fact("MPI Library", facts.mpi_library);
+  text += fact("MPI Thread Environment", facts.thread_level);
+  text += "\n\n";
+  text += calling_sequence(facts);
+  text += lengths(options);
+  text += "#\n";
+  text += statement("MPI_Datatype", data_type(options.data));
+  text += statement("MPI_Datatype for reductions", data_type(options.reduction));
+  text += statement("MPI_Op", "MPI_SUM  ");
+  text += our_statements(facts, options, differences);
+  text += "# \n# \n\n# List of Benchmarks to run:\n\n";
+  for (const std::string& name : facts.benchmarks) text += "# " + name + "\n";
+  return text;
+}
+
+}  // namespace openimb

@@ -1,0 +1,57 @@
+#include "report/columns.h"
+
+#include "report/format.h"
+
+namespace openimb {
+
+namespace {
+
+std::string whole(std::int64_t number) { return formatted("%13lld", static_cast<long long>(number)); }
+std::string decimals(double number) { return formatted("%13.2f", number); }
+std::string microseconds(double seconds) { return decimals(seconds * 1e6); }
+
+constexpr Column group{"Group", [](const CellSource& from) { return whole(from.row.group); }};
+constexpr Column bytes{"#bytes", [](const CellSource& from) { return whole(from.measurement.bytes); }};
+constexpr Column repetitions{"#repetitions",
+                             [](const CellSource& from) { return whole(from.measurement.repetitions); }};
+constexpr Column time{"t[usec]", [](const CellSource& from) { return microseconds(from.row.t_max); }};
+constexpr Column t_min{"t_min[usec]", [](const CellSource& from) { return microseconds(from.row.t_min); }};
+constexpr Column t_max{"t_max[usec]", [](const CellSource& from) { return microseconds(from.row.t_max); }};
+constexpr Column t_avg{"t_avg[usec]", [](const CellSource& from) { return microseconds(from.row.t_avg); }};
+constexpr Column bandwidth{"Mbytes/sec", [](const CellSource& from) {
+                             return decimals(from.row.bytes_per_second.value_or(0) / from.bytes_per_megabyte);
+                           }};
+constexpr Column message_rate{"Msg/sec", [](const CellSource& from) {
+                                return formatted("%13.0f", from.row.messages_per_second.value_or(0));
+                              }};
+// A floating-point number by the guide's description of -DCHECK.
+constexpr Column defects{"defects", [](const CellSource& from) {
+                           return decimals(static_cast<double>(from.row.defects.value_or(0)));
+                         }};
+
+std::vector<Column> columns_of(TableKind kind) {
+  switch (kind) {
+    case TableKind::time_and_bandwidth:
+      return {bytes, repetitions, time, bandwidth};
+    case TableKind::range_and_bandwidth:
+      return {bytes, repetitions, t_min, t_max, t_avg, bandwidth};
+    case TableKind::range:
+      return {bytes, repetitions, t_min, t_max, t_avg};
+    case TableKind::rate:
+      return {bytes, repetitions, bandwidth, message_rate};
+    case TableKind::synchronisation:
+      return {repetitions, t_min, t_max, t_avg};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<Column> columns_of(const Table& table) {
+  std::vector<Column> columns = columns_of(table.kind);
+  if (table.multi == Multi::each_group) columns.insert(columns.begin(), group);
+  if (table.defects) columns.push_back(defects);
+  return columns;
+}
+
+}  // namespace openimb

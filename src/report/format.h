@@ -1,0 +1,14 @@
+// printf into a string.
+#pragma once
+
+#include <string>
+
+namespace openimb {
+
+[[gnu::format(printf, 1, 2)]] std::string formatted(const char* format, ...);
+
+/// Shortest text that reads back as the same number; "1000000", not "1e+06", for whole numbers of up to 15
+/// digits.
+std::string shortest(double number);
+
+}  // namespace openimb

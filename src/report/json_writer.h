@@ -1,0 +1,97 @@
+// JSON as it is written: commas and brackets come out right by construction. The suite depends on no JSON
+// library.
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <optional>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "report/format.h"
+
+namespace openimb {
+
+/// A string with its quotes. Bytes that are not UTF-8 become U+FFFD; every line break of Unicode is escaped,
+/// as many readers of JSON lines split at all of them.
+std::string json_string(std::string_view text);
+
+class JsonWriter {
+ public:
+  /// `fill` writes the members.
+  template <std::invocable Fill>
+  void object(Fill fill) {
+    enclose('{', '}', fill);
+  }
+  template <std::invocable Fill>
+  void object(std::string_view name, Fill fill) {
+    key(name);
+    object(fill);
+  }
+
+  /// Booleans, numbers, strings, optionals (null when empty) and ranges of these. NaN and infinities become
+  /// null.
+  template <class Value>
+  void value(const Value& value) {
+    if constexpr (std::convertible_to<Value, std::string_view>) {
+      element(json_string(value));
+    } else if constexpr (std::same_as<Value, bool>) {
+      element(value ? "true" : "false");
+    } else if constexpr (std::integral<Value>) {
+      element(std::to_string(value));
+    } else if constexpr (std::floating_point<Value>) {
+      element(std::isfinite(value) ? shortest(value) : "null");
+    } else if constexpr (std::ranges::range<Value>) {
+      enclose('[', ']', [&] {
+        for (const auto& each : value) this->value(each);
+      });
+    } else if (value) {
+      this->value(*value);
+    } else {
+      element("null");
+    }
+  }
+  template <class Value>
+  void field(std::string_view name, const Value& value) {
+    key(name);
+    this->value(value);
+  }
+  /// A field that is left out where it does not apply.
+  template <class Value>
+  void field_if_any(std::string_view name, const std::optional<Value>& value) {
+    if (value) field(name, *value);
+  }
+
+  template <std::ranges::range Items, class Fill>
+  void array_of_objects(std::string_view name, const Items& items, Fill fill) {
+    key(name);
+    enclose('[', ']', [&] {
+      for (const auto& item : items) object([&] { fill(item); });
+    });
+  }
+
+  std::string line() && { return std::move(text_) + "\n"; }
+
+ private:
+  void key(std::string_view name) {
+    element(json_string(name));
+    text_ += ':';
+  }
+  // A string ends with its quote, so that these characters at the end can only be structure.
+  void element(std::string_view text) {
+    if (!text_.empty() && std::string_view("{[:").find(text_.back()) == std::string_view::npos) text_ += ',';
+    text_ += text;
+  }
+  template <class Fill>
+  void enclose(char open, char close, Fill fill) {
+    element(std::string_view(&open, 1));
+    fill();
+    text_ += close;
+  }
+
+  std::string text_;
+};
+
+}  // namespace openimb

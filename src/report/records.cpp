@@ -1,0 +1,261 @@
+#include "report/records.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "report/format.h"
+#include "report/json_writer.h"
+#include "report/output.h"
+
+namespace openimb {
+
+namespace {
+
+constexpr const char* schema = "openimb-record/1";
+
+constexpr const char* name_of(Kind kind) {
+  constexpr const char* names[] = {"single_transfer", "parallel_transfer", "collective", "synchronisation"};
+  return names[static_cast<int>(kind)];
+}
+constexpr const char* name_of(Multi multi) {
+  constexpr const char* names[] = {"off", "summary", "each_group"};
+  return names[static_cast<int>(multi)];
+}
+constexpr const char* name_of(Failure::Cause cause) {
+  constexpr const char* names[] = {"out_of_memory", "int_overflow", "time_out", "invalid_processes",
+                                   "unavailable"};
+  return names[static_cast<int>(cause)];
+}
+constexpr const char* name_of(Ending::State state) {
+  constexpr const char* names[] = {"complete", "interrupted", "aborted"};
+  return names[static_cast<int>(state)];
+}
+
+std::optional<std::string> unless_empty(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(text);
+}
+
+template <class Value, class Fill>
+void write_or_null(JsonWriter& json, const char* name, const std::optional<Value>& value, Fill fill) {
+  if (!value) return json.field(name, std::optional<int>());
+  json.object(name, [&] { fill(*value); });
+}
+
+template <class Fill>
+std::string record(const char* type, Fill fill) {
+  JsonWriter json;
+  json.object([&] {
+    json.field("record", type);
+    fill(json);
+  });
+  return std::move(json).line();
+}
+
+void write_element(JsonWriter& json, const char* name, const Element& element) {
+  const auto& contiguity =
+      *std::ranges::find(contiguity_names, element.contiguity, &ContiguityName::contiguity);
+  json.object(name, [&] {
+    json.field("type", describe(element.type).option);
+    json.field("contiguity", contiguity.option);
+  });
+}
+
+void write_settings(JsonWriter& json, const Settings& settings) {
+  json.object("settings", [&] {
+    json.field("min_message_log", settings.min_message_log);
+    json.field("max_message_log", settings.max_message_log);
+    json.field("iteration_policy", openimb::name_of(settings.policy));
+    json.field("repetitions", settings.repetitions);
+    json.field("non_aggregate_repetitions", settings.non_aggregate_repetitions);
+    json.field("overall_volume_bytes", settings.overall_volume);
+    json.field("seconds_per_sample", settings.seconds_per_sample);
+    json.field("barriers", settings.barriers);
+    json.field("warm_up_repetitions", settings.warm_up_repetitions);
+    json.field("target_cpu_seconds", settings.target_cpu_seconds);
+    json.field("max_memory_bytes", settings.max_memory);
+    json.field("cache_size_bytes", settings.cache_size);
+    json.field("cache_line_bytes", settings.cache_line);
+  });
+}
+
+// In force, not as asked for: what was left open is filled in.
+void write_options(JsonWriter& json, const Options& options) {
+  constexpr int guide_min_processes = 2;
+  json.object("options", [&] {
+    json.field("standard_mode", options.settings == Settings{});
+    write_settings(json, options.settings);
+    json.field("lengths_bytes", options.lengths.empty()
+                                    ? std::nullopt
+                                    : std::optional<std::span<const std::int64_t>>(options.lengths));
+    json.field("zero_size", options.zero_size);
+    json.field("min_processes", options.min_processes.value_or(guide_min_processes));
+    json.field("multi", name_of(options.multi));
+    write_or_null(json, "map", options.map, [&](const Map& map) {
+      json.field("rows", map.rows);
+      json.field("columns", map.columns);
+    });
+    write_element(json, "data", options.data);
+    write_element(json, "reduction", options.reduction);
+    json.field("thread_level", openimb::name_of(options.thread_level));
+    json.field("warm_up", options.warm_up);
+    json.field("root_shift", options.root_shift);
+    json.field("synchronise_each", options.synchronise_each);
+    json.field("own_barrier", options.own_barrier);
+    json.field("message_pause", options.message_pause);
+    json.field("window", options.window);
+    json.field("check", options.check);
+    json.field("every_repetition", options.every_repetition());
+    json.field("show_tail", options.show_tail);
+    json.field("dump_file", unless_empty(options.dump_file));
+    json.field("bytes_per_megabyte", options.bytes_per_megabyte);
+  });
+}
+
+void write_platform(JsonWriter& json, const RunFacts& facts) {
+  json.object("mpi", [&] {
+    json.field("standard", facts.mpi_version);
+    json.field("library", facts.mpi_library);
+    json.field("thread_level", facts.thread_level);
+  });
+  json.object("platform", [&] {
+    json.field("machine", facts.machine);
+    json.field("system", facts.system);
+    json.field("release", facts.release);
+    json.field("kernel", facts.kernel);
+  });
+  int rank = 0;
+  json.array_of_objects("ranks", facts.ranks, [&](const RankPlace& place) {
+    json.field("rank", rank++);
+    json.field("host", place.host);
+    json.field("cpus", unless_empty(place.cpus));
+  });
+  json.object("clock", [&] {
+    json.field("source", facts.clock);
+    json.field("resolution_seconds", facts.clock_resolution);
+  });
+  json.object("build", [&] {
+    json.field("compiler", facts.compiler);
+    json.field("flags", facts.build_flags);
+  });
+  json.object("environment", [&] {
+    for (const auto& [name, value] : facts.environment) json.field(name, value);
+  });
+}
+
+// `group`: the one the record is about; -1: all of them.
+void write_point(JsonWriter& json, const Table& table, int group) {
+  const Layout& layout = table.layout;
+  json.field("benchmark", table.spec.name);
+  json.field("kind", name_of(table.spec.kind));
+  json.field("multi", name_of(table.multi));
+  json.field("processes", layout.processes);
+  json.field("group_count", layout.group_count());
+  json.field("group", group < 0 ? std::nullopt : std::optional(group));
+  // Without a map and with one group they are 0, 1, 2, ...: said by `processes`.
+  if (layout.groups.empty() || (!layout.map && layout.group_count() == 1)) return;
+  const std::span<const std::vector<int>> groups = layout.groups;
+  json.field("groups", group < 0 ? groups : groups.subspan(static_cast<std::size_t>(group), 1));
+}
+
+std::string result_record(const Table& table, const Measurement& measurement, const Row& row) {
+  return record("result", [&](JsonWriter& json) {
+    write_point(json, table, row.group);
+    json.field("bytes", measurement.bytes);
+    json.field("repetitions", measurement.repetitions);
+    json.field("time_min_seconds", row.t_min);
+    json.field("time_max_seconds", row.t_max);
+    json.field("time_avg_seconds", row.t_avg);
+    json.field("slowest_rank", row.slowest_rank);
+    json.field_if_any("bytes_per_second", row.bytes_per_second);
+    json.field_if_any("messages_per_second", row.messages_per_second);
+    json.field_if_any("defects", row.defects);
+    if (!row.tail) return;
+    json.object("quantiles", [&] {
+      for (std::size_t i = 0; i < row.tail->size(); ++i) json.field(tail_names[i], (*row.tail)[i]);
+    });
+  });
+}
+
+bool is_about_a_length(Failure::Cause cause) {
+  return cause != Failure::Cause::invalid_processes && cause != Failure::Cause::unavailable;
+}
+
+const char* help_for(Failure::Cause cause) {
+  switch (cause) {
+    case Failure::Cause::out_of_memory:
+      return "give more memory with -mem, or run shorter messages (-msglog) or fewer processes";
+    case Failure::Cause::int_overflow:
+      return "use an MPI with large-count calls (MPI 4.0), or run shorter messages (-msglog) or fewer "
+             "processes";
+    case Failure::Cause::time_out:
+      return "give more time with -time, or run shorter messages (-msglog)";
+    case Failure::Cause::invalid_processes:
+      return "launch more processes";
+    case Failure::Cause::unavailable:
+      return "use an MPI that offers the calls, or leave the benchmark out";
+  }
+  return "";
+}
+
+std::string failure_record(const Table& table, const Failure& failure) {
+  return record("failure", [&](JsonWriter& json) {
+    write_point(json, table, -1);
+    json.field("bytes", is_about_a_length(failure.cause) ? std::optional(failure.bytes) : std::nullopt);
+    json.field("cause", name_of(failure.cause));
+    if (failure.cause == Failure::Cause::out_of_memory) json.field("needed_bytes", failure.needed_bytes);
+    if (failure.cause == Failure::Cause::time_out) json.field("seconds_per_repetition", failure.seconds);
+    json.field("detail", failure.detail);
+    json.field("help", help_for(failure.cause));
+  });
+}
+
+}  // namespace
+
+RecordReporter::RecordReporter(std::FILE* out, std::string path) : out_(out), path_(std::move(path)) {}
+
+void RecordReporter::begin(const RunFacts& facts, const Options& options) {
+  write(record("run", [&](JsonWriter& json) {
+    json.field("schema", schema);
+    json.field("program", "OpenIMB");
+    json.field("version", facts.version);
+    json.field("component", facts.component);
+    json.field("date", facts.date_iso);
+    json.field("command_line", facts.command_line);
+    json.field("benchmarks", facts.benchmarks);
+    write_options(json, options);
+    write_or_null(json, "off_cache", facts.off_cache, [&](const OffCache& cache) {
+      json.field("cache_size_bytes", cache.cache_size);
+      json.field("cache_line_bytes", cache.cache_line);
+    });
+    write_platform(json, facts);
+  }));
+}
+
+void RecordReporter::open_table(const Table&) {}
+
+void RecordReporter::row(const Table& table, const Measurement& measurement) {
+  std::string lines;
+  for (const Row& row : measurement.rows) lines += result_record(table, measurement, row);
+  write(lines);
+}
+
+void RecordReporter::failure(const Table& table, const Failure& failure) {
+  write(failure_record(table, failure));
+}
+
+void RecordReporter::end(const Ending& ending) { write(end_record(ending)); }
+
+void RecordReporter::write(std::string line) { write_and_flush(out_, line, '"' + path_ + '"', ok_); }
+
+std::string end_record(const Ending& ending) {
+  return record("end", [&](JsonWriter& json) {
+    json.field("state", name_of(ending.state));
+    json.field("reason", unless_empty(ending.reason));
+    json.field("measured", ending.measured);
+    json.field("failed", ending.failed);
+    json.field("defects", ending.defects);
+  });
+}
+
+}  // namespace openimb

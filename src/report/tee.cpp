@@ -1,0 +1,48 @@
+#include "report/tee.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "report/format.h"
+#include "report/output.h"
+
+namespace openimb {
+
+void Tee::begin(const RunFacts& facts, const Options& options) {
+  for (const auto& reporter : reporters_) reporter->begin(facts, options);
+}
+
+void Tee::open_table(const Table& table) {
+  for (const auto& reporter : reporters_) reporter->open_table(table);
+}
+
+void Tee::row(const Table& table, const Measurement& measurement) {
+  for (const auto& reporter : reporters_) reporter->row(table, measurement);
+}
+
+void Tee::failure(const Table& table, const Failure& failure) {
+  for (const auto& reporter : reporters_) reporter->failure(table, failure);
+}
+
+void Tee::end(const Ending& ending) {
+  for (const auto& reporter : reporters_) reporter->end(ending);
+}
+
+bool Tee::ok() const {
+  return std::ranges::all_of(reporters_, [](const auto& reporter) { return reporter->ok(); });
+}
+
+DumpReporter::DumpReporter(std::FILE* out, std::string path) : out_(out), path_(std::move(path)) {}
+
+void DumpReporter::row(const Table&, const Measurement& measurement) {
+  std::string text;
+  for (const Row& row : measurement.rows) {
+    for (const double seconds : row.samples) {
+      // Four decimals: half of a nanosecond, as PingPong halves its round trip.
+      text += formatted("%lld %.4f\n", static_cast<long long>(measurement.bytes), seconds * 1e6);
+    }
+  }
+  write_and_flush(out_, text, '"' + path_ + '"', ok_);
+}
+
+}  // namespace openimb

@@ -1,0 +1,44 @@
+// Several reporters as one, and the -dumpfile writer.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "report/reporter.h"
+
+namespace openimb {
+
+class Tee final : public Reporter {
+ public:
+  void add(std::unique_ptr<Reporter> reporter) { reporters_.push_back(std::move(reporter)); }
+  void begin(const RunFacts& facts, const Options& options) override;
+  void open_table(const Table& table) override;
+  void row(const Table& table, const Measurement& measurement) override;
+  void failure(const Table& table, const Failure& failure) override;
+  void end(const Ending& ending) override;
+  bool ok() const override;
+
+ private:
+  std::vector<std::unique_ptr<Reporter>> reporters_;
+};
+
+/// -dumpfile: one line "bytes microseconds" per repetition.
+class DumpReporter final : public Reporter {
+ public:
+  DumpReporter(std::FILE* out, std::string path);
+  void begin(const RunFacts&, const Options&) override {}
+  void open_table(const Table&) override {}
+  void row(const Table& table, const Measurement& measurement) override;
+  void failure(const Table&, const Failure&) override {}
+  void end(const Ending&) override {}
+  bool ok() const override { return ok_; }
+
+ private:
+  std::FILE* out_;
+  std::string path_;
+  bool ok_ = true;
+};
+
+}  // namespace openimb

@@ -1,0 +1,184 @@
+#include "report/text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "report/banner.h"
+#include "report/columns.h"
+#include "report/format.h"
+#include "report/output.h"
+
+namespace openimb {
+
+namespace {
+
+constexpr std::size_t ranks_per_line = 16;
+
+std::string counted(std::int64_t count, const char* noun) {
+  return formatted("%lld %s%s", static_cast<long long>(count), noun, count == 1 ? "" : "s");
+}
+
+// Lines of ranks; the first one follows `lead`, the others are aligned with it.
+std::string rank_lines(std::string lead, std::span<const int> ranks) {
+  std::string text;
+  while (!ranks.empty()) {
+    const std::size_t count = std::min(ranks.size(), ranks_per_line);
+    text += lead;
+    for (const int rank : ranks.first(count)) text += formatted("%5d", rank);
+    text += '\n';
+    ranks = ranks.subspan(count);
+    lead = std::string("#").append(lead.size() - 1, ' ');
+  }
+  return text += "# \n";
+}
+
+std::string group_lines(const Layout& layout) {
+  std::string text = formatted("# ( %d groups of %d processes each running simultaneous ) \n",
+                               layout.group_count(), layout.processes);
+  for (int group = 0; group < layout.group_count(); ++group) {
+    text += rank_lines(formatted("# Group %2d: ", group), layout.groups[static_cast<std::size_t>(group)]);
+  }
+  return text;
+}
+
+std::string map_lines(const Layout& layout) {
+  std::string text = formatted("# #processes = %d; rank order (rowwise): \n", layout.processes);
+  std::span<const int> ranks = layout.groups.front();
+  while (!ranks.empty()) {
+    const std::size_t count =
+        std::min(ranks.size(), static_cast<std::size_t>(std::max(1, layout.map->columns)));
+    text += rank_lines("# ", ranks.first(count));
+    ranks = ranks.subspan(count);
+  }
+  return text;
+}
+
+std::string layout_lines(const Layout& layout) {
+  std::string text = layout.group_count() > 1 ? group_lines(layout)
+                     : layout.map             ? map_lines(layout)
+                                              : formatted("# #processes = %d \n", layout.processes);
+  if (layout.idle() > 0) {
+    text += formatted("# ( %d additional process%s waiting in MPI_Barrier)\n", layout.idle(),
+                      layout.idle() == 1 ? "" : "es");
+  }
+  return text;
+}
+
+std::string table_head(const Table& table) {
+  const std::vector<Column> columns = columns_of(table);
+  const std::string rule = std::string("#").append(columns.size() * column_width - 1, '-') += '\n';
+  std::string text = "\n" + rule + "# Benchmarking " + (table.layout.group_count() > 1 ? "Multi-" : "");
+  (text += table.spec.name) += " \n";
+  text += layout_lines(table.layout) + rule;
+  for (const Column& column : columns) {
+    text += std::string(column_width - std::min<std::size_t>(column_width, column.name.size()), ' ');
+    text += column.name;
+  }
+  return text += '\n';
+}
+
+std::string tail_line(const Tail& tail) {
+  std::string text;
+  for (const double seconds : tail) text += formatted("%s %.2f", text.empty() ? "[" : ",", seconds * 1e6);
+  return text += " ]\n";
+}
+
+std::string lines_of(const Table& table, const Measurement& measurement, double bytes_per_megabyte) {
+  const std::vector<Column> columns = columns_of(table);
+  std::string text = table.multi == Multi::each_group ? "\n" : "";
+  for (const Row& row : measurement.rows) {
+    for (const Column& column : columns) text += column.cell({measurement, row, bytes_per_megabyte});
+    text += '\n';
+    if (table.tail && row.tail) text += tail_line(*row.tail);
+  }
+  return text;
+}
+
+// Rounded up, so that the number shown is enough for -mem.
+double gigabytes(std::int64_t bytes) {
+  return std::ceil(static_cast<double>(bytes) / static_cast<double>(gibibyte) * 1000) / 1000;
+}
+
+std::string failure_row(const Table& table, std::int64_t bytes, const std::string& words) {
+  const char* const group_cell = table.multi == Multi::each_group ? "\n             " : "";
+  return formatted("%s%13lld %s\n", group_cell, static_cast<long long>(bytes), words.c_str());
+}
+
+std::string failure_lines(const Table& table, const Failure& failure) {
+  const std::string name(table.spec.name);
+  switch (failure.cause) {
+    case Failure::Cause::out_of_memory:
+      return failure_row(table, failure.bytes,
+                         formatted("out-of-mem.; needed X=%8.3f GB; use flag \"-mem X\" or MAX_MEM_USAGE>=X "
+                                   "(IMB_mem_info.h)",
+                                   gigabytes(failure.needed_bytes)));
+    case Failure::Cause::int_overflow:
+      return failure_row(table, failure.bytes,
+                         "int-overflow.; The production rank*size caused int overflow for given sample");
+    case Failure::Cause::time_out:
+      return failure_row(
+          table, failure.bytes,
+          "time-out.; Time limit (secs_per_sample) is over; use \"-time X\" or SECS_PER_SAMPLE to "
+          "increase time limit.");
+    case Failure::Cause::invalid_processes:
+      return formatted("\n# !! Benchmark %s invalid for %d processes !! \n", name.c_str(),
+                       table.layout.processes);
+    case Failure::Cause::unavailable:
+      return formatted("\n# !! Benchmark %s is not available: %s !! \n", name.c_str(),
+                       failure.detail.c_str());
+  }
+  return {};
+}
+
+std::string interruption(const Ending& ending) {
+  std::string text = ending.state == Ending::State::interrupted ? "Interrupted" : "Aborted";
+  if (!ending.reason.empty()) text += " by " + ending.reason;
+  text += ": " + counted(ending.measured, "point") + " measured";
+  if (ending.failed > 0) text += ", " + counted(ending.failed, "failure row");
+  if (ending.defects > 0) text += ", " + counted(ending.defects, "wrong byte");
+  return text;
+}
+
+std::string shortcomings(const Ending& ending) {
+  std::string text = "Finished with ";
+  if (ending.failed > 0) text += counted(ending.failed, "failure row");
+  if (ending.failed > 0 && ending.defects > 0) text += " and ";
+  if (ending.defects > 0) text += counted(ending.defects, "wrong byte");
+  return text;
+}
+
+// Other people's scripts take the reference's last line for full success, so nothing else may end with it.
+std::string last_words(const Ending& ending) {
+  const bool complete = ending.state == Ending::State::complete;
+  if (complete && ending.failed == 0 && ending.defects == 0) return "All processes entering MPI_Finalize";
+  return (complete ? shortcomings(ending) : interruption(ending)) +
+         (ending.defects > 0 ? ": do not trust these results" : "");
+}
+
+}  // namespace
+
+TextReporter::TextReporter(std::FILE* out, std::vector<std::string> differences)
+    : out_(out), differences_(std::move(differences)) {}
+
+void TextReporter::begin(const RunFacts& facts, const Options& options) {
+  bytes_per_megabyte_ = options.bytes_per_megabyte;
+  write(banner(facts, options, differences_));
+}
+
+void TextReporter::open_table(const Table& table) { write(table_head(table)); }
+
+void TextReporter::row(const Table& table, const Measurement& measurement) {
+  write(lines_of(table, measurement, bytes_per_megabyte_));
+}
+
+void TextReporter::failure(const Table& table, const Failure& failure) {
+  write(failure_lines(table, failure));
+}
+
+void TextReporter::end(const Ending& ending) { write("\n\n# " + last_words(ending) + "\n\n"); }
+
+void TextReporter::write(const std::string& text) { write_and_flush(out_, text, "standard output", ok_); }
+
+}  // namespace openimb

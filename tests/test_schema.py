@@ -1,0 +1,139 @@
+"""schema/record.schema.json takes the golden examples and nothing that is broken."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+SCHEMA_FOLDER = Path(__file__).resolve().parent.parent / "schema"
+SCHEMA = json.loads((SCHEMA_FOLDER / "record.schema.json").read_text())
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+EXAMPLES = sorted((SCHEMA_FOLDER / "examples").glob("*.jsonl"))
+
+Record = dict[str, Any]
+
+
+def no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+def records_in(path: Path) -> list[Record]:
+    return [json.loads(line, parse_constant=no_constant) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def example(record: str, **wanted: Any) -> Record:
+    """The first example of this kind that has these values."""
+    for path in EXAMPLES:
+        for candidate in records_in(path):
+            if candidate["record"] == record and all(candidate.get(key) == value for key, value in wanted.items()):
+                return copy.deepcopy(candidate)
+    raise LookupError(f"no {record} with {wanted} in the examples")
+
+
+def test_the_schema_is_a_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_validate(path: Path) -> None:
+    records = records_in(path)
+    for record in records:
+        VALIDATOR.validate(record)
+    assert records[0]["record"] == "run" and records[-1]["record"] == "end"
+    assert {record["record"] for record in records[1:-1]} <= {"result", "failure"}
+
+
+def test_examples_show_every_record_field_and_cause() -> None:
+    """So that nobody has to guess what an optional field looks like."""
+    definitions = SCHEMA["$defs"]
+    seen: dict[str, set[str]] = {name: set() for name in ("run", "result", "failure", "end")}
+    causes = set()
+    for path in EXAMPLES:
+        for record in records_in(path):
+            seen[record["record"]] |= record.keys()
+            causes.add(record.get("cause"))
+    for name, fields in seen.items():
+        place = definitions["place"]["properties"].keys() if "$ref" in definitions[name] else set()
+        assert fields == set(definitions[name]["properties"]) | set(place)
+    assert causes - {None} == set(definitions["failure"]["properties"]["cause"]["enum"])
+
+
+def test_every_property_is_described() -> None:
+    missing = []
+
+    def visit(node: Any, where: str) -> None:
+        if not isinstance(node, dict):
+            return
+        for name, value in node.get("properties", {}).items():
+            if isinstance(value, dict) and not value.keys() & {"description", "$ref", "const"}:
+                missing.append(f"{where}/{name}")
+            visit(value, f"{where}/{name}")
+        visit(node.get("items"), where)
+
+    for name, definition in SCHEMA["$defs"].items():
+        visit(definition, name)
+    assert not missing
+
+
+@pytest.mark.parametrize("record", ["run", "result", "failure", "end"])
+def test_every_required_field_is_missed(record: str) -> None:
+    whole = example(record)
+    optional = {"bytes_per_second", "messages_per_second", "defects", "quantiles", "groups"} if record == "result" else set()
+    for field in whole.keys() - optional - ({"groups"} if whole.get("group_count") == 1 else set()):
+        broken = copy.deepcopy(whole)
+        del broken[field]
+        assert not VALIDATOR.is_valid(broken), f"valid without {field}"
+
+
+@pytest.mark.parametrize("record", ["run", "result", "failure", "end"])
+def test_unknown_fields_are_refused(record: str) -> None:
+    assert not VALIDATOR.is_valid({**example(record), "samples": [1e-6]})
+
+
+RESULT = ("result", {})
+EACH_GROUP = ("result", {"multi": "each_group"})
+BROKEN: dict[str, tuple[tuple[str, dict[str, Any]], dict[str, Any]]] = {
+    "no such record": (RESULT, {"record": "results"}),
+    "another schema": (("run", {}), {"schema": "openimb-record/2"}),
+    "date without zone": (("run", {}), {"date": "2026-11-21T07:05:53"}),
+    "unknown component": (("run", {}), {"component": "MPI2"}),
+    "empty command line": (("run", {}), {"command_line": []}),
+    "environment that is no text": (("run", {}), {"environment": {"UCX_TLS": 1}}),
+    "half an off-cache": (("run", {}), {"off_cache": {"cache_size_bytes": 1}}),
+    "rank without place": (("run", {}), {"ranks": [{"rank": 0}]}),
+    "prefixed name": (RESULT, {"benchmark": "Multi-PingPong"}),
+    "unknown kind": (RESULT, {"kind": "transfer"}),
+    "negative length": (RESULT, {"bytes": -1}),
+    "fraction of a byte": (RESULT, {"bytes": 0.5}),
+    "length as text": (RESULT, {"bytes": "8"}),
+    "no repetition": (RESULT, {"repetitions": 0}),
+    "time as text": (RESULT, {"time_max_seconds": "1e-6"}),
+    "negative time": (RESULT, {"time_min_seconds": -1e-6}),
+    "a group in a run without groups": (RESULT, {"group": 0}),
+    "no group where each has a row": (EACH_GROUP, {"group": None}),
+    "an empty group": (EACH_GROUP, {"groups": [[]]}),
+    "some quantiles": (EACH_GROUP, {"quantiles": {"min": 1e-6, "max": 2e-6}}),
+    "defects that are not counted": (EACH_GROUP, {"defects": None}),
+    "unknown cause": (("failure", {}), {"cause": "bad_luck"}),
+    "time-out without time": (("failure", {"cause": "out_of_memory"}), {"cause": "time_out"}),
+    "memory for a time-out": (("failure", {"cause": "time_out"}), {"needed_bytes": 1}),
+    "unknown state": (("end", {}), {"state": "done"}),
+    "complete for a reason": (("end", {"state": "complete"}), {"reason": "SIGTERM"}),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_records_are_refused(name: str) -> None:
+    (record, wanted), change = BROKEN[name]
+    whole = example(record, **wanted)
+    assert VALIDATOR.is_valid(whole)
+    assert not VALIDATOR.is_valid({**whole, **change})
+
+
+def test_groups_are_named_where_there_are_several() -> None:
+    broken = example("result", group_count=2)
+    del broken["groups"]
+    assert not VALIDATOR.is_valid(broken)
