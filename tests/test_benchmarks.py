@@ -21,7 +21,7 @@ MODES = {
     "sync": "-sync on -imb_barrier on",
     "tail": "-show_tail yes -multi 1",
 }
-FEW = "-iter 6 -msglog 5:6 -window_size 4 -check -time 60"
+FEW = "-iter 6 -msgsize 0,72 -window_size 4 -check -time 60"
 
 
 def process_counts(name: str, ranks: int) -> list[int]:
@@ -35,7 +35,7 @@ def process_counts(name: str, ranks: int) -> list[int]:
 
 
 def expected_bytes(name: str) -> list[int]:
-    return [0] if name == "Barrier" else [0, 32, 64]
+    return [0] if name == "Barrier" else [0, 72]
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5])
@@ -43,6 +43,8 @@ def expected_bytes(name: str) -> list[int]:
 def test_every_benchmark_is_complete_and_correct(any_mpi, mode, ranks, tmp_path):
     if any_mpi.key == "deb-mpich" and ranks > 3:
         pytest.skip("MPICH 4.0.2 spins without yielding: seconds per barrier with more ranks than cores")
+    if mode in ("sync", "tail") and ranks in (1, 4, 5):
+        pytest.skip("the same loops on 2 and 3 ranks say it all; oversubscribed ranks are slow")
     done = lab.run(any_mpi, ranks, f"{FEW} {MODES[mode]} {' '.join(NAMES)}", records=tmp_path)
     impossible = [name for name in NAMES if not process_counts(name, ranks)]
     assert done.code == (3 if impossible else 0), done.text + done.errors
@@ -147,7 +149,8 @@ def test_time_limit_reduces_repetitions_for_all_ranks_alike(mpi, tmp_path):
 
 def test_policies(mpi, tmp_path):
     def repetitions(options: str) -> list[int]:
-        done = lab.run(mpi, 3, f"-msgsize 0,1m,8m -npmin 3 -time 60 Bcast {options}", records=tmp_path)
+        words = f"-msgsize 0,1k,8k -set OVERALL_VOL=40k -npmin 3 -time 60 Bcast {options}"
+        done = lab.run(mpi, 3, words, records=tmp_path)
         assert done.code == 0
         return [row["repetitions"] for row in done.rows]
 

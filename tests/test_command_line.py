@@ -34,7 +34,7 @@ MISTAKES = {
     "-iter ten": "ten",
     "-iter -5": "-5",
     "-time nan": "nan",
-    "-msglog 5:3": "5:3",
+    "-msglog 5:3": "5, is above the largest, 3",
     "-npmin 0": "0",
     "-multi 2": "2",
     "-map 3x3": "3x3",
@@ -46,7 +46,7 @@ MISTAKES = {
     "-data_type quaternion": "quaternion",
     "-red_data_type byte": "byte",
     "-set FANCY=1": "FANCY",
-    "-exclude PingPong -ignore_unknown PingPong": "PingPong",
+    "-exclude PingPong -ignore_unknown PingPong": "-exclude leaves no benchmark",
     "-thread_level many": "many",
     "-mem 2X": "2X",
     "-ignore_unknown NoSuchBenchmark": "NoSuchBenchmark",
@@ -114,6 +114,6 @@ def test_the_unit_of_throughput_is_stated_and_can_be_changed(mpi, tmp_path):
 
 
 def test_settings_that_differ_are_stated(mpi):
-    assert "standard mode" in lab.run(mpi, 2, "-msglog 1 Barrier").text
+    assert "standard mode" in lab.run(mpi, 2, "Barrier").text
     text = lab.run(mpi, 2, "-set N_BARR=5 -iter 7 Barrier").text
     assert "standard mode" not in text and "N_BARR=5" in text and "MSGSPERSAMPLE=7" in text

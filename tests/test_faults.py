@@ -69,7 +69,8 @@ def ranks_of(process_group_root: int, program: Path) -> dict[int, int]:
 
 
 def start_and_wait_for_rows(mpi, records: Path, rows: int = 5):
-    arguments = ["-iter", "200,100000", "-msglog", "20", "-json", str(records), "PingPong", "Allreduce", "-time", "1"]
+    # A point takes about 0.2 s, so that a signal finds one under way and many to come.
+    arguments = ["-iter", "100000000,100000000", "-time", "0.1", "-msglog", "20", "-json", str(records), "PingPong"]
     process = lab.start(mpi, 2, arguments)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:

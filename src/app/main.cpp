@@ -1,9 +1,8 @@
 // The one main: every IMB executable is this file and one catalogue.
 #include <cstdio>
-#include <cstring>
-#include <ctime>
 #include <memory>
 
+#include "app/launch.h"
 #include "benchmarks/catalogue.h"
 #include "cli/command_line.h"
 #include "engine/session.h"
@@ -11,7 +10,6 @@
 #include "report/records.h"
 #include "report/tee.h"
 #include "report/text.h"
-#include "app/launch.h"
 #include "system/system.h"
 
 namespace openimb {
@@ -22,8 +20,8 @@ constexpr int exit_usage = 2;       // nothing was measured
 constexpr int exit_incomplete = 3;  // at least one failure row, or output that could not be written
 constexpr int exit_defects = 4;     // -check found wrong bytes
 
-// A launcher waits about a second between asking a job to stop and killing it.
-constexpr double stop_grace_seconds = 0.7;
+// Open MPI's launcher kills a quarter of a second after it asked a job to stop; others wait longer.
+constexpr double stop_grace_seconds = 0.15;
 
 int exit_status(const Ending& ending, bool written) {
   if (ending.defects > 0) return exit_defects;
@@ -44,10 +42,13 @@ int measure(const Communicator& world, const Environment& environment, const Lau
     for (const std::string& warning : options.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
     tee.begin(facts, options);
   }
-  const auto leave_last_words = [&](Ending so_far) {
-    so_far.state = Ending::State::interrupted;
-    so_far.reason = "signal";
-    if (files.records) system::set_last_words(fileno(files.records.get()), end_record(so_far));
+  const auto leave_last_words = [&](const Ending& so_far) {
+    system::set_last_words(files.records.get(), [&](const char* signal) {
+      Ending cut_short = so_far;
+      cut_short.state = Ending::State::interrupted;
+      cut_short.reason = signal;
+      return end_record(cut_short);
+    });
   };
   if (world.rank() == 0) leave_last_words({});
   system::catch_stop_signals(stop_grace_seconds);
@@ -60,7 +61,7 @@ int measure(const Communicator& world, const Environment& environment, const Lau
                                   .pause = system::pause_for,
                                   .progress = leave_last_words};
   const Ending ending = run_session(world, component().entries, options, off_cache, tee, surroundings);
-  system::set_last_words(-1, "");
+  system::set_last_words(nullptr, {});
   if (world.rank() == 0) tee.end(ending);
   return static_cast<int>(world.largest(exit_status(ending, tee.ok())));
 }

@@ -16,13 +16,15 @@ struct Sendrecv {
   static Expected expects(const Place& p) { return message_of(p, (p.rank + p.ranks - 1) % p.ranks); }
 };
 
+// With two processes both neighbours are the same rank: tags keep the directions apart.
+inline constexpr int to_left = 1, to_right = 2;
+
 struct Exchange {
   static constexpr Spec spec{.name = "Exchange",
                              .kind = Kind::parallel_transfer,
                              .send = Extent::two,
                              .receive = Extent::two,
                              .turnover = 4};
-  static constexpr int to_left = 1, to_right = 2;  // tags: with two processes both neighbours are the same rank
   template <class C>
   static void step(const C& c, const Lap& lap) {
     MPI_Request requests[2];

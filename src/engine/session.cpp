@@ -329,14 +329,14 @@ void Session::add_samples(const Scene& scene, std::vector<Row>& rows, std::vecto
 
 void Session::add_defects(const Scene& scene, std::vector<Row>& rows, std::int64_t mine) {
   const std::vector<double> wrong = world_.gather(static_cast<double>(mine));
-  const std::int64_t all = world_.sum(mine);
-  ending_.defects += all;
+  const Layout& layout = scene.table.layout;
   for (Row& row : rows) {
-    row.defects = row.group < 0 ? all : 0;
-    if (row.group < 0) continue;
-    for (const int member : scene.table.layout.groups[row.group]) {
-      *row.defects += static_cast<std::int64_t>(wrong[member]);
+    row.defects = 0;
+    for (int group = 0; group < layout.group_count(); ++group) {
+      if (row.group >= 0 && row.group != group) continue;
+      for (const int member : layout.groups[group]) *row.defects += static_cast<std::int64_t>(wrong[member]);
     }
+    ending_.defects += *row.defects;
   }
 }
 

@@ -49,12 +49,6 @@ double Communicator::largest(double mine) const {
   return all;
 }
 
-std::int64_t Communicator::sum(std::int64_t mine) const {
-  std::int64_t all = mine;
-  MPI_Allreduce(&mine, &all, 1, MPI_INT64_T, MPI_SUM, handle_);
-  return all;
-}
-
 std::vector<double> Communicator::gather(double mine) const {
   std::vector<double> all(rank() == 0 ? size() : 0);
   MPI_Gather(&mine, 1, MPI_DOUBLE, all.data(), 1, MPI_DOUBLE, 0, handle_);

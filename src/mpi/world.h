@@ -51,7 +51,6 @@ class Communicator {
   /// The largest value of any rank, on every rank.
   double largest(double mine) const;
   bool anyone(bool mine) const { return largest(mine ? 1.0 : 0.0) > 0; }
-  std::int64_t sum(std::int64_t mine) const;
   /// One value per rank at rank 0; empty elsewhere.
   std::vector<double> gather(double mine) const;
   /// One text per rank at rank 0; empty elsewhere.

@@ -92,19 +92,21 @@ constexpr std::pair<int, const char*> stop_signals[] = {
 std::atomic<int> arrived{0};
 double grace = 0;
 
-// Two slots: the handler reads the one that is not being written.
 struct LastWords {
-  std::array<char, 1024> text{};
+  std::array<char, 512> text{};
   std::size_t length = 0;
 };
-std::array<LastWords, 2> last_words;
-std::atomic<int> current_words{-1};
+// One text per signal, in two sets: the handler reads the set that is not being written.
+std::array<std::array<LastWords, std::size(stop_signals)>, 2> last_words;
+std::atomic<int> current_set{-1};
 int words_descriptor = -1;
 
 [[noreturn]] void leave() {
-  const int slot = current_words.load();
-  if (slot >= 0 && words_descriptor >= 0) {
-    [[maybe_unused]] const auto written = write(words_descriptor, last_words[slot].text.data(), last_words[slot].length);
+  const int set = current_set.load();
+  for (std::size_t i = 0; set >= 0 && i < std::size(stop_signals); ++i) {
+    const LastWords& words = last_words[set][i];
+    if (stop_signals[i].first != arrived.load()) continue;
+    [[maybe_unused]] const auto written = write(words_descriptor, words.text.data(), words.length);
   }
   _exit(128 + arrived.load());
 }
@@ -140,13 +142,20 @@ std::string stop_signal() {
   return "";
 }
 
-void set_last_words(int descriptor, const std::string& text) {
-  const int slot = current_words.load() == 0 ? 1 : 0;
-  LastWords& words = last_words[slot];
-  words.length = std::min(text.size(), words.text.size());
-  std::memcpy(words.text.data(), text.data(), words.length);
-  words_descriptor = descriptor;
-  current_words.store(slot);
+void set_last_words(std::FILE* file, const std::function<std::string(const char* signal)>& words) {
+  if (file == nullptr) {
+    current_set.store(-1);
+    return;
+  }
+  const int set = current_set.load() == 0 ? 1 : 0;
+  for (std::size_t i = 0; i < std::size(stop_signals); ++i) {
+    const std::string text = words(stop_signals[i].second);
+    LastWords& prepared = last_words[set][i];
+    prepared.length = std::min(text.size(), prepared.text.size());
+    std::memcpy(prepared.text.data(), text.data(), prepared.length);
+  }
+  words_descriptor = fileno(file);
+  current_set.store(set);
 }
 
 }  // namespace openimb::system

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,12 +31,13 @@ std::vector<std::pair<std::string, std::string>> mpi_environment();
 void pause_for(double seconds);
 
 /// From now on SIGINT, SIGTERM, SIGUSR1 and SIGUSR2 ask for a stop instead of ending the process. When the stop
-/// does not come about within `grace_seconds` (a rank waits in MPI for one that is gone), or a second signal arrives,
-/// the text given to set_last_words() is written to its file descriptor and the process ends with 128 + signal.
+/// does not come about within `grace_seconds` (a long point, or a rank that waits for one that is gone), or a second
+/// signal arrives, the handler writes what set_last_words() prepared and ends the process with 128 + signal.
 void catch_stop_signals(double grace_seconds);
 /// "SIGTERM" once one arrived, else empty.
 std::string stop_signal();
-/// What the handler leaves behind; descriptor -1: nothing. Safe against the handler running meanwhile.
-void set_last_words(int descriptor, const std::string& text);
+/// Prepares `words(signal's name)`, at most 512 bytes each, for every stop signal, to be written to `file`; null:
+/// nothing will be. Safe against the handler running meanwhile.
+void set_last_words(std::FILE* file, const std::function<std::string(const char* signal)>& words);
 
 }  // namespace openimb::system

@@ -1,0 +1,74 @@
+"""Our text beside recorded outputs of IMB 2021: equal byte for byte where both measure the same, numbers masked."""
+
+import re
+from pathlib import Path
+
+import lab
+import pytest
+
+REFERENCES = sorted((lab.TOP / "tests" / "reference").glob("*.txt"))
+WIDTH = 13
+
+# Banner lines that say who and where, and comment lines that only we print.
+OURS_ALONE = re.compile(r"# (MPI Library {11}: |Mbytes/sec {21}: |Settings {23}: )")
+SITE = re.compile(r"(# (?:Date|Machine|System|Release|Version|MPI Version) {2,}: |# MPI Thread Environment: ).*")
+
+
+def masked(text: str) -> list[str]:
+    """Lines with the measured cells, 13 wide, replaced by a mark of the same width; everything else untouched."""
+    lines = []
+    for line in text.splitlines(keepends=True):
+        if OURS_ALONE.match(line):
+            continue
+        if re.fullmatch(r" [ \d.]+\n", line):
+            cells = [line[at : at + WIDTH].rstrip("\n") for at in range(0, len(line) - 1, WIDTH)]
+            assert all(len(cell) == WIDTH for cell in cells), f"not in columns of {WIDTH}: {line!r}"
+            line = "".join("measured.NN".rjust(WIDTH) if re.fullmatch(r" *\d+\.\d\d", cell) else cell for cell in cells) + "\n"
+        line = SITE.sub(r"\1...", line)
+        if re.match(r"#    (OpenIMB|Intel\(R\) MPI Benchmarks) ", line):
+            line = re.sub(r"#    .*, (MPI-\S+ part).*", r"#    ..., \1", line)
+        lines.append(line)
+    return lines
+
+
+def calling_sequence(text: str) -> list[str]:
+    (words,) = re.findall(r"# Calling sequence was: \n\n# \S*IMB-MPI1 (.*) \n", text)
+    return words.split()
+
+
+@pytest.mark.parametrize("reference", REFERENCES, ids=lambda path: path.stem)
+def test_layout_is_that_of_the_reference(mpi, reference: Path):
+    recorded = reference.read_text()
+    ranks = int(re.findall(r"-np(\d+)", reference.stem)[0])
+    done = lab.run(mpi, ranks, calling_sequence(recorded))
+    assert done.code == 0, done.errors
+    ours = re.sub(r"(?m)^# \S*IMB-MPI1 ", "# IMB-MPI1 ", done.text)
+    assert masked(ours) == masked(recorded)
+
+
+def test_the_mask_notices_a_shifted_column():
+    with pytest.raises(AssertionError):
+        masked("           0           20         1.17         0.00\n")
+    assert masked("            0           20         1.17\n") != masked("            0           21         1.17\n")
+
+
+def test_a_parser_written_for_imb_finds_every_row(mpi):
+    """What people's scripts do: header lines by prefix, rows by leading blanks and a digit."""
+    done = lab.run(mpi, 2, "-iter 3 -msglog 2 PingPong Allreduce Barrier")
+    found, benchmark = [], ""
+    for line in done.text.splitlines():
+        if line.startswith("# Benchmarking "):
+            benchmark = line.split()[2]
+        elif re.match(r"\s+\d", line):
+            found.append((benchmark, *line.split()[:2]))
+    assert found[:4] == [("PingPong", "0", "3"), ("PingPong", "1", "3"), ("PingPong", "2", "3"), ("PingPong", "4", "3")]
+    assert [name for name, *_ in found[4:]] == ["Allreduce", "Allreduce", "Barrier"]
+
+
+def test_groups_of_more_than_sixteen_ranks_wrap(mpi):
+    if mpi.flavour == "mpich":
+        pytest.skip("34 busy ranks on few cores take minutes under MPICH")
+    done = lab.run(mpi, 34, "-iter 1 -msgsize 4 -npmin 17 -multi 1 -time 60 -warm_up off Bcast")
+    head = next(table.head for table in lab.tables(done.text) if len(table.head) > 2)
+    first = head.index("# Group  0: " + "".join(f"{rank:5d}" for rank in range(16)))
+    assert head[first + 1] == "#           " + f"{16:5d}"

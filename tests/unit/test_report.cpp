@@ -1,0 +1,716 @@
+// The reporters: text against the structure of the reference outputs, records against schema/examples.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <sstream>
+
+#include "report/json_writer.h"
+#include "report/records.h"
+#include "report/tee.h"
+#include "report/text.h"
+
+using namespace openimb;
+
+namespace {
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+std::string contents(std::FILE* file) {
+  std::string text;
+  std::rewind(file);
+  for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) text += static_cast<char>(c);
+  return text;
+}
+
+/// What a reporter writes while `use` has it.
+template <class Some, class... Arguments>
+std::string written(const std::function<void(Reporter&)>& use, Arguments... arguments) {
+  const File file(std::tmpfile());
+  REQUIRE(file);
+  Some reporter(file.get(), arguments...);
+  use(reporter);
+  CHECK(reporter.ok());
+  return contents(file.get());
+}
+
+std::string text_of(const std::function<void(Reporter&)>& use, std::vector<std::string> differences = {}) {
+  return written<TextReporter>(use, std::move(differences));
+}
+std::string records_of(const std::function<void(Reporter&)>& use) {
+  return written<RecordReporter>(use, std::string("run.jsonl"));
+}
+
+constexpr Spec pingpong{.name = "PingPong", .kind = Kind::single_transfer, .time_factor = 0.5};
+constexpr Spec sendrecv{.name = "Sendrecv", .kind = Kind::parallel_transfer, .turnover = 2};
+constexpr Spec uniband{.name = "Uniband", .kind = Kind::parallel_transfer, .message_rate = true};
+constexpr Spec allreduce{.name = "Allreduce", .kind = Kind::collective, .reduction = true};
+constexpr Spec barrier{
+    .name = "Barrier", .kind = Kind::synchronisation, .send = Extent::none, .receive = Extent::none};
+
+Table table_of(const Spec& spec, Layout layout, Multi multi = Multi::off) {
+  return {.spec = spec, .layout = std::move(layout), .kind = table_kind(spec, multi), .multi = multi};
+}
+Layout all_of(int processes) { return make_layout(processes, processes, false, {}); }
+
+Row row_of(double t_min, double t_max, double t_avg, std::optional<double> bytes_per_second = {}) {
+  Row row;
+  row.t_min = t_min / 1e6;
+  row.t_max = t_max / 1e6;
+  row.t_avg = t_avg / 1e6;
+  row.bytes_per_second = bytes_per_second;
+  return row;
+}
+Failure failed(Failure::Cause cause, std::int64_t bytes = 0, std::int64_t needed_bytes = 0,
+               std::string detail = "") {
+  return {.cause = cause, .bytes = bytes, .needed_bytes = needed_bytes, .detail = std::move(detail)};
+}
+Ending ended(int measured, int failures, std::int64_t defects) {
+  return {.reason = "", .measured = measured, .failed = failures, .defects = defects};
+}
+Ending stopped(Ending::State state, std::string reason, int measured, int failures, std::int64_t defects) {
+  return {.state = state,
+          .reason = std::move(reason),
+          .measured = measured,
+          .failed = failures,
+          .defects = defects};
+}
+Measurement one_row(std::int64_t bytes, std::int64_t repetitions, Row row) {
+  Measurement measurement{.bytes = bytes, .repetitions = repetitions, .rows = {}};
+  measurement.rows.push_back(std::move(row));
+  return measurement;
+}
+
+std::string head_of(const Table& table) {
+  return text_of([&](Reporter& out) { out.open_table(table); });
+}
+std::string lines_of(const Table& table, const Measurement& measurement) {
+  return text_of([&](Reporter& out) { out.row(table, measurement); });
+}
+std::string failure_of(const Table& table, const Failure& failure) {
+  return text_of([&](Reporter& out) { out.failure(table, failure); });
+}
+std::string end_of(const Ending& ending) {
+  return text_of([&](Reporter& out) { out.end(ending); });
+}
+
+RunFacts example_facts() {
+  RunFacts facts;
+  facts.component = "MPI1";
+  facts.part = "MPI-1 part";
+  facts.version = "0.1.0";
+  facts.date = "Sat Nov 21 07:05:53 2026";
+  facts.date_iso = "2026-11-21T07:05:53Z";
+  facts.machine = "x86_64";
+  facts.system = "Linux";
+  facts.release = "6.1.0-13-amd64";
+  facts.kernel = "#1 SMP PREEMPT_DYNAMIC";
+  facts.mpi_version = "4.1";
+  facts.mpi_library = "MPICH Version: 4.3.0";
+  facts.thread_level = "MPI_THREAD_SINGLE";
+  facts.clock = "MPI_Wtime";
+  facts.clock_resolution = 1e-9;
+  facts.compiler = "GNU 12.2.0";
+  facts.build_flags = "-O3 -DNDEBUG";
+  facts.command_line = {"./IMB-MPI1", "-msglog", "3", "PingPong", "Allreduce"};
+  facts.ranks = {{"node1", "0-3"}, {"node2", ""}};
+  facts.environment = {{"UCX_TLS", "shm,self"}};
+  facts.benchmarks = {"PingPong", "Allreduce"};
+  return facts;
+}
+Options example_options() {
+  Options options;
+  options.settings.max_message_log = 3;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("banner") {
+  const auto begin = [](Reporter& out) { out.begin(example_facts(), example_options()); };
+  CHECK(text_of(begin, {"MAXMSGLOG=3"}) ==
+        "#----------------------------------------------------------------\n"
+        "#    OpenIMB 0.1.0, MPI-1 part, compatible with Intel(R) MPI Benchmarks 4.0\n"
+        "#----------------------------------------------------------------\n"
+        "# Date                  : Sat Nov 21 07:05:53 2026\n"
+        "# Machine               : x86_64\n"
+        "# System                : Linux\n"
+        "# Release               : 6.1.0-13-amd64\n"
+        "# Version               : #1 SMP PREEMPT_DYNAMIC\n"
+        "# MPI Version           : 4.1\n"
+        "# MPI Library           : MPICH Version: 4.3.0\n"
+        "# MPI Thread Environment: MPI_THREAD_SINGLE\n"
+        "\n"
+        "\n"
+        "# Calling sequence was: \n"
+        "\n"
+        "# ./IMB-MPI1 -msglog 3 PingPong Allreduce \n"
+        "\n"
+        "# Minimum message length in bytes:   0\n"
+        "# Maximum message length in bytes:   8\n"
+        "#\n"
+        "# MPI_Datatype                   :   MPI_BYTE \n"
+        "# MPI_Datatype for reductions    :   MPI_FLOAT \n"
+        "# MPI_Op                         :   MPI_SUM  \n"
+        "# Mbytes/sec                     :   1048576 bytes per second\n"
+        "# Settings                       :   MAXMSGLOG=3\n"
+        "# \n"
+        "# \n"
+        "\n"
+        "# List of Benchmarks to run:\n"
+        "\n"
+        "# PingPong\n"
+        "# Allreduce\n");
+}
+
+TEST_CASE("banner with everything that is said only when it is so") {
+  RunFacts facts = example_facts();
+  facts.off_cache = OffCache{.cache_size = 33554432, .cache_line = 64};
+  facts.command_line = {"IMB-MPI1", "two\nlines"};
+  Options options = example_options();
+  options.lengths = {7, 100};
+  options.data.contiguity = Contiguity::resized;
+  options.reduction = {DataType::double_precision, Contiguity::base_vector};
+  options.check = true;
+  options.bytes_per_megabyte = 1e6;
+  options.warnings = {"-nonsense is ignored"};
+  const std::string text =
+      text_of([&](Reporter& out) { out.begin(facts, options); }, {"N_BARR=3", "MAXMSGLOG=3"});
+  CHECK(text.find("# IMB-MPI1 two lines \n"
+                  "\n"
+                  "# Message lengths were user defined\n"
+                  "#\n"
+                  "# MPI_Datatype                   :   MPI_BYTE (resize) \n"
+                  "# MPI_Datatype for reductions    :   MPI_DOUBLE (base_vec) \n"
+                  "# MPI_Op                         :   MPI_SUM  \n"
+                  "# Mbytes/sec                     :   1000000 bytes per second\n"
+                  "# Settings                       :   N_BARR=3 MAXMSGLOG=3\n"
+                  "# Off-cache mode                 :   cache of 33554432 bytes, lines of 64 bytes\n"
+                  "# Results                        :   verified by an extra pass that is not timed\n"
+                  "# \n"
+                  "# \n"
+                  "\n") != std::string::npos);
+  CHECK(text.find("ignored") == std::string::npos);
+  const std::string standard = text_of([](Reporter& out) { out.begin(example_facts(), {}); });
+  CHECK(standard.find("# Settings                       :   standard mode\n") != std::string::npos);
+}
+
+TEST_CASE("heads of all table kinds") {
+  CHECK(head_of(table_of(pingpong, all_of(2))) ==
+        "\n"
+        "#---------------------------------------------------\n"
+        "# Benchmarking PingPong \n"
+        "# #processes = 2 \n"
+        "#---------------------------------------------------\n"
+        "       #bytes #repetitions      t[usec]   Mbytes/sec\n");
+  CHECK(head_of(table_of(sendrecv, all_of(4))) ==
+        "\n"
+        "#-----------------------------------------------------------------------------\n"
+        "# Benchmarking Sendrecv \n"
+        "# #processes = 4 \n"
+        "#-----------------------------------------------------------------------------\n"
+        "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]   Mbytes/sec\n");
+  CHECK(head_of(table_of(allreduce, all_of(4))) ==
+        "\n"
+        "#----------------------------------------------------------------\n"
+        "# Benchmarking Allreduce \n"
+        "# #processes = 4 \n"
+        "#----------------------------------------------------------------\n"
+        "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n");
+  CHECK(head_of(table_of(uniband, all_of(2))) ==
+        "\n"
+        "#---------------------------------------------------\n"
+        "# Benchmarking Uniband \n"
+        "# #processes = 2 \n"
+        "#---------------------------------------------------\n"
+        "       #bytes #repetitions   Mbytes/sec      Msg/sec\n");
+  CHECK(head_of(table_of(barrier, all_of(4))) ==
+        "\n"
+        "#---------------------------------------------------\n"
+        "# Benchmarking Barrier \n"
+        "# #processes = 4 \n"
+        "#---------------------------------------------------\n"
+        " #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n");
+}
+
+TEST_CASE("waiting processes, one and many") {
+  CHECK(head_of(table_of(pingpong, make_layout(5, 2, false, {}))) ==
+        "\n"
+        "#---------------------------------------------------\n"
+        "# Benchmarking PingPong \n"
+        "# #processes = 2 \n"
+        "# ( 3 additional processes waiting in MPI_Barrier)\n"
+        "#---------------------------------------------------\n"
+        "       #bytes #repetitions      t[usec]   Mbytes/sec\n");
+  CHECK(head_of(table_of(allreduce, make_layout(5, 4, false, {})))
+            .find("# #processes = 4 \n# ( 1 additional process waiting in MPI_Barrier)\n#---") !=
+        std::string::npos);
+}
+
+TEST_CASE("groups: -multi 0 and -multi 1") {
+  CHECK(head_of(table_of(pingpong, make_layout(5, 2, true, {}), Multi::summary)) ==
+        "\n"
+        "#-----------------------------------------------------------------------------\n"
+        "# Benchmarking Multi-PingPong \n"
+        "# ( 2 groups of 2 processes each running simultaneous ) \n"
+        "# Group  0:     0    1\n"
+        "# \n"
+        "# Group  1:     2    3\n"
+        "# \n"
+        "# ( 1 additional process waiting in MPI_Barrier)\n"
+        "#-----------------------------------------------------------------------------\n"
+        "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]   Mbytes/sec\n");
+  const Table per_group = table_of(pingpong, make_layout(4, 2, true, {}), Multi::each_group);
+  CHECK(head_of(per_group) ==
+        "\n"
+        "#----------------------------------------------------------------\n"
+        "# Benchmarking Multi-PingPong \n"
+        "# ( 2 groups of 2 processes each running simultaneous ) \n"
+        "# Group  0:     0    1\n"
+        "# \n"
+        "# Group  1:     2    3\n"
+        "# \n"
+        "#----------------------------------------------------------------\n"
+        "        Group       #bytes #repetitions      t[usec]   Mbytes/sec\n");
+  Measurement measurement{
+      .bytes = 1, .repetitions = 10, .rows = {row_of(84, 84.08, 84, 10000), row_of(1, 205.97, 1)}};
+  measurement.rows[0].group = 0;
+  measurement.rows[1].group = 1;
+  CHECK(lines_of(per_group, measurement) ==
+        "\n"
+        "            0            1           10        84.08         0.01\n"
+        "            1            1           10       205.97         0.00\n");
+  CHECK(head_of(table_of(barrier, make_layout(4, 4, true, {}), Multi::each_group)) ==
+        "\n"
+        "#----------------------------------------------------------------\n"
+        "# Benchmarking Barrier \n"
+        "# #processes = 4 \n"
+        "#----------------------------------------------------------------\n"
+        "        Group #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n");
+}
+
+TEST_CASE("lists of ranks are 16 a line, aligned under the first") {
+  CHECK(
+      head_of(table_of(allreduce, make_layout(36, 18, true, {}), Multi::summary))
+          .find(
+              "# Group  0:     0    1    2    3    4    5    6    7    8    9   10   11   12   13   14   15\n"
+              "#              16   17\n"
+              "# \n"
+              "# Group  1:    18   19   20   21   22   23   24   25   26   27   28   29   30   31   32   33\n"
+              "#              34   35\n"
+              "# \n"
+              "#---") != std::string::npos);
+}
+
+TEST_CASE("a map") {
+  const Map map{.rows = 2, .columns = 3};
+  CHECK(head_of(table_of(allreduce, make_layout(6, 4, true, map), Multi::summary)) ==
+        "\n"
+        "#----------------------------------------------------------------\n"
+        "# Benchmarking Allreduce \n"
+        "# #processes = 4; rank order (rowwise): \n"
+        "#     0    2    4\n"
+        "# \n"
+        "#     1\n"
+        "# \n"
+        "# ( 2 additional processes waiting in MPI_Barrier)\n"
+        "#----------------------------------------------------------------\n"
+        "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n");
+  CHECK(head_of(table_of(allreduce, make_layout(6, 2, true, map), Multi::summary))
+            .find("# ( 3 groups of 2 processes each running simultaneous ) \n"
+                  "# Group  0:     0    2\n"
+                  "# \n"
+                  "# Group  1:     3    5\n"
+                  "# \n"
+                  "# Group  2:     4    1\n"
+                  "# \n"
+                  "#---") != std::string::npos);
+  CHECK(head_of(table_of(allreduce, make_layout(40, 40, false, Map{.rows = 2, .columns = 20})))
+            .find("(rowwise): \n"
+                  "#     0    2    4    6    8   10   12   14   16   18   20   22   24   26   28   30\n"
+                  "#    32   34   36   38\n"
+                  "# \n"
+                  "#     1    3") != std::string::npos);
+}
+
+TEST_CASE("rows of all table kinds") {
+  CHECK(
+      lines_of(table_of(pingpong, all_of(2)), one_row(4194304, 10, row_of(340, 341.5, 341, 12281704216.7))) ==
+      "      4194304           10       341.50     11712.75\n");
+  CHECK(lines_of(table_of(sendrecv, all_of(2)),
+                 one_row(8, 1000, row_of(1.294, 1.325, 1.31, 12.11 * 1048576))) ==
+        "            8         1000         1.29         1.32         1.31        12.11\n");
+  CHECK(lines_of(table_of(allreduce, all_of(2)), one_row(4, 20, row_of(0.36, 0.41, 0.39))) ==
+        "            4           20         0.36         0.41         0.39\n");
+  CHECK(lines_of(table_of(barrier, all_of(4)), one_row(0, 10, row_of(7205.97, 7999.23, 7604.22))) ==
+        "           10      7205.97      7999.23      7604.22\n");
+  Row rate = row_of(1, 2, 1.5, 1048576.0);
+  rate.messages_per_second = 1234567.6;
+  CHECK(lines_of(table_of(uniband, all_of(2)), one_row(1, 100, rate)) ==
+        "            1          100         1.00      1234568\n");
+}
+
+TEST_CASE("throughput in the unit that was chosen") {
+  Options options;
+  options.bytes_per_megabyte = 1e6;
+  const std::string text = text_of([&](Reporter& out) {
+    out.begin(example_facts(), options);
+    out.row(table_of(pingpong, all_of(2)), one_row(1, 2, row_of(1, 1, 1, 5e6)));
+  });
+  CHECK(text.substr(text.size() - 53) == "            1            2         1.00         5.00\n");
+}
+
+TEST_CASE("defects are the last column") {
+  Table table = table_of(pingpong, all_of(2));
+  table.defects = true;
+  CHECK(head_of(table).find("\n       #bytes #repetitions      t[usec]   Mbytes/sec      defects\n") !=
+        std::string::npos);
+  CHECK(head_of(table).substr(1, 66) == "#" + std::string(64, '-') + "\n");
+  Row row = row_of(1, 1, 1, 0);
+  row.defects = 12;
+  CHECK(lines_of(table, one_row(64, 4, row)) ==
+        "           64            4         1.00         0.00        12.00\n");
+}
+
+TEST_CASE("the tail stands under its row") {
+  Table table = table_of(allreduce, all_of(2));
+  Row row = row_of(1, 2, 1.5);
+  Tail tail{};
+  for (std::size_t i = 0; i < tail.size(); ++i) tail[i] = (1.17 + 0.03 * static_cast<double>(i)) * 1e-6;
+  row.tail = tail;
+  row.samples = {1e-6};
+  const std::string plain = "            4           20         1.00         2.00         1.50\n";
+  CHECK(lines_of(table, one_row(4, 20, row)) == plain);  // -dumpfile alone
+  table.tail = true;
+  CHECK(lines_of(table, one_row(4, 20, row)) ==
+        plain + "[ 1.17, 1.20, 1.23, 1.26, 1.29, 1.32, 1.35, 1.38, 1.41, 1.44, 1.47, 1.50 ]\n");
+}
+
+TEST_CASE("failure rows") {
+  const Table table = table_of(pingpong, all_of(2));
+  CHECK(failure_of(table, failed(Failure::Cause::out_of_memory, 2097152, 4194304)) ==
+        "      2097152 out-of-mem.; needed X=   0.004 GB; use flag \"-mem X\" or MAX_MEM_USAGE>=X "
+        "(IMB_mem_info.h)\n");
+  CHECK(failure_of(table, failed(Failure::Cause::int_overflow, 8)) ==
+        "            8 int-overflow.; The production rank*size caused int overflow for given sample\n");
+  CHECK(
+      failure_of(table, failed(Failure::Cause::time_out, 8)) ==
+      "            8 time-out.; Time limit (secs_per_sample) is over; use \"-time X\" or SECS_PER_SAMPLE to "
+      "increase time limit.\n");
+  CHECK(failure_of(table_of(allreduce, make_layout(4, 2, true, {}), Multi::each_group),
+                   failed(Failure::Cause::int_overflow, 8)) ==
+        "\n"
+        "                         8 int-overflow.; The production rank*size caused int overflow for given "
+        "sample\n");
+  const Table none{.spec = pingpong, .layout = {.processes = 1, .world = 1, .groups = {}, .map = {}}};
+  CHECK(failure_of(none, failed(Failure::Cause::invalid_processes)) ==
+        "\n# !! Benchmark PingPong invalid for 1 processes !! \n");
+  CHECK(failure_of(none, failed(Failure::Cause::unavailable, 0, 0, "this MPI has no MPI_Ibarrier")) ==
+        "\n# !! Benchmark PingPong is not available: this MPI has no MPI_Ibarrier !! \n");
+}
+
+TEST_CASE("the memory a failure row names is enough") {
+  const std::string text =
+      failure_of(table_of(pingpong, all_of(2)), failed(Failure::Cause::out_of_memory, 1, gibibyte + 1));
+  CHECK(text.find("X=   1.001 GB") != std::string::npos);
+}
+
+TEST_CASE("the footer of the reference only after full success") {
+  using State = Ending::State;
+  CHECK(end_of(ended(12, 0, 0)) == "\n\n# All processes entering MPI_Finalize\n\n");
+  CHECK(end_of(ended(12, 2, 0)) == "\n\n# Finished with 2 failure rows\n\n");
+  CHECK(end_of(ended(12, 1, 0)) == "\n\n# Finished with 1 failure row\n\n");
+  CHECK(end_of(ended(12, 0, 3)) == "\n\n# Finished with 3 wrong bytes: do not trust these results\n\n");
+  CHECK(end_of(ended(0, 1, 1)) ==
+        "\n\n# Finished with 1 failure row and 1 wrong byte: do not trust these results\n\n");
+  CHECK(end_of(stopped(State::interrupted, "SIGTERM", 12, 0, 0)) ==
+        "\n\n# Interrupted by SIGTERM: 12 points measured\n\n");
+  CHECK(end_of(stopped(State::aborted, "", 1, 1, 2)) ==
+        "\n\n# Aborted: 1 point measured, 1 failure row, 2 wrong bytes: do not trust these results\n\n");
+}
+
+TEST_CASE("text is out when a call returns") {
+  const std::string path = std::filesystem::temp_directory_path() / "openimb-test-flushed.txt";
+  const File file(std::fopen(path.c_str(), "w"));
+  REQUIRE(file);
+  TextReporter reporter(file.get(), {});
+  reporter.open_table(table_of(pingpong, all_of(2)));
+  const auto before = std::filesystem::file_size(path);
+  reporter.row(table_of(pingpong, all_of(2)), one_row(1, 1, row_of(1, 1, 1)));
+  CHECK(before > 0);
+  CHECK(std::filesystem::file_size(path) == before + 53);
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("a full disk does not stop a reporter") {
+  const File full(std::fopen("/dev/full", "w"));
+  if (!full) return;  // not on this system
+  Tee tee;
+  tee.add(std::make_unique<TextReporter>(full.get(), std::vector<std::string>{}));
+  CHECK(tee.ok());
+  tee.begin(example_facts(), example_options());
+  CHECK_FALSE(tee.ok());
+  tee.end({});
+  CHECK_FALSE(tee.ok());
+
+  const File still_full(std::fopen("/dev/full", "w"));
+  RecordReporter records(still_full.get(), "/dev/full");
+  records.end({});
+  CHECK_FALSE(records.ok());
+}
+
+TEST_CASE("a tee forwards every call to everybody") {
+  const File text(std::tmpfile());
+  const File records(std::tmpfile());
+  Tee tee;
+  CHECK(tee.ok());
+  tee.add(std::make_unique<TextReporter>(text.get(), std::vector<std::string>{}));
+  tee.add(std::make_unique<RecordReporter>(records.get(), "r"));
+  const Table table = table_of(pingpong, all_of(2));
+  tee.begin(example_facts(), example_options());
+  tee.open_table(table);
+  tee.row(table, one_row(1, 1, row_of(1, 1, 1)));
+  tee.failure(table, failed(Failure::Cause::time_out, 2));
+  tee.end({});
+  CHECK(tee.ok());
+  for (const char* part :
+       {"#    OpenIMB", "Benchmarking PingPong", "        1.00", "time-out", "# Finished with"}) {
+    const bool in_text = contents(text.get()).find(part) != std::string::npos;
+    CHECK(in_text == (std::string(part) != "# Finished with"));
+  }
+  const std::string lines = contents(records.get());
+  CHECK(std::ranges::count(lines, '\n') == 4);
+}
+
+TEST_CASE("a dump has one line per repetition") {
+  Row row = row_of(1, 1, 1);
+  row.samples = {1.5e-6, 2.00026e-6};
+  Row other = row_of(1, 1, 1);
+  other.samples = {1e-3};
+  const std::string text = written<DumpReporter>(
+      [&](Reporter& out) {
+        out.begin({}, {});
+        out.open_table(table_of(pingpong, all_of(2)));
+        out.row(table_of(pingpong, all_of(2)), {.bytes = 8, .repetitions = 2, .rows = {row, other}});
+        out.end({});
+      },
+      std::string("dump"));
+  CHECK(text == "8 1.5000\n8 2.0003\n8 1000.0000\n");
+}
+
+TEST_CASE("JSON strings") {
+  CHECK(json_string("plain") == "\"plain\"");
+  CHECK(json_string("a\"b\\c/d") == "\"a\\\"b\\\\c/d\"");
+  CHECK(json_string(std::string_view("\n\t\0\x1f\x7f", 5)) == "\"\\u000a\\u0009\\u0000\\u001f\\u007f\"");
+  CHECK(json_string("gr\xC3\xBC\xC3\x9F \xE2\x82\xAC \xF0\x9F\x98\x80") ==
+        "\"gr\xC3\xBC\xC3\x9F \xE2\x82\xAC \xF0\x9F\x98\x80\"");
+  CHECK(json_string("\xC2\x85\xE2\x80\xA8\xE2\x80\xA9") == "\"\\u0085\\u2028\\u2029\"");
+  const std::string replacement = "\xEF\xBF\xBD";
+  CHECK(json_string("\xFFz") == '"' + replacement + "z\"");
+  CHECK(json_string("\x80") == '"' + replacement + '"');
+  CHECK(json_string("\xE2\x82") == '"' + replacement + '"');          // cut off
+  CHECK(json_string("\xE2\x82z") == '"' + replacement + "z\"");       // interrupted
+  CHECK(json_string("\xC0\xAF").find('/') == std::string::npos);      // overlong
+  CHECK(json_string("\xE0\x80\xAF") == '"' + replacement + '"');      // overlong
+  CHECK(json_string("\xED\xA0\x80") == '"' + replacement + '"');      // surrogate
+  CHECK(json_string("\xF4\x90\x80\x80") == '"' + replacement + '"');  // above U+10FFFF
+}
+
+TEST_CASE("JSON numbers read back as the same double, and what is none is null") {
+  for (const double number :
+       {0.1, 1.17e-6, 1e-9, 1e300, 5e-324, 1.0 / 3, 12281704216.7, 1e15, 123456789012345678.0}) {
+    JsonWriter json;
+    json.value(number);
+    const std::string text = std::move(json).line();
+    double read = 0;
+    std::from_chars(text.data(), text.data() + text.size(), read);
+    CHECK(read == number);
+  }
+  for (const double number : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+    JsonWriter json;
+    json.value(number);
+    CHECK(std::move(json).line() == "null\n");
+  }
+  JsonWriter json;
+  json.value(std::vector<double>{1e6, 10, -0.5});
+  CHECK(std::move(json).line() == "[1000000,10,-0.5]\n");
+}
+
+TEST_CASE("JSON structure") {
+  JsonWriter json;
+  json.object([&] {
+    json.field("text", "ends with {");
+    json.field("yes", true);
+    json.field("none", std::optional<int>());
+    json.field("lists", std::vector<std::vector<int>>{{}, {1}, {2, 3}});
+    json.field_if_any("absent", std::optional<double>());
+    json.object("empty", [] {});
+    json.array_of_objects("items", std::vector<int>{1, 2}, [&](int item) { json.field("item", item); });
+    json.field("large", std::numeric_limits<std::int64_t>::max());
+  });
+  CHECK(std::move(json).line() ==
+        "{\"text\":\"ends with {\",\"yes\":true,\"none\":null,\"lists\":[[],[1],[2,3]],\"empty\":{},"
+        "\"items\":[{\"item\":1},{\"item\":2}],\"large\":9223372036854775807}\n");
+}
+
+TEST_CASE("a result that is no number is null") {
+  Row row = row_of(1, 1, 1);
+  row.t_avg = std::nan("");
+  const std::string line =
+      records_of([&](Reporter& out) { out.row(table_of(allreduce, all_of(2)), one_row(4, 1, row)); });
+  CHECK(line.find("\"time_avg_seconds\":null") != std::string::npos);
+}
+
+TEST_CASE("the end record that a signal handler writes") {
+  CHECK(end_record(stopped(Ending::State::interrupted, "signal", 7, 1, 0)) ==
+        "{\"record\":\"end\",\"state\":\"interrupted\",\"reason\":\"signal\",\"measured\":7,\"failed\":1,"
+        "\"defects\":0}\n");
+}
+
+namespace {
+
+// schema/examples/NAME.jsonl is what these write, byte for byte.
+
+void complete_run(Reporter& out) {
+  RunFacts facts = example_facts();
+  facts.benchmarks = {"PingPong", "Sendrecv", "Uniband", "Allreduce", "Barrier"};
+  out.begin(facts, example_options());
+  const auto measured = [&](const Spec& spec, std::int64_t bytes, std::int64_t repetitions, Row row) {
+    const Table table = table_of(spec, all_of(2));
+    out.open_table(table);
+    row.slowest_rank = 1;
+    out.row(table, one_row(bytes, repetitions, std::move(row)));
+  };
+  measured(pingpong, 0, 1000, row_of(1.17, 1.1875, 1.17875, 0));
+  measured(sendrecv, 8, 1000, row_of(1.25, 1.3125, 1.28125, 12190476.19));
+  Row rate = row_of(20.25, 25, 22.5, 81920000);
+  rate.messages_per_second = 10240000;
+  measured(uniband, 8, 1000, rate);
+  measured(allreduce, 8, 1000, row_of(0.3, 0.33, 0.32));
+  measured(barrier, 0, 1000, row_of(0.5, 0.5, 0.5));
+  out.end(ended(5, 0, 0));
+}
+
+void troubled_run(Reporter& out) {
+  RunFacts facts = example_facts();
+  facts.command_line = {"./IMB-MPI1", "-map",       "2x2", "-multi",     "1",
+                        "-check",     "-show_tail", "yes", "-off_cache", "-1"};
+  facts.benchmarks = {"PingPong", "Allreduce"};
+  facts.ranks.assign(4, {"node1", "0-7"});
+  facts.off_cache = OffCache{.cache_size = 33554432, .cache_line = 64};
+  Options options;
+  options.multi = Multi::each_group;
+  options.map = Map{.rows = 2, .columns = 2};
+  options.off_cache = OffCache{};
+  options.lengths = {16, 1073741824};
+  options.check = true;
+  options.show_tail = true;
+  options.dump_file = "samples \"raw\".txt";
+  options.settings.seconds_per_sample = 0.5;
+  options.reduction = {DataType::double_precision, Contiguity::resized};
+  out.begin(facts, options);
+
+  Table pairs = table_of(pingpong, make_layout(4, 2, true, options.map), Multi::each_group);
+  pairs.defects = pairs.tail = true;
+  out.open_table(pairs);
+  Measurement measurement{.bytes = 16, .repetitions = 2, .rows = {}};
+  for (int group = 0; group < 2; ++group) {
+    Row row = row_of(1.5, 2.5, 2, 6400000);
+    row.group = group;
+    row.slowest_rank = group;
+    row.defects = group == 0 ? 0 : 3;
+    row.tail = Tail{};
+    row.tail->fill(2.5e-6);
+    row.samples = {2.5e-6, 2.5e-6};
+    measurement.rows.push_back(row);
+  }
+  out.row(pairs, measurement);
+  out.failure(pairs, {.cause = Failure::Cause::out_of_memory,
+                      .bytes = 1073741824,
+                      .needed_bytes = 2147483648,
+                      .detail = "more than the limit set by -mem"});
+
+  Table all = table_of(allreduce, make_layout(4, 4, true, options.map), Multi::each_group);
+  out.open_table(all);
+  out.failure(all, {.cause = Failure::Cause::time_out,
+                    .bytes = 16,
+                    .seconds = 0.75,
+                    .detail = "one repetition takes longer than the time for all of them"});
+  out.failure(all,
+              {.cause = Failure::Cause::int_overflow,
+               .bytes = 1073741824,
+               .detail = "a count or displacement exceeds an int and this MPI has no large-count calls"});
+  out.end(stopped(Ending::State::interrupted, "SIGTERM", 1, 3, 3));
+}
+
+void lonely_run(Reporter& out) {
+  RunFacts facts = example_facts();
+  facts.command_line = {"./IMB-MPI1", "PingPong", "Reduce_local"};
+  facts.benchmarks = {"PingPong", "Reduce_local"};
+  facts.ranks.resize(1);
+  facts.environment = {};
+  out.begin(facts, {});
+  const Table pairs = table_of(pingpong, {.processes = 1, .world = 1, .groups = {}, .map = {}});
+  out.failure(pairs, failed(Failure::Cause::invalid_processes, 0, 0, "needs at least 2 processes"));
+  constexpr Spec reduce_local{.name = "Reduce_local", .reduction = true};
+  out.failure(table_of(reduce_local, all_of(1)),
+              failed(Failure::Cause::unavailable, 0, 0, "this MPI has no MPI_Reduce_local"));
+  out.end(ended(0, 2, 0));
+}
+
+void grouped_run(Reporter& out) {
+  RunFacts facts = example_facts();
+  facts.command_line = {"./IMB-MPI1", "-multi", "0", "Barrier"};
+  facts.benchmarks = {"Barrier"};
+  facts.ranks.assign(5, {"node1", "0-7"});
+  Options options;
+  options.multi = Multi::summary;
+  out.begin(facts, options);
+  const Table groups = table_of(barrier, make_layout(5, 2, true, {}), Multi::summary);
+  out.open_table(groups);
+  Row row = row_of(0.5, 0.625, 0.5625);
+  row.slowest_rank = 3;
+  row.t_avg = std::nan("");
+  out.row(groups, one_row(0, 100, row));
+  out.end(ended(1, 0, 0));
+}
+
+struct Example {
+  const char* file;
+  void (*write)(Reporter&);
+};
+constexpr Example examples[] = {{"complete.jsonl", complete_run},
+                                {"troubled.jsonl", troubled_run},
+                                {"one-process.jsonl", lonely_run},
+                                {"groups.jsonl", grouped_run}};
+
+std::filesystem::path example_path(const Example& example) {
+  return std::filesystem::path(__FILE__).parent_path() / "../../schema/examples" / example.file;
+}
+
+}  // namespace
+
+TEST_CASE("records are the golden examples") {
+  for (const Example& example : examples) {
+    std::ifstream file(example_path(example), std::ios::binary);
+    REQUIRE(file);
+    std::ostringstream golden;
+    golden << file.rdbuf();
+    CHECK(records_of(example.write) == golden.str());
+  }
+}
+
+TEST_CASE("write the golden examples anew", "[.write-examples]") {
+  for (const Example& example : examples) {
+    std::ofstream(example_path(example), std::ios::binary) << records_of(example.write);
+  }
+}

@@ -1,0 +1,169 @@
+// Figures of rows against the definitions in the guide and in result/statistics.h.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <numeric>
+
+#include "result/statistics.h"
+
+using namespace openimb;
+
+namespace {
+
+constexpr Spec pingpong{.name = "PingPong", .kind = Kind::single_transfer, .time_factor = 0.5};
+constexpr Spec sendrecv{.name = "Sendrecv", .kind = Kind::parallel_transfer, .turnover = 2};
+constexpr Spec uniband{.name = "Uniband", .kind = Kind::parallel_transfer, .message_rate = true};
+constexpr Spec biband{.name = "Biband", .kind = Kind::parallel_transfer, .turnover = 2, .message_rate = true};
+constexpr Spec bcast{.name = "Bcast", .rooted = true};
+constexpr Spec barrier{.name = "Barrier", .kind = Kind::synchronisation};
+
+constexpr int window = 256;
+
+Table table_of(const Spec& spec, Layout layout, Multi multi = Multi::off) {
+  return {.spec = spec, .layout = std::move(layout), .kind = table_kind(spec, multi), .multi = multi};
+}
+
+Row only_row(const Table& table, std::int64_t bytes, const std::vector<double>& seconds) {
+  const std::vector<Row> rows = rows_of(table, bytes, window, seconds);
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0].group == -1);
+  return rows[0];
+}
+
+}  // namespace
+
+TEST_CASE("which table a benchmark has") {
+  for (const Multi multi : {Multi::off, Multi::summary, Multi::each_group}) {
+    CHECK(table_kind(sendrecv, multi) == TableKind::range_and_bandwidth);
+    CHECK(table_kind(bcast, multi) == TableKind::range);
+    CHECK(table_kind(barrier, multi) == TableKind::synchronisation);
+    CHECK(table_kind(uniband, multi) == TableKind::rate);
+  }
+  CHECK(table_kind(pingpong, Multi::off) == TableKind::time_and_bandwidth);
+  CHECK(table_kind(pingpong, Multi::each_group) == TableKind::time_and_bandwidth);
+  CHECK(table_kind(pingpong, Multi::summary) == TableKind::range_and_bandwidth);
+}
+
+TEST_CASE("extremes and mean over the ranks, and who was slowest") {
+  const Row row = only_row(table_of(bcast, make_layout(4, 4, false, {})), 8, {2.0, 1.0, 4.0, 3.0});
+  CHECK(row.t_min == 1.0);
+  CHECK(row.t_max == 4.0);
+  CHECK(row.t_avg == 2.5);
+  CHECK(row.slowest_rank == 2);
+  CHECK_FALSE(row.bytes_per_second);
+  CHECK_FALSE(row.messages_per_second);
+  CHECK_FALSE(row.defects);
+  CHECK_FALSE(row.tail);
+  CHECK(row.samples.empty());
+}
+
+TEST_CASE("ranks that wait do not count") {
+  const Row row = only_row(table_of(bcast, make_layout(4, 2, false, {})), 8, {2.0, 3.0, 0.0, 9.0});
+  CHECK(row.t_min == 2.0);
+  CHECK(row.t_max == 3.0);
+  CHECK(row.t_avg == 2.5);
+}
+
+TEST_CASE("one process alone") {
+  const Row row = only_row(table_of(bcast, make_layout(1, 1, false, {})), 8, {5.0});
+  CHECK((row.t_min == 5.0 && row.t_max == 5.0 && row.t_avg == 5.0 && row.slowest_rank == 0));
+}
+
+TEST_CASE("the time factor applies to every time, and so to the throughput") {
+  const Row row = only_row(table_of(pingpong, make_layout(3, 2, false, {})), 100, {4.0, 8.0, 99.0});
+  CHECK(row.t_min == 2.0);
+  CHECK(row.t_max == 4.0);
+  CHECK(row.t_avg == 3.0);
+  CHECK(row.bytes_per_second == 25.0);
+  CHECK_FALSE(row.messages_per_second);
+}
+
+TEST_CASE("throughput counts messages in and out and follows from the largest time") {
+  const Row row = only_row(table_of(sendrecv, make_layout(4, 4, false, {})), 1000, {1.0, 1.0, 2.0, 1.0});
+  CHECK(row.bytes_per_second == 1000.0);
+  CHECK(only_row(table_of(sendrecv, make_layout(2, 2, false, {})), 0, {1.0, 2.0}).bytes_per_second == 0.0);
+}
+
+TEST_CASE("no throughput for what has none") {
+  CHECK_FALSE(only_row(table_of(barrier, make_layout(2, 2, false, {})), 0, {1.0, 2.0}).bytes_per_second);
+}
+
+TEST_CASE("a clock that shows no time gives no infinite throughput") {
+  CHECK(only_row(table_of(sendrecv, make_layout(2, 2, false, {})), 8, {0.0, 0.0}).bytes_per_second == 0.0);
+}
+
+TEST_CASE("-multi 0: one row over all groups") {
+  const Table table = table_of(pingpong, make_layout(5, 2, true, {}), Multi::summary);
+  const Row row = only_row(table, 16, {2.0, 4.0, 6.0, 16.0, 99.0});
+  CHECK(row.t_min == 1.0);
+  CHECK(row.t_max == 8.0);
+  CHECK(row.t_avg == 3.5);
+  CHECK(row.slowest_rank == 3);
+  CHECK(row.bytes_per_second == 2.0);
+}
+
+TEST_CASE("-multi 1: a row per group") {
+  const Table table = table_of(sendrecv, make_layout(4, 2, true, {}), Multi::each_group);
+  const std::vector<Row> rows = rows_of(table, 8, window, std::vector<double>{1.0, 2.0, 8.0, 4.0});
+  REQUIRE(rows.size() == 2);
+  CHECK((rows[0].group == 0 && rows[1].group == 1));
+  CHECK((rows[0].t_min == 1.0 && rows[0].t_max == 2.0 && rows[0].t_avg == 1.5));
+  CHECK((rows[1].t_min == 4.0 && rows[1].t_max == 8.0 && rows[1].t_avg == 6.0));
+  CHECK((rows[0].slowest_rank == 1 && rows[1].slowest_rank == 2));
+  CHECK(rows[0].bytes_per_second == 8.0);
+  CHECK(rows[1].bytes_per_second == 2.0);
+}
+
+TEST_CASE("-multi 1 with one group has its index too") {
+  const Table table = table_of(bcast, make_layout(2, 2, true, {}), Multi::each_group);
+  const std::vector<Row> rows = rows_of(table, 8, window, std::vector<double>{1.0, 2.0});
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0].group == 0);
+}
+
+TEST_CASE("times are found by world rank where a map orders the groups") {
+  const Table table =
+      table_of(sendrecv, make_layout(4, 2, true, Map{.rows = 2, .columns = 2}), Multi::each_group);
+  REQUIRE(table.layout.groups == std::vector<std::vector<int>>{{0, 2}, {1, 3}});
+  const std::vector<Row> rows = rows_of(table, 8, window, std::vector<double>{1.0, 10.0, 2.0, 20.0});
+  REQUIRE(rows.size() == 2);
+  CHECK((rows[0].t_max == 2.0 && rows[0].slowest_rank == 2));
+  CHECK((rows[1].t_max == 20.0 && rows[1].slowest_rank == 3));
+}
+
+TEST_CASE("message rates are sums over the pairs of a group") {
+  const Row one_way = only_row(table_of(uniband, make_layout(4, 4, false, {})), 10, {1.0, 1.0, 2.0, 1.0});
+  CHECK(one_way.messages_per_second == 256.0);
+  CHECK(one_way.bytes_per_second == 2560.0);
+  const Row both_ways = only_row(table_of(biband, make_layout(4, 4, false, {})), 10, {1.0, 1.0, 2.0, 1.0});
+  CHECK(both_ways.messages_per_second == 512.0);
+  CHECK(both_ways.bytes_per_second == 5120.0);
+}
+
+TEST_CASE("an odd last process has no pair") {
+  const Row row = only_row(table_of(uniband, make_layout(5, 5, false, {})), 0, {1.0, 1.0, 1.0, 1.0, 1.0});
+  CHECK(row.messages_per_second == 512.0);
+  CHECK(row.bytes_per_second == 0.0);
+}
+
+TEST_CASE("message rates with groups are those of one group, the slowest") {
+  const Table table = table_of(uniband, make_layout(4, 2, true, {}), Multi::summary);
+  CHECK(only_row(table, 1, {1.0, 1.0, 1.0, 2.0}).messages_per_second == 128.0);
+}
+
+TEST_CASE("quantiles are repetitions that happened, by nearest rank") {
+  std::vector<double> samples(1000);
+  std::iota(samples.begin(), samples.end(), 1.0);
+  std::ranges::reverse(samples);
+  const Tail tail = tail_of(samples);
+  CHECK(tail == Tail{1, 100, 250, 500, 750, 900, 950, 990, 995, 999, 1000, 1000});
+  CHECK(std::ranges::is_sorted(samples));
+}
+
+TEST_CASE("quantiles of few repetitions") {
+  std::vector<double> one{7.0};
+  Tail all_same{};
+  all_same.fill(7.0);
+  CHECK(tail_of(one) == all_same);
+  std::vector<double> two{2.0, 1.0};
+  CHECK(tail_of(two) == Tail{1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2});
+}
