@@ -71,7 +71,8 @@ int MPI_Recv(void* buf, int count, MPI_Datatype type, int from, int tag, MPI_Com
   spoil(r);
   return rc;
 }
-int MPI_Irecv(void* buf, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request* request) {
+int MPI_Irecv(void* buf, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+              MPI_Request* request) {
   const Received r = watch(buf, count, type);
   const int rc = PMPI_Irecv(buf, count, type, from, tag, comm, request);
   pending[*request] = r;
@@ -90,8 +91,8 @@ int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
   spoil(last);
   return rc;
 }
-int MPI_Sendrecv(const void* out, int n, MPI_Datatype t, int to, int stag, void* in, int m, MPI_Datatype u, int from,
-                 int rtag, MPI_Comm comm, MPI_Status* status) {
+int MPI_Sendrecv(const void* out, int n, MPI_Datatype t, int to, int stag, void* in, int m, MPI_Datatype u,
+                 int from, int rtag, MPI_Comm comm, MPI_Status* status) {
   const Received r = watch(in, m, u);
   const int rc = PMPI_Sendrecv(out, n, t, to, stag, in, m, u, from, rtag, comm, status);
   spoil(r);
@@ -109,36 +110,38 @@ int MPI_Allgather(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_D
   spoil(r);
   return rc;
 }
-int MPI_Allgatherv(const void* out, int n, MPI_Datatype t, void* in, const int m[], const int at[], MPI_Datatype u,
-                   MPI_Comm comm) {
+int MPI_Allgatherv(const void* out, int n, MPI_Datatype t, void* in, const int m[], const int at[],
+                   MPI_Datatype u, MPI_Comm comm) {
   const int last = ranks_of(comm) - 1;
   const Received r = watch(in, static_cast<long>(at[last]) + m[last], u);
   const int rc = PMPI_Allgatherv(out, n, t, in, m, at, u, comm);
   spoil(r);
   return rc;
 }
-int MPI_Scatter(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u, int root, MPI_Comm comm) {
+int MPI_Scatter(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u, int root,
+                MPI_Comm comm) {
   const Received r = watch(in, m, u);
   const int rc = PMPI_Scatter(out, n, t, in, m, u, root, comm);
   spoil(r);
   return rc;
 }
-int MPI_Scatterv(const void* out, const int n[], const int at[], MPI_Datatype t, void* in, int m, MPI_Datatype u,
-                 int root, MPI_Comm comm) {
+int MPI_Scatterv(const void* out, const int n[], const int at[], MPI_Datatype t, void* in, int m,
+                 MPI_Datatype u, int root, MPI_Comm comm) {
   const Received r = watch(in, m, u);
   const int rc = PMPI_Scatterv(out, n, at, t, in, m, u, root, comm);
   spoil(r);
   return rc;
 }
-int MPI_Gather(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u, int root, MPI_Comm comm) {
+int MPI_Gather(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u, int root,
+               MPI_Comm comm) {
   const bool here = rank_in(comm) == root;
   const Received r = here ? watch(in, static_cast<long>(m) * ranks_of(comm), u) : Received{nullptr, {}};
   const int rc = PMPI_Gather(out, n, t, in, m, u, root, comm);
   spoil(r);
   return rc;
 }
-int MPI_Gatherv(const void* out, int n, MPI_Datatype t, void* in, const int m[], const int at[], MPI_Datatype u,
-                int root, MPI_Comm comm) {
+int MPI_Gatherv(const void* out, int n, MPI_Datatype t, void* in, const int m[], const int at[],
+                MPI_Datatype u, int root, MPI_Comm comm) {
   const int last = ranks_of(comm) - 1;
   const bool here = rank_in(comm) == root;
   const Received r = here ? watch(in, static_cast<long>(at[last]) + m[last], u) : Received{nullptr, {}};

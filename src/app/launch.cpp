@@ -103,10 +103,14 @@ std::optional<std::string> words_to_print(const Launch& launch) {
   const std::string name = launch_name();
   const Program program{name, component().part, catalogue};
   switch (launch.options.action) {
-    case Options::Action::help: return help_text(program, launch.options.help_topic);
-    case Options::Action::list: return list_text(program);
-    case Options::Action::version: return version_text(program);
-    case Options::Action::run: break;
+    case Options::Action::help:
+      return help_text(program, launch.options.help_topic);
+    case Options::Action::list:
+      return list_text(program);
+    case Options::Action::version:
+      return version_text(program);
+    case Options::Action::run:
+      break;
   }
   return std::nullopt;
 }
@@ -126,8 +130,9 @@ std::optional<OffCache> known_off_cache(const Communicator& world, const Options
   if (known.cache_line == 0) known.cache_line = options.settings.cache_line;
   if (known.cache_line == 0) known.cache_line = line > 0 ? line : 64;
   if (known.cache_size == 0) {
-    throw UsageError("-off_cache -1: this machine does not say how large its cache is; give the size in MB, such as "
-                     "-off_cache 32");
+    throw UsageError(
+        "-off_cache -1: this machine does not say how large its cache is; give the size in MB, such as "
+        "-off_cache 32");
   }
   return known;
 }
@@ -144,12 +149,10 @@ RunFacts gather_facts(const Communicator& world, const Environment& environment,
   facts.component = component().name;
   facts.part = component().part;
   facts.version = OPENIMB_VERSION;
-  facts.date = formatted_time(now, "%a %b %e %H:%M:%S %Y", [](const std::time_t* t) -> const std::tm* {
-    return std::localtime(t);
-  });
-  facts.date_iso = formatted_time(now, "%Y-%m-%dT%H:%M:%SZ", [](const std::time_t* t) -> const std::tm* {
-    return std::gmtime(t);
-  });
+  facts.date = formatted_time(now, "%a %b %e %H:%M:%S %Y",
+                              [](const std::time_t* t) -> const std::tm* { return std::localtime(t); });
+  facts.date_iso = formatted_time(now, "%Y-%m-%dT%H:%M:%SZ",
+                                  [](const std::time_t* t) -> const std::tm* { return std::gmtime(t); });
   facts.machine = machine.machine;
   facts.system = machine.system;
   facts.release = machine.release;

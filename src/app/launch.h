@@ -1,4 +1,5 @@
-// What surrounds a session: understanding the command line on all ranks alike, opening files, gathering facts.
+// What surrounds a session: understanding the command line on all ranks alike, opening files, gathering
+// facts.
 #pragma once
 
 #include <cstdio>
@@ -22,14 +23,15 @@ struct Launch {
 /// "IMB-MPI1".
 std::string launch_name();
 
-/// Rank 0's words, parsed on every rank; files are read by rank 0 and their text shared. Throws UsageError on all
-/// ranks or on none.
+/// Rank 0's words, parsed on every rank; files are read by rank 0 and their text shared. Throws UsageError on
+/// all ranks or on none.
 Launch understand(const Communicator& world, int argc, char** argv);
 
 /// The text of -help, -list and -version; nothing for a run.
 std::optional<std::string> words_to_print(const Launch& launch);
 
-/// -json and -dumpfile, opened by rank 0 before anything is measured. Throws UsageError on all ranks or on none.
+/// -json and -dumpfile, opened by rank 0 before anything is measured. Throws UsageError on all ranks or on
+/// none.
 struct OutputFiles {
   OutputFiles(const Communicator& world, const Options& options);
   struct Close {

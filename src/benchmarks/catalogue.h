@@ -9,8 +9,8 @@
 namespace openimb {
 
 struct Component {
-  std::string_view name;       ///< "MPI1"
-  std::string_view part;       ///< "MPI-1 part", as in the banner
+  std::string_view name;           ///< "MPI1"
+  std::string_view part;           ///< "MPI-1 part", as in the banner
   std::span<const Entry> entries;  ///< in the order in which they run
 };
 

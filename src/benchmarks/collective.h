@@ -49,7 +49,8 @@ struct Scatter {
 };
 
 struct Scatterv {
-  static constexpr Spec spec{.name = "Scatterv", .send = Extent::per_rank, .rooted = true, .by_displacement = true};
+  static constexpr Spec spec{
+      .name = "Scatterv", .send = Extent::per_rank, .rooted = true, .by_displacement = true};
   template <class C>
   static void step(const C& c, const Lap& lap) {
     call::scatterv(lap.send, c.counts, c.displacements, lap.receive, c.count, c.type, lap.root, c.comm);
@@ -72,7 +73,8 @@ struct Gather {
 };
 
 struct Gatherv {
-  static constexpr Spec spec{.name = "Gatherv", .receive = Extent::per_rank, .rooted = true, .by_displacement = true};
+  static constexpr Spec spec{
+      .name = "Gatherv", .receive = Extent::per_rank, .rooted = true, .by_displacement = true};
   template <class C>
   static void step(const C& c, const Lap& lap) {
     call::gatherv(lap.send, c.count, lap.receive, c.counts, c.displacements, c.type, lap.root, c.comm);
@@ -133,7 +135,8 @@ struct Reduce_scatter {
 };
 
 struct Reduce_scatter_block {
-  static constexpr Spec spec{.name = "Reduce_scatter_block", .receive = Extent::block_share, .reduction = true};
+  static constexpr Spec spec{
+      .name = "Reduce_scatter_block", .receive = Extent::block_share, .reduction = true};
   template <class C>
   static void step(const C& c, const Lap& lap) {
     call::reduce_scatter_block(lap.send, lap.receive, c.share, c.type, c.op, c.comm);

@@ -8,12 +8,29 @@ namespace openimb {
 
 const Component& component() {
   static constexpr Entry entries[] = {
-      entry<PingPong>(),   entry<PingPongSpecificSource>(), entry<PingPing>(),       entry<PingPingSpecificSource>(),
-      entry<Sendrecv>(),   entry<Exchange>(),               entry<Uniband>(),        entry<Biband>(),
-      entry<Allreduce>(),  entry<Reduce>(),                 entry<Reduce_local>(),   entry<Reduce_scatter>(),
-      entry<Reduce_scatter_block>(), entry<Allgather>(),    entry<Allgatherv>(),     entry<Gather>(),
-      entry<Gatherv>(),    entry<Scatter>(),                entry<Scatterv>(),       entry<Alltoall>(),
-      entry<Alltoallv>(),  entry<Bcast>(),                  entry<Barrier>(),
+      entry<PingPong>(),
+      entry<PingPongSpecificSource>(),
+      entry<PingPing>(),
+      entry<PingPingSpecificSource>(),
+      entry<Sendrecv>(),
+      entry<Exchange>(),
+      entry<Uniband>(),
+      entry<Biband>(),
+      entry<Allreduce>(),
+      entry<Reduce>(),
+      entry<Reduce_local>(),
+      entry<Reduce_scatter>(),
+      entry<Reduce_scatter_block>(),
+      entry<Allgather>(),
+      entry<Allgatherv>(),
+      entry<Gather>(),
+      entry<Gatherv>(),
+      entry<Scatter>(),
+      entry<Scatterv>(),
+      entry<Alltoall>(),
+      entry<Alltoallv>(),
+      entry<Bcast>(),
+      entry<Barrier>(),
   };
   static constexpr Component mpi1{"MPI1", "MPI-1 part", entries};
   return mpi1;

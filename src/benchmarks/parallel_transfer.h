@@ -1,6 +1,6 @@
-// Parallel transfer benchmarks: every process of the group with its neighbours in a periodic chain, or pairs of
-// processes with a window of messages in flight. Source: guide, "Parallel Transfer Benchmarks"; Uniband and Biband:
-// public user guide of IMB 2021.
+// Parallel transfer benchmarks: every process of the group with its neighbours in a periodic chain, or pairs
+// of processes with a window of messages in flight. Source: guide, "Parallel Transfer Benchmarks"; Uniband
+// and Biband: public user guide of IMB 2021.
 #pragma once
 
 #include "engine/pattern.h"
@@ -40,8 +40,9 @@ struct Exchange {
   }
 };
 
-/// Rank i of the first half with rank i of the second; with an odd number the last rank stands aside. A repetition
-/// is a window of messages in flight; all of a window use the same buffers and carry the same bytes.
+/// Rank i of the first half with rank i of the second; with an odd number the last rank stands aside. A
+/// repetition is a window of messages in flight; all of a window use the same buffers and carry the same
+/// bytes.
 struct WindowOfPairs {
   static bool first_half(int rank, int ranks) { return rank < ranks / 2; }
   static bool takes_part(const Place& p) { return p.rank < p.ranks / 2 * 2; }

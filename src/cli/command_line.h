@@ -1,5 +1,5 @@
-// From argv to Options. Pure: files come in through a function, errors go out as UsageError, nothing is printed.
-// Source: guide, "Command-line Control"; the options of IMB 2021; our own.
+// From argv to Options. Pure: files come in through a function, errors go out as UsageError, nothing is
+// printed. Source: guide, "Command-line Control"; the options of IMB 2021; our own.
 #pragma once
 
 #include <functional>
@@ -36,12 +36,15 @@ struct Program {
 };
 
 /// `arguments` without the program's name; `world`: ranks of the launch. Throws UsageError.
-Options parse(const Program& program, std::span<const std::string> arguments, int world, const ReadFile& read_file);
+Options parse(const Program& program, std::span<const std::string> arguments, int world,
+              const ReadFile& read_file);
 
-/// What -thread_level asks for, or single: needed before MPI, and so before parse(), whose errors it leaves alone.
+/// What -thread_level asks for, or single: needed before MPI, and so before parse(), whose errors it leaves
+/// alone.
 ThreadLevel requested_thread_level(std::span<const std::string> arguments);
 
-/// `topic`: an option ("-iter" or "iter") or a benchmark name; empty for everything. Throws UsageError for another.
+/// `topic`: an option ("-iter" or "iter") or a benchmark name; empty for everything. Throws UsageError for
+/// another.
 std::string help_text(const Program& program, std::string_view topic);
 std::string list_text(const Program& program);
 std::string version_text(const Program& program);

@@ -109,8 +109,8 @@ constexpr Option process_rows[] = {
          [](Draft& draft, std::string_view word) {
            constexpr ThreadLevel levels[] = {ThreadLevel::single, ThreadLevel::funneled,
                                              ThreadLevel::serialized, ThreadLevel::multiple};
-           draft.options.thread_level = choice(
-               levels, [](ThreadLevel level) { return name_of(level); }, word);
+           draft.options.thread_level =
+               choice(levels, [](ThreadLevel level) { return name_of(level); }, word);
          }},
 };
 

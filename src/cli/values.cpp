@@ -68,8 +68,7 @@ Suffix suffix_of(std::string_view text) {
 std::string quoted(std::string_view text) {
   std::string result(text);
   // A message is one line whatever was typed.
-  std::ranges::replace_if(
-      result, [](unsigned char letter) { return letter < ' ' || letter == 127; }, '?');
+  std::ranges::replace_if(result, [](unsigned char letter) { return letter < ' ' || letter == 127; }, '?');
   return '"' + result + '"';
 }
 

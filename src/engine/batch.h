@@ -1,4 +1,5 @@
-// A benchmark on one rank for one point: the pattern's type is erased here, once per batch, never per repetition.
+// A benchmark on one rank for one point: the pattern's type is erased here, once per batch, never per
+// repetition.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +45,8 @@ class Batch {
   virtual ~Batch() = default;
   /// Seconds that `repetitions` took. `samples`: room for each repetition's time unless Timing::total.
   virtual double run(std::int64_t repetitions, Timing timing, std::span<double> samples) = 0;
-  /// Untimed: arms the buffers before and compares them after each repetition; returns the bytes that were wrong.
+  /// Untimed: arms the buffers before and compares them after each repetition; returns the bytes that were
+  /// wrong.
   virtual std::int64_t check(std::int64_t repetitions) = 0;
 };
 
@@ -132,9 +134,11 @@ class BatchOf final : public Batch {
     using Movement = Laps<moving, rooted>;
     const Movement laps(lap_plan());
     switch (timing) {
-      case Timing::total: return drive<Pattern, WallClock>(context_, laps, repetitions, Total{});
+      case Timing::total:
+        return drive<Pattern, WallClock>(context_, laps, repetitions, Total{});
       case Timing::every_repetition:
-        return drive<Pattern, WallClock>(context_, laps, repetitions, EveryRepetition<WallClock>{samples.data()});
+        return drive<Pattern, WallClock>(context_, laps, repetitions,
+                                         EveryRepetition<WallClock>{samples.data()});
       case Timing::synchronised: {
         const auto barrier = [call = stage_.barrier, comm = stage_.comm] { call(comm); };
         return drive<Pattern, WallClock>(context_, laps, repetitions,
@@ -169,7 +173,8 @@ class BatchOf final : public Batch {
         content.write(image.data(), place.rank, 0, place.elements);
       }
     }
-    for (const Piece& piece : Pattern::expects(place)) content.write(expected.data(), piece, place.rank, nobody);
+    for (const Piece& piece : Pattern::expects(place))
+      content.write(expected.data(), piece, place.rank, nobody);
     Pattern::step(context_, lap);
     return count_differences(actual, expected);
   }

@@ -24,7 +24,9 @@ class Memory {
     size_ = bytes;
   }
   std::byte* data() const { return memory_.get(); }
-  std::span<std::byte> first(std::int64_t bytes) const { return {memory_.get(), static_cast<std::size_t>(bytes)}; }
+  std::span<std::byte> first(std::int64_t bytes) const {
+    return {memory_.get(), static_cast<std::size_t>(bytes)};
+  }
 
  private:
   static constexpr std::align_val_t page{4096};

@@ -29,10 +29,14 @@ void with_store(DataType type, Use use) {
   };
   switch (type) {
     case DataType::byte:
-    case DataType::character: return plain(std::int8_t{});
-    case DataType::integer: return plain(int{});
-    case DataType::single_precision: return plain(float{});
-    case DataType::double_precision: return plain(double{});
+    case DataType::character:
+      return plain(std::int8_t{});
+    case DataType::integer:
+      return plain(int{});
+    case DataType::single_precision:
+      return plain(float{});
+    case DataType::double_precision:
+      return plain(double{});
     case DataType::float16:
     case DataType::bfloat16: {
       const int exponent_bits = type == DataType::float16 ? 5 : 8;
@@ -51,7 +55,8 @@ std::uint32_t mixed(std::uint64_t rank, std::uint64_t index) {
   return static_cast<std::uint32_t>(x >> 32);
 }
 
-// A prime, so that segments of any power of two are told apart; short, so that sums over many ranks are a table.
+// A prime, so that segments of any power of two are told apart; short, so that sums over many ranks are a
+// table.
 constexpr std::int64_t reduction_period = 1021;
 // Sums stay below 4 * 32 = 128: exact in bfloat16 (8 bits of precision) and in a signed char.
 constexpr int ranks_that_contribute = 32;
@@ -71,7 +76,8 @@ int message_value(int rank, std::int64_t index, DataType type) {
 
 void write_bytes(std::byte* at, int rank, std::int64_t first, std::int64_t count, std::int64_t stride) {
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::uint32_t value = mixed(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(first + i));
+    const std::uint32_t value =
+        mixed(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(first + i));
     at[i * stride] = static_cast<std::byte>(value % 255);
     if (at[i * stride] == Content::armed) at[i * stride] = std::byte{0xFF};
   }
@@ -120,9 +126,9 @@ void Content::write(std::byte* receive, const Piece& piece, int own_rank, int ar
   with_store(element_.type, [&](auto store) {
     for (std::int64_t i = 0; i < piece.count; ++i) {
       const std::int64_t index = piece.send_at + i;
-      const double sum = piece.rank == Piece::sum_of_all
-                             ? sums_[index % reduction_period]
-                             : reduction_value(own_rank, index, ranks_) + reduction_value(armed_rank, index, ranks_);
+      const double sum = piece.rank == Piece::sum_of_all ? sums_[index % reduction_period]
+                                                         : reduction_value(own_rank, index, ranks_) +
+                                                               reduction_value(armed_rank, index, ranks_);
       store(at + i * stride, sum);
     }
   });

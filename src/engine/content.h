@@ -12,8 +12,8 @@
 
 namespace openimb {
 
-/// Fills `memory` with BUF_VALUE(rank, i) = 0.1 * (rank + 1) + i: as floats for messages, as the element's own type
-/// for reductions (16-bit floats: small integers, which stay finite when summed).
+/// Fills `memory` with BUF_VALUE(rank, i) = 0.1 * (rank + 1) + i: as floats for messages, as the element's
+/// own type for reductions (16-bit floats: small integers, which stay finite when summed).
 void fill_for_timing(std::span<std::byte> memory, const Element& element, bool reduction, int rank);
 
 /// Contents under -check are functions of (rank, element index). Reductions get small integers whose sum over

@@ -1,4 +1,5 @@
-// What a correct MPI delivers, in words a benchmark can say: pieces of send buffers at places in the receive buffer.
+// What a correct MPI delivers, in words a benchmark can say: pieces of send buffers at places in the receive
+// buffer.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ struct Place {
   std::int64_t elements = 0;
 };
 
-/// `count` elements at `receive_at` in the receive buffer must equal those at `send_at` in `rank`'s send buffer, or
-/// their sum over all ranks. All offsets in base elements.
+/// `count` elements at `receive_at` in the receive buffer must equal those at `send_at` in `rank`'s send
+/// buffer, or their sum over all ranks. All offsets in base elements.
 struct Piece {
   static constexpr int sum_of_all = -1;
   static constexpr int sum_with_own = -2;  ///< own send buffer added to what the receive buffer held
@@ -29,7 +30,8 @@ using Expected = std::vector<Piece>;
 /// The whole message of one rank at the beginning of the receive buffer.
 inline Expected message_of(const Place& place, int rank) { return {{rank, 0, 0, place.elements}}; }
 
-/// Every rank's message, in rank order; `send_at`: where in its send buffer each rank holds the part for this one.
+/// Every rank's message, in rank order; `send_at`: where in its send buffer each rank holds the part for this
+/// one.
 inline Expected message_of_each(const Place& place, std::int64_t send_at) {
   Expected expected;
   for (int rank = 0; rank < place.ranks; ++rank) {

@@ -1,10 +1,11 @@
-// What a benchmark's step sees. Everything a new benchmark needs is in this file, in engine/expected.h, in plan/spec.h
-// and in mpi/calls.h.
+// What a benchmark's step sees. Everything a new benchmark needs is in this file, in engine/expected.h, in
+// plan/spec.h and in mpi/calls.h.
 //
 // A benchmark is a struct of
 //   static constexpr Spec spec;
 //   template <class C> static void step(const C& c, const Lap& lap);   one repetition, timed
-//   static Expected expects(const Place& place);                       what it must have received, never timed
+//   static Expected expects(const Place& place);                       what it must have received, never
+//   timed
 // and, where some ranks of the group stand aside,
 //   static bool takes_part(const Place& place);
 #pragma once
@@ -26,19 +27,19 @@ struct Context {
   MPI_Comm comm = MPI_COMM_NULL;
   int rank = 0;
   int ranks = 1;
-  int peer = 0;   ///< the other rank of a pair
-  int left = 0;   ///< neighbours in the periodic chain
+  int peer = 0;  ///< the other rank of a pair
+  int left = 0;  ///< neighbours in the periodic chain
   int right = 0;
-  Count count = 0;       ///< MPI elements in one message
-  std::int64_t span = 0; ///< bytes from one message to the next in a buffer that holds several
+  Count count = 0;        ///< MPI elements in one message
+  std::int64_t span = 0;  ///< bytes from one message to the next in a buffer that holds several
   MPI_Datatype type = MPI_BYTE;
   MPI_Op op = MPI_SUM;
-  const Count* counts = nullptr;                              ///< per rank: `count` each
-  const call::Displacement<Count>* displacements = nullptr;   ///< per rank, in elements
-  const Count* shares = nullptr;                              ///< per rank, of a message divided over the group
-  Count share = 0;                                            ///< the same for equal blocks
-  int window = 1;                                             ///< messages per repetition
-  MPI_Request* requests = nullptr;                            ///< 2 * window of them
+  const Count* counts = nullptr;                             ///< per rank: `count` each
+  const call::Displacement<Count>* displacements = nullptr;  ///< per rank, in elements
+  const Count* shares = nullptr;    ///< per rank, of a message divided over the group
+  Count share = 0;                  ///< the same for equal blocks
+  int window = 1;                   ///< messages per repetition
+  MPI_Request* requests = nullptr;  ///< 2 * window of them
 };
 
 }  // namespace openimb

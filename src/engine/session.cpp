@@ -113,7 +113,8 @@ void Session::run_benchmark(const Entry& entry, Multi multi) {
     Table table{.spec = spec, .layout = {.processes = available, .world = ranks_, .groups = {}, .map = {}}};
     ++ending_.failed;
     if (rank_ == 0) {
-      reporter_.failure(table, {.cause = Failure::Cause::invalid_processes, .detail = "needs at least 2 processes"});
+      reporter_.failure(table,
+                        {.cause = Failure::Cause::invalid_processes, .detail = "needs at least 2 processes"});
     }
   }
   for (const int processes : counts) {
@@ -143,10 +144,11 @@ std::optional<Failure> Session::failure_before_allocation(const Scene& scene, st
   const std::int64_t needed = memory_needed(plan, options_.check);
   if (needed > options_.settings.max_memory || (unallocatable_ > 0 && needed >= unallocatable_)) {
     const bool limit = needed > options_.settings.max_memory;
-    return Failure{.cause = Failure::Cause::out_of_memory,
-                   .bytes = bytes,
-                   .needed_bytes = needed,
-                   .detail = limit ? "more than the limit set by -mem" : "the machine has not that much memory left"};
+    return Failure{
+        .cause = Failure::Cause::out_of_memory,
+        .bytes = bytes,
+        .needed_bytes = needed,
+        .detail = limit ? "more than the limit set by -mem" : "the machine has not that much memory left"};
   }
   if (plan.exceeds_int && scene.entry.make_large == nullptr) {
     return Failure{.cause = Failure::Cause::int_overflow,
@@ -156,17 +158,21 @@ std::optional<Failure> Session::failure_before_allocation(const Scene& scene, st
   return std::nullopt;
 }
 
-// One allocation for all lengths of a table, so that addresses stay the same; where memory is short, for fewer.
+// One allocation for all lengths of a table, so that addresses stay the same; where memory is short, for
+// fewer.
 void Session::allocate(const Scene& scene, std::vector<std::int64_t>& lengths) {
   unallocatable_ = 0;
-  const auto needed = [&](std::int64_t bytes) { return memory_needed(geometry(scene, bytes), options_.check); };
+  const auto needed = [&](std::int64_t bytes) {
+    return memory_needed(geometry(scene, bytes), options_.check);
+  };
   std::ranges::sort(lengths, {}, needed);
   std::int64_t smallest_that_failed = 0;
   for (; !lengths.empty(); lengths.pop_back()) {
     bool failed = false;
     try {
       if (scene.active()) {
-        for (const std::int64_t bytes : {lengths.back(), std::max(first_warm_up_bytes, scene.element.size())}) {
+        for (const std::int64_t bytes :
+             {lengths.back(), std::max(first_warm_up_bytes, scene.element.size())}) {
           buffers_.ensure(geometry(scene, bytes), options_.check);
         }
       }
@@ -180,7 +186,8 @@ void Session::allocate(const Scene& scene, std::vector<std::int64_t>& lengths) {
   if (!scene.active() || lengths.empty()) return;
   const Geometry largest = geometry(scene, lengths.back());
   fill_for_timing(buffers_.send.first(largest.send.total), scene.element, scene.spec().reduction, rank_);
-  fill_for_timing(buffers_.receive.first(largest.receive.total), scene.element, scene.spec().reduction, rank_);
+  fill_for_timing(buffers_.receive.first(largest.receive.total), scene.element, scene.spec().reduction,
+                  rank_);
 }
 
 // Calls use(Batch*) on every rank; ranks that wait get a null pointer.
@@ -191,7 +198,8 @@ void Session::with_batch(Scene& scene, std::int64_t bytes, Use use) {
     return;
   }
   const Geometry plan = geometry(scene, bytes);
-  const bool divided = scene.spec().receive == Extent::even_share || scene.spec().receive == Extent::block_share;
+  const bool divided =
+      scene.spec().receive == Extent::even_share || scene.spec().receive == Extent::block_share;
   const ElementType type(scene.element, divided ? 0 : plan.elements);
   Element single = scene.element;
   single.contiguity = scene.element.extent() == scene.element.size() ? Contiguity::base : Contiguity::resized;
@@ -258,11 +266,12 @@ void Session::run_point(Scene& scene, std::int64_t bytes) {
     const std::int64_t wrong = options_.check && batch ? batch->check(repetitions) : 0;
     if (options_.check && batch) {
       const Geometry plan = geometry(scene, bytes);
-      fill_for_timing(buffers_.receive.first(plan.receive.total), scene.element, scene.spec().reduction, rank_);
+      fill_for_timing(buffers_.receive.first(plan.receive.total), scene.element, scene.spec().reduction,
+                      rank_);
     }
 
     const bool synchronise = options_.synchronise_each && scene.spec().kind == Kind::collective;
-    const Timing timing = synchronise                    ? Timing::synchronised
+    const Timing timing = synchronise                   ? Timing::synchronised
                           : options_.every_repetition() ? Timing::every_repetition
                                                         : Timing::total;
     std::vector<double> samples(timing == Timing::total ? 0 : static_cast<std::size_t>(repetitions), 0.0);
@@ -293,7 +302,8 @@ void Session::report(const Scene& scene, const Failure& failure) {
 }
 
 // Of every repetition the slowest rank's time, one series per row, at rank 0. `mine` is scaled in place.
-std::vector<std::vector<double>> Session::gather_samples(const Scene& scene, std::vector<double>& mine) const {
+std::vector<std::vector<double>> Session::gather_samples(const Scene& scene,
+                                                         std::vector<double>& mine) const {
   for (double& seconds : mine) seconds *= scene.spec().time_factor;
   const int count = static_cast<int>(mine.size());
   std::vector<double> slowest(mine.size());
@@ -312,7 +322,8 @@ std::vector<std::vector<double>> Session::gather_samples(const Scene& scene, std
   if (rank_ != 0) return series;
   for (const std::vector<int>& group : scene.table.layout.groups) {
     if (group.front() != 0) {
-      MPI_Recv(mine.data(), count, MPI_DOUBLE, group.front(), samples_tag, world_.handle(), MPI_STATUS_IGNORE);
+      MPI_Recv(mine.data(), count, MPI_DOUBLE, group.front(), samples_tag, world_.handle(),
+               MPI_STATUS_IGNORE);
     }
     series.push_back(group.front() == 0 ? slowest : mine);
   }
@@ -350,7 +361,8 @@ bool Session::stopping() {
 }  // namespace
 
 Ending run_session(const Communicator& world, std::span<const Entry> entries, const Options& options,
-                   const std::optional<OffCache>& off_cache, Reporter& reporter, const Surroundings& surroundings) {
+                   const std::optional<OffCache>& off_cache, Reporter& reporter,
+                   const Surroundings& surroundings) {
   return Session(world, options, off_cache, reporter, surroundings).run(entries);
 }
 

@@ -1,5 +1,5 @@
-// One launch: walks the plan (benchmark x layout x length), keeps all ranks in step, and hands every point to a
-// reporter. Source: guide, "Control Flow", "Synchronization", "Communicators, Active Processes".
+// One launch: walks the plan (benchmark x layout x length), keeps all ranks in step, and hands every point to
+// a reporter. Source: guide, "Control Flow", "Synchronization", "Communicators, Active Processes".
 #pragma once
 
 #include <functional>
@@ -15,15 +15,16 @@ namespace openimb {
 
 /// What the session asks of its surroundings.
 struct Surroundings {
-  std::function<bool()> stop_requested;                ///< on any rank; acted on by all, between two points
-  std::function<std::string()> stop_reason;            ///< "SIGTERM"
+  std::function<bool()> stop_requested;      ///< on any rank; acted on by all, between two points
+  std::function<std::string()> stop_reason;  ///< "SIGTERM"
   std::function<void(double seconds)> pause;
   std::function<void(const Ending& so_far)> progress;  ///< rank 0, after each row
 };
 
-/// Collective over `world`. `off_cache`: with the machine's figures filled in, equal on all ranks. Returns how it
-/// ended; the reporter (rank 0's; others are never called) has had everything but end().
+/// Collective over `world`. `off_cache`: with the machine's figures filled in, equal on all ranks. Returns
+/// how it ended; the reporter (rank 0's; others are never called) has had everything but end().
 Ending run_session(const Communicator& world, std::span<const Entry> entries, const Options& options,
-                   const std::optional<OffCache>& off_cache, Reporter& reporter, const Surroundings& surroundings);
+                   const std::optional<OffCache>& off_cache, Reporter& reporter,
+                   const Surroundings& surroundings);
 
 }  // namespace openimb

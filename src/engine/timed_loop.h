@@ -1,6 +1,6 @@
-// The timed region. Everything between the two clock reads is here; each line either is the methodology or costs
-// nothing. tests/test_codegen.py holds the machine code to that: no call but MPI's, no division, no allocation.
-// Source: guide, "Actual Benchmarking".
+// The timed region. Everything between the two clock reads is here; each line either is the methodology or
+// costs nothing. tests/test_codegen.py holds the machine code to that: no call but MPI's, no division, no
+// allocation. Source: guide, "Actual Benchmarking".
 #pragma once
 
 #include <cstdint>
@@ -99,7 +99,8 @@ struct Synchronised {
 /// Runs `repetitions` repetitions; returns the seconds they took together.
 /// By value, so that the compiler sees that no MPI call can change the context and keeps it in registers.
 template <class Pattern, class Clock, class Context, class Laps, class Record>
-[[gnu::noinline]] double drive(const Context context, Laps laps, const std::int64_t repetitions, Record record) {
+[[gnu::noinline]] double drive(const Context context, Laps laps, const std::int64_t repetitions,
+                               Record record) {
   const double start = Clock::now();
   record.start(start);
   for (std::int64_t i = 0; i < repetitions; ++i) {

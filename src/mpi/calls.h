@@ -1,6 +1,6 @@
-// The MPI calls under test, each once with int counts and once, where the MPI has it, with MPI_Count: a pattern is
-// written once and compiles to either. Return codes are not looked at: MPI's default error handler ends the job with
-// its own text. Source: MPI 4.0, section 2.5.8 (large counts).
+// The MPI calls under test, each once with int counts and once, where the MPI has it, with MPI_Count: a
+// pattern is written once and compiles to either. Return codes are not looked at: MPI's default error handler
+// ends the job with its own text. Source: MPI 4.0, section 2.5.8 (large counts).
 #pragma once
 
 #include <mpi.h>
@@ -27,11 +27,11 @@ using Request = MPI_Request;
 
 // One definition per call: `Count` decides the spelling. The discarded branch is not instantiated.
 #ifdef OPENIMB_LARGE_COUNT
-#define OPENIMB_CALL(name, ...)                  \
-  if constexpr (std::is_same_v<Count, int>) {    \
-    MPI_##name(__VA_ARGS__);                     \
-  } else {                                       \
-    MPI_##name##_c(__VA_ARGS__);                 \
+#define OPENIMB_CALL(name, ...)               \
+  if constexpr (std::is_same_v<Count, int>) { \
+    MPI_##name(__VA_ARGS__);                  \
+  } else {                                    \
+    MPI_##name##_c(__VA_ARGS__);              \
   }
 #else
 #define OPENIMB_CALL(name, ...) MPI_##name(__VA_ARGS__);
@@ -66,8 +66,8 @@ void allgather(const void* out, void* in, Count count, Type type, Comm comm) {
   OPENIMB_CALL(Allgather, out, count, type, in, count, type, comm)
 }
 template <class Count>
-void allgatherv(const void* out, Count count, void* in, const Count* counts, const Displacement<Count>* at, Type type,
-                Comm comm) {
+void allgatherv(const void* out, Count count, void* in, const Count* counts, const Displacement<Count>* at,
+                Type type, Comm comm) {
   OPENIMB_CALL(Allgatherv, out, count, type, in, counts, at, type, comm)
 }
 template <class Count>
@@ -75,8 +75,8 @@ void scatter(const void* out, void* in, Count count, Type type, int root, Comm c
   OPENIMB_CALL(Scatter, out, count, type, in, count, type, root, comm)
 }
 template <class Count>
-void scatterv(const void* out, const Count* counts, const Displacement<Count>* at, void* in, Count count, Type type,
-              int root, Comm comm) {
+void scatterv(const void* out, const Count* counts, const Displacement<Count>* at, void* in, Count count,
+              Type type, int root, Comm comm) {
   OPENIMB_CALL(Scatterv, out, counts, at, type, in, count, type, root, comm)
 }
 template <class Count>
@@ -84,8 +84,8 @@ void gather(const void* out, void* in, Count count, Type type, int root, Comm co
   OPENIMB_CALL(Gather, out, count, type, in, count, type, root, comm)
 }
 template <class Count>
-void gatherv(const void* out, Count count, void* in, const Count* counts, const Displacement<Count>* at, Type type,
-             int root, Comm comm) {
+void gatherv(const void* out, Count count, void* in, const Count* counts, const Displacement<Count>* at,
+             Type type, int root, Comm comm) {
   OPENIMB_CALL(Gatherv, out, count, type, in, counts, at, type, root, comm)
 }
 template <class Count>
@@ -93,7 +93,8 @@ void alltoall(const void* out, void* in, Count count, Type type, Comm comm) {
   OPENIMB_CALL(Alltoall, out, count, type, in, count, type, comm)
 }
 template <class Count>
-void alltoallv(const void* out, void* in, const Count* counts, const Displacement<Count>* at, Type type, Comm comm) {
+void alltoallv(const void* out, void* in, const Count* counts, const Displacement<Count>* at, Type type,
+               Comm comm) {
   OPENIMB_CALL(Alltoallv, out, counts, at, type, in, counts, at, type, comm)
 }
 template <class Count>

@@ -8,22 +8,31 @@ namespace openimb {
 
 MPI_Datatype base_type(DataType type) {
   switch (type) {
-    case DataType::byte: return MPI_BYTE;
-    case DataType::character: return MPI_CHAR;
-    case DataType::integer: return MPI_INT;
-    case DataType::single_precision: return MPI_FLOAT;
-    case DataType::double_precision: return MPI_DOUBLE;
+    case DataType::byte:
+      return MPI_BYTE;
+    case DataType::character:
+      return MPI_CHAR;
+    case DataType::integer:
+      return MPI_INT;
+    case DataType::single_precision:
+      return MPI_FLOAT;
+    case DataType::double_precision:
+      return MPI_DOUBLE;
 #ifdef OPENIMB_FLOAT16
-    case DataType::float16: return MPIX_C_FLOAT16;
+    case DataType::float16:
+      return MPIX_C_FLOAT16;
 #endif
 #ifdef OPENIMB_BFLOAT16
-    case DataType::bfloat16: return MPIX_BFLOAT16;
+    case DataType::bfloat16:
+      return MPIX_BFLOAT16;
 #endif
-    default: return MPI_DATATYPE_NULL;
+    default:
+      return MPI_DATATYPE_NULL;
   }
 }
 
-ElementType::ElementType(const Element& element, std::int64_t vector_elements) : type_(base_type(element.type)) {
+ElementType::ElementType(const Element& element, std::int64_t vector_elements)
+    : type_(base_type(element.type)) {
   const bool resized = element.extent() != element.size();
   const auto own = [this](MPI_Datatype made) {
     if (owned_) MPI_Type_free(&type_);
@@ -54,7 +63,8 @@ ElementType::~ElementType() {
 
 namespace {
 
-// All derived types here are runs of equally spaced base elements, so size and extent say how many and how far apart.
+// All derived types here are runs of equally spaced base elements, so size and extent say how many and how
+// far apart.
 template <class T>
 void sum_spaced(void* in, void* inout, int* length, MPI_Datatype* type) {
   int size = 0;
@@ -72,10 +82,14 @@ void sum_spaced(void* in, void* inout, int* length, MPI_Datatype* type) {
 
 MPI_User_function* sum_of(DataType type) {
   switch (type) {
-    case DataType::integer: return sum_spaced<int>;
-    case DataType::single_precision: return sum_spaced<float>;
-    case DataType::double_precision: return sum_spaced<double>;
-    default: return sum_spaced<signed char>;
+    case DataType::integer:
+      return sum_spaced<int>;
+    case DataType::single_precision:
+      return sum_spaced<float>;
+    case DataType::double_precision:
+      return sum_spaced<double>;
+    default:
+      return sum_spaced<signed char>;
   }
 }
 

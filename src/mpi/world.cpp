@@ -6,7 +6,8 @@
 namespace openimb {
 
 Environment::Environment(int& argc, char**& argv, ThreadLevel wanted) {
-  constexpr int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};
+  constexpr int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED,
+                            MPI_THREAD_MULTIPLE};
   MPI_Init_thread(&argc, &argv, levels[static_cast<int>(wanted)], &granted_);
 }
 
@@ -62,7 +63,8 @@ std::vector<std::string> Communicator::gather(const std::string& mine) const {
   std::vector<int> offsets(lengths.size());
   std::exclusive_scan(lengths.begin(), lengths.end(), offsets.begin(), 0);
   std::string all(static_cast<std::size_t>(std::reduce(lengths.begin(), lengths.end())), '\0');
-  MPI_Gatherv(mine.data(), length, MPI_CHAR, all.data(), lengths.data(), offsets.data(), MPI_CHAR, 0, handle_);
+  MPI_Gatherv(mine.data(), length, MPI_CHAR, all.data(), lengths.data(), offsets.data(), MPI_CHAR, 0,
+              handle_);
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < lengths.size(); ++i) texts.push_back(all.substr(offsets[i], lengths[i]));
   return texts;
@@ -104,8 +106,10 @@ std::string mpi_library() {
   std::string condensed;
   for (const char c : text) {
     const bool blank = c == ' ' || c == '\t' || c == '\0' || c == '\r';
-    if (!blank) condensed += c;
-    else if (!condensed.empty() && condensed.back() != ' ') condensed += ' ';
+    if (!blank)
+      condensed += c;
+    else if (!condensed.empty() && condensed.back() != ' ')
+      condensed += ' ';
   }
   while (!condensed.empty() && (condensed.back() == ' ' || condensed.back() == ',')) condensed.pop_back();
   return condensed;

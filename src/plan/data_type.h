@@ -8,8 +8,8 @@ namespace openimb {
 
 enum class DataType { byte, character, integer, single_precision, double_precision, float16, bfloat16 };
 
-/// -contig_type: how elements are presented to MPI. A resized element occupies twice its size; a vector is one MPI
-/// element that covers a whole message.
+/// -contig_type: how elements are presented to MPI. A resized element occupies twice its size; a vector is
+/// one MPI element that covers a whole message.
 enum class Contiguity { base, base_vector, resized, resized_vector };
 
 /// Word on the command line ("float"), name in the banner ("MPI_FLOAT"), size in bytes.
@@ -47,7 +47,8 @@ struct Element {
   Contiguity contiguity = Contiguity::base;
   constexpr std::int64_t size() const { return describe(type).size; }
   constexpr std::int64_t extent() const {
-    return contiguity == Contiguity::resized || contiguity == Contiguity::resized_vector ? 2 * size() : size();
+    return contiguity == Contiguity::resized || contiguity == Contiguity::resized_vector ? 2 * size()
+                                                                                         : size();
   }
   constexpr bool is_vector() const {
     return contiguity == Contiguity::base_vector || contiguity == Contiguity::resized_vector;

@@ -18,12 +18,18 @@ std::int64_t plus(std::int64_t a, std::int64_t b) { return a > largest - b ? lar
 
 std::int64_t elements_held(Extent extent, std::int64_t elements, int processes) {
   switch (extent) {
-    case Extent::none: return 0;
-    case Extent::one: return elements;
-    case Extent::two: return times(2, elements);
-    case Extent::per_rank: return times(processes, elements);
-    case Extent::even_share: return share(extent, elements, processes, 0);
-    case Extent::block_share: return share(extent, elements, processes, 0);
+    case Extent::none:
+      return 0;
+    case Extent::one:
+      return elements;
+    case Extent::two:
+      return times(2, elements);
+    case Extent::per_rank:
+      return times(processes, elements);
+    case Extent::even_share:
+      return share(extent, elements, processes, 0);
+    case Extent::block_share:
+      return share(extent, elements, processes, 0);
   }
   return 0;
 }
@@ -50,10 +56,11 @@ Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, cons
   geometry.receive.footprint =
       times(elements_held(spec.receive, geometry.elements, processes), element.extent());
 
-  // int arguments: one message's count; for v-collectives the last displacement; for a scattered reduction the sum.
-  const std::int64_t most_counted =
-      spec.by_displacement ? times(processes, geometry.elements) : std::max(input / std::max(1, processes),
-                                                                            geometry.elements);
+  // int arguments: one message's count; for v-collectives the last displacement; for a scattered reduction
+  // the sum.
+  const std::int64_t most_counted = spec.by_displacement
+                                        ? times(processes, geometry.elements)
+                                        : std::max(input / std::max(1, processes), geometry.elements);
   geometry.exceeds_int = most_counted > std::numeric_limits<int>::max();
 
   BufferPlan* const sides[] = {&geometry.send, &geometry.receive};

@@ -1,4 +1,5 @@
-// How large the buffers are and how messages step through them. Source: guide, "Memory and Disk Space Requirements",
+// How large the buffers are and how messages step through them. Source: guide, "Memory and Disk Space
+// Requirements",
 // "-off_cache".
 #pragma once
 
@@ -19,8 +20,8 @@ struct BufferPlan {
 };
 
 struct Geometry {
-  std::int64_t elements = 0;       ///< in one message
-  std::int64_t message_extent = 0; ///< memory one message spans
+  std::int64_t elements = 0;        ///< in one message
+  std::int64_t message_extent = 0;  ///< memory one message spans
   BufferPlan send;
   BufferPlan receive;
   std::int64_t slots = 1;
@@ -29,14 +30,14 @@ struct Geometry {
   std::int64_t total() const { return send.total + receive.total; }
 };
 
-/// `bytes` must be a multiple of the element size. With a cache (both figures known, > 0) the wider side steps
-/// through at least twice max(cache, what one repetition touches), the other in step with it; two full lines lie between
-/// the end of one message and the next.
+/// `bytes` must be a multiple of the element size. With a cache (both figures known, > 0) the wider side
+/// steps through at least twice max(cache, what one repetition touches), the other in step with it; two full
+/// lines lie between the end of one message and the next.
 Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, const Element& element,
                        const std::optional<OffCache>& cache);
 
-/// Elements that `rank` holds of a message divided over the group: even_share gives the first `elements % processes`
-/// ranks one more (guide, Reduce_scatter); block_share gives each rank the ceiling.
+/// Elements that `rank` holds of a message divided over the group: even_share gives the first `elements %
+/// processes` ranks one more (guide, Reduce_scatter); block_share gives each rank the ceiling.
 std::int64_t share(Extent extent, std::int64_t elements, int processes, int rank);
 
 }  // namespace openimb

@@ -11,9 +11,10 @@ namespace openimb {
 
 /// The groups that run one table's benchmark at the same time.
 struct Layout {
-  int processes = 0;                     ///< in each group
-  int world = 0;                         ///< ranks of the launch
-  std::vector<std::vector<int>> groups;  ///< world ranks by rank in the group; groups ordered by their first rank
+  int processes = 0;  ///< in each group
+  int world = 0;      ///< ranks of the launch
+  std::vector<std::vector<int>>
+      groups;  ///< world ranks by rank in the group; groups ordered by their first rank
   std::optional<Map> map;
 
   int group_count() const { return static_cast<int>(groups.size()); }
@@ -25,8 +26,8 @@ struct Layout {
 /// World ranks in the order in which groups are filled: 0, 1, 2, ... or, with a map, along its rows.
 std::vector<int> rank_order(int world, const std::optional<Map>& map);
 
-/// The process counts one benchmark runs on: 2 for a single transfer; otherwise min, 2 min, 4 min, ... < available,
-/// available. Empty where the benchmark cannot run (a single transfer on one process).
+/// The process counts one benchmark runs on: 2 for a single transfer; otherwise min, 2 min, 4 min, ... <
+/// available, available. Empty where the benchmark cannot run (a single transfer on one process).
 std::vector<int> process_counts(Kind kind, int available, int min_processes);
 
 /// `grouped`: as many groups of `processes` as there are; otherwise one.

@@ -20,22 +20,22 @@ enum class Multi { off, summary, each_group };
 
 enum class ThreadLevel { single, funneled, serialized, multiple };
 
-/// The guide's table "Parameters Controlling Intel MPI Benchmarks", with its standard-mode values. Every one can be
-/// set by name with -set; those with an option of their own name it here.
+/// The guide's table "Parameters Controlling Intel MPI Benchmarks", with its standard-mode values. Every one
+/// can be set by name with -set; those with an option of their own name it here.
 struct Settings {
-  int min_message_log = 0;                           ///< MINMSGLOG, -msglog
-  int max_message_log = 22;                          ///< MAXMSGLOG, -msglog
-  IterationPolicy policy = IterationPolicy::dynamic; ///< ITER_POLICY, -iter_policy
-  std::int64_t repetitions = 1000;                   ///< MSGSPERSAMPLE, -iter
-  std::int64_t non_aggregate_repetitions = 100;      ///< MSGS_NONAGGR, -iter
-  std::int64_t overall_volume = 40 * mebibyte;       ///< OVERALL_VOL in bytes; -iter takes MiB
-  double seconds_per_sample = 10;                    ///< SECS_PER_SAMPLE, -time
-  int barriers = 2;                                  ///< N_BARR
-  int warm_up_repetitions = 10;                      ///< N_WARMUP
-  double target_cpu_seconds = 0.01;                  ///< TARGET_CPU_SECS
-  std::int64_t max_memory = gibibyte;                ///< MAX_MEM_USAGE in bytes per process; -mem takes GB
-  std::int64_t cache_size = 0;                       ///< CACHE_SIZE in bytes for -off_cache -1; 0: ask the machine
-  int cache_line = 0;                                ///< CACHE_LINE_SIZE in bytes for -off_cache -1; 0: ask the machine
+  int min_message_log = 0;                            ///< MINMSGLOG, -msglog
+  int max_message_log = 22;                           ///< MAXMSGLOG, -msglog
+  IterationPolicy policy = IterationPolicy::dynamic;  ///< ITER_POLICY, -iter_policy
+  std::int64_t repetitions = 1000;                    ///< MSGSPERSAMPLE, -iter
+  std::int64_t non_aggregate_repetitions = 100;       ///< MSGS_NONAGGR, -iter
+  std::int64_t overall_volume = 40 * mebibyte;        ///< OVERALL_VOL in bytes; -iter takes MiB
+  double seconds_per_sample = 10;                     ///< SECS_PER_SAMPLE, -time
+  int barriers = 2;                                   ///< N_BARR
+  int warm_up_repetitions = 10;                       ///< N_WARMUP
+  double target_cpu_seconds = 0.01;                   ///< TARGET_CPU_SECS
+  std::int64_t max_memory = gibibyte;                 ///< MAX_MEM_USAGE in bytes per process; -mem takes GB
+  std::int64_t cache_size = 0;  ///< CACHE_SIZE in bytes for -off_cache -1; 0: ask the machine
+  int cache_line = 0;           ///< CACHE_LINE_SIZE in bytes for -off_cache -1; 0: ask the machine
   bool operator==(const Settings&) const = default;
 };
 
@@ -51,7 +51,8 @@ struct Map {
   int columns = 1;  ///< Q
 };
 
-/// One benchmark to run: its place in the component's catalogue, and whether a Multi- prefix asked for groups.
+/// One benchmark to run: its place in the component's catalogue, and whether a Multi- prefix asked for
+/// groups.
 struct Selected {
   int index = 0;
   bool multi = false;
@@ -67,7 +68,8 @@ struct Options {
   Multi multi = Multi::off;
   std::optional<OffCache> off_cache;
   Settings settings;
-  std::vector<std::int64_t> lengths;  ///< -msglen or -msgsize, bytes, in the order given; empty: powers of two
+  std::vector<std::int64_t>
+      lengths;  ///< -msglen or -msgsize, bytes, in the order given; empty: powers of two
   std::optional<Map> map;
   ThreadLevel thread_level = ThreadLevel::single;
 

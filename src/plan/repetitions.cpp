@@ -26,7 +26,8 @@ IterationPolicy effective_policy(IterationPolicy policy, const Spec& spec) {
   return spec.rooted ? IterationPolicy::multiple_np : IterationPolicy::dynamic;
 }
 
-std::int64_t planned_repetitions(const Settings& settings, IterationPolicy policy, std::int64_t bytes, int processes) {
+std::int64_t planned_repetitions(const Settings& settings, IterationPolicy policy, std::int64_t bytes,
+                                 int processes) {
   if (policy == IterationPolicy::off) return settings.repetitions;
   std::int64_t repetitions = settings.repetitions;
   if (bytes > 0) {
@@ -47,7 +48,8 @@ std::int64_t warm_up_repetitions(const Settings& settings, std::int64_t planned)
   return std::min<std::int64_t>(settings.warm_up_repetitions, std::max<std::int64_t>(1, planned / 10));
 }
 
-std::int64_t estimate_repetitions(const Settings& settings, std::int64_t planned, double seconds_per_repetition) {
+std::int64_t estimate_repetitions(const Settings& settings, std::int64_t planned,
+                                  double seconds_per_repetition) {
   const double budget = std::min(estimate_seconds, settings.seconds_per_sample);
   return std::max<std::int64_t>(1, count_for(budget, seconds_per_repetition, planned));
 }

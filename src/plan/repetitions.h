@@ -8,24 +8,27 @@
 
 namespace openimb {
 
-/// The policy in force for one benchmark: `auto` is multiple_np for rooted collectives, dynamic for all others.
+/// The policy in force for one benchmark: `auto` is multiple_np for rooted collectives, dynamic for all
+/// others.
 IterationPolicy effective_policy(IterationPolicy policy, const Spec& spec);
 
 /// MSGSPERSAMPLE for length 0 or with policy `off`, else max(1, min(MSGSPERSAMPLE, OVERALL_VOL / bytes));
 /// multiple_np makes it a multiple of the number of processes, at least one round.
-std::int64_t planned_repetitions(const Settings& settings, IterationPolicy policy, std::int64_t bytes, int processes);
+std::int64_t planned_repetitions(const Settings& settings, IterationPolicy policy, std::int64_t bytes,
+                                 int processes);
 
 /// The time limit applied to `planned`, given what one repetition takes: as many as fit into SECS_PER_SAMPLE
-/// (multiple_np: in whole rounds of `processes`, at least one round). 0: not even one repetition fits, the row is a
-/// time-out. Policy `off` and a limit of 0 or less change nothing.
+/// (multiple_np: in whole rounds of `processes`, at least one round). 0: not even one repetition fits, the
+/// row is a time-out. Policy `off` and a limit of 0 or less change nothing.
 std::int64_t within_time(const Settings& settings, IterationPolicy policy, std::int64_t planned,
                          double seconds_per_repetition, int processes);
 
-/// Untimed repetitions at the real length before the clock starts: a tenth of the timed ones, at least one, at most
-/// N_WARMUP.
+/// Untimed repetitions at the real length before the clock starts: a tenth of the timed ones, at least one,
+/// at most N_WARMUP.
 std::int64_t warm_up_repetitions(const Settings& settings, std::int64_t planned);
 
 /// How many further repetitions estimate the time of one, so that the estimate costs about one second.
-std::int64_t estimate_repetitions(const Settings& settings, std::int64_t planned, double seconds_per_repetition);
+std::int64_t estimate_repetitions(const Settings& settings, std::int64_t planned,
+                                  double seconds_per_repetition);
 
 }  // namespace openimb

@@ -15,8 +15,7 @@ constexpr std::string_view rule = "#--------------------------------------------
 // What comes from outside may hold line breaks, and a line that does not begin with # would look like a
 // result.
 std::string on_one_line(std::string text) {
-  std::ranges::replace_if(
-      text, [](unsigned char c) { return c < ' '; }, ' ');
+  std::ranges::replace_if(text, [](unsigned char c) { return c < ' '; }, ' ');
   return text;
 }
 

@@ -6,9 +6,9 @@
 
 namespace openimb {
 
-/// Order of calls: begin, then per table open_table and any number of row and failure, then end. Each call has left
-/// its text on disk (flushed) when it returns. A reporter that cannot write says so once on stderr, goes on, and
-/// reports it by ok().
+/// Order of calls: begin, then per table open_table and any number of row and failure, then end. Each call
+/// has left its text on disk (flushed) when it returns. A reporter that cannot write says so once on stderr,
+/// goes on, and reports it by ok().
 class Reporter {
  public:
   virtual ~Reporter() = default;

@@ -36,16 +36,16 @@ using Tail = std::array<double, 12>;
 
 /// One line of a table: one group, or all groups together.
 struct Row {
-  int group = -1;           ///< index into layout.groups; -1: all groups (or the only one)
-  double t_min = 0;         ///< seconds; over the ranks, of each rank's mean over its repetitions
+  int group = -1;    ///< index into layout.groups; -1: all groups (or the only one)
+  double t_min = 0;  ///< seconds; over the ranks, of each rank's mean over its repetitions
   double t_max = 0;
   double t_avg = 0;
-  int slowest_rank = 0;     ///< world rank with t_max
+  int slowest_rank = 0;                       ///< world rank with t_max
   std::optional<double> bytes_per_second;     ///< where the table shows a throughput
   std::optional<double> messages_per_second;  ///< Uniband, Biband
   std::optional<std::int64_t> defects;        ///< received bytes that differ from what a correct MPI delivers
-  std::optional<Tail> tail;      ///< with -show_tail or -dumpfile
-  std::vector<double> samples;   ///< then also each repetition's time in seconds, in order; else empty
+  std::optional<Tail> tail;                   ///< with -show_tail or -dumpfile
+  std::vector<double> samples;  ///< then also each repetition's time in seconds, in order; else empty
 };
 
 /// One point: a length in a table, measured.
@@ -69,10 +69,10 @@ struct Failure {
 struct Ending {
   enum class State { complete, interrupted, aborted };
   State state = State::complete;
-  std::string reason;         ///< "SIGTERM", ...; empty when complete
-  int measured = 0;           ///< points with a row
-  int failed = 0;             ///< points with a failure row
-  std::int64_t defects = 0;   ///< over all points
+  std::string reason;        ///< "SIGTERM", ...; empty when complete
+  int measured = 0;          ///< points with a row
+  int failed = 0;            ///< points with a failure row
+  std::int64_t defects = 0;  ///< over all points
 };
 
 /// Where a rank runs.
@@ -83,23 +83,23 @@ struct RankPlace {
 
 /// What is known before the first point; the banner and the `run` record.
 struct RunFacts {
-  std::string component;     ///< "MPI1"
-  std::string part;          ///< "MPI-1 part"
-  std::string version;       ///< of OpenIMB
-  std::string date;          ///< as the C library's ctime prints it, without the newline
-  std::string date_iso;      ///< 2026-01-31T12:00:00Z
+  std::string component;  ///< "MPI1"
+  std::string part;       ///< "MPI-1 part"
+  std::string version;    ///< of OpenIMB
+  std::string date;       ///< as the C library's ctime prints it, without the newline
+  std::string date_iso;   ///< 2026-01-31T12:00:00Z
   std::string machine, system, release, kernel;
-  std::string mpi_version;   ///< standard, "4.1"
-  std::string mpi_library;   ///< one line
-  std::string thread_level;  ///< "MPI_THREAD_SINGLE": what MPI grants
-  std::string clock;         ///< "MPI_Wtime"
+  std::string mpi_version;      ///< standard, "4.1"
+  std::string mpi_library;      ///< one line
+  std::string thread_level;     ///< "MPI_THREAD_SINGLE": what MPI grants
+  std::string clock;            ///< "MPI_Wtime"
   double clock_resolution = 0;  ///< seconds
   std::string compiler, build_flags;
   std::vector<std::string> command_line;
-  std::vector<RankPlace> ranks;  ///< by world rank
+  std::vector<RankPlace> ranks;                                  ///< by world rank
   std::vector<std::pair<std::string, std::string>> environment;  ///< what steers the MPI library
   std::optional<OffCache> off_cache;                             ///< with the machine's figures filled in
-  std::vector<std::string> benchmarks;                           ///< names, as the list in the banner shows them
+  std::vector<std::string> benchmarks;  ///< names, as the list in the banner shows them
 };
 
 }  // namespace openimb

@@ -35,7 +35,8 @@ void include(Row& row, int world_rank, double seconds, bool first) {
 
 }  // namespace
 
-std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int window, std::span<const double> seconds) {
+std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int window,
+                         std::span<const double> seconds) {
   std::vector<Row> rows;
   const Layout& layout = table.layout;
   for (int group = 0; group < layout.group_count(); ++group) {

@@ -1,4 +1,5 @@
-// From times per rank to the figures of a row. Source: guide, "Output"; quantiles: nearest rank (Hyndman and Fan 1).
+// From times per rank to the figures of a row. Source: guide, "Output"; quantiles: nearest rank (Hyndman and
+// Fan 1).
 #pragma once
 
 #include <span>
@@ -7,9 +8,10 @@
 
 namespace openimb {
 
-/// `seconds`: one rank's mean time of a repetition each, for all ranks of `layout`'s groups, indexed by world rank
-/// (idle ranks ignored). Applies the time factor. Multi::each_group gives a row per group, otherwise one row whose
-/// extremes are over all groups and whose throughput follows from the largest time (guide: minimum throughput).
+/// `seconds`: one rank's mean time of a repetition each, for all ranks of `layout`'s groups, indexed by world
+/// rank (idle ranks ignored). Applies the time factor. Multi::each_group gives a row per group, otherwise one
+/// row whose extremes are over all groups and whose throughput follows from the largest time (guide: minimum
+/// throughput).
 std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int window, std::span<const double> seconds);
 
 /// Quantiles of one row's repetitions. `samples` is sorted in place and must not be empty.

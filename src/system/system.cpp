@@ -47,7 +47,8 @@ Cache last_level_cache() {
   int highest = 0;
   for (int index = 0; index < 8; ++index) {
     const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
-    std::ifstream level_file(folder + "level"), size_file(folder + "size"), line_file(folder + "coherency_line_size");
+    std::ifstream level_file(folder + "level"), size_file(folder + "size"),
+        line_file(folder + "coherency_line_size");
     int level = 0, line = 0;
     std::int64_t size = 0;
     char unit = ' ';
@@ -59,15 +60,17 @@ Cache last_level_cache() {
   }
 #endif
 #ifdef _SC_LEVEL1_DCACHE_LINESIZE
-  if (cache.size == 0) cache.size = std::max({0L, sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE)});
+  if (cache.size == 0)
+    cache.size = std::max({0L, sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE)});
   if (cache.line == 0) cache.line = static_cast<int>(std::max(0L, sysconf(_SC_LEVEL1_DCACHE_LINESIZE)));
 #endif
   return cache;
 }
 
 std::vector<std::pair<std::string, std::string>> mpi_environment() {
-  constexpr std::string_view prefixes[] = {"OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_", "MPICH_",      "MPIR_CVAR_",
-                                           "I_MPI_",    "UCX_",      "FI_",       "OMP_NUM_THREADS"};
+  constexpr std::string_view prefixes[] = {"OMPI_MCA_", "PRTE_MCA_",  "PMIX_MCA_",
+                                           "MPICH_",    "MPIR_CVAR_", "I_MPI_",
+                                           "UCX_",      "FI_",        "OMP_NUM_THREADS"};
   std::vector<std::pair<std::string, std::string>> found;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view variable(*entry);
@@ -118,7 +121,8 @@ void on_stop(int signal) {
   if (!arrived.compare_exchange_strong(none, signal)) leave();
   itimerval timer{};
   timer.it_value.tv_sec = static_cast<time_t>(grace);
-  timer.it_value.tv_usec = static_cast<suseconds_t>((grace - static_cast<double>(timer.it_value.tv_sec)) * 1e6);
+  timer.it_value.tv_usec =
+      static_cast<suseconds_t>((grace - static_cast<double>(timer.it_value.tv_sec)) * 1e6);
   setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
@@ -126,7 +130,7 @@ void on_stop(int signal) {
 
 void catch_stop_signals(double grace_seconds) {
   grace = grace_seconds;
-  struct sigaction action {};
+  struct sigaction action{};
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
   action.sa_handler = on_alarm;

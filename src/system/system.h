@@ -1,4 +1,5 @@
-// Everything that is asked of the operating system and not of MPI or the C++ library. A port touches system.cpp only.
+// Everything that is asked of the operating system and not of MPI or the C++ library. A port touches
+// system.cpp only.
 #pragma once
 
 #include <cstdint>
@@ -30,14 +31,15 @@ std::vector<std::pair<std::string, std::string>> mpi_environment();
 
 void pause_for(double seconds);
 
-/// From now on SIGINT, SIGTERM, SIGUSR1 and SIGUSR2 ask for a stop instead of ending the process. When the stop
-/// does not come about within `grace_seconds` (a long point, or a rank that waits for one that is gone), or a second
-/// signal arrives, the handler writes what set_last_words() prepared and ends the process with 128 + signal.
+/// From now on SIGINT, SIGTERM, SIGUSR1 and SIGUSR2 ask for a stop instead of ending the process. When the
+/// stop does not come about within `grace_seconds` (a long point, or a rank that waits for one that is gone),
+/// or a second signal arrives, the handler writes what set_last_words() prepared and ends the process with
+/// 128 + signal.
 void catch_stop_signals(double grace_seconds);
 /// "SIGTERM" once one arrived, else empty.
 std::string stop_signal();
-/// Prepares `words(signal's name)`, at most 512 bytes each, for every stop signal, to be written to `file`; null:
-/// nothing will be. Safe against the handler running meanwhile.
+/// Prepares `words(signal's name)`, at most 512 bytes each, for every stop signal, to be written to `file`;
+/// null: nothing will be. Safe against the handler running meanwhile.
 void set_last_words(std::FILE* file, const std::function<std::string(const char* signal)>& words);
 
 }  // namespace openimb::system

@@ -10,7 +10,8 @@ using namespace openimb;
 namespace {
 
 template <class T>
-std::vector<T> written(const Content& content, int rank, std::int64_t first, std::int64_t count, int gap = 1) {
+std::vector<T> written(const Content& content, int rank, std::int64_t first, std::int64_t count,
+                       int gap = 1) {
   std::vector<T> memory(static_cast<std::size_t>(count * gap), T{});
   content.write(reinterpret_cast<std::byte*>(memory.data()), rank, first, count);
   return memory;
@@ -50,14 +51,16 @@ TEST_CASE("sums over all ranks are exact in every type, for few ranks and for ma
     for (int i = 0; i < 2000; ++i) sum[i] += one[i];
   }
   std::vector<double> expected(2000);
-  as_double.write(reinterpret_cast<std::byte*>(expected.data()), Piece{Piece::sum_of_all, 0, 0, 2000}, 0, ranks);
+  as_double.write(reinterpret_cast<std::byte*>(expected.data()), Piece{Piece::sum_of_all, 0, 0, 2000}, 0,
+                  ranks);
   CHECK(sum == expected);
   CHECK(*std::max_element(sum.begin(), sum.end()) < 128);  // exact in bfloat16 and in a signed char
   CHECK(*std::max_element(sum.begin(), sum.end()) > 0);
 
   const Content as_bfloat16({DataType::bfloat16, Contiguity::base}, true, ranks);
   std::vector<std::uint16_t> narrow(2000);
-  as_bfloat16.write(reinterpret_cast<std::byte*>(narrow.data()), Piece{Piece::sum_of_all, 0, 0, 2000}, 0, ranks);
+  as_bfloat16.write(reinterpret_cast<std::byte*>(narrow.data()), Piece{Piece::sum_of_all, 0, 0, 2000}, 0,
+                    ranks);
   for (int i = 0; i < 2000; ++i) {
     const std::uint32_t bits = static_cast<std::uint32_t>(narrow[i]) << 16;
     float value;
@@ -101,6 +104,7 @@ TEST_CASE("timing buffers hold BUF_VALUE") {
   fill_for_timing(std::as_writable_bytes(std::span(memory)), {DataType::byte, Contiguity::base}, false, 2);
   for (int i = 0; i < 10; ++i) CHECK(memory[i] == Approx(0.1 * 3 + i));
   std::vector<double> doubles(4);
-  fill_for_timing(std::as_writable_bytes(std::span(doubles)), {DataType::double_precision, Contiguity::base}, true, 0);
+  fill_for_timing(std::as_writable_bytes(std::span(doubles)), {DataType::double_precision, Contiguity::base},
+                  true, 0);
   CHECK(doubles[3] == Approx(3.1));
 }

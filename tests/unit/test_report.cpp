@@ -521,6 +521,8 @@ TEST_CASE("JSON strings") {
   CHECK(json_string("\xE2\x82z") == '"' + replacement + "z\"");       // interrupted
   CHECK(json_string("\xC0\xAF").find('/') == std::string::npos);      // overlong
   CHECK(json_string("\xE0\x80\xAF") == '"' + replacement + '"');      // overlong
+  CHECK(json_string("\xE0\x9F\xBF") == '"' + replacement + '"');      // overlong
+  CHECK(json_string("\xF0\x8F\xBF\xBF") == '"' + replacement + '"');  // overlong
   CHECK(json_string("\xED\xA0\x80") == '"' + replacement + '"');      // surrogate
   CHECK(json_string("\xF4\x90\x80\x80") == '"' + replacement + '"');  // above U+10FFFF
 }

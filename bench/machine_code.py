@@ -1,0 +1,352 @@
+"""Reads x86-64 machine code with objdump: functions, their calls and loops, and what one repetition executes.
+
+tests/test_codegen.py asserts on what this finds, bench/run.py shows it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+PREFIXES = {
+    "notrack",
+    "bnd",
+    "data16",
+    "addr32",
+    "lock",
+    "rep",
+    "repz",
+    "repnz",
+    "cs",
+    "ds",
+    "es",
+    "fs",
+    "gs",
+    "ss",
+}
+JUMPS = {"jmp", "jmpq"}
+CALLS = {"call", "callq"}
+ENDS = {"ret", "retq", "ud2", "hlt"}
+CLOCK = "MPI_Wtime"
+
+
+@dataclass(frozen=True)
+class Instruction:
+    address: int
+    mnemonic: str
+    operands: str
+
+    @property
+    def is_call(self) -> bool:
+        return self.mnemonic in CALLS
+
+    @property
+    def is_jump(self) -> bool:
+        """Of any kind, conditional ones too."""
+        return self.mnemonic.startswith("j")
+
+    @property
+    def is_division(self) -> bool:
+        """Integer, x87 and vector ones alike."""
+        return re.match(r"v?f?i?div", self.mnemonic) is not None
+
+    @property
+    def target(self) -> int | None:
+        """Where a direct call or jump goes."""
+        found = re.match(r"([0-9a-f]+)\b", self.operands)
+        return int(found[1], 16) if found and (self.is_call or self.is_jump) else None
+
+    @property
+    def callee(self) -> str | None:
+        """The name behind a direct call, through the PLT or (-fno-plt) the GOT; None for a call through a pointer."""
+        if self.operands.startswith("*") and "(%rip)" not in self.operands:
+            return None
+        found = re.search(r"<(.*)>", self.operands)
+        return re.sub(r"(@.*|\+0x[0-9a-f]+)$", "", found[1]) if found else None
+
+    def __str__(self) -> str:
+        return f"{self.address:x}: {self.mnemonic} {self.operands}".rstrip()
+
+
+class Function:
+    def __init__(self, name: str, code: list[Instruction]) -> None:
+        self.name = name
+        self.code = code
+        self._at = {instruction.address: index for index, instruction in enumerate(code)}
+
+    def leaves(self, instruction: Instruction) -> bool:
+        """A jump to somewhere else: a tail call, or a part that the compiler has split off."""
+        return instruction.is_jump and instruction.target not in self._at
+
+    @cached_property
+    def successors(self) -> list[list[int]]:
+        following = []
+        for index, instruction in enumerate(self.code):
+            after: list[int] = []
+            if instruction.is_jump and instruction.target in self._at:
+                after.append(self._at[instruction.target])
+            if instruction.mnemonic not in JUMPS | ENDS and index + 1 < len(self.code):
+                after.append(index + 1)
+            following.append(after)
+        return following
+
+    @cached_property
+    def predecessors(self) -> list[list[int]]:
+        before: list[list[int]] = [[] for _ in self.code]
+        reached, waiting = {0}, [0]  # padding between blocks is never executed and leads nowhere
+        while waiting:
+            here = waiting.pop()
+            for after in self.successors[here]:
+                before[after].append(here)
+                if after not in reached:
+                    reached.add(after)
+                    waiting.append(after)
+        return before
+
+    def calls_near(self, index: int, ways: list[list[int]]) -> set[str | None]:
+        """What is called next on any way from there (`ways`: successors) or was called last (predecessors)."""
+        found: set[str | None] = set()
+        seen: set[int] = set()
+        waiting = list(ways[index])
+        while waiting:
+            here = waiting.pop()
+            if here in seen:
+                continue
+            seen.add(here)
+            if self.code[here].is_call:
+                found.add(self.code[here].callee)
+            else:
+                waiting += ways[here]
+        return found
+
+    @cached_property
+    def loops(self) -> list[Loop]:
+        """The outermost loops, in the order of their addresses."""
+        found = []
+        for component in _cycles(self.successors, set(range(len(self.code)))):
+            heads = {index for index in component if not component.issuperset(self.predecessors[index])}
+            if len(heads) != 1:  # entered in several places: the point that most of its cycles go through
+                heads = {min(component, key=lambda index: self._cyclic_without(component, index))}
+            found.append(Loop(self, frozenset(component), heads.pop()))
+        return sorted(found, key=lambda loop: loop.head)
+
+    def _cyclic_without(self, component: set[int], index: int) -> tuple[int, int]:
+        return sum(map(len, _cycles(self.successors, component - {index}))), index
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One outermost loop. A pass goes from the head back to it; loops within are passed through once."""
+
+    function: Function
+    body: frozenset[int]
+    head: int
+
+    @cached_property
+    def _forward(self) -> tuple[list[int], set[tuple[int, int]]]:
+        """The body in topological order from the head, and the edges that lead back."""
+        order: list[int] = []
+        back: set[tuple[int, int]] = set()
+        open_nodes: set[int] = {self.head}
+        done: set[int] = set()
+        stack = [(self.head, iter(self._within(self.head)))]
+        while stack:
+            here, following = stack[-1]
+            for after in following:
+                if after in open_nodes:
+                    back.add((here, after))
+                elif after not in done:
+                    open_nodes.add(after)
+                    stack.append((after, iter(self._within(after))))
+                    break
+            else:
+                stack.pop()
+                open_nodes.discard(here)
+                done.add(here)
+                order.append(here)
+        return order[::-1], back
+
+    def _within(self, index: int) -> list[int]:
+        return [after for after in self.function.successors[index] if after in self.body]
+
+    def longest(self, weight: Callable[[Instruction], int]) -> list[Instruction]:
+        """The pass with the largest sum of weights, as the instructions it executes."""
+        order, back = self._forward
+        sums = {self.head: weight(self.function.code[self.head])}
+        came_from: dict[int, int] = {}
+        for here in order:
+            for after in self._within(here):
+                if (here, after) in back:
+                    continue
+                total = sums[here] + weight(self.function.code[after])
+                if after not in sums or total > sums[after]:
+                    sums[after] = total
+                    came_from[after] = here
+        here = max((tail for tail, head in back if head == self.head), key=lambda index: sums[index])
+        path = [here]
+        while here != self.head:
+            here = came_from[here]
+            path.append(here)
+        return [self.function.code[index] for index in reversed(path)]
+
+    def most(self, weight: Callable[[Instruction], int]) -> int:
+        return sum(weight(instruction) for instruction in self.longest(weight))
+
+    def least(self, weight: Callable[[Instruction], int]) -> int:
+        return -self.most(lambda instruction: -weight(instruction))
+
+    def counts(self, matches: Callable[[Instruction], bool]) -> set[int]:
+        """How often a pass executes what matches: the least and the most."""
+        return {self.least(lambda i: int(matches(i))), self.most(lambda i: int(matches(i)))}
+
+    @property
+    def instructions(self) -> list[Instruction]:
+        return [self.function.code[index] for index in sorted(self.body)]
+
+
+def _cycles(successors: list[list[int]], among: set[int]) -> list[set[int]]:
+    """The strongly connected parts of the graph `among` these nodes that hold a cycle (Kosaraju's algorithm)."""
+    order: list[int] = []
+    seen: set[int] = set()
+    before: dict[int, list[int]] = {index: [] for index in among}
+    for root in sorted(among):
+        stack = [] if root in seen else [(root, iter(successors[root]))]
+        seen.add(root)
+        while stack:
+            here, following = stack[-1]
+            for after in following:
+                if after in among:
+                    before[after].append(here)
+                    if after not in seen:
+                        seen.add(after)
+                        stack.append((after, iter(successors[after])))
+                        break
+            else:
+                stack.pop()
+                order.append(here)
+    found = []
+    taken: set[int] = set()
+    for root in reversed(order):
+        component, waiting = set(), [root]
+        while waiting:
+            here = waiting.pop()
+            if here not in taken:
+                taken.add(here)
+                component.add(here)
+                waiting += before[here]
+        if len(component) > 1 or any(root in successors[index] for index in component):
+            found.append(component)
+    return found
+
+
+@dataclass(frozen=True)
+class TimedLoop:
+    """An instantiation of openimb::drive."""
+
+    pattern: str
+    large: bool  # MPI_Count instead of int
+    laps: tuple[bool, bool]  # moving buffers, moving root
+    record: str  # Total, EveryRepetition or Synchronised
+    function: Function
+
+    def __str__(self) -> str:
+        moving = [name for name, moves in zip(("buffers", "root"), self.laps, strict=True) if moves]
+        count = "MPI_Count" if self.large else "int"
+        return f"{self.pattern}, {self.record}, {count}, moving: {' and '.join(moving) or 'nothing'}"
+
+
+def unavailable() -> str:
+    """Why machine code cannot be read here; empty if it can."""
+    if platform.machine() not in ("x86_64", "AMD64"):
+        return f"reading {platform.machine()} machine code"
+    return "" if shutil.which("objdump") else "objdump (binutils)"
+
+
+def functions(program: Path, wanted: str) -> list[Function]:
+    """Those with `wanted` in their demangled names."""
+    listing = subprocess.run(
+        [
+            "objdump",
+            "--disassemble",
+            "--demangle",
+            "--wide",
+            "--no-show-raw-insn",
+            "--section=.text",
+            str(program),
+        ],
+        env={**os.environ, "LC_ALL": "C"},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    found = []
+    for block in re.split(r"\n\n(?=[0-9a-f]+ <)", listing):
+        head, *lines = block.splitlines()
+        name = re.fullmatch(r"[0-9a-f]+ <(.*)>:", head)
+        if name and wanted in name[1]:
+            found.append(Function(name[1], [_instruction(line) for line in lines if ":\t" in line]))
+    return found
+
+
+def _instruction(line: str) -> Instruction:
+    address, _, text = line.partition(":\t")
+    words = text.strip().split(maxsplit=1)
+    while words[0] in PREFIXES and len(words) > 1:
+        words = words[1].split(maxsplit=1)
+    return Instruction(int(address, 16), words[0], words[1] if len(words) > 1 else "")
+
+
+def timed_loops(program: Path) -> list[TimedLoop]:
+    found = []
+    for function in functions(program, "openimb::drive<"):
+        pattern, _clock, context, laps, record = _template_arguments(function.name, "openimb::drive<")
+        moves = [word == "true" for word in _template_arguments(laps, "openimb::Laps<")]
+        found.append(
+            TimedLoop(
+                pattern.rpartition("::")[2],
+                "Context<int>" not in context,
+                (moves[0], moves[1]),
+                record.partition("<")[0].rpartition("::")[2],
+                function,
+            )
+        )
+    return found
+
+
+def _template_arguments(name: str, template: str) -> list[str]:
+    text = name.partition(template)[2]
+    found, depth, begin = [], 0, 0
+    for index, letter in enumerate(text):
+        if letter in ",>" and depth == 0:
+            found.append(text[begin:index].strip())
+            begin = index + 1
+            if letter == ">":
+                break
+        depth += (letter in "<({") - (letter in ">)}")
+    return found
+
+
+def compile_like_suite(build: Path, wrapper: str, env: dict[str, str], source: Path, target: Path) -> Path:
+    """An executable of one source: the command that compiled the suite's loops, and the wrapper to link."""
+    entries = json.loads((build / "compile_commands.json").read_text())
+    entry = next(entry for entry in entries if entry["file"].endswith("src/benchmarks/mpi1.cpp"))
+    words = shlex.split(entry["command"])
+    words[words.index("-o") + 1] = str(target.with_suffix(".o").absolute())
+    words[words.index("-c") + 1] = str(source.absolute())
+    link = [wrapper, str(target.with_suffix(".o")), "-o", str(target)]
+    for command in (words, link):
+        done = subprocess.run(
+            command, cwd=entry["directory"], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"{shlex.join(command)}\n{done.stderr}")
+    return target

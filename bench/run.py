@@ -1,0 +1,370 @@
+#!/usr/bin/env python3
+"""What the suite adds to what it measures: IMB-MPI1 against the same loop written by hand (bench/bare_loop.cpp).
+
+Both run by turns, in pairs of random order, on two ranks bound to a core each. Per launch and point the median of
+several batches counts; shown are medians over launches, and their ratio with a bootstrap interval: pairs are drawn
+again, so that what slows both is in both. `bare/bare` is the ratio of the bare launches of even to those of odd
+number: what this machine calls the same. Then the instructions per repetition, read from both programs.
+
+Exit status: 0 when everything ran, whatever it shows; else 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+import lab
+import machine_code
+from machine_code import Function, Loop
+
+RANKS = 2
+LENGTHS = (0, 8)
+BENCHMARKS = ("PingPong", "Allreduce")
+BY_HAND = {"PingPong": "ping_pong(", "Allreduce": "allreduce("}
+START_UP = "start to end"
+RESAMPLES = 4000
+CONFIDENCE = 0.95
+# Launchers that take it; others bind in their own way.
+BINDING = {"openmpi": ["--bind-to", "core"], "mpich": ["-bind-to", "core"]}
+
+Samples = dict[str, list[float]]  # seconds per repetition by point: one per batch, or one per launch
+
+
+class Failed(Exception):
+    """A program of the comparison did not run."""
+
+
+class Duel:
+    """Under one MPI: the two programs, and launches of them."""
+
+    def __init__(self, mpi: lab.Mpi, folder: Path, repetitions: int, batches: int) -> None:
+        self.mpi = mpi
+        self.folder = folder
+        self.repetitions = str(repetitions)
+        # A length that differs from the one before is measured again: 0,8,0,8,... gives a batch of each in turn.
+        self.lengths = [str(length) for length in LENGTHS] * batches
+        self.bare = folder / f"bare_loop-{mpi.key}"
+        source = lab.TOP / "bench/bare_loop.cpp"
+        try:
+            machine_code.compile_like_suite(mpi.build, mpi.wrapper, lab.environment(mpi), source, self.bare)
+        except (OSError, RuntimeError, StopIteration) as error:
+            raise Failed(f"cannot build {source.name} like the suite in {mpi.build}: {error}") from error
+
+    def launch(self, program: Path, arguments: list[str]) -> tuple[str, float]:
+        """stdout and wall time."""
+        crowded = (os.cpu_count() or 1) < RANKS
+        placing = self.mpi.oversubscribe if crowded else BINDING.get(self.mpi.flavour, [])
+        words = [*self.mpi.launcher, *placing, "-n", str(RANKS), str(program), *arguments]
+        begin = time.perf_counter()
+        try:
+            done = subprocess.run(
+                words,
+                env=lab.environment(self.mpi),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=600,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise Failed(f"{' '.join(words)}: {error}") from error
+        if done.returncode != 0:
+            raise Failed(
+                f"{' '.join(words)}: exit status {done.returncode}\n{(done.stdout + done.stderr)[-2000:]}"
+            )
+        return done.stdout, time.perf_counter() - begin
+
+    def run_bare(self) -> Samples:
+        batches: Samples = {}
+        text, _ = self.launch(self.bare, [self.repetitions, *self.lengths])
+        for line in text.splitlines():
+            if found := re.fullmatch(r"(\w+) (\d+) (\S+)", line):
+                batches.setdefault(point(found[1], int(found[2])), []).append(float(found[3]))
+        _, wall = self.launch(self.bare, [])
+        return {**batches, START_UP: [wall]}
+
+    def run_ours(self) -> Samples:
+        batches: Samples = {}
+        records = self.folder / "records.jsonl"
+        options = ["-msgsize", ",".join(self.lengths), "-iter", self.repetitions, "-iter_policy", "off"]
+        self.launch(self.mpi.program(), [*BENCHMARKS, *options, "-json", str(records)])
+        for line in records.read_text().splitlines():
+            record = json.loads(line)
+            if record["record"] == "result":
+                name = point(record["benchmark"], record["bytes"])
+                batches.setdefault(name, []).append(record["time_max_seconds"])
+        _, wall = self.launch(self.mpi.program(), ["Barrier", "-iter", "1"])
+        return {**batches, START_UP: [wall]}
+
+
+def point(benchmark: str, length: int) -> str:
+    return f"{benchmark} {length} B"
+
+
+def measure(duel: Duel, launches: int, chance: random.Random) -> tuple[Samples, Samples]:
+    """Per point the launches' medians: bare, ours."""
+    medians: tuple[Samples, Samples] = ({}, {})
+    turns: list[tuple[Callable[[], Samples], Samples]] = [
+        (duel.run_bare, medians[0]),
+        (duel.run_ours, medians[1]),
+    ]
+    for number in range(1, launches + 1):
+        chance.shuffle(turns)
+        for run, kept in turns:
+            for name, batches in run().items():
+                kept.setdefault(name, []).append(median(batches))
+        progress(f"{duel.mpi.key}: {number} of {launches} pairs of launches")
+    if list(medians[0]) != list(medians[1]):
+        raise Failed(f"{duel.mpi.key}: measured different points: {list(medians[0])}, {list(medians[1])}")
+    return medians
+
+
+def progress(line: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{line}\033[K", end="", file=sys.stderr, flush=True)
+
+
+def interval(statistic: Callable[[], float]) -> tuple[float, float]:
+    drawn = sorted(statistic() for _ in range(RESAMPLES))
+    outside = round(RESAMPLES * (1 - CONFIDENCE) / 2)
+    return drawn[outside], drawn[-1 - outside]
+
+
+def compare(bare: Sequence[float], ours: Sequence[float], chance: random.Random) -> dict:
+    def drawn_ratio() -> float:
+        pairs = chance.choices(range(len(bare)), k=len(bare))
+        return median(ours[i] for i in pairs) / median(bare[i] for i in pairs)
+
+    ratio, (low, high) = median(ours) / median(bare), interval(drawn_ratio)
+    even, odd = bare[0::2], bare[1::2]
+
+    def drawn_own_ratio() -> float:
+        return median(chance.choices(even, k=len(even))) / median(chance.choices(odd, k=len(odd)))
+
+    own = (median(even) / median(odd), *interval(drawn_own_ratio)) if odd else None
+    return {
+        "bare_seconds": list(bare),
+        "ours_seconds": list(ours),
+        "ratio": ratio,
+        "interval": [low, high],
+        "same": low <= 1 <= high,
+        "bare_to_bare": own,
+    }
+
+
+# --- Machine code ----------------------------------------------------------------------------------------------------
+
+
+def steps(loop: Loop) -> list[tuple[str, int]]:
+    """Around the loop: each MPI call, and the instructions from the call before up to and with this one."""
+    found: list[tuple[str, int]] = []
+    since = 0
+    for instruction in loop.longest(lambda _: 1):
+        since += 1
+        if instruction.is_call:
+            found.append((instruction.callee or "pointer", since))
+            since = 0
+    return [(found[0][0], found[0][1] + since), *found[1:]] if found else []
+
+
+def role(benchmark: str, loop: Loop) -> str:
+    if benchmark != "PingPong":
+        return "every rank"
+    return "rank 0" if steps(loop)[0][0] == "MPI_Send" else "rank 1"
+
+
+def instructions(duel: Duel) -> list[dict]:
+    still = {
+        loop.pattern: loop.function
+        for loop in machine_code.timed_loops(duel.mpi.program())
+        if loop.record == "Total" and not loop.large and not loop.laps[0]
+    }
+    rows = []
+    for benchmark in BENCHMARKS:
+        [by_hand] = machine_code.functions(duel.bare, BY_HAND[benchmark])
+        for name, bare in by_role(benchmark, by_hand).items():
+            ours = by_role(benchmark, still[benchmark])[name]
+            rows.append({"benchmark": benchmark, "role": name, "bare": steps(bare), "ours": steps(ours)})
+    return rows
+
+
+def by_role(benchmark: str, function: Function) -> dict[str, Loop]:
+    return {
+        role(benchmark, loop): loop for loop in sorted(function.loops, key=lambda loop: role(benchmark, loop))
+    }
+
+
+# --- Text ------------------------------------------------------------------------------------------------------------
+
+
+def shown(seconds: float) -> str:
+    for unit, name in ((1e-3, "ms"), (1e-6, "us")):
+        if seconds >= unit:
+            return f"{seconds / unit:.3f} {name}"
+    return f"{seconds * 1e9:.2f} ns"
+
+
+def spread(values: Sequence[float]) -> str:
+    return f"{shown(min(values))} .. {shown(max(values))}"
+
+
+def verdict(row: dict) -> str:
+    return "same" if row["same"] else f"{(row['ratio'] - 1) * 100:+.1f} %"
+
+
+def ratio_text(ratio: float, low: float, high: float) -> str:
+    return f"{ratio:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def aligned(rows: list[list[str]]) -> str:
+    """The first column to the left, numbers to the right; the first row heads them."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+    return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
+
+
+def times_table(points: dict[str, dict]) -> str:
+    head = ["", "bare", "min .. max", "ours", "min .. max", "ours/bare [95 %]", "", "bare/bare [95 %]"]
+    rows = [head]
+    for name, row in points.items():
+        bare, ours = row["bare_seconds"], row["ours_seconds"]
+        rows.append(
+            [
+                name,
+                shown(median(bare)),
+                spread(bare),
+                shown(median(ours)),
+                spread(ours),
+                ratio_text(row["ratio"], *row["interval"]),
+                verdict(row),
+                ratio_text(*row["bare_to_bare"]) if row["bare_to_bare"] else "",
+            ]
+        )
+    return aligned(rows)
+
+
+def instructions_table(rows: list[dict]) -> str:
+    def total(path: list[tuple[str, int]]) -> int:
+        return sum(count for _, count in path)
+
+    def text(path: list[tuple[str, int]]) -> str:
+        return ", ".join(f"{count} to {name.removeprefix('MPI_')}" for name, count in path)
+
+    return aligned(
+        [
+            [
+                "instructions per repetition",
+                "bare",
+                "ours",
+                "more",
+                "from one call to the next: bare",
+                "ours",
+            ],
+            *(
+                [
+                    f"{row['benchmark']}, {row['role']}",
+                    str(total(row["bare"])),
+                    str(total(row["ours"])),
+                    f"{total(row['ours']) - total(row['bare']):+d}",
+                    text(row["bare"]),
+                    text(row["ours"]),
+                ]
+                for row in rows
+            ),
+        ]
+    )
+
+
+# --- Main ------------------------------------------------------------------------------------------------------------
+
+
+def parse(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    known = [mpi.key for mpi in lab.REAL]
+    parser.add_argument(
+        "--mpi", nargs="+", choices=known, metavar="KEY", help=f"of these builds: {', '.join(known)}"
+    )
+    parser.add_argument("--all", action="store_true", help="every MPI that is built, not only the main ones")
+    parser.add_argument("--launches", type=positive, default=10, help="of each program [10]")
+    parser.add_argument("--batches", type=positive, default=21, help="per launch and point [21]")
+    parser.add_argument("--repetitions", type=positive, default=20_000, help="per batch [20000]")
+    parser.add_argument("--seed", type=int, help="of the order and the bootstrap [from the clock]")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to FILE too")
+    return parser.parse_args(words)
+
+
+def positive(word: str) -> int:
+    number = int(word)
+    if number < 1:
+        raise argparse.ArgumentTypeError("needs a number from 1 on")
+    return number
+
+
+def bench(mpi: lab.Mpi, options: argparse.Namespace, chance: random.Random) -> dict:
+    with tempfile.TemporaryDirectory() as folder:
+        duel = Duel(mpi, Path(folder), options.repetitions, options.batches)
+        bare, ours = measure(duel, options.launches, chance)
+        progress("")
+        points = {name: compare(bare[name], ours[name], chance) for name in bare}
+        print(
+            f"{mpi.key}: {options.launches} launches of each, {options.batches} batches of {options.repetitions}"
+            f" repetitions, {RANKS} ranks\n\n{times_table(points)}\n"
+        )
+        unavailable = machine_code.unavailable()
+        rows = [] if unavailable else instructions(duel)
+        print(
+            f"No instructions: there is no {unavailable}\n"
+            if unavailable
+            else f"{instructions_table(rows)}\n"
+        )
+        return {"mpi": mpi.key, "points": points, "instructions": rows}
+
+
+def main(words: list[str]) -> int:
+    options = parse(words)
+    mpis = lab.REAL if options.all else lab.MAIN
+    if options.mpi:
+        mpis = [lab.ALL[key] for key in options.mpi]
+    if not mpis:
+        print("bench: no MPI is built; start with `make test` or `make bench MPI=openmpi`", file=sys.stderr)
+        return 1
+    seed = int(time.time()) if options.seed is None else options.seed
+    print(f"seed {seed}")
+    print(
+        "same: the interval holds 1; bare/bare: launches of even to those of odd number, the noise of this machine\n"
+    )
+    chance = random.Random(seed)
+    results, failed = [], False
+    for mpi in mpis:
+        try:
+            results.append(bench(mpi, options, chance))
+        except Failed as failure:
+            print(f"bench: {failure}", file=sys.stderr)
+            failed = True
+    if options.json:
+        settings = {name: getattr(options, name) for name in ("launches", "batches", "repetitions")}
+        options.json.write_text(json.dumps({"seed": seed, **settings, "results": results}, indent=1) + "\n")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
