@@ -18,4 +18,6 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_report_header() -> str:
-    return "MPIs: " + (", ".join(mpi.key for mpi in lab.ALL.values() if mpi.program().exists()) or "none built")
+    return "MPIs: " + (
+        ", ".join(mpi.key for mpi in lab.ALL.values() if mpi.program().exists()) or "none built"
+    )

@@ -121,7 +121,7 @@ def finish(process: subprocess.Popen, timeout: float = 120) -> Launch:
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         text, errors = process.communicate()
-        pytest.fail(f"hangs after {timeout} s: {' '.join(process.args)}\n{text[-3000:]}\n{errors[-3000:]}")
+        pytest.fail(f"hangs after {timeout} s: {process.args}\n{text[-3000:]}\n{errors[-3000:]}")
     return Launch(process.returncode, text, errors)
 
 
@@ -172,14 +172,28 @@ def tables(text: str) -> list[Table]:
         lines = block.splitlines()
         end = next(i for i, line in enumerate(lines[1:], 1) if line.startswith("#---"))
         rows = [line.split() for line in lines[end + 2 :] if re.match(r" +\d", line)]
-        found.append(Table(lines[1].removeprefix("# Benchmarking ").strip(), lines[2:end], lines[end + 1].split(), rows))
+        found.append(
+            Table(
+                lines[1].removeprefix("# Benchmarking ").strip(), lines[2:end], lines[end + 1].split(), rows
+            )
+        )
     return found
 
 
 def compile_shared(mpi: Mpi, source: Path, target: Path) -> Path:
     """A shared library for interposing, built with the MPI's own wrapper."""
     subprocess.run(
-        [mpi.wrapper, "-shared", "-fPIC", "-O1", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", str(source), "-o", str(target)],
+        [
+            mpi.wrapper,
+            "-shared",
+            "-fPIC",
+            "-O1",
+            "-DOMPI_SKIP_MPICXX",
+            "-DMPICH_SKIP_MPICXX",
+            str(source),
+            "-o",
+            str(target),
+        ],
         env=environment(mpi),
         check=True,
         capture_output=True,

@@ -18,7 +18,9 @@ MAY_USE = {
 MAY_SEE_MPI = {"mpi", "engine", "benchmarks", "app"}
 # The parts of these modules that the unit tests run without MPI.
 PURE_FILES = {"engine/timed_loop.h", "engine/expected.h", "engine/content.h", "engine/content.cpp"}
-OPERATING_SYSTEM = re.compile(r"<(unistd\.h|sys/.*|sched\.h|signal\.h|csignal|windows\.h|pthread\.h|fcntl\.h)>")
+OPERATING_SYSTEM = re.compile(
+    r"<(unistd\.h|sys/.*|sched\.h|signal\.h|csignal|windows\.h|pthread\.h|fcntl\.h)>"
+)
 
 
 def sources():
@@ -47,14 +49,20 @@ def test_no_arrow_that_is_not_allowed():
 
 
 def test_mpi_is_seen_only_where_it_belongs():
-    wrong = [str(path) for path, text in sources() if "mpi.h" in includes(text) and path.parts[0] not in MAY_SEE_MPI]
+    wrong = [
+        str(path)
+        for path, text in sources()
+        if "mpi.h" in includes(text) and path.parts[0] not in MAY_SEE_MPI
+    ]
     assert not wrong
 
 
 def test_pure_parts_of_the_engine_stay_pure():
     for path, text in sources():
         if str(path) in PURE_FILES:
-            assert not [name for name in includes(text) if name.startswith("mpi") or name == "engine/pattern.h"], path
+            assert not [
+                name for name in includes(text) if name.startswith("mpi") or name == "engine/pattern.h"
+            ], path
 
 
 def test_operating_system_calls_live_in_one_file():
@@ -74,6 +82,8 @@ def test_benchmarks_are_at_most_ten_code_lines():
             if "Spec spec" not in body:
                 continue
             inside = re.sub(r"(?ms)static constexpr Spec spec\s*\{.*?\};\n", "", body)
-            code = [line for line in inside.splitlines() if line.strip() and not line.strip().startswith("//")]
+            code = [
+                line for line in inside.splitlines() if line.strip() and not line.strip().startswith("//")
+            ]
             code = [line for line in code if line.strip() not in ("}", "template <class C>", "} else {")]
             assert len(code) <= 10, f"{path.name}: {name} has {len(code)} code lines"

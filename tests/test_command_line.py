@@ -23,7 +23,9 @@ def test_help_list_and_version_print_and_exit_0(mpi):
 def test_without_a_launcher(mpi):
     import subprocess
 
-    done = subprocess.run([mpi.program(), "-list"], env=lab.environment(mpi), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [mpi.program(), "-list"], env=lab.environment(mpi), capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0 and "PingPong" in done.stdout
 
 
@@ -77,7 +79,9 @@ def test_files_are_read_and_their_contents_are_agreed(mpi, tmp_path):
     lengths, names = tmp_path / "lengths", tmp_path / "names"
     lengths.write_text("# any order\n1k\n\n0\n3\n")
     names.write_text("allreduce\n#PingPong\nBarrier\n")
-    done = lab.run(mpi, 3, ["-msglen", str(lengths), "-input", str(names), "-iter", "2", "-npmin", "3"], records=tmp_path)
+    done = lab.run(
+        mpi, 3, ["-msglen", str(lengths), "-input", str(names), "-iter", "2", "-npmin", "3"], records=tmp_path
+    )
     assert done.code == 0
     assert [(row["benchmark"], row["bytes"]) for row in done.rows] == [
         ("Allreduce", 1024), ("Allreduce", 0), ("Allreduce", 4), ("Barrier", 0)

@@ -11,7 +11,9 @@ WIDTH = 13
 
 # Banner lines that say who and where, and comment lines that only we print.
 OURS_ALONE = re.compile(r"# (MPI Library {11}: |Mbytes/sec {21}: |Settings {23}: )")
-SITE = re.compile(r"(# (?:Date|Machine|System|Release|Version|MPI Version) {2,}: |# MPI Thread Environment: ).*")
+SITE = re.compile(
+    r"(# (?:Date|Machine|System|Release|Version|MPI Version) {2,}: |# MPI Thread Environment: ).*"
+)
 
 
 def masked(text: str) -> list[str]:
@@ -23,7 +25,13 @@ def masked(text: str) -> list[str]:
         if re.fullmatch(r" [ \d.]+\n", line):
             cells = [line[at : at + WIDTH].rstrip("\n") for at in range(0, len(line) - 1, WIDTH)]
             assert all(len(cell) == WIDTH for cell in cells), f"not in columns of {WIDTH}: {line!r}"
-            line = "".join("measured.NN".rjust(WIDTH) if re.fullmatch(r" *\d+\.\d\d", cell) else cell for cell in cells) + "\n"
+            line = (
+                "".join(
+                    "measured.NN".rjust(WIDTH) if re.fullmatch(r" *\d+\.\d\d", cell) else cell
+                    for cell in cells
+                )
+                + "\n"
+            )
         line = SITE.sub(r"\1...", line)
         if re.match(r"#    (OpenIMB|Intel\(R\) MPI Benchmarks) ", line):
             line = re.sub(r"#    .*, (MPI-\S+ part).*", r"#    ..., \1", line)
@@ -32,6 +40,7 @@ def masked(text: str) -> list[str]:
 
 
 def calling_sequence(text: str) -> list[str]:
+    words: str
     (words,) = re.findall(r"# Calling sequence was: \n\n# \S*IMB-MPI1 (.*) \n", text)
     return words.split()
 
@@ -49,7 +58,9 @@ def test_layout_is_that_of_the_reference(mpi, reference: Path):
 def test_the_mask_notices_a_shifted_column():
     with pytest.raises(AssertionError):
         masked("           0           20         1.17         0.00\n")
-    assert masked("            0           20         1.17\n") != masked("            0           21         1.17\n")
+    assert masked("            0           20         1.17\n") != masked(
+        "            0           21         1.17\n"
+    )
 
 
 def test_a_parser_written_for_imb_finds_every_row(mpi):
@@ -61,7 +72,12 @@ def test_a_parser_written_for_imb_finds_every_row(mpi):
             benchmark = line.split()[2]
         elif re.match(r"\s+\d", line):
             found.append((benchmark, *line.split()[:2]))
-    assert found[:4] == [("PingPong", "0", "3"), ("PingPong", "1", "3"), ("PingPong", "2", "3"), ("PingPong", "4", "3")]
+    assert found[:4] == [
+        ("PingPong", "0", "3"),
+        ("PingPong", "1", "3"),
+        ("PingPong", "2", "3"),
+        ("PingPong", "4", "3"),
+    ]
     assert [name for name, *_ in found[4:]] == ["Allreduce", "Allreduce", "Barrier"]
 
 

@@ -21,7 +21,13 @@ def test_check_finds_a_lying_mpi_in_every_benchmark(mpi, how, tmp_path):
     library = lab.compile_shared(mpi, lab.TOP / "tests" / "lying_mpi.cpp", tmp_path / "liblying.so")
     wrap = ["env", f"LD_PRELOAD={library}", f"LIE_HOW={how}"]
     arguments = f"-check -iter 4 -msgsize 64 -npmin 3 -window_size 4 {' '.join(NAMES)}"
-    honest = lab.run(mpi, 3, arguments, records=tmp_path, wrap=["env", f"LD_PRELOAD={library}", "LIE_HOW=none", "LIE_RANK=1"])
+    honest = lab.run(
+        mpi,
+        3,
+        arguments,
+        records=tmp_path,
+        wrap=["env", f"LD_PRELOAD={library}", "LIE_HOW=none", "LIE_RANK=1"],
+    )
     assert honest.code == 0 and {row["defects"] for row in honest.rows} == {0}
     # With rank 1 lying: it is in every group, also in those of two.
     lied = lab.run(mpi, 3, arguments, records=tmp_path, wrap=[*wrap, "LIE_RANK=1"])
@@ -41,7 +47,9 @@ def test_check_finds_a_lying_mpi_in_every_mode(mpi, mode, tmp_path):
     library = lab.compile_shared(mpi, lab.TOP / "tests" / "lying_mpi.cpp", tmp_path / "liblying.so")
     wrap = ["env", f"LD_PRELOAD={library}", "LIE_HOW=flip", "LIE_RANK=1"]
     names = [name for name in NAMES if name != "Barrier"]
-    done = lab.run(mpi, 4, f"-check -iter 4 -msgsize 64 {mode} {' '.join(names)}", records=tmp_path, wrap=wrap)
+    done = lab.run(
+        mpi, 4, f"-check -iter 4 -msgsize 64 {mode} {' '.join(names)}", records=tmp_path, wrap=wrap
+    )
     assert done.code == 4
     assert {row["benchmark"] for row in done.rows if row["defects"] > 0} == set(names)
     if mode == "-multi 1":
@@ -56,9 +64,11 @@ def ranks_of(process_group_root: int, program: Path) -> dict[int, int]:
         if not entry.name.isdigit():
             continue
         try:
-            if Path(os.readlink(entry / "exe")) != program.resolve():
+            if (entry / "exe").readlink() != program.resolve():
                 continue
-            variables = dict(item.split("=", 1) for item in (entry / "environ").read_text().split("\0") if "=" in item)
+            variables = dict(
+                item.split("=", 1) for item in (entry / "environ").read_text().split("\0") if "=" in item
+            )
         except OSError:
             continue
         for name in ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"):
@@ -70,7 +80,17 @@ def ranks_of(process_group_root: int, program: Path) -> dict[int, int]:
 
 def start_and_wait_for_rows(mpi, records: Path, rows: int = 5):
     # A point takes about 0.2 s, so that a signal finds one under way and many to come.
-    arguments = ["-iter", "100000000,100000000", "-time", "0.1", "-msglog", "20", "-json", str(records), "PingPong"]
+    arguments = [
+        "-iter",
+        "100000000,100000000",
+        "-time",
+        "0.1",
+        "-msglog",
+        "20",
+        "-json",
+        str(records),
+        "PingPong",
+    ]
     process = lab.start(mpi, 2, arguments)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
@@ -131,7 +151,7 @@ def test_a_full_disk_is_said_once_and_the_run_goes_on(mpi):
 def test_a_full_disk_under_the_tables_is_said_too(mpi):
     import subprocess
 
-    with open("/dev/full", "w") as full:
+    with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [str(mpi.program()), "-iter", "2", "-msglog", "2", "Sendrecv"],
             env=lab.environment(mpi), stdout=full, stderr=subprocess.PIPE, text=True, timeout=60,

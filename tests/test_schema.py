@@ -95,8 +95,8 @@ def test_unknown_fields_are_refused(record: str) -> None:
     assert not VALIDATOR.is_valid({**example(record), "samples": [1e-6]})
 
 
-RESULT = ("result", {})
-EACH_GROUP = ("result", {"multi": "each_group"})
+RESULT: tuple[str, dict[str, Any]] = ("result", {})
+EACH_GROUP: tuple[str, dict[str, Any]] = ("result", {"multi": "each_group"})
 BROKEN: dict[str, tuple[tuple[str, dict[str, Any]], dict[str, Any]]] = {
     "no such record": (RESULT, {"record": "results"}),
     "another schema": (("run", {}), {"schema": "openimb-record/2"}),

@@ -180,6 +180,7 @@ ThreadLevel requested_thread_level(std::span<const std::string> arguments) {
       option->apply(draft, arguments[i + 1]);
     } catch (const BadValue&) {
       // parse() says so when MPI runs and there is somebody to say it once.
+      return ThreadLevel::single;
     }
   }
   return draft.options.thread_level;

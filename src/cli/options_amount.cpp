@@ -51,7 +51,7 @@ void set_repetitions(Draft& draft, std::string_view word) {
     pieces.pop_back();
   }
   if (pieces.size() > 3) throw BadValue(quoted(word) + " has too many parts");
-  if (pieces.size() > 0) settings.repetitions = whole_number(pieces[0], 1, most_int);
+  if (!pieces.empty()) settings.repetitions = whole_number(pieces[0], 1, most_int);
   if (pieces.size() > 1) settings.overall_volume = byte_count(pieces[1], mebibyte, 1, largest_length);
   if (pieces.size() > 2) settings.non_aggregate_repetitions = whole_number(pieces[2], 1, most_int);
 }

@@ -342,12 +342,13 @@ void Session::add_defects(const Scene& scene, std::vector<Row>& rows, std::int64
   const std::vector<double> wrong = world_.gather(static_cast<double>(mine));
   const Layout& layout = scene.table.layout;
   for (Row& row : rows) {
-    row.defects = 0;
+    std::int64_t defects = 0;
     for (int group = 0; group < layout.group_count(); ++group) {
       if (row.group >= 0 && row.group != group) continue;
-      for (const int member : layout.groups[group]) *row.defects += static_cast<std::int64_t>(wrong[member]);
+      for (const int member : layout.groups[group]) defects += static_cast<std::int64_t>(wrong[member]);
     }
-    ending_.defects += *row.defects;
+    row.defects = defects;
+    ending_.defects += defects;
   }
 }
 

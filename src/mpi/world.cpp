@@ -66,6 +66,7 @@ std::vector<std::string> Communicator::gather(const std::string& mine) const {
   MPI_Gatherv(mine.data(), length, MPI_CHAR, all.data(), lengths.data(), offsets.data(), MPI_CHAR, 0,
               handle_);
   std::vector<std::string> texts;
+  texts.reserve(lengths.size());
   for (std::size_t i = 0; i < lengths.size(); ++i) texts.push_back(all.substr(offsets[i], lengths[i]));
   return texts;
 }

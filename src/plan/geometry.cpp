@@ -64,11 +64,11 @@ Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, cons
   geometry.exceeds_int = most_counted > std::numeric_limits<int>::max();
 
   BufferPlan* const sides[] = {&geometry.send, &geometry.receive};
-  if (cache && cache->cache_line > 0) {
+  const std::int64_t widest = std::max(geometry.send.footprint, geometry.receive.footprint);
+  if (cache && cache->cache_line > 0 && widest > 0) {
     const std::int64_t line = cache->cache_line;
-    const std::int64_t widest = std::max(geometry.send.footprint, geometry.receive.footprint);
     for (BufferPlan* side : sides) {
-      if (side->footprint == 0 && widest > 0) continue;
+      if (side->footprint == 0) continue;
       // Up to the next line and two lines on: at least two full lines lie between two messages.
       side->stride = plus((side->footprint + line - 1) / line * line, 2 * line);
     }

@@ -246,7 +246,7 @@ void RecordReporter::failure(const Table& table, const Failure& failure) {
 
 void RecordReporter::end(const Ending& ending) { write(end_record(ending)); }
 
-void RecordReporter::write(std::string line) { write_and_flush(out_, line, '"' + path_ + '"', ok_); }
+void RecordReporter::write(const std::string& line) { write_and_flush(out_, line, '"' + path_ + '"', ok_); }
 
 std::string end_record(const Ending& ending) {
   return record("end", [&](JsonWriter& json) {

@@ -20,7 +20,7 @@ class RecordReporter final : public Reporter {
   bool ok() const override { return ok_; }
 
  private:
-  void write(std::string line);
+  void write(const std::string& line);
   std::FILE* out_;
   std::string path_;
   bool ok_ = true;

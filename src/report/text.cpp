@@ -43,12 +43,11 @@ std::string group_lines(const Layout& layout) {
   return text;
 }
 
-std::string map_lines(const Layout& layout) {
+std::string map_lines(const Layout& layout, const Map& map) {
   std::string text = formatted("# #processes = %d; rank order (rowwise): \n", layout.processes);
   std::span<const int> ranks = layout.groups.front();
   while (!ranks.empty()) {
-    const std::size_t count =
-        std::min(ranks.size(), static_cast<std::size_t>(std::max(1, layout.map->columns)));
+    const std::size_t count = std::min(ranks.size(), static_cast<std::size_t>(std::max(1, map.columns)));
     text += rank_lines("# ", ranks.first(count));
     ranks = ranks.subspan(count);
   }
@@ -57,7 +56,7 @@ std::string map_lines(const Layout& layout) {
 
 std::string layout_lines(const Layout& layout) {
   std::string text = layout.group_count() > 1 ? group_lines(layout)
-                     : layout.map             ? map_lines(layout)
+                     : layout.map             ? map_lines(layout, *layout.map)
                                               : formatted("# #processes = %d \n", layout.processes);
   if (layout.idle() > 0) {
     text += formatted("# ( %d additional process%s waiting in MPI_Barrier)\n", layout.idle(),
@@ -79,9 +78,10 @@ std::string table_head(const Table& table) {
   return text += '\n';
 }
 
-std::string tail_line(const Tail& tail) {
+std::string tail_line(const std::optional<Tail>& tail) {
+  if (!tail) return "";
   std::string text;
-  for (const double seconds : tail) text += formatted("%s %.2f", text.empty() ? "[" : ",", seconds * 1e6);
+  for (const double seconds : *tail) text += formatted("%s %.2f", text.empty() ? "[" : ",", seconds * 1e6);
   return text += " ]\n";
 }
 
@@ -91,7 +91,7 @@ std::string lines_of(const Table& table, const Measurement& measurement, double 
   for (const Row& row : measurement.rows) {
     for (const Column& column : columns) text += column.cell({measurement, row, bytes_per_megabyte});
     text += '\n';
-    if (table.tail && row.tail) text += tail_line(*row.tail);
+    text += table.tail ? tail_line(row.tail) : "";
   }
   return text;
 }

@@ -17,8 +17,9 @@ namespace {
 
 void add_rates(Row& row, const Table& table, std::int64_t bytes, int window) {
   if (table.kind == TableKind::range || table.kind == TableKind::synchronisation) return;
+  const int pairs = table.layout.processes / 2;
   double messages = table.spec.turnover;
-  if (table.kind == TableKind::rate) messages *= static_cast<double>(window) * (table.layout.processes / 2);
+  if (table.kind == TableKind::rate) messages *= static_cast<double>(window) * pairs;
   const double per_second = row.t_max > 0 ? messages / row.t_max : 0;
   if (table.kind == TableKind::rate) row.messages_per_second = per_second;
   row.bytes_per_second = per_second * static_cast<double>(bytes);

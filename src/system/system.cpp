@@ -13,7 +13,8 @@
 #include <fstream>
 #include <string_view>
 
-extern char** environ;
+// POSIX leaves this declaration to the program; glibc makes it too.
+extern char** environ;  // NOLINT(readability-redundant-declaration)
 
 namespace openimb::system {
 

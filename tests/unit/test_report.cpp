@@ -27,14 +27,14 @@ using File = std::unique_ptr<std::FILE, CloseFile>;
 
 std::string contents(std::FILE* file) {
   std::string text;
-  std::rewind(file);
+  REQUIRE(std::fseek(file, 0, SEEK_SET) == 0);
   for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) text += static_cast<char>(c);
   return text;
 }
 
 /// What a reporter writes while `use` has it.
 template <class Some, class... Arguments>
-std::string written(const std::function<void(Reporter&)>& use, Arguments... arguments) {
+std::string written(const std::function<void(Reporter&)>& use, const Arguments&... arguments) {
   const File file(std::tmpfile());
   REQUIRE(file);
   Some reporter(file.get(), arguments...);
@@ -43,8 +43,9 @@ std::string written(const std::function<void(Reporter&)>& use, Arguments... argu
   return contents(file.get());
 }
 
-std::string text_of(const std::function<void(Reporter&)>& use, std::vector<std::string> differences = {}) {
-  return written<TextReporter>(use, std::move(differences));
+std::string text_of(const std::function<void(Reporter&)>& use,
+                    const std::vector<std::string>& differences = {}) {
+  return written<TextReporter>(use, differences);
 }
 std::string records_of(const std::function<void(Reporter&)>& use) {
   return written<RecordReporter>(use, std::string("run.jsonl"));
@@ -542,9 +543,9 @@ TEST_CASE("JSON numbers read back as the same double, and what is none is null")
     json.value(number);
     CHECK(std::move(json).line() == "null\n");
   }
-  JsonWriter json;
-  json.value(std::vector<double>{1e6, 10, -0.5});
-  CHECK(std::move(json).line() == "[1000000,10,-0.5]\n");
+  JsonWriter list;
+  list.value(std::vector<double>{1e6, 10, -0.5});
+  CHECK(std::move(list).line() == "[1000000,10,-0.5]\n");
 }
 
 TEST_CASE("JSON structure") {

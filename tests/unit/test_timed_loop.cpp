@@ -83,6 +83,6 @@ TEST_CASE("buffers step through their slots and wrap, the root goes round") {
 
 TEST_CASE("a root that does not shift stays") {
   Seen seen{{}, {0.0}};
-  drive<Pattern, FakeClock>(&seen, Laps<false, true>({.ranks = 3, .root_step = 0}), 4, Total{});
+  drive<Pattern, FakeClock>(&seen, Laps<false, true>({.first = {}, .ranks = 3, .root_step = 0}), 4, Total{});
   for (const Lap& lap : seen.laps) CHECK(lap.root == 0);
 }
