@@ -130,10 +130,10 @@ test: ## build with every MPI there is, then unit tests and pytest; PYTEST_ARGS=
 
 bench: build ## build, then bench/run.py; BENCH_ARGS=...
 	@$(PYTHON) tools/setup.py tools test
-	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python bench/run.py $(BENCH_ARGS)
+	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python bench/run.py $(if $(extra_mpi),--mpi $(KEY)) $(BENCH_ARGS)
 
 # --- Style -----------------------------------------------------------------------------------------------------------
-cpp_files = $(shell find src tests -name '*.cpp' -o -name '*.h')
+cpp_files = $(shell find src tests bench -name '*.cpp' -o -name '*.h')
 python_folders = $(foreach folder,tools tests bench,$(if $(shell find $(folder) -name '*.py' 2>/dev/null),$(folder)))
 lint_tools:
 	@$(PYTHON) tools/setup.py tools test && $(PYTHON) tools/setup.py tools lint

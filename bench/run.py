@@ -6,6 +6,9 @@ several batches counts; shown are medians over launches, and their ratio with a 
 again, so that what slows both is in both. `bare/bare` is the ratio of the bare launches of even to those of odd
 number: what this machine calls the same. Then the instructions per repetition, read from both programs.
 
+Allreduce of 0 bytes returns at once: a nanosecond more in the loop would show there first. Read it with care: two bare
+loops of the same instruction count, compiled a little differently, differ by some tenths of a nanosecond.
+
 Exit status: 0 when everything ran, whatever it shows; else 1.
 """
 

@@ -121,7 +121,7 @@ def finish(process: subprocess.Popen, timeout: float = 120) -> Launch:
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         text, errors = process.communicate()
-        pytest.fail(f"hangs after {timeout} s: {process.args}\n{text[-3000:]}\n{errors[-3000:]}")
+        pytest.fail(f"hangs after {timeout} s: {process.args!r}\n{text[-3000:]}\n{errors[-3000:]}")
     return Launch(process.returncode, text, errors)
 
 
