@@ -51,7 +51,8 @@ int measure(const Communicator& world, const Environment& environment, const Lau
     });
   };
   if (world.rank() == 0) leave_last_words({});
-  system::catch_stop_signals(stop_grace_seconds);
+  // Only rank 0 has something to leave behind; another that left first would take the job down before that.
+  system::catch_stop_signals(world.rank() == 0 ? stop_grace_seconds : 0);
   const Surroundings surroundings{.stop_requested = [] { return !system::stop_signal().empty(); },
                                   .stop_reason =
                                       [&] {

@@ -120,6 +120,7 @@ void on_alarm(int) { leave(); }
 void on_stop(int signal) {
   int none = 0;
   if (!arrived.compare_exchange_strong(none, signal)) leave();
+  if (grace <= 0) return;
   itimerval timer{};
   timer.it_value.tv_sec = static_cast<time_t>(grace);
   timer.it_value.tv_usec =

@@ -32,9 +32,9 @@ std::vector<std::pair<std::string, std::string>> mpi_environment();
 void pause_for(double seconds);
 
 /// From now on SIGINT, SIGTERM, SIGUSR1 and SIGUSR2 ask for a stop instead of ending the process. When the
-/// stop does not come about within `grace_seconds` (a long point, or a rank that waits for one that is gone),
-/// or a second signal arrives, the handler writes what set_last_words() prepared and ends the process with
-/// 128 + signal.
+/// stop does not come about within `grace_seconds` (a long point, or a rank that waits for one that is gone;
+/// 0: no limit), or a second signal arrives, the handler writes what set_last_words() prepared and ends the
+/// process with 128 + signal.
 void catch_stop_signals(double grace_seconds);
 /// "SIGTERM" once one arrived, else empty.
 std::string stop_signal();
