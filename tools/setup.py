@@ -284,13 +284,16 @@ def set_up_mpi(choice: str) -> Mpi:
     launcher = launcher_of(wrapper)
     flavour, version = flavour_of(launcher)
     env = {"I_MPI_ROOT": str(wrapper.parent.parent)} if flavour == "intel" else {}
+    compiler = compiler_of(wrapper, env)
+    if flavour == "smpi":
+        compiler = str(wrapper)  # the simulator loads programs as libraries: only its wrapper links them so
     mpi = Mpi(
         key=key,
         choice=key if key in DOWNLOADED | SYSTEM else str(wrapper),
         flavour=flavour,
         version=version,
         wrapper=str(wrapper),
-        compiler=compiler_of(wrapper, env),
+        compiler=compiler,
         launcher=[str(launcher), *(["--allow-run-as-root"] if flavour == "openmpi" else [])],
         oversubscribe=["--oversubscribe"] if flavour == "openmpi" else [],
         env=env,
