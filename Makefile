@@ -100,6 +100,7 @@ classic:
 	@printf '%s\n' "$$CONFIGURED" | cmp -s - $(CLASSIC)/configured || { rm -rf $(CLASSIC); mkdir -p $(CLASSIC); }
 	@if [ ! -f $(CLASSIC)/configured ]; then \
 	  compiler=$$($(WRAPPER) -show 2>/dev/null | awk 'NR == 1 { print $$1 }'); \
+	  case $(notdir $(WRAPPER)) in smpi*) compiler=;; esac; \
 	  command -v "$$compiler" >/dev/null || compiler=$$(command -v $(WRAPPER)); \
 	  $(QUIETLY) $(SYSTEM_CMAKE) -S . -B $(CLASSIC) $(if $(shell command -v ninja 2>/dev/null),-G Ninja) \
 	    -DMPI_CXX_COMPILER="$$(command -v $(WRAPPER))" -DCMAKE_CXX_COMPILER="$$compiler" \

@@ -1,10 +1,10 @@
 // An MPI that lies: interposed by LD_PRELOAD, it spoils what the calls under test deliver.
-//   LIE_HOW=flip   one bit of the last byte received is wrong
+//   LIE_HOW=flip   one bit of the last byte received is wrong (of the first, where elements have gaps)
 //   LIE_HOW=drop   nothing arrives: the receive buffer is as before the call
 //   LIE_HOW=shift  what arrived lies one byte further
 //   LIE_HOW=late   one byte behind the message is written
 //   LIE_RANK=r     only rank r lies (default: the last)
-// The harness's own traffic is left alone: it uses other data types than MPI_BYTE and MPI_FLOAT.
+// The harness's own traffic is left alone: it uses MPI_DOUBLE, MPI_INT, MPI_CHAR and MPI_LONG_LONG.
 #include <mpi.h>
 
 #include <cstdlib>
@@ -16,8 +16,9 @@
 namespace {
 
 struct Received {
-  char* at;
+  char* at = nullptr;
   std::vector<char> before;
+  bool gaps = false;
 };
 
 bool lies_here() {
@@ -28,21 +29,25 @@ bool lies_here() {
   return rank == (wanted ? std::atoi(wanted) : ranks - 1);
 }
 
-bool under_test(MPI_Datatype type) { return type == MPI_BYTE || type == MPI_FLOAT; }
+bool under_test(MPI_Datatype type) {
+  return type != MPI_DOUBLE && type != MPI_INT && type != MPI_CHAR && type != MPI_LONG_LONG;
+}
 
 Received watch(void* at, long elements, MPI_Datatype type) {
+  if (!under_test(type) || !lies_here()) return {};
   int size = 0;
-  if (!under_test(type) || !lies_here()) return {nullptr, {}};
+  MPI_Aint lower = 0, extent = 0;
   PMPI_Type_size(type, &size);
+  PMPI_Type_get_extent(type, &lower, &extent);
   char* const bytes = static_cast<char*>(at);
-  return {bytes, std::vector<char>(bytes, bytes + elements * size)};
+  return {bytes, std::vector<char>(bytes, bytes + elements * extent), extent != size};
 }
 
 void spoil(const Received& received) {
   if (received.before.empty()) return;
   const std::string how = std::getenv("LIE_HOW") ? std::getenv("LIE_HOW") : "none";
   const std::size_t length = received.before.size();
-  if (how == "flip") received.at[length - 1] ^= 1;
+  if (how == "flip") received.at[received.gaps ? 0 : length - 1] ^= 1;
   if (how == "drop") std::memcpy(received.at, received.before.data(), length);
   if (how == "shift" && length > 1) std::memmove(received.at + 1, received.at, length - 1);
   if (how == "late") received.at[length] ^= 1;
@@ -80,7 +85,7 @@ int MPI_Irecv(void* buf, int count, MPI_Datatype type, int from, int tag, MPI_Co
 }
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
   // A window shares one buffer, and a completed handle may be used again: one lie, after all have arrived.
-  Received last{nullptr, {}};
+  Received last;
   for (int i = 0; i < count; ++i) {
     const auto found = pending.find(requests[i]);
     if (found == pending.end()) continue;
@@ -135,7 +140,7 @@ int MPI_Scatterv(const void* out, const int n[], const int at[], MPI_Datatype t,
 int MPI_Gather(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u, int root,
                MPI_Comm comm) {
   const bool here = rank_in(comm) == root;
-  const Received r = here ? watch(in, static_cast<long>(m) * ranks_of(comm), u) : Received{nullptr, {}};
+  const Received r = here ? watch(in, static_cast<long>(m) * ranks_of(comm), u) : Received{};
   const int rc = PMPI_Gather(out, n, t, in, m, u, root, comm);
   spoil(r);
   return rc;
@@ -144,7 +149,7 @@ int MPI_Gatherv(const void* out, int n, MPI_Datatype t, void* in, const int m[],
                 MPI_Datatype u, int root, MPI_Comm comm) {
   const int last = ranks_of(comm) - 1;
   const bool here = rank_in(comm) == root;
-  const Received r = here ? watch(in, static_cast<long>(at[last]) + m[last], u) : Received{nullptr, {}};
+  const Received r = here ? watch(in, static_cast<long>(at[last]) + m[last], u) : Received{};
   const int rc = PMPI_Gatherv(out, n, t, in, m, at, u, root, comm);
   spoil(r);
   return rc;
@@ -164,7 +169,7 @@ int MPI_Alltoallv(const void* out, const int n[], const int from[], MPI_Datatype
   return rc;
 }
 int MPI_Reduce(const void* out, void* in, int n, MPI_Datatype t, MPI_Op op, int root, MPI_Comm comm) {
-  const Received r = rank_in(comm) == root ? watch(in, n, t) : Received{nullptr, {}};
+  const Received r = rank_in(comm) == root ? watch(in, n, t) : Received{};
   const int rc = PMPI_Reduce(out, in, n, t, op, root, comm);
   spoil(r);
   return rc;

@@ -159,6 +159,13 @@ def test_too_much_memory_is_a_row_and_later_lengths_still_run(mpi, tmp_path):
     assert "All processes entering MPI_Finalize" not in done.text
 
 
+def test_no_length_that_fits_is_a_table_of_failures(mpi, tmp_path):
+    """The short warm-up message must not run in buffers that were never allocated."""
+    done = lab.run(mpi, 2, "-msgsize 2m -mem 1m -iter 2 Alltoall Reduce", records=tmp_path)
+    assert done.code == 3 and done.rows == []
+    assert [record["record"] for record in done.records] == ["run", "failure", "failure", "end"]
+
+
 def test_a_repetition_that_takes_too_long_is_a_row(mpi, tmp_path):
     done = lab.run(mpi, 2, "-msgsize 8m,0 -time 0.0001 -iter 5 PingPong", records=tmp_path)
     assert (done.records[1]["record"], done.records[1]["cause"]) == ("failure", "time_out")

@@ -40,10 +40,19 @@ def test_check_finds_a_lying_mpi_in_every_benchmark(mpi, how, tmp_path):
     assert text_defects == [row["defects"] for row in lied.rows]
 
 
-@pytest.mark.parametrize("mode", ["-multi 0", "-multi 1", "-off_cache 0.1", "-contig_type resize"])
+@pytest.mark.parametrize(
+    "mode",
+    [
+        "-multi 0",
+        "-multi 1",
+        "-off_cache 0.1",
+        "-sync on",
+        "-contig_type resize",
+        "-contig_type base_vec",
+        "-contig_type resize_vec",
+    ],
+)
 def test_check_finds_a_lying_mpi_in_every_mode(mpi, mode, tmp_path):
-    if mode == "-contig_type resize":
-        pytest.skip("the lying library leaves derived types alone")
     library = lab.compile_shared(mpi, lab.TOP / "tests" / "lying_mpi.cpp", tmp_path / "liblying.so")
     wrap = ["env", f"LD_PRELOAD={library}", "LIE_HOW=flip", "LIE_RANK=1"]
     names = [name for name in NAMES if name != "Barrier"]

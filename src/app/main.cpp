@@ -1,5 +1,6 @@
 // The one main: every IMB executable is this file and one catalogue.
 #include <cstdio>
+#include <exception>
 #include <memory>
 
 #include "app/launch.h"
@@ -19,6 +20,7 @@ namespace {
 constexpr int exit_usage = 2;       // nothing was measured
 constexpr int exit_incomplete = 3;  // at least one failure row, or output that could not be written
 constexpr int exit_defects = 4;     // -check found wrong bytes
+constexpr int exit_aborted = 5;     // a rank could not go on
 
 // Open MPI's launcher kills a quarter of a second after it asked a job to stop; others wait longer.
 constexpr double stop_grace_seconds = 0.15;
@@ -82,6 +84,12 @@ int run(int argc, char** argv) {
     // Every rank understood the same words and found the same mistake.
     if (world.rank() == 0) std::fprintf(stderr, "%s: %s\n", launch_name().c_str(), error.what());
     return exit_usage;
+  } catch (const std::exception& error) {
+    // On this rank alone: the others wait for it, so the job ends here, with words.
+    std::fprintf(stderr, "%s: rank %d: %s; the run is aborted\n", launch_name().c_str(), world.rank(),
+                 error.what());
+    MPI_Abort(MPI_COMM_WORLD, exit_aborted);
+    return exit_aborted;
   }
 }
 

@@ -15,12 +15,12 @@ namespace openimb {
 
 class Memory {
  public:
-  /// Throws std::bad_alloc and keeps what it has.
+  /// Contents are lost when it grows. Throws std::bad_alloc, and then holds nothing.
   void ensure(std::int64_t bytes) {
     if (bytes <= size_) return;
-    std::unique_ptr<std::byte[], Free> larger(
-        static_cast<std::byte*>(::operator new(static_cast<std::size_t>(bytes), page)));
-    memory_ = std::move(larger);
+    memory_.reset();  // first: old and new together would exceed what -mem allows
+    size_ = 0;
+    memory_.reset(static_cast<std::byte*>(::operator new(static_cast<std::size_t>(bytes), page)));
     size_ = bytes;
   }
   std::byte* data() const { return memory_.get(); }

@@ -132,7 +132,7 @@ void Session::run_table(Scene& scene) {
   std::ranges::copy_if(lengths, std::back_inserter(possible),
                        [&](std::int64_t bytes) { return !failure_before_allocation(scene, bytes); });
   allocate(scene, possible);
-  if (options_.warm_up) warm_up(scene);
+  if (options_.warm_up && !possible.empty()) warm_up(scene);
   for (const std::int64_t bytes : lengths) {
     if (stopping()) return;
     run_point(scene, bytes);
