@@ -101,17 +101,16 @@ def environment(mpi: Mpi) -> dict[str, str]:
     return {**os.environ, **mpi.env}
 
 
-def start(mpi: Mpi, ranks: int, arguments: list[str], **options) -> subprocess.Popen:
-    """A launch in its own process group, so that all of it can be ended."""
+def start(mpi: Mpi, ranks: int, arguments: list[str], wrap: list[str] | None = None) -> subprocess.Popen:
+    """A launch in its own process group, so that all of it can be ended. `wrap`: words before the program."""
     return subprocess.Popen(
-        command(mpi, ranks, arguments),
+        command(mpi, ranks, arguments, wrap),
         env=environment(mpi),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        **options,
     )
 
 
@@ -139,18 +138,7 @@ def run(
     file = records / "records.jsonl" if records else None
     if file:
         words += ["-json", str(file)]
-    done = finish(
-        subprocess.Popen(
-            command(mpi, ranks, words, wrap),
-            env=environment(mpi),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        ),
-        timeout,
-    )
+    done = finish(start(mpi, ranks, words, wrap), timeout)
     if file and file.exists():
         done.records = [json.loads(line) for line in file.read_text().splitlines()]
     return done
