@@ -238,6 +238,14 @@ def test_tail_and_dump_file(mpi, tmp_path):
     assert quantiles["min"] <= quantiles["p50"] <= quantiles["max"]
 
 
+@pytest.mark.parametrize("cache", ["1", "2,4k", "0.1,1"])
+def test_no_length_outgrows_its_buffers_off_cache(mpi, cache, tmp_path):
+    words = f"-off_cache {cache} -iter 3 -msgsize 0,1,4,63,1000,65536,300000 -npmin 3 -time 60 -check -window_size 4"
+    done = lab.run(mpi, 3, f"{words} {' '.join(NAMES)}", records=tmp_path)
+    assert done.code == 0, done.errors
+    assert {row["defects"] for row in done.rows} == {0}
+
+
 def test_sizes_of_the_machine_are_read_for_off_cache(mpi, tmp_path):
     done = lab.run(mpi, 2, "-off_cache -1 -iter 3 -msgsize 64 -check -mem 4 PingPong", records=tmp_path)
     assert done.code == 0

@@ -41,12 +41,15 @@ struct Buffers {
   Memory send;
   Memory receive;
   Memory expected;  ///< -check only: what the receive buffer must look like
+  Capacity capacity;
 
-  /// Room for every point of a table up to `geometry`, guards included. Throws std::bad_alloc.
-  void ensure(const Geometry& geometry, bool check) {
-    send.ensure(geometry.send.total + Content::guard);
-    receive.ensure(geometry.receive.total + Content::guard);
-    if (check) expected.ensure(geometry.receive.footprint + Content::guard);
+  /// Room for every point that `wanted` covers, guards included. Throws std::bad_alloc.
+  void ensure(const Capacity& wanted, bool check) {
+    capacity = {};
+    send.ensure(wanted.send + Content::guard);
+    receive.ensure(wanted.receive + Content::guard);
+    if (check) expected.ensure(wanted.receive_footprint + Content::guard);
+    capacity = wanted;
   }
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 #include <optional>
+#include <stdexcept>
 
 #include "plan/layout.h"
 #include "plan/lengths.h"
@@ -13,7 +14,8 @@ namespace openimb {
 
 namespace {
 
-constexpr std::int64_t first_warm_up_bytes = 4;  // guide: sizeof(assign_type)
+// Guide, "Warm-Up Phase": a message of sizeof(assign_type), here at least one element.
+constexpr std::int64_t assign_type_bytes = 4;
 
 void library_barrier(MPI_Comm comm) { MPI_Barrier(comm); }
 
@@ -55,6 +57,10 @@ class Session {
   void allocate(const Scene& scene, std::vector<std::int64_t>& lengths);
   Geometry geometry(const Scene& scene, std::int64_t bytes) const {
     return plan_geometry(scene.spec(), bytes, scene.table.layout.processes, scene.element, off_cache_);
+  }
+  static std::int64_t warm_up_bytes(const Scene& scene) {
+    const bool synchronisation = scene.spec().kind == Kind::synchronisation;
+    return synchronisation ? 0 : std::max(assign_type_bytes, scene.element.size());
   }
   template <class Use>
   void with_batch(Scene& scene, std::int64_t bytes, Use use);
@@ -166,28 +172,23 @@ void Session::allocate(const Scene& scene, std::vector<std::int64_t>& lengths) {
     return memory_needed(geometry(scene, bytes), options_.check);
   };
   std::ranges::sort(lengths, {}, needed);
-  std::int64_t smallest_that_failed = 0;
   for (; !lengths.empty(); lengths.pop_back()) {
+    Capacity capacity;
+    capacity.cover(geometry(scene, warm_up_bytes(scene)));
+    for (const std::int64_t bytes : lengths) capacity.cover(geometry(scene, bytes));
     bool failed = false;
     try {
-      if (scene.active()) {
-        for (const std::int64_t bytes :
-             {lengths.back(), std::max(first_warm_up_bytes, scene.element.size())}) {
-          buffers_.ensure(geometry(scene, bytes), options_.check);
-        }
-      }
+      if (scene.active()) buffers_.ensure(capacity, options_.check);
     } catch (const std::bad_alloc&) {
       failed = true;
     }
     if (!world_.anyone(failed)) break;
-    smallest_that_failed = needed(lengths.back());
+    unallocatable_ = needed(lengths.back());
   }
-  unallocatable_ = smallest_that_failed;
   if (!scene.active() || lengths.empty()) return;
-  const Geometry largest = geometry(scene, lengths.back());
-  fill_for_timing(buffers_.send.first(largest.send.total), scene.element, scene.spec().reduction, rank_);
-  fill_for_timing(buffers_.receive.first(largest.receive.total), scene.element, scene.spec().reduction,
-                  rank_);
+  const bool reduction = scene.spec().reduction;
+  fill_for_timing(buffers_.send.first(buffers_.capacity.send), scene.element, reduction, rank_);
+  fill_for_timing(buffers_.receive.first(buffers_.capacity.receive), scene.element, reduction, rank_);
 }
 
 // Calls use(Batch*) on every rank; ranks that wait get a null pointer.
@@ -198,6 +199,8 @@ void Session::with_batch(Scene& scene, std::int64_t bytes, Use use) {
     return;
   }
   const Geometry plan = geometry(scene, bytes);
+  if (!buffers_.capacity.covers(plan))
+    throw std::logic_error("a point needs larger buffers than its table has");
   const bool divided =
       scene.spec().receive == Extent::even_share || scene.spec().receive == Extent::block_share;
   const ElementType type(scene.element, divided ? 0 : plan.elements);
@@ -226,10 +229,9 @@ void Session::with_batch(Scene& scene, std::int64_t bytes, Use use) {
 
 // Guide, "Warm-Up Phase": N_WARMUP repetitions with a short message, once per table.
 void Session::warm_up(Scene& scene) {
-  const std::int64_t bytes = std::max(first_warm_up_bytes, scene.element.size());
-  const bool synchronisation = scene.spec().kind == Kind::synchronisation;
+  const std::int64_t bytes = warm_up_bytes(scene);
   if (failure_before_allocation(scene, bytes)) return;
-  with_batch(scene, synchronisation ? 0 : bytes, [&](Batch* batch) {
+  with_batch(scene, bytes, [&](Batch* batch) {
     if (batch) batch->run(options_.settings.warm_up_repetitions, Timing::total, {});
   });
 }

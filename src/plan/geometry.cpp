@@ -36,6 +36,17 @@ std::int64_t elements_held(Extent extent, std::int64_t elements, int processes) 
 
 }  // namespace
 
+void Capacity::cover(const Geometry& geometry) {
+  send = std::max(send, geometry.send.total);
+  receive = std::max(receive, geometry.receive.total);
+  receive_footprint = std::max(receive_footprint, geometry.receive.footprint);
+}
+
+bool Capacity::covers(const Geometry& geometry) const {
+  return geometry.send.total <= send && geometry.receive.total <= receive &&
+         geometry.receive.footprint <= receive_footprint;
+}
+
 std::int64_t share(Extent extent, std::int64_t elements, int processes, int rank) {
   const std::int64_t even = elements / processes;
   const std::int64_t rest = elements % processes;
@@ -66,7 +77,9 @@ Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, cons
   BufferPlan* const sides[] = {&geometry.send, &geometry.receive};
   const std::int64_t widest = std::max(geometry.send.footprint, geometry.receive.footprint);
   if (cache && cache->cache_line > 0 && widest > 0) {
-    const std::int64_t line = cache->cache_line;
+    // Whole multiples of any element's extent, so that every slot is aligned for its type.
+    constexpr std::int64_t alignment = 16;
+    const std::int64_t line = (cache->cache_line + alignment - 1) / alignment * alignment;
     for (BufferPlan* side : sides) {
       if (side->footprint == 0) continue;
       // Up to the next line and two lines on: at least two full lines lie between two messages.

@@ -36,6 +36,17 @@ struct Geometry {
 Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, const Element& element,
                        const std::optional<OffCache>& cache);
 
+/// Memory for a series of points on the same buffers: of each buffer the most that any of them needs, in
+/// bytes. With a cache that is not always the longest message's.
+struct Capacity {
+  std::int64_t send = 0;
+  std::int64_t receive = 0;
+  std::int64_t receive_footprint = 0;
+
+  void cover(const Geometry& geometry);
+  bool covers(const Geometry& geometry) const;
+};
+
 /// Elements that `rank` holds of a message divided over the group: even_share gives the first `elements %
 /// processes` ranks one more (guide, Reduce_scatter); block_share gives each rank the ceiling.
 std::int64_t share(Extent extent, std::int64_t elements, int processes, int rank);

@@ -316,3 +316,30 @@ TEST_CASE("absurd lengths overflow nothing") {
     }
   }
 }
+
+TEST_CASE("the capacity of a table covers every one of its points") {
+  // With a cache the number of slots is rounded, so that a short message may need more than a long one.
+  const Spec spec{.name = "PingPong", .kind = Kind::single_transfer};
+  const Element element{DataType::byte, Contiguity::base};
+  const OffCache cache{1 << 20, 64};
+  Capacity capacity;
+  std::vector<Geometry> points;
+  for (const std::int64_t bytes : {0, 1, 4, 63, 1000, 65536, 300000}) {
+    points.push_back(plan_geometry(spec, bytes, 3, element, cache));
+    capacity.cover(points.back());
+  }
+  bool longest_is_not_largest = false;
+  for (const Geometry& point : points) {
+    CHECK(capacity.covers(point));
+    longest_is_not_largest |= point.send.total > points.back().send.total;
+  }
+  CHECK(longest_is_not_largest);
+}
+
+TEST_CASE("slots are aligned for every type, whatever the cache line") {
+  const Spec spec{.name = "Allreduce", .reduction = true};
+  const Element element{DataType::double_precision, Contiguity::resized};
+  const Geometry geometry = plan_geometry(spec, 40, 3, element, OffCache{4096, 1});
+  CHECK(geometry.send.stride % 16 == 0);
+  CHECK(geometry.receive.stride % 16 == 0);
+}
