@@ -58,7 +58,7 @@ record = $(if $(filter -json,$(ARGS)),,$(BUILD)/run.jsonl)
 run: build ## build and run IMB-MPI1; NP=2 ARGS='PingPong ...' MPI=...
 	@cores=$$(lscpu -p=CORE,SOCKET 2>/dev/null | grep -v '^#' | sort -u | wc -l); \
 	more=; [ $(NP) -le $$cores ] || more='$(MPI_OVERSUBSCRIBE)'; rc=0; \
-	set -- $(MPI_ENV) $(LAUNCHER) $$more -n $(NP) $(BUILD)/bin/IMB-MPI1 $(ARGS) $(if $(record),-json $(record)); \
+	$(if $(record),rm -f $(record);) set -- $(MPI_ENV) $(LAUNCHER) $$more -n $(NP) $(BUILD)/bin/IMB-MPI1 $(ARGS) $(if $(record),-json $(record)); \
 	echo "$$*"; env "$$@" || rc=$$?; \
 	$(if $(record),[ ! -f $(record) ] || echo "JSON lines: $(record)";) exit $$rc
 

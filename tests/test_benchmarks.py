@@ -30,6 +30,7 @@ NAMES = [
     "Bcast",
     "Barrier",
 ]
+PAIRS = {"Uniband", "Biband"}
 SINGLE = {"PingPong", "PingPongSpecificSource", "PingPing", "PingPingSpecificSource"}
 
 MODES = {
@@ -46,6 +47,8 @@ FEW = "-iter 6 -msgsize 0,72 -window_size 4 -check -time 60"
 def process_counts(name: str, ranks: int) -> list[int]:
     if name in SINGLE:
         return [2] if ranks >= 2 else []
+    if name in PAIRS and ranks == 1:
+        return []
     counts, count = [], min(2, ranks)
     while count < ranks:
         counts.append(count)

@@ -58,14 +58,15 @@ std::uint32_t mixed(std::uint64_t rank, std::uint64_t index) {
 // A prime, so that segments of any power of two are told apart; short, so that sums over many ranks are a
 // table.
 constexpr std::int64_t reduction_period = 1021;
-// Sums stay below 4 * 32 = 128: exact in bfloat16 (8 bits of precision) and in a signed char.
+// Each of them 1 to 3, so that none can get lost unnoticed; sums stay below 3 * 32 + 1: exact in bfloat16 (8
+// bits of precision) and in a signed char.
 constexpr int ranks_that_contribute = 32;
 
 int reduction_value(int rank, std::int64_t index, int ranks) {
   const std::int64_t place = index % reduction_period;
   const int stride = (ranks + ranks_that_contribute - 1) / ranks_that_contribute;
   if ((rank + place) % stride != 0) return 0;
-  return static_cast<int>(mixed(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(place)) % 4);
+  return static_cast<int>(mixed(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(place)) % 3) + 1;
 }
 
 int message_value(int rank, std::int64_t index, DataType type) {

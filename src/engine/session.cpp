@@ -96,7 +96,8 @@ void Session::run_benchmark(const Entry& entry, Multi multi) {
   const Spec& spec = *entry.spec;
   const int available = static_cast<int>(rank_order(ranks_, options_.map).size());
   const int least = std::min(options_.min_processes.value_or(2), available);
-  const std::vector<int> counts = process_counts(spec.kind, available, least);
+  std::vector<int> counts = process_counts(spec.kind, available, least);
+  if (spec.message_rate) std::erase(counts, 1);  // a pair needs two
   const Element element = options_.element(spec.reduction);
   const auto make_scene = [&](int processes) {
     Layout layout = make_layout(ranks_, processes, multi != Multi::off, options_.map);
@@ -268,8 +269,9 @@ void Session::run_point(Scene& scene, std::int64_t bytes) {
     const std::int64_t wrong = options_.check && batch ? batch->check(repetitions) : 0;
     if (options_.check && batch) {
       const Geometry plan = geometry(scene, bytes);
-      fill_for_timing(buffers_.receive.first(plan.receive.total), scene.element, scene.spec().reduction,
-                      rank_);
+      const bool reduction = scene.spec().reduction;
+      fill_for_timing(buffers_.send.first(plan.send.total), scene.element, reduction, rank_);
+      fill_for_timing(buffers_.receive.first(plan.receive.total), scene.element, reduction, rank_);
     }
 
     const bool synchronise = options_.synchronise_each && scene.spec().kind == Kind::collective;

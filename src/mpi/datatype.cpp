@@ -67,11 +67,11 @@ namespace {
 // far apart.
 template <class T>
 void sum_spaced(void* in, void* inout, int* length, MPI_Datatype* type) {
-  int size = 0;
+  MPI_Count size = 0;  // not int: a vector may be a whole message of more than 2 GiB
   MPI_Aint lower = 0, extent = 0;
-  MPI_Type_size(*type, &size);
+  MPI_Type_size_x(*type, &size);
   MPI_Type_get_extent(*type, &lower, &extent);
-  const std::ptrdiff_t in_one = size / static_cast<int>(sizeof(T));
+  const std::ptrdiff_t in_one = static_cast<std::ptrdiff_t>(size / static_cast<MPI_Count>(sizeof(T)));
   const std::ptrdiff_t spacing = in_one > 0 ? extent / static_cast<MPI_Aint>(sizeof(T)) / in_one : 1;
   const T* const from = static_cast<const T*>(in);
   T* const to = static_cast<T*>(inout);

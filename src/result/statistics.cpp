@@ -40,18 +40,21 @@ std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int window,
                          std::span<const double> seconds) {
   std::vector<Row> rows;
   const Layout& layout = table.layout;
+  // Of an odd number of processes that form pairs the last stands aside and has no time.
+  const int taking_part = table.kind == TableKind::rate ? layout.processes / 2 * 2 : layout.processes;
   for (int group = 0; group < layout.group_count(); ++group) {
     const bool opens_row = rows.empty() || table.multi == Multi::each_group;
     if (opens_row) rows.emplace_back().group = table.multi == Multi::each_group ? group : -1;
     bool first = opens_row;
-    for (const int world_rank : layout.groups[group]) {
+    for (int member = 0; member < taking_part; ++member) {
+      const int world_rank = layout.groups[group][member];
       include(rows.back(), world_rank, table.spec.time_factor * seconds[world_rank], first);
       first = false;
     }
   }
   for (Row& row : rows) {
     const int groups_in_row = table.multi == Multi::each_group ? 1 : layout.group_count();
-    row.t_avg /= static_cast<double>(layout.processes) * groups_in_row;
+    row.t_avg /= static_cast<double>(taking_part) * groups_in_row;
     add_rates(row, table, bytes, window);
   }
   return rows;

@@ -132,6 +132,8 @@ void on_stop(int signal) {
 
 void catch_stop_signals(double grace_seconds) {
   grace = grace_seconds;
+  std::signal(SIGPIPE,
+              SIG_IGN);  // a closed pipe fails the write, which is said once, and does not end the run
   struct sigaction action{};
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
