@@ -3,6 +3,7 @@
 //   LIE_HOW=drop   nothing arrives: the receive buffer is as before the call
 //   LIE_HOW=shift  what arrived lies one byte further
 //   LIE_HOW=late   one byte behind the message is written
+//   LIE_HOW=stale  what the call of the same length before delivered arrives once more
 //   LIE_RANK=r     only rank r lies (default: the last)
 // The harness's own traffic is left alone: it uses MPI_DOUBLE, MPI_INT, MPI_CHAR and MPI_LONG_LONG.
 #include <mpi.h>
@@ -51,6 +52,13 @@ void spoil(const Received& received) {
   if (how == "drop") std::memcpy(received.at, received.before.data(), length);
   if (how == "shift" && length > 1) std::memmove(received.at + 1, received.at, length - 1);
   if (how == "late") received.at[length] ^= 1;
+  if (how == "stale") {
+    static std::map<std::size_t, std::vector<char>> delivered;
+    std::vector<char> now(received.at, received.at + length);
+    const std::vector<char>& old = delivered[length];
+    if (!old.empty()) std::memcpy(received.at, old.data(), length);
+    delivered[length] = now;
+  }
 }
 
 int ranks_of(MPI_Comm comm) {

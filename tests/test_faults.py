@@ -16,7 +16,7 @@ def records_in(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
 
-@pytest.mark.parametrize("how", ["flip", "drop", "shift", "late"])
+@pytest.mark.parametrize("how", ["flip", "drop", "shift", "late", "stale"])
 def test_check_finds_a_lying_mpi_in_every_benchmark(mpi, how, tmp_path):
     library = lab.compile_shared(mpi, lab.TOP / "tests" / "lying_mpi.cpp", tmp_path / "liblying.so")
     wrap = ["env", f"LD_PRELOAD={library}", f"LIE_HOW={how}"]

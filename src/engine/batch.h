@@ -104,11 +104,13 @@ class BatchOf final : public Batch {
 
   std::int64_t check(std::int64_t repetitions) override {
     if (!takes_part()) return 0;
-    const Content content{stage_.element, Pattern::spec.reduction, stage_.place.ranks};
-    fill_send_buffer(content);
+    Content content(stage_.element, Pattern::spec.reduction, stage_.place.ranks);
     std::int64_t defects = 0;
     Laps<true, rooted> laps(lap_plan());
-    for (std::int64_t i = 0; i < repetitions; ++i, laps.advance()) defects += check_one(content, laps.lap());
+    for (std::int64_t i = 0; i < repetitions; ++i, laps.advance()) {
+      content.begin_repetition(i);
+      defects += check_one(content, laps.lap());
+    }
     return defects;
   }
 
@@ -148,14 +150,6 @@ class BatchOf final : public Batch {
     return 0;
   }
 
-  void fill_send_buffer(const Content& content) const {
-    const Geometry& geometry = stage_.geometry;
-    const std::int64_t held = geometry.send.footprint / stage_.element.extent();
-    for (std::int64_t slot = 0; slot < geometry.slots; ++slot) {
-      content.write(stage_.buffers->send.data() + slot * geometry.send.stride, stage_.place.rank, 0, held);
-    }
-  }
-
   std::int64_t check_one(const Content& content, const Lap& lap) {
     const std::int64_t footprint = stage_.geometry.receive.footprint;
     const std::int64_t watched = footprint + Content::guard;
@@ -173,6 +167,8 @@ class BatchOf final : public Batch {
         content.write(image.data(), place.rank, 0, place.elements);
       }
     }
+    const std::int64_t held = stage_.geometry.send.footprint / stage_.element.extent();
+    content.write(reinterpret_cast<std::byte*>(lap.send), place.rank, 0, held);
     for (const Piece& piece : Pattern::expects(place))
       content.write(expected.data(), piece, place.rank, nobody);
     Pattern::step(context_, lap);

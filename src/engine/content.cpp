@@ -109,8 +109,14 @@ Content::Content(const Element& element, bool reduction, int ranks)
   }
 }
 
+void Content::begin_repetition(std::int64_t repetition) {
+  constexpr std::int64_t prime = 1000003;  // no multiple of reduction_period, far beyond a cache line
+  shift_ = repetition * prime;
+}
+
 void Content::write(std::byte* at, int rank, std::int64_t first, std::int64_t count) const {
   const std::int64_t stride = element_.extent();
+  first += shift_;
   if (!reduction_ && element_.size() == 1) return write_bytes(at, rank, first, count, stride);
   with_store(element_.type, [&](auto store) {
     for (std::int64_t i = 0; i < count; ++i) {
@@ -126,7 +132,7 @@ void Content::write(std::byte* receive, const Piece& piece, int own_rank, int ar
   if (piece.rank >= 0) return write(at, piece.rank, piece.send_at, piece.count);
   with_store(element_.type, [&](auto store) {
     for (std::int64_t i = 0; i < piece.count; ++i) {
-      const std::int64_t index = piece.send_at + i;
+      const std::int64_t index = piece.send_at + shift_ + i;
       const double sum = piece.rank == Piece::sum_of_all ? sums_[index % reduction_period]
                                                          : reduction_value(own_rank, index, ranks_) +
                                                                reduction_value(armed_rank, index, ranks_);

@@ -16,8 +16,9 @@ namespace openimb {
 /// own type for reductions (16-bit floats: small integers, which stay finite when summed).
 void fill_for_timing(std::span<std::byte> memory, const Element& element, bool reduction, int rank);
 
-/// Contents under -check are functions of (rank, element index). Reductions get small integers whose sum over
-/// `ranks` ranks is exact in every type; messages get values that differ between ranks and positions.
+/// Contents under -check are functions of (rank, element index, repetition): what arrives late is wrong too.
+/// Reductions get small integers whose sum over `ranks` ranks is exact in every type; messages get values
+/// that differ between ranks and positions.
 class Content {
  public:
   /// What every byte is set to before a repetition: no expected byte message looks like it.
@@ -26,6 +27,9 @@ class Content {
   static constexpr std::int64_t guard = 64;
 
   Content(const Element& element, bool reduction, int ranks);
+
+  /// From now on the contents of this repetition.
+  void begin_repetition(std::int64_t repetition);
 
   /// `count` elements of `rank`'s send buffer, from element `first` on, written to `at`; gaps between resized
   /// elements are left alone.
@@ -37,6 +41,7 @@ class Content {
   Element element_;
   bool reduction_;
   int ranks_;
+  std::int64_t shift_ = 0;    ///< added to every index
   std::vector<double> sums_;  ///< over all ranks, by position in the period; reductions only
 };
 

@@ -34,6 +34,18 @@ TEST_CASE("messages differ between ranks and positions") {
   CHECK(same_as_shifted < 20);
 }
 
+TEST_CASE("the contents of one repetition are not those of the next") {
+  for (const bool reduction : {false, true}) {
+    Content content({DataType::integer, Contiguity::base}, reduction, 4);
+    const auto before = written<int>(content, 2, 0, 1000);
+    content.begin_repetition(1);
+    const auto after = written<int>(content, 2, 0, 1000);
+    int same = 0;
+    for (int i = 0; i < 1000; ++i) same += before[i] == after[i];
+    CHECK(same < (reduction ? 500 : 20));  // reductions draw from three values
+  }
+}
+
 TEST_CASE("a piece starts where it says") {
   const Content content({DataType::integer, Contiguity::base}, false, 2);
   const auto whole = written<int>(content, 1, 0, 10);
