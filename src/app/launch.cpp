@@ -173,8 +173,9 @@ RunFacts gather_facts(const Communicator& world, const Environment& environment,
   facts.environment = system::mpi_environment();
   facts.off_cache = off_cache;
   for (const Selected& selected : launch.options.selection) {
-    const std::string_view name = component().entries[selected.index].spec->name;
-    facts.benchmarks.push_back((selected.multi ? "Multi-" : "") + std::string(name));
+    const Spec& spec = *component().entries[selected.index].spec;
+    facts.benchmarks.push_back((selected.multi ? "Multi-" : "") + std::string(spec.name));
+    facts.benchmark_notes.emplace_back(spec.notes);
   }
   return facts;
 }

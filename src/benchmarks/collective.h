@@ -102,7 +102,7 @@ struct Alltoallv {
 };
 
 /// `count` elements of the sum over all ranks, from `at` on.
-inline Expected sum(std::int64_t at, std::int64_t count) { return {{Piece::sum_of_all, at, 0, count}}; }
+inline Expected sum(std::int64_t at, std::int64_t count) { return {{Piece::all_ranks, at, 0, count}}; }
 
 struct Reduce {
   static constexpr Spec spec{.name = "Reduce", .reduction = true, .rooted = true};
@@ -153,7 +153,7 @@ struct Reduce_local {
   static void step(const C& c, const Lap& lap) {
     call::reduce_local(lap.send, lap.receive, c.count, c.type, c.op);
   }
-  static Expected expects(const Place& p) { return {{Piece::sum_with_own, 0, 0, p.elements}}; }
+  static Expected expects(const Place& p) { return {{p.rank, 0, 0, p.elements, true}}; }
 };
 
 struct Barrier {

@@ -56,6 +56,8 @@ std::string_view in_words(Kind kind) {
   switch (kind) {
     case Kind::single_transfer:
       return "single transfer";
+    case Kind::multiple_transfer:
+      return "multiple transfer";
     case Kind::parallel_transfer:
       return "parallel transfer";
     case Kind::collective:

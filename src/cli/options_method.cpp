@@ -100,6 +100,20 @@ constexpr Option method_rows[] = {
      .details = "How elements lie in memory, for messages and reductions. base: one behind the other. "
                 "resize: each in twice its space. base_vec, resize_vec: the same as a vector of elements.",
      .apply = set_contiguity},
+    {.name = "aggregate_mode",
+     .syntax = "MODE",
+     .help = "aggregate, non_aggregate, or multi for both",
+     .standard = "multi",
+     .example = "-aggregate_mode non_aggregate",
+     .details = "For benchmarks with both modes. non_aggregate: each transfer is completed before the next. "
+                "aggregate: all transfers of a sample, to disjoint memory, are completed together.",
+     .apply =
+         [](Draft& draft, std::string_view word) {
+           constexpr AggregateMode modes[] = {AggregateMode::aggregate, AggregateMode::non_aggregate,
+                                              AggregateMode::both};
+           draft.options.aggregate_mode =
+               choice(modes, [](AggregateMode mode) { return name_of(mode); }, word);
+         }},
     {.name = "window_size",
      .syntax = "N",
      .help = "messages per repetition of Uniband and Biband",

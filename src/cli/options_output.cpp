@@ -1,5 +1,7 @@
 // Rows of the option table: what is printed and written, and what IMB does not have.
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "cli/option_table.h"
 #include "cli/parameters.h"
@@ -54,7 +56,41 @@ constexpr Option output_rows[] = {
      .action = Options::Action::version},
 };
 
+void add_info(Draft& draft, std::string_view word) {
+  const std::size_t equals = word.find('=');
+  if (equals == std::string_view::npos || equals == 0) throw BadValue(quoted(word) + " is not KEY=VALUE");
+  const std::string key(word.substr(0, equals));
+  const std::string value(word.substr(equals + 1));
+  auto& info = draft.options.info;
+  const auto known = std::ranges::find(info, key, &std::pair<std::string, std::string>::first);
+  if (known != info.end()) {
+    known->second = value;
+  } else {
+    info.emplace_back(key, value);
+  }
+}
+
 constexpr Option own_rows[] = {
+    {.name = "window",
+     .syntax = "KIND",
+     .help = "create, allocate, shared or dynamic",
+     .standard = "create",
+     .example = "-window allocate",
+     .details = "How windows of one-sided benchmarks are made. create: of our memory. allocate: MPI allocates "
+                "it, as most programs do. shared: the same for processes that share memory; others make "
+                "failure rows. dynamic: our memory is attached to a window without any.",
+     .apply =
+         [](Draft& draft, std::string_view word) {
+           constexpr WindowKind kinds[] = {WindowKind::create, WindowKind::allocate, WindowKind::shared,
+                                           WindowKind::dynamic};
+           draft.options.window_kind = choice(kinds, [](WindowKind kind) { return name_of(kind); }, word);
+         }},
+    {.name = "info",
+     .syntax = "KEY=VALUE",
+     .help = "a hint for MPI when it makes a window; may be repeated",
+     .example = "-info no_locks=true",
+     .details = "What the guide does by editing User_Set_Info. MPI ignores keys that it does not know.",
+     .apply = add_info},
     {.name = "check",
      .words = Words::none,
      .help = "verify what is received; adds the column defects",

@@ -26,12 +26,18 @@ struct Stage {
   MPI_Comm comm = MPI_COMM_NULL;
   Place place;  ///< root: where it starts
   Geometry geometry;
+  bool aggregate = false;
   Element element;
   MPI_Datatype type = MPI_BYTE;  ///< covers type_covers base elements
   std::int64_t type_covers = 1;
   MPI_Datatype single_type = MPI_BYTE;  ///< one base element, for messages divided over the group
   MPI_Op op = MPI_SUM;
-  const Buffers* buffers = nullptr;
+  std::byte* send = nullptr;
+  std::byte* receive = nullptr;
+  std::span<std::byte> expected;  ///< -check only: room for an image of the receive buffer
+  const Window* win = nullptr;    ///< one-sided only
+  WindowKind window_kind = WindowKind::create;
+  MPI_Info info = MPI_INFO_NULL;
   int window = 1;
   bool root_shift = true;
   void (*barrier)(MPI_Comm) = nullptr;  ///< between repetitions of a synchronised batch
@@ -46,13 +52,18 @@ class Batch {
   /// Seconds that `repetitions` took. `samples`: room for each repetition's time unless Timing::total.
   virtual double run(std::int64_t repetitions, Timing timing, std::span<double> samples) = 0;
   /// Untimed: arms the buffers before and compares them after each repetition; returns the bytes that were
-  /// wrong.
+  /// wrong. Afterwards the buffers are as before.
   virtual std::int64_t check(std::int64_t repetitions) = 0;
+  /// Whether this rank has a time to report.
+  virtual bool takes_part() const = 0;
 };
 
 template <class Pattern, class Count>
 class BatchOf final : public Batch {
   static constexpr bool rooted = Pattern::spec.rooted;
+  static constexpr bool one_sided = Pattern::spec.access != Access::two_sided;
+  static constexpr bool aggregates = Pattern::spec.aggregation != Aggregation::none;
+  static constexpr bool exposes = Pattern::spec.exposed != Exposed::nothing;
 
  public:
   explicit BatchOf(const Stage& stage) : stage_(stage) {
@@ -90,6 +101,17 @@ class BatchOf final : public Batch {
       requests_.assign(2 * static_cast<std::size_t>(stage.window), MPI_REQUEST_NULL);
       context_.window = stage.window;
     }
+    if constexpr (one_sided) {
+      for (int step = 1; step < place.ranks; ++step) others_.push_back((place.rank + step) % place.ranks);
+      context_.others = others_.data();
+      context_.window_kind = stage.window_kind;
+      context_.info = stage.info;
+      context_.window_bytes = stage.geometry.receive.footprint;
+      if (stage.win != nullptr) {
+        context_.win = stage.win->handle();
+        context_.bases = stage.win->bases().data();
+      }
+    }
     context_.counts = counts_.data();
     context_.displacements = displacements_.data();
     context_.shares = shares_.data();
@@ -98,81 +120,159 @@ class BatchOf final : public Batch {
 
   double run(std::int64_t repetitions, Timing timing, std::span<double> samples) override {
     if (!takes_part()) return 0;
-    return stage_.geometry.slots > 1 ? run_with<true>(repetitions, timing, samples)
-                                     : run_with<false>(repetitions, timing, samples);
+    [[maybe_unused]] const auto held = hold();
+    if constexpr (aggregates) {
+      if (stage_.aggregate) return run_in_mode<true>(repetitions, timing, samples);
+    }
+    return run_in_mode<false>(repetitions, timing, samples);
   }
 
+  // In rounds of as many repetitions as are completed together: one, or a sample's disjoint sections.
   std::int64_t check(std::int64_t repetitions) override {
-    if (!takes_part()) return 0;
+    if (!takes_part() && !exposes) return 0;
     Content content(stage_.element, Pattern::spec.reduction, stage_.place.ranks);
     std::int64_t defects = 0;
-    Laps<true, rooted> laps(lap_plan());
-    for (std::int64_t i = 0; i < repetitions; ++i, laps.advance()) {
-      content.begin_repetition(i);
-      defects += check_one(content, laps.lap());
+    Moving laps(lap_plan());
+    for (std::int64_t done = 0; done < repetitions;) {
+      const std::int64_t round =
+          stage_.aggregate ? std::min(stage_.geometry.sections, repetitions - done) : 1;
+      const Moving first = stage_.aggregate ? Moving(lap_plan()) : laps;
+      defects += check_round(content, first, done, round);
+      for (std::int64_t i = 0; i < round; ++i) laps.advance();
+      done += round;
     }
+    with_own_memory([&] { fill_again(); });
     return defects;
   }
 
- private:
-  bool takes_part() const {
+  bool takes_part() const override {
     if constexpr (requires { Pattern::takes_part(stage_.place); }) return Pattern::takes_part(stage_.place);
     return true;
   }
 
+ private:
+  using Moving = Laps<true, rooted>;
+  struct Nothing {};
+
+  auto hold() const {
+    if constexpr (requires { Pattern::hold(context_); }) {
+      return Pattern::hold(context_);
+    } else {
+      return Nothing{};
+    }
+  }
+
   LapPlan lap_plan() const {
     const Geometry& geometry = stage_.geometry;
-    return {.first = {reinterpret_cast<char*>(stage_.buffers->send.data()),
-                      reinterpret_cast<char*>(stage_.buffers->receive.data()), 0},
+    const bool reads = Pattern::spec.exposed == Exposed::send;
+    return {.first = {.send = reinterpret_cast<char*>(stage_.send),
+                      .receive = reinterpret_cast<char*>(stage_.receive)},
             .send_stride = geometry.send.stride,
             .receive_stride = geometry.receive.stride,
+            .remote_stride = reads ? geometry.send.stride : geometry.receive.stride,
             .slots = geometry.slots,
             .ranks = stage_.place.ranks,
             .root_step = stage_.root_shift ? 1 : 0};
   }
 
-  template <bool moving>
+  template <bool aggregate>
+  double run_in_mode(std::int64_t repetitions, Timing timing, std::span<double> samples) {
+    return stage_.geometry.slots > 1 ? run_with<aggregate, true>(repetitions, timing, samples)
+                                     : run_with<aggregate, false>(repetitions, timing, samples);
+  }
+
+  template <bool aggregate, bool moving>
   double run_with(std::int64_t repetitions, Timing timing, std::span<double> samples) {
     using Movement = Laps<moving, rooted>;
     const Movement laps(lap_plan());
     switch (timing) {
       case Timing::total:
-        return drive<Pattern, WallClock>(context_, laps, repetitions, Total{});
+        return drive<Pattern, WallClock, aggregate>(context_, laps, repetitions, Total{});
       case Timing::every_repetition:
-        return drive<Pattern, WallClock>(context_, laps, repetitions,
-                                         EveryRepetition<WallClock>{samples.data()});
-      case Timing::synchronised: {
-        const auto barrier = [call = stage_.barrier, comm = stage_.comm] { call(comm); };
-        return drive<Pattern, WallClock>(context_, laps, repetitions,
-                                         Synchronised<WallClock, decltype(barrier)>{samples.data(), barrier});
-      }
+        return drive<Pattern, WallClock, aggregate>(context_, laps, repetitions,
+                                                    EveryRepetition<WallClock>{samples.data()});
+      case Timing::synchronised:
+        // What completes together cannot be synchronised one by one: the session does not ask for it.
+        if constexpr (!aggregate) {
+          const auto barrier = [call = stage_.barrier, comm = stage_.comm] { call(comm); };
+          return drive<Pattern, WallClock>(
+              context_, laps, repetitions, Synchronised<WallClock, decltype(barrier)>{samples.data(), barrier});
+        }
     }
     return 0;
   }
 
-  std::int64_t check_one(const Content& content, const Lap& lap) {
-    const std::int64_t footprint = stage_.geometry.receive.footprint;
-    const std::int64_t watched = footprint + Content::guard;
+  // What a rank's own loads and stores see of memory in a window, and what they leave there for others: fences
+  // see to that themselves.
+  template <class Use>
+  void with_own_memory(Use use) const {
+    if constexpr (exposes && Pattern::spec.access == Access::passive_target) {
+      const LockOne own(stage_.place.rank, context_.win, MPI_LOCK_EXCLUSIVE);
+      use();
+    } else {
+      use();
+    }
+  }
+  void synchronise() const {
+    if constexpr (exposes) MPI_Barrier(stage_.comm);
+  }
+
+  void fill_again() const {
+    const auto fill = [&](std::byte* memory, std::int64_t bytes) {
+      const std::span all(memory, static_cast<std::size_t>(bytes));
+      fill_for_timing(all, stage_.element, Pattern::spec.reduction, stage_.place.rank);
+    };
+    fill(stage_.send, stage_.geometry.send.total);
+    fill(stage_.receive, stage_.geometry.receive.total);
+  }
+
+  std::int64_t check_round(Content& content, const Moving& first, std::int64_t done, std::int64_t round) {
+    const std::int64_t watched = stage_.geometry.receive_span(round) + Content::guard;
+    const std::span actual(reinterpret_cast<std::byte*>(first.lap().receive), static_cast<std::size_t>(watched));
+    const std::span expected = stage_.expected.first(actual.size());
+
+    with_own_memory([&] {
+      std::ranges::fill(actual, Content::armed);
+      std::ranges::fill(expected, Content::armed);
+      Moving laps = first;
+      for (std::int64_t i = 0; i < round; ++i, laps.advance()) {
+        content.begin_repetition(done + i);
+        prepare(content, laps.lap(), expected.data() + (laps.lap().receive - first.lap().receive));
+      }
+    });
+    synchronise();
+    if (takes_part()) {
+      [[maybe_unused]] const auto held = hold();
+      Moving laps = first;
+      for (std::int64_t i = 0; i < round; ++i, laps.advance()) Pattern::step(context_, laps.lap());
+      close<Pattern>(context_);
+    }
+    synchronise();
+    std::int64_t defects = 0;
+    with_own_memory([&] { defects = count_differences(actual, expected); });
+    return defects;
+  }
+
+  static bool updates_receive(const Place& place) {
+    if constexpr (requires { Pattern::updates(place); }) return Pattern::updates(place);
+    return Pattern::spec.updates_receive;
+  }
+
+  // Contents of one repetition: of the send buffer, of the receive buffer before, and of its image after it.
+  void prepare(const Content& content, const Lap& lap, std::byte* image) const {
+    constexpr Spec spec = Pattern::spec;
     Place place = stage_.place;
     place.root = lap.root;
-    // Contents of a rank that does not exist: what an updated receive buffer holds before the repetition.
-    const int nobody = place.ranks;
+    std::byte* const send = reinterpret_cast<std::byte*>(lap.send);
     std::byte* const receive = reinterpret_cast<std::byte*>(lap.receive);
-    const std::span actual(receive, static_cast<std::size_t>(watched));
-    const std::span expected = stage_.buffers->expected.first(watched);
-    for (const auto image : {actual, expected}) {
-      std::ranges::fill(image, Content::armed);
-      if (Pattern::spec.updates_receive) content.write(image.data(), nobody, 0, place.elements);
-      if (Pattern::spec.shares_buffer && place.rank == place.root) {
-        content.write(image.data(), place.rank, 0, place.elements);
-      }
+    for (std::byte* const memory : {receive, image}) {
+      if (updates_receive(place)) content.write(memory, nobody(place), 0, place.elements);
+      if (spec.shares_buffer && place.rank == place.root) content.write(memory, place.rank, 0, place.elements);
     }
     const std::int64_t held = stage_.geometry.send.footprint / stage_.element.extent();
-    content.write(reinterpret_cast<std::byte*>(lap.send), place.rank, 0, held);
-    for (const Piece& piece : Pattern::expects(place))
-      content.write(expected.data(), piece, place.rank, nobody);
-    Pattern::step(context_, lap);
-    return count_differences(actual, expected);
+    content.write(send, place.rank, 0, held);
+    if (spec.compares) content.write(send + context_.span, nobody(place), 0, place.elements);
+    for (const Piece& piece : Pattern::expects(place)) content.write(image, piece, nobody(place));
   }
 
   Stage stage_;
@@ -181,6 +281,7 @@ class BatchOf final : public Batch {
   std::vector<Count> shares_;
   std::vector<call::Displacement<Count>> displacements_;
   std::vector<MPI_Request> requests_;
+  std::vector<int> others_;
 };
 
 /// A row of a catalogue.

@@ -43,19 +43,20 @@ struct Buffers {
   Memory expected;  ///< -check only: what the receive buffer must look like
   Capacity capacity;
 
-  /// Room for every point that `wanted` covers, guards included. Throws std::bad_alloc.
-  void ensure(const Capacity& wanted, bool check) {
+  /// Room for every point that `wanted` covers, guards included; not for the side that `elsewhere` names, whose
+  /// memory comes from MPI. Throws std::bad_alloc.
+  void ensure(const Capacity& wanted, bool check, Exposed elsewhere) {
     capacity = {};
-    send.ensure(wanted.send + Content::guard);
-    receive.ensure(wanted.receive + Content::guard);
-    if (check) expected.ensure(wanted.receive_footprint + Content::guard);
+    if (elsewhere != Exposed::send) send.ensure(wanted.send + Content::guard);
+    if (elsewhere != Exposed::receive) receive.ensure(wanted.receive + Content::guard);
+    if (check) expected.ensure(wanted.receive_checked + Content::guard);
     capacity = wanted;
   }
 };
 
 /// Bytes per process that a point needs, as -mem counts them.
 inline std::int64_t memory_needed(const Geometry& geometry, bool check) {
-  return geometry.total() + (check ? geometry.receive.footprint : 0);
+  return geometry.total() + (check ? geometry.receive_span(geometry.sections) : 0);
 }
 
 }  // namespace openimb

@@ -126,17 +126,18 @@ void Content::write(std::byte* at, int rank, std::int64_t first, std::int64_t co
   });
 }
 
-void Content::write(std::byte* receive, const Piece& piece, int own_rank, int armed_rank) const {
+void Content::write(std::byte* receive, const Piece& piece, int held_rank) const {
   const std::int64_t stride = element_.extent();
   std::byte* const at = receive + piece.receive_at * stride;
-  if (piece.rank >= 0) return write(at, piece.rank, piece.send_at, piece.count);
+  if (piece.rank != Piece::all_ranks && !piece.added) {
+    return write(at, piece.rank, piece.send_at, piece.count);
+  }
   with_store(element_.type, [&](auto store) {
     for (std::int64_t i = 0; i < piece.count; ++i) {
       const std::int64_t index = piece.send_at + shift_ + i;
-      const double sum = piece.rank == Piece::sum_of_all ? sums_[index % reduction_period]
-                                                         : reduction_value(own_rank, index, ranks_) +
-                                                               reduction_value(armed_rank, index, ranks_);
-      store(at + i * stride, sum);
+      const double sum = piece.rank == Piece::all_ranks ? sums_[index % reduction_period]
+                                                        : reduction_value(piece.rank, index, ranks_);
+      store(at + i * stride, sum + (piece.added ? reduction_value(held_rank, index, ranks_) : 0));
     }
   });
 }

@@ -34,8 +34,8 @@ class Content {
   /// `count` elements of `rank`'s send buffer, from element `first` on, written to `at`; gaps between resized
   /// elements are left alone.
   void write(std::byte* at, int rank, std::int64_t first, std::int64_t count) const;
-  /// The same for a piece; `armed_rank`: whose content the receive buffer held (Piece::sum_with_own).
-  void write(std::byte* receive, const Piece& piece, int own_rank, int armed_rank) const;
+  /// The same for a piece; `held_rank`: whose content the receive buffer held (Piece::added).
+  void write(std::byte* receive, const Piece& piece, int held_rank) const;
 
  private:
   Element element_;

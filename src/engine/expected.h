@@ -7,25 +7,30 @@
 
 namespace openimb {
 
-/// Where a rank stands when it is asked what it expects. `elements`: base elements in one message.
+/// Where a rank stands when it is asked what it expects. `elements`: base elements in one message;
+/// `own_window`: a window is memory of ours, not MPI's.
 struct Place {
   int rank = 0;
   int ranks = 1;
   int root = 0;
   std::int64_t elements = 0;
+  bool own_window = true;
 };
 
 /// `count` elements at `receive_at` in the receive buffer must equal those at `send_at` in `rank`'s send
-/// buffer, or their sum over all ranks. All offsets in base elements.
+/// buffer, or their sum over all ranks; `added`: to what the receive buffer held. All offsets in base elements.
 struct Piece {
-  static constexpr int sum_of_all = -1;
-  static constexpr int sum_with_own = -2;  ///< own send buffer added to what the receive buffer held
+  static constexpr int all_ranks = -1;
   int rank = 0;
   std::int64_t send_at = 0;
   std::int64_t receive_at = 0;
   std::int64_t count = 0;
+  bool added = false;
 };
 using Expected = std::vector<Piece>;
+
+/// Of whom, so to say, an updated receive buffer holds the message before a repetition, on every rank.
+inline int nobody(const Place& place) { return place.ranks; }
 
 /// The whole message of one rank at the beginning of the receive buffer.
 inline Expected message_of(const Place& place, int rank) { return {{rank, 0, 0, place.elements}}; }

@@ -6,8 +6,14 @@
 //   template <class C> static void step(const C& c, const Lap& lap);   one repetition, timed
 //   static Expected expects(const Place& place);                       what it must have received, never
 //   timed
-// and, where some ranks of the group stand aside,
-//   static bool takes_part(const Place& place);
+// and, where it needs them,
+//   static bool takes_part(const Place& place);                        some ranks of the group stand aside
+//   static int peer_of(const Place& place);                            a pair that is not "the right neighbour"
+//   static bool updates(const Place& place);                           its receive buffer is input too
+//   template <class C> static void close(const C& c);                  timed: completes one repetition's step, or,
+//                                                                      in aggregate mode, those of all
+//   template <class C> static auto hold(const C& c);                   untimed: an object that lives as long as
+//                                                                      the batch, such as a lock
 #pragma once
 
 #include <cstdint>
@@ -15,6 +21,7 @@
 #include "engine/expected.h"
 #include "engine/timed_loop.h"
 #include "mpi/calls.h"
+#include "mpi/window.h"
 #include "plan/spec.h"
 
 namespace openimb {
@@ -40,6 +47,14 @@ struct Context {
   Count share = 0;                  ///< the same for equal blocks
   int window = 1;                   ///< messages per repetition
   MPI_Request* requests = nullptr;  ///< 2 * window of them
+
+  // One-sided.
+  MPI_Win win = MPI_WIN_NULL;
+  const MPI_Aint* bases = nullptr;  ///< per rank, the displacement at which its window begins
+  const int* others = nullptr;      ///< the ranks - 1 other ranks, the right neighbour first
+  WindowKind window_kind = WindowKind::create;
+  MPI_Info info = MPI_INFO_NULL;
+  MPI_Aint window_bytes = 0;  ///< to expose: one message
 };
 
 }  // namespace openimb

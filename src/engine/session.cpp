@@ -1,10 +1,14 @@
 #include "engine/session.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <new>
 #include <optional>
 #include <stdexcept>
 
+#include "engine/cpu_load.h"
+#include "mpi/window.h"
 #include "plan/layout.h"
 #include "plan/lengths.h"
 #include "plan/repetitions.h"
@@ -19,6 +23,12 @@ constexpr std::int64_t assign_type_bytes = 4;
 
 void library_barrier(MPI_Comm comm) { MPI_Barrier(comm); }
 
+// What a rank reports of a batch: seconds per repetition, or NaN where it took no part.
+double mean_of(const Batch* batch, double elapsed, std::int64_t repetitions) {
+  if (batch == nullptr || !batch->takes_part()) return std::numeric_limits<double>::quiet_NaN();
+  return elapsed / static_cast<double>(repetitions);
+}
+
 class Session {
  public:
   Session(const Communicator& world, const Options& options, const std::optional<OffCache>& off_cache,
@@ -29,6 +39,7 @@ class Session {
         reporter_(reporter),
         surroundings_(surroundings),
         barrier_(options.own_barrier ? dissemination_barrier : library_barrier),
+        info_(options.info),
         rank_(world.rank()),
         ranks_(world.size()) {}
 
@@ -46,6 +57,7 @@ class Session {
 
     bool active() const { return group.contains_me(); }
     const Spec& spec() const { return *entry.spec; }
+    int processes() const { return table.layout.processes; }
   };
 
   void run_benchmark(const Entry& entry, Multi multi);
@@ -55,15 +67,28 @@ class Session {
   void warm_up(Scene& scene);
   std::optional<Failure> failure_before_allocation(const Scene& scene, std::int64_t bytes) const;
   void allocate(const Scene& scene, std::vector<std::int64_t>& lengths);
-  Geometry geometry(const Scene& scene, std::int64_t bytes) const {
-    return plan_geometry(scene.spec(), bytes, scene.table.layout.processes, scene.element, off_cache_);
+  std::int64_t planned(const Scene& scene, std::int64_t bytes) const {
+    const std::int64_t most = most_repetitions(options_.settings, scene.spec(), scene.table.transfers);
+    return planned_repetitions(options_.settings, most, scene.policy, bytes, scene.processes());
   }
+  Geometry geometry(const Scene& scene, std::int64_t bytes) const {
+    const std::int64_t sections =
+        disjoint_sections(options_.settings, scene.table.transfers, planned(scene, bytes), bytes);
+    return plan_geometry(scene.spec(), bytes, scene.processes(), scene.element, off_cache_, sections);
+  }
+  /// The side whose memory MPI allocates.
+  Exposed elsewhere(const Scene& scene) const {
+    return allocates(options_.window_kind) ? scene.spec().exposed : Exposed::nothing;
+  }
+  std::vector<Transfers> modes_of(const Spec& spec) const;
   static std::int64_t warm_up_bytes(const Scene& scene) {
     const bool synchronisation = scene.spec().kind == Kind::synchronisation;
     return synchronisation ? 0 : std::max(assign_type_bytes, scene.element.size());
   }
   template <class Use>
   void with_batch(Scene& scene, std::int64_t bytes, Use use);
+  Window open_window(const Scene& scene, const Geometry& plan);
+  std::vector<double> overlapped(Batch* batch, std::int64_t repetitions, double pure);
   std::vector<std::vector<double>> gather_samples(const Scene& scene, std::vector<double>& mine) const;
   void add_samples(const Scene& scene, std::vector<Row>& rows, std::vector<double>& mine) const;
   void add_defects(const Scene& scene, std::vector<Row>& rows, std::int64_t mine);
@@ -76,6 +101,8 @@ class Session {
   Reporter& reporter_;
   const Surroundings& surroundings_;
   void (*const barrier_)(MPI_Comm);
+  const Info info_;
+  CpuLoad load_;
   const int rank_;
   const int ranks_;
   Buffers buffers_;
@@ -97,9 +124,9 @@ void Session::run_benchmark(const Entry& entry, Multi multi) {
   const int available = static_cast<int>(rank_order(ranks_, options_.map).size());
   const int least = std::min(options_.min_processes.value_or(2), available);
   std::vector<int> counts = process_counts(spec.kind, available, least);
-  if (spec.message_rate) std::erase(counts, 1);  // a pair needs two
-  const Element element = options_.element(spec.reduction);
-  const auto make_scene = [&](int processes) {
+  std::erase_if(counts, [&](int count) { return count < spec.min_processes; });
+  const Element element = options_.element(spec);
+  const auto make_scene = [&](int processes, Transfers transfers) {
     Layout layout = make_layout(ranks_, processes, multi != Multi::off, options_.map);
     const int group = layout.group_of(rank_);
     const auto& members = layout.groups[std::max(group, 0)];
@@ -109,6 +136,7 @@ void Session::run_benchmark(const Entry& entry, Multi multi) {
                            .layout = std::move(layout),
                            .kind = table_kind(spec, multi),
                            .multi = multi,
+                           .transfers = transfers,
                            .defects = options_.check,
                            .tail = options_.show_tail},
                  .element = element,
@@ -125,10 +153,20 @@ void Session::run_benchmark(const Entry& entry, Multi multi) {
     }
   }
   for (const int processes : counts) {
-    Scene scene = make_scene(processes);
-    run_table(scene);
-    if (ending_.state != Ending::State::complete) return;
+    for (const Transfers transfers : modes_of(spec)) {
+      Scene scene = make_scene(processes, transfers);
+      run_table(scene);
+      if (ending_.state != Ending::State::complete) return;
+    }
   }
+}
+
+std::vector<Transfers> Session::modes_of(const Spec& spec) const {
+  if (spec.aggregation == Aggregation::none) return {Transfers::unmarked};
+  if (options_.aggregate_mode == AggregateMode::aggregate) return {Transfers::aggregate};
+  if (options_.aggregate_mode == AggregateMode::non_aggregate) return {Transfers::non_aggregate};
+  if (spec.aggregation == Aggregation::aggregate_first) return {Transfers::aggregate, Transfers::non_aggregate};
+  return {Transfers::non_aggregate, Transfers::aggregate};
 }
 
 void Session::run_table(Scene& scene) {
@@ -179,7 +217,7 @@ void Session::allocate(const Scene& scene, std::vector<std::int64_t>& lengths) {
     for (const std::int64_t bytes : lengths) capacity.cover(geometry(scene, bytes));
     bool failed = false;
     try {
-      if (scene.active()) buffers_.ensure(capacity, options_.check);
+      if (scene.active()) buffers_.ensure(capacity, options_.check, elsewhere(scene));
     } catch (const std::bad_alloc&) {
       failed = true;
     }
@@ -188,41 +226,88 @@ void Session::allocate(const Scene& scene, std::vector<std::int64_t>& lengths) {
   }
   if (!scene.active() || lengths.empty()) return;
   const bool reduction = scene.spec().reduction;
-  fill_for_timing(buffers_.send.first(buffers_.capacity.send), scene.element, reduction, rank_);
-  fill_for_timing(buffers_.receive.first(buffers_.capacity.receive), scene.element, reduction, rank_);
+  if (elsewhere(scene) != Exposed::send) {
+    fill_for_timing(buffers_.send.first(buffers_.capacity.send), scene.element, reduction, rank_);
+  }
+  if (elsewhere(scene) != Exposed::receive) {
+    fill_for_timing(buffers_.receive.first(buffers_.capacity.receive), scene.element, reduction, rank_);
+  }
 }
 
-// Calls use(Batch*) on every rank; ranks that wait get a null pointer.
+// The window of one point; without a handle where the benchmark exposes nothing. Collective over the group.
+Window Session::open_window(const Scene& scene, const Geometry& plan) {
+  const Exposed exposed = scene.spec().exposed;
+  if (exposed == Exposed::nothing) return {};
+  const bool send = exposed == Exposed::send;
+  const std::int64_t bytes = send ? plan.send.total : plan.receive.total;
+  if (!allocates(options_.window_kind)) {
+    const Memory& memory = send ? buffers_.send : buffers_.receive;
+    // Nothing cannot be attached to a dynamic window; behind every buffer is a guard.
+    const bool attach = options_.window_kind == WindowKind::dynamic;
+    const std::int64_t exposed_bytes = std::max<std::int64_t>(attach ? 1 : 0, bytes);
+    return Window(options_.window_kind, memory.data(), exposed_bytes, info_.handle(), scene.group.handle());
+  }
+  // Room for the guard, and whole lines, so that every rank's part of shared memory is aligned.
+  const std::int64_t room = (bytes + 2 * Content::guard - 1) / Content::guard * Content::guard;
+  Window window(options_.window_kind, nullptr, room, info_.handle(), scene.group.handle());
+  if (window.error().empty()) {
+    const std::span memory(window.memory(), static_cast<std::size_t>(bytes));
+    const LockOne own(scene.group.rank(), window.handle(), MPI_LOCK_EXCLUSIVE);
+    fill_for_timing(memory, scene.element, scene.spec().reduction, rank_);
+  }
+  return window;
+}
+
+// Calls use(Batch*) on every rank; ranks that wait get a null pointer. Where MPI cannot make the window, the
+// point is a failure row instead.
 template <class Use>
 void Session::with_batch(Scene& scene, std::int64_t bytes, Use use) {
+  const Spec& spec = scene.spec();
+  const Geometry plan = geometry(scene, bytes);
+  if (scene.active() && !buffers_.capacity.covers(plan))
+    throw std::logic_error("a point needs larger buffers than its table has");
+  const Window window = scene.active() ? open_window(scene, plan) : Window();
+  if (spec.exposed != Exposed::nothing && world_.anyone(!window.error().empty())) {
+    return report(scene, {.cause = Failure::Cause::out_of_memory,
+                          .bytes = bytes,
+                          .needed_bytes = memory_needed(plan, options_.check),
+                          .detail = "MPI could not make the window"});
+  }
   if (!scene.active()) {
     use(static_cast<Batch*>(nullptr));
     return;
   }
-  const Geometry plan = geometry(scene, bytes);
-  if (!buffers_.capacity.covers(plan))
-    throw std::logic_error("a point needs larger buffers than its table has");
-  const bool divided =
-      scene.spec().receive == Extent::even_share || scene.spec().receive == Extent::block_share;
+  const bool divided = spec.receive == Extent::even_share || spec.receive == Extent::block_share;
   const ElementType type(scene.element, divided ? 0 : plan.elements);
   Element single = scene.element;
   single.contiguity = scene.element.extent() == scene.element.size() ? Contiguity::base : Contiguity::resized;
   const ElementType single_type(single, 0);
-  const Stage stage{.comm = scene.group.handle(),
-                    .place = {.rank = scene.group.rank(),
-                              .ranks = scene.group.size(),
-                              .root = 0,
-                              .elements = plan.elements},
-                    .geometry = plan,
-                    .element = scene.element,
-                    .type = type.handle(),
-                    .type_covers = type.covers(),
-                    .single_type = single_type.handle(),
-                    .op = scene.sum.handle(),
-                    .buffers = &buffers_,
-                    .window = options_.window,
-                    .root_shift = options_.root_shift,
-                    .barrier = barrier_};
+  const Exposed from_mpi = elsewhere(scene);
+  const Stage stage{
+      .comm = scene.group.handle(),
+      .place = {.rank = scene.group.rank(),
+                .ranks = scene.group.size(),
+                .root = 0,
+                .elements = plan.elements,
+                .own_window = !allocates(options_.window_kind)},
+      .geometry = plan,
+      .aggregate = scene.table.transfers == Transfers::aggregate,
+      .element = scene.element,
+      .type = type.handle(),
+      .type_covers = type.covers(),
+      .single_type = single_type.handle(),
+      // Derived types too: only a predefined operation may be used one-sidedly (MPI 3.1, section 11.3.4).
+      .op = spec.access == Access::two_sided ? scene.sum.handle() : MPI_SUM,
+      .send = from_mpi == Exposed::send ? window.memory() : buffers_.send.data(),
+      .receive = from_mpi == Exposed::receive ? window.memory() : buffers_.receive.data(),
+      .expected = options_.check ? buffers_.expected.first(buffers_.capacity.receive_checked + Content::guard)
+                                 : std::span<std::byte>(),
+      .win = &window,
+      .window_kind = options_.window_kind,
+      .info = info_.handle(),
+      .window = options_.window,
+      .root_shift = options_.root_shift,
+      .barrier = barrier_};
   const auto make = plan.exceeds_int ? scene.entry.make_large : scene.entry.make;
   const std::unique_ptr<Batch> batch = make(stage);
   use(batch.get());
@@ -240,8 +325,8 @@ void Session::warm_up(Scene& scene) {
 // Warm-up at the real length, then as many repetitions as all limits allow, agreed by all ranks. 0: time-out.
 std::int64_t Session::measured_repetitions(Scene& scene, Batch* batch, std::int64_t bytes, double& estimate) {
   const Settings& settings = options_.settings;
-  const int processes = scene.table.layout.processes;
-  const std::int64_t planned = planned_repetitions(settings, scene.policy, bytes, processes);
+  const int processes = scene.processes();
+  const std::int64_t planned = this->planned(scene, bytes);
   const auto seconds_each = [&](std::int64_t repetitions) {
     const double mine = batch ? batch->run(repetitions, Timing::total, {}) : 0.0;
     return world_.largest(mine) / static_cast<double>(repetitions);
@@ -267,14 +352,9 @@ void Session::run_point(Scene& scene, std::int64_t bytes) {
                             .detail = "one repetition takes longer than the time for all of them"});
     }
     const std::int64_t wrong = options_.check && batch ? batch->check(repetitions) : 0;
-    if (options_.check && batch) {
-      const Geometry plan = geometry(scene, bytes);
-      const bool reduction = scene.spec().reduction;
-      fill_for_timing(buffers_.send.first(plan.send.total), scene.element, reduction, rank_);
-      fill_for_timing(buffers_.receive.first(plan.receive.total), scene.element, reduction, rank_);
-    }
 
-    const bool synchronise = options_.synchronise_each && scene.spec().kind == Kind::collective;
+    const bool synchronise = options_.synchronise_each && scene.spec().kind == Kind::collective &&
+                             scene.table.transfers != Transfers::aggregate;
     const Timing timing = synchronise                   ? Timing::synchronised
                           : options_.every_repetition() ? Timing::every_repetition
                                                         : Timing::total;
@@ -284,9 +364,12 @@ void Session::run_point(Scene& scene, std::int64_t bytes) {
     const double elapsed = batch ? batch->run(repetitions, timing, samples) : 0.0;
     barrier_(world_.handle());  // where the ranks that do not take part wait
 
-    const std::vector<double> seconds = world_.gather(elapsed / static_cast<double>(repetitions));
+    const std::vector<double> seconds = world_.gather(mean_of(batch, elapsed, repetitions));
+    const std::vector<double> computing = scene.spec().computing_target
+                                              ? overlapped(batch, repetitions, elapsed)
+                                              : std::vector<double>();
     Measurement measurement{.bytes = bytes, .repetitions = repetitions, .rows = {}};
-    if (rank_ == 0) measurement.rows = rows_of(scene.table, bytes, options_.window, seconds);
+    if (rank_ == 0) measurement.rows = rows_of(scene.table, bytes, options_.window, seconds, computing);
     if (options_.every_repetition()) add_samples(scene, measurement.rows, samples);
     if (options_.check) add_defects(scene, measurement.rows, wrong);
     ++ending_.measured;
@@ -296,6 +379,18 @@ void Session::run_point(Scene& scene, std::int64_t bytes) {
     }
     if (options_.message_pause) surroundings_.pause(std::max(0.1, elapsed / 10));
   });
+}
+
+// The batch once more, while ranks that take no part compute for as long as all ranks together needed before,
+// and only then come to wait in MPI. Each rank's mean at rank 0.
+std::vector<double> Session::overlapped(Batch* batch, std::int64_t repetitions, double pure) {
+  if (!load_.calibrated()) load_.calibrate<WallClock>(options_.settings.target_cpu_seconds);
+  const std::int64_t units = load_.units_for(world_.largest(pure));
+  for (int i = 0; i < options_.settings.barriers; ++i) barrier_(world_.handle());
+  if (batch && !batch->takes_part()) load_.compute(units);
+  const double elapsed = batch ? batch->run(repetitions, Timing::total, {}) : 0.0;
+  barrier_(world_.handle());
+  return world_.gather(mean_of(batch, elapsed, repetitions));
 }
 
 void Session::report(const Scene& scene, const Failure& failure) {

@@ -12,6 +12,7 @@ struct Lap {
   char* send = nullptr;
   char* receive = nullptr;
   int root = 0;
+  std::int64_t remote = 0;  ///< one-sided: bytes from where the target's window begins
 };
 
 /// From one repetition's buffers and root to the next. Strides are bytes; `root_step` is 0 or 1.
@@ -19,6 +20,7 @@ struct LapPlan {
   Lap first;
   std::int64_t send_stride = 0;
   std::int64_t receive_stride = 0;
+  std::int64_t remote_stride = 0;
   std::int64_t slots = 1;
   int ranks = 1;
   int root_step = 0;
@@ -36,9 +38,11 @@ class Laps {
         slot_ = 0;
         lap_.send = plan_.first.send;
         lap_.receive = plan_.first.receive;
+        lap_.remote = plan_.first.remote;
       } else {
         lap_.send += plan_.send_stride;
         lap_.receive += plan_.receive_stride;
+        lap_.remote += plan_.remote_stride;
       }
     }
     if constexpr (moving_root) {
@@ -58,6 +62,7 @@ struct Total {
   void start(double) {}
   void before() {}
   void after() {}
+  void completed() {}
   double total(double elapsed) const { return elapsed; }
 };
 
@@ -73,6 +78,7 @@ struct EveryRepetition {
     *next++ = now - previous;
     previous = now;
   }
+  void completed() { *(next - 1) += Clock::now() - previous; }
   double total(double elapsed) const { return elapsed; }
 };
 
@@ -93,12 +99,20 @@ struct Synchronised {
     *next++ = took;
     sum += took;
   }
+  void completed() {}
   double total(double) const { return sum; }
 };
 
-/// Runs `repetitions` repetitions; returns the seconds they took together.
+/// Completes what `step` began, where the pattern has something to complete: `close`.
+template <class Pattern, class Context>
+inline void close(const Context& context) {
+  if constexpr (requires { Pattern::close(context); }) Pattern::close(context);
+}
+
+/// Runs `repetitions` repetitions; returns the seconds they took together. Each is completed, or, aggregate,
+/// all of them at the end; of repetitions timed one by one the last one's time then has the completion.
 /// By value, so that the compiler sees that no MPI call can change the context and keeps it in registers.
-template <class Pattern, class Clock, class Context, class Laps, class Record>
+template <class Pattern, class Clock, bool aggregate = false, class Context, class Laps, class Record>
 [[gnu::noinline]] double drive(const Context context, Laps laps, const std::int64_t repetitions,
                                Record record) {
   const double start = Clock::now();
@@ -106,8 +120,13 @@ template <class Pattern, class Clock, class Context, class Laps, class Record>
   for (std::int64_t i = 0; i < repetitions; ++i) {
     record.before();
     Pattern::step(context, laps.lap());
+    if constexpr (!aggregate) close<Pattern>(context);
     record.after();
     laps.advance();
+  }
+  if constexpr (aggregate) {
+    close<Pattern>(context);
+    record.completed();
   }
   return record.total(Clock::now() - start);
 }

@@ -24,6 +24,7 @@ using Type = MPI_Datatype;
 using Comm = MPI_Comm;
 using Op = MPI_Op;
 using Request = MPI_Request;
+using Win = MPI_Win;
 
 // One definition per call: `Count` decides the spelling. The discarded branch is not instantiated.
 #ifdef OPENIMB_LARGE_COUNT
@@ -116,6 +117,23 @@ void reduce_scatter_block(const void* out, void* in, Count count, Type type, Op 
 template <class Count>
 void reduce_local(const void* in, void* inout, Count count, Type type, Op op) {
   OPENIMB_CALL(Reduce_local, in, inout, count, type, op)
+}
+template <class Count>
+void put(const void* out, Count count, Type type, int target, MPI_Aint at, Win win) {
+  OPENIMB_CALL(Put, out, count, type, target, at, count, type, win)
+}
+template <class Count>
+void get(void* in, Count count, Type type, int target, MPI_Aint at, Win win) {
+  OPENIMB_CALL(Get, in, count, type, target, at, count, type, win)
+}
+template <class Count>
+void accumulate(const void* out, Count count, Type type, int target, MPI_Aint at, Op op, Win win) {
+  OPENIMB_CALL(Accumulate, out, count, type, target, at, count, type, op, win)
+}
+template <class Count>
+void get_accumulate(const void* out, void* in, Count count, Type type, int target, MPI_Aint at, Op op,
+                    Win win) {
+  OPENIMB_CALL(Get_accumulate, out, count, type, in, count, type, target, at, count, type, op, win)
 }
 template <class Count>
 void make_vector_type(Count count, Type base, Type* type) {

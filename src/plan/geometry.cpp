@@ -39,12 +39,12 @@ std::int64_t elements_held(Extent extent, std::int64_t elements, int processes) 
 void Capacity::cover(const Geometry& geometry) {
   send = std::max(send, geometry.send.total);
   receive = std::max(receive, geometry.receive.total);
-  receive_footprint = std::max(receive_footprint, geometry.receive.footprint);
+  receive_checked = std::max(receive_checked, geometry.receive_span(geometry.sections));
 }
 
 bool Capacity::covers(const Geometry& geometry) const {
   return geometry.send.total <= send && geometry.receive.total <= receive &&
-         geometry.receive.footprint <= receive_footprint;
+         geometry.receive_span(geometry.sections) <= receive_checked;
 }
 
 std::int64_t share(Extent extent, std::int64_t elements, int processes, int rank) {
@@ -55,7 +55,7 @@ std::int64_t share(Extent extent, std::int64_t elements, int processes, int rank
 }
 
 Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, const Element& element,
-                       const std::optional<OffCache>& cache) {
+                       const std::optional<OffCache>& cache, std::int64_t sections) {
   Geometry geometry;
   geometry.elements = bytes / element.size();
   geometry.message_extent = times(geometry.elements, element.extent());
@@ -74,6 +74,8 @@ Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, cons
                                         : std::max(input / std::max(1, processes), geometry.elements);
   geometry.exceeds_int = most_counted > std::numeric_limits<int>::max();
 
+  geometry.sections = sections;
+  geometry.slots = sections;
   BufferPlan* const sides[] = {&geometry.send, &geometry.receive};
   const std::int64_t widest = std::max(geometry.send.footprint, geometry.receive.footprint);
   if (cache && cache->cache_line > 0 && widest > 0) {
@@ -87,7 +89,9 @@ Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, cons
     }
     const std::int64_t stride = std::max(geometry.send.stride, geometry.receive.stride);
     const std::int64_t span = times(2, std::max(cache->cache_size, widest));
-    geometry.slots = std::max<std::int64_t>(2, span / stride + (span % stride != 0 ? 1 : 0));
+    geometry.slots = std::max({std::int64_t{2}, sections, span / stride + (span % stride != 0 ? 1 : 0)});
+  } else if (sections > 1) {
+    for (BufferPlan* side : sides) side->stride = side->footprint;
   }
   for (BufferPlan* side : sides) {
     side->total = plus(times(geometry.slots - 1, side->stride), side->footprint);

@@ -25,23 +25,29 @@ struct Geometry {
   BufferPlan send;
   BufferPlan receive;
   std::int64_t slots = 1;
+  std::int64_t sections = 1;  ///< of the slots, how many one batch must find untouched
   bool exceeds_int = false;  ///< a count or displacement of this point does not fit an int
 
   std::int64_t total() const { return send.total + receive.total; }
+  /// Memory of `repetitions` repetitions in a row, at most `sections`, of the receive buffer.
+  std::int64_t receive_span(std::int64_t repetitions) const {
+    return (repetitions - 1) * receive.stride + receive.footprint;
+  }
 };
 
-/// `bytes` must be a multiple of the element size. With a cache (both figures known, > 0) the wider side
+/// `bytes` must be a multiple of the element size; `sections`: as many repetitions in a row use memory of
+/// their own. With a cache (both figures known, > 0) the wider side
 /// steps through at least twice max(cache, what one repetition touches), the other in step with it; two full
 /// lines lie between the end of one message and the next.
 Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, const Element& element,
-                       const std::optional<OffCache>& cache);
+                       const std::optional<OffCache>& cache, std::int64_t sections = 1);
 
 /// Memory for a series of points on the same buffers: of each buffer the most that any of them needs, in
 /// bytes. With a cache that is not always the longest message's.
 struct Capacity {
   std::int64_t send = 0;
   std::int64_t receive = 0;
-  std::int64_t receive_footprint = 0;
+  std::int64_t receive_checked = 0;  ///< of the receive buffer, what is looked at in one go
 
   void cover(const Geometry& geometry);
   bool covers(const Geometry& geometry) const;

@@ -20,7 +20,9 @@ std::vector<std::int64_t> lengths_asked_for(const Options& options) {
 
 std::vector<std::int64_t> message_lengths(const Spec& spec, const Options& options) {
   if (spec.kind == Kind::synchronisation) return {0};
-  const std::int64_t unit = options.element(spec.reduction).size();
+  std::int64_t unit = options.element(spec).size();
+  if (spec.single_element) return {unit};
+  if (spec.lengths_of_reductions) unit = std::max(unit, options.reduction.size());
   std::vector<std::int64_t> lengths;
   for (const std::int64_t asked : lengths_asked_for(options)) {
     const std::int64_t rounded = (asked + unit - 1) / unit * unit;

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plan/data_type.h"
+#include "plan/spec.h"
 
 namespace openimb {
 
@@ -17,6 +19,12 @@ enum class IterationPolicy { dynamic, multiple_np, automatic, off };
 
 /// -multi: off, one row with the extremes over all groups (0), or one row per group (1).
 enum class Multi { off, summary, each_group };
+
+/// -window: who owns the memory of a window. Source: MPI 3.1, section 11.2.
+enum class WindowKind { create, allocate, shared, dynamic };
+
+/// -aggregate_mode: which of the two modes run.
+enum class AggregateMode { both, aggregate, non_aggregate };
 
 enum class ThreadLevel { single, funneled, serialized, multiple };
 
@@ -81,6 +89,9 @@ struct Options {
   bool zero_size = true;
   bool warm_up = true;
   bool message_pause = false;
+  WindowKind window_kind = WindowKind::create;
+  AggregateMode aggregate_mode = AggregateMode::both;
+  std::vector<std::pair<std::string, std::string>> info;  ///< -info, for windows and files
   int window = 256;  ///< messages per repetition of Uniband and Biband
   bool show_tail = false;
   std::string dump_file;
@@ -91,8 +102,20 @@ struct Options {
 
   /// Whether each repetition's own time is wanted, not only the total.
   bool every_repetition() const { return show_tail || !dump_file.empty(); }
-  const Element& element(bool for_reduction) const { return for_reduction ? reduction : data; }
+  /// What a benchmark's messages are made of.
+  Element element(const Spec& spec) const {
+    Element element = spec.reduction ? reduction : data;
+    if (spec.integers_only) element.type = DataType::integer;
+    if (spec.single_element) element.contiguity = Contiguity::base;
+    return element;
+  }
 };
+
+inline constexpr const char* window_kind_names[] = {"create", "allocate", "shared", "dynamic"};
+constexpr const char* name_of(WindowKind kind) { return window_kind_names[static_cast<int>(kind)]; }
+
+inline constexpr const char* aggregate_mode_names[] = {"multi", "aggregate", "non_aggregate"};
+constexpr const char* name_of(AggregateMode mode) { return aggregate_mode_names[static_cast<int>(mode)]; }
 
 constexpr const char* name_of(IterationPolicy policy) {
   constexpr const char* names[] = {"dynamic", "multiple_np", "auto", "off"};

@@ -26,10 +26,21 @@ IterationPolicy effective_policy(IterationPolicy policy, const Spec& spec) {
   return spec.rooted ? IterationPolicy::multiple_np : IterationPolicy::dynamic;
 }
 
-std::int64_t planned_repetitions(const Settings& settings, IterationPolicy policy, std::int64_t bytes,
-                                 int processes) {
-  if (policy == IterationPolicy::off) return settings.repetitions;
-  std::int64_t repetitions = settings.repetitions;
+std::int64_t most_repetitions(const Settings& settings, const Spec& spec, Transfers transfers) {
+  const bool few = spec.access == Access::active_target && transfers != Transfers::aggregate;
+  return few ? settings.non_aggregate_repetitions : settings.repetitions;
+}
+
+std::int64_t disjoint_sections(const Settings& settings, Transfers transfers, std::int64_t planned,
+                               std::int64_t bytes) {
+  if (transfers != Transfers::aggregate || bytes == 0) return 1;
+  return std::min(planned, std::max<std::int64_t>(1, settings.overall_volume / bytes));
+}
+
+std::int64_t planned_repetitions(const Settings& settings, std::int64_t most, IterationPolicy policy,
+                                 std::int64_t bytes, int processes) {
+  if (policy == IterationPolicy::off) return most;
+  std::int64_t repetitions = most;
   if (bytes > 0) {
     repetitions = std::max<std::int64_t>(1, std::min(repetitions, settings.overall_volume / bytes));
   }

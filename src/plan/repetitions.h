@@ -12,10 +12,19 @@ namespace openimb {
 /// others.
 IterationPolicy effective_policy(IterationPolicy policy, const Spec& spec);
 
-/// MSGSPERSAMPLE for length 0 or with policy `off`, else max(1, min(MSGSPERSAMPLE, OVERALL_VOL / bytes));
-/// multiple_np makes it a multiple of the number of processes, at least one round.
-std::int64_t planned_repetitions(const Settings& settings, IterationPolicy policy, std::int64_t bytes,
-                                 int processes);
+/// What limits the repetitions of a table: MSGSPERSAMPLE, or MSGS_NONAGGR where every repetition ends in a
+/// collective completion (guide, "Actual Benchmarking"; RMA: MSGSPERSAMPLE in both modes).
+std::int64_t most_repetitions(const Settings& settings, const Spec& spec, Transfers transfers);
+
+/// `most` for length 0 or with policy `off`, else max(1, min(most, OVERALL_VOL / bytes)); multiple_np makes it
+/// a multiple of the number of processes, at least one round.
+std::int64_t planned_repetitions(const Settings& settings, std::int64_t most, IterationPolicy policy,
+                                 std::int64_t bytes, int processes);
+
+/// Into how many disjoint sections of the buffers the transfers of an aggregate sample go: one each, as far
+/// as OVERALL_VOL reaches. Source: guide, "MPI-2 Benchmark Modes", "Memory and Disk Space Requirements".
+std::int64_t disjoint_sections(const Settings& settings, Transfers transfers, std::int64_t planned,
+                               std::int64_t bytes);
 
 /// The time limit applied to `planned`, given what one repetition takes: as many as fit into SECS_PER_SAMPLE
 /// (multiple_np: in whole rounds of `processes`, at least one round). 0: not even one repetition fits, the

@@ -9,7 +9,8 @@ namespace openimb {
 /// printed.
 enum class Kind {
   single_transfer,    ///< two active processes
-  parallel_transfer,  ///< all processes of the group, each with its neighbours
+  multiple_transfer,  ///< one process with all others of the group
+  parallel_transfer,  ///< all processes of the group, each with its neighbours or with all others
   collective,         ///< all processes of the group in one MPI collective
   synchronisation     ///< no message: one row, no #bytes column
 };
@@ -25,7 +26,24 @@ enum class Extent {
   block_share  ///< the message divided over the group, every rank ceil(elements / processes)
 };
 
-/// Source: guide, "MPI-1 Benchmarks"; the definitions of the names that the guide lacks are in
+/// Who completes a transfer, and how. Source: MPI 3.1, section 11.5.
+enum class Access {
+  two_sided,
+  active_target,  ///< MPI_Win_fence on all processes
+  passive_target  ///< lock and flush at the origin; the target is not involved
+};
+
+/// Which buffer the other processes reach through a window.
+enum class Exposed { nothing, send, receive };
+
+/// Whether transfers are completed one by one, or all of a sample at once; and which table comes first.
+/// Source: guide, "MPI-2 Benchmark Modes"; the order: reference outputs.
+enum class Aggregation { none, aggregate_first, non_aggregate_first };
+
+/// The mode of one table.
+enum class Transfers { unmarked, aggregate, non_aggregate };
+
+/// Source: guide, "MPI-1 Benchmarks" and the following; the definitions of the names that the guide lacks are in
 /// docs/methodology.md.
 struct Spec {
   std::string_view name;
@@ -37,10 +55,23 @@ struct Spec {
   bool reduction = false;        ///< uses the reduction data type
   bool rooted = false;           ///< root is i % processes in repetition i
   bool shares_buffer = false;    ///< the root sends from the receive buffer (Bcast)
-  bool updates_receive = false;  ///< the receive buffer is input as well as output (Reduce_local)
+  bool updates_receive = false;  ///< the receive buffer is input as well as output
   bool by_displacement = false;  ///< addresses its buffers through int displacements (v-collectives)
   bool message_rate = false;     ///< moves a window of messages per repetition; prints Mbytes/sec and Msg/sec
+  int min_processes = 1;
+  bool throughput = true;  ///< of transfers: whether the table shows one
+
+  Access access = Access::two_sided;
+  Exposed exposed = Exposed::nothing;
+  Aggregation aggregation = Aggregation::none;
+  bool lengths_of_reductions = false;  ///< lengths are whole reduction elements, whatever is transferred
+  bool single_element = false;         ///< always one element of a predefined type (MPI_Fetch_and_op)
+  bool integers_only = false;          ///< of reduction types: int, whatever is asked for
+  bool compares = false;  ///< the second message of the send buffer is compared with what the target holds
+  bool computing_target = false;  ///< timed twice, once while the target computes outside MPI
+
   bool in_default_list = true;
+  std::string_view notes = {};  ///< comment lines under its name in the banner, each with # and newline
 };
 
 }  // namespace openimb

@@ -33,7 +33,7 @@ std::string data_type(const Element& element) {
     if (name.contiguity != element.contiguity || element.contiguity == Contiguity::base) continue;
     ((text += " (") += name.option) += ')';
   }
-  return text += ' ';
+  return text;
 }
 
 std::string title(const RunFacts& facts) {
@@ -88,12 +88,18 @@ std::string banner(const RunFacts& facts, const Options& options,
   text += calling_sequence(facts);
   text += lengths(options);
   text += "#\n";
-  text += statement("MPI_Datatype", data_type(options.data));
-  text += statement("MPI_Datatype for reductions", data_type(options.reduction));
+  // Blanks at the ends of lines are where each component's reference output has them.
+  const bool blank_ends = facts.component == "MPI1" || facts.component == "RMA";
+  const char* const type_end = facts.component == "MPI1" ? " " : "";
+  text += statement("MPI_Datatype", data_type(options.data) + " ");
+  text += statement("MPI_Datatype for reductions", data_type(options.reduction) + type_end);
   text += statement("MPI_Op", "MPI_SUM  ");
   text += our_statements(facts, options, differences);
-  text += "# \n# \n\n# List of Benchmarks to run:\n\n";
-  for (const std::string& name : facts.benchmarks) text += "# " + name + "\n";
+  text += blank_ends ? "# \n# \n" : "#\n#\n";
+  text += "\n# List of Benchmarks to run:\n\n";
+  for (std::size_t i = 0; i < facts.benchmarks.size(); ++i) {
+    text += "# " + facts.benchmarks[i] + "\n" + (i < facts.benchmark_notes.size() ? facts.benchmark_notes[i] : "");
+  }
   return text;
 }
 

@@ -18,6 +18,10 @@ constexpr Column time{"t[usec]", [](const CellSource& from) { return microsecond
 constexpr Column t_min{"t_min[usec]", [](const CellSource& from) { return microseconds(from.row.t_min); }};
 constexpr Column t_max{"t_max[usec]", [](const CellSource& from) { return microseconds(from.row.t_max); }};
 constexpr Column t_avg{"t_avg[usec]", [](const CellSource& from) { return microseconds(from.row.t_avg); }};
+constexpr Column t_pure{"t_pure[usec]", [](const CellSource& from) { return microseconds(from.row.t_max); }};
+constexpr Column t_overlap{"t_ovrl[usec]", [](const CellSource& from) {
+                             return microseconds(from.row.t_overlap.value_or(0));
+                           }};
 constexpr Column bandwidth{"Mbytes/sec", [](const CellSource& from) {
                              return decimals(from.row.bytes_per_second.value_or(0) / from.bytes_per_megabyte);
                            }};
@@ -41,6 +45,8 @@ std::vector<Column> columns_of(TableKind kind) {
       return {bytes, repetitions, bandwidth, message_rate};
     case TableKind::synchronisation:
       return {repetitions, t_min, t_max, t_avg};
+    case TableKind::passive:
+      return {bytes, repetitions, t_pure, t_overlap};
   }
   return {};
 }

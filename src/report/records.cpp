@@ -15,12 +15,17 @@ namespace {
 constexpr const char* schema = "openimb-record/1";
 
 constexpr const char* name_of(Kind kind) {
-  constexpr const char* names[] = {"single_transfer", "parallel_transfer", "collective", "synchronisation"};
+  constexpr const char* names[] = {"single_transfer", "multiple_transfer", "parallel_transfer",
+                                   "collective", "synchronisation"};
   return names[static_cast<int>(kind)];
 }
 constexpr const char* name_of(Multi multi) {
   constexpr const char* names[] = {"off", "summary", "each_group"};
   return names[static_cast<int>(multi)];
+}
+std::optional<const char*> name_of(Transfers transfers) {
+  if (transfers == Transfers::unmarked) return std::nullopt;
+  return transfers == Transfers::aggregate ? "aggregate" : "non_aggregate";
 }
 constexpr const char* name_of(Failure::Cause cause) {
   constexpr const char* names[] = {"out_of_memory", "int_overflow", "time_out", "invalid_processes",
@@ -104,6 +109,11 @@ void write_options(JsonWriter& json, const Options& options) {
     json.field("own_barrier", options.own_barrier);
     json.field("message_pause", options.message_pause);
     json.field("window", options.window);
+    json.field("window_kind", openimb::name_of(options.window_kind));
+    json.field("aggregate_mode", openimb::name_of(options.aggregate_mode));
+    json.object("info", [&] {
+      for (const auto& [key, value] : options.info) json.field(key, value);
+    });
     json.field("check", options.check);
     json.field("every_repetition", options.every_repetition());
     json.field("show_tail", options.show_tail);
@@ -148,6 +158,7 @@ void write_point(JsonWriter& json, const Table& table, int group) {
   const Layout& layout = table.layout;
   json.field("benchmark", table.spec.name);
   json.field("kind", name_of(table.spec.kind));
+  json.field("mode", name_of(table.transfers));
   json.field("multi", name_of(table.multi));
   json.field("processes", layout.processes);
   json.field("group_count", layout.group_count());
@@ -167,6 +178,7 @@ std::string result_record(const Table& table, const Measurement& measurement, co
     json.field("time_max_seconds", row.t_max);
     json.field("time_avg_seconds", row.t_avg);
     json.field("slowest_rank", row.slowest_rank);
+    json.field_if_any("time_overlapped_seconds", row.t_overlap);
     json.field_if_any("bytes_per_second", row.bytes_per_second);
     json.field_if_any("messages_per_second", row.messages_per_second);
     json.field_if_any("defects", row.defects);

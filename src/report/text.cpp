@@ -65,12 +65,18 @@ std::string layout_lines(const Layout& layout) {
   return text;
 }
 
+std::string mode_lines(Transfers transfers) {
+  if (transfers == Transfers::unmarked) return "";
+  return formatted("#\n#    MODE: %s \n#\n",
+                   transfers == Transfers::aggregate ? "AGGREGATE" : "NON-AGGREGATE");
+}
+
 std::string table_head(const Table& table) {
   const std::vector<Column> columns = columns_of(table);
   const std::string rule = std::string("#").append(columns.size() * column_width - 1, '-') += '\n';
   std::string text = "\n" + rule + "# Benchmarking " + (table.layout.group_count() > 1 ? "Multi-" : "");
   (text += table.spec.name) += " \n";
-  text += layout_lines(table.layout) + rule;
+  text += layout_lines(table.layout) + rule + mode_lines(table.transfers);
   for (const Column& column : columns) {
     text += std::string(column_width - std::min<std::size_t>(column_width, column.name.size()), ' ');
     text += column.name;

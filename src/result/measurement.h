@@ -14,7 +14,7 @@
 namespace openimb {
 
 /// The columns of a table. Source: reference layout of IMB 2021.
-enum class TableKind { time_and_bandwidth, range_and_bandwidth, range, rate, synchronisation };
+enum class TableKind { time_and_bandwidth, range_and_bandwidth, range, rate, synchronisation, passive };
 
 /// One table: a benchmark on one layout.
 struct Table {
@@ -22,6 +22,7 @@ struct Table {
   Layout layout;
   TableKind kind = TableKind::range;
   Multi multi = Multi::off;
+  Transfers transfers = Transfers::unmarked;
   bool defects = false;  ///< -check adds the column
   bool tail = false;     ///< -show_tail adds a line under each row
 };
@@ -41,6 +42,7 @@ struct Row {
   double t_max = 0;
   double t_avg = 0;
   int slowest_rank = 0;                       ///< world rank with t_max
+  std::optional<double> t_overlap;            ///< the largest time while the target computed
   std::optional<double> bytes_per_second;     ///< where the table shows a throughput
   std::optional<double> messages_per_second;  ///< Uniband, Biband
   std::optional<std::int64_t> defects;        ///< received bytes that differ from what a correct MPI delivers
@@ -99,7 +101,8 @@ struct RunFacts {
   std::vector<RankPlace> ranks;                                  ///< by world rank
   std::vector<std::pair<std::string, std::string>> environment;  ///< what steers the MPI library
   std::optional<OffCache> off_cache;                             ///< with the machine's figures filled in
-  std::vector<std::string> benchmarks;  ///< names, as the list in the banner shows them
+  std::vector<std::string> benchmarks;       ///< names, as the list in the banner shows them
+  std::vector<std::string> benchmark_notes;  ///< for each of them, lines to stand under the name, or empty
 };
 
 }  // namespace openimb

@@ -8,53 +8,70 @@ namespace openimb {
 TableKind table_kind(const Spec& spec, Multi multi) {
   if (spec.kind == Kind::synchronisation) return TableKind::synchronisation;
   if (spec.message_rate) return TableKind::rate;
-  if (spec.kind == Kind::collective) return TableKind::range;
-  if (spec.kind == Kind::single_transfer && multi != Multi::summary) return TableKind::time_and_bandwidth;
-  return TableKind::range_and_bandwidth;
+  if (spec.computing_target) return TableKind::passive;
+  if (spec.kind == Kind::collective || !spec.throughput) return TableKind::range;
+  if (spec.kind == Kind::parallel_transfer || multi == Multi::summary) return TableKind::range_and_bandwidth;
+  return TableKind::time_and_bandwidth;
 }
 
 namespace {
 
 void add_rates(Row& row, const Table& table, std::int64_t bytes, int window) {
-  if (table.kind == TableKind::range || table.kind == TableKind::synchronisation) return;
+  constexpr TableKind with_rates[] = {TableKind::time_and_bandwidth, TableKind::range_and_bandwidth,
+                                      TableKind::rate};
+  if (std::ranges::find(with_rates, table.kind) == std::end(with_rates)) return;
   const int pairs = table.layout.processes / 2;
   double messages = table.spec.turnover;
+  if (table.spec.kind == Kind::multiple_transfer) messages *= table.layout.processes - 1;
   if (table.kind == TableKind::rate) messages *= static_cast<double>(window) * pairs;
   const double per_second = row.t_max > 0 ? messages / row.t_max : 0;
   if (table.kind == TableKind::rate) row.messages_per_second = per_second;
   row.bytes_per_second = per_second * static_cast<double>(bytes);
 }
 
-void include(Row& row, int world_rank, double seconds, bool first) {
-  if (first || seconds < row.t_min) row.t_min = seconds;
-  if (first || seconds > row.t_max) {
-    row.t_max = seconds;
-    row.slowest_rank = world_rank;
+struct Extremes {
+  double least = 0, most = 0, sum = 0;
+  int count = 0;
+  int slowest = 0;
+
+  void include(int world_rank, double seconds) {
+    if (std::isnan(seconds)) return;
+    if (count == 0 || seconds < least) least = seconds;
+    if (count == 0 || seconds > most) {
+      most = seconds;
+      slowest = world_rank;
+    }
+    sum += seconds;
+    ++count;
   }
-  row.t_avg += seconds;
+};
+
+Extremes extremes_of(std::span<const std::vector<int>> groups, std::span<const double> seconds) {
+  Extremes extremes;
+  for (const std::vector<int>& group : groups) {
+    for (const int world_rank : group) extremes.include(world_rank, seconds[world_rank]);
+  }
+  return extremes;
 }
 
 }  // namespace
 
-std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int window,
-                         std::span<const double> seconds) {
+std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int window, std::span<const double> seconds,
+                         std::span<const double> overlapped) {
+  const std::span<const std::vector<int>> groups = table.layout.groups;
+  const bool each = table.multi == Multi::each_group;
+  const double factor = table.spec.time_factor;
   std::vector<Row> rows;
-  const Layout& layout = table.layout;
-  // Of an odd number of processes that form pairs the last stands aside and has no time.
-  const int taking_part = table.kind == TableKind::rate ? layout.processes / 2 * 2 : layout.processes;
-  for (int group = 0; group < layout.group_count(); ++group) {
-    const bool opens_row = rows.empty() || table.multi == Multi::each_group;
-    if (opens_row) rows.emplace_back().group = table.multi == Multi::each_group ? group : -1;
-    bool first = opens_row;
-    for (int member = 0; member < taking_part; ++member) {
-      const int world_rank = layout.groups[group][member];
-      include(rows.back(), world_rank, table.spec.time_factor * seconds[world_rank], first);
-      first = false;
-    }
-  }
-  for (Row& row : rows) {
-    const int groups_in_row = table.multi == Multi::each_group ? 1 : layout.group_count();
-    row.t_avg /= static_cast<double>(taking_part) * groups_in_row;
+  for (std::size_t first = 0; first < groups.size(); first += each ? 1 : groups.size()) {
+    const auto members = each ? groups.subspan(first, 1) : groups;
+    const Extremes times = extremes_of(members, seconds);
+    Row& row = rows.emplace_back();
+    row.group = each ? static_cast<int>(first) : -1;
+    row.t_min = factor * times.least;
+    row.t_max = factor * times.most;
+    row.t_avg = times.count > 0 ? factor * times.sum / times.count : 0;
+    row.slowest_rank = times.slowest;
+    if (!overlapped.empty()) row.t_overlap = factor * extremes_of(members, overlapped).most;
     add_rates(row, table, bytes, window);
   }
   return rows;

@@ -50,7 +50,7 @@ TEST_CASE("a piece starts where it says") {
   const Content content({DataType::integer, Contiguity::base}, false, 2);
   const auto whole = written<int>(content, 1, 0, 10);
   std::vector<int> received(4, -1);
-  content.write(reinterpret_cast<std::byte*>(received.data()), Piece{1, 6, 1, 3}, 0, 2);
+  content.write(reinterpret_cast<std::byte*>(received.data()), Piece{1, 6, 1, 3}, 2);
   CHECK(received == std::vector<int>{-1, whole[6], whole[7], whole[8]});
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("sums over all ranks are exact in every type, for few ranks and for ma
     for (int i = 0; i < 2000; ++i) sum[i] += one[i];
   }
   std::vector<double> expected(2000);
-  as_double.write(reinterpret_cast<std::byte*>(expected.data()), Piece{Piece::sum_of_all, 0, 0, 2000}, 0,
+  as_double.write(reinterpret_cast<std::byte*>(expected.data()), Piece{Piece::all_ranks, 0, 0, 2000},
                   ranks);
   CHECK(sum == expected);
   CHECK(*std::max_element(sum.begin(), sum.end()) < 128);  // exact in bfloat16 and in a signed char
@@ -71,7 +71,7 @@ TEST_CASE("sums over all ranks are exact in every type, for few ranks and for ma
 
   const Content as_bfloat16({DataType::bfloat16, Contiguity::base}, true, ranks);
   std::vector<std::uint16_t> narrow(2000);
-  as_bfloat16.write(reinterpret_cast<std::byte*>(narrow.data()), Piece{Piece::sum_of_all, 0, 0, 2000}, 0,
+  as_bfloat16.write(reinterpret_cast<std::byte*>(narrow.data()), Piece{Piece::all_ranks, 0, 0, 2000},
                     ranks);
   for (int i = 0; i < 2000; ++i) {
     const std::uint32_t bits = static_cast<std::uint32_t>(narrow[i]) << 16;

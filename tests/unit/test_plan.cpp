@@ -160,7 +160,7 @@ TEST_CASE("a synchronisation has the one length 0") {
 TEST_CASE("repetitions follow the volume") {
   const Settings settings;
   const auto planned = [&](std::int64_t bytes) {
-    return planned_repetitions(settings, IterationPolicy::dynamic, bytes, 4);
+    return planned_repetitions(settings, settings.repetitions, IterationPolicy::dynamic, bytes, 4);
   };
   CHECK(planned(0) == 1000);
   CHECK(planned(1) == 1000);
@@ -174,10 +174,10 @@ TEST_CASE("repetitions follow the volume") {
 
 TEST_CASE("policies") {
   Settings settings;
-  CHECK(planned_repetitions(settings, IterationPolicy::off, gibibyte, 4) == 1000);
-  CHECK(planned_repetitions(settings, IterationPolicy::multiple_np, 100000, 4) == 416);
-  CHECK(planned_repetitions(settings, IterationPolicy::multiple_np, 0, 3) == 999);
-  CHECK(planned_repetitions(settings, IterationPolicy::multiple_np, gibibyte, 6) == 6);
+  CHECK(planned_repetitions(settings, settings.repetitions, IterationPolicy::off, gibibyte, 4) == 1000);
+  CHECK(planned_repetitions(settings, settings.repetitions, IterationPolicy::multiple_np, 100000, 4) == 416);
+  CHECK(planned_repetitions(settings, settings.repetitions, IterationPolicy::multiple_np, 0, 3) == 999);
+  CHECK(planned_repetitions(settings, settings.repetitions, IterationPolicy::multiple_np, gibibyte, 6) == 6);
 
   CHECK(effective_policy(IterationPolicy::automatic, bcast) == IterationPolicy::multiple_np);
   CHECK(effective_policy(IterationPolicy::automatic, allreduce) == IterationPolicy::dynamic);

@@ -1,0 +1,89 @@
+// IMB-EXT: one-sided transfers completed by MPI_Win_fence on all processes, and windows themselves. Source:
+// guide, "IMB-EXT Benchmarks".
+#pragma once
+
+#include <algorithm>
+
+#include "benchmarks/one_sided.h"
+
+namespace openimb {
+
+/// The parts of a Spec that all of IMB-EXT has.
+constexpr Spec fenced(std::string_view name, Kind kind, Exposed exposed) {
+  return {.name = name,
+          .kind = kind,
+          .access = Access::active_target,
+          .exposed = exposed,
+          .aggregation = Aggregation::aggregate_first,
+          .lengths_of_reductions = true};
+}
+
+struct Fenced {
+  template <class C>
+  static Fences hold(const C& c) {
+    return Fences(c.win);
+  }
+  template <class C>
+  static void close(const C& c) {
+    MPI_Win_fence(0, c.win);
+  }
+};
+
+template <class Move, class Ways>
+struct FencedPair : Fenced {
+  template <class C>
+  static void step(const C& c, const Lap& lap) {
+    if (Ways::is_origin(c.rank)) Move::move(c, lap, c.peer, 0, 0);
+  }
+  static Expected expects(const Place& place) { return moved_by_pair<Move, Ways>(place); }
+};
+
+struct Unidir_Put : FencedPair<Put, OneWay> {
+  static constexpr Spec spec = fenced("Unidir_Put", Kind::single_transfer, Put::exposed);
+};
+struct Unidir_Get : FencedPair<Get, OneWay> {
+  static constexpr Spec spec = fenced("Unidir_Get", Kind::single_transfer, Get::exposed);
+};
+struct Bidir_Put : FencedPair<Put, BothWays> {
+  static constexpr Spec spec = fenced("Bidir_Put", Kind::single_transfer, Put::exposed);
+};
+struct Bidir_Get : FencedPair<Get, BothWays> {
+  static constexpr Spec spec = fenced("Bidir_Get", Kind::single_transfer, Get::exposed);
+};
+
+/// Every process, rank 0 included, adds to the window of rank 0.
+struct FencedAccumulate : Fenced {
+  static bool updates(const Place& place) { return place.rank == 0; }
+  static constexpr Spec spec = [] {
+    Spec spec = fenced("Accumulate", Kind::collective, Exposed::receive);
+    spec.reduction = spec.updates_receive = true;
+    return spec;
+  }();
+  template <class C>
+  static void step(const C& c, const Lap& lap) {
+    call::accumulate(lap.send, c.count, c.type, 0, place_at(c, lap, 0, 0), c.op, c.win);
+  }
+  static Expected expects(const Place& p) {
+    return updates(p) ? Expected{{Piece::all_ranks, 0, 0, p.elements, true}} : Expected{};
+  }
+};
+
+/// A window made, used for one element put to the own rank, and freed.
+struct MakeWindow {
+  static constexpr Spec spec{.name = "Window", .access = Access::active_target, .lengths_of_reductions = true};
+  template <class C>
+  static void step(const C& c, const Lap& lap) {
+    void* memory = lap.receive;
+    MPI_Win win = open_window(c.window_kind, memory, c.window_bytes, c.info, c.comm);
+    MPI_Win_fence(0, win);
+    const MPI_Aint at = c.window_kind == WindowKind::dynamic ? reinterpret_cast<MPI_Aint>(memory) : 0;
+    call::put(lap.send, std::min<decltype(c.count)>(1, c.count), c.type, c.rank, at, win);
+    MPI_Win_fence(0, win);
+    close_window(c.window_kind, memory, win);
+  }
+  static Expected expects(const Place& p) {
+    return {{p.rank, 0, 0, p.own_window ? std::min<std::int64_t>(1, p.elements) : 0}};
+  }
+};
+
+}  // namespace openimb

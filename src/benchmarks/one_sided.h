@@ -1,0 +1,49 @@
+// What the one-sided benchmarks of both components are made of: what is moved, and to whom. Disjoint places:
+// concurrent transfers to the same bytes have no defined outcome (MPI 3.1, section 11.7), so nothing could be
+// checked. Source: guide, "MPI-2 Benchmarks", "IMB-RMA Benchmarks".
+#pragma once
+
+#include "engine/pattern.h"
+
+namespace openimb {
+
+/// Displacement of message `slice` in the window of `target` in this repetition.
+template <class C>
+MPI_Aint place_at(const C& c, const Lap& lap, int target, int slice) {
+  return c.bases[target] + lap.remote + slice * c.span;
+}
+
+/// From message `from` of the own send buffer to message `to` of the target's receive buffer.
+struct Put {
+  static constexpr Exposed exposed = Exposed::receive;
+  template <class C>
+  static void move(const C& c, const Lap& lap, int target, int from, int to) {
+    call::put(lap.send + from * c.span, c.count, c.type, target, place_at(c, lap, target, to), c.win);
+  }
+};
+
+/// From message `from` of the target's send buffer to message `to` of the own receive buffer.
+struct Get {
+  static constexpr Exposed exposed = Exposed::send;
+  template <class C>
+  static void move(const C& c, const Lap& lap, int target, int from, int to) {
+    call::get(lap.receive + to * c.span, c.count, c.type, target, place_at(c, lap, target, from), c.win);
+  }
+};
+
+/// The two ways of one transfer between ranks 0 and 1: rank 0 is the origin, or both are.
+struct OneWay {
+  static bool is_origin(int rank) { return rank == 0; }
+};
+struct BothWays {
+  static bool is_origin(int) { return true; }
+};
+
+/// What a pair has moved: a put arrives at the origin's peer, a get at the origin.
+template <class Move, class Ways>
+Expected moved_by_pair(const Place& p) {
+  const int origin = Move::exposed == Exposed::receive ? 1 - p.rank : p.rank;
+  return Ways::is_origin(origin) ? message_of(p, 1 - p.rank) : Expected{};
+}
+
+}  // namespace openimb

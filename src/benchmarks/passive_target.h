@@ -1,0 +1,260 @@
+// IMB-RMA: one-sided transfers that the origin completes alone, inside a lock that is held around the batch.
+// Targets wait in a barrier, or are origins too. Source: guide, "IMB-RMA Benchmarks".
+#pragma once
+
+#include "benchmarks/one_sided.h"
+
+namespace openimb {
+
+/// The parts of a Spec that all of IMB-RMA has.
+constexpr Spec passive(std::string_view name, Kind kind, Exposed exposed) {
+  return {.name = name, .kind = kind, .access = Access::passive_target, .exposed = exposed};
+}
+
+/// Two processes, in both modes.
+constexpr Spec pair(std::string_view name, Exposed exposed, bool in_default_list = true) {
+  Spec spec = passive(name, Kind::single_transfer, exposed);
+  spec.aggregation = Aggregation::non_aggregate_first;
+  spec.in_default_list = in_default_list;
+  return spec;
+}
+
+/// When a transfer is complete: at the target too, or at the origin alone.
+struct AtTarget {
+  static void flush(int target, MPI_Win win) { MPI_Win_flush(target, win); }
+  static void flush_all(MPI_Win win) { MPI_Win_flush_all(win); }
+};
+struct AtOrigin {
+  static void flush(int target, MPI_Win win) { MPI_Win_flush_local(target, win); }
+  static void flush_all(MPI_Win win) { MPI_Win_flush_local_all(win); }
+};
+
+template <class Ways, class Completion = AtTarget>
+struct LockedPeer {
+  static bool takes_part(const Place& place) { return Ways::is_origin(place.rank); }
+  template <class C>
+  static LockOne hold(const C& c) {
+    return LockOne(c.peer, c.win);
+  }
+  template <class C>
+  static void close(const C& c) {
+    Completion::flush(c.peer, c.win);
+  }
+};
+
+template <class Move, class Ways, class Completion = AtTarget>
+struct PassivePair : LockedPeer<Ways, Completion> {
+  template <class C>
+  static void step(const C& c, const Lap& lap) {
+    Move::move(c, lap, c.peer, 0, 0);
+  }
+  static Expected expects(const Place& place) { return moved_by_pair<Move, Ways>(place); }
+};
+
+struct Unidir_put : PassivePair<Put, OneWay> {
+  static constexpr Spec spec = pair("Unidir_put", Put::exposed);
+};
+struct Unidir_get : PassivePair<Get, OneWay> {
+  static constexpr Spec spec = pair("Unidir_get", Get::exposed);
+};
+struct Bidir_put : PassivePair<Put, BothWays> {
+  static constexpr Spec spec = pair("Bidir_put", Put::exposed);
+};
+struct Bidir_get : PassivePair<Get, BothWays> {
+  static constexpr Spec spec = pair("Bidir_get", Get::exposed);
+};
+struct Put_local : PassivePair<Put, OneWay, AtOrigin> {
+  static constexpr Spec spec = pair("Put_local", Put::exposed);
+};
+struct Get_local : PassivePair<Get, OneWay, AtOrigin> {
+  static constexpr Spec spec = pair("Get_local", Get::exposed, false);
+};
+
+struct Truly_passive_put : PassivePair<Put, OneWay> {
+  static constexpr Spec spec = [] {
+    Spec spec = passive("Truly_passive_put", Kind::single_transfer, Put::exposed);
+    spec.throughput = false;
+    spec.computing_target = true;
+    spec.notes =
+        "#     The benchmark measures execution time of MPI_Put for 2 cases:\n"
+        "#     1) The target is waiting in MPI_Barrier call (t_pure value)\n"
+        "#     2) The target performs computation and then enters MPI_Barrier routine (t_ovrl value)\n";
+    return spec;
+  }();
+};
+
+/// One process, or every one, with all others. Where a put lands, and what a get fetches, is told apart by the
+/// origin's or the target's rank.
+struct One {
+  static constexpr Kind kind = Kind::multiple_transfer;
+  static bool is_origin(int rank) { return rank == 0; }
+};
+struct Every {
+  static constexpr Kind kind = Kind::parallel_transfer;
+  static bool is_origin(int) { return true; }
+};
+
+template <class Origins>
+constexpr Spec with_all(std::string_view name, Exposed exposed, bool in_default_list = true) {
+  Spec spec = passive(name, Origins::kind, exposed);
+  spec.receive = exposed == Exposed::receive && Origins::kind == Kind::multiple_transfer ? Extent::one
+                                                                                         : Extent::per_rank;
+  spec.throughput = Origins::kind == Kind::multiple_transfer;
+  spec.min_processes = 2;
+  spec.in_default_list = in_default_list;
+  return spec;
+}
+
+template <class Move, class Origins, class Completion = AtTarget>
+struct WithAll {
+  static constexpr bool puts = Move::exposed == Exposed::receive;
+  static bool takes_part(const Place& place) { return Origins::is_origin(place.rank); }
+  template <class C>
+  static LockAll hold(const C& c) {
+    return LockAll(c.win);
+  }
+  template <class C>
+  static void step(const C& c, const Lap& lap) {
+    for (int i = 0; i < c.ranks - 1; ++i) {
+      const int target = c.others[i];
+      Move::move(c, lap, target, 0, puts ? c.rank : target);
+    }
+  }
+  template <class C>
+  static void close(const C& c) {
+    Completion::flush_all(c.win);
+  }
+  static Expected expects(const Place& p) {
+    if (!puts && !Origins::is_origin(p.rank)) return {};
+    Expected expected = message_of_each(p, 0);
+    std::erase_if(expected, [&](const Piece& piece) {
+      return piece.rank == p.rank || (puts && !Origins::is_origin(piece.rank));
+    });
+    return expected;
+  }
+};
+
+struct One_put_all : WithAll<Put, One> {
+  static constexpr Spec spec = with_all<One>("One_put_all", Put::exposed);
+};
+struct One_get_all : WithAll<Get, One> {
+  static constexpr Spec spec = with_all<One>("One_get_all", Get::exposed);
+};
+struct All_put_all : WithAll<Put, Every> {
+  static constexpr Spec spec = with_all<Every>("All_put_all", Put::exposed);
+};
+struct All_get_all : WithAll<Get, Every> {
+  static constexpr Spec spec = with_all<Every>("All_get_all", Get::exposed);
+};
+struct Put_all_local : WithAll<Put, One, AtOrigin> {
+  static constexpr Spec spec = with_all<One>("Put_all_local", Put::exposed);
+};
+struct Get_all_local : WithAll<Get, One, AtOrigin> {
+  static constexpr Spec spec = with_all<One>("Get_all_local", Get::exposed, false);
+};
+
+constexpr Spec with_neighbours(std::string_view name, Exposed exposed) {
+  Spec spec = passive(name, Kind::parallel_transfer, exposed);
+  spec.send = spec.receive = Extent::two;
+  spec.throughput = false;
+  return spec;
+}
+
+/// Both neighbours in the periodic chain, as in Exchange: message 0 travels to the right, message 1 to the left.
+template <class Move>
+struct WithNeighbours {
+  static constexpr bool puts = Move::exposed == Exposed::receive;
+  template <class C>
+  static LockTwo hold(const C& c) {
+    return LockTwo(c.left, c.right, c.win);
+  }
+  template <class C>
+  static void step(const C& c, const Lap& lap) {
+    Move::move(c, lap, puts ? c.right : c.left, 0, 0);
+    Move::move(c, lap, puts ? c.left : c.right, 1, 1);
+  }
+  template <class C>
+  static void close(const C& c) {
+    MPI_Win_flush(c.right, c.win);
+    MPI_Win_flush(c.left, c.win);
+  }
+  static Expected expects(const Place& p) {
+    return {{(p.rank + p.ranks - 1) % p.ranks, 0, 0, p.elements},
+            {(p.rank + 1) % p.ranks, p.elements, p.elements, p.elements}};
+  }
+};
+
+struct Exchange_put : WithNeighbours<Put> {
+  static constexpr Spec spec = with_neighbours("Exchange_put", Put::exposed);
+};
+struct Exchange_get : WithNeighbours<Get> {
+  static constexpr Spec spec = with_neighbours("Exchange_get", Get::exposed);
+};
+
+constexpr Spec atomic(std::string_view name) {
+  Spec spec = pair(name, Exposed::receive);
+  spec.reduction = spec.updates_receive = true;
+  return spec;
+}
+
+/// One word of the target's memory.
+constexpr Spec atomic_word(std::string_view name) {
+  Spec spec = atomic(name);
+  spec.single_element = true;
+  return spec;
+}
+
+/// Rank 0 works on what rank 1 holds; what it fetches goes to its own receive buffer.
+struct Atomic : LockedPeer<OneWay> {
+  static bool updates(const Place& place) { return place.rank == 1; }
+  static Expected fetched(const Place& p) { return message_of(p, nobody(p)); }
+  static Expected added(const Place& p) { return {{0, 0, 0, p.elements, true}}; }
+};
+
+struct Accumulate : Atomic {
+  static constexpr Spec spec = atomic("Accumulate");
+  template <class C>
+  static void step(const C& c, const Lap& lap) {
+    call::accumulate(lap.send, c.count, c.type, c.peer, place_at(c, lap, c.peer, 0), c.op, c.win);
+  }
+  static Expected expects(const Place& p) { return p.rank == 1 ? added(p) : Expected{}; }
+};
+
+struct Get_accumulate : Atomic {
+  static constexpr Spec spec = atomic("Get_accumulate");
+  template <class C>
+  static void step(const C& c, const Lap& lap) {
+    const MPI_Aint at = place_at(c, lap, c.peer, 0);
+    call::get_accumulate(lap.send, lap.receive, c.count, c.type, c.peer, at, c.op, c.win);
+  }
+  static Expected expects(const Place& p) { return p.rank == 1 ? added(p) : fetched(p); }
+};
+
+struct Fetch_and_op : Atomic {
+  static constexpr Spec spec = atomic_word("Fetch_and_op");
+  template <class C>
+  static void step(const C& c, const Lap& lap) {
+    const MPI_Aint at = place_at(c, lap, c.peer, 0);
+    MPI_Fetch_and_op(lap.send, lap.receive, c.type, c.peer, at, c.op, c.win);
+  }
+  static Expected expects(const Place& p) { return p.rank == 1 ? added(p) : fetched(p); }
+};
+
+/// Message 0 of the send buffer replaces what the target holds if that equals message 1.
+struct Compare_and_swap : Atomic {
+  static constexpr Spec spec = [] {
+    Spec spec = atomic_word("Compare_and_swap");
+    spec.send = Extent::two;
+    spec.integers_only = spec.compares = true;
+    spec.notes = "#     Uses MPI_INT data type\n";
+    return spec;
+  }();
+  template <class C>
+  static void step(const C& c, const Lap& lap) {
+    const MPI_Aint at = place_at(c, lap, c.peer, 0);
+    MPI_Compare_and_swap(lap.send, lap.send + c.span, lap.receive, c.type, c.peer, at, c.win);
+  }
+  static Expected expects(const Place& p) { return p.rank == 1 ? message_of(p, 0) : fetched(p); }
+};
+
+}  // namespace openimb

@@ -1,0 +1,57 @@
+// Computation that takes a chosen time and touches neither MPI nor the message buffers. Source: guide,
+// "IMB-NBC Benchmarks", "IMB-IO Nonblocking Benchmarks": a fully vectorisable 100 x 100 matrix times vector.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+
+namespace openimb {
+
+class CpuLoad {
+ public:
+  static constexpr int size = 100;
+  static constexpr double operations_per_unit = 2.0 * size * size;
+
+  CpuLoad() : data_(std::make_unique<Data>()) {
+    // Each column sums to 1: products stay finite and never become denormal, however many there are.
+    for (auto& column : data_->columns) column.fill(1.0F / size);
+    data_->vector.fill(1.0F);
+  }
+
+  /// Finds out how many units fit into a second: repeats until one run takes `seconds`, by a clock with now().
+  template <class Clock>
+  void calibrate(double seconds) {
+    for (std::int64_t units = 1;; units *= 2) {
+      const double start = Clock::now();
+      compute(units);
+      const double took = Clock::now() - start;
+      if (took >= seconds || units >= most_units) {
+        units_per_second_ = static_cast<double>(units) / std::max(took, 1e-9);
+        return;
+      }
+    }
+  }
+  bool calibrated() const { return units_per_second_ > 0; }
+  double flops_per_second() const { return units_per_second_ * operations_per_unit; }
+
+  std::int64_t units_for(double seconds) const {
+    return static_cast<std::int64_t>(std::llround(std::max(0.0, seconds) * units_per_second_));
+  }
+  /// One unit: one matrix-vector product. Its result is the next one's input, so that none can be left out.
+  void compute(std::int64_t units);
+
+ private:
+  static constexpr std::int64_t most_units = std::int64_t{1} << 40;
+  using Vector = std::array<float, size>;
+  struct alignas(64) Data {  // whole cache lines of its own
+    std::array<Vector, size> columns;
+    Vector vector;
+  };
+  std::unique_ptr<Data> data_;
+  double units_per_second_ = 0;
+};
+
+}  // namespace openimb

@@ -1,0 +1,64 @@
+#include "mpi/window.h"
+
+#include <array>
+
+namespace openimb {
+
+namespace {
+
+// Ends the job on errors again when it goes out of scope.
+class ErrorsReturned {
+ public:
+  explicit ErrorsReturned(MPI_Comm comm) : comm_(comm) { MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN); }
+  ~ErrorsReturned() { MPI_Comm_set_errhandler(comm_, MPI_ERRORS_ARE_FATAL); }
+  ErrorsReturned(const ErrorsReturned&) = delete;
+  ErrorsReturned& operator=(const ErrorsReturned&) = delete;
+
+ private:
+  MPI_Comm comm_;
+};
+
+}  // namespace
+
+Info::Info(std::span<const std::pair<std::string, std::string>> pairs) {
+  if (pairs.empty()) return;
+  MPI_Info_create(&info_);
+  for (const auto& [key, value] : pairs) MPI_Info_set(info_, key.c_str(), value.c_str());
+}
+
+Info::~Info() {
+  if (info_ != MPI_INFO_NULL) MPI_Info_free(&info_);
+}
+
+Window::Window(WindowKind kind, std::byte* memory, std::int64_t bytes, MPI_Info info, MPI_Comm comm)
+    : kind_(kind), memory_(memory) {
+  int ranks = 1;
+  MPI_Comm_size(comm, &ranks);
+  bases_.assign(static_cast<std::size_t>(ranks), 0);
+  {
+    const ErrorsReturned scope(comm);
+    win_ = open_window(kind, memory_, static_cast<MPI_Aint>(bytes), info, comm);
+  }
+  if (win_ == MPI_WIN_NULL) {
+    error_ = std::string("MPI cannot make a window of ") + std::to_string(bytes) + " bytes (-window " +
+             name_of(kind) + ")";
+    return;
+  }
+  if (kind == WindowKind::dynamic) {
+    MPI_Aint mine = 0;
+    MPI_Get_address(memory_, &mine);
+    MPI_Allgather(&mine, 1, MPI_AINT, bases_.data(), 1, MPI_AINT, comm);
+  }
+}
+
+bool share_memory(MPI_Comm comm) {
+  MPI_Comm node = MPI_COMM_NULL;
+  MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  std::array<int, 2> ranks{};
+  MPI_Comm_size(comm, &ranks[0]);
+  MPI_Comm_size(node, &ranks[1]);
+  MPI_Comm_free(&node);
+  return ranks[0] == ranks[1];
+}
+
+}  // namespace openimb

@@ -1,0 +1,149 @@
+// Windows of every kind, owned, and the epochs that a benchmark holds open around its batch. Source: MPI 3.1,
+// chapter 11.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plan/options.h"
+
+namespace openimb {
+
+/// -info as an MPI object; MPI_INFO_NULL where nothing was asked for.
+class Info {
+ public:
+  explicit Info(std::span<const std::pair<std::string, std::string>> pairs);
+  ~Info();
+  Info(const Info&) = delete;
+  Info& operator=(const Info&) = delete;
+  MPI_Info handle() const { return info_; }
+
+ private:
+  MPI_Info info_ = MPI_INFO_NULL;
+};
+
+/// Kinds whose memory comes from MPI.
+constexpr bool allocates(WindowKind kind) {
+  return kind == WindowKind::allocate || kind == WindowKind::shared;
+}
+
+/// The calls of one window's life, as they are: IMB-EXT's Window times them. Displacements count bytes.
+inline MPI_Win open_window(WindowKind kind, void*& memory, MPI_Aint bytes, MPI_Info info, MPI_Comm comm) {
+  MPI_Win win = MPI_WIN_NULL;
+  switch (kind) {
+    case WindowKind::create:
+      MPI_Win_create(memory, bytes, 1, info, comm, &win);
+      break;
+    case WindowKind::allocate:
+      MPI_Win_allocate(bytes, 1, info, comm, &memory, &win);
+      break;
+    case WindowKind::shared:
+      MPI_Win_allocate_shared(bytes, 1, info, comm, &memory, &win);
+      break;
+    case WindowKind::dynamic:
+      MPI_Win_create_dynamic(info, comm, &win);
+      if (win != MPI_WIN_NULL) MPI_Win_attach(win, memory, bytes);
+      break;
+  }
+  return win;
+}
+inline void close_window(WindowKind kind, void* memory, MPI_Win& win) {
+  if (kind == WindowKind::dynamic) MPI_Win_detach(win, memory);
+  MPI_Win_free(&win);
+}
+
+/// An owned window over the ranks of a communicator; collective to make and to destroy.
+class Window {
+ public:
+  Window() = default;
+  /// `memory`: what to expose, at least one byte of it allocated; ignored by kinds that allocate. A window that
+  /// MPI cannot make has error() and no handle.
+  Window(WindowKind kind, std::byte* memory, std::int64_t bytes, MPI_Info info, MPI_Comm comm);
+  Window(Window&& other) noexcept { *this = std::move(other); }
+  Window& operator=(Window&& other) noexcept {
+    std::swap(kind_, other.kind_);
+    std::swap(memory_, other.memory_);
+    std::swap(win_, other.win_);
+    std::swap(bases_, other.bases_);
+    std::swap(error_, other.error_);
+    return *this;
+  }
+  ~Window() {
+    if (win_ != MPI_WIN_NULL) close_window(kind_, memory_, win_);
+  }
+
+  MPI_Win handle() const { return win_; }
+  std::byte* memory() const { return static_cast<std::byte*>(memory_); }
+  /// Per rank, the displacement at which its memory begins: 0, or an address in a dynamic window.
+  const std::vector<MPI_Aint>& bases() const { return bases_; }
+  const std::string& error() const { return error_; }
+
+ private:
+  WindowKind kind_ = WindowKind::create;
+  void* memory_ = nullptr;
+  MPI_Win win_ = MPI_WIN_NULL;
+  std::vector<MPI_Aint> bases_;
+  std::string error_;
+};
+
+/// Whether all ranks of a communicator can share memory; collective.
+bool share_memory(MPI_Comm comm);
+
+/// Passive-target epochs: shared locks, so that all origins can be at work at once.
+class LockOne {
+ public:
+  LockOne(int target, MPI_Win win, int type = MPI_LOCK_SHARED) : target_(target), win_(win) {
+    MPI_Win_lock(type, target, 0, win);
+  }
+  ~LockOne() { MPI_Win_unlock(target_, win_); }
+  LockOne(const LockOne&) = delete;
+  LockOne& operator=(const LockOne&) = delete;
+
+ private:
+  int target_;
+  MPI_Win win_;
+};
+
+/// Two targets, which may be the same.
+class LockTwo {
+ public:
+  LockTwo(int one, int other, MPI_Win win) : one_(one, win) {
+    if (other != one) other_.emplace(other, win);
+  }
+
+ private:
+  LockOne one_;
+  std::optional<LockOne> other_;
+};
+
+class LockAll {
+ public:
+  explicit LockAll(MPI_Win win) : win_(win) { MPI_Win_lock_all(0, win); }
+  ~LockAll() { MPI_Win_unlock_all(win_); }
+  LockAll(const LockAll&) = delete;
+  LockAll& operator=(const LockAll&) = delete;
+
+ private:
+  MPI_Win win_;
+};
+
+/// An active-target epoch that the pattern's own fences divide; collective.
+class Fences {
+ public:
+  explicit Fences(MPI_Win win) : win_(win) { MPI_Win_fence(MPI_MODE_NOPRECEDE, win); }
+  ~Fences() { MPI_Win_fence(MPI_MODE_NOSUCCEED, win_); }
+  Fences(const Fences&) = delete;
+  Fences& operator=(const Fences&) = delete;
+
+ private:
+  MPI_Win win_;
+};
+
+}  // namespace openimb
