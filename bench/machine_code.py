@@ -253,6 +253,7 @@ class TimedLoop:
     """An instantiation of openimb::drive."""
 
     pattern: str
+    aggregate: bool  # completed once, behind the loop
     large: bool  # MPI_Count instead of int
     laps: tuple[bool, bool]  # moving buffers, moving root
     record: str  # Total, EveryRepetition or Synchronised
@@ -261,7 +262,8 @@ class TimedLoop:
     def __str__(self) -> str:
         moving = [name for name, moves in zip(("buffers", "root"), self.laps, strict=True) if moves]
         count = "MPI_Count" if self.large else "int"
-        return f"{self.pattern}, {self.record}, {count}, moving: {' and '.join(moving) or 'nothing'}"
+        name = f"{self.pattern}, aggregate" if self.aggregate else self.pattern
+        return f"{name}, {self.record}, {count}, moving: {' and '.join(moving) or 'nothing'}"
 
 
 def unavailable() -> str:
@@ -308,11 +310,14 @@ def _instruction(line: str) -> Instruction:
 def timed_loops(program: Path) -> list[TimedLoop]:
     found = []
     for function in functions(program, "openimb::drive<"):
-        pattern, _clock, context, laps, record = _template_arguments(function.name, "openimb::drive<")
+        pattern, _clock, aggregate, context, laps, record = _template_arguments(
+            function.name, "openimb::drive<"
+        )
         moves = [word == "true" for word in _template_arguments(laps, "openimb::Laps<")]
         found.append(
             TimedLoop(
                 pattern.rpartition("::")[2],
+                aggregate == "true",
                 "Context<int>" not in context,
                 (moves[0], moves[1]),
                 record.partition("<")[0].rpartition("::")[2],

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""What the suite adds to what it measures: IMB-MPI1 against the same loop written by hand (bench/bare_loop.cpp).
+"""What the suite adds to what it measures: each benchmark against the same loop written by hand (bench/bare_loop.cpp).
 
-Both run by turns, in pairs of random order, on two ranks bound to a core each. Per launch and point the median of
+The two run by turns, in pairs of random order, on two ranks bound to a core each. Per launch and point the median of
 several batches counts; shown are medians over launches, and their ratio with a bootstrap interval: pairs are drawn
 again, so that what slows both is in both. `bare/bare` is the ratio of the bare launches of even to those of odd
 number: what this machine calls the same. Then the instructions per repetition, read from both programs.
 
 Allreduce of 0 bytes returns at once: a nanosecond more in the loop would show there first. Read it with care: two bare
-loops of the same instruction count, compiled a little differently, differ by some tenths of a nanosecond.
+loops of the same instruction count, compiled a little differently, differ by some tenths of a nanosecond. Of the one-sided benchmarks the mode is non-aggregate: Unidir_put (IMB-RMA) ends
+a repetition with MPI_Win_flush, Unidir_Put (IMB-EXT) with MPI_Win_fence.
 
 Exit status: 0 when everything ran, whatever it shows; else 1.
 """
@@ -34,8 +35,18 @@ from machine_code import Function, Loop
 
 RANKS = 2
 LENGTHS = (0, 8)
-BENCHMARKS = ("PingPong", "Allreduce")
-BY_HAND = {"PingPong": "ping_pong(", "Allreduce": "allreduce("}
+BENCHMARKS = {
+    "MPI1": ("PingPong", "Allreduce"),
+    "RMA": ("Unidir_put",),
+    "EXT": ("Unidir_Put",),
+}  # by component
+BY_HAND = {
+    "PingPong": "ping_pong(",
+    "Allreduce": "allreduce(",
+    "Unidir_put": "put_and_flush(",
+    "Unidir_Put": "put_and_fence(",
+}
+FIRST_OF_RANK_0 = {"PingPong": "MPI_Send", "Unidir_Put": "MPI_Put"}  # where the ranks differ: its first call
 START_UP = "start to end"
 RESAMPLES = 4000
 CONFIDENCE = 0.95
@@ -88,27 +99,32 @@ class Duel:
             )
         return done.stdout, time.perf_counter() - begin
 
-    def run_bare(self) -> Samples:
+    def run_bare(self, component: str) -> Samples:
         batches: Samples = {}
-        text, _ = self.launch(self.bare, [self.repetitions, *self.lengths])
+        text, _ = self.launch(self.bare, [component, self.repetitions, *self.lengths])
         for line in text.splitlines():
             if found := re.fullmatch(r"(\w+) (\d+) (\S+)", line):
                 batches.setdefault(point(found[1], int(found[2])), []).append(float(found[3]))
-        _, wall = self.launch(self.bare, [])
-        return {**batches, START_UP: [wall]}
+        if component == "MPI1":
+            batches[START_UP] = [self.launch(self.bare, [])[1]]
+        return batches
 
-    def run_ours(self) -> Samples:
+    def run_ours(self, component: str) -> Samples:
         batches: Samples = {}
         records = self.folder / "records.jsonl"
-        options = ["-msgsize", ",".join(self.lengths), "-iter", self.repetitions, "-iter_policy", "off"]
-        self.launch(self.mpi.program(), [*BENCHMARKS, *options, "-json", str(records)])
+        program = self.mpi.program(component)
+        options = ["-msgsize", ",".join(self.lengths), "-iter_policy", "off"]
+        options += ["-iter", f"{self.repetitions},40,{self.repetitions}"]
+        options += ["-aggregate_mode", "non_aggregate"]
+        self.launch(program, [*BENCHMARKS[component], *options, "-json", str(records)])
         for line in records.read_text().splitlines():
             record = json.loads(line)
             if record["record"] == "result":
                 name = point(record["benchmark"], record["bytes"])
                 batches.setdefault(name, []).append(record["time_max_seconds"])
-        _, wall = self.launch(self.mpi.program(), ["Barrier", "-iter", "1"])
-        return {**batches, START_UP: [wall]}
+        if component == "MPI1":
+            batches[START_UP] = [self.launch(program, ["Barrier", "-iter", "1"])[1]]
+        return batches
 
 
 def point(benchmark: str, length: int) -> str:
@@ -118,15 +134,16 @@ def point(benchmark: str, length: int) -> str:
 def measure(duel: Duel, launches: int, chance: random.Random) -> tuple[Samples, Samples]:
     """Per point the launches' medians: bare, ours."""
     medians: tuple[Samples, Samples] = ({}, {})
-    turns: list[tuple[Callable[[], Samples], Samples]] = [
+    turns: list[tuple[Callable[[str], Samples], Samples]] = [
         (duel.run_bare, medians[0]),
         (duel.run_ours, medians[1]),
     ]
     for number in range(1, launches + 1):
-        chance.shuffle(turns)
-        for run, kept in turns:
-            for name, batches in run().items():
-                kept.setdefault(name, []).append(median(batches))
+        for component in BENCHMARKS:
+            chance.shuffle(turns)
+            for run, kept in turns:
+                for name, batches in run(component).items():
+                    kept.setdefault(name, []).append(median(batches))
         progress(f"{duel.mpi.key}: {number} of {launches} pairs of launches")
     if list(medians[0]) != list(medians[1]):
         raise Failed(f"{duel.mpi.key}: measured different points: {list(medians[0])}, {list(medians[1])}")
@@ -182,19 +199,22 @@ def steps(loop: Loop) -> list[tuple[str, int]]:
 
 
 def role(benchmark: str, loop: Loop) -> str:
-    if benchmark != "PingPong":
+    if benchmark == "Unidir_put":
+        return "rank 0"
+    if benchmark not in FIRST_OF_RANK_0:
         return "every rank"
-    return "rank 0" if steps(loop)[0][0] == "MPI_Send" else "rank 1"
+    return "rank 0" if steps(loop)[0][0] == FIRST_OF_RANK_0[benchmark] else "rank 1"
 
 
 def instructions(duel: Duel) -> list[dict]:
     still = {
         loop.pattern: loop.function
-        for loop in machine_code.timed_loops(duel.mpi.program())
-        if loop.record == "Total" and not loop.large and not loop.laps[0]
+        for component in BENCHMARKS
+        for loop in machine_code.timed_loops(duel.mpi.program(component))
+        if loop.record == "Total" and not loop.aggregate and not loop.large and not loop.laps[0]
     }
     rows = []
-    for benchmark in BENCHMARKS:
+    for benchmark in BY_HAND:
         [by_hand] = machine_code.functions(duel.bare, BY_HAND[benchmark])
         for name, bare in by_role(benchmark, by_hand).items():
             ours = by_role(benchmark, still[benchmark])[name]

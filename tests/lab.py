@@ -92,19 +92,23 @@ class Launch:
         return [line for line in self.errors.splitlines() if line.startswith("IMB-")]
 
 
-def command(mpi: Mpi, ranks: int, arguments: list[str], wrap: list[str] | None = None) -> list[str]:
+def command(
+    mpi: Mpi, ranks: int, arguments: list[str], wrap: list[str] | None = None, component: str = "MPI1"
+) -> list[str]:
     crowd = list(mpi.oversubscribe) if ranks > (os.cpu_count() or 1) else []
-    return [*mpi.launcher, *crowd, "-n", str(ranks), *(wrap or []), str(mpi.program()), *arguments]
+    return [*mpi.launcher, *crowd, "-n", str(ranks), *(wrap or []), str(mpi.program(component)), *arguments]
 
 
 def environment(mpi: Mpi) -> dict[str, str]:
     return {**os.environ, **mpi.env}
 
 
-def start(mpi: Mpi, ranks: int, arguments: list[str], wrap: list[str] | None = None) -> subprocess.Popen:
+def start(
+    mpi: Mpi, ranks: int, arguments: list[str], wrap: list[str] | None = None, component: str = "MPI1"
+) -> subprocess.Popen:
     """A launch in its own process group, so that all of it can be ended. `wrap`: words before the program."""
     return subprocess.Popen(
-        command(mpi, ranks, arguments, wrap),
+        command(mpi, ranks, arguments, wrap, component),
         env=environment(mpi),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -129,16 +133,17 @@ def run(
     ranks: int,
     arguments: str | list[str],
     *,
+    component: str = "MPI1",
     records: Path | None = None,
     wrap: list[str] | None = None,
     timeout: float = 300,
 ) -> Launch:
-    """Runs IMB-MPI1; with `records`, a folder, its JSON lines are read too. `wrap`: words before the program."""
+    """One launch; with `records`, a folder, its JSON lines are read too. `wrap`: words before the program."""
     words = arguments.split() if isinstance(arguments, str) else list(arguments)
     file = records / "records.jsonl" if records else None
     if file:
         words += ["-json", str(file)]
-    done = finish(start(mpi, ranks, words, wrap), timeout)
+    done = finish(start(mpi, ranks, words, wrap, component), timeout)
     if file and file.exists():
         done.records = [json.loads(line) for line in file.read_text().splitlines()]
     return done

@@ -115,18 +115,22 @@ def simulate(
     ranks: int,
     arguments: str,
     *,
+    component: str = "MPI1",
     switch: Switch = SWITCH,
     eager: bool = False,
     algorithms: dict[str, str] | None = None,
+    call: float = 0.0,
     privatised: bool = False,
     status: int = 0,
     timeout: float = 200,
 ) -> Simulation:
-    """Runs IMB-MPI1 with one rank per host. `algorithms`: SMPI's for a collective. `privatised`: a copy of the
-    program's global variables, in fact of its whole file, for each rank; the suite does not need it."""
+    """Runs one of the programs with one rank per host. `algorithms`: SMPI's for a collective. `call`: seconds that a
+    nonblocking send keeps its caller busy. `privatised`: a copy of the program's global variables, in fact of its
+    whole file, for each rank; the suite does not need it."""
     mpi = lab.smpi()
     folder.mkdir(parents=True, exist_ok=True)
     settings = [*PURE, f"smpi/send-is-detached-thresh:{EAGER_BELOW if eager else 0}"]
+    settings += [f"smpi/ois:0:{call!r}:0"] if call else []
     settings += [f"smpi/{name}:{algorithm}" for name, algorithm in (algorithms or {}).items()]
     words = [*mpi.launcher, "-np", str(ranks), *switch.write(folder, ranks)]
     words += [] if privatised else ["-no-privatize"]
@@ -135,7 +139,7 @@ def simulate(
         "--log=xbt_cfg.thresh:warning",
         *(f"--cfg={each}" for each in settings),
     ]
-    words += [str(mpi.program()), *arguments.split(), "-json", "records.jsonl"]
+    words += [str(mpi.program(component)), *arguments.split(), "-json", "records.jsonl"]
     begin = time.monotonic()
     with (folder / "out.txt").open("w") as out, (folder / "err.txt").open("w") as errors:
         process = subprocess.Popen(

@@ -79,7 +79,7 @@ struct MakeWindow {
     const MPI_Aint at = c.window_kind == WindowKind::dynamic ? reinterpret_cast<MPI_Aint>(memory) : 0;
     call::put(lap.send, std::min<decltype(c.count)>(1, c.count), c.type, c.rank, at, win);
     MPI_Win_fence(0, win);
-    close_window(c.window_kind, memory, win);
+    MPI_Win_free(&win);
   }
   static Expected expects(const Place& p) {
     return {{p.rank, 0, 0, p.own_window ? std::min<std::int64_t>(1, p.elements) : 0}};

@@ -242,10 +242,7 @@ Window Session::open_window(const Scene& scene, const Geometry& plan) {
   const std::int64_t bytes = send ? plan.send.total : plan.receive.total;
   if (!allocates(options_.window_kind)) {
     const Memory& memory = send ? buffers_.send : buffers_.receive;
-    // Nothing cannot be attached to a dynamic window; behind every buffer is a guard.
-    const bool attach = options_.window_kind == WindowKind::dynamic;
-    const std::int64_t exposed_bytes = std::max<std::int64_t>(attach ? 1 : 0, bytes);
-    return Window(options_.window_kind, memory.data(), exposed_bytes, info_.handle(), scene.group.handle());
+    return Window(options_.window_kind, memory.data(), bytes, info_.handle(), scene.group.handle());
   }
   // Room for the guard, and whole lines, so that every rank's part of shared memory is aligned.
   const std::int64_t room = (bytes + 2 * Content::guard - 1) / Content::guard * Content::guard;

@@ -31,7 +31,7 @@ Info::~Info() {
 }
 
 Window::Window(WindowKind kind, std::byte* memory, std::int64_t bytes, MPI_Info info, MPI_Comm comm)
-    : kind_(kind), memory_(memory) {
+    : memory_(memory) {
   int ranks = 1;
   MPI_Comm_size(comm, &ranks);
   bases_.assign(static_cast<std::size_t>(ranks), 0);

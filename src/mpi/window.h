@@ -34,7 +34,8 @@ constexpr bool allocates(WindowKind kind) {
   return kind == WindowKind::allocate || kind == WindowKind::shared;
 }
 
-/// The calls of one window's life, as they are: IMB-EXT's Window times them. Displacements count bytes.
+/// Makes a window as it is made: IMB-EXT's Window times it. Displacements count bytes. MPI_Win_free ends every
+/// kind, attached memory included, and only when all ranks have come to it.
 inline MPI_Win open_window(WindowKind kind, void*& memory, MPI_Aint bytes, MPI_Info info, MPI_Comm comm) {
   MPI_Win win = MPI_WIN_NULL;
   switch (kind) {
@@ -49,16 +50,12 @@ inline MPI_Win open_window(WindowKind kind, void*& memory, MPI_Aint bytes, MPI_I
       break;
     case WindowKind::dynamic:
       MPI_Win_create_dynamic(info, comm, &win);
-      if (win != MPI_WIN_NULL) MPI_Win_attach(win, memory, bytes);
+      // Nothing cannot be attached.
+      if (win != MPI_WIN_NULL) MPI_Win_attach(win, memory, bytes > 0 ? bytes : 1);
       break;
   }
   return win;
 }
-inline void close_window(WindowKind kind, void* memory, MPI_Win& win) {
-  if (kind == WindowKind::dynamic) MPI_Win_detach(win, memory);
-  MPI_Win_free(&win);
-}
-
 /// An owned window over the ranks of a communicator; collective to make and to destroy.
 class Window {
  public:
@@ -68,7 +65,6 @@ class Window {
   Window(WindowKind kind, std::byte* memory, std::int64_t bytes, MPI_Info info, MPI_Comm comm);
   Window(Window&& other) noexcept { *this = std::move(other); }
   Window& operator=(Window&& other) noexcept {
-    std::swap(kind_, other.kind_);
     std::swap(memory_, other.memory_);
     std::swap(win_, other.win_);
     std::swap(bases_, other.bases_);
@@ -76,7 +72,7 @@ class Window {
     return *this;
   }
   ~Window() {
-    if (win_ != MPI_WIN_NULL) close_window(kind_, memory_, win_);
+    if (win_ != MPI_WIN_NULL) MPI_Win_free(&win_);
   }
 
   MPI_Win handle() const { return win_; }
@@ -86,7 +82,6 @@ class Window {
   const std::string& error() const { return error_; }
 
  private:
-  WindowKind kind_ = WindowKind::create;
   void* memory_ = nullptr;
   MPI_Win win_ = MPI_WIN_NULL;
   std::vector<MPI_Aint> bases_;

@@ -43,10 +43,13 @@ std::string title(const RunFacts& facts) {
   return text += rule;
 }
 
+// Blanks at the ends of lines are where each component's reference output has them.
+bool blank_ends(const RunFacts& facts) { return facts.component == "MPI1" || facts.component == "RMA"; }
+
 std::string calling_sequence(const RunFacts& facts) {
-  std::string text = "# Calling sequence was: \n\n# ";
-  for (const std::string& word : facts.command_line) text += on_one_line(word) + ' ';
-  return text += "\n\n";
+  std::string text = "# Calling sequence was: \n\n#";
+  for (const std::string& word : facts.command_line) text += ' ' + on_one_line(word);
+  return text += blank_ends(facts) ? " \n\n" : "\n\n";
 }
 
 std::string lengths(const Options& options) {
@@ -88,14 +91,12 @@ std::string banner(const RunFacts& facts, const Options& options,
   text += calling_sequence(facts);
   text += lengths(options);
   text += "#\n";
-  // Blanks at the ends of lines are where each component's reference output has them.
-  const bool blank_ends = facts.component == "MPI1" || facts.component == "RMA";
   const char* const type_end = facts.component == "MPI1" ? " " : "";
   text += statement("MPI_Datatype", data_type(options.data) + " ");
   text += statement("MPI_Datatype for reductions", data_type(options.reduction) + type_end);
   text += statement("MPI_Op", "MPI_SUM  ");
   text += our_statements(facts, options, differences);
-  text += blank_ends ? "# \n# \n" : "#\n#\n";
+  text += blank_ends(facts) ? "# \n# \n" : "#\n#\n";
   text += "\n# List of Benchmarks to run:\n\n";
   for (std::size_t i = 0; i < facts.benchmarks.size(); ++i) {
     text += "# " + facts.benchmarks[i] + "\n" + (i < facts.benchmark_notes.size() ? facts.benchmark_notes[i] : "");
