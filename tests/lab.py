@@ -165,11 +165,10 @@ def tables(text: str) -> list[Table]:
         lines = block.splitlines()
         end = next(i for i, line in enumerate(lines[1:], 1) if line.startswith("#---"))
         rows = [line.split() for line in lines[end + 2 :] if re.match(r" +\d", line)]
-        found.append(
-            Table(
-                lines[1].removeprefix("# Benchmarking ").strip(), lines[2:end], lines[end + 1].split(), rows
-            )
-        )
+        # Between the rule and the columns may be the mode.
+        columns = next(line for line in lines[end + 1 :] if not line.startswith("#")).split()
+        name = lines[1].removeprefix("# Benchmarking ").strip()
+        found.append(Table(name, lines[2:end], columns, rows))
     return found
 
 

@@ -5,11 +5,16 @@
 //   LIE_HOW=late   one byte behind the message is written
 //   LIE_HOW=stale  what the call of the same length before delivered arrives once more
 //   LIE_RANK=r     only rank r lies (default: the last)
+// One-sided, the rank that lies is the origin: what it puts or adds arrives spoiled, what it gets is spoiled when the
+// call that completes it returns.
+//   LIE_ABOUT=fetch  leave alone what is put and added; spoil what Get_accumulate, Fetch_and_op and
+//                    Compare_and_swap fetch
 // The harness's own traffic is left alone: it uses MPI_DOUBLE, MPI_INT, MPI_CHAR and MPI_LONG_LONG.
 #include <mpi.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <string>
 #include <vector>
@@ -59,6 +64,56 @@ void spoil(const Received& received) {
     if (!old.empty()) std::memcpy(received.at, old.data(), length);
     delivered[length] = now;
   }
+}
+
+// What goes out in place of the truth, until the program ends: a transfer reads it when it likes. Null: the call is to
+// be left out.
+const void* spoiled_copy(const void* at, long elements, MPI_Datatype type) {
+  const std::string how = std::getenv("LIE_HOW") ? std::getenv("LIE_HOW") : "none";
+  int size = 0;
+  MPI_Aint lower = 0, extent = 0;
+  PMPI_Type_size(type, &size);
+  PMPI_Type_get_extent(type, &lower, &extent);
+  const char* const bytes = static_cast<const char*>(at);
+  const std::size_t length = static_cast<std::size_t>(elements * extent);
+  if (how == "drop") return nullptr;
+  if (length == 0) return at;
+  static std::deque<std::vector<char>> kept;
+  std::vector<char>& copy = kept.emplace_back(bytes, bytes + length);
+  // Not the lowest bit of a number that is added: rounding would make the sum right again.
+  if (how == "flip") copy[extent != size ? 0 : length - 1] ^= extent != size ? 0x40 : 1;
+  if (how == "shift" && length > 1) std::memmove(copy.data() + 1, bytes, length - 1);
+  if (how == "stale") {
+    static std::map<std::size_t, std::vector<char>> sent;
+    std::vector<char>& old = sent[length];
+    const std::vector<char> now = copy;
+    if (!old.empty()) copy = old;
+    old = now;
+  }
+  return copy.data();
+}
+
+bool lies_about_fetched() {
+  const char* const about = std::getenv("LIE_ABOUT");
+  return about != nullptr && std::string(about) == "fetch";
+}
+bool lies_about_sent() { return lies_here() && !lies_about_fetched(); }
+
+// Fetched and not yet complete.
+std::vector<Received> awaited;
+
+void await(void* at, long elements, MPI_Datatype type) {
+  int size = 0;
+  MPI_Aint lower = 0, extent = 0;
+  PMPI_Type_size(type, &size);
+  PMPI_Type_get_extent(type, &lower, &extent);
+  char* const bytes = static_cast<char*>(at);
+  awaited.push_back({bytes, std::vector<char>(bytes, bytes + elements * extent), extent != size});
+}
+int after(int rc) {
+  for (const Received& received : awaited) spoil(received);
+  awaited.clear();
+  return rc;
 }
 
 int ranks_of(MPI_Comm comm) {
@@ -206,5 +261,44 @@ int MPI_Reduce_local(const void* in, void* inout, int n, MPI_Datatype t, MPI_Op 
   spoil(r);
   return rc;
 }
+
+int MPI_Put(const void* out, int n, MPI_Datatype t, int target, MPI_Aint at, int m, MPI_Datatype u, MPI_Win win) {
+  const void* const sent = lies_about_sent() ? spoiled_copy(out, n, t) : out;
+  return sent == nullptr ? MPI_SUCCESS : PMPI_Put(sent, n, t, target, at, m, u, win);
+}
+int MPI_Get(void* in, int n, MPI_Datatype t, int target, MPI_Aint at, int m, MPI_Datatype u, MPI_Win win) {
+  if (lies_here()) await(in, n, t);
+  return PMPI_Get(in, n, t, target, at, m, u, win);
+}
+int MPI_Accumulate(const void* out, int n, MPI_Datatype t, int target, MPI_Aint at, int m, MPI_Datatype u,
+                   MPI_Op op, MPI_Win win) {
+  const void* const sent = lies_about_sent() ? spoiled_copy(out, n, t) : out;
+  return sent == nullptr ? MPI_SUCCESS : PMPI_Accumulate(sent, n, t, target, at, m, u, op, win);
+}
+int MPI_Get_accumulate(const void* out, int n, MPI_Datatype t, void* in, int k, MPI_Datatype v, int target,
+                       MPI_Aint at, int m, MPI_Datatype u, MPI_Op op, MPI_Win win) {
+  const void* const sent = lies_about_sent() ? spoiled_copy(out, n, t) : out;
+  if (sent == nullptr) return MPI_SUCCESS;
+  if (lies_here() && lies_about_fetched()) await(in, k, v);
+  return PMPI_Get_accumulate(sent, n, t, in, k, v, target, at, m, u, op, win);
+}
+int MPI_Fetch_and_op(const void* out, void* in, MPI_Datatype t, int target, MPI_Aint at, MPI_Op op, MPI_Win win) {
+  const void* const sent = lies_about_sent() ? spoiled_copy(out, 1, t) : out;
+  if (sent == nullptr) return MPI_SUCCESS;
+  if (lies_here() && lies_about_fetched()) await(in, 1, t);
+  return PMPI_Fetch_and_op(sent, in, t, target, at, op, win);
+}
+int MPI_Compare_and_swap(const void* out, const void* compare, void* in, MPI_Datatype t, int target, MPI_Aint at,
+                         MPI_Win win) {
+  const void* const sent = lies_about_sent() ? spoiled_copy(out, 1, t) : out;
+  if (sent == nullptr) return MPI_SUCCESS;
+  if (lies_here() && lies_about_fetched()) await(in, 1, t);
+  return PMPI_Compare_and_swap(sent, compare, in, t, target, at, win);
+}
+int MPI_Win_flush(int rank, MPI_Win win) { return after(PMPI_Win_flush(rank, win)); }
+int MPI_Win_flush_local(int rank, MPI_Win win) { return after(PMPI_Win_flush_local(rank, win)); }
+int MPI_Win_flush_all(MPI_Win win) { return after(PMPI_Win_flush_all(win)); }
+int MPI_Win_flush_local_all(MPI_Win win) { return after(PMPI_Win_flush_local_all(win)); }
+int MPI_Win_fence(int assert, MPI_Win win) { return after(PMPI_Win_fence(assert, win)); }
 
 }  // extern "C"

@@ -33,7 +33,7 @@ template <class Move, class Ways>
 struct FencedPair : Fenced {
   template <class C>
   static void step(const C& c, const Lap& lap) {
-    if (Ways::is_origin(c.rank)) Move::move(c, lap, c.peer, 0, 0);
+    if (Ways::is_origin(c.rank)) Move::move(c, lap, c.peer, c.peer_base, 0, 0);
   }
   static Expected expects(const Place& place) { return moved_by_pair<Move, Ways>(place); }
 };
@@ -61,7 +61,7 @@ struct FencedAccumulate : Fenced {
   }();
   template <class C>
   static void step(const C& c, const Lap& lap) {
-    call::accumulate(lap.send, c.count, c.type, 0, place_at(c, lap, 0, 0), c.op, c.win);
+    call::accumulate(lap.send, c.count, c.type, 0, place_at(c, lap, c.bases[0], 0), c.op, c.win);
   }
   static Expected expects(const Place& p) {
     return updates(p) ? Expected{{Piece::all_ranks, 0, 0, p.elements, true}} : Expected{};
@@ -77,7 +77,7 @@ struct MakeWindow {
     MPI_Win win = open_window(c.window_kind, memory, c.window_bytes, c.info, c.comm);
     MPI_Win_fence(0, win);
     const MPI_Aint at = c.window_kind == WindowKind::dynamic ? reinterpret_cast<MPI_Aint>(memory) : 0;
-    call::put(lap.send, std::min<decltype(c.count)>(1, c.count), c.type, c.rank, at, win);
+    call::put(lap.send, std::min<decltype(c.count)>(1, c.count), c.element, c.rank, at, win);
     MPI_Win_fence(0, win);
     MPI_Win_free(&win);
   }

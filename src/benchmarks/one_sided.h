@@ -7,18 +7,19 @@
 
 namespace openimb {
 
-/// Displacement of message `slice` in the window of `target` in this repetition.
+/// Displacement of message `slice` of this repetition in a window that begins at `base`.
 template <class C>
-MPI_Aint place_at(const C& c, const Lap& lap, int target, int slice) {
-  return c.bases[target] + lap.remote + slice * c.span;
+MPI_Aint place_at(const C& c, const Lap& lap, MPI_Aint base, int slice) {
+  return base + lap.remote + slice * c.span;
 }
 
-/// From message `from` of the own send buffer to message `to` of the target's receive buffer.
+/// From message `from` of the own send buffer to message `to` of the target's receive buffer; `base`: where the
+/// target's window begins.
 struct Put {
   static constexpr Exposed exposed = Exposed::receive;
   template <class C>
-  static void move(const C& c, const Lap& lap, int target, int from, int to) {
-    call::put(lap.send + from * c.span, c.count, c.type, target, place_at(c, lap, target, to), c.win);
+  static void move(const C& c, const Lap& lap, int target, MPI_Aint base, int from, int to) {
+    call::put(lap.send + from * c.span, c.count, c.type, target, place_at(c, lap, base, to), c.win);
   }
 };
 
@@ -26,8 +27,8 @@ struct Put {
 struct Get {
   static constexpr Exposed exposed = Exposed::send;
   template <class C>
-  static void move(const C& c, const Lap& lap, int target, int from, int to) {
-    call::get(lap.receive + to * c.span, c.count, c.type, target, place_at(c, lap, target, from), c.win);
+  static void move(const C& c, const Lap& lap, int target, MPI_Aint base, int from, int to) {
+    call::get(lap.receive + to * c.span, c.count, c.type, target, place_at(c, lap, base, from), c.win);
   }
 };
 

@@ -46,7 +46,7 @@ template <class Move, class Ways, class Completion = AtTarget>
 struct PassivePair : LockedPeer<Ways, Completion> {
   template <class C>
   static void step(const C& c, const Lap& lap) {
-    Move::move(c, lap, c.peer, 0, 0);
+    Move::move(c, lap, c.peer, c.peer_base, 0, 0);
   }
   static Expected expects(const Place& place) { return moved_by_pair<Move, Ways>(place); }
 };
@@ -117,7 +117,7 @@ struct WithAll {
   static void step(const C& c, const Lap& lap) {
     for (int i = 0; i < c.ranks - 1; ++i) {
       const int target = c.others[i];
-      Move::move(c, lap, target, 0, puts ? c.rank : target);
+      Move::move(c, lap, target, c.bases[target], 0, puts ? c.rank : target);
     }
   }
   template <class C>
@@ -170,8 +170,10 @@ struct WithNeighbours {
   }
   template <class C>
   static void step(const C& c, const Lap& lap) {
-    Move::move(c, lap, puts ? c.right : c.left, 0, 0);
-    Move::move(c, lap, puts ? c.left : c.right, 1, 1);
+    const int first = puts ? c.right : c.left;
+    const int second = puts ? c.left : c.right;
+    Move::move(c, lap, first, c.bases[first], 0, 0);
+    Move::move(c, lap, second, c.bases[second], 1, 1);
   }
   template <class C>
   static void close(const C& c) {
@@ -215,7 +217,7 @@ struct Accumulate : Atomic {
   static constexpr Spec spec = atomic("Accumulate");
   template <class C>
   static void step(const C& c, const Lap& lap) {
-    call::accumulate(lap.send, c.count, c.type, c.peer, place_at(c, lap, c.peer, 0), c.op, c.win);
+    call::accumulate(lap.send, c.count, c.type, c.peer, place_at(c, lap, c.peer_base, 0), c.op, c.win);
   }
   static Expected expects(const Place& p) { return p.rank == 1 ? added(p) : Expected{}; }
 };
@@ -224,7 +226,7 @@ struct Get_accumulate : Atomic {
   static constexpr Spec spec = atomic("Get_accumulate");
   template <class C>
   static void step(const C& c, const Lap& lap) {
-    const MPI_Aint at = place_at(c, lap, c.peer, 0);
+    const MPI_Aint at = place_at(c, lap, c.peer_base, 0);
     call::get_accumulate(lap.send, lap.receive, c.count, c.type, c.peer, at, c.op, c.win);
   }
   static Expected expects(const Place& p) { return p.rank == 1 ? added(p) : fetched(p); }
@@ -234,7 +236,7 @@ struct Fetch_and_op : Atomic {
   static constexpr Spec spec = atomic_word("Fetch_and_op");
   template <class C>
   static void step(const C& c, const Lap& lap) {
-    const MPI_Aint at = place_at(c, lap, c.peer, 0);
+    const MPI_Aint at = place_at(c, lap, c.peer_base, 0);
     MPI_Fetch_and_op(lap.send, lap.receive, c.type, c.peer, at, c.op, c.win);
   }
   static Expected expects(const Place& p) { return p.rank == 1 ? added(p) : fetched(p); }
@@ -251,7 +253,7 @@ struct Compare_and_swap : Atomic {
   }();
   template <class C>
   static void step(const C& c, const Lap& lap) {
-    const MPI_Aint at = place_at(c, lap, c.peer, 0);
+    const MPI_Aint at = place_at(c, lap, c.peer_base, 0);
     MPI_Compare_and_swap(lap.send, lap.send + c.span, lap.receive, c.type, c.peer, at, c.win);
   }
   static Expected expects(const Place& p) { return p.rank == 1 ? message_of(p, 0) : fetched(p); }

@@ -30,7 +30,7 @@ struct Stage {
   Element element;
   MPI_Datatype type = MPI_BYTE;  ///< covers type_covers base elements
   std::int64_t type_covers = 1;
-  MPI_Datatype single_type = MPI_BYTE;  ///< one base element, for messages divided over the group
+  MPI_Datatype single_type = MPI_BYTE;  ///< one base element
   MPI_Op op = MPI_SUM;
   std::byte* send = nullptr;
   std::byte* receive = nullptr;
@@ -79,6 +79,7 @@ class BatchOf final : public Batch {
     context_.count = static_cast<Count>(elements / stage.type_covers);
     context_.span = stage.geometry.message_extent;
     context_.type = divided ? stage.single_type : stage.type;
+    context_.element = stage.single_type;
     context_.op = stage.op;
     if constexpr (requires { Pattern::peer_of(place); }) {
       context_.peer = Pattern::peer_of(place);
@@ -110,6 +111,7 @@ class BatchOf final : public Batch {
       if (stage.win != nullptr) {
         context_.win = stage.win->handle();
         context_.bases = stage.win->bases().data();
+        if constexpr (exposes) context_.peer_base = context_.bases[context_.peer];
       }
     }
     context_.counts = counts_.data();
@@ -133,6 +135,7 @@ class BatchOf final : public Batch {
     Content content(stage_.element, Pattern::spec.reduction, stage_.place.ranks);
     std::int64_t defects = 0;
     Moving laps(lap_plan());
+    synchronise();  // what was in flight before has arrived
     for (std::int64_t done = 0; done < repetitions;) {
       const std::int64_t round =
           stage_.aggregate ? std::min(stage_.geometry.sections, repetitions - done) : 1;
@@ -142,6 +145,7 @@ class BatchOf final : public Batch {
       done += round;
     }
     with_own_memory([&] { fill_again(); });
+    synchronise();
     return defects;
   }
 
@@ -220,7 +224,7 @@ class BatchOf final : public Batch {
   void fill_again() const {
     const auto fill = [&](std::byte* memory, std::int64_t bytes) {
       const std::span all(memory, static_cast<std::size_t>(bytes));
-      fill_for_timing(all, stage_.element, Pattern::spec.reduction, stage_.place.rank);
+      fill_for_timing(all, stage_.element, Pattern::spec, stage_.place.rank);
     };
     fill(stage_.send, stage_.geometry.send.total);
     fill(stage_.receive, stage_.geometry.receive.total);

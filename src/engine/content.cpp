@@ -86,8 +86,12 @@ void write_bytes(std::byte* at, int rank, std::int64_t first, std::int64_t count
 
 }  // namespace
 
-void fill_for_timing(std::span<std::byte> memory, const Element& element, bool reduction, int rank) {
-  const DataType type = reduction ? element.type : DataType::single_precision;
+void fill_for_timing(std::span<std::byte> memory, const Element& element, const Spec& spec, int rank) {
+  if (spec.compares) {
+    std::ranges::fill(memory, std::byte{0});
+    return;
+  }
+  const DataType type = spec.reduction ? element.type : DataType::single_precision;
   const bool narrow = type == DataType::float16 || type == DataType::bfloat16 || type == DataType::character;
   const std::int64_t size = describe(type).size;
   const auto count = static_cast<std::int64_t>(memory.size()) / size;

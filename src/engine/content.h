@@ -9,12 +9,14 @@
 
 #include "engine/expected.h"
 #include "plan/data_type.h"
+#include "plan/spec.h"
 
 namespace openimb {
 
 /// Fills `memory` with BUF_VALUE(rank, i) = 0.1 * (rank + 1) + i: as floats for messages, as the element's
-/// own type for reductions (16-bit floats: small integers, which stay finite when summed).
-void fill_for_timing(std::span<std::byte> memory, const Element& element, bool reduction, int rank);
+/// own type for reductions (16-bit floats: small integers, which stay finite when summed). Where operands are
+/// compared, all of them are zero: each repetition finds what it looks for.
+void fill_for_timing(std::span<std::byte> memory, const Element& element, const Spec& spec, int rank);
 
 /// Contents under -check are functions of (rank, element index, repetition): what arrives late is wrong too.
 /// Reductions get small integers whose sum over `ranks` ranks is exact in every type; messages get values

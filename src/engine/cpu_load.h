@@ -21,20 +21,23 @@ class CpuLoad {
     data_->vector.fill(1.0F);
   }
 
-  /// Finds out how many units fit into a second: repeats until one run takes `seconds`, by a clock with now().
+  /// Finds out how many units fit into a second: repeats until one run takes `seconds`, by a clock with now(). By a clock that
+  /// computing does not move, as in a simulator, no load takes any time: none is done.
   template <class Clock>
   void calibrate(double seconds) {
     for (std::int64_t units = 1;; units *= 2) {
       const double start = Clock::now();
       compute(units);
       const double took = Clock::now() - start;
-      if (took >= seconds || units >= most_units) {
-        units_per_second_ = static_cast<double>(units) / std::max(took, 1e-9);
+      const bool stands_still = took <= 0 && units >= no_clock_misses;
+      if (took >= seconds || stands_still) {
+        units_per_second_ = took > 0 ? static_cast<double>(units) / took : 0;
+        calibrated_ = true;
         return;
       }
     }
   }
-  bool calibrated() const { return units_per_second_ > 0; }
+  bool calibrated() const { return calibrated_; }
   double flops_per_second() const { return units_per_second_ * operations_per_unit; }
 
   std::int64_t units_for(double seconds) const {
@@ -44,7 +47,7 @@ class CpuLoad {
   void compute(std::int64_t units);
 
  private:
-  static constexpr std::int64_t most_units = std::int64_t{1} << 40;
+  static constexpr std::int64_t no_clock_misses = 4096;  // milliseconds at the least
   using Vector = std::array<float, size>;
   struct alignas(64) Data {  // whole cache lines of its own
     std::array<Vector, size> columns;
@@ -52,6 +55,7 @@ class CpuLoad {
   };
   std::unique_ptr<Data> data_;
   double units_per_second_ = 0;
+  bool calibrated_ = false;
 };
 
 }  // namespace openimb

@@ -40,6 +40,7 @@ struct Context {
   Count count = 0;        ///< MPI elements in one message
   std::int64_t span = 0;  ///< bytes from one message to the next in a buffer that holds several
   MPI_Datatype type = MPI_BYTE;
+  MPI_Datatype element = MPI_BYTE;  ///< one base element, where `type` may be a vector of them
   MPI_Op op = MPI_SUM;
   const Count* counts = nullptr;                             ///< per rank: `count` each
   const call::Displacement<Count>* displacements = nullptr;  ///< per rank, in elements
@@ -51,6 +52,7 @@ struct Context {
   // One-sided.
   MPI_Win win = MPI_WIN_NULL;
   const MPI_Aint* bases = nullptr;  ///< per rank, the displacement at which its window begins
+  MPI_Aint peer_base = 0;           ///< the peer's of these
   const int* others = nullptr;      ///< the ranks - 1 other ranks, the right neighbour first
   WindowKind window_kind = WindowKind::create;
   MPI_Info info = MPI_INFO_NULL;

@@ -81,6 +81,7 @@ class Session {
     return allocates(options_.window_kind) ? scene.spec().exposed : Exposed::nothing;
   }
   std::vector<Transfers> modes_of(const Spec& spec) const;
+  bool windows_work(const Scene& scene);
   static std::int64_t warm_up_bytes(const Scene& scene) {
     const bool synchronisation = scene.spec().kind == Kind::synchronisation;
     return synchronisation ? 0 : std::max(assign_type_bytes, scene.element.size());
@@ -169,8 +170,27 @@ std::vector<Transfers> Session::modes_of(const Spec& spec) const {
   return {Transfers::non_aggregate, Transfers::aggregate};
 }
 
+// Whether MPI makes windows of this kind for this group at all. Collective over the world.
+bool Session::windows_work(const Scene& scene) {
+  if (scene.spec().access == Access::two_sided) return true;
+  bool failed = false;
+  if (scene.active()) {
+    const MPI_Comm group = scene.group.handle();
+    alignas(64) std::byte memory[64];
+    failed = options_.window_kind == WindowKind::shared && !share_memory(group);
+    if (!failed) failed = !Window(options_.window_kind, memory, sizeof memory, info_.handle(), group);
+  }
+  return !world_.anyone(failed);
+}
+
 void Session::run_table(Scene& scene) {
   if (stopping()) return;
+  if (!windows_work(scene)) {
+    const std::string kind = name_of(options_.window_kind);
+    const char* const why = options_.window_kind == WindowKind::shared ? ", or they share no memory" : "";
+    return report(scene, {.cause = Failure::Cause::unavailable,
+                          .detail = "this MPI makes no window for these processes (-window " + kind + ")" + why});
+  }
   if (rank_ == 0) reporter_.open_table(scene.table);
   std::vector<std::int64_t> lengths = message_lengths(scene.spec(), options_);
   std::vector<std::int64_t> possible;
@@ -225,12 +245,11 @@ void Session::allocate(const Scene& scene, std::vector<std::int64_t>& lengths) {
     unallocatable_ = needed(lengths.back());
   }
   if (!scene.active() || lengths.empty()) return;
-  const bool reduction = scene.spec().reduction;
   if (elsewhere(scene) != Exposed::send) {
-    fill_for_timing(buffers_.send.first(buffers_.capacity.send), scene.element, reduction, rank_);
+    fill_for_timing(buffers_.send.first(buffers_.capacity.send), scene.element, scene.spec(), rank_);
   }
   if (elsewhere(scene) != Exposed::receive) {
-    fill_for_timing(buffers_.receive.first(buffers_.capacity.receive), scene.element, reduction, rank_);
+    fill_for_timing(buffers_.receive.first(buffers_.capacity.receive), scene.element, scene.spec(), rank_);
   }
 }
 
@@ -247,10 +266,10 @@ Window Session::open_window(const Scene& scene, const Geometry& plan) {
   // Room for the guard, and whole lines, so that every rank's part of shared memory is aligned.
   const std::int64_t room = (bytes + 2 * Content::guard - 1) / Content::guard * Content::guard;
   Window window(options_.window_kind, nullptr, room, info_.handle(), scene.group.handle());
-  if (window.error().empty()) {
+  if (window) {
     const std::span memory(window.memory(), static_cast<std::size_t>(bytes));
     const LockOne own(scene.group.rank(), window.handle(), MPI_LOCK_EXCLUSIVE);
-    fill_for_timing(memory, scene.element, scene.spec().reduction, rank_);
+    fill_for_timing(memory, scene.element, scene.spec(), rank_);
   }
   return window;
 }
@@ -264,11 +283,11 @@ void Session::with_batch(Scene& scene, std::int64_t bytes, Use use) {
   if (scene.active() && !buffers_.capacity.covers(plan))
     throw std::logic_error("a point needs larger buffers than its table has");
   const Window window = scene.active() ? open_window(scene, plan) : Window();
-  if (spec.exposed != Exposed::nothing && world_.anyone(!window.error().empty())) {
+  if (spec.exposed != Exposed::nothing && world_.anyone(scene.active() && !window)) {
     return report(scene, {.cause = Failure::Cause::out_of_memory,
                           .bytes = bytes,
                           .needed_bytes = memory_needed(plan, options_.check),
-                          .detail = "MPI could not make the window"});
+                          .detail = "MPI could not make the window (-window " + std::string(name_of(options_.window_kind)) + ")"});
   }
   if (!scene.active()) {
     use(static_cast<Batch*>(nullptr));

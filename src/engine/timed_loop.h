@@ -111,9 +111,10 @@ inline void close(const Context& context) {
 
 /// Runs `repetitions` repetitions; returns the seconds they took together. Each is completed, or, aggregate,
 /// all of them at the end; of repetitions timed one by one the last one's time then has the completion.
-/// By value, so that the compiler sees that no MPI call can change the context and keeps it in registers.
+/// By value, so that the compiler sees that no MPI call can change the context and keeps it in registers;
+/// flatten, so that no step is too long for that: a call of it would give the context's address away.
 template <class Pattern, class Clock, bool aggregate = false, class Context, class Laps, class Record>
-[[gnu::noinline]] double drive(const Context context, Laps laps, const std::int64_t repetitions,
+[[gnu::noinline, gnu::flatten]] double drive(const Context context, Laps laps, const std::int64_t repetitions,
                                Record record) {
   const double start = Clock::now();
   record.start(start);

@@ -39,12 +39,7 @@ Window::Window(WindowKind kind, std::byte* memory, std::int64_t bytes, MPI_Info 
     const ErrorsReturned scope(comm);
     win_ = open_window(kind, memory_, static_cast<MPI_Aint>(bytes), info, comm);
   }
-  if (win_ == MPI_WIN_NULL) {
-    error_ = std::string("MPI cannot make a window of ") + std::to_string(bytes) + " bytes (-window " +
-             name_of(kind) + ")";
-    return;
-  }
-  if (kind == WindowKind::dynamic) {
+  if (win_ != MPI_WIN_NULL && kind == WindowKind::dynamic) {
     MPI_Aint mine = 0;
     MPI_Get_address(memory_, &mine);
     MPI_Allgather(&mine, 1, MPI_AINT, bases_.data(), 1, MPI_AINT, comm);

@@ -60,32 +60,30 @@ inline MPI_Win open_window(WindowKind kind, void*& memory, MPI_Aint bytes, MPI_I
 class Window {
  public:
   Window() = default;
-  /// `memory`: what to expose, at least one byte of it allocated; ignored by kinds that allocate. A window that
-  /// MPI cannot make has error() and no handle.
+  /// `memory`: what to expose, at least one byte of it allocated; ignored by kinds that allocate. Where MPI cannot
+  /// make it, false as a bool.
   Window(WindowKind kind, std::byte* memory, std::int64_t bytes, MPI_Info info, MPI_Comm comm);
   Window(Window&& other) noexcept { *this = std::move(other); }
   Window& operator=(Window&& other) noexcept {
     std::swap(memory_, other.memory_);
     std::swap(win_, other.win_);
     std::swap(bases_, other.bases_);
-    std::swap(error_, other.error_);
     return *this;
   }
   ~Window() {
     if (win_ != MPI_WIN_NULL) MPI_Win_free(&win_);
   }
 
+  explicit operator bool() const { return win_ != MPI_WIN_NULL; }
   MPI_Win handle() const { return win_; }
   std::byte* memory() const { return static_cast<std::byte*>(memory_); }
   /// Per rank, the displacement at which its memory begins: 0, or an address in a dynamic window.
   const std::vector<MPI_Aint>& bases() const { return bases_; }
-  const std::string& error() const { return error_; }
 
  private:
   void* memory_ = nullptr;
   MPI_Win win_ = MPI_WIN_NULL;
   std::vector<MPI_Aint> bases_;
-  std::string error_;
 };
 
 /// Whether all ranks of a communicator can share memory; collective.

@@ -46,7 +46,7 @@ enum class Transfers { unmarked, aggregate, non_aggregate };
 /// Source: guide, "MPI-1 Benchmarks" and the following; the definitions of the names that the guide lacks are in
 /// docs/methodology.md.
 struct Spec {
-  std::string_view name;
+  std::string_view name = {};
   Kind kind = Kind::collective;
   Extent send = Extent::one;
   Extent receive = Extent::one;

@@ -113,10 +113,10 @@ TEST_CASE("differences are counted in bytes") {
 
 TEST_CASE("timing buffers hold BUF_VALUE") {
   std::vector<float> memory(10);
-  fill_for_timing(std::as_writable_bytes(std::span(memory)), {DataType::byte, Contiguity::base}, false, 2);
+  fill_for_timing(std::as_writable_bytes(std::span(memory)), {DataType::byte, Contiguity::base}, Spec{}, 2);
   for (int i = 0; i < 10; ++i) CHECK(memory[i] == Approx(0.1 * 3 + i));
   std::vector<double> doubles(4);
   fill_for_timing(std::as_writable_bytes(std::span(doubles)), {DataType::double_precision, Contiguity::base},
-                  true, 0);
+                  Spec{.reduction = true}, 0);
   CHECK(doubles[3] == Approx(3.1));
 }

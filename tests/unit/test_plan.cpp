@@ -343,3 +343,55 @@ TEST_CASE("slots are aligned for every type, whatever the cache line") {
   CHECK(geometry.send.stride % 16 == 0);
   CHECK(geometry.receive.stride % 16 == 0);
 }
+
+TEST_CASE("what ends in a collective completion is repeated less often") {
+  Settings settings;
+  settings.repetitions = 500;
+  settings.non_aggregate_repetitions = 30;
+  const Spec fenced{.access = Access::active_target};
+  const Spec locked{.access = Access::passive_target};
+  CHECK(most_repetitions(settings, fenced, Transfers::unmarked) == 30);
+  CHECK(most_repetitions(settings, fenced, Transfers::non_aggregate) == 30);
+  CHECK(most_repetitions(settings, fenced, Transfers::aggregate) == 500);
+  CHECK(most_repetitions(settings, locked, Transfers::non_aggregate) == 500);
+  CHECK(most_repetitions(settings, bcast, Transfers::unmarked) == 500);
+}
+
+TEST_CASE("aggregate transfers have disjoint sections as far as the volume reaches") {
+  Settings settings;
+  settings.overall_volume = 1000;
+  CHECK(disjoint_sections(settings, Transfers::aggregate, 50, 8) == 50);
+  CHECK(disjoint_sections(settings, Transfers::aggregate, 500, 8) == 125);
+  CHECK(disjoint_sections(settings, Transfers::aggregate, 500, 3000) == 1);
+  CHECK(disjoint_sections(settings, Transfers::aggregate, 500, 0) == 1);
+  CHECK(disjoint_sections(settings, Transfers::non_aggregate, 50, 8) == 1);
+
+  const Geometry geometry = plan_geometry({.send = Extent::two}, 8, 2, {}, std::nullopt, 50);
+  CHECK(geometry.slots == 50);
+  CHECK(geometry.send.stride == 16);
+  CHECK(geometry.send.total == 50 * 16);
+  CHECK(geometry.receive.total == 50 * 8);
+  CHECK(geometry.receive_span(50) == 50 * 8);
+  CHECK(geometry.receive_span(1) == 8);
+  // Off-cache slots are further apart, and there are enough for both.
+  const Geometry apart = plan_geometry({}, 8, 2, {}, OffCache{1024, 64}, 50);
+  CHECK(apart.slots == 50);
+  CHECK(apart.send.stride == 192);
+}
+
+TEST_CASE("lengths of one-sided benchmarks") {
+  Options options;
+  options.lengths = {0, 1, 6, 8};
+  // As the reference outputs of IMB-EXT have it: whole floats, also of bytes.
+  const Spec fenced{.lengths_of_reductions = true};
+  CHECK(message_lengths(fenced, options) == Lengths{0, 4, 8});
+  options.data.type = DataType::double_precision;
+  CHECK(message_lengths(fenced, options) == Lengths{0, 8});
+  const Spec swap{.reduction = true, .single_element = true, .integers_only = true};
+  CHECK(message_lengths(swap, options) == Lengths{4});
+  options.reduction = {DataType::double_precision, Contiguity::resized};
+  CHECK(options.element(swap).type == DataType::integer);
+  CHECK(options.element(swap).contiguity == Contiguity::base);
+  const Spec fetch{.reduction = true, .single_element = true};
+  CHECK(message_lengths(fetch, options) == Lengths{8});
+}

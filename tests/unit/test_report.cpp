@@ -57,6 +57,12 @@ constexpr Spec uniband{.name = "Uniband", .kind = Kind::parallel_transfer, .mess
 constexpr Spec allreduce{.name = "Allreduce", .kind = Kind::collective, .reduction = true};
 constexpr Spec barrier{
     .name = "Barrier", .kind = Kind::synchronisation, .send = Extent::none, .receive = Extent::none};
+constexpr Spec bidir_put{.name = "Bidir_put",
+                         .kind = Kind::single_transfer,
+                         .aggregation = Aggregation::non_aggregate_first};
+constexpr Spec one_put_all{.name = "One_put_all", .kind = Kind::multiple_transfer};
+constexpr Spec passive_put{
+    .name = "Truly_passive_put", .kind = Kind::single_transfer, .computing_target = true};
 
 Table table_of(const Spec& spec, Layout layout, Multi multi = Multi::off) {
   return {.spec = spec, .layout = std::move(layout), .kind = table_kind(spec, multi), .multi = multi};
@@ -241,6 +247,39 @@ TEST_CASE("heads of all table kinds") {
         "# #processes = 4 \n"
         "#---------------------------------------------------\n"
         " #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n");
+  CHECK(head_of(table_of(passive_put, all_of(2))) ==
+        "\n"
+        "#---------------------------------------------------\n"
+        "# Benchmarking Truly_passive_put \n"
+        "# #processes = 2 \n"
+        "#---------------------------------------------------\n"
+        "       #bytes #repetitions t_pure[usec] t_ovrl[usec]\n");
+}
+
+TEST_CASE("the mode stands under the head") {
+  Table table = table_of(bidir_put, all_of(2));
+  for (const auto& [transfers, name] :
+       {std::pair{Transfers::aggregate, "AGGREGATE"}, {Transfers::non_aggregate, "NON-AGGREGATE"}}) {
+    table.transfers = transfers;
+    CHECK(head_of(table) == "\n"
+                            "#---------------------------------------------------\n"
+                            "# Benchmarking Bidir_put \n"
+                            "# #processes = 2 \n"
+                            "#---------------------------------------------------\n"
+                            "#\n"
+                            "#    MODE: " + std::string(name) + " \n"
+                            "#\n"
+                            "       #bytes #repetitions      t[usec]   Mbytes/sec\n");
+  }
+}
+
+TEST_CASE("notes stand under their benchmark in the banner") {
+  RunFacts facts = example_facts();
+  facts.component = "RMA";
+  facts.benchmarks = {"Bidir_put", "Compare_and_swap", "Exchange_put"};
+  facts.benchmark_notes = {"", "#     Uses MPI_INT data type\n", ""};
+  const std::string text = text_of([&](Reporter& out) { out.begin(facts, {}); });
+  CHECK(text.ends_with("# Bidir_put\n# Compare_and_swap\n#     Uses MPI_INT data type\n# Exchange_put\n"));
 }
 
 TEST_CASE("waiting processes, one and many") {
@@ -358,6 +397,10 @@ TEST_CASE("rows of all table kinds") {
   rate.messages_per_second = 1234567.6;
   CHECK(lines_of(table_of(uniband, all_of(2)), one_row(1, 100, rate)) ==
         "            1          100         1.00      1234568\n");
+  Row passive = row_of(1.5, 1.75, 1.625);
+  passive.t_overlap = 2.25e-6;
+  CHECK(lines_of(table_of(passive_put, all_of(2)), one_row(8, 100, passive)) ==
+        "            8          100         1.75         2.25\n");
 }
 
 TEST_CASE("throughput in the unit that was chosen") {
@@ -687,6 +730,33 @@ void grouped_run(Reporter& out) {
   out.end(ended(1, 0, 0));
 }
 
+void one_sided_run(Reporter& out) {
+  RunFacts facts = example_facts();
+  facts.component = "RMA";
+  facts.part = "MPI-RMA part";
+  facts.command_line = {"./IMB-RMA", "-window", "allocate", "-info",     "accumulate_ops=same_op",
+                        "-iter",     "100",     "Bidir_put", "One_put_all", "Truly_passive_put"};
+  facts.benchmarks = {"Bidir_put", "One_put_all", "Truly_passive_put"};
+  Options options;
+  options.settings.repetitions = 100;
+  options.window_kind = WindowKind::allocate;
+  options.info = {{"accumulate_ops", "same_op"}};
+  out.begin(facts, options);
+  const auto measured = [&](const Spec& spec, Transfers transfers, const Row& row) {
+    Table table = table_of(spec, all_of(2));
+    table.transfers = transfers;
+    out.open_table(table);
+    out.row(table, one_row(8, 100, row));
+  };
+  measured(bidir_put, Transfers::non_aggregate, row_of(1.5, 1.75, 1.625, 4571428.5));
+  measured(bidir_put, Transfers::aggregate, row_of(0.5, 0.625, 0.5625, 12800000));
+  measured(one_put_all, Transfers::unmarked, row_of(2, 2, 2, 4000000));
+  Row row = row_of(1.5, 1.5, 1.5);
+  row.t_overlap = 2.75e-6;
+  measured(passive_put, Transfers::unmarked, row);
+  out.end(ended(4, 0, 0));
+}
+
 struct Example {
   const char* file;
   void (*write)(Reporter&);
@@ -694,7 +764,8 @@ struct Example {
 constexpr Example examples[] = {{"complete.jsonl", complete_run},
                                 {"troubled.jsonl", troubled_run},
                                 {"one-process.jsonl", lonely_run},
-                                {"groups.jsonl", grouped_run}};
+                                {"groups.jsonl", grouped_run},
+                                {"one-sided.jsonl", one_sided_run}};
 
 std::filesystem::path example_path(const Example& example) {
   return std::filesystem::path(__FILE__).parent_path() / "../../schema/examples" / example.file;

@@ -38,6 +38,11 @@ TEST_CASE("which table a benchmark has") {
     CHECK(table_kind(barrier, multi) == TableKind::synchronisation);
     CHECK(table_kind(uniband, multi) == TableKind::rate);
   }
+  const Spec one_put_all{.name = "One_put_all", .kind = Kind::multiple_transfer};
+  CHECK(table_kind(one_put_all, Multi::off) == TableKind::time_and_bandwidth);
+  CHECK(table_kind(one_put_all, Multi::summary) == TableKind::range_and_bandwidth);
+  CHECK(table_kind({.kind = Kind::parallel_transfer, .throughput = false}, Multi::off) == TableKind::range);
+  CHECK(table_kind({.kind = Kind::single_transfer, .computing_target = true}, Multi::off) == TableKind::passive);
   CHECK(table_kind(pingpong, Multi::off) == TableKind::time_and_bandwidth);
   CHECK(table_kind(pingpong, Multi::each_group) == TableKind::time_and_bandwidth);
   CHECK(table_kind(pingpong, Multi::summary) == TableKind::range_and_bandwidth);
@@ -166,4 +171,29 @@ TEST_CASE("quantiles of few repetitions") {
   CHECK(tail_of(one) == all_same);
   std::vector<double> two{2.0, 1.0};
   CHECK(tail_of(two) == Tail{1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2});
+}
+
+TEST_CASE("a multiple transfer counts every target, and only the origin has a time") {
+  const double none = std::nan("");
+  const Spec one_put_all{.name = "One_put_all", .kind = Kind::multiple_transfer};
+  const Row row = only_row(table_of(one_put_all, make_layout(4, 4, false, {})), 8, {2.0, none, none, none});
+  CHECK(row.t_min == 2.0);
+  CHECK(row.t_max == 2.0);
+  CHECK(row.t_avg == 2.0);
+  CHECK(row.slowest_rank == 0);
+  CHECK(row.bytes_per_second == 8 * 3 / 2.0);
+}
+
+TEST_CASE("the time while the target computes is a figure of its own") {
+  const double none = std::nan("");
+  const Spec spec{.name = "Truly_passive_put", .kind = Kind::single_transfer, .computing_target = true};
+  const Table table = table_of(spec, make_layout(4, 2, true, {}), Multi::each_group);
+  const std::vector<Row> rows = rows_of(table, 8, window, std::vector<double>{1.0, none, 2.0, none},
+                                        std::vector<double>{3.0, none, 2.5, none});
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].t_max == 1.0);
+  CHECK(rows[0].t_overlap == 3.0);
+  CHECK(rows[1].t_max == 2.0);
+  CHECK(rows[1].t_overlap == 2.5);
+  CHECK_FALSE(rows[0].bytes_per_second);
 }

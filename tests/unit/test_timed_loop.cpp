@@ -86,3 +86,50 @@ TEST_CASE("a root that does not shift stays") {
   drive<Pattern, FakeClock>(&seen, Laps<false, true>({.first = {}, .ranks = 3, .root_step = 0}), 4, Total{});
   for (const Lap& lap : seen.laps) CHECK(lap.root == 0);
 }
+
+namespace {
+
+struct Completing : Pattern {
+  static void close(Seen* const& seen) {
+    clock_now += 10;
+    seen->laps.push_back({.root = -1});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("each repetition is completed, or in aggregate mode all of them at the end") {
+  clock_now = 0;
+  Seen each{{}, {1.0}};
+  CHECK(drive<Completing, FakeClock>(&each, Laps<false, false>({}), 3, Total{}) == 33.0);
+  CHECK(each.laps.size() == 6);
+  CHECK(each.laps[1].root == -1);
+  Seen all{{}, {1.0}};
+  CHECK(drive<Completing, FakeClock, true>(&all, Laps<false, false>({}), 3, Total{}) == 13.0);
+  CHECK(all.laps.size() == 4);
+  CHECK(all.laps[3].root == -1);
+}
+
+TEST_CASE("of aggregate repetitions timed one by one the last has the completion") {
+  clock_now = 0;
+  Seen seen{{}, {1.0, 2.0}};
+  std::vector<double> samples(2);
+  const double total = drive<Completing, FakeClock, true>(&seen, Laps<false, false>({}), 2,
+                                                          EveryRepetition<FakeClock>{samples.data()});
+  CHECK(samples == std::vector<double>{1.0, 12.0});
+  CHECK(total == 13.0);
+}
+
+TEST_CASE("the target's side steps through its window in step") {
+  Seen seen{{}, {1.0}};
+  char memory[64];
+  const LapPlan plan{.first = {.send = memory, .receive = memory, .remote = 100},
+                     .send_stride = 8,
+                     .receive_stride = 4,
+                     .remote_stride = 4,
+                     .slots = 2};
+  drive<Pattern, FakeClock>(&seen, Laps<true, false>(plan), 3, Total{});
+  CHECK(seen.laps[0].remote == 100);
+  CHECK(seen.laps[1].remote == 104);
+  CHECK(seen.laps[2].remote == 100);
+}

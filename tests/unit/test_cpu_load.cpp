@@ -1,0 +1,51 @@
+// The load under a clock that advances by what the load does: calibration is exact.
+#include <catch2/catch.hpp>
+#include <chrono>
+
+#include "engine/cpu_load.h"
+
+using namespace openimb;
+
+namespace {
+
+double seconds_now = 0;
+double seconds_per_reading = 0;
+struct FakeClock {
+  static double now() { return seconds_now += seconds_per_reading; }
+};
+
+}  // namespace
+
+TEST_CASE("a load is calibrated by the run that lasted long enough") {
+  // Every run seems to last half a second, however many units it has: the first is long enough.
+  seconds_per_reading = 0.5;
+  CpuLoad load;
+  CHECK_FALSE(load.calibrated());
+  load.calibrate<FakeClock>(0.5);
+  CHECK(load.calibrated());
+  CHECK(load.units_for(1.0) == 2);
+  CHECK(load.units_for(0.25) == 1);
+  CHECK(load.units_for(0) == 0);
+  CHECK(load.units_for(-1) == 0);
+  CHECK(load.flops_per_second() == 2 * CpuLoad::operations_per_unit);
+}
+
+TEST_CASE("on a clock that stands still no load is done") {
+  seconds_per_reading = 0;
+  CpuLoad load;
+  load.calibrate<FakeClock>(0.5);
+  CHECK(load.calibrated());
+  CHECK(load.units_for(100) == 0);
+}
+
+TEST_CASE("a real clock gives a plausible speed") {
+  struct Clock {
+    static double now() {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    }
+  };
+  CpuLoad load;
+  load.calibrate<Clock>(0.02);
+  CHECK(load.flops_per_second() > 1e7);
+  CHECK(load.flops_per_second() < 1e13);
+}
