@@ -144,7 +144,7 @@ FOR_TARGET = (
     3  # a turn of the loop over the targets: the next one's rank as an index, its message in the window
 )
 FOR_TARGETS = (
-    24  # once per repetition: this loop's beginning, which brings its constants from the stack, and a turn
+    10  # once per repetition: this loop's beginning and one turn of it
 )
 FOR_KIND = 14  # IMB-EXT's Window: which kind, what comes back from MPI, at most one element
 
