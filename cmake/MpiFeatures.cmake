@@ -22,3 +22,5 @@ openimb_mpi_feature(OPENIMB_LARGE_COUNT
    MPI_Get_accumulate_c(nullptr, n, MPI_INT, nullptr, n, MPI_INT, 0, 0, n, MPI_INT, MPI_SUM, MPI_WIN_NULL);")
 openimb_mpi_feature(OPENIMB_FLOAT16 "MPI_Datatype t = MPIX_C_FLOAT16; MPI_Type_free(&t);")
 openimb_mpi_feature(OPENIMB_BFLOAT16 "MPI_Datatype t = MPIX_BFLOAT16; MPI_Type_free(&t);")
+# SimGrid's simulator instead of a machine.
+openimb_mpi_feature(OPENIMB_SMPI "smpi_execute(0.0);")

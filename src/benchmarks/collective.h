@@ -1,5 +1,6 @@
 // Collective benchmarks and the barrier. Source: guide, "Collective Benchmarks"; Reduce_local and
-// Reduce_scatter_block: docs/methodology.md.
+// Reduce_scatter_block: docs/methodology.md. Where a step takes a request, it starts the operation instead
+// (nonblocking.h).
 #pragma once
 
 #include <algorithm>
@@ -11,27 +12,27 @@ namespace openimb {
 
 struct Bcast {
   static constexpr Spec spec{.name = "Bcast", .send = Extent::none, .rooted = true, .shares_buffer = true};
-  template <class C>
-  static void step(const C& c, const Lap& lap) {
-    call::broadcast(lap.receive, c.count, c.type, lap.root, c.comm);
+  template <class C, class... Request>
+  static void step(const C& c, const Lap& lap, Request... request) {
+    call::broadcast(lap.receive, c.count, c.type, lap.root, c.comm, request...);
   }
   static Expected expects(const Place& place) { return message_of(place, place.root); }
 };
 
 struct Allgather {
   static constexpr Spec spec{.name = "Allgather", .receive = Extent::per_rank};
-  template <class C>
-  static void step(const C& c, const Lap& lap) {
-    call::allgather(lap.send, lap.receive, c.count, c.type, c.comm);
+  template <class C, class... Request>
+  static void step(const C& c, const Lap& lap, Request... request) {
+    call::allgather(lap.send, lap.receive, c.count, c.type, c.comm, request...);
   }
   static Expected expects(const Place& place) { return message_of_each(place, 0); }
 };
 
 struct Allgatherv {
   static constexpr Spec spec{.name = "Allgatherv", .receive = Extent::per_rank, .by_displacement = true};
-  template <class C>
-  static void step(const C& c, const Lap& lap) {
-    call::allgatherv(lap.send, c.count, lap.receive, c.counts, c.displacements, c.type, c.comm);
+  template <class C, class... Request>
+  static void step(const C& c, const Lap& lap, Request... request) {
+    call::allgatherv(lap.send, c.count, lap.receive, c.counts, c.displacements, c.type, c.comm, request...);
   }
   static Expected expects(const Place& place) { return message_of_each(place, 0); }
 };
@@ -41,9 +42,9 @@ inline Expected part_of_root(const Place& p) { return {{p.root, p.rank * p.eleme
 
 struct Scatter {
   static constexpr Spec spec{.name = "Scatter", .send = Extent::per_rank, .rooted = true};
-  template <class C>
-  static void step(const C& c, const Lap& lap) {
-    call::scatter(lap.send, lap.receive, c.count, c.type, lap.root, c.comm);
+  template <class C, class... Request>
+  static void step(const C& c, const Lap& lap, Request... request) {
+    call::scatter(lap.send, lap.receive, c.count, c.type, lap.root, c.comm, request...);
   }
   static Expected expects(const Place& place) { return part_of_root(place); }
 };
@@ -51,9 +52,9 @@ struct Scatter {
 struct Scatterv {
   static constexpr Spec spec{
       .name = "Scatterv", .send = Extent::per_rank, .rooted = true, .by_displacement = true};
-  template <class C>
-  static void step(const C& c, const Lap& lap) {
-    call::scatterv(lap.send, c.counts, c.displacements, lap.receive, c.count, c.type, lap.root, c.comm);
+  template <class C, class... Request>
+  static void step(const C& c, const Lap& lap, Request... request) {
+    call::scatterv(lap.send, c.counts, c.displacements, lap.receive, c.count, c.type, lap.root, c.comm, request...);
   }
   static Expected expects(const Place& place) { return part_of_root(place); }
 };
@@ -65,9 +66,9 @@ inline Expected each_at_root(const Place& place) {
 
 struct Gather {
   static constexpr Spec spec{.name = "Gather", .receive = Extent::per_rank, .rooted = true};
-  template <class C>
-  static void step(const C& c, const Lap& lap) {
-    call::gather(lap.send, lap.receive, c.count, c.type, lap.root, c.comm);
+  template <class C, class... Request>
+  static void step(const C& c, const Lap& lap, Request... request) {
+    call::gather(lap.send, lap.receive, c.count, c.type, lap.root, c.comm, request...);
   }
   static Expected expects(const Place& place) { return each_at_root(place); }
 };
@@ -75,18 +76,18 @@ struct Gather {
 struct Gatherv {
   static constexpr Spec spec{
       .name = "Gatherv", .receive = Extent::per_rank, .rooted = true, .by_displacement = true};
-  template <class C>
-  static void step(const C& c, const Lap& lap) {
-    call::gatherv(lap.send, c.count, lap.receive, c.counts, c.displacements, c.type, lap.root, c.comm);
+  template <class C, class... Request>
+  static void step(const C& c, const Lap& lap, Request... request) {
+    call::gatherv(lap.send, c.count, lap.receive, c.counts, c.displacements, c.type, lap.root, c.comm, request...);
   }
   static Expected expects(const Place& place) { return each_at_root(place); }
 };
 
 struct Alltoall {
   static constexpr Spec spec{.name = "Alltoall", .send = Extent::per_rank, .receive = Extent::per_rank};
-  template <class C>
-  static void step(const C& c, const Lap& lap) {
-    call::alltoall(lap.send, lap.receive, c.count, c.type, c.comm);
+  template <class C, class... Request>
+  static void step(const C& c, const Lap& lap, Request... request) {
+    call::alltoall(lap.send, lap.receive, c.count, c.type, c.comm, request...);
   }
   static Expected expects(const Place& place) { return message_of_each(place, place.rank * place.elements); }
 };
@@ -94,9 +95,9 @@ struct Alltoall {
 struct Alltoallv {
   static constexpr Spec spec{
       .name = "Alltoallv", .send = Extent::per_rank, .receive = Extent::per_rank, .by_displacement = true};
-  template <class C>
-  static void step(const C& c, const Lap& lap) {
-    call::alltoallv(lap.send, lap.receive, c.counts, c.displacements, c.type, c.comm);
+  template <class C, class... Request>
+  static void step(const C& c, const Lap& lap, Request... request) {
+    call::alltoallv(lap.send, lap.receive, c.counts, c.displacements, c.type, c.comm, request...);
   }
   static Expected expects(const Place& place) { return message_of_each(place, place.rank * place.elements); }
 };
@@ -106,27 +107,27 @@ inline Expected sum(std::int64_t at, std::int64_t count) { return {{Piece::all_r
 
 struct Reduce {
   static constexpr Spec spec{.name = "Reduce", .reduction = true, .rooted = true};
-  template <class C>
-  static void step(const C& c, const Lap& lap) {
-    call::reduce(lap.send, lap.receive, c.count, c.type, c.op, lap.root, c.comm);
+  template <class C, class... Request>
+  static void step(const C& c, const Lap& lap, Request... request) {
+    call::reduce(lap.send, lap.receive, c.count, c.type, c.op, lap.root, c.comm, request...);
   }
   static Expected expects(const Place& p) { return p.rank == p.root ? sum(0, p.elements) : Expected{}; }
 };
 
 struct Allreduce {
   static constexpr Spec spec{.name = "Allreduce", .reduction = true};
-  template <class C>
-  static void step(const C& c, const Lap& lap) {
-    call::allreduce(lap.send, lap.receive, c.count, c.type, c.op, c.comm);
+  template <class C, class... Request>
+  static void step(const C& c, const Lap& lap, Request... request) {
+    call::allreduce(lap.send, lap.receive, c.count, c.type, c.op, c.comm, request...);
   }
   static Expected expects(const Place& place) { return sum(0, place.elements); }
 };
 
 struct Reduce_scatter {
   static constexpr Spec spec{.name = "Reduce_scatter", .receive = Extent::even_share, .reduction = true};
-  template <class C>
-  static void step(const C& c, const Lap& lap) {
-    call::reduce_scatter(lap.send, lap.receive, c.shares, c.type, c.op, c.comm);
+  template <class C, class... Request>
+  static void step(const C& c, const Lap& lap, Request... request) {
+    call::reduce_scatter(lap.send, lap.receive, c.shares, c.type, c.op, c.comm, request...);
   }
   static Expected expects(const Place& p) {
     const std::int64_t larger = std::min<std::int64_t>(p.rank, p.elements % p.ranks);
@@ -159,9 +160,9 @@ struct Reduce_local {
 struct Barrier {
   static constexpr Spec spec{
       .name = "Barrier", .kind = Kind::synchronisation, .send = Extent::none, .receive = Extent::none};
-  template <class C>
-  static void step(const C& c, const Lap&) {
-    MPI_Barrier(c.comm);
+  template <class C, class... Request>
+  static void step(const C& c, const Lap&, Request... request) {
+    call::barrier(c.comm, request...);
   }
   static Expected expects(const Place&) { return {}; }
 };

@@ -85,6 +85,17 @@ constexpr Option own_rows[] = {
                                            WindowKind::dynamic};
            draft.options.window_kind = choice(kinds, [](WindowKind kind) { return name_of(kind); }, word);
          }},
+    {.name = "progress",
+     .syntax = "N",
+     .help = "call MPI_Test N times while computing",
+     .standard = "0",
+     .example = "-progress 10",
+     .details = "For benchmarks of overlap: the computation of a repetition is cut into N + 1 parts with a call of "
+                "MPI_Test between two. Many MPIs advance a nonblocking operation only inside such calls.",
+     .apply =
+         [](Draft& draft, std::string_view word) {
+           draft.options.progress = static_cast<int>(whole_number(word, 0, 1000000));
+         }},
     {.name = "info",
      .syntax = "KEY=VALUE",
      .help = "a hint for MPI when it makes a window; may be repeated",

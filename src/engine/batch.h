@@ -9,6 +9,7 @@
 
 #include "engine/buffers.h"
 #include "engine/content.h"
+#include "engine/overlap.h"
 #include "engine/pattern.h"
 #include "engine/timed_loop.h"
 #include "mpi/datatype.h"
@@ -54,6 +55,9 @@ class Batch {
   /// Untimed: arms the buffers before and compares them after each repetition; returns the bytes that were
   /// wrong. Afterwards the buffers are as before.
   virtual std::int64_t check(std::int64_t repetitions) = 0;
+  /// Seconds that `repetitions` took with this load in each; 0 for patterns that do not overlap.
+  virtual double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> samples,
+                               const Load& load) = 0;
   /// Whether this rank has a time to report.
   virtual bool takes_part() const = 0;
 };
@@ -124,9 +128,18 @@ class BatchOf final : public Batch {
     if (!takes_part()) return 0;
     [[maybe_unused]] const auto held = hold();
     if constexpr (aggregates) {
-      if (stage_.aggregate) return run_in_mode<true>(repetitions, timing, samples);
+      if (stage_.aggregate) return time<Pattern, true>(context_, repetitions, timing, samples);
     }
-    return run_in_mode<false>(repetitions, timing, samples);
+    return time<Pattern, false>(context_, repetitions, timing, samples);
+  }
+
+  double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> samples,
+                       const Load& load) override {
+    if constexpr (Pattern::spec.overlap) {
+      const Loaded<Context<Count>> loaded{context_, load};
+      return time<WithLoad<Pattern, WallClock>, false>(loaded, repetitions, timing, samples);
+    }
+    return 0;
   }
 
   // In rounds of as many repetitions as are completed together: one, or a sample's disjoint sections.
@@ -179,28 +192,29 @@ class BatchOf final : public Batch {
             .root_step = stage_.root_shift ? 1 : 0};
   }
 
-  template <bool aggregate>
-  double run_in_mode(std::int64_t repetitions, Timing timing, std::span<double> samples) {
-    return stage_.geometry.slots > 1 ? run_with<aggregate, true>(repetitions, timing, samples)
-                                     : run_with<aggregate, false>(repetitions, timing, samples);
+  template <class Step, bool aggregate, class Seen>
+  double time(const Seen& context, std::int64_t repetitions, Timing timing, std::span<double> samples) {
+    return stage_.geometry.slots > 1
+               ? time_moving<Step, aggregate, true>(context, repetitions, timing, samples)
+               : time_moving<Step, aggregate, false>(context, repetitions, timing, samples);
   }
 
-  template <bool aggregate, bool moving>
-  double run_with(std::int64_t repetitions, Timing timing, std::span<double> samples) {
+  template <class Step, bool aggregate, bool moving, class Seen>
+  double time_moving(const Seen& context, std::int64_t repetitions, Timing timing, std::span<double> samples) {
     using Movement = Laps<moving, rooted>;
     const Movement laps(lap_plan());
     switch (timing) {
       case Timing::total:
-        return drive<Pattern, WallClock, aggregate>(context_, laps, repetitions, Total{});
+        return drive<Step, WallClock, aggregate>(context, laps, repetitions, Total{});
       case Timing::every_repetition:
-        return drive<Pattern, WallClock, aggregate>(context_, laps, repetitions,
-                                                    EveryRepetition<WallClock>{samples.data()});
+        return drive<Step, WallClock, aggregate>(context, laps, repetitions,
+                                                 EveryRepetition<WallClock>{samples.data()});
       case Timing::synchronised:
         // What completes together cannot be synchronised one by one: the session does not ask for it.
         if constexpr (!aggregate) {
           const auto barrier = [call = stage_.barrier, comm = stage_.comm] { call(comm); };
-          return drive<Pattern, WallClock>(
-              context_, laps, repetitions, Synchronised<WallClock, decltype(barrier)>{samples.data(), barrier});
+          return drive<Step, WallClock>(
+              context, laps, repetitions, Synchronised<WallClock, decltype(barrier)>{samples.data(), barrier});
         }
     }
     return 0;

@@ -13,12 +13,13 @@ namespace openimb {
 class CpuLoad {
  public:
   static constexpr int size = 100;
-  static constexpr double operations_per_unit = 2.0 * size * size;
+  static constexpr double operations_per_unit = 2.0 * size;
 
   CpuLoad() : data_(std::make_unique<Data>()) {
     // Each column sums to 1: products stay finite and never become denormal, however many there are.
     for (auto& column : data_->columns) column.fill(1.0F / size);
     data_->vector.fill(1.0F);
+    data_->product.fill(0.0F);
   }
 
   /// Finds out how many units fit into a second: repeats until one run takes `seconds`, by a clock with now(). By a clock that
@@ -37,23 +38,35 @@ class CpuLoad {
       }
     }
   }
+  /// How much longer the load takes now than it was calibrated for, as a share of it.
+  template <class Clock>
+  double drift(double seconds) {
+    const double start = Clock::now();
+    const std::int64_t units = units_for(seconds);
+    compute(units);
+    const double wanted = static_cast<double>(units) / units_per_second_;
+    return units > 0 ? (Clock::now() - start) / wanted - 1 : 0;
+  }
   bool calibrated() const { return calibrated_; }
   double flops_per_second() const { return units_per_second_ * operations_per_unit; }
 
   std::int64_t units_for(double seconds) const {
     return static_cast<std::int64_t>(std::llround(std::max(0.0, seconds) * units_per_second_));
   }
-  /// One unit: one matrix-vector product. Its result is the next one's input, so that none can be left out.
+  /// One unit: what one column of the matrix adds to the product, some ten nanoseconds; the next call goes on
+  /// where this one ended. A whole product is the next one's vector, so that no part can be left out.
   void compute(std::int64_t units);
 
  private:
-  static constexpr std::int64_t no_clock_misses = 4096;  // milliseconds at the least
+  static constexpr std::int64_t no_clock_misses = 1 << 20;  // milliseconds at the least
   using Vector = std::array<float, size>;
   struct alignas(64) Data {  // whole cache lines of its own
     std::array<Vector, size> columns;
     Vector vector;
+    Vector product;
   };
   std::unique_ptr<Data> data_;
+  int column_ = 0;
   double units_per_second_ = 0;
   bool calibrated_ = false;
 };

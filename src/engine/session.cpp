@@ -89,7 +89,10 @@ class Session {
   template <class Use>
   void with_batch(Scene& scene, std::int64_t bytes, Use use);
   Window open_window(const Scene& scene, const Geometry& plan);
-  std::vector<double> overlapped(Batch* batch, std::int64_t repetitions, double pure);
+  Overlapped while_target_computes(Batch* batch, std::int64_t repetitions, double pure);
+  Overlapped while_computing(const Scene& scene, Batch* batch, std::int64_t repetitions, Timing timing,
+                             double pure);
+  double drift_of_load();
   std::vector<std::vector<double>> gather_samples(const Scene& scene, std::vector<double>& mine) const;
   void add_samples(const Scene& scene, std::vector<Row>& rows, std::vector<double>& mine) const;
   void add_defects(const Scene& scene, std::vector<Row>& rows, std::int64_t mine);
@@ -381,13 +384,18 @@ void Session::run_point(Scene& scene, std::int64_t bytes) {
     barrier_(world_.handle());  // where the ranks that do not take part wait
 
     const std::vector<double> seconds = world_.gather(mean_of(batch, elapsed, repetitions));
-    const std::vector<double> computing = scene.spec().computing_target
-                                              ? overlapped(batch, repetitions, elapsed)
-                                              : std::vector<double>();
+    const Overlapped computing =
+        scene.spec().computing_target ? while_target_computes(batch, repetitions, elapsed)
+        : scene.spec().overlap        ? while_computing(scene, batch, repetitions, timing, elapsed)
+                                      : Overlapped();
     Measurement measurement{.bytes = bytes, .repetitions = repetitions, .rows = {}};
     if (rank_ == 0) measurement.rows = rows_of(scene.table, bytes, options_.window, seconds, computing);
     if (options_.every_repetition()) add_samples(scene, measurement.rows, samples);
     if (options_.check) add_defects(scene, measurement.rows, wrong);
+    if (scene.spec().overlap) {
+      const double drift = drift_of_load();
+      for (Row& row : measurement.rows) row.load_drift = drift;
+    }
     ++ending_.measured;
     if (rank_ == 0) {
       reporter_.row(scene.table, measurement);
@@ -399,14 +407,42 @@ void Session::run_point(Scene& scene, std::int64_t bytes) {
 
 // The batch once more, while ranks that take no part compute for as long as all ranks together needed before,
 // and only then come to wait in MPI. Each rank's mean at rank 0.
-std::vector<double> Session::overlapped(Batch* batch, std::int64_t repetitions, double pure) {
+Overlapped Session::while_target_computes(Batch* batch, std::int64_t repetitions, double pure) {
   if (!load_.calibrated()) load_.calibrate<WallClock>(options_.settings.target_cpu_seconds);
   const std::int64_t units = load_.units_for(world_.largest(pure));
   for (int i = 0; i < options_.settings.barriers; ++i) barrier_(world_.handle());
   if (batch && !batch->takes_part()) load_.compute(units);
   const double elapsed = batch ? batch->run(repetitions, Timing::total, {}) : 0.0;
   barrier_(world_.handle());
-  return world_.gather(mean_of(batch, elapsed, repetitions));
+  return {.t_ovrl = world_.gather(mean_of(batch, elapsed, repetitions)), .t_cpu = {}};
+}
+
+// The batch once more, every rank computing in each repetition for as long as the slowest of its group needed
+// without. Each rank's means at rank 0.
+Overlapped Session::while_computing(const Scene& scene, Batch* batch, std::int64_t repetitions, Timing timing,
+                                    double pure) {
+  if (!load_.calibrated()) load_.calibrate<WallClock>(options_.settings.target_cpu_seconds);
+  const double slowest = scene.active() ? scene.group.largest(pure) : 0;
+  const std::int64_t units = load_.units_for(slowest / static_cast<double>(repetitions));
+  double computing = 0;
+  const Load load = make_load(load_, units, options_.progress, computing);
+  std::vector<double> samples(timing == Timing::total ? 0 : static_cast<std::size_t>(repetitions), 0.0);
+  for (int i = 0; i < options_.settings.barriers; ++i) barrier_(world_.handle());
+  const double elapsed = batch ? batch->run_with_load(repetitions, timing, samples, load) : 0.0;
+  barrier_(world_.handle());
+  return {.t_ovrl = world_.gather(mean_of(batch, elapsed, repetitions)),
+          .t_cpu = world_.gather(mean_of(batch, computing, repetitions))};
+}
+
+// Whether the load still takes what it was calibrated for, on the rank where it does least; what has changed is
+// calibrated anew.
+double Session::drift_of_load() {
+  constexpr double noticeable = 0.1;
+  const double seconds = options_.settings.target_cpu_seconds;
+  const double mine = load_.drift<WallClock>(seconds);
+  if (std::abs(mine) > noticeable) load_.calibrate<WallClock>(seconds);
+  const double up = world_.largest(mine), down = -world_.largest(-mine);
+  return up > -down ? up : down;
 }
 
 void Session::report(const Scene& scene, const Failure& failure) {

@@ -23,7 +23,6 @@ using Displacement = std::conditional_t<std::is_same_v<Count, int>, int, MPI_Ain
 using Type = MPI_Datatype;
 using Comm = MPI_Comm;
 using Op = MPI_Op;
-using Request = MPI_Request;
 using Win = MPI_Win;
 
 // One definition per call: `Count` decides the spelling. The discarded branch is not instantiated.
@@ -38,6 +37,14 @@ using Win = MPI_Win;
 #define OPENIMB_CALL(name, ...) MPI_##name(__VA_ARGS__);
 #endif
 
+// A collective: blocking, or with a request behind its arguments its nonblocking form.
+#define OPENIMB_COLLECTIVE(name, nonblocking_name, ...)       \
+  if constexpr (sizeof...(request) == 0) {                    \
+    OPENIMB_CALL(name, __VA_ARGS__)                           \
+  } else {                                                    \
+    OPENIMB_CALL(nonblocking_name, __VA_ARGS__, request...)   \
+  }
+
 template <class Count>
 void send(const void* data, Count count, Type type, int to, int tag, Comm comm) {
   OPENIMB_CALL(Send, data, count, type, to, tag, comm)
@@ -47,68 +54,68 @@ void receive(void* data, Count count, Type type, int from, int tag, Comm comm) {
   OPENIMB_CALL(Recv, data, count, type, from, tag, comm, MPI_STATUS_IGNORE)
 }
 template <class Count>
-void start_send(const void* data, Count count, Type type, int to, int tag, Comm comm, Request* request) {
+void start_send(const void* data, Count count, Type type, int to, int tag, Comm comm, MPI_Request* request) {
   OPENIMB_CALL(Isend, data, count, type, to, tag, comm, request)
 }
 template <class Count>
-void start_receive(void* data, Count count, Type type, int from, int tag, Comm comm, Request* request) {
+void start_receive(void* data, Count count, Type type, int from, int tag, Comm comm, MPI_Request* request) {
   OPENIMB_CALL(Irecv, data, count, type, from, tag, comm, request)
 }
 template <class Count>
 void send_receive(const void* out, void* in, Count count, Type type, int to, int from, int tag, Comm comm) {
   OPENIMB_CALL(Sendrecv, out, count, type, to, tag, in, count, type, from, tag, comm, MPI_STATUS_IGNORE)
 }
-template <class Count>
-void broadcast(void* data, Count count, Type type, int root, Comm comm) {
-  OPENIMB_CALL(Bcast, data, count, type, root, comm)
+template <class Count, class... Request>
+void broadcast(void* data, Count count, Type type, int root, Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Bcast, Ibcast, data, count, type, root, comm)
 }
-template <class Count>
-void allgather(const void* out, void* in, Count count, Type type, Comm comm) {
-  OPENIMB_CALL(Allgather, out, count, type, in, count, type, comm)
+template <class Count, class... Request>
+void allgather(const void* out, void* in, Count count, Type type, Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Allgather, Iallgather, out, count, type, in, count, type, comm)
 }
-template <class Count>
+template <class Count, class... Request>
 void allgatherv(const void* out, Count count, void* in, const Count* counts, const Displacement<Count>* at,
-                Type type, Comm comm) {
-  OPENIMB_CALL(Allgatherv, out, count, type, in, counts, at, type, comm)
+                Type type, Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Allgatherv, Iallgatherv, out, count, type, in, counts, at, type, comm)
 }
-template <class Count>
-void scatter(const void* out, void* in, Count count, Type type, int root, Comm comm) {
-  OPENIMB_CALL(Scatter, out, count, type, in, count, type, root, comm)
+template <class Count, class... Request>
+void scatter(const void* out, void* in, Count count, Type type, int root, Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Scatter, Iscatter, out, count, type, in, count, type, root, comm)
 }
-template <class Count>
+template <class Count, class... Request>
 void scatterv(const void* out, const Count* counts, const Displacement<Count>* at, void* in, Count count,
-              Type type, int root, Comm comm) {
-  OPENIMB_CALL(Scatterv, out, counts, at, type, in, count, type, root, comm)
+              Type type, int root, Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Scatterv, Iscatterv, out, counts, at, type, in, count, type, root, comm)
 }
-template <class Count>
-void gather(const void* out, void* in, Count count, Type type, int root, Comm comm) {
-  OPENIMB_CALL(Gather, out, count, type, in, count, type, root, comm)
+template <class Count, class... Request>
+void gather(const void* out, void* in, Count count, Type type, int root, Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Gather, Igather, out, count, type, in, count, type, root, comm)
 }
-template <class Count>
+template <class Count, class... Request>
 void gatherv(const void* out, Count count, void* in, const Count* counts, const Displacement<Count>* at,
-             Type type, int root, Comm comm) {
-  OPENIMB_CALL(Gatherv, out, count, type, in, counts, at, type, root, comm)
+             Type type, int root, Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Gatherv, Igatherv, out, count, type, in, counts, at, type, root, comm)
 }
-template <class Count>
-void alltoall(const void* out, void* in, Count count, Type type, Comm comm) {
-  OPENIMB_CALL(Alltoall, out, count, type, in, count, type, comm)
+template <class Count, class... Request>
+void alltoall(const void* out, void* in, Count count, Type type, Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Alltoall, Ialltoall, out, count, type, in, count, type, comm)
 }
-template <class Count>
+template <class Count, class... Request>
 void alltoallv(const void* out, void* in, const Count* counts, const Displacement<Count>* at, Type type,
-               Comm comm) {
-  OPENIMB_CALL(Alltoallv, out, counts, at, type, in, counts, at, type, comm)
+               Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Alltoallv, Ialltoallv, out, counts, at, type, in, counts, at, type, comm)
 }
-template <class Count>
-void reduce(const void* out, void* in, Count count, Type type, Op op, int root, Comm comm) {
-  OPENIMB_CALL(Reduce, out, in, count, type, op, root, comm)
+template <class Count, class... Request>
+void reduce(const void* out, void* in, Count count, Type type, Op op, int root, Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Reduce, Ireduce, out, in, count, type, op, root, comm)
 }
-template <class Count>
-void allreduce(const void* out, void* in, Count count, Type type, Op op, Comm comm) {
-  OPENIMB_CALL(Allreduce, out, in, count, type, op, comm)
+template <class Count, class... Request>
+void allreduce(const void* out, void* in, Count count, Type type, Op op, Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Allreduce, Iallreduce, out, in, count, type, op, comm)
 }
-template <class Count>
-void reduce_scatter(const void* out, void* in, const Count* counts, Type type, Op op, Comm comm) {
-  OPENIMB_CALL(Reduce_scatter, out, in, counts, type, op, comm)
+template <class Count, class... Request>
+void reduce_scatter(const void* out, void* in, const Count* counts, Type type, Op op, Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Reduce_scatter, Ireduce_scatter, out, in, counts, type, op, comm)
 }
 template <class Count>
 void reduce_scatter_block(const void* out, void* in, Count count, Type type, Op op, Comm comm) {
@@ -117,6 +124,14 @@ void reduce_scatter_block(const void* out, void* in, Count count, Type type, Op 
 template <class Count>
 void reduce_local(const void* in, void* inout, Count count, Type type, Op op) {
   OPENIMB_CALL(Reduce_local, in, inout, count, type, op)
+}
+template <class... Request>
+void barrier(Comm comm, Request... request) {
+  if constexpr (sizeof...(request) == 0) {
+    MPI_Barrier(comm);
+  } else {
+    MPI_Ibarrier(comm, request...);
+  }
 }
 template <class Count>
 void put(const void* out, Count count, Type type, int target, MPI_Aint at, Win win) {
@@ -140,6 +155,7 @@ void make_vector_type(Count count, Type base, Type* type) {
   OPENIMB_CALL(Type_contiguous, count, base, type)
 }
 
+#undef OPENIMB_COLLECTIVE
 #undef OPENIMB_CALL
 
 }  // namespace openimb::call

@@ -92,6 +92,7 @@ struct Options {
   WindowKind window_kind = WindowKind::create;
   AggregateMode aggregate_mode = AggregateMode::both;
   std::vector<std::pair<std::string, std::string>> info;  ///< -info, for windows and files
+  int progress = 0;  ///< -progress: calls of MPI_Test within the computation of an overlapped repetition
   int window = 256;  ///< messages per repetition of Uniband and Biband
   bool show_tail = false;
   std::string dump_file;

@@ -70,6 +70,8 @@ struct Spec {
   bool compares = false;  ///< the second message of the send buffer is compared with what the target holds
   bool computing_target = false;  ///< timed twice, once while the target computes outside MPI
 
+  bool overlap = false;  ///< timed once more with computation between start and wait
+
   bool in_default_list = true;
   std::string_view notes = {};  ///< comment lines under its name in the banner, each with # and newline
 };

@@ -18,7 +18,13 @@ constexpr Column time{"t[usec]", [](const CellSource& from) { return microsecond
 constexpr Column t_min{"t_min[usec]", [](const CellSource& from) { return microseconds(from.row.t_min); }};
 constexpr Column t_max{"t_max[usec]", [](const CellSource& from) { return microseconds(from.row.t_max); }};
 constexpr Column t_avg{"t_avg[usec]", [](const CellSource& from) { return microseconds(from.row.t_avg); }};
-constexpr Column t_pure{"t_pure[usec]", [](const CellSource& from) { return microseconds(from.row.t_max); }};
+constexpr Column t_pure{"t_pure[usec]", [](const CellSource& from) {
+                          return microseconds(from.row.t_pure.value_or(from.row.t_max));
+                        }};
+constexpr Column t_cpu{"t_CPU[usec]",
+                       [](const CellSource& from) { return microseconds(from.row.t_cpu.value_or(0)); }};
+constexpr Column overlap{"overlap[%]",
+                         [](const CellSource& from) { return decimals(from.row.overlap_percent.value_or(0)); }};
 constexpr Column t_overlap{"t_ovrl[usec]", [](const CellSource& from) {
                              return microseconds(from.row.t_overlap.value_or(0));
                            }};
@@ -47,6 +53,10 @@ std::vector<Column> columns_of(TableKind kind) {
       return {repetitions, t_min, t_max, t_avg};
     case TableKind::passive:
       return {bytes, repetitions, t_pure, t_overlap};
+    case TableKind::overlap:
+      return {bytes, repetitions, t_overlap, t_pure, t_cpu, overlap};
+    case TableKind::synchronisation_overlap:
+      return {repetitions, t_overlap, t_pure, t_cpu, overlap};
   }
   return {};
 }

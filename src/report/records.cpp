@@ -109,6 +109,7 @@ void write_options(JsonWriter& json, const Options& options) {
     json.field("own_barrier", options.own_barrier);
     json.field("message_pause", options.message_pause);
     json.field("window", options.window);
+    json.field("progress", options.progress);
     json.field("window_kind", openimb::name_of(options.window_kind));
     json.field("aggregate_mode", openimb::name_of(options.aggregate_mode));
     json.object("info", [&] {
@@ -179,6 +180,10 @@ std::string result_record(const Table& table, const Measurement& measurement, co
     json.field("time_avg_seconds", row.t_avg);
     json.field("slowest_rank", row.slowest_rank);
     json.field_if_any("time_overlapped_seconds", row.t_overlap);
+    json.field_if_any("time_pure_seconds", row.t_pure);
+    json.field_if_any("time_cpu_seconds", row.t_cpu);
+    json.field_if_any("overlap_percent", row.overlap_percent);
+    json.field_if_any("load_drift", row.load_drift);
     json.field_if_any("bytes_per_second", row.bytes_per_second);
     json.field_if_any("messages_per_second", row.messages_per_second);
     json.field_if_any("defects", row.defects);

@@ -91,6 +91,14 @@ std::string tail_line(const std::optional<Tail>& tail) {
   return text += " ]\n";
 }
 
+// A comment, so that what reads rows is not disturbed.
+std::string drift_line(const std::optional<double>& drift) {
+  constexpr double noticeable = 0.1;
+  if (!drift || std::abs(*drift) <= noticeable) return "";
+  return formatted("# The load of the row above ran %.0f %% %s than calibrated: doubt its t_CPU and overlap\n",
+                   100 * std::abs(*drift), *drift > 0 ? "slower" : "faster");
+}
+
 std::string lines_of(const Table& table, const Measurement& measurement, double bytes_per_megabyte) {
   const std::vector<Column> columns = columns_of(table);
   std::string text = table.multi == Multi::each_group ? "\n" : "";
@@ -98,6 +106,7 @@ std::string lines_of(const Table& table, const Measurement& measurement, double 
     for (const Column& column : columns) text += column.cell({measurement, row, bytes_per_megabyte});
     text += '\n';
     text += table.tail ? tail_line(row.tail) : "";
+    text += drift_line(row.load_drift);
   }
   return text;
 }

@@ -6,6 +6,9 @@
 namespace openimb {
 
 TableKind table_kind(const Spec& spec, Multi multi) {
+  if (spec.overlap) {
+    return spec.kind == Kind::synchronisation ? TableKind::synchronisation_overlap : TableKind::overlap;
+  }
   if (spec.kind == Kind::synchronisation) return TableKind::synchronisation;
   if (spec.message_rate) return TableKind::rate;
   if (spec.computing_target) return TableKind::passive;
@@ -57,7 +60,7 @@ Extremes extremes_of(std::span<const std::vector<int>> groups, std::span<const d
 }  // namespace
 
 std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int window, std::span<const double> seconds,
-                         std::span<const double> overlapped) {
+                         const Overlapped& overlapped) {
   const std::span<const std::vector<int>> groups = table.layout.groups;
   const bool each = table.multi == Multi::each_group;
   const double factor = table.spec.time_factor;
@@ -71,10 +74,24 @@ std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int window, std
     row.t_max = factor * times.most;
     row.t_avg = times.count > 0 ? factor * times.sum / times.count : 0;
     row.slowest_rank = times.slowest;
-    if (!overlapped.empty()) row.t_overlap = factor * extremes_of(members, overlapped).most;
+    if (!overlapped.t_ovrl.empty()) {
+      const Extremes slowest = extremes_of(members, overlapped.t_ovrl);
+      row.t_overlap = factor * slowest.most;
+      if (!overlapped.t_cpu.empty()) {
+        row.t_pure = seconds[slowest.slowest];
+        row.t_cpu = overlapped.t_cpu[slowest.slowest];
+        row.overlap_percent = overlap_percent(*row.t_pure, *row.t_cpu, *row.t_overlap);
+      }
+    }
     add_rates(row, table, bytes, window);
   }
   return rows;
+}
+
+double overlap_percent(double t_pure, double t_cpu, double t_ovrl) {
+  const double shorter = std::min(t_pure, t_cpu);
+  if (!(shorter > 0)) return 0;
+  return 100 * std::clamp((t_pure + t_cpu - t_ovrl) / shorter, 0.0, 1.0);
 }
 
 Tail tail_of(std::span<double> samples) {

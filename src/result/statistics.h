@@ -8,12 +8,22 @@
 
 namespace openimb {
 
+/// The same times per rank while somebody computed; empty where nobody did.
+struct Overlapped {
+  std::vector<double> t_ovrl;
+  std::vector<double> t_cpu;  ///< empty where it was another process that computed
+};
+
 /// `seconds`: one rank's mean time of a repetition each, indexed by world rank; NaN for ranks that took no part.
-/// `overlapped`: the same while the target computed, or empty. Applies the time factor. Multi::each_group gives a row per group, otherwise one
+/// Applies the time factor. Multi::each_group gives a row per group, otherwise one
 /// row whose extremes are over all groups and whose throughput follows from the largest time (guide: minimum
 /// throughput).
 std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int window, std::span<const double> seconds,
-                         std::span<const double> overlapped = {});
+                         const Overlapped& overlapped = {});
+
+/// How much of the shorter of communication and computation the other one hid, in percent: guide, "Measuring
+/// Communication and Computation Overlap". 0 where either takes no time.
+double overlap_percent(double t_pure, double t_cpu, double t_ovrl);
 
 /// Quantiles of one row's repetitions. `samples` is sorted in place and must not be empty.
 Tail tail_of(std::span<double> samples);

@@ -189,7 +189,7 @@ TEST_CASE("the time while the target computes is a figure of its own") {
   const Spec spec{.name = "Truly_passive_put", .kind = Kind::single_transfer, .computing_target = true};
   const Table table = table_of(spec, make_layout(4, 2, true, {}), Multi::each_group);
   const std::vector<Row> rows = rows_of(table, 8, window, std::vector<double>{1.0, none, 2.0, none},
-                                        std::vector<double>{3.0, none, 2.5, none});
+                                        {.t_ovrl = {3.0, none, 2.5, none}, .t_cpu = {}});
   REQUIRE(rows.size() == 2);
   CHECK(rows[0].t_max == 1.0);
   CHECK(rows[0].t_overlap == 3.0);

@@ -1,0 +1,117 @@
+// Nonblocking collectives: what the blocking one does, started, and waited for. The engine computes in between
+// where a spec says so. Source: guide, "IMB-NBC Benchmarks".
+#pragma once
+
+#include "benchmarks/collective.h"
+
+namespace openimb {
+
+template <class Blocking>
+struct Nonblocking {
+  template <class C>
+  static void post(const C& c, const Lap& lap, MPI_Request* request) {
+    Blocking::step(c, lap, request);
+  }
+  template <class C>
+  static void step(const C& c, const Lap& lap) {
+    MPI_Request request;
+    post(c, lap, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+  static Expected expects(const Place& place) { return Blocking::expects(place); }
+};
+
+/// Measures overlap with computation: in the default list.
+constexpr Spec overlapped(Spec spec, std::string_view name) {
+  spec.name = name;
+  spec.overlap = true;
+  return spec;
+}
+
+/// Measures communication alone.
+constexpr Spec pure(Spec spec, std::string_view name) {
+  spec.name = name;
+  spec.in_default_list = false;
+  return spec;
+}
+
+struct Ibcast : Nonblocking<Bcast> {
+  static constexpr Spec spec = overlapped(Bcast::spec, "Ibcast");
+};
+struct Ibcast_pure : Nonblocking<Bcast> {
+  static constexpr Spec spec = pure(Bcast::spec, "Ibcast_pure");
+};
+struct Iallgather : Nonblocking<Allgather> {
+  static constexpr Spec spec = overlapped(Allgather::spec, "Iallgather");
+};
+struct Iallgather_pure : Nonblocking<Allgather> {
+  static constexpr Spec spec = pure(Allgather::spec, "Iallgather_pure");
+};
+struct Iallgatherv : Nonblocking<Allgatherv> {
+  static constexpr Spec spec = overlapped(Allgatherv::spec, "Iallgatherv");
+};
+struct Iallgatherv_pure : Nonblocking<Allgatherv> {
+  static constexpr Spec spec = pure(Allgatherv::spec, "Iallgatherv_pure");
+};
+struct Igather : Nonblocking<Gather> {
+  static constexpr Spec spec = overlapped(Gather::spec, "Igather");
+};
+struct Igather_pure : Nonblocking<Gather> {
+  static constexpr Spec spec = pure(Gather::spec, "Igather_pure");
+};
+struct Igatherv : Nonblocking<Gatherv> {
+  static constexpr Spec spec = overlapped(Gatherv::spec, "Igatherv");
+};
+struct Igatherv_pure : Nonblocking<Gatherv> {
+  static constexpr Spec spec = pure(Gatherv::spec, "Igatherv_pure");
+};
+struct Iscatter : Nonblocking<Scatter> {
+  static constexpr Spec spec = overlapped(Scatter::spec, "Iscatter");
+};
+struct Iscatter_pure : Nonblocking<Scatter> {
+  static constexpr Spec spec = pure(Scatter::spec, "Iscatter_pure");
+};
+struct Iscatterv : Nonblocking<Scatterv> {
+  static constexpr Spec spec = overlapped(Scatterv::spec, "Iscatterv");
+};
+struct Iscatterv_pure : Nonblocking<Scatterv> {
+  static constexpr Spec spec = pure(Scatterv::spec, "Iscatterv_pure");
+};
+struct Ialltoall : Nonblocking<Alltoall> {
+  static constexpr Spec spec = overlapped(Alltoall::spec, "Ialltoall");
+};
+struct Ialltoall_pure : Nonblocking<Alltoall> {
+  static constexpr Spec spec = pure(Alltoall::spec, "Ialltoall_pure");
+};
+struct Ialltoallv : Nonblocking<Alltoallv> {
+  static constexpr Spec spec = overlapped(Alltoallv::spec, "Ialltoallv");
+};
+struct Ialltoallv_pure : Nonblocking<Alltoallv> {
+  static constexpr Spec spec = pure(Alltoallv::spec, "Ialltoallv_pure");
+};
+struct Ireduce : Nonblocking<Reduce> {
+  static constexpr Spec spec = overlapped(Reduce::spec, "Ireduce");
+};
+struct Ireduce_pure : Nonblocking<Reduce> {
+  static constexpr Spec spec = pure(Reduce::spec, "Ireduce_pure");
+};
+struct Ireduce_scatter : Nonblocking<Reduce_scatter> {
+  static constexpr Spec spec = overlapped(Reduce_scatter::spec, "Ireduce_scatter");
+};
+struct Ireduce_scatter_pure : Nonblocking<Reduce_scatter> {
+  static constexpr Spec spec = pure(Reduce_scatter::spec, "Ireduce_scatter_pure");
+};
+struct Iallreduce : Nonblocking<Allreduce> {
+  static constexpr Spec spec = overlapped(Allreduce::spec, "Iallreduce");
+};
+struct Iallreduce_pure : Nonblocking<Allreduce> {
+  static constexpr Spec spec = pure(Allreduce::spec, "Iallreduce_pure");
+};
+struct Ibarrier : Nonblocking<Barrier> {
+  static constexpr Spec spec = overlapped(Barrier::spec, "Ibarrier");
+};
+struct Ibarrier_pure : Nonblocking<Barrier> {
+  static constexpr Spec spec = pure(Barrier::spec, "Ibarrier_pure");
+};
+
+}  // namespace openimb
