@@ -37,6 +37,8 @@ JUMPS = {"jmp", "jmpq"}
 CALLS = {"call", "callq"}
 ENDS = {"ret", "retq", "ud2", "hlt"}
 CLOCK = "MPI_Wtime"
+LOAD = "openimb::CpuLoad::compute(long)"
+WITH_LOAD = "openimb::WithLoad<"
 
 Calls = tuple[str | None, ...]  # callees in the order of the calls; None: through a pointer
 
@@ -60,6 +62,10 @@ class Instruction:
     def is_division(self) -> bool:
         """Integer, x87 and vector ones alike."""
         return re.match(r"v?f?i?div", self.mnemonic) is not None
+
+    def is_packed(self, operation: str) -> bool:
+        """Whether it does "mul" or "add" to several floats at once, fused ones do both."""
+        return re.fullmatch(rf"v?{operation}ps|vfmadd[0-9]+ps", self.mnemonic) is not None
 
     @property
     def target(self) -> int | None:
@@ -206,6 +212,11 @@ class Loop:
         """The loops within."""
         return self.function.loops_among(set(self.body) - {self.head})
 
+    @cached_property
+    def innermost(self) -> list[Loop]:
+        """The loops at any depth that have none within: this one, if it has none."""
+        return [each for loop in self.inner for each in loop.innermost] or [self]
+
     def calls(self) -> set[Calls]:
         """What each pass calls."""
         order, back = self._forward
@@ -299,6 +310,7 @@ class TimedLoop:
     """An instantiation of openimb::drive."""
 
     pattern: str
+    loaded: bool  # computes between start and wait: openimb::WithLoad
     aggregate: bool  # completed once, behind the loop
     large: bool  # MPI_Count instead of int
     laps: tuple[bool, bool]  # moving buffers, moving root
@@ -308,7 +320,7 @@ class TimedLoop:
     def __str__(self) -> str:
         moving = [name for name, moves in zip(("buffers", "root"), self.laps, strict=True) if moves]
         count = "MPI_Count" if self.large else "int"
-        name = f"{self.pattern}, aggregate" if self.aggregate else self.pattern
+        name = self.pattern + ", loaded" * self.loaded + ", aggregate" * self.aggregate
         return f"{name}, {self.record}, {count}, moving: {' and '.join(moving) or 'nothing'}"
 
 
@@ -360,9 +372,13 @@ def timed_loops(program: Path) -> list[TimedLoop]:
             function.name, "openimb::drive<"
         )
         moves = [word == "true" for word in _template_arguments(laps, "openimb::Laps<")]
+        loaded = pattern.startswith(WITH_LOAD)
+        if loaded:
+            pattern = _template_arguments(pattern, WITH_LOAD)[0]
         found.append(
             TimedLoop(
                 pattern.rpartition("::")[2],
+                loaded,
                 aggregate == "true",
                 "Context<int>" not in context,
                 (moves[0], moves[1]),

@@ -262,6 +262,104 @@ int MPI_Reduce_local(const void* in, void* inout, int n, MPI_Datatype t, MPI_Op 
   return rc;
 }
 
+// Nonblocking collectives lie when they are waited for.
+int MPI_Wait(MPI_Request* request, MPI_Status* status) {
+  const auto found = pending.find(*request);
+  const Received r = found == pending.end() ? Received{} : found->second;
+  if (found != pending.end()) pending.erase(found);
+  const int rc = PMPI_Wait(request, status);
+  spoil(r);
+  return rc;
+}
+int MPI_Ibcast(void* buf, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) {
+  const Received r = rank_in(comm) == root ? Received{} : watch(buf, count, type);
+  const int rc = PMPI_Ibcast(buf, count, type, root, comm, request);
+  pending[*request] = r;
+  return rc;
+}
+int MPI_Iallgather(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u, MPI_Comm comm,
+                   MPI_Request* request) {
+  const Received r = watch(in, static_cast<long>(m) * ranks_of(comm), u);
+  const int rc = PMPI_Iallgather(out, n, t, in, m, u, comm, request);
+  pending[*request] = r;
+  return rc;
+}
+int MPI_Iallgatherv(const void* out, int n, MPI_Datatype t, void* in, const int m[], const int at[],
+                    MPI_Datatype u, MPI_Comm comm, MPI_Request* request) {
+  const int last = ranks_of(comm) - 1;
+  const Received r = watch(in, static_cast<long>(at[last]) + m[last], u);
+  const int rc = PMPI_Iallgatherv(out, n, t, in, m, at, u, comm, request);
+  pending[*request] = r;
+  return rc;
+}
+int MPI_Igather(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u, int root, MPI_Comm comm,
+                MPI_Request* request) {
+  const bool here = rank_in(comm) == root;
+  const Received r = here ? watch(in, static_cast<long>(m) * ranks_of(comm), u) : Received{};
+  const int rc = PMPI_Igather(out, n, t, in, m, u, root, comm, request);
+  pending[*request] = r;
+  return rc;
+}
+int MPI_Igatherv(const void* out, int n, MPI_Datatype t, void* in, const int m[], const int at[], MPI_Datatype u,
+                 int root, MPI_Comm comm, MPI_Request* request) {
+  const int last = ranks_of(comm) - 1;
+  const bool here = rank_in(comm) == root;
+  const Received r = here ? watch(in, static_cast<long>(at[last]) + m[last], u) : Received{};
+  const int rc = PMPI_Igatherv(out, n, t, in, m, at, u, root, comm, request);
+  pending[*request] = r;
+  return rc;
+}
+int MPI_Iscatter(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u, int root, MPI_Comm comm,
+                 MPI_Request* request) {
+  const Received r = watch(in, m, u);
+  const int rc = PMPI_Iscatter(out, n, t, in, m, u, root, comm, request);
+  pending[*request] = r;
+  return rc;
+}
+int MPI_Iscatterv(const void* out, const int n[], const int at[], MPI_Datatype t, void* in, int m, MPI_Datatype u,
+                  int root, MPI_Comm comm, MPI_Request* request) {
+  const Received r = watch(in, m, u);
+  const int rc = PMPI_Iscatterv(out, n, at, t, in, m, u, root, comm, request);
+  pending[*request] = r;
+  return rc;
+}
+int MPI_Ialltoall(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u, MPI_Comm comm,
+                  MPI_Request* request) {
+  const Received r = watch(in, static_cast<long>(m) * ranks_of(comm), u);
+  const int rc = PMPI_Ialltoall(out, n, t, in, m, u, comm, request);
+  pending[*request] = r;
+  return rc;
+}
+int MPI_Ialltoallv(const void* out, const int n[], const int from[], MPI_Datatype t, void* in, const int m[],
+                   const int at[], MPI_Datatype u, MPI_Comm comm, MPI_Request* request) {
+  const int last = ranks_of(comm) - 1;
+  const Received r = watch(in, static_cast<long>(at[last]) + m[last], u);
+  const int rc = PMPI_Ialltoallv(out, n, from, t, in, m, at, u, comm, request);
+  pending[*request] = r;
+  return rc;
+}
+int MPI_Ireduce(const void* out, void* in, int n, MPI_Datatype t, MPI_Op op, int root, MPI_Comm comm,
+                MPI_Request* request) {
+  const Received r = rank_in(comm) == root ? watch(in, n, t) : Received{};
+  const int rc = PMPI_Ireduce(out, in, n, t, op, root, comm, request);
+  pending[*request] = r;
+  return rc;
+}
+int MPI_Iallreduce(const void* out, void* in, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm,
+                   MPI_Request* request) {
+  const Received r = watch(in, n, t);
+  const int rc = PMPI_Iallreduce(out, in, n, t, op, comm, request);
+  pending[*request] = r;
+  return rc;
+}
+int MPI_Ireduce_scatter(const void* out, void* in, const int n[], MPI_Datatype t, MPI_Op op, MPI_Comm comm,
+                        MPI_Request* request) {
+  const Received r = watch(in, n[rank_in(comm)], t);
+  const int rc = PMPI_Ireduce_scatter(out, in, n, t, op, comm, request);
+  pending[*request] = r;
+  return rc;
+}
+
 int MPI_Put(const void* out, int n, MPI_Datatype t, int target, MPI_Aint at, int m, MPI_Datatype u, MPI_Win win) {
   const void* const sent = lies_about_sent() ? spoiled_copy(out, n, t) : out;
   return sent == nullptr ? MPI_SUCCESS : PMPI_Put(sent, n, t, target, at, m, u, win);

@@ -14,7 +14,7 @@ import pytest
 
 sys.path.insert(0, str(lab.TOP / "bench"))
 import machine_code
-from machine_code import CLOCK, Calls, Function, Instruction, Loop, TimedLoop
+from machine_code import CLOCK, LOAD, Calls, Function, Instruction, Loop, TimedLoop
 
 
 class Repetition(NamedTuple):
@@ -25,6 +25,7 @@ class Repetition(NamedTuple):
     completion: str = ""
     aggregates: bool = False  # has a loop that leaves the completion to what is behind it
     in_vain: str = ""  # further ways, of a loop within that has no turn, or of a window that there is not
+    overlaps: bool = False  # has a loop that computes between the last two calls of its step
 
 
 def fenced(step: str) -> Repetition:
@@ -39,6 +40,12 @@ def to_all(step: str, where: str = "") -> Repetition:
     flush = f"Win_flush{where}_all"
     return Repetition(step, flush, in_vain=flush)
 
+
+COLLECTIVE = (
+    *("Bcast", "Allgather", "Allgatherv", "Gather", "Gatherv", "Scatter", "Scatterv", "Alltoall", "Alltoallv"),
+    *("Reduce", "Reduce_scatter", "Allreduce", "Barrier"),
+)
+NONBLOCKING = {name: f"I{name.lower()}" for name in COLLECTIVE}
 
 BENCHMARKS = {
     "MPI1": {
@@ -65,6 +72,10 @@ BENCHMARKS = {
         "Reduce_scatter_block": Repetition("Reduce_scatter_block"),
         "Reduce_local": Repetition("Reduce_local"),
         "Barrier": Repetition("Barrier"),
+    },
+    "NBC": {
+        **{name: Repetition(f"{name} Wait", overlaps=True) for name in NONBLOCKING.values()},
+        **{f"{name}_pure": Repetition(f"{name} Wait") for name in NONBLOCKING.values()},
     },
     "EXT": {
         "MakeWindow": Repetition(
@@ -102,21 +113,32 @@ BENCHMARKS = {
         "Exchange_get": Repetition("Get Get", "Win_flush Win_flush"),
     },
 }
-ROOTED = {"Bcast", "Scatter", "Scatterv", "Gather", "Gatherv", "Reduce"}
+BLOCKING_ROOTED = {"Bcast", "Scatter", "Scatterv", "Gather", "Gatherv", "Reduce"}
+ROOTED = {
+    *BLOCKING_ROOTED,
+    *(NONBLOCKING[name] + flavour for name in BLOCKING_ROOTED for flavour in ("", "_pure")),
+}
 WINDOWED = {"Uniband", "Biband"}
 TO_ALL = {"One_put_all", "All_put_all", "One_get_all", "All_get_all", "Put_all_local", "Get_all_local"}
 WITHOUT_COUNT = {
-    *("Wait", "Waitall", "Barrier", "Fetch_and_op", "Compare_and_swap"),
+    *("Wait", "Waitall", "Test", "Barrier", "Ibarrier", "Fetch_and_op", "Compare_and_swap"),
     *("Win_create", "Win_allocate", "Win_allocate_shared", "Win_create_dynamic", "Win_attach"),
     *("Win_free", "Win_fence", "Win_flush", "Win_flush_local", "Win_flush_all", "Win_flush_local_all"),
 }
 ONE_SIDED = {"Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap"}
 CLOCK_READS = {"Total": 0, "EveryRepetition": 1, "Synchronised": 2}  # per repetition
+CLOCK_READS_OF_LOAD = 2  # before and after it
+TESTED: Calls = (LOAD, "MPI_Test")  # a part of the load with a test behind it
 
-ARGUMENTS = {
-    **{"Send": 6, "Recv": 7, "Isend": 7, "Irecv": 7, "Sendrecv": 12, "Wait": 2, "Waitall": 3, "Barrier": 1},
+COLLECTIVE_ARGUMENTS = {
     **{"Bcast": 5, "Allgather": 7, "Allgatherv": 8, "Scatter": 8, "Scatterv": 9, "Gather": 8, "Gatherv": 9},
-    **{"Alltoall": 7, "Alltoallv": 9, "Reduce": 7, "Allreduce": 6, "Reduce_scatter": 6},
+    **{"Alltoall": 7, "Alltoallv": 9, "Reduce": 7, "Allreduce": 6, "Reduce_scatter": 6, "Barrier": 1},
+}
+ARGUMENTS = {
+    **COLLECTIVE_ARGUMENTS,
+    **{NONBLOCKING[name]: count + 1 for name, count in COLLECTIVE_ARGUMENTS.items()},  # the request
+    **{"Test": 3, LOAD: 2},
+    **{"Send": 6, "Recv": 7, "Isend": 7, "Irecv": 7, "Sendrecv": 12, "Wait": 2, "Waitall": 3},
     **{"Reduce_scatter_block": 6, "Reduce_local": 5},
     **{"Put": 8, "Get": 8, "Accumulate": 9, "Get_accumulate": 12, "Fetch_and_op": 7, "Compare_and_swap": 7},
     **{
@@ -143,10 +165,10 @@ FOR_DISPLACEMENT = 2  # in a window: where the target's bases lie, and the addit
 FOR_TARGET = (
     3  # a turn of the loop over the targets: the next one's rank as an index, its message in the window
 )
-FOR_TARGETS = (
-    10  # once per repetition: this loop's beginning and one turn of it
-)
+FOR_TARGETS = 10  # once per repetition: this loop's beginning and one turn of it
 FOR_KIND = 14  # IMB-EXT's Window: which kind, what comes back from MPI, at most one element
+FOR_LOAD = 15  # the sum of its times, whether there are tests, and a turn of the loop over them
+FOR_TEST = 1  # a turn of that loop: done = 0
 
 
 @pytest.fixture(autouse=True)
@@ -176,7 +198,7 @@ def faults(loop: TimedLoop) -> list[str]:
     function = loop.function
     found = []
     for instruction in function.code:
-        if instruction.is_call and instruction.callee and not instruction.callee.startswith("MPI_"):
+        if instruction.is_call and not may_call(loop, instruction.callee):
             found.append(f"calls {instruction.callee}: {instruction}")
         if function.leaves(instruction):
             found.append(f"jumps out of the loop's function: {instruction}")
@@ -187,9 +209,14 @@ def faults(loop: TimedLoop) -> list[str]:
         found.append("no loop")
     for each in function.loops:
         reads = each.counts(lambda i: i.is_call and i.callee == CLOCK)
-        if reads != {CLOCK_READS[loop.record]}:
+        if reads != {CLOCK_READS[loop.record] + (CLOCK_READS_OF_LOAD if loop.loaded else 0)}:
             found.append(f"reads the clock {sorted(reads)} times per repetition")
     return [f"{loop}: {fault}" for fault in found]
+
+
+def may_call(loop: TimedLoop, callee: str | None) -> bool:
+    """Calls through a pointer have their own rules."""
+    return callee is None or callee.startswith("MPI_") or (loop.loaded and callee == LOAD)
 
 
 def faults_of_pointer_calls(loop: TimedLoop) -> list[str]:
@@ -237,6 +264,7 @@ def allowance(loop: TimedLoop, each: Loop) -> int:
         + (FOR_WINDOW if loop.pattern in WINDOWED else 0)
         + (FOR_TARGETS if loop.pattern in TO_ALL else 0)
         + (FOR_KIND if loop.pattern == "MakeWindow" else 0)
+        + (FOR_LOAD if loop.loaded else 0)
         + (FOR_MOVING_BUFFERS if loop.laps[0] else 0)
         + (FOR_MOVING_ROOT if loop.laps[1] else 0)
     )
@@ -244,8 +272,8 @@ def allowance(loop: TimedLoop, each: Loop) -> int:
 
 def over_budget(loop: TimedLoop) -> list[str]:
     budgets = [(each, allowance(loop, each)) for each in loop.function.loops]
-    if loop.pattern in TO_ALL:
-        turn = ALLOWANCE + FOR_DISPLACEMENT + FOR_TARGET
+    if loop.pattern in TO_ALL or loop.loaded:
+        turn = ALLOWANCE + (FOR_TEST if loop.loaded else FOR_DISPLACEMENT + FOR_TARGET)
         budgets += [(inner, turn) for each in loop.function.loops for inner in each.inner]
     return [
         f"{loop}: {excess(each)} instructions more than a hand-written loop, {allowed} allowed:\n"
@@ -266,26 +294,47 @@ def ways(text: str, large: bool) -> set[Calls]:
 
 def rotated(calls: Calls) -> Calls:
     """A loop may be entered anywhere: the same for all passes that are one cycle."""
-    return min(((*calls[i:], *calls[:i]) for i in range(len(calls))), default=())
+    turned = ((*calls[i:], *calls[:i]) for i in range(len(calls)))
+    return min(turned, key=lambda each: [callee or "" for callee in each], default=())
+
+
+def timed(way: Calls, loop: TimedLoop) -> Calls:
+    """With the clock, and the barrier through a pointer, where the loop has them."""
+    before = {"Synchronised": (None, CLOCK)}.get(loop.record, ())
+    after = () if loop.record == "Total" else (CLOCK,)
+    return rotated((*before, *way, *after))
+
+
+def named(calls: Calls) -> str:
+    return " ".join(callee or "(pointer)" for callee in calls)
+
+
+def with_load(way: Calls) -> list[Calls]:
+    """Without a test between the parts of the load, and with one, which stands for all."""
+    *start, wait = way
+    return [(*start, CLOCK, *parts, LOAD, CLOCK, wait) for parts in ((), TESTED)]
 
 
 def wrong_calls(loop: TimedLoop, repetition: Repetition) -> list[str]:
     """Calls that are not a repetition's, in the loop; and not the clock's and a completion's, before and behind it."""
-    found: set[Calls] = set()
-    for each in loop.function.loops:
-        for calls in each.calls():
-            found.add(rotated(tuple(callee for callee in calls if callee not in (None, CLOCK))))
+    found = {rotated(calls) for each in loop.function.loops for calls in each.calls()}
     [completion] = ways(repetition.completion, loop.large)
-    expected = {
-        rotated((*way, *(() if loop.aggregate else completion))) for way in ways(repetition.step, loop.large)
-    }
+    steps = list(ways(repetition.step, loop.large))
+    if loop.loaded:
+        steps = [loaded for way in steps for loaded in with_load(way)]
+    expected = {timed((*way, *(() if loop.aggregate else completion)), loop) for way in steps}
     # A loop of nothing may be there or not.
     optional: set[Calls] = {()} if loop.aggregate else set()
     if repetition.in_vain:
-        optional |= {rotated(way) for way in ways(repetition.in_vain, loop.large)}
+        optional |= {timed(way, loop) for way in ways(repetition.in_vain, loop.large)}
     faults = []
     for what, which in (("", found - expected - optional), ("lacks ", expected - optional - found)):
-        faults += [f"{what}a repetition: {' '.join(map(str, calls)) or 'no call'}" for calls in which]
+        faults += [f"{what}a repetition: {named(calls) or 'no call'}" for calls in which]
+    if loop.loaded:
+        turns = {
+            rotated(calls) for each in loop.function.loops for inner in each.inner for calls in inner.calls()
+        }
+        faults += [f"between parts of the load: {named(calls)}" for calls in turns - {rotated(TESTED)}]
     # The last repetition's own time gets the completion too.
     behind = (*completion, *[CLOCK] * CLOCK_READS[loop.record]) if loop.aggregate else ()
     around = (CLOCK, *behind, CLOCK)
@@ -297,8 +346,9 @@ def wrong_calls(loop: TimedLoop, repetition: Repetition) -> list[str]:
 
 def test_every_benchmark_is_there_in_every_mode(mpi, component):
     expected = {
-        (pattern, aggregate, large, (moving, pattern in ROOTED), record)
+        (pattern, loaded, aggregate, large, (moving, pattern in ROOTED), record)
         for pattern, repetition in BENCHMARKS[component].items()
+        for loaded in ({False, True} if repetition.overlaps else {False})
         for aggregate in ({False, True} if repetition.aggregates else {False})
         for large in ({False, True} if has_large_count(mpi) else {False})
         for moving in (False, True)
@@ -306,7 +356,7 @@ def test_every_benchmark_is_there_in_every_mode(mpi, component):
         if not (aggregate and record == "Synchronised")
     }
     found = {
-        (loop.pattern, loop.aggregate, loop.large, loop.laps, loop.record)
+        (loop.pattern, loop.loaded, loop.aggregate, loop.large, loop.laps, loop.record)
         for loop in loops_of(mpi, component)
     }
     assert found == expected
@@ -333,6 +383,31 @@ def test_default_loop_costs_what_a_hand_written_one_does(mpi, component):
     assert not found, "\n".join(found)
 
 
+def faults_of_load(function: Function) -> list[str]:
+    """What computes between start and wait: along a column, several rows at once, and without calling anything but what
+    copies and clears memory."""
+    found = []
+    for instruction in function.code:
+        callee = instruction.callee or "a pointer"
+        if (instruction.is_call or function.leaves(instruction)) and callee not in ("memcpy", "memset"):
+            found.append(f"leaves for {callee}: {instruction}")
+        if instruction.is_division:
+            found.append(f"division: {instruction}")
+    loops = [each for loop in function.loops for each in loop.innermost]
+    packed = any(
+        all(any(i.is_packed(operation) for i in each.instructions) for operation in ("mul", "add"))
+        for each in loops
+    )
+    return found if packed else [*found, "not vectorised"]
+
+
+def test_load_is_vectorised_and_calls_nothing(mpi):
+    loops_of(mpi, "NBC")  # a Release build
+    [function] = machine_code.functions(mpi.program("NBC"), LOAD)
+    found = faults_of_load(function)
+    assert not found, "\n".join([*found, listing(function)])
+
+
 def compiled(mpi: lab.Mpi, source: Path, target: Path) -> Path:
     return machine_code.compile_like_suite(mpi.build, mpi.wrapper, lab.environment(mpi), source, target)
 
@@ -342,6 +417,7 @@ def compiled(mpi: lab.Mpi, source: Path, target: Path) -> Path:
     [
         ("MPI1", "PingPong", "ping_pong", 0),
         ("MPI1", "Allreduce", "allreduce", 0),
+        ("NBC", "Iallreduce_pure", "iallreduce_and_wait", 0),
         ("RMA", "Unidir_put", "put_and_flush", FOR_DISPLACEMENT),
         ("EXT", "Unidir_Put", "put_and_fence", FOR_DISPLACEMENT),
     ],
@@ -350,11 +426,11 @@ def test_hand_written_loop_confirms_the_count(mpi, in_component, pattern, by_han
     """bench/bare_loop.cpp, compiled like the suite: what we call its cost is its cost, and ours is no higher."""
     bare = compiled(mpi, lab.TOP / "bench/bare_loop.cpp", tmp_path / "bare_loop")
     [function] = machine_code.functions(bare, f"{by_hand}(")
-    plain = (pattern, False, False, (False, False), "Total")
+    plain = (pattern, False, False, False, (False, False), "Total")
     [ours] = [
         loop.function
         for loop in loops_of(mpi, in_component)
-        if (loop.pattern, loop.aggregate, loop.large, loop.laps, loop.record) == plain
+        if (loop.pattern, loop.loaded, loop.aggregate, loop.large, loop.laps, loop.record) == plain
     ]
     assert all(abs(excess(loop)) <= ALLOWANCE for loop in function.loops), listing(function)
     assert most(ours) <= most(function) + ALLOWANCE + more, listing(ours)
@@ -372,6 +448,7 @@ def listing(function: Function) -> str:
 
 SEEDED = """
 #include <vector>
+#include "engine/overlap.h"
 #include "engine/pattern.h"
 
 namespace openimb {
@@ -417,6 +494,39 @@ struct FlushesTwice : Flushes {
   template <class C> static void close(const C& c) { flush(c); flush(c); }
 };
 
+// What links would take instead of this: the suite has it in a file of its own.
+[[gnu::weak, gnu::noinline]] void CpuLoad::compute(std::int64_t units) { watched[0] = static_cast<int>(units); }
+inline CpuLoad* cpu = nullptr;
+
+struct Overlaps {
+  template <class C>
+  static void post(const C& c, const Lap&, MPI_Request* request) { MPI_Ibarrier(c.comm, request); }
+};
+struct ComputesTwice : Overlaps {
+  template <class C>
+  static void post(const C& c, const Lap& lap, MPI_Request* request) {
+    Overlaps::post(c, lap, request);
+    cpu->compute(c.count);
+  }
+};
+PATTERN(Computes, cpu->compute(c.count); send(c, lap.send);)
+
+float columns[100][100], product[100], factors[100];
+[[gnu::weak, gnu::noinline]] void packed() {
+  for (const auto& column : columns) {
+    for (int row = 0; row < 100; ++row) product[row] += column[row] * factors[row];
+  }
+}
+// Each sum's terms depend on their order.
+[[gnu::weak, gnu::noinline]] void row_by_row() {
+  for (int row = 0; row < 100; ++row) {
+    float total = 0;
+    for (int i = 0; i < 100; ++i) total += columns[row][i] * factors[i];
+    product[row] = total;
+  }
+}
+[[gnu::weak, gnu::noinline]] void packed_but_calls() { packed(); own(); packed(); }
+
 namespace wrong {
 template <class Clock, class Barrier>
 struct Synchronised : openimb::Synchronised<Clock, Barrier> {
@@ -427,12 +537,22 @@ struct Synchronised : openimb::Synchronised<Clock, Barrier> {
 };
 }  // namespace wrong
 
-template <class Pattern, bool aggregate = false, class Record>
-void run(int argc, Record record) {
+Context<int> context_of(int argc) {
   Context<int> context;
   context.comm = MPI_COMM_WORLD;
   context.count = context.peer = context.rank = context.ranks = argc;
-  sum += drive<Pattern, Clock, aggregate>(context, Laps<false, false>(LapPlan{}), argc, record);
+  return context;
+}
+
+template <class Pattern, bool aggregate = false, class Record>
+void run(int argc, Record record) {
+  sum += drive<Pattern, Clock, aggregate>(context_of(argc), Laps<false, false>(LapPlan{}), argc, record);
+}
+
+template <class Pattern, class Record>
+void run_loaded(int argc, Record record) {
+  const Loaded<Context<int>> context{context_of(argc), make_load(*cpu, argc, argc, sum)};
+  sum += drive<WithLoad<Pattern, Clock>, Clock>(context, Laps<false, false>(LapPlan{}), argc, record);
 }
 
 }  // namespace openimb
@@ -452,6 +572,14 @@ int main(int argc, char** argv) {
   run<ReadsClock>(argc, Total{});
   run<Loses>(argc, Total{});
   run<Wastes>(argc, Total{});
+  CpuLoad load;
+  cpu = &load;
+  run<Computes>(argc, Total{});
+  run_loaded<Overlaps>(argc, Total{});
+  run_loaded<ComputesTwice>(argc, Total{});
+  packed();
+  row_by_row();
+  packed_but_calls();
   run<Flushes>(argc, Total{});
   run<Flushes, true>(argc, Total{});
   run<FlushesEach, true>(argc, Total{});
@@ -460,8 +588,10 @@ int main(int argc, char** argv) {
   const auto barrier = [call = argc > 2 ? &MPI_Barrier : nullptr] { call(MPI_COMM_WORLD); };
   using Barrier = decltype(barrier);
   run<Clean>(argc, EveryRepetition<Clock>{samples});
+  run_loaded<Overlaps>(argc, EveryRepetition<Clock>{samples});
   run<Flushes, true>(argc, EveryRepetition<Clock>{samples});
   run<Clean>(argc, Synchronised<Clock, Barrier>{samples, barrier});
+  run_loaded<Overlaps>(argc, Synchronised<Clock, Barrier>{samples, barrier});
   run<Divides>(argc, wrong::Synchronised<Clock, Barrier>{{samples, barrier}});
   return sum > 0 && argv != nullptr;
 }
@@ -476,27 +606,34 @@ SEEDED_FAULTS = {
     ("ReadsClock", "Total"): "reads the clock [1] times",
     ("Loses", "Total"): "a repetition: no call",
     ("Wastes", "Total"): "more than a hand-written loop",
+    ("Computes", "Total"): f"calls {LOAD}",
+    ("ComputesTwice", "Total"): f"a repetition: MPI_Ibarrier {LOAD} {CLOCK}",
     ("FlushesEach", "Total"): "a repetition: MPI_Send MPI_Win_flush",
     ("FlushesTwice", "Total"): "around the loop, not",
     ("Divides", "Synchronised"): "barrier inside the clock",
 }
 WITHOUT_FAULT = {
-    *(("Clean", False, record) for record in CLOCK_READS),
+    *((pattern, False, record) for pattern in ("Clean", "Overlaps") for record in CLOCK_READS),
     *(("Flushes", aggregate, "Total") for aggregate in (False, True)),
     ("Flushes", True, "EveryRepetition"),
 }
 
 
+SEEDED_FAULTS_OF_LOAD = {"packed": None, "row_by_row": "not vectorised", "packed_but_calls": "leaves for openimb::"}
+
+
 def test_seeded_faults_are_found(mpi, tmp_path):
     source = tmp_path / "seeded.cpp"
     source.write_text(SEEDED)
-    loops = machine_code.timed_loops(compiled(mpi, source, tmp_path / "seeded"))
+    program = compiled(mpi, source, tmp_path / "seeded")
+    loops = machine_code.timed_loops(program)
     clean = {loop for loop in loops if (loop.pattern, loop.aggregate, loop.record) in WITHOUT_FAULT}
     assert len(clean) == len(WITHOUT_FAULT)
     assert {(loop.pattern, loop.record) for loop in loops if loop not in clean} == set(SEEDED_FAULTS)
     for loop in loops:
         completion = "Win_flush" if loop.pattern.startswith("Flushes") else ""
-        found = faults(loop) or wrong_calls(loop, Repetition("Send", completion))
+        step = "Ibarrier Wait" if loop.loaded else "Send"
+        found = faults(loop) or wrong_calls(loop, Repetition(step, completion))
         if not found and loop.record == "Total":
             found = over_budget(loop)
         if loop in clean:
@@ -504,3 +641,7 @@ def test_seeded_faults_are_found(mpi, tmp_path):
         else:
             expected = SEEDED_FAULTS[loop.pattern, loop.record]
             assert any(expected in line for line in found), f"{loop}: {expected!r} not in {found}"
+    for name, fault in SEEDED_FAULTS_OF_LOAD.items():
+        [function] = machine_code.functions(program, f"openimb::{name}(")
+        found = faults_of_load(function)
+        assert found == [] if fault is None else any(fault in line for line in found), f"{name}: {found}"

@@ -92,9 +92,7 @@ def test_every_benchmark_is_complete_and_correct(any_mpi, component, mode, ranks
                 for size in [WORDS[name]] if name in WORDS else [0, 72]:
                     each = range(groups) if multi == ["1"] else [None]
                     wanted += [(name, count, transfers, size, group) for group in each]
-    got = [
-        (row["benchmark"], row["processes"], row["mode"], row["bytes"], row["group"]) for row in done.rows
-    ]
+    got = [(row["benchmark"], row["processes"], row["mode"], row["bytes"], row["group"]) for row in done.rows]
     assert got == wanted
     for row in done.rows:
         assert row["defects"] == 0

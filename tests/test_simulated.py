@@ -120,18 +120,20 @@ def simulate(
     eager: bool = False,
     algorithms: dict[str, str] | None = None,
     call: float = 0.0,
+    extra: tuple[str, ...] = (),
     privatised: bool = False,
     status: int = 0,
     timeout: float = 200,
 ) -> Simulation:
     """Runs one of the programs with one rank per host. `algorithms`: SMPI's for a collective. `call`: seconds that a
-    nonblocking send keeps its caller busy. `privatised`: a copy of the program's global variables, in fact of its
+    nonblocking send keeps its caller busy. `extra`: further settings of SimGrid. `privatised`: a copy of the program's global variables, in fact of its
     whole file, for each rank; the suite does not need it."""
     mpi = lab.smpi()
     folder.mkdir(parents=True, exist_ok=True)
     settings = [*PURE, f"smpi/send-is-detached-thresh:{EAGER_BELOW if eager else 0}"]
     settings += [f"smpi/ois:0:{call!r}:0"] if call else []
     settings += [f"smpi/{name}:{algorithm}" for name, algorithm in (algorithms or {}).items()]
+    settings += extra
     words = [*mpi.launcher, "-np", str(ranks), *switch.write(folder, ranks)]
     words += [] if privatised else ["-no-privatize"]
     words += [

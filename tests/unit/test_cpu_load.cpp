@@ -49,3 +49,28 @@ TEST_CASE("a real clock gives a plausible speed") {
   CHECK(load.flops_per_second() > 1e7);
   CHECK(load.flops_per_second() < 1e13);
 }
+
+TEST_CASE("drift is what the load takes now against what it was calibrated for") {
+  seconds_per_reading = 0.5;
+  CpuLoad load;
+  load.calibrate<FakeClock>(0.5);
+  CHECK(load.drift<FakeClock>(0.5) == 0);
+  seconds_per_reading = 0.75;
+  CHECK(load.drift<FakeClock>(0.5) == 0.5);
+  seconds_per_reading = 0.25;
+  CHECK(load.drift<FakeClock>(0.5) == -0.5);
+}
+
+TEST_CASE("calibration doubles the load until it lasts long enough") {
+  // Readings before and after the runs of 1, 2 and 4 units: a unit takes a quarter of a second.
+  static const double readings[] = {0, 0.25, 10, 10.5, 20, 21};
+  static int next;
+  next = 0;
+  struct Clock {
+    static double now() { return readings[next++]; }
+  };
+  CpuLoad load;
+  load.calibrate<Clock>(1.0);
+  CHECK(next == 6);
+  CHECK(load.units_for(10) == 40);
+}

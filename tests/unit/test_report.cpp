@@ -61,6 +61,8 @@ constexpr Spec bidir_put{.name = "Bidir_put",
                          .kind = Kind::single_transfer,
                          .aggregation = Aggregation::non_aggregate_first};
 constexpr Spec one_put_all{.name = "One_put_all", .kind = Kind::multiple_transfer};
+constexpr Spec iallreduce{.name = "Iallreduce", .reduction = true, .overlap = true};
+constexpr Spec ibarrier{.name = "Ibarrier", .kind = Kind::synchronisation, .overlap = true};
 constexpr Spec passive_put{
     .name = "Truly_passive_put", .kind = Kind::single_transfer, .computing_target = true};
 
@@ -75,6 +77,16 @@ Row row_of(double t_min, double t_max, double t_avg, std::optional<double> bytes
   row.t_max = t_max / 1e6;
   row.t_avg = t_avg / 1e6;
   row.bytes_per_second = bytes_per_second;
+  return row;
+}
+
+Row overlapped_row() {
+  Row row = row_of(1.75, 2, 1.875);
+  row.t_overlap = 3e-6;
+  row.t_pure = 2e-6;
+  row.t_cpu = 1.5e-6;
+  row.overlap_percent = 33.3125;
+  row.load_drift = -0.0625;
   return row;
 }
 Failure failed(Failure::Cause cause, std::int64_t bytes = 0, std::int64_t needed_bytes = 0,
@@ -247,6 +259,13 @@ TEST_CASE("heads of all table kinds") {
         "# #processes = 4 \n"
         "#---------------------------------------------------\n"
         " #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n");
+  CHECK(head_of(table_of(iallreduce, all_of(2))) ==
+        "\n"
+        "#-----------------------------------------------------------------------------\n"
+        "# Benchmarking Iallreduce \n"
+        "# #processes = 2 \n"
+        "#-----------------------------------------------------------------------------\n"
+        "       #bytes #repetitions t_ovrl[usec] t_pure[usec]  t_CPU[usec]   overlap[%]\n");
   CHECK(head_of(table_of(passive_put, all_of(2))) ==
         "\n"
         "#---------------------------------------------------\n"
@@ -397,10 +416,25 @@ TEST_CASE("rows of all table kinds") {
   rate.messages_per_second = 1234567.6;
   CHECK(lines_of(table_of(uniband, all_of(2)), one_row(1, 100, rate)) ==
         "            1          100         1.00      1234568\n");
+  CHECK(lines_of(table_of(iallreduce, all_of(2)), one_row(8, 100, overlapped_row())) ==
+        "            8          100         3.00         2.00         1.50        33.31\n");
+  CHECK(lines_of(table_of(ibarrier, all_of(2)), one_row(0, 100, overlapped_row())) ==
+        "          100         3.00         2.00         1.50        33.31\n");
   Row passive = row_of(1.5, 1.75, 1.625);
   passive.t_overlap = 2.25e-6;
   CHECK(lines_of(table_of(passive_put, all_of(2)), one_row(8, 100, passive)) ==
         "            8          100         1.75         2.25\n");
+}
+
+TEST_CASE("a load that has drifted is a comment under its row") {
+  Row row = overlapped_row();
+  row.load_drift = 0.1;
+  const auto lines = [&] { return lines_of(table_of(ibarrier, all_of(2)), one_row(0, 100, row)); };
+  const std::string plain = lines();
+  row.load_drift = 0.256;
+  CHECK(lines() == plain + "# The load of the row above ran 26 % slower than calibrated: doubt its t_CPU and overlap\n");
+  row.load_drift = -0.5;
+  CHECK(lines() == plain + "# The load of the row above ran 50 % faster than calibrated: doubt its t_CPU and overlap\n");
 }
 
 TEST_CASE("throughput in the unit that was chosen") {
@@ -757,6 +791,28 @@ void one_sided_run(Reporter& out) {
   out.end(ended(4, 0, 0));
 }
 
+void overlap_run(Reporter& out) {
+  RunFacts facts = example_facts();
+  facts.component = "NBC";
+  facts.part = "MPI-NBC part";
+  facts.command_line = {"./IMB-NBC", "-progress", "10", "Iallreduce", "Ibarrier", "Ibcast_pure"};
+  facts.benchmarks = {"Iallreduce", "Ibarrier", "Ibcast_pure"};
+  Options options;
+  options.progress = 10;
+  out.begin(facts, options);
+  const auto measured = [&](const Spec& spec, std::int64_t bytes, const Row& row) {
+    const Table table = table_of(spec, all_of(2));
+    out.open_table(table);
+    out.row(table, one_row(bytes, 1000, row));
+  };
+  measured(iallreduce, 8, overlapped_row());
+  Row drifted = overlapped_row();
+  drifted.load_drift = 0.25;
+  measured(ibarrier, 0, drifted);
+  measured({.name = "Ibcast_pure", .rooted = true}, 8, row_of(1.5, 1.75, 1.625));
+  out.end(ended(3, 0, 0));
+}
+
 struct Example {
   const char* file;
   void (*write)(Reporter&);
@@ -765,7 +821,8 @@ constexpr Example examples[] = {{"complete.jsonl", complete_run},
                                 {"troubled.jsonl", troubled_run},
                                 {"one-process.jsonl", lonely_run},
                                 {"groups.jsonl", grouped_run},
-                                {"one-sided.jsonl", one_sided_run}};
+                                {"one-sided.jsonl", one_sided_run},
+                                {"overlap.jsonl", overlap_run}};
 
 std::filesystem::path example_path(const Example& example) {
   return std::filesystem::path(__FILE__).parent_path() / "../../schema/examples" / example.file;

@@ -43,6 +43,9 @@ TEST_CASE("which table a benchmark has") {
   CHECK(table_kind(one_put_all, Multi::summary) == TableKind::range_and_bandwidth);
   CHECK(table_kind({.kind = Kind::parallel_transfer, .throughput = false}, Multi::off) == TableKind::range);
   CHECK(table_kind({.kind = Kind::single_transfer, .computing_target = true}, Multi::off) == TableKind::passive);
+  CHECK(table_kind({.name = "Ibcast", .overlap = true}, Multi::off) == TableKind::overlap);
+  CHECK(table_kind({.kind = Kind::synchronisation, .overlap = true}, Multi::off) ==
+        TableKind::synchronisation_overlap);
   CHECK(table_kind(pingpong, Multi::off) == TableKind::time_and_bandwidth);
   CHECK(table_kind(pingpong, Multi::each_group) == TableKind::time_and_bandwidth);
   CHECK(table_kind(pingpong, Multi::summary) == TableKind::range_and_bandwidth);
@@ -196,4 +199,36 @@ TEST_CASE("the time while the target computes is a figure of its own") {
   CHECK(rows[1].t_max == 2.0);
   CHECK(rows[1].t_overlap == 2.5);
   CHECK_FALSE(rows[0].bytes_per_second);
+}
+
+TEST_CASE("overlap: what of the shorter one was hidden") {
+  CHECK(overlap_percent(2, 2, 4) == 0);     // one after the other
+  CHECK(overlap_percent(2, 2, 2) == 100);   // all at once
+  CHECK(overlap_percent(2, 2, 3) == 50);
+  CHECK(overlap_percent(2, 4, 5) == 50);    // of the shorter one, half
+  CHECK(overlap_percent(4, 2, 5) == 50);
+  CHECK(overlap_percent(2, 2, 9) == 0);     // never below
+  CHECK(overlap_percent(2, 2, 1) == 100);   // nor above
+  CHECK(overlap_percent(0, 2, 2) == 0);     // nothing to hide
+  CHECK(overlap_percent(2, 0, 2) == 0);
+  CHECK(overlap_percent(std::nan(""), 2, 2) == 0);
+}
+
+TEST_CASE("the figures of overlap are those of the rank with the largest t_ovrl") {
+  const Spec spec{.name = "Ibcast", .overlap = true};
+  const Overlapped computing{.t_ovrl = {5.0, 7.0, 6.0, 1.0}, .t_cpu = {3.0, 4.0, 3.5, 0.5}};
+  const std::vector<double> pure{6.0, 5.0, 2.0, 1.0};
+  const Row row = rows_of(table_of(spec, make_layout(4, 4, false, {})), 8, window, pure, computing).at(0);
+  CHECK(row.t_max == 6.0);
+  CHECK(row.t_overlap == 7.0);
+  CHECK(row.t_pure == 5.0);
+  CHECK(row.t_cpu == 4.0);
+  CHECK(row.overlap_percent == 50);
+  const Table groups = table_of(spec, make_layout(4, 2, true, {}), Multi::each_group);
+  const std::vector<Row> rows = rows_of(groups, 8, window, pure, computing);
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].t_overlap == 7.0);
+  CHECK(rows[1].t_overlap == 6.0);
+  CHECK(rows[1].t_pure == 2.0);
+  CHECK(rows[1].overlap_percent == 0);
 }
