@@ -214,8 +214,7 @@ def instructions(duel: Duel) -> list[dict]:
         loop.pattern: loop.function
         for component in BENCHMARKS
         for loop in machine_code.timed_loops(duel.mpi.program(component))
-        if loop.record == "Total"
-        and not (loop.loaded or loop.aggregate or loop.large or loop.laps[0])
+        if loop.record == "Total" and not (loop.loaded or loop.aggregate or loop.large or loop.laps[0])
     }
     rows = []
     for benchmark in BY_HAND:

@@ -5,8 +5,8 @@
 //   LIE_HOW=late   one byte behind the message is written
 //   LIE_HOW=stale  what the call of the same length before delivered arrives once more
 //   LIE_RANK=r     only rank r lies (default: the last)
-// One-sided, the rank that lies is the origin: what it puts or adds arrives spoiled, what it gets is spoiled when the
-// call that completes it returns.
+// One-sided, the rank that lies is the origin: what it puts or adds arrives spoiled, what it gets is spoiled
+// when the call that completes it returns.
 //   LIE_ABOUT=fetch  leave alone what is put and added; spoil what Get_accumulate, Fetch_and_op and
 //                    Compare_and_swap fetch
 // The harness's own traffic is left alone: it uses MPI_DOUBLE, MPI_INT, MPI_CHAR and MPI_LONG_LONG.
@@ -66,8 +66,8 @@ void spoil(const Received& received) {
   }
 }
 
-// What goes out in place of the truth, until the program ends: a transfer reads it when it likes. Null: the call is to
-// be left out.
+// What goes out in place of the truth, until the program ends: a transfer reads it when it likes. Null: the
+// call is to be left out.
 const void* spoiled_copy(const void* at, long elements, MPI_Datatype type) {
   const std::string how = std::getenv("LIE_HOW") ? std::getenv("LIE_HOW") : "none";
   int size = 0;
@@ -292,16 +292,16 @@ int MPI_Iallgatherv(const void* out, int n, MPI_Datatype t, void* in, const int 
   pending[*request] = r;
   return rc;
 }
-int MPI_Igather(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u, int root, MPI_Comm comm,
-                MPI_Request* request) {
+int MPI_Igather(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u, int root,
+                MPI_Comm comm, MPI_Request* request) {
   const bool here = rank_in(comm) == root;
   const Received r = here ? watch(in, static_cast<long>(m) * ranks_of(comm), u) : Received{};
   const int rc = PMPI_Igather(out, n, t, in, m, u, root, comm, request);
   pending[*request] = r;
   return rc;
 }
-int MPI_Igatherv(const void* out, int n, MPI_Datatype t, void* in, const int m[], const int at[], MPI_Datatype u,
-                 int root, MPI_Comm comm, MPI_Request* request) {
+int MPI_Igatherv(const void* out, int n, MPI_Datatype t, void* in, const int m[], const int at[],
+                 MPI_Datatype u, int root, MPI_Comm comm, MPI_Request* request) {
   const int last = ranks_of(comm) - 1;
   const bool here = rank_in(comm) == root;
   const Received r = here ? watch(in, static_cast<long>(at[last]) + m[last], u) : Received{};
@@ -309,15 +309,15 @@ int MPI_Igatherv(const void* out, int n, MPI_Datatype t, void* in, const int m[]
   pending[*request] = r;
   return rc;
 }
-int MPI_Iscatter(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u, int root, MPI_Comm comm,
-                 MPI_Request* request) {
+int MPI_Iscatter(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u, int root,
+                 MPI_Comm comm, MPI_Request* request) {
   const Received r = watch(in, m, u);
   const int rc = PMPI_Iscatter(out, n, t, in, m, u, root, comm, request);
   pending[*request] = r;
   return rc;
 }
-int MPI_Iscatterv(const void* out, const int n[], const int at[], MPI_Datatype t, void* in, int m, MPI_Datatype u,
-                  int root, MPI_Comm comm, MPI_Request* request) {
+int MPI_Iscatterv(const void* out, const int n[], const int at[], MPI_Datatype t, void* in, int m,
+                  MPI_Datatype u, int root, MPI_Comm comm, MPI_Request* request) {
   const Received r = watch(in, m, u);
   const int rc = PMPI_Iscatterv(out, n, at, t, in, m, u, root, comm, request);
   pending[*request] = r;
@@ -360,7 +360,8 @@ int MPI_Ireduce_scatter(const void* out, void* in, const int n[], MPI_Datatype t
   return rc;
 }
 
-int MPI_Put(const void* out, int n, MPI_Datatype t, int target, MPI_Aint at, int m, MPI_Datatype u, MPI_Win win) {
+int MPI_Put(const void* out, int n, MPI_Datatype t, int target, MPI_Aint at, int m, MPI_Datatype u,
+            MPI_Win win) {
   const void* const sent = lies_about_sent() ? spoiled_copy(out, n, t) : out;
   return sent == nullptr ? MPI_SUCCESS : PMPI_Put(sent, n, t, target, at, m, u, win);
 }
@@ -380,14 +381,15 @@ int MPI_Get_accumulate(const void* out, int n, MPI_Datatype t, void* in, int k, 
   if (lies_here() && lies_about_fetched()) await(in, k, v);
   return PMPI_Get_accumulate(sent, n, t, in, k, v, target, at, m, u, op, win);
 }
-int MPI_Fetch_and_op(const void* out, void* in, MPI_Datatype t, int target, MPI_Aint at, MPI_Op op, MPI_Win win) {
+int MPI_Fetch_and_op(const void* out, void* in, MPI_Datatype t, int target, MPI_Aint at, MPI_Op op,
+                     MPI_Win win) {
   const void* const sent = lies_about_sent() ? spoiled_copy(out, 1, t) : out;
   if (sent == nullptr) return MPI_SUCCESS;
   if (lies_here() && lies_about_fetched()) await(in, 1, t);
   return PMPI_Fetch_and_op(sent, in, t, target, at, op, win);
 }
-int MPI_Compare_and_swap(const void* out, const void* compare, void* in, MPI_Datatype t, int target, MPI_Aint at,
-                         MPI_Win win) {
+int MPI_Compare_and_swap(const void* out, const void* compare, void* in, MPI_Datatype t, int target,
+                         MPI_Aint at, MPI_Win win) {
   const void* const sent = lies_about_sent() ? spoiled_copy(out, 1, t) : out;
   if (sent == nullptr) return MPI_SUCCESS;
   if (lies_here() && lies_about_fetched()) await(in, 1, t);

@@ -241,6 +241,14 @@ def test_tail_and_dump_file(mpi, tmp_path):
     assert quantiles["min"] <= quantiles["p50"] <= quantiles["max"]
 
 
+def test_times_of_repetitions_count_as_memory(mpi, tmp_path):
+    words = "-iter 10000000 -msgsize 8 -mem 1m -show_tail on PingPong"
+    done = lab.run(mpi, 2, words, records=tmp_path)
+    assert done.code == 3 and done.rows == []
+    assert done.records[1]["cause"] == "out_of_memory"
+    assert done.records[1]["needed_bytes"] == 16 + 2 * 8 * 5242880
+
+
 @pytest.mark.parametrize("cache", ["1", "2,4k", "0.1,1"])
 def test_no_length_outgrows_its_buffers_off_cache(mpi, cache, tmp_path):
     words = f"-off_cache {cache} -iter 3 -msgsize 0,1,4,63,1000,65536,300000 -npmin 3 -time 60 -check -window_size 4"

@@ -126,8 +126,8 @@ def simulate(
     timeout: float = 200,
 ) -> Simulation:
     """Runs one of the programs with one rank per host. `algorithms`: SMPI's for a collective. `call`: seconds that a
-    nonblocking send keeps its caller busy. `extra`: further settings of SimGrid. `privatised`: a copy of the program's global variables, in fact of its
-    whole file, for each rank; the suite does not need it."""
+    nonblocking send keeps its caller busy. `extra`: more of SimGrid's settings. `privatised`: a copy of the program's
+    global variables, in fact of its whole file, for each rank; the suite does not need it."""
     mpi = lab.smpi()
     folder.mkdir(parents=True, exist_ok=True)
     settings = [*PURE, f"smpi/send-is-detached-thresh:{EAGER_BELOW if eager else 0}"]

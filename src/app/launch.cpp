@@ -52,6 +52,16 @@ void require_type(const char* option, const Element& element) {
   }
 }
 
+void require_info(const Options& options) {
+  for (const auto& [key, value] : options.info) {
+    if (key.size() >= MPI_MAX_INFO_KEY || value.size() >= MPI_MAX_INFO_VAL) {
+      throw UsageError("-info " + key.substr(0, 20) + "...: this MPI takes keys of less than " +
+                       std::to_string(MPI_MAX_INFO_KEY) + " and values of less than " +
+                       std::to_string(MPI_MAX_INFO_VAL) + " characters");
+    }
+  }
+}
+
 std::unique_ptr<std::FILE, OutputFiles::Close> open_shared(const Communicator& world, const char* option,
                                                            const std::string& path) {
   std::unique_ptr<std::FILE, OutputFiles::Close> file;
@@ -95,6 +105,7 @@ Launch understand(const Communicator& world, int argc, char** argv) {
   launch.options = parse({name, component().part, catalogue}, arguments, world.size(), read_at_rank_0);
   require_type("-data_type", launch.options.data);
   require_type("-red_data_type", launch.options.reduction);
+  require_info(launch.options);
   return launch;
 }
 

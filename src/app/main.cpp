@@ -33,9 +33,10 @@ int exit_status(const Ending& ending, bool written) {
 
 int measure(const Communicator& world, const Environment& environment, const Launch& launch) {
   const Options& options = launch.options;
+  // Files last of all that can be a mistake: opening them empties them.
+  const std::optional<OffCache> off_cache = known_off_cache(world, options);
   OutputFiles files(world, options);
   Tee tee;
-  const std::optional<OffCache> off_cache = known_off_cache(world, options);
   const RunFacts facts = gather_facts(world, environment, launch, off_cache);
   if (world.rank() == 0) {
     tee.add(std::make_unique<TextReporter>(stdout, settings_that_differ(options.settings)));

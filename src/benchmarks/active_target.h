@@ -70,7 +70,8 @@ struct FencedAccumulate : Fenced {
 
 /// A window made, used for one element put to the own rank, and freed.
 struct MakeWindow {
-  static constexpr Spec spec{.name = "Window", .access = Access::active_target, .lengths_of_reductions = true};
+  static constexpr Spec spec{
+      .name = "Window", .access = Access::active_target, .lengths_of_reductions = true};
   template <class C>
   static void step(const C& c, const Lap& lap) {
     void* memory = lap.receive;

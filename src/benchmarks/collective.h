@@ -54,7 +54,8 @@ struct Scatterv {
       .name = "Scatterv", .send = Extent::per_rank, .rooted = true, .by_displacement = true};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
-    call::scatterv(lap.send, c.counts, c.displacements, lap.receive, c.count, c.type, lap.root, c.comm, request...);
+    call::scatterv(lap.send, c.counts, c.displacements, lap.receive, c.count, c.type, lap.root, c.comm,
+                   request...);
   }
   static Expected expects(const Place& place) { return part_of_root(place); }
 };
@@ -78,7 +79,8 @@ struct Gatherv {
       .name = "Gatherv", .receive = Extent::per_rank, .rooted = true, .by_displacement = true};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
-    call::gatherv(lap.send, c.count, lap.receive, c.counts, c.displacements, c.type, lap.root, c.comm, request...);
+    call::gatherv(lap.send, c.count, lap.receive, c.counts, c.displacements, c.type, lap.root, c.comm,
+                  request...);
   }
   static Expected expects(const Place& place) { return each_at_root(place); }
 };

@@ -13,8 +13,8 @@ MPI_Aint place_at(const C& c, const Lap& lap, MPI_Aint base, int slice) {
   return base + lap.remote + slice * c.span;
 }
 
-/// From message `from` of the own send buffer to message `to` of the target's receive buffer; `base`: where the
-/// target's window begins.
+/// From message `from` of the own send buffer to message `to` of the target's receive buffer; `base`: where
+/// the target's window begins.
 struct Put {
   static constexpr Exposed exposed = Exposed::receive;
   template <class C>

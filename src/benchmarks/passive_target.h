@@ -83,8 +83,8 @@ struct Truly_passive_put : PassivePair<Put, OneWay> {
   }();
 };
 
-/// One process, or every one, with all others. Where a put lands, and what a get fetches, is told apart by the
-/// origin's or the target's rank.
+/// One process, or every one, with all others. Where a put lands, and what a get fetches, is told apart by
+/// the origin's or the target's rank.
 struct One {
   static constexpr Kind kind = Kind::multiple_transfer;
   static bool is_origin(int rank) { return rank == 0; }
@@ -160,7 +160,8 @@ constexpr Spec with_neighbours(std::string_view name, Exposed exposed) {
   return spec;
 }
 
-/// Both neighbours in the periodic chain, as in Exchange: message 0 travels to the right, message 1 to the left.
+/// Both neighbours in the periodic chain, as in Exchange: message 0 travels to the right, message 1 to the
+/// left.
 template <class Move>
 struct WithNeighbours {
   static constexpr bool puts = Move::exposed == Exposed::receive;

@@ -1,6 +1,9 @@
 #include "cli/command_line.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "cli/draft.h"
 #include "cli/option_table.h"
@@ -22,7 +25,7 @@ std::string dashed(const Option& option) { return "-" + std::string(option.name)
 
 std::string unknown_option(std::string_view word) {
   const std::string_view meant = nearest_option(word);
-  return "unknown option " + quoted(word) +
+  return "unknown option " + openimb::quoted(word) +
          (meant.empty() ? ": -help shows the options" : ": did you mean -" + std::string(meant) + "?");
 }
 
@@ -74,7 +77,7 @@ class Reader {
     std::string dropped;
     while (at_word() && find_benchmark(program_, rest_.front()) == nullptr &&
            nearest_benchmark(program_, rest_.front()).empty()) {
-      dropped += (dropped.empty() ? "; with it " : ", ") + quoted(take());
+      dropped += (dropped.empty() ? "; with it " : ", ") + openimb::quoted(take());
     }
     return dropped;
   }
@@ -139,8 +142,33 @@ void check_contradictions(const std::vector<Use>& uses, const Options& options) 
                      ", is above the largest, " + std::to_string(settings.max_message_log) +
                      "; for example: -msglog 3:7");
   }
-  if (!options.json_file.empty() && options.json_file == options.dump_file) {
+  if (!options.zero_size && !options.lengths.empty() &&
+      std::ranges::all_of(options.lengths, [](std::int64_t length) { return length == 0; })) {
+    throw UsageError(
+        "-zero_size off leaves no length to measure; name one above 0, for example: -msgsize 0,8");
+  }
+}
+
+// Names of one file as far as words can tell: links are not looked at.
+bool same_file(const std::string& a, const std::string& b) {
+  const auto normal = [](const std::string& name) { return std::filesystem::path(name).lexically_normal(); };
+  return !a.empty() && normal(a) == normal(b);
+}
+
+// What is written must not be what was read, nor written twice.
+void check_files(const Draft& draft) {
+  const Options& options = draft.options;
+  if (same_file(options.json_file, options.dump_file)) {
     throw UsageError("-json and -dumpfile name the same file, " + options.json_file + "; give them one each");
+  }
+  for (const auto& [option, name] :
+       {std::pair<std::string, std::string>{"-json", options.json_file}, {"-dumpfile", options.dump_file}}) {
+    for (const std::string& input : draft.inputs) {
+      if (same_file(name, input)) {
+        throw UsageError(option + " would overwrite " + input +
+                         ", which this command line reads; name another file");
+      }
+    }
   }
 }
 
@@ -165,6 +193,7 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
     }
   }
   check_contradictions(uses, draft.options);
+  check_files(draft);
   draft.options.selection = select_benchmarks(program, draft.names, ignored);
   return draft.options;
 }

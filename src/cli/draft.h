@@ -13,6 +13,7 @@ struct Draft {
   bool ignore_unknown = false;
   Options options{};
   NameLists names{};
+  std::vector<std::string> inputs{};  ///< files that the command line reads
 };
 
 }  // namespace openimb

@@ -15,6 +15,7 @@ namespace {
 constexpr int most_int = std::numeric_limits<int>::max();
 
 void read_lengths(Draft& draft, std::string_view path) {
+  draft.inputs.emplace_back(path);
   draft.options.lengths.clear();
   for (const Entry& entry : read_entries(draft.read_file, std::string(path), "msglen", "lengths")) {
     try {

@@ -13,6 +13,7 @@ namespace openimb {
 namespace {
 
 void read_parameters(Draft& draft, std::string_view path) {
+  draft.inputs.emplace_back(path);
   for (const Entry& entry : read_entries(draft.read_file, std::string(path), "set", "settings")) {
     try {
       set_parameter(draft.options.settings, entry.text);
@@ -58,7 +59,9 @@ constexpr Option output_rows[] = {
 
 void add_info(Draft& draft, std::string_view word) {
   const std::size_t equals = word.find('=');
-  if (equals == std::string_view::npos || equals == 0) throw BadValue(quoted(word) + " is not KEY=VALUE");
+  if (equals == std::string_view::npos || equals == 0 || equals + 1 == word.size()) {
+    throw BadValue(quoted(word) + " is not KEY=VALUE");
+  }
   const std::string key(word.substr(0, equals));
   const std::string value(word.substr(equals + 1));
   auto& info = draft.options.info;
@@ -76,9 +79,10 @@ constexpr Option own_rows[] = {
      .help = "create, allocate, shared or dynamic",
      .standard = "create",
      .example = "-window allocate",
-     .details = "How windows of one-sided benchmarks are made. create: of our memory. allocate: MPI allocates "
-                "it, as most programs do. shared: the same for processes that share memory; others make "
-                "failure rows. dynamic: our memory is attached to a window without any.",
+     .details =
+         "How windows of one-sided benchmarks are made. create: of our memory. allocate: MPI allocates "
+         "it, as most programs do. shared: the same for processes that share memory; others make "
+         "failure rows. dynamic: our memory is attached to a window without any.",
      .apply =
          [](Draft& draft, std::string_view word) {
            constexpr WindowKind kinds[] = {WindowKind::create, WindowKind::allocate, WindowKind::shared,
@@ -90,8 +94,9 @@ constexpr Option own_rows[] = {
      .help = "call MPI_Test N times while computing",
      .standard = "0",
      .example = "-progress 10",
-     .details = "For benchmarks of overlap: the computation of a repetition is cut into N + 1 parts with a call of "
-                "MPI_Test between two. Many MPIs advance a nonblocking operation only inside such calls.",
+     .details =
+         "For benchmarks of overlap: the computation of a repetition is cut into N + 1 parts with a call of "
+         "MPI_Test between two. Many MPIs advance a nonblocking operation only inside such calls.",
      .apply =
          [](Draft& draft, std::string_view word) {
            draft.options.progress = static_cast<int>(whole_number(word, 0, 1000000));

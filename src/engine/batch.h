@@ -200,7 +200,8 @@ class BatchOf final : public Batch {
   }
 
   template <class Step, bool aggregate, bool moving, class Seen>
-  double time_moving(const Seen& context, std::int64_t repetitions, Timing timing, std::span<double> samples) {
+  double time_moving(const Seen& context, std::int64_t repetitions, Timing timing,
+                     std::span<double> samples) {
     using Movement = Laps<moving, rooted>;
     const Movement laps(lap_plan());
     switch (timing) {
@@ -213,15 +214,15 @@ class BatchOf final : public Batch {
         // What completes together cannot be synchronised one by one: the session does not ask for it.
         if constexpr (!aggregate) {
           const auto barrier = [call = stage_.barrier, comm = stage_.comm] { call(comm); };
-          return drive<Step, WallClock>(
-              context, laps, repetitions, Synchronised<WallClock, decltype(barrier)>{samples.data(), barrier});
+          return drive<Step, WallClock>(context, laps, repetitions,
+                                        Synchronised<WallClock, decltype(barrier)>{samples.data(), barrier});
         }
     }
     return 0;
   }
 
-  // What a rank's own loads and stores see of memory in a window, and what they leave there for others: fences
-  // see to that themselves.
+  // What a rank's own loads and stores see of memory in a window, and what they leave there for others:
+  // fences see to that themselves.
   template <class Use>
   void with_own_memory(Use use) const {
     if constexpr (exposes && Pattern::spec.access == Access::passive_target) {
@@ -246,7 +247,8 @@ class BatchOf final : public Batch {
 
   std::int64_t check_round(Content& content, const Moving& first, std::int64_t done, std::int64_t round) {
     const std::int64_t watched = stage_.geometry.receive_span(round) + Content::guard;
-    const std::span actual(reinterpret_cast<std::byte*>(first.lap().receive), static_cast<std::size_t>(watched));
+    const std::span actual(reinterpret_cast<std::byte*>(first.lap().receive),
+                           static_cast<std::size_t>(watched));
     const std::span expected = stage_.expected.first(actual.size());
 
     with_own_memory([&] {
@@ -285,7 +287,8 @@ class BatchOf final : public Batch {
     std::byte* const receive = reinterpret_cast<std::byte*>(lap.receive);
     for (std::byte* const memory : {receive, image}) {
       if (updates_receive(place)) content.write(memory, nobody(place), 0, place.elements);
-      if (spec.shares_buffer && place.rank == place.root) content.write(memory, place.rank, 0, place.elements);
+      if (spec.shares_buffer && place.rank == place.root)
+        content.write(memory, place.rank, 0, place.elements);
     }
     const std::int64_t held = stage_.geometry.send.footprint / stage_.element.extent();
     content.write(send, place.rank, 0, held);

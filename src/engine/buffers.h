@@ -43,8 +43,8 @@ struct Buffers {
   Memory expected;  ///< -check only: what the receive buffer must look like
   Capacity capacity;
 
-  /// Room for every point that `wanted` covers, guards included; not for the side that `elsewhere` names, whose
-  /// memory comes from MPI. Throws std::bad_alloc.
+  /// Room for every point that `wanted` covers, guards included; not for the side that `elsewhere` names,
+  /// whose memory comes from MPI. Throws std::bad_alloc.
   void ensure(const Capacity& wanted, bool check, Exposed elsewhere) {
     capacity = {};
     if (elsewhere != Exposed::send) send.ensure(wanted.send + Content::guard);

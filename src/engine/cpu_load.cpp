@@ -8,8 +8,9 @@ namespace openimb {
 
 #ifdef OPENIMB_SMPI
 
-// On SimGrid's simulated machine computing takes time only when the simulator is told so: about a nanosecond a
-// unit, a power of two, so that its clock stays exact.
+// On SimGrid's simulated machine computing takes time only when the simulator is told so: about a nanosecond
+// a unit, a power of two, so that its clock stays exact. It leaves out what is shorter than
+// smpi/cpu-threshold, a microsecond unless set to 0.
 void CpuLoad::compute(std::int64_t units) {
   constexpr double seconds_per_unit = 1.0 / (1 << 30);
   if (units > 0) smpi_execute(static_cast<double>(units) * seconds_per_unit);

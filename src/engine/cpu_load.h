@@ -22,8 +22,8 @@ class CpuLoad {
     data_->product.fill(0.0F);
   }
 
-  /// Finds out how many units fit into a second: repeats until one run takes `seconds`, by a clock with now(). By a clock that
-  /// computing does not move, as in a simulator, no load takes any time: none is done.
+  /// Finds out how many units fit into a second: repeats until one run takes `seconds`, by a clock with
+  /// now(). By a clock that computing does not move, as in a simulator, no load takes any time: none is done.
   template <class Clock>
   void calibrate(double seconds) {
     for (std::int64_t units = 1;; units *= 2) {

@@ -18,7 +18,8 @@ struct Place {
 };
 
 /// `count` elements at `receive_at` in the receive buffer must equal those at `send_at` in `rank`'s send
-/// buffer, or their sum over all ranks; `added`: to what the receive buffer held. All offsets in base elements.
+/// buffer, or their sum over all ranks; `added`: to what the receive buffer held. All offsets in base
+/// elements.
 struct Piece {
   static constexpr int all_ranks = -1;
   int rank = 0;

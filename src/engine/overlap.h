@@ -11,7 +11,8 @@
 
 namespace openimb {
 
-/// What a rank computes in each repetition: `tests` parts with a call of MPI_Test behind each, and a last one.
+/// What a rank computes in each repetition: `tests` parts with a call of MPI_Test behind each, and a last
+/// one.
 struct Load {
   CpuLoad* cpu = nullptr;
   std::int64_t units_between = 0;

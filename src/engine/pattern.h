@@ -8,11 +8,13 @@
 //   timed
 // and, where it needs them,
 //   static bool takes_part(const Place& place);                        some ranks of the group stand aside
-//   static int peer_of(const Place& place);                            a pair that is not "the right neighbour"
-//   static bool updates(const Place& place);                           its receive buffer is input too
-//   template <class C> static void close(const C& c);                  timed: completes one repetition's step, or,
+//   static int peer_of(const Place& place);                            a pair that is not "the right
+//   neighbour" static bool updates(const Place& place);                           its receive buffer is input
+//   too template <class C> static void close(const C& c);                  timed: completes one repetition's
+//   step, or,
 //                                                                      in aggregate mode, those of all
-//   template <class C> static auto hold(const C& c);                   untimed: an object that lives as long as
+//   template <class C> static auto hold(const C& c);                   untimed: an object that lives as long
+//   as
 //                                                                      the batch, such as a lock
 #pragma once
 

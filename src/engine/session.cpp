@@ -76,6 +76,12 @@ class Session {
         disjoint_sections(options_.settings, scene.table.transfers, planned(scene, bytes), bytes);
     return plan_geometry(scene.spec(), bytes, scene.processes(), scene.element, off_cache_, sections);
   }
+  /// Bytes per process that a point needs, as -mem counts them; each repetition's own time included, which is
+  /// kept twice where ranks are compared.
+  std::int64_t needed_bytes(const Scene& scene, std::int64_t bytes) const {
+    const std::int64_t samples = options_.every_repetition() ? planned(scene, bytes) : 0;
+    return memory_needed(geometry(scene, bytes), options_.check) + 2 * samples * std::int64_t{sizeof(double)};
+  }
   /// The side whose memory MPI allocates.
   Exposed elsewhere(const Scene& scene) const {
     return allocates(options_.window_kind) ? scene.spec().exposed : Exposed::nothing;
@@ -169,7 +175,8 @@ std::vector<Transfers> Session::modes_of(const Spec& spec) const {
   if (spec.aggregation == Aggregation::none) return {Transfers::unmarked};
   if (options_.aggregate_mode == AggregateMode::aggregate) return {Transfers::aggregate};
   if (options_.aggregate_mode == AggregateMode::non_aggregate) return {Transfers::non_aggregate};
-  if (spec.aggregation == Aggregation::aggregate_first) return {Transfers::aggregate, Transfers::non_aggregate};
+  if (spec.aggregation == Aggregation::aggregate_first)
+    return {Transfers::aggregate, Transfers::non_aggregate};
   return {Transfers::non_aggregate, Transfers::aggregate};
 }
 
@@ -191,8 +198,9 @@ void Session::run_table(Scene& scene) {
   if (!windows_work(scene)) {
     const std::string kind = name_of(options_.window_kind);
     const char* const why = options_.window_kind == WindowKind::shared ? ", or they share no memory" : "";
-    return report(scene, {.cause = Failure::Cause::unavailable,
-                          .detail = "this MPI makes no window for these processes (-window " + kind + ")" + why});
+    return report(scene,
+                  {.cause = Failure::Cause::unavailable,
+                   .detail = "this MPI makes no window for these processes (-window " + kind + ")" + why});
   }
   if (rank_ == 0) reporter_.open_table(scene.table);
   std::vector<std::int64_t> lengths = message_lengths(scene.spec(), options_);
@@ -209,7 +217,7 @@ void Session::run_table(Scene& scene) {
 
 std::optional<Failure> Session::failure_before_allocation(const Scene& scene, std::int64_t bytes) const {
   const Geometry plan = geometry(scene, bytes);
-  const std::int64_t needed = memory_needed(plan, options_.check);
+  const std::int64_t needed = needed_bytes(scene, bytes);
   if (needed > options_.settings.max_memory || (unallocatable_ > 0 && needed >= unallocatable_)) {
     const bool limit = needed > options_.settings.max_memory;
     return Failure{
@@ -230,9 +238,7 @@ std::optional<Failure> Session::failure_before_allocation(const Scene& scene, st
 // fewer.
 void Session::allocate(const Scene& scene, std::vector<std::int64_t>& lengths) {
   unallocatable_ = 0;
-  const auto needed = [&](std::int64_t bytes) {
-    return memory_needed(geometry(scene, bytes), options_.check);
-  };
+  const auto needed = [&](std::int64_t bytes) { return needed_bytes(scene, bytes); };
   std::ranges::sort(lengths, {}, needed);
   for (; !lengths.empty(); lengths.pop_back()) {
     Capacity capacity;
@@ -289,8 +295,9 @@ void Session::with_batch(Scene& scene, std::int64_t bytes, Use use) {
   if (spec.exposed != Exposed::nothing && world_.anyone(scene.active() && !window)) {
     return report(scene, {.cause = Failure::Cause::out_of_memory,
                           .bytes = bytes,
-                          .needed_bytes = memory_needed(plan, options_.check),
-                          .detail = "MPI could not make the window (-window " + std::string(name_of(options_.window_kind)) + ")"});
+                          .needed_bytes = needed_bytes(scene, bytes),
+                          .detail = "MPI could not make the window (-window " +
+                                    std::string(name_of(options_.window_kind)) + ")"});
   }
   if (!scene.active()) {
     use(static_cast<Batch*>(nullptr));
@@ -434,8 +441,8 @@ Overlapped Session::while_computing(const Scene& scene, Batch* batch, std::int64
           .t_cpu = world_.gather(mean_of(batch, computing, repetitions))};
 }
 
-// Whether the load still takes what it was calibrated for, on the rank where it does least; what has changed is
-// calibrated anew.
+// Whether the load still takes what it was calibrated for, on the rank where it does least; what has changed
+// is calibrated anew.
 double Session::drift_of_load() {
   constexpr double noticeable = 0.1;
   const double seconds = options_.settings.target_cpu_seconds;

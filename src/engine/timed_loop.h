@@ -115,7 +115,7 @@ inline void close(const Context& context) {
 /// flatten, so that no step is too long for that: a call of it would give the context's address away.
 template <class Pattern, class Clock, bool aggregate = false, class Context, class Laps, class Record>
 [[gnu::noinline, gnu::flatten]] double drive(const Context context, Laps laps, const std::int64_t repetitions,
-                               Record record) {
+                                             Record record) {
   const double start = Clock::now();
   record.start(start);
   for (std::int64_t i = 0; i < repetitions; ++i) {

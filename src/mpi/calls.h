@@ -38,11 +38,11 @@ using Win = MPI_Win;
 #endif
 
 // A collective: blocking, or with a request behind its arguments its nonblocking form.
-#define OPENIMB_COLLECTIVE(name, nonblocking_name, ...)       \
-  if constexpr (sizeof...(request) == 0) {                    \
-    OPENIMB_CALL(name, __VA_ARGS__)                           \
-  } else {                                                    \
-    OPENIMB_CALL(nonblocking_name, __VA_ARGS__, request...)   \
+#define OPENIMB_COLLECTIVE(name, nonblocking_name, ...)     \
+  if constexpr (sizeof...(request) == 0) {                  \
+    OPENIMB_CALL(name, __VA_ARGS__)                         \
+  } else {                                                  \
+    OPENIMB_CALL(nonblocking_name, __VA_ARGS__, request...) \
   }
 
 template <class Count>
@@ -106,7 +106,8 @@ void alltoallv(const void* out, void* in, const Count* counts, const Displacemen
   OPENIMB_COLLECTIVE(Alltoallv, Ialltoallv, out, counts, at, type, in, counts, at, type, comm)
 }
 template <class Count, class... Request>
-void reduce(const void* out, void* in, Count count, Type type, Op op, int root, Comm comm, Request... request) {
+void reduce(const void* out, void* in, Count count, Type type, Op op, int root, Comm comm,
+            Request... request) {
   OPENIMB_COLLECTIVE(Reduce, Ireduce, out, in, count, type, op, root, comm)
 }
 template <class Count, class... Request>
@@ -114,7 +115,8 @@ void allreduce(const void* out, void* in, Count count, Type type, Op op, Comm co
   OPENIMB_COLLECTIVE(Allreduce, Iallreduce, out, in, count, type, op, comm)
 }
 template <class Count, class... Request>
-void reduce_scatter(const void* out, void* in, const Count* counts, Type type, Op op, Comm comm, Request... request) {
+void reduce_scatter(const void* out, void* in, const Count* counts, Type type, Op op, Comm comm,
+                    Request... request) {
   OPENIMB_COLLECTIVE(Reduce_scatter, Ireduce_scatter, out, in, counts, type, op, comm)
 }
 template <class Count>

@@ -34,8 +34,8 @@ constexpr bool allocates(WindowKind kind) {
   return kind == WindowKind::allocate || kind == WindowKind::shared;
 }
 
-/// Makes a window as it is made: IMB-EXT's Window times it. Displacements count bytes. MPI_Win_free ends every
-/// kind, attached memory included, and only when all ranks have come to it.
+/// Makes a window as it is made: IMB-EXT's Window times it. Displacements count bytes. MPI_Win_free ends
+/// every kind, attached memory included, and only when all ranks have come to it.
 inline MPI_Win open_window(WindowKind kind, void*& memory, MPI_Aint bytes, MPI_Info info, MPI_Comm comm) {
   MPI_Win win = MPI_WIN_NULL;
   switch (kind) {
@@ -60,8 +60,8 @@ inline MPI_Win open_window(WindowKind kind, void*& memory, MPI_Aint bytes, MPI_I
 class Window {
  public:
   Window() = default;
-  /// `memory`: what to expose, at least one byte of it allocated; ignored by kinds that allocate. Where MPI cannot
-  /// make it, false as a bool.
+  /// `memory`: what to expose, at least one byte of it allocated; ignored by kinds that allocate. Where MPI
+  /// cannot make it, false as a bool.
   Window(WindowKind kind, std::byte* memory, std::int64_t bytes, MPI_Info info, MPI_Comm comm);
   Window(Window&& other) noexcept { *this = std::move(other); }
   Window& operator=(Window&& other) noexcept {

@@ -26,7 +26,7 @@ struct Geometry {
   BufferPlan receive;
   std::int64_t slots = 1;
   std::int64_t sections = 1;  ///< of the slots, how many one batch must find untouched
-  bool exceeds_int = false;  ///< a count or displacement of this point does not fit an int
+  bool exceeds_int = false;   ///< a count or displacement of this point does not fit an int
 
   std::int64_t total() const { return send.total + receive.total; }
   /// Memory of `repetitions` repetitions in a row, at most `sections`, of the receive buffer.

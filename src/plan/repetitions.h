@@ -16,8 +16,8 @@ IterationPolicy effective_policy(IterationPolicy policy, const Spec& spec);
 /// collective completion (guide, "Actual Benchmarking"; RMA: MSGSPERSAMPLE in both modes).
 std::int64_t most_repetitions(const Settings& settings, const Spec& spec, Transfers transfers);
 
-/// `most` for length 0 or with policy `off`, else max(1, min(most, OVERALL_VOL / bytes)); multiple_np makes it
-/// a multiple of the number of processes, at least one round.
+/// `most` for length 0 or with policy `off`, else max(1, min(most, OVERALL_VOL / bytes)); multiple_np makes
+/// it a multiple of the number of processes, at least one round.
 std::int64_t planned_repetitions(const Settings& settings, std::int64_t most, IterationPolicy policy,
                                  std::int64_t bytes, int processes);
 

@@ -43,8 +43,8 @@ enum class Aggregation { none, aggregate_first, non_aggregate_first };
 /// The mode of one table.
 enum class Transfers { unmarked, aggregate, non_aggregate };
 
-/// Source: guide, "MPI-1 Benchmarks" and the following; the definitions of the names that the guide lacks are in
-/// docs/methodology.md.
+/// Source: guide, "MPI-1 Benchmarks" and the following; the definitions of the names that the guide lacks are
+/// in docs/methodology.md.
 struct Spec {
   std::string_view name = {};
   Kind kind = Kind::collective;

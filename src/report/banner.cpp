@@ -99,7 +99,8 @@ std::string banner(const RunFacts& facts, const Options& options,
   text += blank_ends(facts) ? "# \n# \n" : "#\n#\n";
   text += "\n# List of Benchmarks to run:\n\n";
   for (std::size_t i = 0; i < facts.benchmarks.size(); ++i) {
-    text += "# " + facts.benchmarks[i] + "\n" + (i < facts.benchmark_notes.size() ? facts.benchmark_notes[i] : "");
+    text += "# " + facts.benchmarks[i] + "\n" +
+            (i < facts.benchmark_notes.size() ? facts.benchmark_notes[i] : "");
   }
   return text;
 }

@@ -23,11 +23,10 @@ constexpr Column t_pure{"t_pure[usec]", [](const CellSource& from) {
                         }};
 constexpr Column t_cpu{"t_CPU[usec]",
                        [](const CellSource& from) { return microseconds(from.row.t_cpu.value_or(0)); }};
-constexpr Column overlap{"overlap[%]",
-                         [](const CellSource& from) { return decimals(from.row.overlap_percent.value_or(0)); }};
-constexpr Column t_overlap{"t_ovrl[usec]", [](const CellSource& from) {
-                             return microseconds(from.row.t_overlap.value_or(0));
-                           }};
+constexpr Column overlap{
+    "overlap[%]", [](const CellSource& from) { return decimals(from.row.overlap_percent.value_or(0)); }};
+constexpr Column t_overlap{
+    "t_ovrl[usec]", [](const CellSource& from) { return microseconds(from.row.t_overlap.value_or(0)); }};
 constexpr Column bandwidth{"Mbytes/sec", [](const CellSource& from) {
                              return decimals(from.row.bytes_per_second.value_or(0) / from.bytes_per_megabyte);
                            }};

@@ -15,8 +15,8 @@ namespace {
 constexpr const char* schema = "openimb-record/1";
 
 constexpr const char* name_of(Kind kind) {
-  constexpr const char* names[] = {"single_transfer", "multiple_transfer", "parallel_transfer",
-                                   "collective", "synchronisation"};
+  constexpr const char* names[] = {"single_transfer", "multiple_transfer", "parallel_transfer", "collective",
+                                   "synchronisation"};
   return names[static_cast<int>(kind)];
 }
 constexpr const char* name_of(Multi multi) {

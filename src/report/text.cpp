@@ -95,8 +95,9 @@ std::string tail_line(const std::optional<Tail>& tail) {
 std::string drift_line(const std::optional<double>& drift) {
   constexpr double noticeable = 0.1;
   if (!drift || std::abs(*drift) <= noticeable) return "";
-  return formatted("# The load of the row above ran %.0f %% %s than calibrated: doubt its t_CPU and overlap\n",
-                   100 * std::abs(*drift), *drift > 0 ? "slower" : "faster");
+  return formatted(
+      "# The load of the row above ran %.0f %% %s than calibrated: doubt its t_CPU and overlap\n",
+      100 * std::abs(*drift), *drift > 0 ? "slower" : "faster");
 }
 
 std::string lines_of(const Table& table, const Measurement& measurement, double bytes_per_megabyte) {

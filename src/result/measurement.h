@@ -14,8 +14,16 @@
 namespace openimb {
 
 /// The columns of a table. Source: reference layout of IMB 2021.
-enum class TableKind { time_and_bandwidth, range_and_bandwidth, range, rate, synchronisation, passive,
-                       overlap, synchronisation_overlap };
+enum class TableKind {
+  time_and_bandwidth,
+  range_and_bandwidth,
+  range,
+  rate,
+  synchronisation,
+  passive,
+  overlap,
+  synchronisation_overlap
+};
 
 /// One table: a benchmark on one layout.
 struct Table {
@@ -42,12 +50,13 @@ struct Row {
   double t_min = 0;  ///< seconds; over the ranks, of each rank's mean over its repetitions
   double t_max = 0;
   double t_avg = 0;
-  int slowest_rank = 0;                       ///< world rank with t_max
-  std::optional<double> t_overlap;  ///< the largest time while somebody computed
-  std::optional<double> t_pure;     ///< overlap: without computation, of the rank with t_overlap
-  std::optional<double> t_cpu;      ///< overlap: of the computation, on that rank
+  int slowest_rank = 0;                   ///< world rank with t_max
+  std::optional<double> t_overlap;        ///< the largest time while somebody computed
+  std::optional<double> t_pure;           ///< overlap: without computation, of the rank with t_overlap
+  std::optional<double> t_cpu;            ///< overlap: of the computation, on that rank
   std::optional<double> overlap_percent;  ///< 0 to 100
-  std::optional<double> load_drift;  ///< overlap: the load's time afterwards / as calibrated - 1, the largest of any rank
+  std::optional<double>
+      load_drift;  ///< overlap: the load's time afterwards / as calibrated - 1, the largest of any rank
   std::optional<double> bytes_per_second;     ///< where the table shows a throughput
   std::optional<double> messages_per_second;  ///< Uniband, Biband
   std::optional<std::int64_t> defects;        ///< received bytes that differ from what a correct MPI delivers

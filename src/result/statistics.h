@@ -14,10 +14,9 @@ struct Overlapped {
   std::vector<double> t_cpu;  ///< empty where it was another process that computed
 };
 
-/// `seconds`: one rank's mean time of a repetition each, indexed by world rank; NaN for ranks that took no part.
-/// Applies the time factor. Multi::each_group gives a row per group, otherwise one
-/// row whose extremes are over all groups and whose throughput follows from the largest time (guide: minimum
-/// throughput).
+/// `seconds`: one rank's mean time of a repetition each, indexed by world rank; NaN for ranks that took no
+/// part. Applies the time factor. Multi::each_group gives a row per group, otherwise one row whose extremes
+/// are over all groups and whose throughput follows from the largest time (guide: minimum throughput).
 std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int window, std::span<const double> seconds,
                          const Overlapped& overlapped = {});
 

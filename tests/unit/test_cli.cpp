@@ -288,6 +288,46 @@ TEST_CASE("options about output") {
   CHECK(parsed("-mbyte 1048576").bytes_per_megabyte == 1048576);
   CHECK(error_of("-mbyte 0") == "-mbyte: \"0\" is below the least, 1; for example: -mbyte 1e6");
   CHECK(error_of("-json f -dumpfile f") == "-json and -dumpfile name the same file, f; give them one each");
+  CHECK(error_of("-json f -dumpfile ./x/../f").starts_with("-json and -dumpfile name the same file"));
+}
+
+TEST_CASE("what a command line reads it does not overwrite") {
+  const Files files{{{"in.txt", "PingPong\n"}, {"lengths", "8\n"}, {"set", "N_BARR=1\n"}}, {}};
+  CHECK(error_of("-input in.txt -json ./in.txt", files) ==
+        "-json would overwrite in.txt, which this command line reads; name another file");
+  CHECK(
+      error_of("-dumpfile lengths -msglen lengths", files).starts_with("-dumpfile would overwrite lengths"));
+  CHECK(error_of("-set @set -json set", files).starts_with("-json would overwrite set"));
+  CHECK(parsed("-input in.txt -json out.txt", files).json_file == "out.txt");
+}
+
+TEST_CASE("an empty table is a mistake") {
+  CHECK(error_of("-msgsize 0 -zero_size off").starts_with("-zero_size off leaves no length to measure"));
+  CHECK(parsed("-msgsize 0,8 -zero_size off").lengths == Lengths{0, 8});
+}
+
+TEST_CASE("options of one-sided and of nonblocking benchmarks") {
+  const Options standard = parsed("");
+  CHECK(standard.window_kind == WindowKind::create);
+  CHECK(standard.aggregate_mode == AggregateMode::both);
+  CHECK(standard.info.empty());
+  CHECK(standard.progress == 0);
+  CHECK(parsed("-window ALLOCATE").window_kind == WindowKind::allocate);
+  CHECK(parsed("-window shared").window_kind == WindowKind::shared);
+  CHECK(parsed("-window dynamic").window_kind == WindowKind::dynamic);
+  CHECK(error_of("-window heap") ==
+        "-window: \"heap\" is none of create, allocate, shared, dynamic; for example: -window allocate");
+  CHECK(parsed("-aggregate_mode aggregate").aggregate_mode == AggregateMode::aggregate);
+  CHECK(parsed("-aggregate_mode non_aggregate").aggregate_mode == AggregateMode::non_aggregate);
+  CHECK(parsed("-aggregate_mode multi").aggregate_mode == AggregateMode::both);
+  CHECK(parsed("-progress 12").progress == 12);
+  CHECK(error_of("-progress many").starts_with("-progress: "));
+  using Pairs = std::vector<std::pair<std::string, std::string>>;
+  // Each adds a pair, except that of two for the same key the last counts.
+  CHECK(parsed("-info a=1 -info b=x=y -info a=2").info == Pairs{{"a", "2"}, {"b", "x=y"}});
+  CHECK(error_of("-info a") == "-info: \"a\" is not KEY=VALUE; for example: -info no_locks=true");
+  CHECK(error_of("-info =a").starts_with("-info: \"=a\" is not KEY=VALUE"));
+  CHECK(error_of("-info a=").starts_with("-info: \"a=\" is not KEY=VALUE"));
 }
 
 TEST_CASE("-set knows every parameter") {

@@ -63,16 +63,14 @@ TEST_CASE("sums over all ranks are exact in every type, for few ranks and for ma
     for (int i = 0; i < 2000; ++i) sum[i] += one[i];
   }
   std::vector<double> expected(2000);
-  as_double.write(reinterpret_cast<std::byte*>(expected.data()), Piece{Piece::all_ranks, 0, 0, 2000},
-                  ranks);
+  as_double.write(reinterpret_cast<std::byte*>(expected.data()), Piece{Piece::all_ranks, 0, 0, 2000}, ranks);
   CHECK(sum == expected);
   CHECK(*std::max_element(sum.begin(), sum.end()) < 128);  // exact in bfloat16 and in a signed char
   CHECK(*std::max_element(sum.begin(), sum.end()) > 0);
 
   const Content as_bfloat16({DataType::bfloat16, Contiguity::base}, true, ranks);
   std::vector<std::uint16_t> narrow(2000);
-  as_bfloat16.write(reinterpret_cast<std::byte*>(narrow.data()), Piece{Piece::all_ranks, 0, 0, 2000},
-                    ranks);
+  as_bfloat16.write(reinterpret_cast<std::byte*>(narrow.data()), Piece{Piece::all_ranks, 0, 0, 2000}, ranks);
   for (int i = 0; i < 2000; ++i) {
     const std::uint32_t bits = static_cast<std::uint32_t>(narrow[i]) << 16;
     float value;

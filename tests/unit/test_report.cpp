@@ -57,9 +57,8 @@ constexpr Spec uniband{.name = "Uniband", .kind = Kind::parallel_transfer, .mess
 constexpr Spec allreduce{.name = "Allreduce", .kind = Kind::collective, .reduction = true};
 constexpr Spec barrier{
     .name = "Barrier", .kind = Kind::synchronisation, .send = Extent::none, .receive = Extent::none};
-constexpr Spec bidir_put{.name = "Bidir_put",
-                         .kind = Kind::single_transfer,
-                         .aggregation = Aggregation::non_aggregate_first};
+constexpr Spec bidir_put{
+    .name = "Bidir_put", .kind = Kind::single_transfer, .aggregation = Aggregation::non_aggregate_first};
 constexpr Spec one_put_all{.name = "One_put_all", .kind = Kind::multiple_transfer};
 constexpr Spec iallreduce{.name = "Iallreduce", .reduction = true, .overlap = true};
 constexpr Spec ibarrier{.name = "Ibarrier", .kind = Kind::synchronisation, .overlap = true};
@@ -280,15 +279,18 @@ TEST_CASE("the mode stands under the head") {
   for (const auto& [transfers, name] :
        {std::pair{Transfers::aggregate, "AGGREGATE"}, {Transfers::non_aggregate, "NON-AGGREGATE"}}) {
     table.transfers = transfers;
-    CHECK(head_of(table) == "\n"
-                            "#---------------------------------------------------\n"
-                            "# Benchmarking Bidir_put \n"
-                            "# #processes = 2 \n"
-                            "#---------------------------------------------------\n"
-                            "#\n"
-                            "#    MODE: " + std::string(name) + " \n"
-                            "#\n"
-                            "       #bytes #repetitions      t[usec]   Mbytes/sec\n");
+    CHECK(head_of(table) ==
+          "\n"
+          "#---------------------------------------------------\n"
+          "# Benchmarking Bidir_put \n"
+          "# #processes = 2 \n"
+          "#---------------------------------------------------\n"
+          "#\n"
+          "#    MODE: " +
+              std::string(name) +
+              " \n"
+              "#\n"
+              "       #bytes #repetitions      t[usec]   Mbytes/sec\n");
   }
 }
 
@@ -432,9 +434,11 @@ TEST_CASE("a load that has drifted is a comment under its row") {
   const auto lines = [&] { return lines_of(table_of(ibarrier, all_of(2)), one_row(0, 100, row)); };
   const std::string plain = lines();
   row.load_drift = 0.256;
-  CHECK(lines() == plain + "# The load of the row above ran 26 % slower than calibrated: doubt its t_CPU and overlap\n");
+  CHECK(lines() ==
+        plain + "# The load of the row above ran 26 % slower than calibrated: doubt its t_CPU and overlap\n");
   row.load_drift = -0.5;
-  CHECK(lines() == plain + "# The load of the row above ran 50 % faster than calibrated: doubt its t_CPU and overlap\n");
+  CHECK(lines() ==
+        plain + "# The load of the row above ran 50 % faster than calibrated: doubt its t_CPU and overlap\n");
 }
 
 TEST_CASE("throughput in the unit that was chosen") {
@@ -768,7 +772,7 @@ void one_sided_run(Reporter& out) {
   RunFacts facts = example_facts();
   facts.component = "RMA";
   facts.part = "MPI-RMA part";
-  facts.command_line = {"./IMB-RMA", "-window", "allocate", "-info",     "accumulate_ops=same_op",
+  facts.command_line = {"./IMB-RMA", "-window", "allocate",  "-info",       "accumulate_ops=same_op",
                         "-iter",     "100",     "Bidir_put", "One_put_all", "Truly_passive_put"};
   facts.benchmarks = {"Bidir_put", "One_put_all", "Truly_passive_put"};
   Options options;
@@ -817,12 +821,9 @@ struct Example {
   const char* file;
   void (*write)(Reporter&);
 };
-constexpr Example examples[] = {{"complete.jsonl", complete_run},
-                                {"troubled.jsonl", troubled_run},
-                                {"one-process.jsonl", lonely_run},
-                                {"groups.jsonl", grouped_run},
-                                {"one-sided.jsonl", one_sided_run},
-                                {"overlap.jsonl", overlap_run}};
+constexpr Example examples[] = {{"complete.jsonl", complete_run},   {"troubled.jsonl", troubled_run},
+                                {"one-process.jsonl", lonely_run},  {"groups.jsonl", grouped_run},
+                                {"one-sided.jsonl", one_sided_run}, {"overlap.jsonl", overlap_run}};
 
 std::filesystem::path example_path(const Example& example) {
   return std::filesystem::path(__FILE__).parent_path() / "../../schema/examples" / example.file;

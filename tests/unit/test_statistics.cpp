@@ -42,7 +42,8 @@ TEST_CASE("which table a benchmark has") {
   CHECK(table_kind(one_put_all, Multi::off) == TableKind::time_and_bandwidth);
   CHECK(table_kind(one_put_all, Multi::summary) == TableKind::range_and_bandwidth);
   CHECK(table_kind({.kind = Kind::parallel_transfer, .throughput = false}, Multi::off) == TableKind::range);
-  CHECK(table_kind({.kind = Kind::single_transfer, .computing_target = true}, Multi::off) == TableKind::passive);
+  CHECK(table_kind({.kind = Kind::single_transfer, .computing_target = true}, Multi::off) ==
+        TableKind::passive);
   CHECK(table_kind({.name = "Ibcast", .overlap = true}, Multi::off) == TableKind::overlap);
   CHECK(table_kind({.kind = Kind::synchronisation, .overlap = true}, Multi::off) ==
         TableKind::synchronisation_overlap);
@@ -202,14 +203,14 @@ TEST_CASE("the time while the target computes is a figure of its own") {
 }
 
 TEST_CASE("overlap: what of the shorter one was hidden") {
-  CHECK(overlap_percent(2, 2, 4) == 0);     // one after the other
-  CHECK(overlap_percent(2, 2, 2) == 100);   // all at once
+  CHECK(overlap_percent(2, 2, 4) == 0);    // one after the other
+  CHECK(overlap_percent(2, 2, 2) == 100);  // all at once
   CHECK(overlap_percent(2, 2, 3) == 50);
-  CHECK(overlap_percent(2, 4, 5) == 50);    // of the shorter one, half
+  CHECK(overlap_percent(2, 4, 5) == 50);  // of the shorter one, half
   CHECK(overlap_percent(4, 2, 5) == 50);
-  CHECK(overlap_percent(2, 2, 9) == 0);     // never below
-  CHECK(overlap_percent(2, 2, 1) == 100);   // nor above
-  CHECK(overlap_percent(0, 2, 2) == 0);     // nothing to hide
+  CHECK(overlap_percent(2, 2, 9) == 0);    // never below
+  CHECK(overlap_percent(2, 2, 1) == 100);  // nor above
+  CHECK(overlap_percent(0, 2, 2) == 0);    // nothing to hide
   CHECK(overlap_percent(2, 0, 2) == 0);
   CHECK(overlap_percent(std::nan(""), 2, 2) == 0);
 }
