@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
-#include <utility>
 
 #include "cli/draft.h"
 #include "cli/option_table.h"
@@ -161,15 +160,14 @@ void check_files(const Draft& draft) {
   if (same_file(options.json_file, options.dump_file)) {
     throw UsageError("-json and -dumpfile name the same file, " + options.json_file + "; give them one each");
   }
-  for (const auto& [option, name] :
-       {std::pair<std::string, std::string>{"-json", options.json_file}, {"-dumpfile", options.dump_file}}) {
-    for (const std::string& input : draft.inputs) {
-      if (same_file(name, input)) {
-        throw UsageError(option + " would overwrite " + input +
-                         ", which this command line reads; name another file");
-      }
-    }
-  }
+  const auto keep = [&](const std::string& option, const std::string& name) {
+    const auto input =
+        std::ranges::find_if(draft.inputs, [&](const std::string& read) { return same_file(name, read); });
+    if (input == draft.inputs.end()) return;
+    throw UsageError(option + " would overwrite " + *input + ", which this command line reads; name another file");
+  };
+  keep("-json", options.json_file);
+  keep("-dumpfile", options.dump_file);
 }
 
 }  // namespace

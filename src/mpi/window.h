@@ -43,10 +43,10 @@ inline MPI_Win open_window(WindowKind kind, void*& memory, MPI_Aint bytes, MPI_I
       MPI_Win_create(memory, bytes, 1, info, comm, &win);
       break;
     case WindowKind::allocate:
-      MPI_Win_allocate(bytes, 1, info, comm, &memory, &win);
+      MPI_Win_allocate(bytes, 1, info, comm, static_cast<void*>(&memory), &win);
       break;
     case WindowKind::shared:
-      MPI_Win_allocate_shared(bytes, 1, info, comm, &memory, &win);
+      MPI_Win_allocate_shared(bytes, 1, info, comm, static_cast<void*>(&memory), &win);
       break;
     case WindowKind::dynamic:
       MPI_Win_create_dynamic(info, comm, &win);
