@@ -64,8 +64,11 @@ struct WindowOfPairs {
 };
 
 struct Uniband : WindowOfPairs {
-  static constexpr Spec spec{
-      .name = "Uniband", .kind = Kind::parallel_transfer, .message_rate = true, .in_default_list = false};
+  static constexpr Spec spec{.name = "Uniband",
+                             .kind = Kind::parallel_transfer,
+                             .message_rate = true,
+                             .min_processes = 2,
+                             .in_default_list = false};
   template <class C>
   static void step(const C& c, const Lap& lap) {
     if (first_half(c.rank, c.ranks)) {
@@ -85,6 +88,7 @@ struct Biband : WindowOfPairs {
                              .kind = Kind::parallel_transfer,
                              .turnover = 2,
                              .message_rate = true,
+                             .min_processes = 2,
                              .in_default_list = false};
   template <class C>
   static void step(const C& c, const Lap& lap) {
