@@ -5,6 +5,8 @@
 //       MPI1: PingPong with each length, then Allreduce with each. NBC: Iallreduce_pure. RMA: Unidir_put,
 //       EXT: Unidir_Put, both not aggregate. Per measurement a line BENCHMARK BYTES SECONDS: mean per
 //       repetition on the slowest rank, PingPong's halved
+//   bare_loop IO REPETITIONS FILE BYTES...
+//       P_Write_Expl, aggregate with each length, then not aggregate, then P_Read_Expl; lines as above
 //   bare_loop
 //       nothing but MPI_Init and MPI_Finalize
 #include <mpi.h>
@@ -80,6 +82,46 @@ constexpr std::size_t guard = 64;
   return MPI_Wtime() - start;
 }
 
+// A rank's part of a portion, in a file of one portion per repetition.
+struct Share {
+  int bytes;
+  MPI_Offset first;
+  MPI_Offset portion;
+};
+
+[[gnu::noinline]] double write_all_and_sync(char* send, Share share, MPI_File file, MPI_Comm comm,
+                                            long repetitions) {
+  const double start = MPI_Wtime();
+  for (long i = 0; i < repetitions; ++i) {
+    MPI_File_write_at(file, share.first + i * share.portion, send, share.bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+  }
+  MPI_File_sync(file);
+  MPI_Barrier(comm);
+  MPI_File_sync(file);
+  return MPI_Wtime() - start;
+}
+
+[[gnu::noinline]] double write_and_sync(char* send, Share share, MPI_File file, MPI_Comm comm,
+                                        long repetitions) {
+  const double start = MPI_Wtime();
+  for (long i = 0; i < repetitions; ++i) {
+    MPI_File_write_at(file, share.first + i * share.portion, send, share.bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_sync(file);
+    MPI_Barrier(comm);
+    MPI_File_sync(file);
+  }
+  return MPI_Wtime() - start;
+}
+
+[[gnu::noinline]] double read_all(char* receive, Share share, MPI_File file, MPI_Comm, long repetitions) {
+  const double start = MPI_Wtime();
+  for (long i = 0; i < repetitions; ++i) {
+    MPI_File_read_at(file, share.first + i * share.portion, receive, share.bytes, MPI_BYTE,
+                     MPI_STATUS_IGNORE);
+  }
+  return MPI_Wtime() - start;
+}
+
 // As the suite has it: page-aligned, 64 bytes more than the message, the contents of the guide.
 char* make_buffer(int bytes, int rank) {
   const std::size_t size = static_cast<std::size_t>(bytes) + guard;
@@ -92,8 +134,7 @@ char* make_buffer(int bytes, int rank) {
 
 // `run`: repetitions to the seconds they took on this rank, 0 where it has no part in them and waits.
 template <class Run>
-void measure(const char* name, int bytes, double factor, int rank, long repetitions, Run run) {
-  run(warm_up_repetitions);
+void measure_cold(const char* name, int bytes, double factor, int rank, long repetitions, Run run) {
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Barrier(MPI_COMM_WORLD);
   const double mine = run(repetitions);
@@ -102,6 +143,45 @@ void measure(const char* name, int bytes, double factor, int rank, long repetiti
   MPI_Reduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
   const double seconds = slowest / static_cast<double>(repetitions) * factor;
   if (rank == 0) std::printf("%s %d %.17g\n", name, bytes, seconds);
+}
+
+template <class Run>
+void measure(const char* name, int bytes, double factor, int rank, long repetitions, Run run) {
+  run(warm_up_repetitions);
+  measure_cold(name, bytes, factor, rank, repetitions, run);
+}
+
+struct OnFile {
+  const char* name;
+  bool reads;
+  double (*run)(char* memory, Share share, MPI_File file, MPI_Comm comm, long repetitions);
+};
+
+// As in the suite, no warm-up, and a file that is opened anew: of what is written one that was not there, of
+// what is read one that each rank has filled with what it will read.
+void measure_file(const OnFile& benchmark, const char* name, int portion, char* send, char* receive, int rank,
+                  int ranks, MPI_Comm comm, long repetitions) {
+  const int even = portion / ranks, rest = portion % ranks;
+  const Share share{even + (rank < rest ? 1 : 0), MPI_Offset{rank} * even + std::min(rank, rest), portion};
+  MPI_File file;
+  if (rank == 0) std::remove(name);
+  MPI_Barrier(comm);
+  if (benchmark.reads) {
+    MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
+    for (long i = 0; i < repetitions; ++i) {
+      const MPI_Offset at = share.first + i * portion;
+      MPI_File_write_at(file, at, send, share.bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    }
+    MPI_File_sync(file);
+    MPI_File_close(&file);
+    MPI_Barrier(comm);
+  }
+  MPI_File_open(comm, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+  measure_cold(benchmark.name, portion, 1.0, rank, repetitions,
+               [&](long n) { return benchmark.run(benchmark.reads ? receive : send, share, file, comm, n); });
+  MPI_File_close(&file);
+  MPI_Barrier(comm);
+  if (rank == 0) std::remove(name);
 }
 
 struct TwoSided {
@@ -113,13 +193,16 @@ struct TwoSided {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  int rank = 0;
+  int rank = 0, ranks = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (argc > 3) {
     const char* const component = argv[1];
     const long repetitions = std::atol(argv[2]);
+    const bool on_files = std::strcmp(component, "IO") == 0;
+    const int first_length = on_files ? 4 : 3;
     int largest = warm_up_bytes;
-    for (int i = 3; i < argc; ++i) largest = std::max(largest, std::atoi(argv[i]));
+    for (int i = first_length; i < argc; ++i) largest = std::max(largest, std::atoi(argv[i]));
     char* const send = make_buffer(largest, rank);
     char* const receive = make_buffer(largest, rank);
     MPI_Comm comm;  // one of its own, as in the suite
@@ -160,6 +243,15 @@ int main(int argc, char** argv) {
         });
       }
       MPI_Win_free(&win);
+    }
+
+    MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_ARE_FATAL);
+    for (const OnFile& benchmark : {OnFile{"P_Write_Expl, aggregate", false, write_all_and_sync},
+                                    {"P_Write_Expl", false, write_and_sync},
+                                    {"P_Read_Expl", true, read_all}}) {
+      for (int i = first_length; i < argc && on_files; ++i) {
+        measure_file(benchmark, argv[3], std::atoi(argv[i]), send, receive, rank, ranks, comm, repetitions);
+      }
     }
 
     MPI_Comm_free(&comm);

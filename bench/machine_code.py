@@ -12,7 +12,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -39,6 +39,8 @@ ENDS = {"ret", "retq", "ud2", "hlt"}
 CLOCK = "MPI_Wtime"
 LOAD = "openimb::CpuLoad::compute(long)"
 WITH_LOAD = "openimb::WithLoad<"
+COMPLETED = "openimb::Completed<"
+FILE_SYNCS = {"(openimb::FileSync)0": "standard", "(openimb::FileSync)1": "never"}
 
 Calls = tuple[str | None, ...]  # callees in the order of the calls; None: through a pointer
 
@@ -313,14 +315,16 @@ class TimedLoop:
     loaded: bool  # computes between start and wait: openimb::WithLoad
     aggregate: bool  # completed once, behind the loop
     large: bool  # MPI_Count instead of int
-    laps: tuple[bool, bool]  # moving buffers, moving root
+    laps: tuple[bool, bool, bool]  # moving buffers, moving root, moving place in a file
     record: str  # Total, EveryRepetition or Synchronised
+    file_sync: str  # openimb::Completed: -fsync standard or never; empty where no file is written
     function: Function
 
     def __str__(self) -> str:
-        moving = [name for name, moves in zip(("buffers", "root"), self.laps, strict=True) if moves]
+        moving = [name for name, moves in zip(("buffers", "root", "offset"), self.laps, strict=True) if moves]
         count = "MPI_Count" if self.large else "int"
         name = self.pattern + ", loaded" * self.loaded + ", aggregate" * self.aggregate
+        name += f", -fsync {self.file_sync}" * bool(self.file_sync)
         return f"{name}, {self.record}, {count}, moving: {' and '.join(moving) or 'nothing'}"
 
 
@@ -371,22 +375,57 @@ def timed_loops(program: Path) -> list[TimedLoop]:
         pattern, _clock, aggregate, context, laps, record = _template_arguments(
             function.name, "openimb::drive<"
         )
-        moves = [word == "true" for word in _template_arguments(laps, "openimb::Laps<")]
+        buffers, root, offset = (word == "true" for word in _template_arguments(laps, "openimb::Laps<"))
         loaded = pattern.startswith(WITH_LOAD)
         if loaded:
             pattern = _template_arguments(pattern, WITH_LOAD)[0]
+        file_sync = ""
+        if pattern.startswith(COMPLETED):
+            pattern, policy = _template_arguments(pattern, COMPLETED)
+            file_sync = FILE_SYNCS[policy]
         found.append(
             TimedLoop(
-                pattern.rpartition("::")[2],
+                _spelt_out(pattern) or pattern.rpartition("::")[2],
                 loaded,
                 aggregate == "true",
                 "Context<int>" not in context,
-                (moves[0], moves[1]),
+                (buffers, root, offset),
                 record.partition("<")[0].rpartition("::")[2],
+                file_sync,
                 function,
             )
         )
     return found
+
+
+def _spelt_out(pattern: str) -> str:
+    """The name that a pattern has as its first argument, openimb::Name, a list of characters; empty if it has none."""
+    found = re.search(r"openimb::Name<\w+>\{char ?\[\d+\]\{(.*?)\}\}", pattern)
+    return "".join(chr(int(code)) for code in re.findall(r"\(char\)(\d+)", found[1])) if found else ""
+
+
+def same_code(pattern: str) -> str:
+    """One name for all benchmarks whose repetitions are the same calls with the same arguments: who is at it differs.
+    Compilers fold such loops, and under which of their names one is found is chance."""
+    if found := re.fullmatch(r"[SP]_I?(Write|Read)_(\w+)", pattern):
+        return f"P_{found[1]}_{'Indv' if found[2] == 'Priv' else found[2]}"
+    if found := re.fullmatch(r"C_I(Write|Read)_(\w+)", pattern):
+        return f"C_{found[1]}_{found[2]}"
+    if found := re.fullmatch(r"(Uni|Bi)dir_(put|get)", pattern):
+        return f"Unidir_{found[2]}"
+    return pattern
+
+
+def default_loop(loops: Iterable[TimedLoop], benchmark: str) -> TimedLoop:
+    """As the suite runs it when nothing else is asked for. `benchmark`: its name, or "NAME, aggregate"."""
+    pattern, _, aggregate = benchmark.partition(", ")
+
+    def fits(loop: TimedLoop) -> bool:
+        plain = not (loop.loaded or loop.large or loop.laps[0])
+        mode = loop.record == "Total" and loop.file_sync != "never" and loop.aggregate == bool(aggregate)
+        return plain and mode and same_code(loop.pattern) == same_code(pattern)
+
+    return next(loop for loop in sorted(filter(fits, loops), key=lambda loop: loop.pattern != pattern))
 
 
 def _template_arguments(name: str, template: str) -> list[str]:

@@ -11,6 +11,10 @@ loops of the same instruction count, compiled a little differently, differ by so
 Iallreduce_pure (IMB-NBC) is MPI_Iallreduce and MPI_Wait. Of the one-sided benchmarks the mode is non-aggregate:
 Unidir_put (IMB-RMA) ends a repetition with MPI_Win_flush, Unidir_Put (IMB-EXT) with MPI_Win_fence.
 
+P_Write_Expl (IMB-IO) ends a repetition, or, aggregate, all of them, with MPI_File_sync, MPI_Barrier, MPI_File_sync;
+P_Read_Expl has nothing to end. Each batch has a file opened anew, in a temporary folder that is in memory where this
+machine has such: what is compared is our loop, not a disk. The ratio of bandwidths is that of the times, inverted.
+
 Exit status: 0 when everything ran, whatever it shows; else 1.
 """
 
@@ -36,11 +40,13 @@ from machine_code import Function, Loop
 
 RANKS = 2
 LENGTHS = (0, 8)
+LENGTHS_ON_FILES = (65536, 1048576)
 BENCHMARKS = {
     "MPI1": ("PingPong", "Allreduce"),
     "NBC": ("Iallreduce_pure",),
     "RMA": ("Unidir_put",),
     "EXT": ("Unidir_Put",),
+    "IO": ("P_Write_Expl", "P_Read_Expl"),
 }  # by component
 BY_HAND = {
     "PingPong": "ping_pong(",
@@ -48,9 +54,13 @@ BY_HAND = {
     "Iallreduce_pure": "iallreduce_and_wait(",
     "Unidir_put": "put_and_flush(",
     "Unidir_Put": "put_and_fence(",
+    "P_Write_Expl, aggregate": "write_all_and_sync(",
+    "P_Write_Expl": "write_and_sync(",
+    "P_Read_Expl": "read_all(",
 }
 FIRST_OF_RANK_0 = {"PingPong": "MPI_Send", "Unidir_Put": "MPI_Put"}  # where the ranks differ: its first call
 START_UP = "start to end"
+IN_MEMORY = Path("/dev/shm")
 RESAMPLES = 4000
 CONFIDENCE = 0.95
 # Launchers that take it; others bind in their own way.
@@ -66,12 +76,11 @@ class Failed(Exception):
 class Duel:
     """Under one MPI: the two programs, and launches of them."""
 
-    def __init__(self, mpi: lab.Mpi, folder: Path, repetitions: int, batches: int) -> None:
+    def __init__(self, mpi: lab.Mpi, folder: Path, files: Path, options: argparse.Namespace) -> None:
         self.mpi = mpi
         self.folder = folder
-        self.repetitions = str(repetitions)
-        # A length that differs from the one before is measured again: 0,8,0,8,... gives a batch of each in turn.
-        self.lengths = [str(length) for length in LENGTHS] * batches
+        self.file = files / f"bench-{mpi.key}"
+        self.options = options
         self.bare = folder / f"bare_loop-{mpi.key}"
         source = lab.TOP / "bench/bare_loop.cpp"
         try:
@@ -102,11 +111,22 @@ class Duel:
             )
         return done.stdout, time.perf_counter() - begin
 
+    def repetitions(self, component: str) -> str:
+        return str(self.options.portions if component == "IO" else self.options.repetitions)
+
+    def lengths(self, component: str) -> list[str]:
+        """A length that differs from the one before is measured again: 0,8,0,8,... gives a batch of each in turn."""
+        lengths = LENGTHS_ON_FILES if component == "IO" else LENGTHS
+        return [str(length) for length in lengths] * int(self.options.batches)
+
     def run_bare(self, component: str) -> Samples:
         batches: Samples = {}
-        text, _ = self.launch(self.bare, [component, self.repetitions, *self.lengths])
+        file = [str(self.file)] if component == "IO" else []
+        text, _ = self.launch(
+            self.bare, [component, self.repetitions(component), *file, *self.lengths(component)]
+        )
         for line in text.splitlines():
-            if found := re.fullmatch(r"(\w+) (\d+) (\S+)", line):
+            if found := re.fullmatch(r"(\w.*) (\d+) (\S+)", line):
                 batches.setdefault(point(found[1], int(found[2])), []).append(float(found[3]))
         if component == "MPI1":
             batches[START_UP] = [self.launch(self.bare, [])[1]]
@@ -116,14 +136,21 @@ class Duel:
         batches: Samples = {}
         records = self.folder / "records.jsonl"
         program = self.mpi.program(component)
-        options = ["-msgsize", ",".join(self.lengths), "-iter_policy", "off"]
-        options += ["-iter", f"{self.repetitions},40,{self.repetitions}"]
-        options += ["-aggregate_mode", "non_aggregate"]
+        options = ["-msgsize", ",".join(self.lengths(component)), "-iter_policy", "off"]
+        repetitions = self.repetitions(component)
+        if component == "IO":
+            volume = -(-int(repetitions) * max(LENGTHS_ON_FILES) // 2**20)  # MiB that do not reduce them
+            options += ["-iter", f"{repetitions},{volume},{repetitions}"]
+            options += ["-npmin", str(RANKS), "-file", str(self.file)]
+        else:
+            options += ["-iter", f"{repetitions},40,{repetitions}", "-aggregate_mode", "non_aggregate"]
         self.launch(program, [*BENCHMARKS[component], *options, "-json", str(records)])
         for line in records.read_text().splitlines():
             record = json.loads(line)
             if record["record"] == "result":
-                name = point(record["benchmark"], record["bytes"])
+                aggregate = f"{record['benchmark']}, aggregate"
+                together = record.get("mode") == "aggregate" and aggregate in BY_HAND
+                name = point(aggregate if together else record["benchmark"], record["bytes"])
                 batches.setdefault(name, []).append(record["time_max_seconds"])
         if component == "MPI1":
             batches[START_UP] = [self.launch(program, ["Barrier", "-iter", "1"])[1]]
@@ -210,17 +237,14 @@ def role(benchmark: str, loop: Loop) -> str:
 
 
 def instructions(duel: Duel) -> list[dict]:
-    still = {
-        loop.pattern: loop.function
-        for component in BENCHMARKS
-        for loop in machine_code.timed_loops(duel.mpi.program(component))
-        if loop.record == "Total" and not (loop.loaded or loop.aggregate or loop.large or loop.laps[0])
-    }
+    loops = [
+        loop for component in BENCHMARKS for loop in machine_code.timed_loops(duel.mpi.program(component))
+    ]
     rows = []
     for benchmark in BY_HAND:
         [by_hand] = machine_code.functions(duel.bare, BY_HAND[benchmark])
         for name, bare in by_role(benchmark, by_hand).items():
-            ours = by_role(benchmark, still[benchmark])[name]
+            ours = by_role(benchmark, machine_code.default_loop(loops, benchmark).function)[name]
             rows.append({"benchmark": benchmark, "role": name, "bare": steps(bare), "ours": steps(ours)})
     return rows
 
@@ -333,6 +357,12 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--launches", type=positive, default=10, help="of each program [10]")
     parser.add_argument("--batches", type=positive, default=21, help="per launch and point [21]")
     parser.add_argument("--repetitions", type=positive, default=20_000, help="per batch [20000]")
+    parser.add_argument("--portions", type=positive, default=32, help="repetitions per batch on files [32]")
+    parser.add_argument(
+        "--folder",
+        type=existing_folder,
+        help=f"for the files [{IN_MEMORY} where there is one, else that for temporary ones]",
+    )
     parser.add_argument("--seed", type=int, help="of the order and the bootstrap [from the clock]")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to FILE too")
     return parser.parse_args(words)
@@ -345,15 +375,22 @@ def positive(word: str) -> int:
     return number
 
 
+def existing_folder(word: str) -> Path:
+    if not os.access(word, os.W_OK | os.X_OK) or not Path(word).is_dir():
+        raise argparse.ArgumentTypeError(f"{word}: needs a folder that exists and is writable")
+    return Path(word).absolute()
+
+
 def bench(mpi: lab.Mpi, options: argparse.Namespace, chance: random.Random) -> dict:
-    with tempfile.TemporaryDirectory() as folder:
-        duel = Duel(mpi, Path(folder), options.repetitions, options.batches)
+    files_in = options.folder or (IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else None)
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory(dir=files_in) as files:
+        duel = Duel(mpi, Path(folder), Path(files), options)
         bare, ours = measure(duel, options.launches, chance)
         progress("")
         points = {name: compare(bare[name], ours[name], chance) for name in bare}
         print(
             f"{mpi.key}: {options.launches} launches of each, {options.batches} batches of {options.repetitions}"
-            f" repetitions, {RANKS} ranks\n\n{times_table(points)}\n"
+            f" repetitions, on files of {options.portions} in {Path(files).parent}, {RANKS} ranks\n\n{times_table(points)}\n"
         )
         unavailable = machine_code.unavailable()
         rows = [] if unavailable else instructions(duel)
@@ -387,7 +424,9 @@ def main(words: list[str]) -> int:
             print(f"bench: {failure}", file=sys.stderr)
             failed = True
     if options.json:
-        settings = {name: getattr(options, name) for name in ("launches", "batches", "repetitions")}
+        settings = {
+            name: getattr(options, name) for name in ("launches", "batches", "repetitions", "portions")
+        }
         options.json.write_text(json.dumps({"seed": seed, **settings, "results": results}, indent=1) + "\n")
     return int(failed)
 

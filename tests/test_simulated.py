@@ -64,13 +64,17 @@ class Switch:
         """One after the other: n bytes, 2 n, 4 n, ..."""
         return sum(self.message(2**stage * n) for stage in range(stages))
 
+    def inside(self, host: int) -> str:
+        """What a host has besides its processor."""
+        return ""
+
     def write(self, folder: Path, hosts: int) -> list[str]:
         """The words that tell smpirun about it."""
         lines = ["<?xml version='1.0'?>", '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">']
         lines += ['<platform version="4.1">', '<zone id="switch" routing="Cluster">']
         for host in range(hosts):
             lines += [
-                f'<host id="n{host}" speed="1Gf"/>',
+                f'<host id="n{host}" speed="1Gf">{self.inside(host)}</host>',
                 f'<link id="c{host}" latency="{self.cable(host)!r}s" bandwidth="{self.bandwidth}Bps"'
                 ' sharing_policy="SPLITDUPLEX"/>',
                 f'<host_link id="n{host}" up="c{host}_UP" down="c{host}_DOWN"/>',

@@ -44,6 +44,7 @@ struct Stage {
   std::int64_t bytes = 0;  ///< the length under test; files only, as the following
   std::string file_name;
   Tile tile;
+  std::int64_t repetitions = 0;  ///< that a file which is read has contents for
   FileSync file_sync = FileSync::standard;
   int window = 1;
   bool root_shift = true;
@@ -80,6 +81,8 @@ class Batch {
   virtual ~Batch() = default;
   /// Untimed, before every run: what a batch must find anew. Collective over the group.
   virtual void prepare() {}
+  /// Untimed, after a run that counts: whether it did what it should. Collective over the group.
+  virtual void conclude(std::int64_t repetitions) { static_cast<void>(repetitions); }
   /// Seconds that `repetitions` took. `samples`: room for each repetition's time unless Timing::total.
   virtual double run(std::int64_t repetitions, Timing timing, std::span<double> samples) = 0;
   /// Untimed: arms the buffers before and compares them after each repetition; returns the bytes that were

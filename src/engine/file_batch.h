@@ -3,8 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/batch.h"
@@ -69,6 +69,17 @@ class FileBatchOf final : public Batch {
       MPI_Barrier(context_.comm);
     }
     if constexpr (spec.file != FileUse::open) open(FileContext<Count>::mode);
+    if constexpr (reads) require_size(file_, stage_.repetitions);
+  }
+
+  void conclude(std::int64_t repetitions) override {
+    close_file();
+    if constexpr (writes) {
+      MPI_Barrier(context_.comm);
+      if (context_.rank != 0) return;
+      const File file(MPI_COMM_SELF, stage_.file_name, MPI_MODE_RDONLY, stage_.info);
+      require_size(file, repetitions);
+    }
   }
 
   double run(std::int64_t repetitions, Timing timing, std::span<double> samples) override {
@@ -106,7 +117,10 @@ class FileBatchOf final : public Batch {
   }
 
   bool takes_part() const override { return true; }
-  std::string take_trouble() override { return take_file_trouble(); }
+  std::string take_trouble() override {
+    std::string words = take_file_trouble();
+    return words.empty() ? std::exchange(trouble_, {}) : words;
+  }
   Hints hints() const override { return hints_; }
 
  private:
@@ -142,8 +156,25 @@ class FileBatchOf final : public Batch {
 
   template <class Step>
   double time_writes(std::int64_t repetitions, Timing timing, std::span<double> samples) {
-    return stage_.aggregate ? time<Step, true>(context_, repetitions, timing, samples)
-                            : time<Step, false>(context_, repetitions, timing, samples);
+    if constexpr (spec.aggregation != Aggregation::non_aggregate_only) {
+      if (stage_.aggregate) return time<Step, true>(context_, repetitions, timing, samples);
+    }
+    return time<Step, false>(context_, repetitions, timing, samples);
+  }
+
+  // Where a disk is full or a limit reached, some libraries write less and call it success. Of a file just
+  // opened: before that a size may be an old one elsewhere.
+  void require_size(const File& file, std::int64_t repetitions) {
+#ifdef OPENIMB_SMPI  // the simulator has one file of a name on each host
+    return;
+#endif
+    if (!file || context_.rank != 0) return;
+    MPI_Offset size = 0;
+    MPI_File_get_size(file.handle(), &size);
+    const std::int64_t wanted = repetitions * stage_.tile.portion;
+    if (size >= wanted) return;
+    trouble_ = "MPI reports no error, but its file holds " + std::to_string(size) + " bytes of " +
+               std::to_string(wanted);
   }
 
   template <class Step, bool aggregate, class Seen>
@@ -325,6 +356,7 @@ class FileBatchOf final : public Batch {
   FileContext<Count> context_;
   File file_;
   Hints hints_;
+  std::string trouble_;
 };
 
 /// A row of a catalogue of benchmarks on files.

@@ -357,6 +357,7 @@ void Session::with_batch(Scene& scene, std::int64_t bytes, Use use) {
       .file_name = file_name(surroundings_.file, spec, scene.table.layout,
                              std::max(0, scene.table.layout.group_of(rank_)), scene.group.rank()),
       .tile = tile_of(spec, bytes, scene.processes(), scene.group.rank()),
+      .repetitions = planned(scene, bytes),
       .file_sync = options_.file_sync,
       .window = options_.window,
       .root_shift = options_.root_shift,
@@ -503,6 +504,7 @@ void Session::measure(Scene& scene, Batch* batch, std::int64_t bytes) {
   for (int i = 0; i < options_.settings.barriers; ++i) barrier_(world_.handle());
   const double elapsed = batch ? batch->run(repetitions, timing, samples) : 0.0;
   barrier_(world_.handle());  // where the ranks that do not take part wait
+  if (batch) batch->conclude(repetitions);
   require_no_trouble(scene, bytes, batch ? batch->take_trouble() : "");
 
   const std::vector<double> seconds = world_.gather(mean_of(batch, elapsed, repetitions));
@@ -558,6 +560,7 @@ Overlapped Session::while_computing(const Scene& scene, Batch* batch, std::int64
   for (int i = 0; i < options_.settings.barriers; ++i) barrier_(world_.handle());
   const double elapsed = batch ? batch->run_with_load(repetitions, timing, samples, load) : 0.0;
   barrier_(world_.handle());
+  if (batch) batch->conclude(repetitions);
   require_no_trouble(scene, bytes, batch ? batch->take_trouble() : "");
   if (fixed) computing = load_.seconds_for(units) * static_cast<double>(repetitions);
   return {.t_ovrl = world_.gather(mean_of(batch, elapsed, repetitions)),

@@ -93,7 +93,12 @@ std::string take_file_trouble() {
   while (!words.empty() && (words.back() == '\n' || words.back() == ' ')) words.pop_back();
   const std::size_t last = words.rfind('\n');
   if (last != std::string::npos) words.erase(0, last + 1);
-  return words.empty() ? "an error of its own" : words;
+  // ROMIO's names its function and line first: "ADIOI_GEN_WRITECONTIG(80)....: ".
+  const std::size_t colon = words.find(": ");
+  if (colon != std::string::npos && words.substr(0, colon).find_last_of(").") + 1 == colon) {
+    words.erase(0, colon + 2);
+  }
+  return words.empty() ? "an error without words" : words;
 }
 
 }  // namespace openimb

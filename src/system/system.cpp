@@ -135,7 +135,7 @@ std::string why_not_writable(const std::string& folder) {
 std::vector<std::string> scratch_files(const std::string& base) {
   // Suffixes of ROMIO's and OMPIO's own files for shared pointers.
   static const std::regex rest(
-      R"((_g[0-9]+)?(_[0-9]+)?(\.shfp\.[0-9]+|[-_.]cid[-_.0-9a-z]*|\.(data|metadata)\.[0-9]+|[-_.0-9a-z]*\.(lockedfile|sm))?)");
+      R"((_g[0-9]+)?(_[0-9]+)?(\.shfp\.[0-9.]+|-[0-9]+\.lock|_cid-[0-9]+-[0-9]+\.sm|\.(data|metadata)\.[0-9]+)?)");
   const std::filesystem::path path(base);
   const std::string stem = path.filename().string();
   std::vector<std::string> found;
