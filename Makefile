@@ -51,7 +51,9 @@ build: $(ENV)/bin/cmake ## build into build/<MPI>/; TESTS=1: the unit tests too
 
 NP ?= 2
 COMPONENT ?= MPI1
-ARGS ?= $(if $(filter MPI1,$(COMPONENT)),PingPong Sendrecv Allreduce Barrier) -time 0.5
+few.MPI1 := PingPong Sendrecv Allreduce Barrier
+few.IO := S_Write_Expl P_Write_Expl C_Write_Expl P_Read_Expl Open_Close
+ARGS ?= $(few.$(COMPONENT)) -time 0.5
 LAUNCHER ?= $(MPI_LAUNCHER)
 record = $(if $(filter -json,$(ARGS)),,$(BUILD)/run.jsonl)
 

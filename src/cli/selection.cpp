@@ -51,7 +51,8 @@ std::string_view component_of(const Program& program, std::string_view name) {
   std::string_view word = without_multi(name);
   const std::string lower = lower_case(word);
   const bool action = lower.find("read") != std::string::npos || lower.find("write") != std::string::npos;
-  if (lower == "open_close" || (action && lower.find('_') == 1)) return "IMB-IO";
+  const bool on_files = lower == "open_close" || (action && lower.find('_') == 1);
+  if (on_files && program.name != "IMB-IO") return "IMB-IO";
   if (lower.ends_with("_pure")) word.remove_suffix(5);
   // Unidir_Put and Unidir_put are different benchmarks: exact spelling first.
   for (const bool exact : {true, false}) {

@@ -24,7 +24,7 @@ struct FileContext {
   const char* name = nullptr;
   MPI_Info info = MPI_INFO_NULL;
   int rank = 0;
-  char mark = 0;  ///< what Open_Close writes
+  unsigned char mark = 0;  ///< what Open_Close writes: 1 to 255, by rank, as a hole reads as 0
 };
 
 /// Guide, "Assured Completion of Transfers"; with -fsync never the processes only meet.
@@ -52,6 +52,7 @@ class FileBatchOf final : public Batch {
     context_.name = stage_.file_name.c_str();
     context_.info = stage.info;
     MPI_Comm_rank(context_.comm, &context_.rank);
+    context_.mark = mark_of(context_.rank);
   }
   FileBatchOf(const FileBatchOf&) = delete;
   FileBatchOf& operator=(const FileBatchOf&) = delete;
@@ -329,17 +330,24 @@ class FileBatchOf final : public Batch {
                            [](std::int64_t at, std::span<std::byte> memory) { fill_as_file(memory, at); });
   }
 
+  static unsigned char mark_of(int rank) { return static_cast<unsigned char>(1 + rank % 255); }
+
   std::int64_t check_opening() {
-    const Lap nothing{};
-    move(nothing);
+    move({});
     MPI_Barrier(context_.comm);
     std::int64_t defects = 0;
     if (context_.rank == 0) {
       const File file(MPI_COMM_SELF, stage_.file_name, MPI_MODE_RDONLY, stage_.info);
-      std::vector<std::byte> marks(static_cast<std::size_t>(stage_.place.ranks), std::byte{1});
-      if (file)
+      std::vector<unsigned char> marks(static_cast<std::size_t>(stage_.place.ranks), 0);
+      MPI_Offset size = 0;
+      if (file) {
+        MPI_File_get_size(file.handle(), &size);
         MPI_File_read_at(file.handle(), 0, marks.data(), stage_.place.ranks, MPI_BYTE, MPI_STATUS_IGNORE);
-      defects = std::ranges::count_if(marks, [](std::byte mark) { return mark != std::byte{0}; });
+      }
+      for (int rank = 0; rank < stage_.place.ranks; ++rank) {
+        defects += marks[static_cast<std::size_t>(rank)] != mark_of(rank) ? 1 : 0;
+      }
+      defects += std::max<std::int64_t>(0, size - stage_.place.ranks);
     }
     MPI_Barrier(context_.comm);
     return defects;

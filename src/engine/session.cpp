@@ -557,6 +557,9 @@ Overlapped Session::while_computing(const Scene& scene, Batch* batch, std::int64
   const Load load = make_load(load_, units, options_.progress, computing);
   std::vector<double> samples(timing == Timing::total ? 0 : static_cast<std::size_t>(repetitions), 0.0);
   prepare(scene, batch, bytes);
+  // Again, as close as can be: no library of docs/known-mpi-issues.md survives a nonblocking write that
+  // fails.
+  if (scene.on_files()) require_space(scene, bytes);
   for (int i = 0; i < options_.settings.barriers; ++i) barrier_(world_.handle());
   const double elapsed = batch ? batch->run_with_load(repetitions, timing, samples, load) : 0.0;
   barrier_(world_.handle());

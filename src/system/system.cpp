@@ -145,8 +145,8 @@ std::vector<std::string> scratch_files(const std::string& base) {
     std::string name = entry->path().filename().string();
     if (name.starts_with('.')) name.erase(0, 1);
     if (!name.starts_with(stem) || !std::regex_match(name.substr(stem.size()), rest)) continue;
-    if (std::filesystem::is_regular_file(entry->symlink_status(error)))
-      found.push_back(entry->path().string());
+    // A link too: writing through it would reach what it points to.
+    if (!std::filesystem::is_directory(entry->symlink_status(error))) found.push_back(entry->path().string());
   }
   std::ranges::sort(found);
   return found;

@@ -62,8 +62,9 @@ TEST_CASE("drift is what the load takes now against what it was calibrated for")
 }
 
 TEST_CASE("calibration doubles the load until it lasts long enough") {
-  // Readings before and after the runs of 1, 2 and 4 units: a unit takes a quarter of a second.
-  static const double readings[] = {0, 0.25, 10, 10.5, 20, 21};
+  // Readings before and after runs of 1, 2 and 2, 4, 4 and 4 units: a unit takes a quarter of a second, the
+  // first run of 2 is interrupted, and so is the second one of 4.
+  static const double readings[] = {0, 0.25, 10, 11.5, 12, 12.5, 20, 21, 30, 34, 40, 41};
   static int next;
   next = 0;
   struct Clock {
@@ -71,6 +72,6 @@ TEST_CASE("calibration doubles the load until it lasts long enough") {
   };
   CpuLoad load;
   load.calibrate<Clock>(1.0);
-  CHECK(next == 6);
+  CHECK(next == 12);
   CHECK(load.units_for(10) == 40);
 }
