@@ -559,7 +559,7 @@ Overlapped Session::while_computing(const Scene& scene, Batch* batch, std::int64
   prepare(scene, batch, bytes);
   // Again, as close as can be: no library of docs/known-mpi-issues.md survives a nonblocking write that
   // fails.
-  if (scene.on_files()) require_space(scene, bytes);
+  if (scene.spec().file == FileUse::write) require_space(scene, bytes);
   for (int i = 0; i < options_.settings.barriers; ++i) barrier_(world_.handle());
   const double elapsed = batch ? batch->run_with_load(repetitions, timing, samples, load) : 0.0;
   barrier_(world_.handle());
