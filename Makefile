@@ -136,7 +136,7 @@ bench: build ## build, then bench/run.py; BENCH_ARGS=...
 
 # --- Style -----------------------------------------------------------------------------------------------------------
 cpp_files = $(shell find src tests bench -name '*.cpp' -o -name '*.h')
-python_folders = $(foreach folder,tools tests bench,$(if $(shell find $(folder) -name '*.py' 2>/dev/null),$(folder)))
+python_folders = $(foreach folder,tools tests bench python,$(if $(shell find $(folder) -name '*.py' 2>/dev/null),$(folder)))
 lint_tools:
 	@$(PYTHON) tools/setup.py tools test && $(PYTHON) tools/setup.py tools lint
 .PHONY: lint_tools
