@@ -87,6 +87,7 @@ class Added(msgspec.Struct, frozen=True):
 
     id: str
     new: bool
+    manifest: Manifest
 
 
 class Tags(msgspec.Struct):
@@ -220,7 +221,10 @@ class Archive:
                     for name in (*manifest.files, "manifest.json"):
                         _sync(folder / name)
                     _sync(folder)
-            done = [Added(manifest.id, self._publish(folder, manifest)) for folder, manifest, _ in staged]
+            done = [
+                Added(manifest.id, self._publish(folder, manifest), manifest)
+                for folder, manifest, _ in staged
+            ]
         finally:
             for folder, _, _ in staged:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -357,9 +361,9 @@ class Archive:
         """Labels and notes by run, from labels/. Files that cannot be read are left to `imb verify`."""
         return replay(change for _, change in self.label_changes())
 
-    def label_changes(self) -> Iterator[tuple[Path, LabelChange]]:
-        """What the readable files of labels/ say, oldest first."""
-        for path in self.label_files():
+    def label_changes(self, files: Iterable[Path] | None = None) -> Iterator[tuple[Path, LabelChange]]:
+        """What the readable ones of these files, else of all in labels/, say; oldest first."""
+        for path in self.label_files() if files is None else files:
             try:
                 yield path, msgspec.json.decode(path.read_bytes(), type=LabelChange)
             except (OSError, msgspec.MsgspecError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -25,3 +26,17 @@ RunArgument = Annotated[
         help="The beginning of a run's name (4 digits or more), or a label that only one run has.",
     ),
 ]
+
+
+def counted(count: int, noun: str) -> str:
+    """1 row, 2 rows, 1,000 rows."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def columns_of_text(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Aligned columns without lines: quick with thousands of rows, and easy for other programs to cut."""
+    cells = [list(names), *map(list, rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in cells
+    )

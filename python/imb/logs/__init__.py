@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from imb.logs import imb_text
+from collections.abc import Sequence
+
+from imb.logs import imb_text, osu_text
 from imb.logs.table import Log
-from imb.records import Record, Records
+from imb.records import Problem, Record, Records
+
+
+def parse_many(files: Sequence[tuple[bytes, str]]) -> list[Log]:
+    """What logs of IMB, OpenIMB or OSU's benchmarks say. Never fails: what is not understood is a problem.
+
+    `files`: text, and the name that problems call it.
+    """
+    of_osu = [osu_text.looks_like(text) and imb_text.MARK not in text for text, _ in files]
+    of_imb = iter(imb_text.read_many([file for file, osu in zip(files, of_osu, strict=True) if not osu]))
+    logs = [osu_text.read(*file) if osu else next(of_imb) for file, osu in zip(files, of_osu, strict=True)]
+    for log, (text, name), osu in zip(logs, files, of_osu, strict=True):
+        if not osu and log.launches and osu_text.looks_like(text):
+            log.problems.append(
+                Problem(name, 0, "tables of OSU's benchmarks among IMB's are not read: divide the file")
+            )
+    return logs
 
 
 def parse(text: bytes, name: str) -> Log:
-    """What a log of IMB, OpenIMB or OSU's benchmarks says. Never fails: what is not understood is a problem.
-
-    `name` is what problems call the file.
-    """
-    return imb_text.read_many([(text, name)])[0]
+    """`parse_many` of one file."""
+    return parse_many([(text, name)])[0]
 
 
 def read_log(text: bytes, name: str) -> Records:

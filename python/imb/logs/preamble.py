@@ -93,6 +93,12 @@ def starts_something(text: str) -> bool:
     return bool(_BENCHMARKING.match(text) or _COMMAND.match(text) or _is_underline(text))
 
 
+def command_in(line: str) -> str | None:
+    """The launch of an MPI program that a line shows; None where it shows none."""
+    found = _COMMAND.match(line)
+    return found[1][:4000] if found else None
+
+
 def read(text: bytes, prefix: bytes) -> Preamble:
     """What the text says. Pure, so short texts, which are most, are remembered."""
     key = (text, prefix)
@@ -197,8 +203,6 @@ def _read(text: bytes, prefix: bytes) -> Preamble:
                 skip += 1
                 line = lines[index + skip].decode("utf-8", "replace").strip()
                 words += " " + line.rstrip("\\ ")
-            at += sum(len(lines[index + i]) + 1 for i in range(1, skip + 1))
-            at -= sum(len(lines[index + i]) + 1 for i in range(1, skip + 1))
             events.append(Event("command", here, words[:4000]))
         elif _is_underline(bare) and raw[:1].strip():
             if title := _title(lines, index):

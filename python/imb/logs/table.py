@@ -76,7 +76,7 @@ class Stretch(msgspec.Struct):
 
 
 class Launch(msgspec.Struct):
-    """One launch in a log: bytes `start` to `stop` of it. `line` is its first table's."""
+    """One launch in a log: bytes `start` to `stop` of it. `label` is the title of the section that it stands in."""
 
     run: Run
     start: int
