@@ -121,6 +121,10 @@ class Entry(msgspec.Struct):
         }
 
 
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
+
+
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
@@ -167,8 +171,14 @@ class Index:
         part.mkdir(parents=True)
         try:
             for name, table in tables.items():
-                texts = [field.name for field in table.schema if not pa.types.is_floating(field.type)]
-                pq.write_table(table, part / f"{name}.parquet", compression="lz4", use_dictionary=texts)
+                texts = [field.name for field in table.schema if not _is_number(field.type)]
+                pq.write_table(
+                    table,
+                    part / f"{name}.parquet",
+                    compression="lz4",
+                    use_dictionary=texts,
+                    write_statistics=name == "runs",
+                )
             part.rename(place)
         finally:
             shutil.rmtree(part, ignore_errors=True)
