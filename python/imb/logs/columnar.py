@@ -128,7 +128,7 @@ def _of_columns(columns: tuple[str, ...], rows: list[tuple[str, Launch, Stretch]
         if name == "mbytes/sec":
             values = values * np.repeat([launch.bytes_per_megabyte for _, launch, _ in rows], counts)
         elif name in TIMES:
-            values = values * 1e-6
+            values = values / 1e6
         field = FIELDS[name]
         if columns[:4] == PASSIVE and name == "t_pure":
             field = "time_max_seconds"

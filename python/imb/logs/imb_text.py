@@ -330,9 +330,7 @@ class _Reader:
                 self.launch.items.append(failure)
             elif text[0] == "#" or above.starts_something(text):
                 break
-            elif _numeric(text) and not (blank and len(text.split()) < 2):
-                if blank and not _numeric(text.replace(" ", "")):
-                    break
+            elif _damaged(text):
                 words = f"no row of {len(header.columns)} columns"
                 self.problem(at_line, f"{words}: {text[:60]!r}; the line is left out")
             elif blank or len(foreign) >= 5:
@@ -458,7 +456,7 @@ def _quantiles(text: str) -> dict[str, float | None] | None:
         return None
     if len(times) != len(QUANTILES):
         return None
-    return {name: None if t is None else t * 1e-6 for name, t in zip(QUANTILES, times, strict=True)}
+    return {name: None if t is None else t / 1e6 for name, t in zip(QUANTILES, times, strict=True)}
 
 
 def _failure(text: str, columns: tuple[str, ...], head: Head, line: int) -> Failure | None:
@@ -489,8 +487,10 @@ def _failure(text: str, columns: tuple[str, ...], head: Head, line: int) -> Fail
     )
 
 
-def _numeric(text: str) -> bool:
-    return re.fullmatch(r"[\d.\s+\-eEnaif]+", text) is not None and any(c.isdigit() for c in text)
+def _damaged(text: str) -> bool:
+    """Whether a line that is no row seems to have been one: nearly all of it digits, dots and blanks."""
+    plain = sum(c in "0123456789. " for c in text)
+    return len(text.split()) > 1 and any(c.isdigit() for c in text) and plain >= 0.9 * len(text)
 
 
 def _unit_by_version(run: Run) -> float | None:

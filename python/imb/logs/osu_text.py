@@ -155,7 +155,7 @@ def _row(
             if name == "validation":
                 values.append({"pass": 0, "fail": 1}.get(token.lower()))
             elif name[0] == "p" and name[1:].isdigit():
-                quantiles[name] = float(token) * 1e-6
+                quantiles[name] = float(token) / 1e6
             elif name != "passed over":
                 values.append(number(token, name))
     except ValueError:

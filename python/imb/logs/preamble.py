@@ -79,7 +79,7 @@ _COMMAND = re.compile(
 )
 _RULE = re.compile(r"#?\s*-{5,}")
 _KNOWN_LINES = re.compile(
-    r"#\s*$|#?\s*-{5,}.*|# Calling sequence was|# Message lengths were user defined|# List of Benchmarks"
+    r"# Message lengths were user defined|# List of Benchmarks"
     r"|# New default behavior from Version|# the number of iterations per message size|# dynamically when a certain run"
     r"|# is expected to be exceeded|# SECS_PER_SAMPLE|# or through the flag|# For nonblocking benchmarks"
     r"|# Function CPU_Exploit|# performance of\s+[\d.]+ MFlops|#\s+(The benchmark measures|1\)|2\)) ?.*|::\s*$"
@@ -124,10 +124,9 @@ def _read(text: bytes, prefix: bytes) -> Preamble:
     mapped = collecting = False
     state = ""
     lines = text.split(b"\n")
-    at = 0
-    skip = 0
+    here = at = skip = 0
     for index, raw in enumerate(lines):
-        here, at = at, at + len(raw) + 1
+        before, here, at = here, at, at + len(raw) + 1
         if skip:
             skip -= 1
             continue
@@ -153,7 +152,12 @@ def _read(text: bytes, prefix: bytes) -> Preamble:
         elif found := _BANNER.match(bare):
             program = "OpenIMB" if found["ours"] else "Intel MPI Benchmarks"
             version = (found["ours"] or found["imb"]).strip()
-            events.append(Event("banner", here, parts=(program, version, found["part"])))
+            start = (
+                here
+                if index == 0 or not _RULE.match(lines[index - 1].decode("utf-8", "replace").strip())
+                else before
+            )
+            events.append(Event("banner", start, parts=(program, version, found["part"])))
             head, state = Head(""), "banner"
         elif collecting and (found := _PROCESSES.match(bare)):
             head = head._replace(processes=_whole(found[1]), group_count=1)

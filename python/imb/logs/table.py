@@ -163,7 +163,7 @@ def in_units(column: str, value: float | int | None, bytes_per_megabyte: float) 
     if value is None:
         return None
     if column in TIMES:
-        return value * 1e-6
+        return value / 1e6
     if column == "mbytes/sec":
         return value * bytes_per_megabyte
     return int(value) if column == "defects" else value
