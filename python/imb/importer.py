@@ -137,8 +137,13 @@ def _of_log(
         report.problems.append(
             Problem(report.file, 0, "there is no table of IMB or of OSU's benchmarks in it")
         )
+    at = 0
     for launch, part in zip(log.launches, _parts(text, log.launches), strict=True):
         line = min((item.line or 0 for item in launch.items), default=0) if len(log.launches) > 1 else 0
+        before = text.count(b"\n", 0, at)
+        at += len(part)
+        for item in launch.items:  # lines are those of the run's own text from here on
+            item.line = (item.line or 0) - before
         content = Content(
             output=part,
             facts=facts,

@@ -43,7 +43,10 @@ def tables_of(records: Iterable[Result | Failure]) -> list[Table]:
         rows = list(same)
         columns = [c for c in _COLUMNS if any(getattr(row, c[0]) is not None for row in rows)]
         cells = [[_cell(getattr(row, field), factor) for field, _, factor in columns] for row in rows]
-        made.append(Table(title, [heading for _, heading, _ in columns], cells, rows))
+        headings = [heading for _, heading, _ in columns]
+        if "t_min µs" not in headings:  # the classic table's t
+            headings = ["t µs" if heading == "t_max µs" else heading for heading in headings]
+        made.append(Table(title, headings, cells, rows))
     return made
 
 
