@@ -8,7 +8,7 @@ from imb.errors import ImbError
 def suite_folder() -> Path:
     """The folder with CMakeLists.txt, cmake/, src/ and schema/. Raises ImbError in a broken installation."""
     here = Path(__file__).resolve().parent
-    for folder in (here / "suite", here.parent.parent):
+    for folder in (here / "_suite", here.parent.parent):
         if (folder / "schema" / "record.schema.json").is_file():
             return folder
     raise ImbError(f"no schema/record.schema.json in {here / 'suite'}: install openimb again")
