@@ -95,33 +95,45 @@ def results_of_launches(launches: Iterable[tuple[str, Launch]]) -> pa.Table:
 
 
 def _of_columns(columns: tuple[str, ...], rows: list[tuple[str, Launch, Stretch]]) -> pa.Table:
-    counts = np.array([stretch.count for _, _, stretch in rows])
+    counts = np.fromiter((stretch.count for _, _, stretch in rows), np.int64, len(rows))
     total = int(counts.sum())
+    # Heads are few: what they say is looked up once for each, and spread over their rows by number.
+    numbers: dict[tuple[int, str | None], int] = {}
+    of_head = np.fromiter(
+        (numbers.setdefault((id(s.head), launch.run.component), len(numbers)) for _, launch, s in rows),
+        np.int32,
+        len(rows),
+    )
+    different = dict(zip(of_head.tolist(), rows, strict=True))
+    heads = [(different[i][2].head, different[i][1].run.component) for i in range(len(numbers))]
+    spread = np.repeat(of_head, counts)
 
-    def words(each: Iterable[str | None]) -> pa.Array:
+    def words(each: Iterable[str | None], at: Any = spread) -> pa.Array:
         dictionary = _Words()
-        codes = np.fromiter((dictionary.code(word) for word in each), np.int32, len(rows))
-        return dictionary.array(np.repeat(codes, counts))
+        codes = np.array([dictionary.code(word) for word in each], np.int32)
+        return dictionary.array(codes[at])
 
     def whole(each: Iterable[int | None]) -> pa.Array:
-        values = np.fromiter((-1 if value is None else value for value in each), np.int64, len(rows))
-        spread = np.repeat(values, counts)
-        return pa.array(spread, mask=spread < 0) if (values < 0).any() else pa.array(spread)
+        values = np.array([-1 if value is None else value for value in each], np.int64)
+        return (
+            pa.array(values[spread], mask=values[spread] < 0)
+            if (values < 0).any()
+            else pa.array(values[spread])
+        )
 
-    heads = [stretch.head for _, _, stretch in rows]
+    runs: dict[str, int] = {}
+    of_run = np.fromiter((runs.setdefault(run, len(runs)) for run, _, _ in rows), np.int32, len(rows))
+    lines = np.fromiter((stretch.line for _, _, stretch in rows), np.int64, len(rows))
     made: dict[str, pa.Array] = {
-        "run": words(run for run, _, _ in rows),
-        "benchmark": words(head.benchmark for head in heads),
-        "kind": words(
-            kind_of(head.benchmark, launch.run.component)
-            for head, (_, launch, _) in zip(heads, rows, strict=True)
-        ),
-        "mode": words(head.mode for head in heads),
-        "multi": words(head.multi for head in heads),
-        "processes": whole(head.processes for head in heads),
-        "group_count": whole(head.group_count for head in heads),
-        "groups": words(_groups(head.groups) for head in heads),
-        "line": whole(stretch.line for _, _, stretch in rows),
+        "run": words(runs, np.repeat(of_run, counts)),
+        "benchmark": words(head.benchmark for head, _ in heads),
+        "kind": words(kind_of(head.benchmark, component) for head, component in heads),
+        "mode": words(head.mode for head, _ in heads),
+        "multi": words(head.multi for head, _ in heads),
+        "processes": whole(head.processes for head, _ in heads),
+        "group_count": whole(head.group_count for head, _ in heads),
+        "groups": words(_groups(head.groups) for head, _ in heads),
+        "line": pa.array(np.repeat(lines, counts)),
     }
     for i, name in enumerate(columns):
         values = _column([stretch for _, _, stretch in rows], i)
@@ -142,7 +154,9 @@ def _of_columns(columns: tuple[str, ...], rows: list[tuple[str, Launch, Stretch]
         made["bytes"] = pa.array(np.zeros(total, np.int64))
     if any(stretch.quantiles or stretch.load_drift for _, _, stretch in rows):
         made |= _extras([stretch for _, _, stretch in rows])
-    arrays = [made[field.name] if field.name in made else pa.nulls(total, field.type) for field in RESULTS]
+    kinds = {field.type for field in RESULTS if field.name not in made}
+    nulls = {kind: pa.nulls(total, kind) for kind in kinds}  # most columns: one array for all of a type
+    arrays = [made[field.name] if field.name in made else nulls[field.type] for field in RESULTS]
     return pa.table(arrays, schema=RESULTS)
 
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import lru_cache
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -149,7 +150,6 @@ class _Reader:
         self.line = 1
         self.passed_over: list[tuple[int, str]] = []
         self.headers: dict[bytes, _Header | None] = {}
-        self.heads: dict[tuple[Head, bool], Head] = {}  # of the launch at hand
 
     def scan(self) -> None:
         text, at, start = self.text, 0, 0
@@ -253,7 +253,6 @@ class _Reader:
             self.log.launches.append(self.launch)
             self.pending = []
             self.closed = False
-            self.heads.clear()
         elif not table:
             self.pending = [event for event in self.pending if event.kind != "title"]
 
@@ -283,14 +282,9 @@ class _Reader:
 
     def with_multi(self, head: Head, grouped: bool) -> Head:
         """The head with `multi` as its title, its columns and the command line tell."""
-        known = self.heads.get((head, grouped))
-        if known is None:
-            words = (self.launch.run.command_line if self.launch else None) or []
-            multi: Multi = (
-                "each_group" if grouped else head.multi or ("summary" if "-multi" in words else "off")
-            )
-            known = self.heads[head, grouped] = head._replace(multi=multi)
-        return known
+        assert self.launch is not None
+        words = self.launch.run.command_line
+        return _with_multi(head, grouped, words is not None and "-multi" in words)
 
     def irregular(self, head: Head, header: _Header, line: int, start: int) -> int:
         """The rows one by one: indented, quoted, mixed with failures, quantiles or other text, or torn."""
@@ -403,6 +397,12 @@ class _Reader:
         launch.bytes_per_megabyte = unit or 2.0**20
         run.options = run.options or Options()
         run.options.bytes_per_megabyte = launch.bytes_per_megabyte
+
+
+@lru_cache(maxsize=5000)
+def _with_multi(head: Head, grouped: bool, asked_for: bool) -> Head:
+    multi: Multi = "each_group" if grouped else head.multi or ("summary" if asked_for else "off")
+    return head._replace(multi=multi)
 
 
 def _header(row: bytes) -> _Header | None:
