@@ -140,10 +140,15 @@ def test_records_of_the_suite_are_imported_as_they_are(imb: Imb) -> None:
     ]
 
 
-def test_parts_of_an_imported_file_are_the_file(imb: Imb, archive: Archive) -> None:
-    imb("import", BOARD)
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_parts_of_an_imported_file_are_the_file(
+    imb: Imb, archive: Archive, tmp_path: Path, end: bytes
+) -> None:
+    page = tmp_path / "page.rst"
+    page.write_bytes(BOARD.read_bytes().replace(b"\n", end))
+    assert "432 rows in 18 tables" in imb("import", page).out
     runs = sorted(listed(imb), key=lambda run: int(run["origin"].rpartition(":")[2]))
-    assert b"".join(archive.run(run["run"]).part("output.txt") or b"" for run in runs) == BOARD.read_bytes()
+    assert b"".join(archive.run(run["run"]).part("output.txt") or b"" for run in runs) == page.read_bytes()
 
 
 def test_a_launch_is_listed_shown_and_printed(imb: Imb, archive: Archive) -> None:

@@ -139,7 +139,7 @@ class _Reader:
     """One pass over one file."""
 
     def __init__(self, text: bytes, name: str) -> None:
-        self.text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
+        self.text = text.replace(b"\r\n", b"\n") if b"\r" in text else text
         self.log = Log(name, FORMAT)
         self.launch: Launch | None = None
         self.titles = above.Titles()
