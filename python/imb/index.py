@@ -171,6 +171,9 @@ class Index:
         part.mkdir(parents=True)
         try:
             for name, table in tables.items():
+                # Most columns are empty in most segments, and even that takes time to write: see connect.
+                full = [c for c in table.column_names if table.column(c).null_count < table.num_rows]
+                table = table.select(full) if name != "runs" and full else table
                 texts = [field.name for field in table.schema if not _is_number(field.type)]
                 pq.write_table(
                     table,
@@ -238,7 +241,7 @@ class Index:
             for name, table in tables.items():
                 chosen = pa.array(mine, pa.string())
                 column = table.column("run").cast(pa.string())
-                kept[name].append(table.filter(pc.is_in(column, chosen)).cast(_TABLES[name]))
+                kept[name].append(_with_all_columns(table.filter(pc.is_in(column, chosen)), _TABLES[name]))
         if seen:
             self._write(
                 {name: pa.concat_tables(tables).unify_dictionaries() for name, tables in kept.items()}
@@ -256,6 +259,16 @@ class Index:
         present = set(self.archive.ids())
         here = [run in present for run in table.column("run").to_pylist()]
         return table if all(here) else table.filter(pa.array(here))
+
+    def _columns(self, name: str) -> Path:
+        """A file with all columns of a table and no row."""
+        path = self.folder / f"columns-{name}.parquet"
+        if not path.exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            part = path.with_name(f".{path.name}-{os.getpid()}-{secrets.token_hex(4)}")
+            pq.write_table(_TABLES[name].empty_table(), part)
+            part.replace(path)
+        return path
 
     def tags(self) -> dict[str, Tags]:
         """Archive.tags, reading only the changes that are new."""
@@ -287,19 +300,27 @@ class Index:
         connection.execute("CREATE VIEW runs AS SELECT * FROM present_runs")
         removed = len(self._known()) != runs.num_rows
         for name in ("results", "failures"):
-            files = [str(segment / f"{name}.parquet") for segment in self.segments()]
-            if files:
-                listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
-                only = " WHERE run IN (SELECT run FROM present_runs)" if removed else ""
-                connection.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet([{listed}]){only}")
-            else:
-                connection.register(f"no_{name}", _TABLES[name].empty_table())
-                connection.execute(f"CREATE VIEW {name} AS SELECT * FROM no_{name}")
+            # Segments leave out columns that are empty; the first file has all of them, and no row.
+            files = [self._columns(name), *(segment / f"{name}.parquet" for segment in self.segments())]
+            listed = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
+            only = " WHERE run IN (SELECT run FROM present_runs)" if removed else ""
+            source = f"read_parquet([{listed}], union_by_name = true)"
+            connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {source}{only}")
         tags = [(run, label) for run, tag in self.tags().items() for label in tag.labels]
         columns = [pa.array([tag[i] for tag in tags], pa.string()) for i in range(2)]
         connection.register("all_labels", pa.table(columns, names=["run", "label"]))
         connection.execute("CREATE VIEW labels AS SELECT * FROM all_labels")
         return connection
+
+
+def _with_all_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    columns = [
+        table.column(field.name).cast(field.type)
+        if field.name in table.column_names
+        else pa.nulls(table.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)
 
 
 def _entries(runs: Iterable[StoredRun]) -> list[Entry]:
