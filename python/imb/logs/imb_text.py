@@ -428,9 +428,10 @@ def _without(line: bytes, prefix: bytes) -> bytes:
 
 
 def _regular_rows(block: bytes, columns: int) -> int:
-    """Number of rows if all seem to have the width of a table's row, else 0. A cheap look; converting finds out."""
-    count, rest = divmod(len(block) + 1, columns * CELL + 1)
-    return count if block and not rest and block.count(b"\n") == count - 1 else 0
+    """Number of rows if their widths may be those of a table's rows, else 0. Converting them looks at every byte."""
+    width = columns * CELL + 1
+    count, rest = divmod(len(block) + 1, width)
+    return count if block and not rest and (count == 1 or block[width - 1] == 10) else 0
 
 
 def _row(words: str, columns: tuple[str, ...]) -> list[float | int | None] | None:

@@ -49,7 +49,7 @@ class Head(NamedTuple):
     groups: tuple[tuple[int, ...], ...] | None = None
 
 
-class Stretch(msgspec.Struct):
+class Stretch(msgspec.Struct, gc=False):
     """Rows under one head. `columns` are keys of FIELDS; `line` is that of the table's header row.
 
     The numbers are rows `first` to `first + count` of `arrays`, one array per column, as printed; NaN for a number
