@@ -190,13 +190,14 @@ class Index:
         """Oldest first."""
         return sorted(self.folder.glob("[0-9]*"))
 
-    def refresh(self) -> None:
-        """Takes in what the archive has and the index has not; after this they agree."""
+    def refresh(self) -> set[str]:
+        """Takes in what the archive has and the index has not. Returns the names of the archive's runs."""
+        present = set(self.archive.ids())
         known = self._known()
         if len(known) != len(set(known)) or len(self.segments()) > _MANY_SEGMENTS:
             self._merge()
             known = self._known()
-        new = sorted(set(self.archive.ids()) - set(known))
+        new = sorted(present - set(known))
         batch: list[StoredRun] = []
         size = 0
         for run_id in new:
@@ -210,6 +211,7 @@ class Index:
                 self.add(_entries(batch))
                 batch, size = [], 0
         self.add(_entries(batch))
+        return present
 
     def _known(self) -> list[str]:
         return [run for table in self._read("runs", ["run"]) for run in table.column("run").to_pylist()]
@@ -253,10 +255,9 @@ class Index:
 
     def runs(self) -> pa.Table:
         """RUNS of all runs that the archive has, refreshed; order undefined."""
-        self.refresh()
+        present = self.refresh()
         tables = self._read("runs")
         table = pa.concat_tables([RUNS.empty_table(), *(t.cast(RUNS) for t in tables)])
-        present = set(self.archive.ids())
         here = [run in present for run in table.column("run").to_pylist()]
         return table if all(here) else table.filter(pa.array(here))
 

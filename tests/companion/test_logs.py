@@ -1,6 +1,7 @@
 """Logs of IMB, OpenIMB and OSU become records: everything that is a row, and a word on everything that is not."""
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -571,3 +572,36 @@ def test_any_bytes_are_read_without_a_crash(junk: bytes) -> None:
     parse(junk, "junk")
     parse(b"#bytes #repetitions t[usec] Mbytes/sec\n" + junk, "junk")
     parse(b"# OSU MPI Latency Test v7\n# Size Latency (us)\n" + junk, "junk")
+
+
+HEADER_ROW = b"#bytes #repetitions t[usec]\n"
+HOSTILE = {
+    "one line without an end": b"a=" * 100_000,
+    "long assignments": (b"a=" * 2000 + b"\n") * 50,
+    "headers alone": HEADER_ROW * 8000,
+    "quoted headers alone": (b"x " + HEADER_ROW) * 8000,
+    "blank lines": HEADER_ROW + b"\n" * 200_000,
+    "comments": b"#\n" * 100_000,
+    "rows of other tables": HEADER_ROW + b"1 2\n" * 50_000,
+    "overlines": b"====\nab\n====\n" * 15_000,
+    "a group of everything": b"# Benchmarking X\n# Group 1: "
+    + b"1 " * 100_000
+    + b"\n"
+    + HEADER_ROW
+    + b" 1 2 3.00\n",
+    "a command without an end": b"mpirun a \\\n" * 20_000,
+    "failures": b"# !! Benchmark X invalid for 3 processes !!\n" * 5000,
+    "banners": b"#  Intel(R) MPI Benchmarks 2021, MPI-1 part\n" * 5000,
+    "a number without an end": HEADER_ROW + b"9" * 200_000 + b" time-out\n",
+    "an open bracket": HEADER_ROW + b" 1 2 3\n" + b"[" * 200_000,
+    "rows of OSU": b"# OSU MPI Latency Test v7\n# Size Latency (us)\n" + b"1 2\n" * 40_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files_take_no_longer_than_others(name: str) -> None:
+    """Seconds for 0.2 MB; what is quadratic takes minutes."""
+    start = time.process_time()
+    log = parse(HOSTILE[name], "hostile")
+    assert time.process_time() - start < 5
+    assert len(log.problems) <= 1001 and len(log.notes) <= 1001

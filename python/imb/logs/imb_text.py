@@ -170,7 +170,7 @@ class _Reader:
     def line_of(self, at: int) -> int:
         """Number of the line at this byte; cheap as long as bytes are asked for in order."""
         if at < self.line_at:
-            return self.text.count(b"\n", 0, at) + 1
+            self.line_at, self.line = 0, 1
         self.line += self.text.count(b"\n", self.line_at, at)
         self.line_at = at
         return self.line
@@ -463,9 +463,10 @@ def _quantiles(text: str) -> dict[str, float | None] | None:
 def _failure(text: str, columns: tuple[str, ...], head: Head, line: int) -> Failure | None:
     cause = next((cause for words, cause in _CAUSES if words in text), None)
     leading = re.match(r"[\d\s]*", text)
-    cells = [int(token) for token in (leading[0].split() if leading else [])]
-    if cause is None or len(cells) > len(columns) or any(cell >= 2**63 for cell in cells):
+    tokens = leading[0].split() if leading else []
+    if cause is None or len(tokens) > len(columns) or any(len(token) > 18 for token in tokens):
         return None
+    cells = [int(token) for token in tokens]
     if "group" in columns and len(cells) > 1:
         cells = cells[1:]
     needed = _NEEDED.search(text)

@@ -75,7 +75,7 @@ _ENDED = re.compile(
     r"#\s*(?:(All processes entering MPI_Finalize)|(Finished with .*)|(Interrupted|Aborted)(?: by (\S+))?:)"
 )
 _COMMAND = re.compile(
-    r"\s*[+$>%]*\s*((?:\w+=\S*\s+)*(?:\S*/)?(?:mpirun|mpiexec(?:\.\w+)?|orterun|srun|aprun|jsrun|prun)\s.*)$"
+    r"\s*+[+$>%]*+\s*+((?:\w++=\S*+\s++)*+(?:\S*/)?(?:mpirun|mpiexec(?:\.\w+)?|orterun|srun|aprun|jsrun|prun)\s.*)$"
 )
 _RULE = re.compile(r"#?\s*-{5,}")
 _KNOWN_LINES = re.compile(
@@ -85,6 +85,7 @@ _KNOWN_LINES = re.compile(
     r"|# Function CPU_Exploit|# performance of\s+[\d.]+ MFlops|#\s+(The benchmark measures|1\)|2\)) ?.*|::\s*$"
 )
 _UNDERLINES = frozenset(string.punctuation) - frozenset("#|{}[]()<>")
+_LONGEST = 4096  # bytes of a line that are looked at: none that is known is longer
 _remembered: dict[tuple[bytes, bytes], Preamble] = {}
 
 
@@ -132,7 +133,7 @@ def _read(text: bytes, prefix: bytes) -> Preamble:
             continue
         if prefix and raw.startswith(prefix):
             raw = raw[len(prefix) :]
-        line = raw.decode("utf-8", "replace").rstrip()
+        line = raw[:_LONGEST].decode("utf-8", "replace").rstrip()
         bare = line.strip()
         if not bare or bare == "#":
             if state == "calling" and bare == "#":
