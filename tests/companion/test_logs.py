@@ -246,6 +246,14 @@ def test_quantiles_and_drift_belong_to_the_row_above() -> None:
     assert [row.quantiles for row in rows[1:]] == [None] * 3
 
 
+def test_a_comment_between_regular_rows_does_not_end_the_table() -> None:
+    lines = PINGPONG.splitlines(keepends=True)
+    text = b"".join([*lines[:8], b"# a warning from elsewhere\n", *lines[8:]])
+    log = parse(text, "log")
+    assert [row.bytes for row in results(text)] == [0, 1, 1048576, 4194304] and not log.problems
+    assert [(note.line, note.text) for note in log.notes] == [(9, "passed over: # a warning from elsewhere")]
+
+
 def test_modes() -> None:
     rows = results(TEXTS[0])
     assert {row.mode for row in rows if row.benchmark == "Unidir_Put"} == {"aggregate", "non_aggregate"}

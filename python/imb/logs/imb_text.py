@@ -273,9 +273,11 @@ class _Reader:
         stop = len(self.text) if stop < 0 else stop
         if not header.prefix and (stop < len(self.text) or self.text.endswith(b"\n")):
             rows = block = self.text[start:stop].rstrip()
+            # A comment that follows a row at once may stand within the table: about that row, or a warning.
+            within = stop < len(self.text) and not self.text.startswith(b"\n\n", start + len(rows))
             if grouped:
                 block = block.replace(b"\n\n", b"\n").lstrip(b"\n")
-            if count := _regular_rows(block, len(header.columns)):
+            if not within and (count := _regular_rows(block, len(header.columns))):
                 self.launch.items.append(Stretch(head, header.columns, line, start, count, block))
                 return start + len(rows) + 1
         return self.irregular(head, header, line, start)
@@ -322,7 +324,7 @@ class _Reader:
                 failure.kind = kind_of(head.benchmark, self.launch.run.component)
                 rows.move_to(self.launch)
                 self.launch.items.append(failure)
-            elif text[0] == "#" or above.starts_something(text):
+            elif above.starts_something(text) or (text[0] == "#" and (blank or not rows.values)):
                 break
             elif _damaged(text):
                 words = f"no row of {len(header.columns)} columns"

@@ -91,7 +91,13 @@ _remembered: dict[tuple[bytes, bytes], Preamble] = {}
 
 def starts_something(text: str) -> bool:
     """Whether a line, blanks cut, begins a new part of a log and cannot be text between rows."""
-    return bool(_BENCHMARKING.match(text) or _COMMAND.match(text) or _is_underline(text))
+    return bool(
+        _BENCHMARKING.match(text)
+        or _COMMAND.match(text)
+        or _RULE.match(text)
+        or _ENDED.match(text)
+        or _is_underline(text)
+    )
 
 
 def command_in(line: str) -> str | None:
