@@ -7,6 +7,7 @@ and a run can be read again by a later version.
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
@@ -66,8 +67,10 @@ def import_files(
         for batch in batches:
             yield from _import_batch(batch, archive.folder, labels)
         return
-    # Threads of Arrow do not survive a fork.
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    # Threads of Arrow do not survive a fork. Ctrl-C ends the parent, the children finish the files at hand.
+    with ProcessPoolExecutor(
+        jobs, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN)
+    ) as pool:
         folders, all_labels = [archive.folder] * len(batches), [labels] * len(batches)
         for reports in pool.map(_import_batch, batches, folders, all_labels):
             yield from reports

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -48,14 +50,20 @@ def command(
       imb import IMBrun_*.log
       imb import --label "old cluster" results/
     """
-    from imb.importer import files_in, import_files
+    from imb.importer import FileReport, files_in, import_files
 
     files = files_in(paths)
     if not files:
         raise ImbError("there are no files in these folders; give logs, or folders that have some")
     store = Archive(archive)
     totals = dict.fromkeys(("files", "runs", "new", "tables", "rows", "failures", "problems"), 0)
-    for report in import_files(files, store, labels=label or [], jobs=jobs):
+    reports: Iterable[FileReport] = import_files(files, store, labels=label or [], jobs=jobs)
+    if sys.stderr.isatty() and len(files) > 1:
+        from rich.console import Console
+        from rich.progress import track
+
+        reports = track(reports, "importing", len(files), transient=True, console=Console(stderr=True))
+    for report in reports:
         for problem in report.problems:
             typer.echo(f"imb: {problem}", err=True)
         for note in report.notes if notes else ():
