@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import platformdirs
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from imb.archive import Archive, LabelChange, Manifest, StoredRun, Tags, replay
@@ -227,6 +226,8 @@ class Index:
 
     def _merge(self) -> None:
         """Many segments, or several with the same run, become one."""
+        import pyarrow.compute as pc  # slow to import, and rarely needed
+
         old = self.segments()
         present = set(self.archive.ids())
         seen: set[str] = set()
