@@ -19,7 +19,9 @@ openimb_mpi_feature(OPENIMB_LARGE_COUNT
    MPI_Reduce_scatter_c(nullptr, nullptr, &n, MPI_INT, MPI_SUM, MPI_COMM_WORLD); \
    MPI_Reduce_local_c(nullptr, nullptr, n, MPI_INT, MPI_SUM); \
    MPI_Put_c(nullptr, n, MPI_BYTE, 0, 0, n, MPI_BYTE, MPI_WIN_NULL); \
-   MPI_Get_accumulate_c(nullptr, n, MPI_INT, nullptr, n, MPI_INT, 0, 0, n, MPI_INT, MPI_SUM, MPI_WIN_NULL);")
+   MPI_Get_accumulate_c(nullptr, n, MPI_INT, nullptr, n, MPI_INT, 0, 0, n, MPI_INT, MPI_SUM, MPI_WIN_NULL); \
+   MPI_File_write_c(MPI_FILE_NULL, nullptr, n, MPI_BYTE, MPI_STATUS_IGNORE); \
+   MPI_File_read_ordered_begin_c(MPI_FILE_NULL, nullptr, n, MPI_BYTE);")
 openimb_mpi_feature(OPENIMB_FLOAT16 "MPI_Datatype t = MPIX_C_FLOAT16; MPI_Type_free(&t);")
 openimb_mpi_feature(OPENIMB_BFLOAT16 "MPI_Datatype t = MPIX_BFLOAT16; MPI_Type_free(&t);")
 # SimGrid's simulator instead of a machine.

@@ -104,12 +104,19 @@ def environment(mpi: Mpi) -> dict[str, str]:
 
 
 def start(
-    mpi: Mpi, ranks: int, arguments: list[str], wrap: list[str] | None = None, component: str = "MPI1"
+    mpi: Mpi,
+    ranks: int,
+    arguments: list[str],
+    wrap: list[str] | None = None,
+    component: str = "MPI1",
+    folder: Path | None = None,
 ) -> subprocess.Popen:
-    """A launch in its own process group, so that all of it can be ended. `wrap`: words before the program."""
+    """A launch in its own process group, so that all of it can be ended. `wrap`: words before the program; `folder`:
+    where it runs."""
     return subprocess.Popen(
         command(mpi, ranks, arguments, wrap, component),
         env=environment(mpi),
+        cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -137,13 +144,15 @@ def run(
     records: Path | None = None,
     wrap: list[str] | None = None,
     timeout: float = 300,
+    folder: Path | None = None,
 ) -> Launch:
-    """One launch; with `records`, a folder, its JSON lines are read too. `wrap`: words before the program."""
+    """One launch; with `records`, a folder, its JSON lines are read too. `wrap`: words before the program; `folder`:
+    where it runs."""
     words = arguments.split() if isinstance(arguments, str) else list(arguments)
     file = records / "records.jsonl" if records else None
     if file:
         words += ["-json", str(file)]
-    done = finish(start(mpi, ranks, words, wrap, component), timeout)
+    done = finish(start(mpi, ranks, words, wrap, component, folder), timeout)
     if file and file.exists():
         done.records = [json.loads(line) for line in file.read_text().splitlines()]
     return done

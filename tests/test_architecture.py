@@ -18,7 +18,7 @@ MAY_USE = {
 MAY_SEE_MPI = {"mpi", "engine", "benchmarks", "app"}
 # The parts of these modules that the unit tests run without MPI.
 PURE_FILES = {"engine/timed_loop.h", "engine/expected.h", "engine/content.h", "engine/content.cpp"}
-PURE_FILES |= {"engine/cpu_load.h"}
+PURE_FILES |= {"engine/cpu_load.h", "engine/file_content.h", "engine/file_content.cpp"}
 OPERATING_SYSTEM = re.compile(
     r"<(unistd\.h|sys/.*|sched\.h|signal\.h|csignal|windows\.h|pthread\.h|fcntl\.h)>"
 )

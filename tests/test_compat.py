@@ -11,7 +11,7 @@ WIDTH = 13
 
 # Banner lines that say who and where, and comment lines that only we print.
 OURS_ALONE = re.compile(
-    r"# (MPI Library {11}: |Mbytes/sec {21}: |Settings {23}: |The load of the row above )"
+    r"# (MPI Library {11}: |(Mbytes/sec|Settings|File|Completion of writes) +: {3}|The load of the row above )"
 )
 SITE = re.compile(
     r"(# (?:Date|Machine|System|Release|Version|MPI Version) {2,}: |# MPI Thread Environment: ).*"
@@ -34,11 +34,25 @@ def masked(text: str) -> list[str]:
                 )
                 + "\n"
             )
+        line = re.sub(r"(# performance of) {1,4}\d+\.\d\d MFlops", r"\1 ... MFlops", line)
         line = SITE.sub(r"\1...", line)
         if re.match(r"#    (OpenIMB|Intel\(R\) MPI Benchmarks) ", line):
             line = re.sub(r"#    .*, (MPI-\S+ part).*", r"#    ..., \1", line)
         lines.append(line)
     return lines
+
+
+def as_designed(recorded: str) -> str:
+    """What we mean to do better than the recorded program: a line break that its banner of IMB-IO lacks, and the mode of
+    nonblocking transfers, which the guide runs in non-aggregate mode only."""
+    recorded = recorded.replace("MPI-IO partn#", "MPI-IO part\n#")
+    tables = re.split(r"(?m)^(?=# Benchmarking )", recorded)
+    return "".join(
+        table.replace("MODE: AGGREGATE", "MODE: NON-AGGREGATE")
+        if re.match(r"# Benchmarking [SPC]_I(Write|Read)_", table)
+        else table
+        for table in tables
+    )
 
 
 def calling_sequence(text: str) -> list[str]:
@@ -48,14 +62,17 @@ def calling_sequence(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("reference", REFERENCES, ids=lambda path: path.stem)
-def test_layout_is_that_of_the_reference(mpi, reference: Path):
+def test_layout_is_that_of_the_reference(mpi, reference: Path, tmp_path):
     recorded = reference.read_text()
     ranks = int(re.findall(r"-np(\d+)", reference.stem)[0])
     component = reference.stem.partition("-")[0].upper()
-    done = lab.run(mpi, ranks, calling_sequence(recorded), component=component)
+    # 0.1 s in each repetition by default: layout takes no notice.
+    sooner = ["-set", "TARGET_CPU_SECS=0.001"] if component == "IO" else []
+    done = lab.run(mpi, ranks, calling_sequence(recorded) + sooner, component=component, folder=tmp_path)
     assert done.code == 0, done.errors
     ours = re.sub(r"(?m)^# \S*(IMB-\w+) ", r"# \1 ", done.text)
-    assert masked(ours) == masked(recorded)
+    ours = ours.replace(f" {' '.join(sooner)}\n", "\n") if sooner else ours
+    assert masked(ours) == masked(as_designed(recorded))
 
 
 def test_the_mask_notices_a_shifted_column():

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -102,7 +103,8 @@ Launch understand(const Communicator& world, int argc, char** argv) {
   };
   const std::vector<Spec> catalogue = specs();
   const std::string name = launch_name();
-  launch.options = parse({name, component().part, catalogue}, arguments, world.size(), read_at_rank_0);
+  launch.options = parse({name, component().part, catalogue, component().standard}, arguments, world.size(),
+                         read_at_rank_0);
   require_type("-data_type", launch.options.data);
   require_type("-red_data_type", launch.options.reduction);
   require_info(launch.options);
@@ -112,7 +114,7 @@ Launch understand(const Communicator& world, int argc, char** argv) {
 std::optional<std::string> words_to_print(const Launch& launch) {
   const std::vector<Spec> catalogue = specs();
   const std::string name = launch_name();
-  const Program program{name, component().part, catalogue};
+  const Program program{name, component().part, catalogue, component().standard};
   switch (launch.options.action) {
     case Options::Action::help:
       return help_text(program, launch.options.help_topic);
@@ -129,6 +131,35 @@ std::optional<std::string> words_to_print(const Launch& launch) {
 OutputFiles::OutputFiles(const Communicator& world, const Options& options)
     : records(open_shared(world, "-json", options.json_file)),
       dump(open_shared(world, "-dumpfile", options.dump_file)) {}
+
+std::string scratch_base(const Communicator& world, const Options& options) {
+  namespace fs = std::filesystem;
+  if (component().entries.front().spec->access != Access::file) return "";
+  constexpr const char* guide_name = "IMB_out";
+  std::error_code error;
+  const fs::path asked = fs::absolute(options.file.empty() ? "." : options.file, error).lexically_normal();
+  const bool folder = fs::is_directory(asked, error);
+  const std::string base = world.broadcast((folder ? asked / guide_name : asked).string());
+  const std::string where = fs::path(base).parent_path().string();
+
+  std::string why = system::why_not_writable(where);
+  if (!why.empty())
+    why = "cannot make files in " + where + ": " + why + " (host " + system::host_name() + ")";
+  // What a user names may be a user's; what has the guide's name is a leftover.
+  if (why.empty() && world.rank() == 0 && !folder) {
+    if (const auto there = system::scratch_files(base); !there.empty()) {
+      why = there.front() + " is there already, and this run would delete it";
+    }
+  }
+  for (const std::string& words : world.gather(why)) {
+    if (why.empty()) why = words;
+  }
+  why = world.broadcast(why);
+  if (!why.empty()) {
+    throw UsageError("-file: " + why + "; name a folder that exists and is writable, or a new file in one");
+  }
+  return base;
+}
 
 std::optional<OffCache> known_off_cache(const Communicator& world, const Options& options) {
   if (!options.off_cache) return std::nullopt;
@@ -149,7 +180,7 @@ std::optional<OffCache> known_off_cache(const Communicator& world, const Options
 }
 
 RunFacts gather_facts(const Communicator& world, const Environment& environment, const Launch& launch,
-                      const std::optional<OffCache>& off_cache) {
+                      const std::optional<OffCache>& off_cache, const std::string& scratch_base) {
   // One gather for both: at a thousand ranks, messages that wait at rank 0 for their turn cost more than they
   // carry.
   const std::vector<std::string> places =
@@ -183,6 +214,10 @@ RunFacts gather_facts(const Communicator& world, const Environment& environment,
   facts.command_line = launch.command_line;
   facts.environment = system::mpi_environment();
   facts.off_cache = off_cache;
+  facts.file = scratch_base;
+  if (!scratch_base.empty()) {
+    facts.file_system = system::file_system_type(std::filesystem::path(scratch_base).parent_path().string());
+  }
   for (const Selected& selected : launch.options.selection) {
     const Spec& spec = *component().entries[selected.index].spec;
     facts.benchmarks.push_back((selected.multi ? "Multi-" : "") + std::string(spec.name));

@@ -41,10 +41,15 @@ struct OutputFiles {
   std::unique_ptr<std::FILE, Close> dump;
 };
 
+/// The path, absolute and without suffixes, of the files that IMB-IO makes; empty for other components.
+/// Throws UsageError on all ranks or on none: where a rank cannot write, or where something has the name that
+/// was given.
+std::string scratch_base(const Communicator& world, const Options& options);
+
 /// -off_cache with what was left open filled in: -set CACHE_SIZE, or the largest of any rank's machine.
 std::optional<OffCache> known_off_cache(const Communicator& world, const Options& options);
 
 RunFacts gather_facts(const Communicator& world, const Environment& environment, const Launch& launch,
-                      const std::optional<OffCache>& off_cache);
+                      const std::optional<OffCache>& off_cache, const std::string& scratch_base);
 
 }  // namespace openimb

@@ -1,7 +1,10 @@
 // The one main: every IMB executable is this file and one catalogue.
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "app/launch.h"
 #include "benchmarks/catalogue.h"
@@ -25,21 +28,70 @@ constexpr int exit_aborted = 5;     // a rank could not go on
 // Open MPI's launcher kills a quarter of a second after it asked a job to stop; others wait longer.
 constexpr double stop_grace_seconds = 0.15;
 
+std::string folder_of(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
+
 int exit_status(const Ending& ending, bool written) {
   if (ending.defects > 0) return exit_defects;
   if (ending.failed > 0 || !written || ending.state != Ending::State::complete) return exit_incomplete;
   return 0;
 }
 
-int measure(const Communicator& world, const Environment& environment, const Launch& launch) {
+// What the files of a launch need: who deletes them if it cannot, and on the way out that they are gone.
+class ScratchFiles {
+ public:
+  /// `guardian`: empty for components without files.
+  ScratchFiles(const Communicator& world, const std::string& base, std::optional<system::Guardian>& guardian)
+      : world_(world), base_(base), guardian_(guardian) {
+    if (base.empty()) return;
+    responsible_ = first_on_host(world);
+    if (responsible_ && guardian) guardian->watch(base);
+    if (!responsible_) guardian.reset();
+    sweep();  // what a run that was killed left behind
+  }
+  ScratchFiles(const ScratchFiles&) = delete;
+  ScratchFiles& operator=(const ScratchFiles&) = delete;
+  ~ScratchFiles() {
+    if (base_.empty()) return;
+    sweep();
+    guardian_.reset();
+  }
+
+ private:
+  void sweep() const {
+    MPI_Barrier(world_.handle());
+    if (responsible_) system::delete_scratch_files(base_);
+    MPI_Barrier(world_.handle());
+  }
+
+  const Communicator& world_;
+  const std::string& base_;
+  std::optional<system::Guardian>& guardian_;
+  bool responsible_ = false;
+};
+
+// On all ranks at once, as it will run; the slowest one's rate.
+double calibrated_flops(const Communicator& world, CpuLoad& load, double seconds) {
+  MPI_Barrier(world.handle());
+  load.calibrate<WallClock>(seconds);
+  return -world.largest(-load.flops_per_second());
+}
+
+int measure(const Communicator& world, const Environment& environment, const Launch& launch,
+            std::optional<system::Guardian>& guardian) {
   const Options& options = launch.options;
   // Files last of all that can be a mistake: opening them empties them.
   const std::optional<OffCache> off_cache = known_off_cache(world, options);
+  const std::string base = scratch_base(world, options);
   OutputFiles files(world, options);
+  const ScratchFiles scratch(world, base, guardian);
   Tee tee;
-  const RunFacts facts = gather_facts(world, environment, launch, off_cache);
+  RunFacts facts = gather_facts(world, environment, launch, off_cache, base);
+  CpuLoad load;
+  if (needs_fixed_load(component().entries, options)) {
+    facts.load_flops = calibrated_flops(world, load, options.settings.target_cpu_seconds);
+  }
   if (world.rank() == 0) {
-    tee.add(std::make_unique<TextReporter>(stdout, settings_that_differ(options.settings)));
+    tee.add(std::make_unique<TextReporter>(stdout, settings_that_differ(options)));
     if (files.records) tee.add(std::make_unique<RecordReporter>(files.records.get(), options.json_file));
     if (files.dump) tee.add(std::make_unique<DumpReporter>(files.dump.get(), options.dump_file));
     for (const std::string& warning : options.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
@@ -63,8 +115,10 @@ int measure(const Communicator& world, const Environment& environment, const Lau
                                         return mine.empty() ? std::string("a signal to another rank") : mine;
                                       },
                                   .pause = system::pause_for,
-                                  .progress = leave_last_words};
-  const Ending ending = run_session(world, component().entries, options, off_cache, tee, surroundings);
+                                  .progress = leave_last_words,
+                                  .free_bytes = [&] { return system::free_bytes(folder_of(base)); },
+                                  .file = base};
+  const Ending ending = run_session(world, component().entries, options, off_cache, load, tee, surroundings);
   system::set_last_words(nullptr, {});
   if (world.rank() == 0) tee.end(ending);
   return static_cast<int>(world.largest(exit_status(ending, tee.ok())));
@@ -72,6 +126,10 @@ int measure(const Communicator& world, const Environment& environment, const Lau
 
 int run(int argc, char** argv) {
   const std::vector<std::string> own_words(argv + 1, argv + argc);
+  std::optional<system::Guardian> guardian;
+#ifndef OPENIMB_SMPI  // whose files are simulated, and whose ranks are one process
+  if (component().entries.front().spec->access == Access::file) guardian.emplace();
+#endif
   const Environment environment(argc, argv, requested_thread_level(own_words));
   const Communicator world = Communicator::duplicate(MPI_COMM_WORLD);
   try {
@@ -80,7 +138,7 @@ int run(int argc, char** argv) {
       if (world.rank() == 0) std::fputs(words->c_str(), stdout);
       return 0;
     }
-    return measure(world, environment, launch);
+    return measure(world, environment, launch, guardian);
   } catch (const UsageError& error) {
     // Every rank understood the same words and found the same mistake.
     if (world.rank() == 0) std::fprintf(stderr, "%s: %s\n", launch_name().c_str(), error.what());

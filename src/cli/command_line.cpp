@@ -148,6 +148,30 @@ void check_contradictions(const std::vector<Use>& uses, const Options& options) 
   }
 }
 
+// Options that say nothing to this executable, where ignoring them would mislead.
+void check_component(const Program& program, const std::vector<Use>& uses, int world,
+                     const Options& options) {
+  constexpr std::string_view of_files[] = {"file", "fsync", "reorder"};
+  constexpr std::string_view of_messages[] = {"data_type", "red_data_type", "contig_type"};
+  for (const Use& use : uses) {
+    if (use.option == nullptr) continue;
+    if (!program.on_files() && std::ranges::find(of_files, use.option->name) != std::end(of_files)) {
+      throw UsageError(dashed(*use.option) + ": " + std::string(program.name) +
+                       " uses no files; leave it out, or run IMB-IO");
+    }
+    if (program.on_files() && std::ranges::find(of_messages, use.option->name) != std::end(of_messages)) {
+      throw UsageError(dashed(*use.option) + ": " + std::string(program.name) +
+                       " writes and reads bytes (MPI_BYTE); leave it out");
+    }
+  }
+  if (options.reorder > 0 && options.reorder % world == 0) {
+    throw UsageError(
+        "-reorder: of " + std::to_string(world) + (world == 1 ? " process" : " processes") + ", the one " +
+        std::to_string(options.reorder) +
+        " further on is the reader itself; give a number from 1 to the number of processes less 1");
+  }
+}
+
 // Names of one file as far as words can tell: links are not looked at.
 bool same_file(const std::string& a, const std::string& b) {
   const auto normal = [](const std::string& name) { return std::filesystem::path(name).lexically_normal(); };
@@ -164,7 +188,8 @@ void check_files(const Draft& draft) {
     const auto input =
         std::ranges::find_if(draft.inputs, [&](const std::string& read) { return same_file(name, read); });
     if (input == draft.inputs.end()) return;
-    throw UsageError(option + " would overwrite " + *input + ", which this command line reads; name another file");
+    throw UsageError(option + " would overwrite " + *input +
+                     ", which this command line reads; name another file");
   };
   keep("-json", options.json_file);
   keep("-dumpfile", options.dump_file);
@@ -177,6 +202,8 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
   if (auto action = action_only(program, arguments)) return *action;
 
   Draft draft{.program = program, .world = world, .read_file = read_file};
+  draft.options.standard = program.standard;
+  draft.options.settings = program.standard.settings;
   for (const std::string& word : arguments) {
     if (is(find_option(word), "ignore_unknown")) draft.ignore_unknown = true;
   }
@@ -191,6 +218,7 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
     }
   }
   check_contradictions(uses, draft.options);
+  check_component(program, uses, world, draft.options);
   check_files(draft);
   draft.options.selection = select_benchmarks(program, draft.names, ignored);
   return draft.options;

@@ -33,6 +33,9 @@ struct Program {
   std::string_view name;            ///< "IMB-MPI1"
   std::string_view part;            ///< "MPI-1 part"
   std::span<const Spec> catalogue;  ///< in the order in which the benchmarks run
+  Standard standard = {};
+
+  bool on_files() const { return !catalogue.empty() && catalogue.front().access == Access::file; }
 };
 
 /// `arguments` without the program's name; `world`: ranks of the launch. Throws UsageError.
@@ -50,6 +53,6 @@ std::string list_text(const Program& program);
 std::string version_text(const Program& program);
 
 /// "MSGSPERSAMPLE=20" for every parameter that is not at its standard-mode value; empty in standard mode.
-std::vector<std::string> settings_that_differ(const Settings& settings);
+std::vector<std::string> settings_that_differ(const Options& options);
 
 }  // namespace openimb

@@ -77,7 +77,8 @@ std::string option_topic(const Program& program, const Option& option) {
   if (!option.details.empty()) text += "\n" + wrapped(option.details, 2);
   if (option.name == "set") {
     for (const Parameter& parameter : parameters()) {
-      const std::string left = "    " + std::string(parameter.name) + "=" + parameter.show(Settings{});
+      const std::string left =
+          "    " + std::string(parameter.name) + "=" + parameter.show(program.standard.settings);
       text += left + wrapped(parameter.help, text_column + 2, left.size());
     }
   }

@@ -103,10 +103,52 @@ constexpr Option own_rows[] = {
          }},
     {.name = "info",
      .syntax = "KEY=VALUE",
-     .help = "a hint for MPI when it makes a window; may be repeated",
+     .help = "a hint for MPI when it makes a window or opens a file",
      .example = "-info no_locks=true",
-     .details = "What the guide does by editing User_Set_Info. MPI ignores keys that it does not know.",
+     .details = "May be repeated. What the guide does by editing User_Set_Info. MPI ignores keys that it "
+                "does not know.",
      .apply = add_info},
+    {.name = "file",
+     .syntax = "PATH",
+     .help = "IMB-IO: the folder, or the name, of its files",
+     .standard = "IMB_out here",
+     .example = "-file /scratch/me",
+     .details =
+         "A folder that exists: IMB_out in there. Otherwise the name of a file that does not exist yet, in a "
+         "folder that does. Files of groups end in _g and the group, those of single processes in _ and the "
+         "rank. All are deleted, however the run ends.",
+     .apply =
+         [](Draft& draft, std::string_view word) {
+           if (word.empty()) throw BadValue("the name is empty");
+           draft.options.file = word;
+         }},
+    {.name = "fsync",
+     .syntax = "WHEN",
+     .help = "IMB-IO: standard or never",
+     .standard = "standard",
+     .example = "-fsync never",
+     .details =
+         "standard: what is written is complete only after MPI_File_sync, MPI_Barrier, MPI_File_sync: after "
+         "each transfer, or after all of them in aggregate mode. never: MPI_Barrier alone, so that writes to "
+         "the page cache are measured and not storage.",
+     .apply =
+         [](Draft& draft, std::string_view word) {
+           constexpr FileSync policies[] = {FileSync::standard, FileSync::never};
+           draft.options.file_sync = choice(policies, [](FileSync sync) { return name_of(sync); }, word);
+         }},
+    {.name = "reorder",
+     .syntax = "N",
+     .help = "IMB-IO: ranks read what the rank N further on wrote",
+     .standard = "0",
+     .example = "-reorder 4",
+     .details =
+         "0: files that are read were written by who reads them, and a page cache may still hold them. "
+         "With N processes on each host, -reorder N makes another host the writer. Through a shared "
+         "pointer who reads what is decided while reading.",
+     .apply =
+         [](Draft& draft, std::string_view word) {
+           draft.options.reorder = static_cast<int>(whole_number(word, 0, 1 << 30));
+         }},
     {.name = "check",
      .words = Words::none,
      .help = "verify what is received; adds the column defects",

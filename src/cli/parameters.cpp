@@ -108,11 +108,12 @@ IterationPolicy iteration_policy(std::string_view word) {
   return choice(policies, name, word);
 }
 
-std::vector<std::string> settings_that_differ(const Settings& settings) {
+std::vector<std::string> settings_that_differ(const Options& options) {
   std::vector<std::string> differences;
   for (const Parameter& parameter : table) {
-    const std::string value = parameter.show(settings);
-    if (value != parameter.show(Settings{})) differences.push_back(std::string(parameter.name) + "=" + value);
+    const std::string value = parameter.show(options.settings);
+    if (value != parameter.show(options.standard.settings))
+      differences.push_back(std::string(parameter.name) + "=" + value);
   }
   return differences;
 }

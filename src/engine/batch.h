@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/buffers.h"
@@ -13,6 +14,7 @@
 #include "engine/pattern.h"
 #include "engine/timed_loop.h"
 #include "mpi/datatype.h"
+#include "mpi/file.h"
 #include "mpi/world.h"
 #include "plan/geometry.h"
 
@@ -39,6 +41,10 @@ struct Stage {
   const Window* win = nullptr;    ///< one-sided only
   WindowKind window_kind = WindowKind::create;
   MPI_Info info = MPI_INFO_NULL;
+  std::int64_t bytes = 0;  ///< the length under test; files only, as the following
+  std::string file_name;
+  Tile tile;
+  FileSync file_sync = FileSync::standard;
   int window = 1;
   bool root_shift = true;
   void (*barrier)(MPI_Comm) = nullptr;  ///< between repetitions of a synchronised batch
@@ -47,9 +53,33 @@ struct Stage {
 /// How a batch is timed.
 enum class Timing { total, every_repetition, synchronised };
 
+/// One repetition after the other, timed as asked for. `barrier` over `comm`: between those of a synchronised
+/// batch.
+template <class Step, bool aggregate, class Seen, class Movement>
+double timed_as(const Seen& context, const Movement& laps, std::int64_t repetitions, Timing timing,
+                std::span<double> samples, void (*barrier)(MPI_Comm), MPI_Comm comm) {
+  switch (timing) {
+    case Timing::total:
+      return drive<Step, WallClock, aggregate>(context, laps, repetitions, Total{});
+    case Timing::every_repetition:
+      return drive<Step, WallClock, aggregate>(context, laps, repetitions,
+                                               EveryRepetition<WallClock>{samples.data()});
+    case Timing::synchronised:
+      // What completes together cannot be synchronised one by one: the session does not ask for it.
+      if constexpr (!aggregate) {
+        const auto meet = [barrier, comm] { barrier(comm); };
+        return drive<Step, WallClock>(context, laps, repetitions,
+                                      Synchronised<WallClock, decltype(meet)>{samples.data(), meet});
+      }
+  }
+  return 0;
+}
+
 class Batch {
  public:
   virtual ~Batch() = default;
+  /// Untimed, before every run: what a batch must find anew. Collective over the group.
+  virtual void prepare() {}
   /// Seconds that `repetitions` took. `samples`: room for each repetition's time unless Timing::total.
   virtual double run(std::int64_t repetitions, Timing timing, std::span<double> samples) = 0;
   /// Untimed: arms the buffers before and compares them after each repetition; returns the bytes that were
@@ -60,6 +90,11 @@ class Batch {
                                const Load& load) = 0;
   /// Whether this rank has a time to report.
   virtual bool takes_part() const = 0;
+  /// In MPI's words, what went wrong on this rank since it was asked last, where that does not end the job;
+  /// else empty.
+  virtual std::string take_trouble() { return {}; }
+  /// In force for the file.
+  virtual Hints hints() const { return {}; }
 };
 
 template <class Pattern, class Count>
@@ -202,23 +237,9 @@ class BatchOf final : public Batch {
   template <class Step, bool aggregate, bool moving, class Seen>
   double time_moving(const Seen& context, std::int64_t repetitions, Timing timing,
                      std::span<double> samples) {
-    using Movement = Laps<moving, rooted>;
-    const Movement laps(lap_plan());
-    switch (timing) {
-      case Timing::total:
-        return drive<Step, WallClock, aggregate>(context, laps, repetitions, Total{});
-      case Timing::every_repetition:
-        return drive<Step, WallClock, aggregate>(context, laps, repetitions,
-                                                 EveryRepetition<WallClock>{samples.data()});
-      case Timing::synchronised:
-        // What completes together cannot be synchronised one by one: the session does not ask for it.
-        if constexpr (!aggregate) {
-          const auto barrier = [call = stage_.barrier, comm = stage_.comm] { call(comm); };
-          return drive<Step, WallClock>(context, laps, repetitions,
-                                        Synchronised<WallClock, decltype(barrier)>{samples.data(), barrier});
-        }
-    }
-    return 0;
+    const Laps<moving, rooted> laps(lap_plan());
+    return timed_as<Step, aggregate>(context, laps, repetitions, timing, samples, stage_.barrier,
+                                     stage_.comm);
   }
 
   // What a rank's own loads and stores see of memory in a window, and what they leave there for others:
@@ -312,17 +333,18 @@ struct Entry {
   std::unique_ptr<Batch> (*make_large)(const Stage&);  ///< null where this MPI has no large counts
 };
 
-template <class Pattern, class Count>
+template <class BatchType>
 std::unique_ptr<Batch> make_batch(const Stage& stage) {
-  return std::make_unique<BatchOf<Pattern, Count>>(stage);
+  return std::make_unique<BatchType>(stage);
 }
 
-template <class Pattern>
+template <class Pattern, template <class, class> class BatchType = BatchOf>
 constexpr Entry entry() {
 #ifdef OPENIMB_LARGE_COUNT
-  return {&Pattern::spec, make_batch<Pattern, int>, make_batch<Pattern, call::LargeCount>};
+  return {&Pattern::spec, make_batch<BatchType<Pattern, int>>,
+          make_batch<BatchType<Pattern, call::LargeCount>>};
 #else
-  return {&Pattern::spec, make_batch<Pattern, int>, nullptr};
+  return {&Pattern::spec, make_batch<BatchType<Pattern, int>>, nullptr};
 #endif
 }
 

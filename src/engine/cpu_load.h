@@ -50,6 +50,10 @@ class CpuLoad {
   bool calibrated() const { return calibrated_; }
   double flops_per_second() const { return units_per_second_ * operations_per_unit; }
 
+  /// What so many units took when they were calibrated.
+  double seconds_for(std::int64_t units) const {
+    return units_per_second_ > 0 ? static_cast<double>(units) / units_per_second_ : 0;
+  }
   std::int64_t units_for(double seconds) const {
     return static_cast<std::int64_t>(std::llround(std::max(0.0, seconds) * units_per_second_));
   }

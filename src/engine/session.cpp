@@ -7,8 +7,10 @@
 #include <optional>
 #include <stdexcept>
 
-#include "engine/cpu_load.h"
+#include "engine/file_content.h"
+#include "mpi/file.h"
 #include "mpi/window.h"
+#include "plan/files.h"
 #include "plan/layout.h"
 #include "plan/lengths.h"
 #include "plan/repetitions.h"
@@ -20,6 +22,8 @@ namespace {
 
 // Guide, "Warm-Up Phase": a message of sizeof(assign_type), here at least one element.
 constexpr std::int64_t assign_type_bytes = 4;
+// What is written at once to a file that will be read.
+constexpr std::int64_t fill_chunk = 16 * mebibyte;
 
 void library_barrier(MPI_Comm comm) { MPI_Barrier(comm); }
 
@@ -29,10 +33,15 @@ double mean_of(const Batch* batch, double elapsed, std::int64_t repetitions) {
   return elapsed / static_cast<double>(repetitions);
 }
 
+// Thrown by all ranks at once: the point under way becomes this row.
+struct PointFailed {
+  Failure failure;
+};
+
 class Session {
  public:
   Session(const Communicator& world, const Options& options, const std::optional<OffCache>& off_cache,
-          Reporter& reporter, const Surroundings& surroundings)
+          CpuLoad& load, Reporter& reporter, const Surroundings& surroundings)
       : world_(world),
         options_(options),
         off_cache_(off_cache),
@@ -40,6 +49,7 @@ class Session {
         surroundings_(surroundings),
         barrier_(options.own_barrier ? dissemination_barrier : library_barrier),
         info_(options.info),
+        load_(load),
         rank_(world.rank()),
         ranks_(world.size()) {}
 
@@ -57,12 +67,14 @@ class Session {
 
     bool active() const { return group.contains_me(); }
     const Spec& spec() const { return *entry.spec; }
+    bool on_files() const { return spec().access == Access::file; }
     int processes() const { return table.layout.processes; }
   };
 
   void run_benchmark(const Entry& entry, Multi multi);
   void run_table(Scene& scene);
   void run_point(Scene& scene, std::int64_t bytes);
+  void measure(Scene& scene, Batch* batch, std::int64_t bytes);
   std::int64_t measured_repetitions(Scene& scene, Batch* batch, std::int64_t bytes, double& estimate);
   void warm_up(Scene& scene);
   std::optional<Failure> failure_before_allocation(const Scene& scene, std::int64_t bytes) const;
@@ -72,8 +84,11 @@ class Session {
     return planned_repetitions(options_.settings, most, scene.policy, bytes, scene.processes());
   }
   Geometry geometry(const Scene& scene, std::int64_t bytes) const {
+    // Files have room for every repetition; buffers need none for that.
     const std::int64_t sections =
-        disjoint_sections(options_.settings, scene.table.transfers, planned(scene, bytes), bytes);
+        scene.on_files()
+            ? 1
+            : disjoint_sections(options_.settings, scene.table.transfers, planned(scene, bytes), bytes);
     return plan_geometry(scene.spec(), bytes, scene.processes(), scene.element, off_cache_, sections);
   }
   /// Bytes per process that a point needs, as -mem counts them; each repetition's own time included, which is
@@ -95,9 +110,15 @@ class Session {
   template <class Use>
   void with_batch(Scene& scene, std::int64_t bytes, Use use);
   Window open_window(const Scene& scene, const Geometry& plan);
+  void require_space(const Scene& scene, std::int64_t bytes) const;
+  void fill_files(const Scene& scene, std::int64_t bytes) const;
+  void require_no_trouble(const Scene& scene, std::int64_t bytes, std::string mine) const;
+  double run_batch(const Scene& scene, Batch* batch, std::int64_t bytes, std::int64_t repetitions,
+                   Timing timing, std::span<double> samples) const;
+  void prepare(const Scene& scene, Batch* batch, std::int64_t bytes) const;
   Overlapped while_target_computes(Batch* batch, std::int64_t repetitions, double pure);
-  Overlapped while_computing(const Scene& scene, Batch* batch, std::int64_t repetitions, Timing timing,
-                             double pure);
+  Overlapped while_computing(const Scene& scene, Batch* batch, std::int64_t bytes, std::int64_t repetitions,
+                             Timing timing, double pure);
   double drift_of_load();
   std::vector<std::vector<double>> gather_samples(const Scene& scene, std::vector<double>& mine) const;
   void add_samples(const Scene& scene, std::vector<Row>& rows, std::vector<double>& mine) const;
@@ -112,7 +133,7 @@ class Session {
   const Surroundings& surroundings_;
   void (*const barrier_)(MPI_Comm);
   const Info info_;
-  CpuLoad load_;
+  CpuLoad& load_;
   const int rank_;
   const int ranks_;
   Buffers buffers_;
@@ -132,9 +153,8 @@ Ending Session::run(std::span<const Entry> entries) {
 void Session::run_benchmark(const Entry& entry, Multi multi) {
   const Spec& spec = *entry.spec;
   const int available = static_cast<int>(rank_order(ranks_, options_.map).size());
-  const int least = std::min(options_.min_processes.value_or(2), available);
-  std::vector<int> counts = process_counts(spec.kind, available, least);
-  std::erase_if(counts, [&](int count) { return count < spec.min_processes; });
+  const int least = std::min(options_.min_processes.value_or(options_.standard.min_processes), available);
+  const std::vector<int> counts = process_counts(spec, available, least);
   const Element element = options_.element(spec);
   const auto make_scene = [&](int processes, Transfers transfers) {
     Layout layout = make_layout(ranks_, processes, multi != Multi::off, options_.map);
@@ -173,6 +193,8 @@ void Session::run_benchmark(const Entry& entry, Multi multi) {
 
 std::vector<Transfers> Session::modes_of(const Spec& spec) const {
   if (spec.aggregation == Aggregation::none) return {Transfers::unmarked};
+  if (spec.aggregation == Aggregation::aggregate_only) return {Transfers::aggregate};
+  if (spec.aggregation == Aggregation::non_aggregate_only) return {Transfers::non_aggregate};
   if (options_.aggregate_mode == AggregateMode::aggregate) return {Transfers::aggregate};
   if (options_.aggregate_mode == AggregateMode::non_aggregate) return {Transfers::non_aggregate};
   if (spec.aggregation == Aggregation::aggregate_first)
@@ -182,7 +204,7 @@ std::vector<Transfers> Session::modes_of(const Spec& spec) const {
 
 // Whether MPI makes windows of this kind for this group at all. Collective over the world.
 bool Session::windows_work(const Scene& scene) {
-  if (scene.spec().access == Access::two_sided) return true;
+  if (scene.spec().access == Access::two_sided || scene.on_files()) return true;
   bool failed = false;
   if (scene.active()) {
     const MPI_Comm group = scene.group.handle();
@@ -208,7 +230,7 @@ void Session::run_table(Scene& scene) {
   std::ranges::copy_if(lengths, std::back_inserter(possible),
                        [&](std::int64_t bytes) { return !failure_before_allocation(scene, bytes); });
   allocate(scene, possible);
-  if (options_.warm_up && !possible.empty()) warm_up(scene);
+  if (options_.warm_up && !possible.empty() && !scene.on_files()) warm_up(scene);
   for (const std::int64_t bytes : lengths) {
     if (stopping()) return;
     run_point(scene, bytes);
@@ -331,6 +353,11 @@ void Session::with_batch(Scene& scene, std::int64_t bytes, Use use) {
       .win = &window,
       .window_kind = options_.window_kind,
       .info = info_.handle(),
+      .bytes = bytes,
+      .file_name = file_name(surroundings_.file, spec, scene.table.layout,
+                             std::max(0, scene.table.layout.group_of(rank_)), scene.group.rank()),
+      .tile = tile_of(spec, bytes, scene.processes(), scene.group.rank()),
+      .file_sync = options_.file_sync,
       .window = options_.window,
       .root_shift = options_.root_shift,
       .barrier = barrier_};
@@ -353,11 +380,17 @@ std::int64_t Session::measured_repetitions(Scene& scene, Batch* batch, std::int6
   const Settings& settings = options_.settings;
   const int processes = scene.processes();
   const std::int64_t planned = this->planned(scene, bytes);
+  // A load that does not depend on the transfer takes its time in each repetition too.
+  const double load = scene.spec().fixed_load ? settings.target_cpu_seconds : 0;
   const auto seconds_each = [&](std::int64_t repetitions) {
-    const double mine = batch ? batch->run(repetitions, Timing::total, {}) : 0.0;
-    return world_.largest(mine) / static_cast<double>(repetitions);
+    prepare(scene, batch, bytes);
+    const double mine = run_batch(scene, batch, bytes, repetitions, Timing::total, {});
+    return world_.largest(mine) / static_cast<double>(repetitions) + load;
   };
-  if (options_.warm_up && batch) batch->run(warm_up_repetitions(settings, planned), Timing::total, {});
+  // Guide, "Warm-Up Phase": none for files.
+  if (options_.warm_up && batch && !scene.on_files()) {
+    batch->run(warm_up_repetitions(settings, planned), Timing::total, {});
+  }
   if (scene.policy == IterationPolicy::off) return planned;
   estimate = seconds_each(1);
   if (within_time(settings, scene.policy, planned, estimate, processes) == planned) return planned;
@@ -368,48 +401,132 @@ std::int64_t Session::measured_repetitions(Scene& scene, Batch* batch, std::int6
 
 void Session::run_point(Scene& scene, std::int64_t bytes) {
   if (const auto failure = failure_before_allocation(scene, bytes)) return report(scene, *failure);
-  with_batch(scene, bytes, [&](Batch* batch) {
-    double estimate = 0;
-    const std::int64_t repetitions = measured_repetitions(scene, batch, bytes, estimate);
-    if (repetitions == 0) {
-      return report(scene, {.cause = Failure::Cause::time_out,
-                            .bytes = bytes,
-                            .seconds = estimate,
-                            .detail = "one repetition takes longer than the time for all of them"});
-    }
-    const std::int64_t wrong = options_.check && batch ? batch->check(repetitions) : 0;
+  try {
+    if (scene.on_files()) require_space(scene, bytes);
+    with_batch(scene, bytes, [&](Batch* batch) {
+      if (scene.spec().file == FileUse::read) fill_files(scene, bytes);
+      measure(scene, batch, bytes);
+    });
+  } catch (const PointFailed& failed) {
+    report(scene, failed.failure);
+  }
+}
 
-    const bool synchronise = options_.synchronise_each && scene.spec().kind == Kind::collective &&
-                             scene.table.transfers != Transfers::aggregate;
-    const Timing timing = synchronise                   ? Timing::synchronised
-                          : options_.every_repetition() ? Timing::every_repetition
-                                                        : Timing::total;
-    std::vector<double> samples(timing == Timing::total ? 0 : static_cast<std::size_t>(repetitions), 0.0);
+// What storage has left, as far as it says so, must hold all that a point writes. Collective over the world.
+void Session::require_space(const Scene& scene, std::int64_t bytes) const {
+  const int groups = scene.table.layout.group_count();
+  const std::int64_t needed = planned(scene, bytes) * bytes * groups;
+  const double least = -world_.largest(-static_cast<double>(surroundings_.free_bytes()));
+  if (static_cast<double>(needed) <= least) return;
+  throw PointFailed{{.cause = Failure::Cause::no_space,
+                     .bytes = bytes,
+                     .needed_bytes = needed,
+                     .free_bytes = static_cast<std::int64_t>(least),
+                     .detail = "the files of this point do not fit where they should lie"}};
+}
 
-    for (int i = 0; i < options_.settings.barriers; ++i) barrier_(world_.handle());
-    const double elapsed = batch ? batch->run(repetitions, timing, samples) : 0.0;
-    barrier_(world_.handle());  // where the ranks that do not take part wait
+// What is read must have been written: by position, and by the process that reads it, or, -reorder, by one
+// further on. Collective over the world.
+void Session::fill_files(const Scene& scene, std::int64_t bytes) const {
+  const Spec& spec = scene.spec();
+  const Layout& layout = scene.table.layout;
+  const std::int64_t repetitions = planned(scene, bytes);
+  const int reader = (rank_ - options_.reorder % ranks_ + ranks_) % ranks_;
+  MPI_Barrier(world_.handle());
+  if (const int group = layout.group_of(reader); group >= 0) {
+    const auto& members = layout.groups[static_cast<std::size_t>(group)];
+    const int rank = static_cast<int>(std::ranges::find(members, reader) - members.begin());
+    const Tile tile = tile_of(spec, bytes, scene.processes(), rank);
+    const std::string name = file_name(surroundings_.file, spec, layout, group, rank);
+    const File file(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_WRONLY, info_.handle());
+    const std::int64_t origin = first_place_in_all_files(spec, rank);
+    std::vector<std::byte> memory(static_cast<std::size_t>(std::min(tile.share, fill_chunk)));
+    for (std::int64_t i = 0; file && i < repetitions; ++i) {
+      for (std::int64_t done = 0; done < tile.share; done += fill_chunk) {
+        const std::int64_t at = tile.offset(i) + done;
+        const std::span part =
+            std::span(memory).first(static_cast<std::size_t>(std::min(fill_chunk, tile.share - done)));
+        fill_as_file(part, origin + at);
+        MPI_File_write_at(file.handle(), at, part.data(), static_cast<int>(part.size()), MPI_BYTE,
+                          MPI_STATUS_IGNORE);
+      }
+    }
+    if (file) MPI_File_sync(file.handle());
+  }
+  require_no_trouble(scene, bytes, take_file_trouble());
+}
 
-    const std::vector<double> seconds = world_.gather(mean_of(batch, elapsed, repetitions));
-    const Overlapped computing =
-        scene.spec().computing_target ? while_target_computes(batch, repetitions, elapsed)
-        : scene.spec().overlap        ? while_computing(scene, batch, repetitions, timing, elapsed)
-                                      : Overlapped();
-    Measurement measurement{.bytes = bytes, .repetitions = repetitions, .rows = {}};
-    if (rank_ == 0) measurement.rows = rows_of(scene.table, bytes, options_.window, seconds, computing);
-    if (options_.every_repetition()) add_samples(scene, measurement.rows, samples);
-    if (options_.check) add_defects(scene, measurement.rows, wrong);
-    if (scene.spec().overlap) {
-      const double drift = drift_of_load();
-      for (Row& row : measurement.rows) row.load_drift = drift;
-    }
-    ++ending_.measured;
-    if (rank_ == 0) {
-      reporter_.row(scene.table, measurement);
-      surroundings_.progress(ending_);
-    }
-    if (options_.message_pause) surroundings_.pause(std::max(0.1, elapsed / 10));
-  });
+// Where calls that fail go on, somebody must ask. Collective over the world; nothing where errors end the
+// job.
+void Session::require_no_trouble(const Scene& scene, std::int64_t bytes, std::string mine) const {
+  if (!scene.on_files() || !world_.anyone(!mine.empty())) return;
+  const std::vector<std::string> words = world_.gather(mine);
+  std::string detail;
+  for (std::size_t rank = 0; rank < words.size() && detail.empty(); ++rank) {
+    if (!words[rank].empty()) detail = "rank " + std::to_string(rank) + ": " + words[rank];
+  }
+  throw PointFailed{{.cause = Failure::Cause::io_error, .bytes = bytes, .detail = detail}};
+}
+
+void Session::prepare(const Scene& scene, Batch* batch, std::int64_t bytes) const {
+  if (batch) batch->prepare();
+  require_no_trouble(scene, bytes, batch ? batch->take_trouble() : "");
+}
+
+double Session::run_batch(const Scene& scene, Batch* batch, std::int64_t bytes, std::int64_t repetitions,
+                          Timing timing, std::span<double> samples) const {
+  const double elapsed = batch ? batch->run(repetitions, timing, samples) : 0.0;
+  require_no_trouble(scene, bytes, batch ? batch->take_trouble() : "");
+  return elapsed;
+}
+
+void Session::measure(Scene& scene, Batch* batch, std::int64_t bytes) {
+  double estimate = 0;
+  const std::int64_t repetitions = measured_repetitions(scene, batch, bytes, estimate);
+  if (repetitions == 0) {
+    return report(scene, {.cause = Failure::Cause::time_out,
+                          .bytes = bytes,
+                          .seconds = estimate,
+                          .detail = "one repetition takes longer than the time for all of them"});
+  }
+  const std::int64_t wrong = options_.check && batch ? batch->check(repetitions) : 0;
+  if (options_.check) require_no_trouble(scene, bytes, batch ? batch->take_trouble() : "");
+
+  const bool synchronise = options_.synchronise_each && scene.spec().kind == Kind::collective &&
+                           scene.table.transfers != Transfers::aggregate;
+  const Timing timing = synchronise                   ? Timing::synchronised
+                        : options_.every_repetition() ? Timing::every_repetition
+                                                      : Timing::total;
+  std::vector<double> samples(timing == Timing::total ? 0 : static_cast<std::size_t>(repetitions), 0.0);
+
+  prepare(scene, batch, bytes);
+  for (int i = 0; i < options_.settings.barriers; ++i) barrier_(world_.handle());
+  const double elapsed = batch ? batch->run(repetitions, timing, samples) : 0.0;
+  barrier_(world_.handle());  // where the ranks that do not take part wait
+  require_no_trouble(scene, bytes, batch ? batch->take_trouble() : "");
+
+  const std::vector<double> seconds = world_.gather(mean_of(batch, elapsed, repetitions));
+  const Overlapped computing =
+      scene.spec().computing_target ? while_target_computes(batch, repetitions, elapsed)
+      : scene.spec().overlap        ? while_computing(scene, batch, bytes, repetitions, timing, elapsed)
+                                    : Overlapped();
+  Measurement measurement{.bytes = bytes, .repetitions = repetitions, .rows = {}};
+  if (rank_ == 0) measurement.rows = rows_of(scene.table, bytes, options_.window, seconds, computing);
+  if (options_.every_repetition()) add_samples(scene, measurement.rows, samples);
+  if (options_.check) add_defects(scene, measurement.rows, wrong);
+  if (scene.spec().overlap) {
+    const double drift = drift_of_load();
+    for (Row& row : measurement.rows) row.load_drift = drift;
+  }
+  ++ending_.measured;
+  if (batch && rank_ == 0) {
+    for (Row& row : measurement.rows) row.hints = batch->hints();
+  }
+  if (rank_ == 0) {
+    reporter_.row(scene.table, measurement);
+    surroundings_.progress(ending_);
+  }
+  if (options_.message_pause) surroundings_.pause(std::max(0.1, elapsed / 10));
 }
 
 // The batch once more, while ranks that take no part compute for as long as all ranks together needed before,
@@ -424,19 +541,25 @@ Overlapped Session::while_target_computes(Batch* batch, std::int64_t repetitions
   return {.t_ovrl = world_.gather(mean_of(batch, elapsed, repetitions)), .t_cpu = {}};
 }
 
-// The batch once more, every rank computing in each repetition for as long as the slowest of its group needed
-// without. Each rank's means at rank 0.
-Overlapped Session::while_computing(const Scene& scene, Batch* batch, std::int64_t repetitions, Timing timing,
-                                    double pure) {
-  if (!load_.calibrated()) load_.calibrate<WallClock>(options_.settings.target_cpu_seconds);
+// The batch once more, every rank computing in each repetition: for as long as the slowest of its group
+// needed without, or for TARGET_CPU_SECS. Each rank's means at rank 0; of a fixed load what it takes when
+// nothing else runs, by the guide's definition of t_CPU for files.
+Overlapped Session::while_computing(const Scene& scene, Batch* batch, std::int64_t bytes,
+                                    std::int64_t repetitions, Timing timing, double pure) {
+  const bool fixed = scene.spec().fixed_load;
+  const double target = options_.settings.target_cpu_seconds;
+  if (!load_.calibrated()) load_.calibrate<WallClock>(target);
   const double slowest = scene.active() ? scene.group.largest(pure) : 0;
-  const std::int64_t units = load_.units_for(slowest / static_cast<double>(repetitions));
+  const std::int64_t units = load_.units_for(fixed ? target : slowest / static_cast<double>(repetitions));
   double computing = 0;
   const Load load = make_load(load_, units, options_.progress, computing);
   std::vector<double> samples(timing == Timing::total ? 0 : static_cast<std::size_t>(repetitions), 0.0);
+  prepare(scene, batch, bytes);
   for (int i = 0; i < options_.settings.barriers; ++i) barrier_(world_.handle());
   const double elapsed = batch ? batch->run_with_load(repetitions, timing, samples, load) : 0.0;
   barrier_(world_.handle());
+  require_no_trouble(scene, bytes, batch ? batch->take_trouble() : "");
+  if (fixed) computing = load_.seconds_for(units) * static_cast<double>(repetitions);
   return {.t_ovrl = world_.gather(mean_of(batch, elapsed, repetitions)),
           .t_cpu = world_.gather(mean_of(batch, computing, repetitions))};
 }
@@ -519,10 +642,16 @@ bool Session::stopping() {
 
 }  // namespace
 
+bool needs_fixed_load(std::span<const Entry> entries, const Options& options) {
+  return std::ranges::any_of(options.selection, [&](const Selected& selected) {
+    return entries[static_cast<std::size_t>(selected.index)].spec->fixed_load;
+  });
+}
+
 Ending run_session(const Communicator& world, std::span<const Entry> entries, const Options& options,
-                   const std::optional<OffCache>& off_cache, Reporter& reporter,
+                   const std::optional<OffCache>& off_cache, CpuLoad& load, Reporter& reporter,
                    const Surroundings& surroundings) {
-  return Session(world, options, off_cache, reporter, surroundings).run(entries);
+  return Session(world, options, off_cache, load, reporter, surroundings).run(entries);
 }
 
 }  // namespace openimb

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "engine/batch.h"
+#include "engine/cpu_load.h"
 #include "mpi/world.h"
 #include "plan/options.h"
 #include "report/reporter.h"
@@ -19,12 +20,18 @@ struct Surroundings {
   std::function<std::string()> stop_reason;  ///< "SIGTERM"
   std::function<void(double seconds)> pause;
   std::function<void(const Ending& so_far)> progress;  ///< rank 0, after each row
+  std::function<std::int64_t()> free_bytes;            ///< of storage, where this rank's files lie
+  std::string file;                                    ///< their path without suffixes
 };
+
+/// Whether anything selected computes for TARGET_CPU_SECS: the load must then be calibrated first.
+bool needs_fixed_load(std::span<const Entry> entries, const Options& options);
 
 /// Collective over `world`. `off_cache`: with the machine's figures filled in, equal on all ranks. Returns
 /// how it ended; the reporter (rank 0's; others are never called) has had everything but end().
+/// `load`: calibrated, or on first use.
 Ending run_session(const Communicator& world, std::span<const Entry> entries, const Options& options,
-                   const std::optional<OffCache>& off_cache, Reporter& reporter,
+                   const std::optional<OffCache>& off_cache, CpuLoad& load, Reporter& reporter,
                    const Surroundings& surroundings);
 
 }  // namespace openimb

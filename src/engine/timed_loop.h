@@ -13,6 +13,7 @@ struct Lap {
   char* receive = nullptr;
   int root = 0;
   std::int64_t remote = 0;  ///< one-sided: bytes from where the target's window begins
+  std::int64_t offset = 0;  ///< in bytes, in a file
 };
 
 /// From one repetition's buffers and root to the next. Strides are bytes; `root_step` is 0 or 1.
@@ -24,10 +25,11 @@ struct LapPlan {
   std::int64_t slots = 1;
   int ranks = 1;
   int root_step = 0;
+  std::int64_t offset_stride = 0;  ///< never wraps: each repetition has a part of the file for itself
 };
 
 /// Steps by addition and compare-and-wrap; what does not move costs nothing.
-template <bool moving_buffers, bool moving_root>
+template <bool moving_buffers, bool moving_root, bool moving_offset = false>
 class Laps {
  public:
   explicit Laps(const LapPlan& plan) : plan_(plan), lap_(plan.first) {}
@@ -45,6 +47,7 @@ class Laps {
         lap_.remote += plan_.remote_stride;
       }
     }
+    if constexpr (moving_offset) lap_.offset += plan_.offset_stride;
     if constexpr (moving_root) {
       lap_.root += plan_.root_step;
       if (lap_.root == plan_.ranks) lap_.root = 0;

@@ -24,6 +24,7 @@ using Type = MPI_Datatype;
 using Comm = MPI_Comm;
 using Op = MPI_Op;
 using Win = MPI_Win;
+using File = MPI_File;
 
 // One definition per call: `Count` decides the spelling. The discarded branch is not instantiated.
 #ifdef OPENIMB_LARGE_COUNT
@@ -153,10 +154,72 @@ void get_accumulate(const void* out, void* in, Count count, Type type, int targe
   OPENIMB_CALL(Get_accumulate, out, count, type, in, count, type, target, at, count, type, op, win)
 }
 template <class Count>
-void make_vector_type(Count count, Type base, Type* type) {
-  OPENIMB_CALL(Type_contiguous, count, base, type)
-}
+void make_vector_type(Count count, Type base, Type* type){OPENIMB_CALL(Type_contiguous, count, base, type)}
 
+// Ways into a file. Each writes and reads; and does both in two halves, between which the caller computes:
+// start and finish. `at` counts bytes, and only those with an explicit offset look at it. Of a process's
+// collective calls in halves only one can be under way, so they have no request. Source: MPI 3.1, 13.4.
+#define OPENIMB_FILE_CALLS(Name, suffix, ...)                                                                \
+  struct Name {                                                                                              \
+    template <class Count>                                                                                   \
+    static void write(File file, [[maybe_unused]] MPI_Offset at, const void* data, Count count, Type type) { \
+      OPENIMB_CALL(File_write##suffix, __VA_ARGS__, data, count, type, MPI_STATUS_IGNORE)                    \
+    }                                                                                                        \
+    template <class Count>                                                                                   \
+    static void read(File file, [[maybe_unused]] MPI_Offset at, void* data, Count count, Type type) {        \
+      OPENIMB_CALL(File_read##suffix, __VA_ARGS__, data, count, type, MPI_STATUS_IGNORE)                     \
+    }
+#define OPENIMB_FILE_REQUESTS(suffix, ...)                                                              \
+  template <class Count>                                                                                \
+  static void start_write(File file, [[maybe_unused]] MPI_Offset at, const void* data, Count count,     \
+                          Type type, MPI_Request* request) {                                            \
+    OPENIMB_CALL(File_iwrite##suffix, __VA_ARGS__, data, count, type, request)                          \
+  }                                                                                                     \
+  template <class Count>                                                                                \
+  static void start_read(File file, [[maybe_unused]] MPI_Offset at, void* data, Count count, Type type, \
+                         MPI_Request* request) {                                                        \
+    OPENIMB_CALL(File_iread##suffix, __VA_ARGS__, data, count, type, request)                           \
+  }                                                                                                     \
+  static void finish_write(File, const void*, MPI_Request* request) {                                   \
+    MPI_Wait(request, MPI_STATUS_IGNORE);                                                               \
+  }                                                                                                     \
+  static void finish_read(File, void*, MPI_Request* request) { MPI_Wait(request, MPI_STATUS_IGNORE); }  \
+  }                                                                                                     \
+  ;
+#define OPENIMB_FILE_SPLIT(suffix, ...)                                                                 \
+  template <class Count>                                                                                \
+  static void start_write(File file, [[maybe_unused]] MPI_Offset at, const void* data, Count count,     \
+                          Type type, MPI_Request* request) {                                            \
+    *request = MPI_REQUEST_NULL;                                                                        \
+    OPENIMB_CALL(File_write##suffix##_begin, __VA_ARGS__, data, count, type)                            \
+  }                                                                                                     \
+  template <class Count>                                                                                \
+  static void start_read(File file, [[maybe_unused]] MPI_Offset at, void* data, Count count, Type type, \
+                         MPI_Request* request) {                                                        \
+    *request = MPI_REQUEST_NULL;                                                                        \
+    OPENIMB_CALL(File_read##suffix##_begin, __VA_ARGS__, data, count, type)                             \
+  }                                                                                                     \
+  static void finish_write(File file, const void* data, MPI_Request*) {                                 \
+    MPI_File_write##suffix##_end(file, data, MPI_STATUS_IGNORE);                                        \
+  }                                                                                                     \
+  static void finish_read(File file, void* data, MPI_Request*) {                                        \
+    MPI_File_read##suffix##_end(file, data, MPI_STATUS_IGNORE);                                         \
+  }                                                                                                     \
+  }                                                                                                     \
+  ;
+
+// clang-format off
+OPENIMB_FILE_CALLS(ByIndividual, , file) OPENIMB_FILE_REQUESTS(, file)
+OPENIMB_FILE_CALLS(ByOffset, _at, file, at) OPENIMB_FILE_REQUESTS(_at, file, at)
+OPENIMB_FILE_CALLS(ByShared, _shared, file) OPENIMB_FILE_REQUESTS(_shared, file)
+OPENIMB_FILE_CALLS(AllByIndividual, _all, file) OPENIMB_FILE_SPLIT(_all, file)
+OPENIMB_FILE_CALLS(AllByOffset, _at_all, file, at) OPENIMB_FILE_SPLIT(_at_all, file, at)
+OPENIMB_FILE_CALLS(AllByShared, _ordered, file) OPENIMB_FILE_SPLIT(_ordered, file)
+// clang-format on
+
+#undef OPENIMB_FILE_CALLS
+#undef OPENIMB_FILE_REQUESTS
+#undef OPENIMB_FILE_SPLIT
 #undef OPENIMB_COLLECTIVE
 #undef OPENIMB_CALL
 

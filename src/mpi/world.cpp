@@ -92,6 +92,12 @@ void dissemination_barrier(MPI_Comm comm) {
   }
 }
 
+bool first_on_host(const Communicator& world) {
+  MPI_Comm host = MPI_COMM_NULL;
+  MPI_Comm_split_type(world.handle(), MPI_COMM_TYPE_SHARED, world.rank(), MPI_INFO_NULL, &host);
+  return Communicator(host).rank() == 0;
+}
+
 std::string mpi_standard() {
   int version = 0, subversion = 0;
   MPI_Get_version(&version, &subversion);

@@ -66,6 +66,9 @@ class Communicator {
 /// Source: Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", 1988.
 void dissemination_barrier(MPI_Comm comm);
 
+/// Whether no rank of its host comes before this one; collective.
+bool first_on_host(const Communicator& world);
+
 /// "5.0" and the first line of MPI_Get_library_version, blanks condensed.
 std::string mpi_standard();
 std::string mpi_library();

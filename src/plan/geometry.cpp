@@ -68,10 +68,11 @@ Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, cons
       times(elements_held(spec.receive, geometry.elements, processes), element.extent());
 
   // int arguments: one message's count; for v-collectives the last displacement; for a scattered reduction
-  // the sum.
-  const std::int64_t most_counted = spec.by_displacement
-                                        ? times(processes, geometry.elements)
-                                        : std::max(input / std::max(1, processes), geometry.elements);
+  // the sum; of what goes to a file, a process's share.
+  const std::int64_t most_counted =
+      spec.access == Access::file ? share(Extent::even_share, geometry.elements, processes, 0)
+      : spec.by_displacement      ? times(processes, geometry.elements)
+                                  : std::max(input / std::max(1, processes), geometry.elements);
   geometry.exceeds_int = most_counted > std::numeric_limits<int>::max();
 
   geometry.sections = sections;

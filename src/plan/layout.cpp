@@ -25,13 +25,17 @@ std::vector<int> rank_order(int world, const std::optional<Map>& map) {
   return order;
 }
 
-std::vector<int> process_counts(Kind kind, int available, int min_processes) {
-  if (kind == Kind::single_transfer) return available >= 2 ? std::vector{2} : std::vector<int>{};
+std::vector<int> process_counts(const Spec& spec, int available, int min_processes) {
+  const int partners = spec.access == Access::file ? 1 : 2;
+  if (spec.kind == Kind::single_transfer) {
+    return available >= partners ? std::vector{partners} : std::vector<int>{};
+  }
   std::vector<int> counts;
   for (long count = std::max(1, min_processes); count < available; count *= 2) {
     counts.push_back(static_cast<int>(count));
   }
   counts.push_back(available);
+  std::erase_if(counts, [&](int count) { return count < spec.min_processes; });
   return counts;
 }
 

@@ -26,9 +26,10 @@ struct Layout {
 /// World ranks in the order in which groups are filled: 0, 1, 2, ... or, with a map, along its rows.
 std::vector<int> rank_order(int world, const std::optional<Map>& map);
 
-/// The process counts one benchmark runs on: 2 for a single transfer; otherwise min, 2 min, 4 min, ... <
-/// available, available. Empty where the benchmark cannot run (a single transfer on one process).
-std::vector<int> process_counts(Kind kind, int available, int min_processes);
+/// The process counts one benchmark runs on: 2 for a single transfer, 1 where a file is the partner;
+/// otherwise min, 2 min, 4 min, ... < available, available. Empty where the benchmark cannot run (two
+/// processes needed, one there).
+std::vector<int> process_counts(const Spec& spec, int available, int min_processes);
 
 /// `grouped`: as many groups of `processes` as there are; otherwise one.
 Layout make_layout(int world, int processes, bool grouped, const std::optional<Map>& map);

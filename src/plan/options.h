@@ -20,6 +20,10 @@ enum class IterationPolicy { dynamic, multiple_np, automatic, off };
 /// -multi: off, one row with the extremes over all groups (0), or one row per group (1).
 enum class Multi { off, summary, each_group };
 
+/// -fsync: when written data are forced to storage. standard: where the guide's completion has it. Source:
+/// guide, "Assured Completion of Transfers".
+enum class FileSync { standard, never };
+
 /// -window: who owns the memory of a window. Source: MPI 3.1, section 11.2.
 enum class WindowKind { create, allocate, shared, dynamic };
 
@@ -47,6 +51,21 @@ struct Settings {
   bool operator==(const Settings&) const = default;
 };
 
+/// What holds in a component where nothing else is asked for.
+struct Standard {
+  Settings settings;
+  int min_processes = 2;
+  bool operator==(const Standard&) const = default;
+};
+
+/// IMB_settings_io.h; the guide's examples of IMB-IO begin with one process.
+inline constexpr Standard standard_of_files{.settings = {.max_message_log = 24,
+                                                         .repetitions = 50,
+                                                         .non_aggregate_repetitions = 10,
+                                                         .overall_volume = 16 * mebibyte,
+                                                         .target_cpu_seconds = 0.1},
+                                            .min_processes = 1};
+
 /// -off_cache. A zero is "not given": the machine's own figure is used.
 struct OffCache {
   std::int64_t cache_size = 0;  ///< bytes
@@ -72,10 +91,11 @@ struct Options {
   std::string help_topic;  ///< -help TOPIC: an option or a benchmark; empty: everything
 
   std::vector<Selected> selection;
-  std::optional<int> min_processes;  ///< -npmin; without it 2
+  std::optional<int> min_processes;  ///< -npmin
   Multi multi = Multi::off;
   std::optional<OffCache> off_cache;
-  Settings settings;
+  Standard standard;
+  Settings settings;  ///< the standard ones, as far as nothing else was asked for
   std::vector<std::int64_t>
       lengths;  ///< -msglen or -msgsize, bytes, in the order given; empty: powers of two
   std::optional<Map> map;
@@ -92,6 +112,9 @@ struct Options {
   WindowKind window_kind = WindowKind::create;
   AggregateMode aggregate_mode = AggregateMode::both;
   std::vector<std::pair<std::string, std::string>> info;  ///< -info, for windows and files
+  std::string file;  ///< -file: a folder, or the name of a file; empty: IMB_out in the current folder
+  FileSync file_sync = FileSync::standard;
+  int reorder = 0;   ///< -reorder: who fills a file that is read is so many ranks further on
   int progress = 0;  ///< -progress: calls of MPI_Test within the computation of an overlapped repetition
   int window = 256;  ///< messages per repetition of Uniband and Biband
   bool show_tail = false;
@@ -103,14 +126,18 @@ struct Options {
 
   /// Whether each repetition's own time is wanted, not only the total.
   bool every_repetition() const { return show_tail || !dump_file.empty(); }
-  /// What a benchmark's messages are made of.
+  /// What a benchmark's messages are made of. Source for files: guide, "IMB-IO Blocking Benchmarks".
   Element element(const Spec& spec) const {
+    if (spec.access == Access::file) return {DataType::byte, Contiguity::base};
     Element element = spec.reduction ? reduction : data;
     if (spec.integers_only) element.type = DataType::integer;
     if (spec.single_element) element.contiguity = Contiguity::base;
     return element;
   }
 };
+
+inline constexpr const char* file_sync_names[] = {"standard", "never"};
+constexpr const char* name_of(FileSync sync) { return file_sync_names[static_cast<int>(sync)]; }
 
 inline constexpr const char* window_kind_names[] = {"create", "allocate", "shared", "dynamic"};
 constexpr const char* name_of(WindowKind kind) { return window_kind_names[static_cast<int>(kind)]; }

@@ -29,16 +29,27 @@ enum class Extent {
 /// Who completes a transfer, and how. Source: MPI 3.1, section 11.5.
 enum class Access {
   two_sided,
-  active_target,  ///< MPI_Win_fence on all processes
-  passive_target  ///< lock and flush at the origin; the target is not involved
+  active_target,   ///< MPI_Win_fence on all processes
+  passive_target,  ///< lock and flush at the origin; the target is not involved
+  file             ///< a file takes the place of the other process
 };
 
 /// Which buffer the other processes reach through a window.
 enum class Exposed { nothing, send, receive };
 
-/// Whether transfers are completed one by one, or all of a sample at once; and which table comes first.
-/// Source: guide, "MPI-2 Benchmark Modes"; the order: reference outputs.
-enum class Aggregation { none, aggregate_first, non_aggregate_first };
+/// What a benchmark does with its file.
+enum class FileUse { none, write, read, open };
+
+/// Where in its file a process writes or reads. Source: MPI 3.1, section 13.4.
+enum class FilePointer {
+  individual,  ///< of each process; through a tiled view where the file is a common one
+  offset,      ///< none: the place is an argument of the call
+  shared       ///< one for all processes
+};
+
+/// Whether transfers are completed one by one, or all of a sample at once; and which table comes first, where
+/// there are two. Source: guide, "MPI-2 Benchmark Modes"; the order: reference outputs.
+enum class Aggregation { none, aggregate_first, non_aggregate_first, aggregate_only, non_aggregate_only };
 
 /// The mode of one table.
 enum class Transfers { unmarked, aggregate, non_aggregate };
@@ -62,6 +73,9 @@ struct Spec {
   bool throughput = true;  ///< of transfers: whether the table shows one
 
   Access access = Access::two_sided;
+  FileUse file = FileUse::none;
+  FilePointer file_pointer = FilePointer::individual;
+  bool own_file = false;  ///< each process has a file of its own, opened for MPI_COMM_SELF
   Exposed exposed = Exposed::nothing;
   Aggregation aggregation = Aggregation::none;
   bool lengths_of_reductions = false;  ///< lengths are whole reduction elements, whatever is transferred
@@ -70,7 +84,8 @@ struct Spec {
   bool compares = false;  ///< the second message of the send buffer is compared with what the target holds
   bool computing_target = false;  ///< timed twice, once while the target computes outside MPI
 
-  bool overlap = false;  ///< timed once more with computation between start and wait
+  bool overlap = false;     ///< timed once more with computation between start and wait
+  bool fixed_load = false;  ///< of that computation: TARGET_CPU_SECS, whatever the transfer takes
 
   bool in_default_list = true;
   std::string_view notes = {};  ///< comment lines under its name in the banner, each with # and newline

@@ -52,11 +52,14 @@ std::string calling_sequence(const RunFacts& facts) {
   return text += blank_ends(facts) ? " \n\n" : "\n\n";
 }
 
-std::string lengths(const Options& options) {
+bool on_files(const RunFacts& facts) { return !facts.file.empty(); }
+
+std::string lengths(const RunFacts& facts, const Options& options) {
   if (!options.lengths.empty()) return "# Message lengths were user defined\n";
   const LengthRange range = length_range(options);
-  return formatted("# Minimum message length in bytes:   %lld\n# Maximum message length in bytes:   %lld\n",
-                   static_cast<long long>(range.smallest), static_cast<long long>(range.largest));
+  const char* const what = on_files(facts) ? "io portion" : "message length";
+  return formatted("# Minimum %s in bytes:   %lld\n# Maximum %s in bytes:   %lld\n", what,
+                   static_cast<long long>(range.smallest), what, static_cast<long long>(range.largest));
 }
 
 std::string our_statements(const RunFacts& facts, const Options& options,
@@ -69,6 +72,17 @@ std::string our_statements(const RunFacts& facts, const Options& options,
     text += statement("Off-cache mode", formatted("cache of %lld bytes, lines of %d bytes",
                                                   static_cast<long long>(facts.off_cache->cache_size),
                                                   facts.off_cache->cache_line));
+  }
+  if (on_files(facts)) {
+    text += statement(
+        "File", on_one_line(facts.file) + (facts.file_system.empty() ? "" : " (" + facts.file_system + ")"));
+    text += statement("Completion of writes", options.file_sync == FileSync::standard
+                                                  ? "MPI_File_sync, MPI_Barrier, MPI_File_sync"
+                                                  : "MPI_Barrier (-fsync never)");
+    if (options.reorder > 0) {
+      text += statement("Files that are read",
+                        formatted("were written by the rank %d further on", options.reorder));
+    }
   }
   if (options.check) text += statement("Results", "verified by an extra pass that is not timed");
   return text;
@@ -89,18 +103,24 @@ std::string banner(const RunFacts& facts, const Options& options,
   text += fact("MPI Thread Environment", facts.thread_level);
   text += "\n\n";
   text += calling_sequence(facts);
-  text += lengths(options);
+  text += lengths(facts, options);
   text += "#\n";
-  const char* const type_end = facts.component == "MPI1" ? " " : "";
-  text += statement("MPI_Datatype", data_type(options.data) + " ");
-  text += statement("MPI_Datatype for reductions", data_type(options.reduction) + type_end);
-  text += statement("MPI_Op", "MPI_SUM  ");
+  if (!on_files(facts)) {
+    const char* const type_end = facts.component == "MPI1" ? " " : "";
+    text += statement("MPI_Datatype", data_type(options.data) + " ");
+    text += statement("MPI_Datatype for reductions", data_type(options.reduction) + type_end);
+    text += statement("MPI_Op", "MPI_SUM  ");
+  }
   text += our_statements(facts, options, differences);
   text += blank_ends(facts) ? "# \n# \n" : "#\n#\n";
   text += "\n# List of Benchmarks to run:\n\n";
   for (std::size_t i = 0; i < facts.benchmarks.size(); ++i) {
     text += "# " + facts.benchmarks[i] + "\n" +
             (i < facts.benchmark_notes.size() ? facts.benchmark_notes[i] : "");
+  }
+  if (facts.load_flops) {
+    text += "\n\n# For nonblocking benchmarks:\n\n# Function CPU_Exploit obtains an undisturbed\n";
+    text += formatted("# performance of %7.2f MFlops\n", *facts.load_flops / 1e6);
   }
   return text;
 }

@@ -29,7 +29,7 @@ std::optional<const char*> name_of(Transfers transfers) {
 }
 constexpr const char* name_of(Failure::Cause cause) {
   constexpr const char* names[] = {"out_of_memory", "int_overflow", "time_out", "invalid_processes",
-                                   "unavailable"};
+                                   "unavailable",   "no_space",     "io_error"};
   return names[static_cast<int>(cause)];
 }
 constexpr const char* name_of(Ending::State state) {
@@ -86,15 +86,14 @@ void write_settings(JsonWriter& json, const Settings& settings) {
 
 // In force, not as asked for: what was left open is filled in.
 void write_options(JsonWriter& json, const Options& options) {
-  constexpr int guide_min_processes = 2;
   json.object("options", [&] {
-    json.field("standard_mode", options.settings == Settings{});
+    json.field("standard_mode", options.settings == options.standard.settings);
     write_settings(json, options.settings);
     json.field("lengths_bytes", options.lengths.empty()
                                     ? std::nullopt
                                     : std::optional<std::span<const std::int64_t>>(options.lengths));
     json.field("zero_size", options.zero_size);
-    json.field("min_processes", options.min_processes.value_or(guide_min_processes));
+    json.field("min_processes", options.min_processes.value_or(options.standard.min_processes));
     json.field("multi", name_of(options.multi));
     write_or_null(json, "map", options.map, [&](const Map& map) {
       json.field("rows", map.rows);
@@ -115,6 +114,8 @@ void write_options(JsonWriter& json, const Options& options) {
     json.object("info", [&] {
       for (const auto& [key, value] : options.info) json.field(key, value);
     });
+    json.field("file_sync", openimb::name_of(options.file_sync));
+    json.field("reorder", options.reorder);
     json.field("check", options.check);
     json.field("every_repetition", options.every_repetition());
     json.field("show_tail", options.show_tail);
@@ -187,6 +188,11 @@ std::string result_record(const Table& table, const Measurement& measurement, co
     json.field_if_any("bytes_per_second", row.bytes_per_second);
     json.field_if_any("messages_per_second", row.messages_per_second);
     json.field_if_any("defects", row.defects);
+    if (!row.hints.empty()) {
+      json.object("hints", [&] {
+        for (const auto& [key, value] : row.hints) json.field(key, value);
+      });
+    }
     if (!row.tail) return;
     json.object("quantiles", [&] {
       for (std::size_t i = 0; i < row.tail->size(); ++i) json.field(tail_names[i], (*row.tail)[i]);
@@ -209,6 +215,11 @@ const char* help_for(Failure::Cause cause) {
       return "give more time with -time, or run shorter messages (-msglog)";
     case Failure::Cause::invalid_processes:
       return "launch more processes";
+    case Failure::Cause::no_space:
+      return "choose a folder with more room (-file), or run shorter lengths (-msglog) or fewer repetitions "
+             "(-iter)";
+    case Failure::Cause::io_error:
+      return "look at the folder (-file): its room, quota, limits and permissions";
     case Failure::Cause::unavailable:
       return "use an MPI that offers the calls, or leave the benchmark out";
   }
@@ -220,7 +231,8 @@ std::string failure_record(const Table& table, const Failure& failure) {
     write_point(json, table, -1);
     json.field("bytes", is_about_a_length(failure.cause) ? std::optional(failure.bytes) : std::nullopt);
     json.field("cause", name_of(failure.cause));
-    if (failure.cause == Failure::Cause::out_of_memory) json.field("needed_bytes", failure.needed_bytes);
+    if (failure.needed_bytes > 0) json.field("needed_bytes", failure.needed_bytes);
+    if (failure.cause == Failure::Cause::no_space) json.field("free_bytes", failure.free_bytes);
     if (failure.cause == Failure::Cause::time_out) json.field("seconds_per_repetition", failure.seconds);
     json.field("detail", failure.detail);
     json.field("help", help_for(failure.cause));
@@ -245,6 +257,13 @@ void RecordReporter::begin(const RunFacts& facts, const Options& options) {
       json.field("cache_size_bytes", cache.cache_size);
       json.field("cache_line_bytes", cache.cache_line);
     });
+    if (!facts.file.empty()) {
+      json.object("file", [&] {
+        json.field("path", facts.file);
+        json.field("file_system", unless_empty(facts.file_system));
+      });
+    }
+    json.field_if_any("load_flops_per_second", facts.load_flops);
     write_platform(json, facts);
   }));
 }

@@ -141,6 +141,13 @@ std::string failure_lines(const Table& table, const Failure& failure) {
     case Failure::Cause::invalid_processes:
       return formatted("\n# !! Benchmark %s invalid for %d processes !! \n", name.c_str(),
                        table.layout.processes);
+    case Failure::Cause::no_space:
+      return failure_row(table, failure.bytes,
+                         formatted("out-of-space.; needed X=%8.3f GB, free %8.3f GB; use flag \"-file PATH\"",
+                                   gigabytes(failure.needed_bytes),
+                                   static_cast<double>(failure.free_bytes) / static_cast<double>(gibibyte)));
+    case Failure::Cause::io_error:
+      return failure_row(table, failure.bytes, "io-error.; " + failure.detail);
     case Failure::Cause::unavailable:
       return formatted("\n# !! Benchmark %s is not available: %s !! \n", name.c_str(),
                        failure.detail.c_str());

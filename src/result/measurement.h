@@ -57,11 +57,12 @@ struct Row {
   std::optional<double> overlap_percent;  ///< 0 to 100
   std::optional<double>
       load_drift;  ///< overlap: the load's time afterwards / as calibrated - 1, the largest of any rank
-  std::optional<double> bytes_per_second;     ///< where the table shows a throughput
-  std::optional<double> messages_per_second;  ///< Uniband, Biband
-  std::optional<std::int64_t> defects;        ///< received bytes that differ from what a correct MPI delivers
-  std::optional<Tail> tail;                   ///< with -show_tail or -dumpfile
-  std::vector<double> samples;  ///< then also each repetition's time in seconds, in order; else empty
+  std::optional<double> bytes_per_second;                  ///< where the table shows a throughput
+  std::optional<double> messages_per_second;               ///< Uniband, Biband
+  std::vector<std::pair<std::string, std::string>> hints;  ///< files: those in force
+  std::optional<std::int64_t> defects;  ///< received bytes that differ from what a correct MPI delivers
+  std::optional<Tail> tail;             ///< with -show_tail or -dumpfile
+  std::vector<double> samples;          ///< then also each repetition's time in seconds, in order; else empty
 };
 
 /// One point: a length in a table, measured.
@@ -73,10 +74,19 @@ struct Measurement {
 
 /// One point that could not be measured.
 struct Failure {
-  enum class Cause { out_of_memory, int_overflow, time_out, invalid_processes, unavailable };
+  enum class Cause {
+    out_of_memory,
+    int_overflow,
+    time_out,
+    invalid_processes,
+    unavailable,
+    no_space,  ///< of storage
+    io_error
+  };
   Cause cause = Cause::out_of_memory;
   std::int64_t bytes = 0;
-  std::int64_t needed_bytes = 0;  ///< out_of_memory: per process, for this point
+  std::int64_t needed_bytes = 0;  ///< for this point; out_of_memory: per process
+  std::int64_t free_bytes = 0;    ///< no_space: what there is
   double seconds = 0;             ///< time_out: what one repetition takes
   std::string detail;             ///< in words, for the record
 };
@@ -114,8 +124,11 @@ struct RunFacts {
   std::vector<std::string> command_line;
   std::vector<RankPlace> ranks;                                  ///< by world rank
   std::vector<std::pair<std::string, std::string>> environment;  ///< what steers the MPI library
-  std::optional<OffCache> off_cache;                             ///< with the machine's figures filled in
-  std::vector<std::string> benchmarks;       ///< names, as the list in the banner shows them
+  std::string file;                                              ///< path without suffixes; empty: none
+  std::string file_system;                                       ///< its type, "ext4"; empty: unknown
+  std::optional<double> load_flops;     ///< per second, of the slowest rank; where a fixed load is calibrated
+  std::optional<OffCache> off_cache;    ///< with the machine's figures filled in
+  std::vector<std::string> benchmarks;  ///< names, as the list in the banner shows them
   std::vector<std::string> benchmark_notes;  ///< for each of them, lines to stand under the name, or empty
 };
 

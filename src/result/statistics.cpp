@@ -12,8 +12,11 @@ TableKind table_kind(const Spec& spec, Multi multi) {
   if (spec.kind == Kind::synchronisation) return TableKind::synchronisation;
   if (spec.message_rate) return TableKind::rate;
   if (spec.computing_target) return TableKind::passive;
-  if (spec.kind == Kind::collective || !spec.throughput) return TableKind::range;
-  if (spec.kind == Kind::parallel_transfer || multi == Multi::summary) return TableKind::range_and_bandwidth;
+  const bool on_files = spec.access == Access::file;  // collectives too move data to or from somewhere
+  if ((spec.kind == Kind::collective && !on_files) || !spec.throughput) return TableKind::range;
+  if (spec.kind != Kind::single_transfer && spec.kind != Kind::multiple_transfer)
+    return TableKind::range_and_bandwidth;
+  if (multi == Multi::summary) return TableKind::range_and_bandwidth;
   return TableKind::time_and_bandwidth;
 }
 

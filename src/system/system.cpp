@@ -1,17 +1,27 @@
 #include "system/system.h"
 
+#include <fcntl.h>
 #include <sched.h>
+#include <sys/statvfs.h>
 #include <sys/time.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <limits>
+#include <regex>
+#include <sstream>
 #include <string_view>
+#include <system_error>
 
 // POSIX leaves this declaration to the program; glibc makes it too.
 extern char** environ;  // NOLINT(readability-redundant-declaration)
@@ -86,6 +96,138 @@ std::vector<std::pair<std::string, std::string>> mpi_environment() {
   return found;
 }
 
+std::int64_t free_bytes(const std::string& folder) {
+  struct statvfs facts{};
+  if (statvfs(folder.c_str(), &facts) != 0) return std::numeric_limits<std::int64_t>::max();
+  return static_cast<std::int64_t>(facts.f_bavail) * static_cast<std::int64_t>(facts.f_frsize);
+}
+
+std::string file_system_type(const std::string& folder) {
+  // Lines of mountinfo: id parent device root mount-point options... - type source options. The last of the
+  // longest mount points above the folder is the one that counts.
+  std::error_code unused;
+  const std::string place = std::filesystem::canonical(folder, unused).string() + "/";
+  std::ifstream mounts("/proc/self/mountinfo");
+  std::string type;
+  std::size_t longest = 0;
+  for (std::string line; std::getline(mounts, line);) {
+    std::istringstream fields(line);
+    std::string field, point;
+    for (int i = 0; i < 5; ++i) fields >> point;
+    while (fields >> field && field != "-") continue;
+    fields >> field;
+    if (!point.ends_with('/')) point += '/';
+    if (place.starts_with(point) && point.size() >= longest) {
+      longest = point.size();
+      type = field;
+    }
+  }
+  return type;
+}
+
+std::string why_not_writable(const std::string& folder) {
+  std::error_code unused;
+  if (!std::filesystem::exists(folder, unused)) return "there is no such folder";
+  if (!std::filesystem::is_directory(folder, unused)) return "it is not a folder";
+  return access(folder.c_str(), W_OK | X_OK) == 0 ? "" : std::strerror(errno);
+}
+
+std::vector<std::string> scratch_files(const std::string& base) {
+  // Suffixes of ROMIO's and OMPIO's own files for shared pointers.
+  static const std::regex rest(
+      R"((_g[0-9]+)?(_[0-9]+)?(\.shfp\.[0-9]+|[-_.]cid[-_.0-9a-z]*|\.(data|metadata)\.[0-9]+|[-_.0-9a-z]*\.(lockedfile|sm))?)");
+  const std::filesystem::path path(base);
+  const std::string stem = path.filename().string();
+  std::vector<std::string> found;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(path.parent_path(), error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::string name = entry->path().filename().string();
+    if (name.starts_with('.')) name.erase(0, 1);
+    if (!name.starts_with(stem) || !std::regex_match(name.substr(stem.size()), rest)) continue;
+    if (std::filesystem::is_regular_file(entry->symlink_status(error)))
+      found.push_back(entry->path().string());
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+void delete_scratch_files(const std::string& base) {
+  for (const std::string& file : scratch_files(base)) std::remove(file.c_str());
+}
+
+namespace {
+
+constexpr char dismissed = '\n';  // no path of ours ends with it
+
+// Neither the launcher's nor the terminal's: a session of its own, no descriptor that somebody waits for.
+void cut_loose(int keep) {
+  setsid();
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGPIPE}) {
+    std::signal(signal, SIG_IGN);
+  }
+  std::vector<int> open;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry("/proc/self/fd", error), end; !error && entry != end;
+       entry.increment(error)) {
+    open.push_back(std::atoi(entry->path().filename().c_str()));
+  }
+  for (const int descriptor : open) {
+    if (descriptor > 2 && descriptor != keep) close(descriptor);
+  }
+  const int nothing = ::open("/dev/null", O_RDWR);
+  for (const int descriptor : {0, 1, 2}) dup2(nothing, descriptor);
+}
+
+// Until the other end of the pipe is closed. Other ranks may live a little longer and make files again.
+[[noreturn]] void guard(int pipe) {
+  constexpr int rounds = 15;
+  constexpr double between_seconds = 0.2;
+  std::string base;
+  std::array<char, 4096> part{};
+  for (ssize_t count = 0; (count = read(pipe, part.data(), part.size())) != 0;) {
+    if (count > 0) base.append(part.data(), static_cast<std::size_t>(count));
+    if (count < 0 && errno != EINTR) break;
+  }
+  if (!base.empty() && base.back() != dismissed) {
+    for (int round = 0; round < rounds; ++round) {
+      delete_scratch_files(base);
+      pause_for(between_seconds);
+    }
+  }
+  _exit(0);
+}
+
+}  // namespace
+
+Guardian::Guardian() {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return;
+  process_ = fork();
+  if (process_ == 0) {
+    cut_loose(ends[0]);
+    guard(ends[0]);
+  }
+  close(ends[0]);
+  if (process_ < 0) {
+    close(ends[1]);
+    return;
+  }
+  pipe_ = ends[1];
+}
+
+Guardian::~Guardian() {
+  if (pipe_ < 0) return;
+  [[maybe_unused]] const auto written = write(pipe_, &dismissed, 1);
+  close(pipe_);
+  waitpid(process_, nullptr, 0);
+}
+
+void Guardian::watch(const std::string& base) const {
+  if (pipe_ < 0) return;
+  [[maybe_unused]] const auto written = write(pipe_, base.data(), base.size());
+}
+
 void pause_for(double seconds) { usleep(static_cast<useconds_t>(seconds * 1e6)); }
 
 namespace {
@@ -134,6 +276,9 @@ void catch_stop_signals(double grace_seconds) {
   grace = grace_seconds;
   std::signal(SIGPIPE,
               SIG_IGN);  // a closed pipe fails the write, which is said once, and does not end the run
+#ifdef SIGXFSZ
+  std::signal(SIGXFSZ, SIG_IGN);  // so does a file that has reached its limit
+#endif
   struct sigaction action{};
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;

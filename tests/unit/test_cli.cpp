@@ -353,8 +353,10 @@ TEST_CASE("-set knows every parameter") {
   expected.cache_size = mebibyte;
   expected.cache_line = 64;
   CHECK(settings == expected);
-  CHECK(settings_that_differ(Settings{}).empty());
-  CHECK(settings_that_differ(settings) ==
+  CHECK(settings_that_differ(Options{}).empty());
+  Options options;
+  options.settings = settings;
+  CHECK(settings_that_differ(options) ==
         Words{"MINMSGLOG=1", "MAXMSGLOG=5", "ITER_POLICY=off", "MSGSPERSAMPLE=20", "MSGS_NONAGGR=7",
               "OVERALL_VOL=16777216", "SECS_PER_SAMPLE=2.5", "N_BARR=0", "N_WARMUP=3", "TARGET_CPU_SECS=0.1",
               "MAX_MEM_USAGE=2147483648", "CACHE_SIZE=1048576", "CACHE_LINE_SIZE=64"});
@@ -511,20 +513,60 @@ TEST_CASE("the example of every option is a command line that parses") {
                              {.name = "Alltoallv"},
                              {.name = "PingPongSpecificSource"},
                              {.name = "Uniband"}};
-  const Program whole{"IMB-MPI1", "MPI-1 part", others};
-  std::istringstream help(help_text(whole, ""));
+  constexpr Spec on_files[] = {{.name = "Bcast", .access = Access::file},
+                               {.name = "Alltoall", .access = Access::file},
+                               {.name = "Alltoallv", .access = Access::file},
+                               {.name = "PingPongSpecificSource", .access = Access::file}};
+  const Program messages{"IMB-MPI1", "MPI-1 part", others};
+  const Program io{"IMB-IO", "MPI-IO part", on_files, standard_of_files};
+  std::istringstream help(help_text(messages, ""));
   int examples = 0;
   for (std::string line; std::getline(help, line);) {
     if (!line.starts_with("  -")) continue;
+    const Program& whole = line.find("IMB-IO: ") == std::string::npos ? messages : io;
     const std::string topic = help_text(whole, line.substr(2, line.find(' ', 2) - 2));
-    const std::string mark = "IMB-MPI1 ";
+    const std::string mark = std::string(whole.name) + " ";
     std::string example = topic.substr(topic.find(mark, topic.find("Example:")) + mark.size());
     INFO(example);
     Files given = files;
     CHECK_NOTHROW(parse(whole, words(example), 8, given.reader()));
     ++examples;
   }
-  CHECK(examples == 39);
+  CHECK(examples == 42);
+}
+
+TEST_CASE("IMB-IO has standards and options of its own") {
+  constexpr Spec writes[] = {{.name = "S_Write_Indv", .access = Access::file}};
+  const Program io{"IMB-IO", "MPI-IO part", writes, standard_of_files};
+  const auto given = [](const Program& program, const char* line, int world = 8) {
+    Files none;
+    return parse(program, words(line), world, none.reader());
+  };
+  const auto mistake = [&](const Program& program, const char* line, int world = 8) {
+    try {
+      given(program, line, world);
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  CHECK(given(io, "").settings == standard_of_files.settings);
+  CHECK(settings_that_differ(given(io, "")).empty());
+  CHECK(settings_that_differ(given(io, "-iter 1000,40,100")) ==
+        Words{"MSGSPERSAMPLE=1000", "MSGS_NONAGGR=100", "OVERALL_VOL=41943040"});
+  const Options options = given(io, "-file /scratch/x -fsync NEVER -reorder 3");
+  CHECK(options.file == "/scratch/x");
+  CHECK(options.file_sync == FileSync::never);
+  CHECK(options.reorder == 3);
+  CHECK(mistake(io, "-fsync sometimes").starts_with("-fsync: "));
+  CHECK(mistake(io, "-reorder 4", 2) ==
+        "-reorder: of 2 processes, the one 4 further on is the reader itself; give a number from 1 to the "
+        "number of processes less 1");
+  CHECK(mistake(io, "-reorder 1", 1).starts_with("-reorder: of 1 process, "));
+  CHECK(mistake(io, "-data_type float") ==
+        "-data_type: IMB-IO writes and reads bytes (MPI_BYTE); leave it out");
+  CHECK(mistake(program, "-fsync never") == "-fsync: IMB-MPI1 uses no files; leave it out, or run IMB-IO");
+  CHECK(help_text(io, "set").find("MSGSPERSAMPLE=50") != std::string::npos);
 }
 
 TEST_CASE("help about one topic") {

@@ -49,20 +49,20 @@ TEST_CASE("sizes and extents of elements") {
 }
 
 TEST_CASE("process counts double from the least to all") {
-  CHECK(process_counts(Kind::collective, 5, 2) == Ranks{2, 4, 5});
-  CHECK(process_counts(Kind::collective, 8, 2) == Ranks{2, 4, 8});
-  CHECK(process_counts(Kind::parallel_transfer, 11, 5) == Ranks{5, 10, 11});
-  CHECK(process_counts(Kind::synchronisation, 14, 7) == Ranks{7, 14});
-  CHECK(process_counts(Kind::collective, 4, 1) == Ranks{1, 2, 4});
-  CHECK(process_counts(Kind::collective, 4, 4) == Ranks{4});
-  CHECK(process_counts(Kind::collective, 3, 9) == Ranks{3});
-  CHECK(process_counts(Kind::collective, 1, 2) == Ranks{1});
+  CHECK(process_counts({.kind = Kind::collective}, 5, 2) == Ranks{2, 4, 5});
+  CHECK(process_counts({.kind = Kind::collective}, 8, 2) == Ranks{2, 4, 8});
+  CHECK(process_counts({.kind = Kind::parallel_transfer}, 11, 5) == Ranks{5, 10, 11});
+  CHECK(process_counts({.kind = Kind::synchronisation}, 14, 7) == Ranks{7, 14});
+  CHECK(process_counts({.kind = Kind::collective}, 4, 1) == Ranks{1, 2, 4});
+  CHECK(process_counts({.kind = Kind::collective}, 4, 4) == Ranks{4});
+  CHECK(process_counts({.kind = Kind::collective}, 3, 9) == Ranks{3});
+  CHECK(process_counts({.kind = Kind::collective}, 1, 2) == Ranks{1});
 }
 
 TEST_CASE("a single transfer runs on two processes or not at all") {
-  CHECK(process_counts(Kind::single_transfer, 8, 4) == Ranks{2});
-  CHECK(process_counts(Kind::single_transfer, 2, 1) == Ranks{2});
-  CHECK(process_counts(Kind::single_transfer, 1, 1).empty());
+  CHECK(process_counts({.kind = Kind::single_transfer}, 8, 4) == Ranks{2});
+  CHECK(process_counts({.kind = Kind::single_transfer}, 2, 1) == Ranks{2});
+  CHECK(process_counts({.kind = Kind::single_transfer}, 1, 1).empty());
 }
 
 TEST_CASE("one group is the first ranks, the others wait") {

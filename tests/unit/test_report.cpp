@@ -222,6 +222,48 @@ TEST_CASE("banner with everything that is said only when it is so") {
   CHECK(standard.find("# Settings                       :   standard mode\n") != std::string::npos);
 }
 
+TEST_CASE("the banner of IMB-IO") {
+  RunFacts facts = example_facts();
+  facts.component = "IO";
+  facts.part = "MPI-IO part";
+  facts.command_line = {"./IMB-IO"};
+  facts.benchmarks = {"S_IWrite_Indv"};
+  facts.file = "/scratch/IMB_out";
+  facts.file_system = "lustre";
+  facts.load_flops = 941170000;
+  Options options;
+  options.settings = options.standard.settings = standard_of_files.settings;
+  const auto text = [&] { return text_of([&](Reporter& out) { out.begin(facts, options); }); };
+  CHECK(text().find("# Calling sequence was: \n\n# ./IMB-IO\n"
+                    "\n"
+                    "# Minimum io portion in bytes:   0\n"
+                    "# Maximum io portion in bytes:   16777216\n"
+                    "#\n"
+                    "# Mbytes/sec                     :   1048576 bytes per second\n"
+                    "# Settings                       :   standard mode\n"
+                    "# File                           :   /scratch/IMB_out (lustre)\n"
+                    "# Completion of writes           :   MPI_File_sync, MPI_Barrier, MPI_File_sync\n"
+                    "#\n"
+                    "#\n"
+                    "\n"
+                    "# List of Benchmarks to run:\n"
+                    "\n"
+                    "# S_IWrite_Indv\n"
+                    "\n"
+                    "\n"
+                    "# For nonblocking benchmarks:\n"
+                    "\n"
+                    "# Function CPU_Exploit obtains an undisturbed\n"
+                    "# performance of  941.17 MFlops\n") != std::string::npos);
+  options.file_sync = FileSync::never;
+  options.reorder = 2;
+  facts.load_flops.reset();
+  CHECK(text().find("# Completion of writes           :   MPI_Barrier (-fsync never)\n"
+                    "# Files that are read            :   were written by the rank 2 further on\n") !=
+        std::string::npos);
+  CHECK(text().find("CPU_Exploit") == std::string::npos);
+}
+
 TEST_CASE("heads of all table kinds") {
   CHECK(head_of(table_of(pingpong, all_of(2))) ==
         "\n"
@@ -493,6 +535,14 @@ TEST_CASE("failure rows") {
         "\n"
         "                         8 int-overflow.; The production rank*size caused int overflow for given "
         "sample\n");
+  CHECK(failure_of(table, {.cause = Failure::Cause::no_space,
+                           .bytes = 16777216,
+                           .needed_bytes = 1610612736,
+                           .free_bytes = 805306368,
+                           .detail = ""}) ==
+        "     16777216 out-of-space.; needed X=   1.500 GB, free    0.750 GB; use flag \"-file PATH\"\n");
+  CHECK(failure_of(table, failed(Failure::Cause::io_error, 8, 0, "rank 1: No space left on device")) ==
+        "            8 io-error.; rank 1: No space left on device\n");
   const Table none{.spec = pingpong, .layout = {.processes = 1, .world = 1, .groups = {}, .map = {}}};
   CHECK(failure_of(none, failed(Failure::Cause::invalid_processes)) ==
         "\n# !! Benchmark PingPong invalid for 1 processes !! \n");
@@ -817,13 +867,50 @@ void overlap_run(Reporter& out) {
   out.end(ended(3, 0, 0));
 }
 
+void file_run(Reporter& out) {
+  RunFacts facts = example_facts();
+  facts.component = "IO";
+  facts.part = "MPI-IO part";
+  facts.command_line = {"./IMB-IO", "-file", "/scratch", "-fsync", "never", "P_Write_Expl", "P_IWrite_Expl"};
+  facts.benchmarks = {"P_Write_Expl", "P_IWrite_Expl"};
+  facts.file = "/scratch/IMB_out";
+  facts.file_system = "lustre";
+  facts.load_flops = 4e9;
+  Options options;
+  options.standard = standard_of_files;
+  options.settings = standard_of_files.settings;
+  options.file = "/scratch";
+  options.file_sync = FileSync::never;
+  out.begin(facts, options);
+  const auto measured = [&](std::string_view name, Transfers transfers, Row row) {
+    Table table =
+        table_of({.name = name, .kind = Kind::parallel_transfer, .access = Access::file}, all_of(2));
+    table.spec.overlap = row.t_overlap.has_value();
+    table.transfers = transfers;
+    out.open_table(table);
+    row.hints = {{"cb_nodes", "1"}, {"striping_unit", "1048576"}};
+    out.row(table, one_row(8, 10, row));
+    return table;
+  };
+  measured("P_Write_Expl", Transfers::aggregate, row_of(1.5, 1.75, 1.625, 4571428.5));
+  const Table table = measured("P_IWrite_Expl", Transfers::non_aggregate, overlapped_row());
+  out.failure(table, {.cause = Failure::Cause::no_space,
+                      .bytes = 16777216,
+                      .needed_bytes = 16777216,
+                      .free_bytes = 1048576,
+                      .detail = "the files of this point do not fit where they should lie"});
+  out.failure(table, failed(Failure::Cause::io_error, 8, 0, "rank 1: No space left on device"));
+  out.end(ended(2, 2, 0));
+}
+
 struct Example {
   const char* file;
   void (*write)(Reporter&);
 };
 constexpr Example examples[] = {{"complete.jsonl", complete_run},   {"troubled.jsonl", troubled_run},
                                 {"one-process.jsonl", lonely_run},  {"groups.jsonl", grouped_run},
-                                {"one-sided.jsonl", one_sided_run}, {"overlap.jsonl", overlap_run}};
+                                {"one-sided.jsonl", one_sided_run}, {"overlap.jsonl", overlap_run},
+                                {"files.jsonl", file_run}};
 
 std::filesystem::path example_path(const Example& example) {
   return std::filesystem::path(__FILE__).parent_path() / "../../schema/examples" / example.file;

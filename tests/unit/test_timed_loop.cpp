@@ -133,3 +133,16 @@ TEST_CASE("the target's side steps through its window in step") {
   CHECK(seen.laps[1].remote == 104);
   CHECK(seen.laps[2].remote == 100);
 }
+
+TEST_CASE("offsets in a file move on and never come back, whatever buffers do") {
+  Seen seen{{}, {0.0}};
+  char memory[4];
+  const LapPlan plan{
+      .first = {.send = memory, .offset = 5}, .send_stride = 2, .slots = 2, .offset_stride = 100};
+  drive<Pattern, FakeClock>(&seen, Laps<true, false, true>(plan), 4, Total{});
+  for (std::int64_t i = 0; i < 4; ++i) {
+    const Lap& lap = seen.laps[static_cast<std::size_t>(i)];
+    CHECK(lap.offset == 5 + 100 * i);
+    CHECK(lap.send == memory + 2 * (i % 2));
+  }
+}

@@ -1,0 +1,161 @@
+// IMB-IO: a share of an I/O portion to or from a file. One template over what is done (write, read), how a
+// process finds its place (individual pointer, offset, shared pointer), and who is at it: the rows are in
+// io.cpp. Source: guide, "IMB-IO Blocking Benchmarks", "IMB-IO Non-blocking Benchmarks".
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "engine/file_batch.h"
+#include "mpi/calls.h"
+#include "plan/spec.h"
+
+namespace openimb {
+
+/// A benchmark's name as a template argument.
+template <std::size_t size>
+struct Name {
+  char text[size]{};
+  // NOLINTNEXTLINE(google-explicit-constructor): written as a literal
+  constexpr Name(const char (&literal)[size]) { std::ranges::copy(literal, text); }
+  constexpr std::string_view view() const { return {text, size - 1}; }
+};
+
+struct Write {
+  static constexpr FileUse use = FileUse::write;
+  template <class Way, class C>
+  static void move(const C& c, const Lap& lap) {
+    Way::write(c.file, lap.offset, lap.send, c.count, c.type);
+  }
+  template <class Way, class C>
+  static void start(const C& c, const Lap& lap, MPI_Request* request) {
+    Way::start_write(c.file, lap.offset, lap.send, c.count, c.type, request);
+  }
+  template <class Way, class C>
+  static void finish(const C& c, const Lap& lap, MPI_Request* request) {
+    Way::finish_write(c.file, lap.send, request);
+  }
+};
+
+struct Read {
+  static constexpr FileUse use = FileUse::read;
+  template <class Way, class C>
+  static void move(const C& c, const Lap& lap) {
+    Way::read(c.file, lap.offset, lap.receive, c.count, c.type);
+  }
+  template <class Way, class C>
+  static void start(const C& c, const Lap& lap, MPI_Request* request) {
+    Way::start_read(c.file, lap.offset, lap.receive, c.count, c.type, request);
+  }
+  template <class Way, class C>
+  static void finish(const C& c, const Lap& lap, MPI_Request* request) {
+    Way::finish_read(c.file, lap.receive, request);
+  }
+};
+
+/// Where in the file, as the guide's names end: Indv, Expl, Shared; Priv is Indv in a file of one's own.
+struct Indv {
+  static constexpr FilePointer pointer = FilePointer::individual;
+  static constexpr bool own_file = false;
+  using One = call::ByIndividual;
+  using All = call::AllByIndividual;
+};
+struct Expl {
+  static constexpr FilePointer pointer = FilePointer::offset;
+  static constexpr bool own_file = false;
+  using One = call::ByOffset;
+  using All = call::AllByOffset;
+};
+struct Shared {
+  static constexpr FilePointer pointer = FilePointer::shared;
+  static constexpr bool own_file = false;
+  using One = call::ByShared;
+  using All = call::AllByShared;
+};
+struct Priv {
+  static constexpr FilePointer pointer = FilePointer::individual;
+  static constexpr bool own_file = true;
+  using One = call::ByIndividual;
+};
+
+/// Who is at it, as the guide's names begin: S_, P_, C_.
+struct Single {
+  static constexpr Kind kind = Kind::single_transfer;
+  template <class Place>
+  using Way = typename Place::One;
+};
+struct Parallel {
+  static constexpr Kind kind = Kind::parallel_transfer;
+  template <class Place>
+  using Way = typename Place::One;
+};
+struct Collective {
+  static constexpr Kind kind = Kind::collective;
+  template <class Place>
+  using Way = typename Place::All;
+};
+
+template <class Action, class Who, class Place>
+constexpr Spec file_transfer(std::string_view name, Aggregation aggregation) {
+  constexpr bool writes = Action::use == FileUse::write;
+  return {.name = name,
+          .kind = Who::kind,
+          .send = writes ? Extent::even_share : Extent::none,
+          .receive = writes ? Extent::none : Extent::even_share,
+          .access = Access::file,
+          .file = Action::use,
+          .file_pointer = Place::pointer,
+          .own_file = Place::own_file,
+          .aggregation = aggregation};
+}
+
+/// Reads have nothing to complete: their one table has the mode that the reference outputs give it.
+template <Name name, class Who, class Action, class Place>
+struct Blocking {
+  using Way = typename Who::template Way<Place>;
+  static constexpr Spec spec = file_transfer<Action, Who, Place>(
+      name.view(),
+      Action::use == FileUse::write ? Aggregation::aggregate_first : Aggregation::aggregate_only);
+  template <class C>
+  static void step(const C& c, const Lap& lap) {
+    Action::template move<Way>(c, lap);
+  }
+};
+
+/// Its step is the blocking one, which t_pure is the time of.
+template <Name name, class Who, class Action, class Place>
+struct Nonblocking : Blocking<name, Who, Action, Place> {
+  using Way = typename Who::template Way<Place>;
+  static constexpr Spec spec = [] {
+    Spec spec = file_transfer<Action, Who, Place>(name.view(), Aggregation::non_aggregate_only);
+    spec.overlap = spec.fixed_load = true;
+    return spec;
+  }();
+  template <class C>
+  static void post(const C& c, const Lap& lap, MPI_Request* request) {
+    Action::template start<Way>(c, lap, request);
+  }
+  template <class C>
+  static void finish(const C& c, const Lap& lap, MPI_Request* request) {
+    Action::template finish<Way>(c, lap, request);
+  }
+};
+
+/// Opens and closes; one byte of each process is the guide's negligible action.
+struct Open_Close {
+  static constexpr Spec spec{.name = "Open_Close",
+                             .kind = Kind::synchronisation,
+                             .send = Extent::none,
+                             .receive = Extent::none,
+                             .access = Access::file,
+                             .file = FileUse::open};
+  template <class C>
+  static void step(const C& c, const Lap&) {
+    MPI_File file = MPI_FILE_NULL;
+    MPI_File_open(c.comm, c.name, C::mode, c.info, &file);
+    MPI_File_write_at(file, c.rank, &c.mark, 1, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_close(&file);
+  }
+};
+
+}  // namespace openimb

@@ -1,0 +1,65 @@
+#include "engine/file_content.h"
+
+#include <algorithm>
+
+namespace openimb {
+
+namespace {
+
+constexpr std::int64_t word = 8;
+
+// SplitMix64. Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.
+constexpr std::uint64_t word_at(std::int64_t index) {
+  std::uint64_t z = (static_cast<std::uint64_t>(index) + 1) * 0x9E3779B97F4A7C15U;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+  return z ^ (z >> 31);
+}
+
+// Calls use(index into memory, what belongs there) for every byte.
+template <class Use>
+void for_each_byte(std::size_t size, std::int64_t position, Use use) {
+  std::int64_t held = -1;
+  std::uint64_t contents = 0;
+  for (std::size_t i = 0; i < size; ++i, ++position) {
+    if (const std::int64_t index = position / word; index != held) {
+      held = index;
+      contents = word_at(index);
+    }
+    use(i, static_cast<std::byte>(contents >> (8 * (position % word)) & 0xFF));
+  }
+}
+
+}  // namespace
+
+void fill_as_file(std::span<std::byte> memory, std::int64_t position) {
+  for_each_byte(memory.size(), position, [&](std::size_t i, std::byte value) { memory[i] = value; });
+}
+
+std::int64_t count_file_defects(std::span<const std::byte> memory, std::int64_t position) {
+  std::int64_t wrong = 0;
+  for_each_byte(memory.size(), position,
+                [&](std::size_t i, std::byte value) { wrong += memory[i] != value ? 1 : 0; });
+  return wrong;
+}
+
+std::uint64_t fingerprint(std::span<const std::byte> block) {
+  std::uint64_t hash = 0xCBF29CE484222325U;
+  for (const std::byte value : block) hash = (hash ^ static_cast<std::uint64_t>(value)) * 0x100000001B3U;
+  return hash;
+}
+
+void Blocks::add(std::uint64_t fingerprint, std::int64_t bytes) {
+  ++counts_[fingerprint];
+  bytes_left_ += bytes;
+}
+
+bool Blocks::take(std::uint64_t fingerprint, std::int64_t bytes) {
+  const auto found = counts_.find(fingerprint);
+  if (found == counts_.end()) return false;
+  if (--found->second == 0) counts_.erase(found);
+  bytes_left_ -= bytes;
+  return true;
+}
+
+}  // namespace openimb
