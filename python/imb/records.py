@@ -20,7 +20,15 @@ Kind: TypeAlias = Literal[
 ]
 Mode: TypeAlias = Literal["aggregate", "non_aggregate"]
 Multi: TypeAlias = Literal["off", "summary", "each_group"]
-Cause: TypeAlias = Literal["out_of_memory", "int_overflow", "time_out", "invalid_processes", "unavailable"]
+Cause: TypeAlias = Literal[
+    "out_of_memory",
+    "int_overflow",
+    "time_out",
+    "invalid_processes",
+    "unavailable",
+    "no_space",
+    "io_error",
+]
 State: TypeAlias = Literal["complete", "interrupted", "aborted"]
 QUANTILES = ("min", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "p99.5", "p99.9", "p99.99", "max")
 
@@ -80,11 +88,20 @@ class Options(msgspec.Struct, kw_only=True):
     window_kind: str | None = None
     aggregate_mode: str | None = None
     info: dict[str, str] | None = None
+    file_sync: str | None = None
+    reorder: int | None = None
     check: bool | None = None
     every_repetition: bool | None = None
     show_tail: bool | None = None
     dump_file: str | None = None
     bytes_per_megabyte: float | None = None
+
+
+class File(msgspec.Struct, kw_only=True):
+    """Where IMB-IO's files lie."""
+
+    path: str
+    file_system: str | None = None
 
 
 class OffCache(msgspec.Struct):
@@ -136,7 +153,7 @@ class Build(msgspec.Struct):
 class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
     """What is known before the first point. `program` is OpenIMB, Intel MPI Benchmarks or OSU Micro-Benchmarks."""
 
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset()
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset(["file", "load_flops_per_second"])
 
     schema: str = SCHEMA
     program: str | None = None
@@ -146,6 +163,8 @@ class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
     command_line: list[str] | None = None
     benchmarks: list[str] | None = None
     options: Options | None = None
+    file: File | None = None
+    load_flops_per_second: float | None = None
     off_cache: OffCache | None = None
     mpi: Mpi | None = None
     platform: Platform | None = None
@@ -169,6 +188,7 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
             "bytes_per_second",
             "messages_per_second",
             "defects",
+            "hints",
             "quantiles",
             "line",
         ]
@@ -196,6 +216,7 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
     bytes_per_second: float | None = None
     messages_per_second: float | None = None
     defects: int | None = None
+    hints: dict[str, str] | None = None
     quantiles: dict[str, float | None] | None = None
     line: int | None = None
 
@@ -204,7 +225,7 @@ class Failure(msgspec.Struct, kw_only=True, tag_field="record", tag="failure"):
     """One point, or with `bytes` None one benchmark, that could not be measured."""
 
     OPTIONAL: ClassVar[frozenset[str]] = frozenset(
-        ["groups", "needed_bytes", "seconds_per_repetition", "line"]
+        ["groups", "needed_bytes", "free_bytes", "seconds_per_repetition", "line"]
     )
 
     benchmark: str
@@ -218,6 +239,7 @@ class Failure(msgspec.Struct, kw_only=True, tag_field="record", tag="failure"):
     bytes: int | None = None
     cause: Cause | None = None
     needed_bytes: int | None = None
+    free_bytes: int | None = None
     seconds_per_repetition: float | None = None
     detail: str | None = None
     help: str | None = None
@@ -279,6 +301,8 @@ def encode(record: Record) -> bytes:
     left_out = record.OPTIONAL
     if isinstance(record, Failure) and record.cause == "time_out":
         left_out -= {"seconds_per_repetition"}  # null there says that the time was no number
+    if isinstance(record, Run) and record.component == "IO":
+        left_out = frozenset()  # null: not known, or no load was asked for
     return _encoder.encode({k: v for k, v in fields.items() if v is not None or k not in left_out}) + b"\n"
 
 

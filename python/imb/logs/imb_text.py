@@ -51,8 +51,11 @@ _CAUSES: tuple[tuple[str, Cause], ...] = (
     ("out-of-mem", "out_of_memory"),
     ("int-overflow", "int_overflow"),
     ("time-out", "time_out"),
+    ("out-of-space", "no_space"),
+    ("io-error", "io_error"),
 )
 _NEEDED = re.compile(r"needed X=\s*([\d.]+)\s*GB")
+_FREE = re.compile(r"free\s+([\d.]+)\s*GB")
 _DRIFT = re.compile(r"# The load of the row above ran (\d+) % (slower|faster)")
 _MOST_PROBLEMS = 1000  # of one kind in one file; more are counted
 
@@ -471,11 +474,7 @@ def _failure(text: str, columns: tuple[str, ...], head: Head, line: int) -> Fail
     cells = [int(token) for token in tokens]
     if "group" in columns and len(cells) > 1:
         cells = cells[1:]
-    needed = _NEEDED.search(text)
-    try:
-        needed_bytes = round(float(needed[1]) * 2**30) if needed else None
-    except (ValueError, OverflowError):
-        needed_bytes = None
+    needed_bytes, free_bytes = (_gigabytes(pattern.search(text)) for pattern in (_NEEDED, _FREE))
     return Failure(
         benchmark=head.benchmark,
         mode=head.mode,
@@ -485,10 +484,18 @@ def _failure(text: str, columns: tuple[str, ...], head: Head, line: int) -> Fail
         groups=[list(group) for group in head.groups] if head.groups else None,
         bytes=cells[0] if cells and "bytes" in columns else None,
         cause=cause,
-        needed_bytes=needed_bytes if cause == "out_of_memory" else None,
-        detail=text[leading.end() if leading else 0 :][:300],
+        needed_bytes=needed_bytes if cause in ("out_of_memory", "no_space") else None,
+        free_bytes=free_bytes if cause == "no_space" else None,
+        detail=text[leading.end() if leading else 0 :].removeprefix("io-error.; ")[:300],
         line=line,
     )
+
+
+def _gigabytes(found: re.Match[str] | None) -> int | None:
+    try:
+        return round(float(found[1]) * 2**30) if found else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def _damaged(text: str) -> bool:

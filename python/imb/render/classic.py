@@ -18,6 +18,8 @@ _PARTS = {"MPI1": "MPI-1", "EXT": "MPI-2", "IO": "MPI-IO", "NBC": "MPI-NBC", "RM
 _FAILURES = {
     "out_of_memory": 'out-of-mem.; needed X={gigabytes:8.3f} GB; use flag "-mem X" or MAX_MEM_USAGE>=X (IMB_mem_info.h)',
     "int_overflow": "int-overflow.; The production rank*size caused int overflow for given sample",
+    "no_space": 'out-of-space.; needed X={gigabytes:8.3f} GB, free {free:8.3f} GB; use flag "-file PATH"',
+    "io_error": "io-error.; {detail}",
     "time_out": 'time-out.; Time limit (secs_per_sample) is over; use "-time X" or SECS_PER_SAMPLE to increase time limit.',
 }
 
@@ -181,7 +183,9 @@ def _failures(failures: list[Failure]) -> Iterator[str]:
                 yield _head(failure, ["#bytes", "#repetitions"])
                 headed = True
             words = _FAILURES[failure.cause or "time_out"].format(
-                gigabytes=(failure.needed_bytes or 0) / 2**30
+                gigabytes=(failure.needed_bytes or 0) / 2**30,
+                free=(failure.free_bytes or 0) / 2**30,
+                detail=failure.detail or "",
             )
             yield f"{failure.bytes or 0:{CELL}d} {words}\n"
 
