@@ -14,7 +14,20 @@ from imb.errors import ImbError
 
 # In the order of `imb --help`. The module imb.cli.NAME (a Python keyword has a _ behind it) has a function `command`,
 # whose docstring is the help. It imports what is slow to import when it is called, not before.
-COMMANDS = ("ls", "show", "query", "import", "export", "label", "rm", "verify")
+COMMANDS = (
+    "doctor",
+    "build",
+    "run",
+    "latency",
+    "ls",
+    "show",
+    "query",
+    "import",
+    "export",
+    "label",
+    "rm",
+    "verify",
+)
 
 app = typer.Typer(
     name="imb",
