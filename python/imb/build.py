@@ -20,6 +20,7 @@ from imb.suite import suite_folder
 
 _PERCENT = re.compile(rb"\[\s*(?:(\d+)%|(\d+)/(\d+))\s*\]")
 _ERROR = re.compile(r"error|undefined reference|No such file|not found", re.IGNORECASE)
+_FLAGS = ("CXXFLAGS", "LDFLAGS", "CMAKE_BUILD_TYPE")  # variables that CMake heeds
 _MOST = 30  # lines of a failed build that are shown
 
 
@@ -39,7 +40,8 @@ def cache_folder() -> Path:
 def key_of(mpi: Mpi, compiler: str | None = None) -> str:
     """Names a build: MPI and version in words, and a hash of wrapper, compiler and sources. Raises ImbError."""
     command = _compiler(mpi, compiler)
-    said = [mpi.wrapper, mpi.version, command, output_of([command, "--version"])[1], _sources_hash()]
+    flags = [os.environ.get(name, "") for name in _FLAGS]
+    said = [*flags, mpi.wrapper, mpi.version, command, output_of([command, "--version"])[1], _sources_hash()]
     readable = re.sub(r"[^a-z0-9.]+", "-", mpi.version.lower()).strip("-")
     return f"{readable}-{hashlib.sha256(chr(0).join(said).encode()).hexdigest()[:12]}"
 

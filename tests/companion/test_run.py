@@ -125,6 +125,22 @@ def test_ctrl_c_keeps_what_is_done(mpi: lab.Mpi, archive: Archive) -> None:
     assert list(archive.run(name).records().of(Result))
 
 
+def test_a_local_job_leaves_the_same_records(
+    imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("psij")
+    if not lab.MAIN:
+        lab.missing("Open MPI or MPICH")
+    monkeypatch.setenv("HOME", str(tmp_path))  # PSI/J keeps files there
+    said = imb(
+        "run", "PingPong", *with_(lab.MAIN[0]), "--submit", "local", "--", "-msglog", "2", "-iter", "5"
+    )
+    assert said.code == 0, said.err
+    assert said.out.startswith("local job ") and ": 4 rows in " in said.out
+    [name] = archive.ids()
+    assert archive.run(name).facts()["outcome"] == "measured" and archive.run(name).part("records.jsonl")
+
+
 def test_latency_is_one_line(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     said = imb("latency", *with_(mpi), "--cpus", "0,1", "--launches", "2", "--repetitions", "500")
     assert said.code == 0, said.err

@@ -85,6 +85,16 @@ def command(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the newest session, or with the one that NAME says.")
     ] = False,
+    submit: Annotated[
+        Literal["local", "slurm"] | None,
+        typer.Option("--submit", help="Run as a job, through PSI/J; a local one is waited for."),
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option("--minutes", min=1, metavar="N", help="Of the job, at most.", show_default="10"),
+    ] = None,
+    queue: Annotated[str | None, typer.Option("--queue", metavar="NAME", help="Of the job.")] = None,
+    account: Annotated[str | None, typer.Option("--account", metavar="NAME", help="Of the job.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the commands and launch nothing.")] = False,
     archive: ArchiveOption = None,
 ) -> None:
@@ -99,6 +109,9 @@ def command(
 
     Nothing is pinned unless --bind or --cpus says so or the launcher does it by itself. With more ranks than cores,
     Open MPI is told to oversubscribe; as root, to run all the same.
+
+    With --submit the session is written down and a job goes through it in the same way. The archive must be on a file
+    system that the job sees. A local job prints what it did; of a batch job the runs appear in `imb ls` as they end.
 
     Exit status: 0 all measured; 1 a launch failed, hung, or had failure rows; 2 a mistake; 130 interrupted.
 
@@ -144,4 +157,19 @@ def command(
         return
     if not resume:
         session.save(store, made)
+    if submit:
+        from imb.submit import submit as submitted
+
+        job, status = submitted(store, made, submit, minutes=minutes, queue=queue, account=account)
+        typer.echo(f"{submit} job {job}, session {made.id}: {session.folder_of(store, made.id)}/job.out")
+        if status is not None:
+            typer.echo((session.folder_of(store, made.id) / "job.out").read_text(errors="replace"), nl=False)
+        if status:
+            typer.echo(
+                (session.folder_of(store, made.id) / "job.err").read_text(errors="replace"),
+                err=True,
+                nl=False,
+            )
+            raise typer.Exit(status)
+        return
     carry_out(store, made)
