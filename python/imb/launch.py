@@ -237,6 +237,7 @@ def _end(process: subprocess.Popen[bytes]) -> int:
         for member in family:  # psutil compares start times: no stranger with a reused number is hit
             with contextlib.suppress(psutil.Error):
                 member.kill()
+        psutil.wait_procs(family, timeout=1)  # the next launch is to find the cores free
     return process.wait()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
+import msgspec
 import typer
 
 from imb.archive import SHORT, Archive, StoredRun, Tags
@@ -67,7 +68,9 @@ def _facts(found: StoredRun, records: Records, tags: Tags) -> str:
         "command": " ".join(map(str, command)),
         "mpi": run.mpi.library or run.mpi.standard if run.mpi else None,
         "nodes": ", ".join(dict.fromkeys(rank.host for rank in run.ranks or [])),
+        "conditions": _conditions(facts.get("conditions")),
         "exit status": facts.get("exit_status"),
+        "outcome": facts.get("problem") or facts.get("outcome"),
         "state": end.state + (f" ({end.reason})" if end.reason else "")
         if end
         else "the log does not tell its end",
@@ -76,6 +79,28 @@ def _facts(found: StoredRun, records: Records, tags: Tags) -> str:
         "problems": len(records.problems) or None,
     }
     return "\n".join(f"{name:<12} {value}" for name, value in said.items() if value not in (None, ""))
+
+
+def _conditions(said: object) -> str | None:
+    """What a launch was recorded with, in short; `imb query` has all of it."""
+    from imb.conditions import Conditions
+
+    try:
+        known = msgspec.convert(said, Conditions)
+    except msgspec.ValidationError:
+        return None
+    machine = known.machine
+    words = [
+        machine.cpu_model,
+        f"{machine.cores} cores" if machine.cores else None,
+        machine.kernel,
+        f"load {known.load:.2f}" if known.load is not None else None,
+        f"governor {', '.join(known.governors)}" if known.governors else None,
+        machine.virtual_machine,
+        machine.container,
+        known.mpi,
+    ]
+    return ", ".join(filter(None, words))
 
 
 def _tables(rows: list[Result | Failure], *, chart: bool) -> None:
