@@ -194,10 +194,11 @@ def _two_ranks(mpi: Mpi) -> Finding:
         ]
     if ended.outcome == "interrupted":
         raise KeyboardInterrupt
-    return _verdict(what, str(command), ended, text, words)
+    return verdict(what, str(command), ended, text, words)
 
 
-def _verdict(what: str, command: str, ended: launch.Ended, text: str, words: list[str]) -> Finding:
+def verdict(what: str, command: str, ended: launch.Ended, text: str, words: list[str]) -> Finding:
+    """On a check that has ended, by its output and the lines of its standard error."""
     found = re.search(r"openimb-check (\d+) (\d) ([\d.]+) (.*)", text)
     if ended.outcome == "timed_out":
         return Finding(

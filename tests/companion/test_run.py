@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -74,6 +75,13 @@ def test_a_launch_that_hangs_is_reported_and_the_others_follow(
     assert not left_over(str(programs))
 
 
+def test_failure_rows_are_told(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
+    said = imb("run", "Alltoall", *with_(mpi), "--", "-mem", "0.00001", "-msglog", "14", "-iter", "3")
+    assert said.code == 1 and "not all could be measured" in said.out and "not measured in" in said.out
+    [name] = archive.ids()
+    assert (archive.run(name).facts()["exit_status"], archive.run(name).facts()["outcome"]) == (3, "failed")
+
+
 def test_a_killed_imb_run_is_resumed(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     words = ["PingPong", "--launches", "3", *map(str, with_(mpi)), "--"]
     words += ["-msglog", "12", "-iter_policy", "off", "-iter", "3000", "-time", "30"]
@@ -139,6 +147,45 @@ def test_a_local_job_leaves_the_same_records(
     assert said.out.startswith("local job ") and ": 4 rows in " in said.out
     [name] = archive.ids()
     assert archive.run(name).facts()["outcome"] == "measured" and archive.run(name).part("records.jsonl")
+
+
+def test_progress_is_live_on_a_terminal(tmp_path: Path) -> None:
+    if not lab.MAIN:
+        lab.missing("Open MPI or MPICH")
+    words = [
+        "PingPong",
+        "Bcast",
+        *map(str, with_(lab.MAIN[0])),
+        "--",
+        "-iter",
+        "2000",
+        "-iter_policy",
+        "off",
+        "-msglog",
+        "18",
+    ]
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "imb", "run", *words], stdout=theirs, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        while part := terminal_said(ours):
+            shown += part
+    os.close(ours)
+    assert process.returncode == 0
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
+    assert re.search(r"launch 1/1 PingPong \d+ bytes .* \d+ s left", text)
+    assert re.search(
+        r"[\r\n][0-9a-f]{10}  launch 1 of 1, IMB-MPI1, turn 1: 40 rows in [\d.]+ s\r?$", text, re.MULTILINE
+    )
+
+
+def terminal_said(handle: int) -> bytes:
+    try:
+        return os.read(handle, 65536)
+    except OSError:  # the other side is closed
+        return b""
 
 
 def test_latency_is_one_line(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:

@@ -191,14 +191,13 @@ class _Display:
         self.live = self.console.is_terminal
         self.bar = Progress(
             TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[left]}"), console=self.console,
-            transient=True, disable=not self.live, redirect_stdout=self.live,
+            transient=True, disable=not self.live, redirect_stdout=False, redirect_stderr=False,
         )  # fmt: skip
         self.task = self.bar.add_task("starting", total=total, left="")
         self.number = 0
         self.usual: float | None = None
 
     def __enter__(self) -> _Display:
-        self.bar.start()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -209,6 +208,7 @@ class _Display:
         times = [one.seconds for one in over if one.seconds]
         self.usual = sum(times) / len(times) if times else None
         self.console.print(f"$ {command}", markup=False, soft_wrap=True)
+        self.bar.start()
 
     def show(self, progress: object, seconds: float) -> None:
         from imb.progress import Progress
@@ -226,4 +226,6 @@ class _Display:
         )
 
     def end(self) -> None:
-        self.bar.update(self.task, completed=self.number)
+        """Makes place for the launch's line on standard output."""
+        self.bar.update(self.task, completed=self.number, description="", left="")
+        self.bar.stop()
