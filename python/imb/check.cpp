@@ -1,5 +1,5 @@
-// Do ranks start, find each other and deliver a message? Prints, of rank 0: ranks, whether data was right, microseconds
-// of one way, the library.
+// Do ranks start, find each other and deliver a message? Prints, of rank 0: ranks, whether data was right,
+// microseconds of one way, the library.
 #include <mpi.h>
 
 #include <cstdio>

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import socket
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,8 @@ from imb.mpis import Mpi
 from imb.progress import Progress
 from imb.records import Component, End
 
-OUTCOMES = ("measured", "failed", "timed_out", "interrupted")
+BEAT = 10.0  # seconds between signs of life of a launch that runs
+_DEAD = 6 * BEAT  # without one for so long, and its host is taken to be down
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -58,6 +61,14 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
     status: int | None = None
     seconds: float | None = None
     problem: str | None = None
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """Who carries out a launch. `born`: when the process began, since numbers of processes are used again."""
+
+    host: str
+    pid: int
+    born: float
 
 
 def plan(
@@ -152,6 +163,10 @@ def execute(
     spool = spool_of(archive, made, item)
     _adopt(archive, made, item)
     spool.mkdir()
+    owner = spool / "owner.json"
+    owner.write_bytes(
+        msgspec.json.encode(Owner(socket.gethostname(), os.getpid(), psutil.Process().create_time()))
+    )
     command = command_of(made, item, spool)
     facts: dict[str, Any] = {
         "kind": "launch",
@@ -166,6 +181,15 @@ def execute(
     }
     write_whole(spool / "facts.json", msgspec.json.encode(facts))
     progress = Progress()
+    beat = 0.0
+
+    def tick(seconds: float) -> None:
+        nonlocal beat
+        if seconds > beat:
+            beat = seconds + BEAT
+            owner.touch()
+        on_progress(progress, seconds)
+
     ended = launch.run(
         command,
         output=spool / "output.txt",
@@ -173,7 +197,7 @@ def execute(
         timeout=made.timeout,
         follow=spool / "records.jsonl",
         on_line=progress.feed,
-        on_tick=lambda seconds: on_progress(progress, seconds),
+        on_tick=tick,
     )
     outcome: str = ended.outcome
     if outcome == "finished":
@@ -197,11 +221,27 @@ def execute(
 def _adopt(archive: Archive, made: Plan, item: Item) -> None:
     """What a killed `imb run` left of this launch becomes a run too; then the launch is repeated."""
     spool = spool_of(archive, made, item)
+    if owner := _alive(spool / "owner.json"):
+        raise ImbError(
+            f"session {made.id} is being carried out by process {owner.pid} on {owner.host};"
+            " `imb run --resume NAME` goes on with another one"
+        )
     if (spool / "facts.json").exists():
         facts = msgspec.json.decode((spool / "facts.json").read_bytes(), type=dict[str, Any])
         _keep(archive, made, item, spool, facts | {"outcome": "interrupted", "exit_status": None})
     elif spool.exists():
         shutil.rmtree(spool)
+
+
+def _alive(file: Path) -> Owner | None:
+    """The owner of a launch that is running still; None where there is none, or it is gone."""
+    try:
+        owner = msgspec.json.decode(file.read_bytes(), type=Owner)
+        if owner.host != socket.gethostname():
+            return owner if time.time() - file.stat().st_mtime < _DEAD else None
+        return owner if abs(psutil.Process(owner.pid).create_time() - owner.born) < 1 else None
+    except (OSError, msgspec.MsgspecError, psutil.Error):
+        return None
 
 
 def _keep(archive: Archive, made: Plan, item: Item, spool: Path, facts: dict[str, Any]) -> Done:

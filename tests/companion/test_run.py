@@ -84,7 +84,7 @@ def test_failure_rows_are_told(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None
 
 def test_a_killed_imb_run_is_resumed(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     words = ["PingPong", "--launches", "3", *map(str, with_(mpi)), "--"]
-    words += ["-msglog", "12", "-iter_policy", "off", "-iter", "3000", "-time", "30"]
+    words += ["-msglog", "14", "-iter_policy", "off", "-iter", "30000", "-time", "30"]
     process = subprocess.Popen(
         [sys.executable, "-m", "imb", "run", *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
@@ -92,6 +92,8 @@ def test_a_killed_imb_run_is_resumed(mpi: lab.Mpi, imb: Imb, archive: Archive) -
     wait_for(
         lambda: [f for f in session.parent.glob("0002.part/records.jsonl") if b'"result"' in f.read_bytes()]
     )
+    said = imb("run", "--resume")
+    assert said.code == 2 and f"is being carried out by process {process.pid}" in said.err
     process.send_signal(signal.SIGKILL)
     process.communicate()
     before = set(archive.ids())
