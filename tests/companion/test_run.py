@@ -83,8 +83,8 @@ def test_failure_rows_are_told(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None
 
 
 def test_a_killed_imb_run_is_resumed(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
-    words = ["PingPong", "--launches", "3", *map(str, with_(mpi)), "--"]
-    words += ["-msglog", "14", "-iter_policy", "off", "-iter", "30000", "-time", "30"]
+    words = ["PingPong", "--launches", "2", *map(str, with_(mpi)), "--"]
+    words += ["-msglog", "14", "-iter", "100", "-msg_pause", "on"]  # 1.6 s each
     process = subprocess.Popen(
         [sys.executable, "-m", "imb", "run", *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
@@ -97,17 +97,17 @@ def test_a_killed_imb_run_is_resumed(mpi: lab.Mpi, imb: Imb, archive: Archive) -
     process.send_signal(signal.SIGKILL)
     process.communicate()
     before = set(archive.ids())
-    assert len(before) in (1, 2)
+    assert len(before) == 1
     wait_for(lambda: not left_over(str(archive.folder)))  # no ranks are left behind
     said = imb("run", "--resume")
     assert said.code == 0, said.err
     assert before < set(archive.ids())
     facts = [archive.run(name).facts() for name in archive.ids()]
     measured = sorted(fact["turn"] for fact in facts if fact["outcome"] == "measured")
-    assert measured == [1, 2, 3]
+    assert measured == [1, 2]
     # What the killed launch had measured is kept too.
     cut = [fact for fact in facts if fact["outcome"] == "interrupted"]
-    assert len(cut) == 1 and len(facts) == 4
+    assert len(cut) == 1 and len(facts) == 3
     assert imb("verify").code == 0
     assert not list(session.parent.glob("*.part"))
 
