@@ -87,7 +87,9 @@ finite = st.floats(min_value=0, allow_infinity=False, allow_nan=False)
 whole = st.integers(min_value=1, max_value=2**53)
 results = st.builds(
     records.Result,
-    benchmark=st.text(min_size=1).filter(lambda name: not name.startswith("Multi-")),
+    benchmark=st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1).filter(
+        lambda name: not name.startswith("Multi-")
+    ),
     kind=st.sampled_from(typing.get_args(records.Kind)),
     multi=st.just("off"),
     processes=whole,
