@@ -55,20 +55,21 @@ def test_every_launch_becomes_a_run_with_all_that_is_known(mpi: lab.Mpi, imb: Im
 
 
 def test_a_launch_that_hangs_is_reported_and_the_others_follow(
-    mpi: lab.Mpi, imb: Imb, archive: Archive, tmp_path: Path
+    mpi: lab.Mpi, imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("imb.launch.GRACE", 1.0)
     programs = tmp_path / "programs"
     programs.mkdir()
     (programs / "IMB-MPI1").write_text("#!/bin/sh\ntrap '' TERM\necho began\nwhile :; do sleep 1; done\n")
     (programs / "IMB-MPI1").chmod(0o755)
     (programs / "IMB-RMA").symlink_to(mpi.program("RMA"))
     said = imb(
-        "run", "pingpong", "rma:unidir_put", "--mpi", mpi.wrapper, "--programs", programs, "--timeout", "4", "--",
+        "run", "pingpong", "rma:unidir_put", "--mpi", mpi.wrapper, "--programs", programs, "--timeout", "8", "--",
         "-msglog", "2", "-iter", "5",
     )  # fmt: skip
     assert said.code == 1
     first, second = said.out.splitlines()
-    assert "IMB-MPI1" in first and "ended after 4 s (--timeout)" in first
+    assert "IMB-MPI1" in first and "ended after 8 s (--timeout)" in first
     assert "IMB-RMA" in second and re.search(r"[1-9]\d* rows in", second) and "exit" not in second
     outcomes = {archive.run(name).facts()["outcome"] for name in archive.ids()}
     assert outcomes == {"timed_out", "measured"}
