@@ -137,8 +137,8 @@ bench: build ## build, then bench/run.py; BENCH_ARGS=...
 	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python bench/run.py $(if $(extra_mpi),--mpi $(KEY)) $(BENCH_ARGS)
 
 # --- Style -----------------------------------------------------------------------------------------------------------
-cpp_files = $(shell find src tests bench -name '*.cpp' -o -name '*.h')
-python_folders = $(foreach folder,tools tests bench,$(if $(shell find $(folder) -name '*.py' 2>/dev/null),$(folder)))
+cpp_files = $(shell find src tests bench python -name '*.cpp' -o -name '*.h')
+python_folders = $(foreach folder,tools tests bench python,$(if $(shell find $(folder) -name '*.py' 2>/dev/null),$(folder)))
 lint_tools:
 	@$(PYTHON) tools/setup.py tools test && $(PYTHON) tools/setup.py tools lint
 .PHONY: lint_tools

@@ -164,6 +164,10 @@ def set_up_tools(which: str) -> None:
     if which != "run":
         installed(venv, which, TOOLS[which])
     if which == "test":
+        # The companion from its sources, with what it depends on; again when its dependencies may have changed.
+        project = (TOP / "pyproject.toml").read_bytes()
+        stamp = f"companion-{hashlib.sha256(project).hexdigest()[:12]}"
+        installed(venv, stamp, ["--editable", f"{TOP}[submit]"])
         installed(venv, "catch2", [CATCH2], ("--no-deps", "--ignore-requires-python"))
         headers = next(venv.glob("lib/python*/site-packages/catch2/install/include"), None)
         if headers is None:

@@ -1,0 +1,91 @@
+"""The command `imb`: a module per command, each load -> compute -> render."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from imb import __version__
+from imb.errors import ImbError
+
+# In the order of `imb --help`. The module imb.cli.NAME (a Python keyword has a _ behind it) has a function `command`,
+# whose docstring is the help. It imports what is slow to import when it is called, not before.
+COMMANDS = (
+    "doctor",
+    "build",
+    "run",
+    "latency",
+    "ls",
+    "show",
+    "query",
+    "import",
+    "export",
+    "label",
+    "rm",
+    "verify",
+)
+
+app = typer.Typer(
+    name="imb",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="imb COMMAND --help tells all about a command. Exit status: 0 well, 1 as the command says, 2 a mistake.",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"imb {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def imb(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Runs, keeps and reads MPI benchmarks: the companion of OpenIMB."""
+
+
+for _name in COMMANDS:
+    _module = importlib.import_module(f"imb.cli.{_name}_" if _name == "import" else f"imb.cli.{_name}")
+    app.command(_name)(_module.command)
+
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of the click that this Typer uses
+
+
+def main(words: list[str] | None = None) -> None:
+    """Runs `imb`. A mistake is one line on standard error and exit status 2, never a traceback."""
+    try:
+        status = app(args=words, prog_name="imb", standalone_mode=False)
+    except ImbError as error:
+        sys.exit(_complain(str(error), error.status))
+    except _UsageError as error:
+        sys.exit(_complain(_usage(error), 2))
+    except (KeyboardInterrupt, typer.Abort):
+        sys.exit(_complain("interrupted", 130))
+    except BrokenPipeError:  # `imb ls | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except OSError as error:
+        sys.exit(_complain(f"{error.filename or 'the system'}: {error.strerror or error}", 2))
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _usage(error: Exception) -> str:
+    words = " ".join(getattr(error, "format_message", lambda: str(error))().split())
+    context = getattr(error, "ctx", None)
+    return f"{words.rstrip('.')}; see `{context.command_path if context else 'imb'} --help`"
+
+
+def _complain(line: str, status: int) -> int:
+    print(f"imb: {line}", file=sys.stderr)
+    return status

@@ -1,0 +1,42 @@
+"""What several commands share: the option --archive, and how runs are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ArchiveOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--archive",
+        metavar="FOLDER",
+        envvar="IMB_ARCHIVE",
+        show_envvar=True,
+        show_default="a folder under the user's XDG data",
+        help="The archive to use.",
+    ),
+]
+RunArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="The beginning of a run's name (4 digits or more), or a label that only one run has.",
+    ),
+]
+
+
+def counted(count: int, noun: str) -> str:
+    """1 row, 2 rows, 1,000 rows."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def columns_of_text(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Aligned columns without lines: quick with thousands of rows, and easy for other programs to cut."""
+    cells = [list(names), *map(list, rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in cells
+    )

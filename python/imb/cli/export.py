@@ -1,0 +1,85 @@
+"""imb export"""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from imb.archive import Archive
+from imb.cli.common import ArchiveOption
+from imb.errors import ImbError
+
+
+class Format(enum.StrEnum):
+    """What is written."""
+
+    csv = "csv"
+    json = "json"
+    parquet = "parquet"
+    markdown = "markdown"
+    log = "log"
+
+
+def command(
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[RUN]...", help="Names or labels of runs.", show_default="all"),
+    ] = None,
+    format: Annotated[Format, typer.Option("--format", "-f", help="What to write.")] = Format.csv,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="PATH",
+            help="File to write; for logs a folder.",
+            show_default="standard output",
+        ),
+    ] = None,
+    separator: Annotated[
+        str, typer.Option("--separator", "-s", metavar="CHARACTER", help="Between cells of CSV.")
+    ] = ",",
+    archive: ArchiveOption = None,
+) -> None:
+    """Writes results for other programs.
+
+    \b
+    csv       a row per measured point; seconds, bytes, bytes per second;
+              columns that are empty all over are left out
+    json      the runs' records as JSON lines (schema/record.schema.json)
+    parquet   as csv, with types and all columns
+    markdown  a table per benchmark
+    log       a file per run in a folder, its text as it was, else made anew:
+              IMBrun_<processes>_<host>_<MPI>_<single|parallel|collective|all>_<multi|nomulti>_<map>.log
+
+    A label that several runs have stands for all of them here.
+
+    \b
+    Examples:
+      imb export baseline --separator ';' > baseline.csv
+      imb export --format log --output logs/
+    """
+    from imb.export import choose, write_csv, write_json, write_logs, write_markdown, write_parquet
+
+    if len(separator) != 1 or separator in '"\n\r.' or separator.isalnum():
+        raise ImbError(f"a separator is one character such as ';', not {separator!r}")
+    if output is None and format in (Format.parquet, Format.log):
+        raise ImbError(f"{format.value} needs --output {'FOLDER' if format is Format.log else 'FILE'}")
+    store = Archive(archive)
+    chosen = choose(store, runs or [])
+    match format:
+        case Format.csv:
+            write_csv(store, chosen, output, separator)
+        case Format.parquet:
+            assert output
+            write_parquet(store, chosen, output)
+        case Format.json:
+            write_json(chosen, output)
+        case Format.markdown:
+            write_markdown(chosen, output)
+        case Format.log:
+            assert output
+            typer.echo(f"{write_logs(chosen, output)} logs in {output}")

@@ -1,0 +1,231 @@
+"""What commands that launch share: options, a session carried out with live progress."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from imb.archive import SHORT, Archive
+from imb.errors import ImbError
+
+if TYPE_CHECKING:
+    from imb.launch import Intent
+    from imb.mpis import Mpi
+    from imb.session import Done, Plan
+
+MpiOption = Annotated[
+    str | None,
+    typer.Option(
+        "--mpi",
+        envvar="IMB_MPI",
+        show_envvar=True,
+        metavar="MPI",
+        help="openmpi, mpich or intel; a folder with bin/mpicxx; a C++ wrapper.",
+        show_default="the first that `imb doctor` lists",
+    ),
+]
+ProgramsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--programs",
+        metavar="FOLDER",
+        help="Use the IMB-MPI1 ... in FOLDER; --mpi must be the MPI they were built with.",
+        show_default="what `imb build` makes",
+    ),
+]
+BindOption = Annotated[
+    Literal["core", "socket", "numa", "none"] | None,
+    typer.Option("--bind", help="Bind each rank to one of these."),
+]
+HostsOption = Annotated[str | None, typer.Option("--hosts", metavar="H1,H2", help="Launch on these hosts.")]
+PpnOption = Annotated[int | None, typer.Option("--ppn", min=1, metavar="N", help="Ranks per host.")]
+EnvOption = Annotated[
+    list[str] | None, typer.Option("--env", metavar="NAME=VALUE", help="Set for all ranks; may be repeated.")
+]
+CpusOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cpus", metavar="0,3", help="Pin rank 0 to CPU 0, rank 1 to CPU 3 (as the system numbers them)."
+    ),
+]
+LauncherOption = Annotated[
+    Literal["mpiexec", "srun"], typer.Option("--launcher", help="The MPI's own launcher, or Slurm's.")
+]
+
+
+def intent_of(
+    np: int | None,
+    hosts: str | None,
+    ppn: int | None,
+    bind: Literal["core", "socket", "numa", "none"] | None,
+    cpus: str | None,
+    env: list[str] | None,
+    launcher: Literal["mpiexec", "srun"],
+) -> Intent:
+    """What the options say together. Raises ImbError."""
+    from imb.launch import Intent
+
+    names = tuple(filter(None, (hosts or "").split(",")))
+    numbers = (cpus or "").split(",") if cpus else []
+    if not all(number.isdecimal() for number in numbers):
+        raise ImbError(f"--cpus {cpus}: give the numbers of CPUs, such as 0,3")
+    if env and not all(word.partition("=")[1] and word[0] != "=" for word in env):
+        raise ImbError(f"--env {' '.join(env)}: give NAME=VALUE")
+    ranks = (
+        np
+        or ((ppn or 1) * len(names) if len(names) > 1 or (ppn and names) else 0)
+        or ppn
+        or len(numbers)
+        or 2
+    )
+    return Intent(
+        ranks=ranks,
+        hosts=names,
+        ppn=ppn,
+        bind=bind,
+        cpus=tuple(map(int, numbers)),
+        env=dict(word.split("=", 1) for word in env or []),
+        launcher=launcher,
+    )
+
+
+def prepare(choice: str | None, programs: Path | None) -> tuple[Mpi, Path]:
+    """The MPI, and the folder with the suite's programs for it."""
+    from imb import mpis
+
+    mpi = mpis.find(choice)
+    return mpi, programs or built(mpi, None)
+
+
+def built(mpi: Mpi, compiler: str | None, *, again: bool = False) -> Path:
+    """The suite built for an MPI, with progress where it has to be built; exits with 1 where that fails."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from imb import build
+
+    found = build.key_of(mpi, compiler)
+    if (programs := build.programs(found)) and not again:
+        return programs
+    console = Console(stderr=True, highlight=False)
+    console.print(f"building the suite for {mpi.version} ({mpi.wrapper})", markup=False, soft_wrap=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("building", total=100)
+        try:
+            return build.build(mpi, compiler, on_percent=lambda percent: bar.update(task, completed=percent))
+        except build.BuildError as error:
+            bar.stop()
+            typer.echo(f"{error.words}\nimb: {error}", err=True)
+            raise typer.Exit(1) from None
+
+
+def carry_out(archive: Archive, made: Plan) -> None:
+    """Runs what of the session is still to be run, showing it live, and exits with what came of it."""
+    from imb import session
+
+    before = session.done(archive, made)
+    todo = [item for item in made.items if item.number not in before]
+    typer.echo(
+        f"session {made.id}: {len(todo)} of {len(made.items)} launches to run, {made.mpi.version}", err=True
+    )
+    over = list(before.values())
+    with _Display(len(made.items)) as display:
+        for item in todo:
+            command = session.command_of(made, item, session.spool_of(archive, made, item))
+            display.begin(item.number, str(command), over)
+            one = session.execute(archive, made, item, on_progress=display.show)
+            display.end()
+            over.append(one)
+            typer.echo(f"{one.run[:SHORT]}  {_in_words(archive, made, one)}")
+            if one.outcome == "interrupted":
+                typer.echo(f"imb: interrupted; `imb run --resume {made.id}` goes on", err=True)
+                raise typer.Exit(130)
+    bad = sum(one.outcome != "measured" for one in over)
+    if bad:
+        typer.echo(
+            f"imb: {bad} of {len(over)} launches did not measure all; `imb show RUN` tells what they did",
+            err=True,
+        )
+        raise typer.Exit(1)
+
+
+# Exit statuses of the suite.
+_FAILURES = {0: "failed", 3: "not all could be measured", 4: "wrong bytes were received"}
+
+
+def _in_words(archive: Archive, made: Plan, one: Done) -> str:
+    from imb import session
+
+    how = {
+        "measured": "",
+        "failed": f": {_FAILURES.get(one.status or 0, f'failed with exit status {one.status}')}{_complaint(archive, one)}",
+        "timed_out": f": ended after {made.timeout:g} s (--timeout)" if made.timeout else "",
+        "interrupted": ": interrupted",
+    }[one.outcome]
+    item = made.items[one.number - 1]
+    where = f"launch {one.number} of {len(made.items)}, IMB-{item.component}, turn {item.turn}"
+    return f"{where}: {session.rows_of(archive, one)} in {one.seconds or 0:.1f} s{how}"
+
+
+def _complaint(archive: Archive, one: Done) -> str:
+    """What is known, or else the first words that the launch said on standard error."""
+    if one.problem:
+        return f" ({one.problem})"
+    lines = (archive.run(one.run).part("stderr.txt") or b"").decode(errors="replace").splitlines()
+    said = [line.strip() for line in lines if line.strip().strip("-=*")]
+    ours = [line for line in said if line.startswith("IMB-")]
+    return f" ({(ours or said)[0][:160]})" if said else ""
+
+
+class _Display:
+    """Live on a terminal: which launch, benchmark and length, and the time left; elsewhere the commands only."""
+
+    def __init__(self, total: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        self.total = total
+        self.console = Console(stderr=True, highlight=False)
+        self.live = self.console.is_terminal
+        self.bar = Progress(
+            TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[left]}"), console=self.console,
+            transient=True, disable=not self.live, redirect_stdout=False, redirect_stderr=False,
+        )  # fmt: skip
+        self.task = self.bar.add_task("starting", total=total, left="")
+        self.number = 0
+        self.usual: float | None = None
+
+    def __enter__(self) -> _Display:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.bar.stop()
+
+    def begin(self, number: int, command: str, over: list[Done]) -> None:
+        self.number = number
+        times = [one.seconds for one in over if one.seconds]
+        self.usual = sum(times) / len(times) if times else None
+        self.console.print(f"$ {command}", markup=False, soft_wrap=True)
+        self.bar.start()
+
+    def show(self, progress: object, seconds: float) -> None:
+        from imb.progress import Progress
+
+        assert isinstance(progress, Progress)
+        left = progress.seconds_left(seconds) if self.usual is None else max(self.usual - seconds, 0)
+        if left is not None:
+            left += (self.total - self.number) * (self.usual or seconds + left)
+        length = "" if progress.bytes is None else f" {progress.bytes} bytes"
+        self.bar.update(
+            self.task,
+            description=f"launch {self.number}/{self.total} {progress.benchmark or 'starting'}{length}",
+            completed=self.number - 1 + progress.fraction,
+            left="" if left is None else f"{left:.0f} s left",
+        )
+
+    def end(self) -> None:
+        """Makes place for the launch's line on standard output."""
+        self.bar.update(self.task, completed=self.number, description="", left="")
+        self.bar.stop()

@@ -1,0 +1,89 @@
+"""imb ls"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from imb.archive import SHORT, Archive
+from imb.cli.common import ArchiveOption, columns_of_text
+
+
+def command(
+    newest: Annotated[int, typer.Option("--newest", "-n", min=1, metavar="N", help="Show N runs.")] = 30,
+    everything: Annotated[bool, typer.Option("--all", "-a", help="Show all runs.")] = False,
+    label: Annotated[
+        str | None, typer.Option("--label", "-l", metavar="LABEL", help="Only runs with this label.")
+    ] = None,
+    benchmark: Annotated[
+        str | None, typer.Option("--benchmark", "-b", metavar="NAME", help="Only runs of this benchmark.")
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="One JSON object a line, with all that is known.")
+    ] = False,
+    archive: ArchiveOption = None,
+) -> None:
+    """Lists the runs of the archive, the newest first.
+
+    Columns: the beginning of a run's name, which other commands take; when it was measured, or else added; program
+    and version; processes; rows measured, and how many failed; how the run ended; benchmarks; labels. A state of "-"
+    says that the log does not tell: it may have been cut off.
+
+    \b
+    Examples:
+      imb ls
+      imb ls --all --benchmark Allreduce
+      imb ls --json | jq .command
+    """
+    from imb.index import Index
+
+    index = Index(Archive(archive))
+    tags = index.tags()
+    runs: list[dict[str, Any]] = index.runs().to_pylist()
+    for run in runs:
+        run["labels"] = tags[run["run"]].labels if run["run"] in tags else []
+    if label is not None:
+        runs = [run for run in runs if label in run["labels"]]
+    if benchmark is not None:
+        runs = [run for run in runs if benchmark.lower() in (run["benchmarks"] or "").lower().split(", ")]
+    runs.sort(key=lambda run: (run["added"], run["origin"] or "", run["run"]), reverse=True)
+    shown = runs if everything else runs[:newest]
+    if json:
+        import msgspec
+
+        typer.echo("".join(msgspec.json.encode(run).decode() + "\n" for run in shown), nl=False)
+        return
+    if not runs:
+        where = "no such run in the archive" if label or benchmark else "the archive is empty"
+        typer.echo(f"{where} ({index.archive.folder}); `imb run` and `imb import` fill it", err=True)
+        return
+    typer.echo(
+        columns_of_text(
+            ["RUN", "DATE", "PROGRAM", "NP", "ROWS", "FAILED", "STATE", "BENCHMARKS", "LABELS"],
+            map(_cells, shown),
+        )
+    )
+    if len(shown) < len(runs):
+        typer.echo(f"and {len(runs) - len(shown)} older: imb ls --all")
+
+
+def _cells(run: dict[str, Any]) -> list[str]:
+    program = {"Intel MPI Benchmarks": "IMB", "OSU Micro-Benchmarks": "OSU"}.get(
+        run["program"], run["program"]
+    ) or ""
+    return [
+        run["run"][:SHORT],
+        (run["date"] or run["added"])[:16].replace("T", " "),
+        " ".join(filter(None, [program, run["version"], run["component"]])),
+        str(run["processes"] or "-"),
+        str(run["rows"]),
+        str(run["failures"] or ""),
+        run["state"] or "-",
+        _cut(run["benchmarks"] or "-", 36),
+        _cut(", ".join(run["labels"]), 60),
+    ]
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,0 +1,72 @@
+"""imb query"""
+
+from __future__ import annotations
+
+import csv
+import enum
+import sys
+from typing import Annotated
+
+import typer
+
+from imb.archive import Archive
+from imb.cli.common import ArchiveOption, columns_of_text
+from imb.errors import ImbError
+
+
+class Format(enum.StrEnum):
+    """How the answer is printed."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+def command(
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="A query of DuckDB's SQL.")],
+    format: Annotated[Format, typer.Option("--format", "-f", help="How to print the answer.")] = Format.table,
+    archive: ArchiveOption = None,
+) -> None:
+    """Asks the whole archive a question in SQL, through DuckDB. Changes nothing.
+
+    \b
+    Tables (DESCRIBE results lists the columns):
+      runs      one row per run: run, date, program, version, component, processes,
+                mpi, command, state, rows, failures, conditions (JSON), ...
+      results   one row per measured point: run, benchmark, mode, processes, bytes,
+                repetitions, time_min_seconds, time_max_seconds, bytes_per_second, ...
+      failures  one row per point that could not be measured: run, benchmark, cause, ...
+      labels    run, label
+
+    \b
+    Examples:
+      imb query "SELECT label, min(time_max_seconds) * 1e6 AS us
+                 FROM results JOIN labels USING (run)
+                 WHERE benchmark = 'PingPong' AND bytes = 0 GROUP BY label ORDER BY us"
+      imb query --format csv "FROM runs" > runs.csv
+    """
+    import duckdb
+
+    from imb.index import Index
+
+    connection = Index(Archive(archive)).connect()
+    try:
+        answer = connection.sql(sql)
+        if answer is None:
+            raise ImbError(
+                'that statement has no answer; give a query, such as "SELECT count(*) FROM results"'
+            )
+        names, rows = answer.columns, answer.fetchall()
+    except duckdb.Error as error:
+        raise ImbError(f"the query fails: {' '.join(str(error).split())[:400]}") from error
+    if format is Format.csv:
+        csv.writer(sys.stdout).writerows([names, *rows])
+    elif format is Format.json:
+        import msgspec
+
+        lines = [
+            msgspec.json.encode(dict(zip(names, row, strict=True)), enc_hook=str).decode() for row in rows
+        ]
+        typer.echo("".join(f"{line}\n" for line in lines), nl=False)
+    else:
+        typer.echo(columns_of_text(names, [["" if v is None else str(v) for v in row] for row in rows]))

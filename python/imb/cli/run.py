@@ -1,0 +1,175 @@
+"""imb run"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from imb.archive import Archive
+from imb.cli.common import ArchiveOption
+from imb.cli.launching import (
+    BindOption,
+    CpusOption,
+    EnvOption,
+    HostsOption,
+    LauncherOption,
+    MpiOption,
+    PpnOption,
+    ProgramsOption,
+    carry_out,
+    intent_of,
+    prepare,
+)
+from imb.errors import ImbError
+
+
+def command(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]... [-- IMB arguments]",
+            help="Benchmarks (PingPong, rma:accumulate) or components (mpi1, ext, rma, nbc, io).",
+            show_default="mpi1",
+        ),
+    ] = None,
+    np: Annotated[
+        int | None,
+        typer.Option(
+            "--np",
+            "-n",
+            min=1,
+            metavar="N",
+            help="Ranks.",
+            show_default="2, or what --map, --cpus, --ppn say",
+        ),
+    ] = None,
+    launches: Annotated[
+        int,
+        typer.Option(
+            "--launches",
+            min=1,
+            metavar="N",
+            help="Launch each N times: launches differ more than repetitions.",
+        ),
+    ] = 1,
+    kind: Annotated[
+        Literal["single", "parallel", "collective"] | None,
+        typer.Option("--class", help="Of a component, only benchmarks of this class."),
+    ] = None,
+    map_: Annotated[
+        str | None,
+        typer.Option(
+            "--map", metavar="PxQ", help="IMB's -map: number ranks along the rows of a P x Q matrix."
+        ),
+    ] = None,
+    mpi: MpiOption = None,
+    programs: ProgramsOption = None,
+    bind: BindOption = None,
+    hosts: HostsOption = None,
+    ppn: PpnOption = None,
+    env: EnvOption = None,
+    cpus: CpusOption = None,
+    launcher: LauncherOption = "mpiexec",
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            "--timeout", min=0.1, metavar="SECONDS", help="End a launch that takes longer, and go on."
+        ),
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option("--label", "-l", metavar="LABEL", help="Label every run; may be repeated."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the newest session, or with the one that NAME says.")
+    ] = False,
+    submit: Annotated[
+        Literal["local", "slurm"] | None,
+        typer.Option("--submit", help="Run as a job, through PSI/J; a local one is waited for."),
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option("--minutes", min=1, metavar="N", help="Of the job, at most.", show_default="10"),
+    ] = None,
+    queue: Annotated[str | None, typer.Option("--queue", metavar="NAME", help="Of the job.")] = None,
+    account: Annotated[str | None, typer.Option("--account", metavar="NAME", help="Of the job.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the commands and launch nothing.")] = False,
+    archive: ArchiveOption = None,
+) -> None:
+    """Launches benchmarks and keeps everything: records, output, errors, exit status, conditions.
+
+    Every launch becomes a run of the archive. The suite is built first where `imb build` has not built it for this
+    MPI. The exact command is shown and recorded. Words after -- go to IMB; `IMB-MPI1 -help` tells them.
+
+    A launch that exceeds --timeout is ended with all its processes, kept with what it had measured, and the others
+    follow. Ctrl-C keeps what is done; `imb run --resume` repeats the launch that was cut off and goes on; so it does
+    after `imb` was killed.
+
+    Nothing is pinned unless --bind or --cpus says so or the launcher does it by itself. With more ranks than cores,
+    Open MPI is told to oversubscribe; as root, to run all the same.
+
+    With --submit the session is written down and a job goes through it in the same way. The archive must be on a file
+    system that the job sees. A local job prints what it did; of a batch job the runs appear in `imb ls` as they end.
+
+    Exit status: 0 all measured; 1 a launch failed, hung, or had failure rows; 2 a mistake; 130 interrupted.
+
+    \b
+    Examples:
+      imb run PingPong Allreduce --np 2 --launches 5
+      imb run mpi1 --class collective --map 2x2 --label baseline
+      imb run PingPong --cpus 0,3 -- -msglog 16 -time 1
+      imb run PingPong --hosts node1,node2 --ppn 1 --env UCX_TLS=rc --timeout 300
+      imb run --resume
+    """
+    from imb import selection, session
+
+    store = Archive(archive)
+    words = list(names or [])
+    if resume:
+        made = session.find(store, words[0] if words else None)
+    else:
+        split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
+        arguments, words = words[split:], words[:split]
+        if map_:
+            rows, x, columns = map_.lower().partition("x")
+            if not (x and rows.isdecimal() and columns.isdecimal()):
+                raise ImbError(f"--map {map_}: give PxQ, such as 2x4")
+            np = np or int(rows) * int(columns)
+            arguments = ["-map", f"{rows}x{columns}", *arguments]
+        chosen = selection.select(words, kind)
+        intent = intent_of(np, hosts, ppn, bind, cpus, env, launcher)
+        found, folder = prepare(mpi, programs)
+        made = session.plan(
+            mpi=found,
+            programs=folder,
+            intent=intent,
+            selection=chosen,
+            arguments=arguments,
+            launches=launches,
+            timeout=timeout,
+            labels=label or [],
+        )
+    if dry_run:
+        for item in made.items:
+            typer.echo(str(session.command_of(made, item, Path())))
+        return
+    if not resume:
+        session.save(store, made)
+    if submit:
+        from imb.submit import submit as submitted
+
+        job, status = submitted(store, made, submit, minutes=minutes, queue=queue, account=account)
+        typer.echo(f"{submit} job {job}, session {made.id}: {session.folder_of(store, made.id)}/job.out")
+        if status is not None:
+            typer.echo((session.folder_of(store, made.id) / "job.out").read_text(errors="replace"), nl=False)
+        if status:
+            typer.echo(
+                (session.folder_of(store, made.id) / "job.err").read_text(errors="replace"),
+                err=True,
+                nl=False,
+            )
+            raise typer.Exit(status)
+        return
+    carry_out(store, made)

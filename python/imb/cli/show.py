@@ -1,0 +1,127 @@
+"""imb show"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import msgspec
+import typer
+
+from imb.archive import SHORT, Archive, StoredRun, Tags
+from imb.cli.common import ArchiveOption, RunArgument
+from imb.records import End, Failure, Records, Result, Run
+
+
+def command(
+    run: RunArgument,
+    benchmark: Annotated[
+        list[str] | None,
+        typer.Option("--benchmark", "-b", metavar="NAME", help="Only this benchmark; may be repeated."),
+    ] = None,
+    chart: Annotated[
+        bool | None, typer.Option("--chart/--no-chart", help="Draw curves.", show_default="on a terminal")
+    ] = None,
+    output: Annotated[
+        bool, typer.Option("--output", "-o", help="Print the run's standard output as it was.")
+    ] = False,
+    archive: ArchiveOption = None,
+) -> None:
+    """Shows a run: what is known of it, its tables, and its curves.
+
+    Times are microseconds per repetition. t_min, t_max and t_avg are the least, largest and mean of the ranks' means,
+    not of repetitions. MB are 10^6 bytes, whatever the log's unit was.
+
+    \b
+    Examples:
+      imb show 3fa9
+      imb show baseline --benchmark PingPong --chart
+      imb show 3fa9 --output > the.log
+    """
+    store = Archive(archive)
+    found = store.find(run)
+    if output:
+        sys.stdout.buffer.write(found.part("output.txt") or b"")
+        return
+    records = found.records()
+    typer.echo(_facts(found, records, store.tags().get(found.id) or Tags()))
+    wanted = {name.lower() for name in benchmark or []}
+    rows = [
+        r
+        for r in records.records
+        if isinstance(r, Result | Failure) and (not wanted or r.benchmark.lower() in wanted)
+    ]
+    _tables(rows, chart=sys.stdout.isatty() if chart is None else chart)
+
+
+def _facts(found: StoredRun, records: Records, tags: Tags) -> str:
+    run: Run = next(records.of(Run), Run())
+    end: End | None = next(records.of(End), None)
+    facts = found.facts()
+    command = facts.get("command") or run.command_line or []
+    said = {
+        "run": found.id[:SHORT],
+        "program": " ".join(filter(None, [run.program, run.version, run.component])),
+        "measured": run.date,
+        "added": f"{found.manifest.added} on {found.manifest.host}",
+        "from": found.manifest.origin,
+        "command": " ".join(map(str, command)),
+        "mpi": run.mpi.library or run.mpi.standard if run.mpi else None,
+        "nodes": ", ".join(dict.fromkeys(rank.host for rank in run.ranks or [])),
+        "conditions": _conditions(facts.get("conditions")),
+        "exit status": facts.get("exit_status"),
+        "outcome": facts.get("problem") or facts.get("outcome"),
+        "state": end.state + (f" ({end.reason})" if end.reason else "")
+        if end
+        else "the log does not tell its end",
+        "labels": ", ".join(tags.labels),
+        "notes": "; ".join(tags.notes),
+        "problems": len(records.problems) or None,
+    }
+    return "\n".join(f"{name:<12} {value}" for name, value in said.items() if value not in (None, ""))
+
+
+def _conditions(said: object) -> str | None:
+    """What a launch was recorded with, in short; `imb query` has all of it."""
+    from imb.conditions import Conditions
+
+    try:
+        known = msgspec.convert(said, Conditions)
+    except msgspec.ValidationError:
+        return None
+    machine = known.machine
+    words = [
+        machine.cpu_model,
+        f"{machine.cores} cores" if machine.cores else None,
+        machine.kernel,
+        f"load {known.load:.2f}" if known.load is not None else None,
+        f"governor {', '.join(known.governors)}" if known.governors else None,
+        machine.virtual_machine,
+        machine.container,
+        known.mpi,
+    ]
+    return ", ".join(filter(None, words))
+
+
+def _tables(rows: list[Result | Failure], *, chart: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+    from imb.render.tables import failures_of, tables_of
+
+    console = Console(highlight=False)
+    for table in tables_of(rows):
+        shown = RichTable(title=table.title, title_justify="left", box=None, pad_edge=False)
+        for heading in table.headings:
+            shown.add_column(heading, justify="right", no_wrap=True)
+        for row in table.rows:
+            shown.add_row(*row)
+        console.print()
+        console.print(shown)
+        if chart:
+            from imb.render.chart import curve
+
+            if picture := curve(table, width=min(console.width, 100)):
+                typer.echo("\n" + picture)
+    for line in failures_of(rows):
+        console.print(f"not measured: {line}", markup=False)

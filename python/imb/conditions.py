@@ -1,0 +1,177 @@
+"""What surrounds a run: the machine, what keeps it busy, the MPI and what steers it. What is not known is None."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import socket
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from imb.archive import now
+from imb.mpis import Mpi, output_of
+
+# Settings of MPI libraries, their transports and schedulers that change figures.
+STEERING = re.compile(
+    r"(OMPI_MCA|PRTE_MCA|PMIX_MCA|UCX|FI|I_MPI|MPICH|MPIR_CVAR|HYDRA|PSM2?|HFI|IPATH|MV2|KMP|OMP)_\w+$"
+    r"|SLURM_(JOB_ID|JOB_NODELIST|JOB_PARTITION|CPU_BIND)$"
+)
+_SECRET = re.compile(r"TOKEN|SECRET|PASSW|COOKIE", re.IGNORECASE)
+
+
+class Cache(msgspec.Struct, frozen=True):
+    """All caches of one level, as lscpu words their size."""
+
+    name: str
+    size: str
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """What does not change while it runs. `threads_per_core` above 1: hyperthreads are on."""
+
+    host: str
+    system: str
+    kernel: str
+    cpu_model: str | None = None
+    cpus: int | None = None
+    cpus_allowed: str | None = None
+    cores: int | None = None
+    sockets: int | None = None
+    threads_per_core: int | None = None
+    numa_nodes: int | None = None
+    caches: list[Cache] = []
+    memory_bytes: int | None = None
+    virtual_machine: str | None = None
+    container: str | None = None
+
+
+class Conditions(msgspec.Struct, frozen=True, kw_only=True):
+    """At one moment, on the host that launches. `load` is the number of runnable processes, mean of a minute."""
+
+    time: str
+    machine: Machine
+    governors: list[str] | None = None
+    frequency_megahertz: float | None = None
+    clock_source: str | None = None
+    load: float | None = None
+    memory_free_bytes: int | None = None
+    mpi: str | None = None
+    mpi_wrapper: str | None = None
+    launcher: str | None = None
+    environment: dict[str, str] = {}
+
+
+def gather(mpi: Mpi | None = None) -> Conditions:
+    """The conditions now. Reads files only: a few milliseconds, but for the first call."""
+    return Conditions(
+        time=now(),
+        machine=machine(),
+        governors=governors(),
+        frequency_megahertz=_frequency(),
+        clock_source=_read(Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
+        load=round(os.getloadavg()[0], 2),
+        memory_free_bytes=psutil.virtual_memory().available,
+        mpi=mpi.version if mpi else None,
+        mpi_wrapper=mpi.wrapper if mpi else None,
+        launcher=mpi.launcher if mpi else None,
+        environment=steering(os.environ.items()),
+    )
+
+
+def steering(variables: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Those environment variables that steer MPI, transports and threads; never what may be a secret."""
+    return {k: v for k, v in sorted(variables) if STEERING.match(k) and not _SECRET.search(k)}
+
+
+@lru_cache
+def machine() -> Machine:
+    """This machine, by lscpu, /sys and /proc."""
+    says = lscpu(output_of(["lscpu", "-J"], {"LC_ALL": "C"})[1])
+    allowed = re.search(r"Cpus_allowed_list:\s*(\S+)", _read(Path("/proc/self/status")) or "")
+    return Machine(
+        host=socket.gethostname(),
+        system=_distribution(),
+        kernel=f"{platform.system()} {platform.release()}",
+        cpu_model=says.get("Model name"),
+        cpus=psutil.cpu_count(),
+        cpus_allowed=allowed[1] if allowed else None,
+        cores=psutil.cpu_count(logical=False),
+        sockets=_whole(says.get("Socket(s)")),
+        threads_per_core=_whole(says.get("Thread(s) per core")),
+        numa_nodes=_whole(says.get("NUMA node(s)")),
+        caches=[Cache(k.removesuffix(" cache"), v) for k, v in says.items() if k.endswith(" cache")],
+        memory_bytes=psutil.virtual_memory().total,
+        virtual_machine=says.get("Hypervisor vendor"),
+        container=_container(),
+    )
+
+
+class _Field(msgspec.Struct):
+    field: str
+    data: str | None = None
+    children: list[_Field] = []
+
+
+class _Lscpu(msgspec.Struct):
+    lscpu: list[_Field]
+
+
+def lscpu(text: str) -> dict[str, str]:
+    """Field -> value of `lscpu -J`, whose newer versions nest; empty where it is none."""
+    try:
+        fields = msgspec.json.decode(text, type=_Lscpu).lscpu
+    except (msgspec.MsgspecError, UnicodeError):
+        return {}
+    values: dict[str, str] = {}
+    while fields:
+        values |= {field.field.removesuffix(":"): field.data for field in fields if field.data}
+        fields = [child for field in fields for child in field.children]
+    return values
+
+
+def governors() -> list[str] | None:
+    """Frequency governors in force, each once; None where the kernel shows none, as in most virtual machines."""
+    files = Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")
+    return sorted({said for file in files if (said := _read(file))}) or None
+
+
+def _container() -> str | None:
+    if os.environ.get("APPTAINER_CONTAINER") or os.environ.get("SINGULARITY_CONTAINER"):
+        return "apptainer"
+    if Path("/.dockerenv").exists():
+        return "docker"
+    if Path("/run/.containerenv").exists():
+        return "podman"
+    found = re.search(r"docker|kubepods|containerd|lxc", _read(Path("/proc/1/cgroup")) or "")
+    return found[0] if found else None
+
+
+def _distribution() -> str:
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        return platform.platform()
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text and text.isdecimal() else None
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return None
+
+
+def _frequency() -> float | None:
+    try:
+        found = psutil.cpu_freq()
+    except (OSError, NotImplementedError):
+        return None
+    return round(found.current) if found and found.current else None

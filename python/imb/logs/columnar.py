@@ -1,0 +1,222 @@
+"""Launches and records -> Arrow tables: what the index holds and `imb query` sees.
+
+One row per result and one per failure, with the record's field names; `run` is the run's name in the archive. The
+group's index is called group_index (GROUP is a word of SQL), quantiles are columns p50_seconds and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from imb.logs.catalogue import kind_of
+from imb.logs.table import FIELDS, PASSIVE, TIMES, Launch, Stretch
+from imb.records import QUANTILES, Failure, Result
+
+_TEXT = pa.dictionary(pa.int32(), pa.string())
+_PLACE = [
+    ("run", _TEXT),
+    ("benchmark", _TEXT),
+    ("kind", _TEXT),
+    ("mode", _TEXT),
+    ("multi", _TEXT),
+    ("processes", pa.int64()),
+    ("group_count", pa.int64()),
+    ("group_index", pa.int64()),
+    ("groups", _TEXT),
+    ("bytes", pa.int64()),
+]
+_TIME_COLUMNS = [
+    "time_min_seconds",
+    "time_max_seconds",
+    "time_avg_seconds",
+    "time_overlapped_seconds",
+    "time_pure_seconds",
+    "time_cpu_seconds",
+]
+QUANTILE_COLUMNS = {name: f"{name.replace('.', '_')}_seconds" for name in QUANTILES}
+RESULTS = pa.schema(
+    [
+        *_PLACE,
+        ("repetitions", pa.int64()),
+        *((name, pa.float64()) for name in _TIME_COLUMNS),
+        ("slowest_rank", pa.int64()),
+        ("overlap_percent", pa.float64()),
+        ("load_drift", pa.float64()),
+        ("bytes_per_second", pa.float64()),
+        ("messages_per_second", pa.float64()),
+        ("defects", pa.int64()),
+        *((name, pa.float64()) for name in QUANTILE_COLUMNS.values()),
+        ("line", pa.int64()),
+    ]
+)
+FAILURES = pa.schema(
+    [
+        *_PLACE,
+        ("cause", _TEXT),
+        ("needed_bytes", pa.int64()),
+        ("seconds_per_repetition", pa.float64()),
+        ("detail", _TEXT),
+        ("help", _TEXT),
+        ("line", pa.int64()),
+    ]
+)
+_RENAMED = {"group": "group_index"}
+
+
+class _Words:
+    """A dictionary of texts that is filled on the way; None is no text."""
+
+    def __init__(self) -> None:
+        self.codes: dict[str, int] = {}
+
+    def code(self, word: str | None) -> int:
+        return -1 if word is None else self.codes.setdefault(word, len(self.codes))
+
+    def array(self, codes: Any) -> pa.Array:
+        """Codes (int32, -1: null) as an Arrow array."""
+        indices = (
+            pa.array(codes, pa.int32(), mask=codes < 0) if (codes < 0).any() else pa.array(codes, pa.int32())
+        )
+        return pa.DictionaryArray.from_arrays(indices, pa.array(list(self.codes), pa.string()))
+
+
+def results_of_launches(launches: Iterable[tuple[str, Launch]]) -> pa.Table:
+    """The rows of logs that were read by imb.logs.imb_text, as RESULTS. `launches`: run, launch."""
+    alike: dict[tuple[str, ...], list[tuple[str, Launch, Stretch]]] = {}
+    for run, launch in launches:
+        for stretch in launch.stretches():
+            alike.setdefault(stretch.columns, []).append((run, launch, stretch))
+    return pa.concat_tables([RESULTS.empty_table(), *(_of_columns(c, rows) for c, rows in alike.items())])
+
+
+def _of_columns(columns: tuple[str, ...], rows: list[tuple[str, Launch, Stretch]]) -> pa.Table:
+    counts = np.fromiter((stretch.count for _, _, stretch in rows), np.int64, len(rows))
+    total = int(counts.sum())
+    # Heads are few: what they say is looked up once for each, and spread over their rows by number.
+    numbers: dict[tuple[int, str | None], int] = {}
+    of_head = np.fromiter(
+        (numbers.setdefault((id(s.head), launch.run.component), len(numbers)) for _, launch, s in rows),
+        np.int32,
+        len(rows),
+    )
+    different = dict(zip(of_head.tolist(), rows, strict=True))
+    heads = [(different[i][2].head, different[i][1].run.component) for i in range(len(numbers))]
+    spread = np.repeat(of_head, counts)
+
+    def words(each: Iterable[str | None], at: Any = spread) -> pa.Array:
+        dictionary = _Words()
+        codes = np.array([dictionary.code(word) for word in each], np.int32)
+        return dictionary.array(codes[at])
+
+    def whole(each: Iterable[int | None]) -> pa.Array:
+        values = np.array([-1 if value is None else value for value in each], np.int64)
+        return (
+            pa.array(values[spread], mask=values[spread] < 0)
+            if (values < 0).any()
+            else pa.array(values[spread])
+        )
+
+    runs: dict[str, int] = {}
+    of_run = np.fromiter((runs.setdefault(run, len(runs)) for run, _, _ in rows), np.int32, len(rows))
+    lines = np.fromiter((stretch.line for _, _, stretch in rows), np.int64, len(rows))
+    made: dict[str, pa.Array] = {
+        "run": words(runs, np.repeat(of_run, counts)),
+        "benchmark": words(head.benchmark for head, _ in heads),
+        "kind": words(kind_of(head.benchmark, component) for head, component in heads),
+        "mode": words(head.mode for head, _ in heads),
+        "multi": words(head.multi for head, _ in heads),
+        "processes": whole(head.processes for head, _ in heads),
+        "group_count": whole(head.group_count for head, _ in heads),
+        "groups": words(_groups(head.groups) for head, _ in heads),
+        "line": pa.array(np.repeat(lines, counts)),
+    }
+    for i, name in enumerate(columns):
+        values = _column([stretch for _, _, stretch in rows], i)
+        if name == "mbytes/sec":
+            values = values * np.repeat([launch.bytes_per_megabyte for _, launch, _ in rows], counts)
+        elif name in TIMES:
+            values = values / 1e6
+        field = FIELDS[name]
+        if columns[:4] == PASSIVE and name == "t_pure":
+            field = "time_max_seconds"
+        if name == "defects":
+            made[field] = pa.array(
+                np.nan_to_num(values, nan=0, posinf=0).astype(np.int64), mask=np.isnan(values)
+            )
+        else:
+            made[_RENAMED.get(field, field)] = pa.array(values, from_pandas=True)
+    if "bytes" not in columns:
+        made["bytes"] = pa.array(np.zeros(total, np.int64))
+    if any(stretch.quantiles or stretch.load_drift for _, _, stretch in rows):
+        made |= _extras([stretch for _, _, stretch in rows])
+    kinds = {field.type for field in RESULTS if field.name not in made}
+    nulls = {kind: pa.nulls(total, kind) for kind in kinds}  # most columns: one array for all of a type
+    arrays = [made[field.name] if field.name in made else nulls[field.type] for field in RESULTS]
+    return pa.table(arrays, schema=RESULTS)
+
+
+def _column(stretches: list[Stretch], i: int) -> Any:
+    """The numbers of one column of all these stretches; no copy where they follow each other in one array."""
+    first = stretches[0]
+    shared = first.arrays[i]
+    at = 0
+    for stretch in stretches:
+        if stretch.arrays[i] is not shared or stretch.first != at:
+            return np.concatenate([s.arrays[i][s.first : s.first + s.count] for s in stretches])
+        at += stretch.count
+    return shared[:at]
+
+
+def _extras(stretches: list[Stretch]) -> dict[str, pa.Array]:
+    drift: list[float | None] = []
+    quantiles: dict[str, list[float | None]] = {name: [] for name in QUANTILES}
+    for stretch in stretches:
+        for i in range(stretch.count):
+            drift.append((stretch.load_drift or {}).get(i))
+            row = (stretch.quantiles or {}).get(i, {})
+            for name, values in quantiles.items():
+                values.append(row.get(name))
+    columns = {QUANTILE_COLUMNS[name]: pa.array(values, pa.float64()) for name, values in quantiles.items()}
+    return columns | {"load_drift": pa.array(drift, pa.float64())}
+
+
+def _groups(groups: Sequence[Sequence[int]] | None) -> str | None:
+    return msgspec.json.encode(groups).decode() if groups else None
+
+
+def results_of_records(results: Iterable[tuple[str, Result]]) -> pa.Table:
+    """Records of results as RESULTS. `results`: run, record."""
+    return _of_records(results, RESULTS)
+
+
+def failures_of_records(failures: Iterable[tuple[str, Failure]]) -> pa.Table:
+    """Records of failures as FAILURES. `failures`: run, record."""
+    return _of_records(failures, FAILURES)
+
+
+def _of_records(records: Iterable[tuple[str, Result | Failure]], schema: pa.Schema) -> pa.Table:
+    columns: dict[str, list[Any]] = {field.name: [] for field in schema}
+    for run, record in records:
+        quantiles = (record.quantiles if isinstance(record, Result) else None) or {}
+        for name, values in columns.items():
+            if name == "run":
+                values.append(run)
+            elif name == "groups":
+                values.append(_groups(record.groups))
+            elif name == "group_index":
+                values.append(record.group)
+            elif name in _QUANTILE_OF:
+                values.append(quantiles.get(_QUANTILE_OF[name]))
+            else:
+                values.append(getattr(record, name))
+    return pa.table(
+        {field.name: pa.array(columns[field.name], field.type) for field in schema}, schema=schema
+    )
+
+
+_QUANTILE_OF = {column: name for name, column in QUANTILE_COLUMNS.items()}

@@ -1,0 +1,177 @@
+"""The output of the OSU micro-benchmarks, one or several in a file."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from imb.logs.preamble import command_in
+from imb.logs.table import WHOLE, Head, Launch, Log, Stretch, number
+from imb.records import Problem, Run
+
+FORMAT = "osu"
+MARK = b"# OSU "
+PROGRAM = "OSU Micro-Benchmarks"
+_TITLE = re.compile(r"#\s*OSU (?P<title>.*?)\s+v(?P<version>\d[\w.\-]*)\s*$")
+_PAIRS = re.compile(r"#\s*\[\s*pairs:\s*(\d{1,9})\s*\]")
+# Names in a header row -> columns of imb.logs.table.FIELDS, or a quantile. MB/s are 10^6 bytes.
+_COLUMNS = {
+    r"Size": "bytes",
+    r"Avg Lat(?:ency)?\s?\(us\)|Latency\s?\(us\)": "t_avg",
+    r"Min Lat(?:ency)?\s?\(us\)": "t_min",
+    r"Max Lat(?:ency)?\s?\(us\)": "t_max",
+    r"Iterations": "repetitions",
+    r"Bandwidth\s?\(MB/s\)|MB/s": "mbytes/sec",
+    r"Messages/s|Message Rate": "msg/sec",
+    r"Overall\s?\(us\)": "t_ovrl",
+    r"Compute\s?\(us\)": "t_cpu",
+    r"Pure Comm\.\s?\(us\)": "t_pure",
+    r"Overlap\s?\(%\)": "overlap",
+    r"P(?P<quantile>\d+) Tail (?:Lat|BW)\((?:us|MB/s)\)": "quantile",
+    r"Validation": "validation",
+    r"(?:Coll\. Init|MPI_Test|MPI_Wait|Transfer Size)\s?\((?:us|B)\)|Transfer Size": "passed over",
+}
+_CELL = re.compile("|".join(re.sub(r"\(\?P<quantile>", "(?:", name) for name in _COLUMNS))
+_NAMES = {
+    "bandwidth": "osu_bw",
+    "bi-directional bandwidth": "osu_bibw",
+    "multiple bandwidth / message rate": "osu_mbw_mr",
+    "multi latency": "osu_multi_lat",
+    "multi-threaded latency": "osu_latency_mt",
+    "multi-process latency": "osu_latency_mp",
+    "broadcast latency": "osu_bcast",
+    "all-to-all personalized exchange latency": "osu_alltoall",
+    "all-to-allv personalized exchange latency": "osu_alltoallv",
+}
+
+
+def looks_like(text: bytes) -> bool:
+    """Whether there may be output of OSU's benchmarks in it."""
+    return b"OSU" in text and MARK in text  # what tables of numbers never hold is found out quickly
+
+
+def read(text: bytes, name: str) -> Log:
+    """Every benchmark in a file as a launch. Never fails: what is not understood becomes a problem with its line."""
+    log = Log(name, FORMAT)
+    launch: Launch | None = None
+    head, columns, rows, table_line = Head(""), (), [], 0  # type: tuple[Head, tuple[str, ...], list[Any], int]
+    command: tuple[int, str] | None = None
+    at = 0
+
+    def end_table() -> None:
+        if rows and launch is not None:
+            launch.items.append(_stretch(head, columns, table_line, rows))
+            rows.clear()
+
+    for line_number, raw in enumerate(text.split(b"\n"), start=1):
+        here, at = at, at + len(raw) + 1
+        torn = at > len(text)
+        line = raw.decode("utf-8", "replace").strip()
+        if not line:
+            continue
+        if found := _TITLE.search(line):
+            end_table()
+            start = command[0] if command else here
+            run = Run(
+                program=PROGRAM,
+                version=found["version"],
+                command_line=command[1].split() if command else None,
+            )
+            launch = Launch(run, start if log.launches else 0, bytes_per_megabyte=1e6, items=[])
+            log.launches.append(launch)
+            head, columns, command = Head(_benchmark(found["title"]), multi="off"), (), None
+        elif launch and (found := _PAIRS.match(line)):
+            head = head._replace(processes=2 * int(found[1]))
+        elif launch and line.startswith("#") and (names := _header(line)):
+            end_table()
+            columns, table_line = names, line_number
+        elif words := command_in(line):
+            end_table()
+            command, columns = (here, words), ()
+        elif columns and line[0].isdigit():
+            row = _row(line, columns)
+            if row is None or torn:
+                words = (
+                    "a torn last row; it is left out"
+                    if torn
+                    else f"no row of {len(columns)} columns: {line[:60]!r}"
+                )
+                log.problems.append(Problem(name, line_number, words))
+            else:
+                rows.append(row)
+        else:
+            log.notes.append(Problem(name, line_number, f"passed over: {line[:100]}"))
+    end_table()
+    for i, each in enumerate(log.launches):
+        each.stop = log.launches[i + 1].start if i + 1 < len(log.launches) else len(text)
+    return log
+
+
+def _benchmark(title: str) -> str:
+    """OSU's titles do not name the program; "MPI Allreduce Latency Test" is osu_allreduce."""
+    words = re.sub(r"\s+", " ", title.lower().replace("test", "")).strip()
+    one_sided = words.startswith("mpi_")
+    words = words.removeprefix("mpi_").removeprefix("mpi ")
+    if words in _NAMES:
+        return _NAMES[words]
+    words = words.replace("bi-directional bandwidth", "bibw").replace("bandwidth", "bw")
+    nonblocking = words.startswith("non-blocking ")
+    words = words.removeprefix("non-blocking ")
+    if not one_sided and words != "latency":
+        words = words.removesuffix(" latency")
+    return f"osu_{'i' if nonblocking else ''}" + re.sub(r"\W+", "_", words).strip("_")
+
+
+def _header(line: str) -> tuple[str, ...]:
+    """The columns that a header row names; () where the line is something else."""
+    rest = line.lstrip("# ")
+    columns: list[str] = []
+    for cell in _CELL.finditer(rest):
+        for pattern, column in _COLUMNS.items():
+            if found := re.fullmatch(pattern, cell[0]):
+                columns.append(f"p{found['quantile']}" if column == "quantile" else column)
+                break
+    complete = not _CELL.sub("", rest).strip()
+    return (
+        tuple(columns)
+        if complete and len(columns) == len(set(columns) | {"passed over"} & set(columns))
+        else ()
+    )
+
+
+def _row(
+    line: str, columns: tuple[str, ...]
+) -> tuple[list[float | int | None], dict[str, float | None]] | None:
+    """The numbers of the columns that records know, and the quantiles in seconds."""
+    tokens = line.split()
+    if len(tokens) != len(columns):
+        return None
+    values: list[float | int | None] = []
+    quantiles: dict[str, float | None] = {}
+    try:
+        for token, name in zip(tokens, columns, strict=True):
+            if name == "validation":
+                values.append({"pass": 0, "fail": 1}.get(token.lower()))
+            elif name[0] == "p" and name[1:].isdigit():
+                quantiles[name] = float(token) / 1e6
+            elif name != "passed over":
+                values.append(number(token, name))
+    except ValueError:
+        return None
+    return values, quantiles
+
+
+def _stretch(head: Head, columns: tuple[str, ...], line: int, rows: list[Any]) -> Stretch:
+    """`defects` is 1 where OSU's own validation failed: it does not count bytes."""
+    kept = [name for name in columns if name != "passed over" and not (name[0] == "p" and name[1:].isdigit())]
+    by_column = zip(*(values for values, _ in rows), strict=True)
+    arrays = [
+        np.array([np.nan if v is None else v for v in values], np.int64 if name in WHOLE else np.float64)
+        for name, values in zip(kept, by_column, strict=True)
+    ]
+    names = tuple("defects" if name == "validation" else name for name in kept)
+    stretch = Stretch(head, names, line, 0, len(rows), arrays=arrays)
+    stretch.quantiles = {i: quantiles for i, (_, quantiles) in enumerate(rows) if quantiles} or None
+    return stretch

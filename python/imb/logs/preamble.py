@@ -1,0 +1,259 @@
+"""The text above a table: its head, and what else it tells of: banners, commands, section titles, ends."""
+
+from __future__ import annotations
+
+import re
+import string
+from typing import Literal, NamedTuple
+
+from imb.logs.catalogue import KNOWN
+from imb.logs.table import Head
+from imb.records import Mode, State
+
+EventKind = Literal[
+    "banner", "fact", "calling", "listed", "title", "command", "end", "failure", "benchmark", "text"
+]
+
+
+class Event(NamedTuple):
+    """Something that the text tells, at byte `at` of it."""
+
+    kind: EventKind
+    at: int
+    text: str = ""
+    parts: tuple[str, str, str] = ("", "", "")
+    style: str = ""
+    state: State | None = None
+    benchmark: str = ""
+    number: int | None = None
+
+
+class Preamble(NamedTuple):
+    """What was found above a table."""
+
+    head: Head
+    events: tuple[Event, ...]
+
+
+class Titles:
+    """The sections that a text is in; levels are the styles of underlining in order of appearance."""
+
+    def __init__(self) -> None:
+        self.styles: list[str] = []
+        self.names: list[str] = []
+
+    def enter(self, name: str, style: str) -> None:
+        if style not in self.styles:
+            self.styles.append(style)
+        level = self.styles.index(style)
+        self.names[level:] = [*[""] * (level - len(self.names)), name]
+
+    def path(self) -> str | None:
+        """The titles from the outermost to this one, at most 200 characters; None outside of sections."""
+        inner = [name for name in self.names if name]
+        return " / ".join(inner)[-200:] or None
+
+
+_BENCHMARKING = re.compile(r"#?\s*Benchmarking\s+(Multi-)?(\S+)")
+_PROCESSES = re.compile(r"#?\s*\(?\s*#processes\s*=\s*(\d+)\s*(?:;\s*(rank order))?")
+_GROUPS = re.compile(r"#?\s*\(\s*(\d+) groups of (\d+) processes")
+_GROUP = re.compile(r"#?\s*Group\s+(\d+):((?:\s+\d+)*)$")
+_RANKS = re.compile(r"#((?:\s+\d+)+)$")
+_WAITING = re.compile(r"#?\s*\(\s*\d+ additional process(?:es)? waiting")
+_MODE = re.compile(r"#?\s*MODE:\s*(NON-)?AGGREGATE")
+_INVALID = re.compile(r"#?\s*!!\s*Benchmark\s+(\S+)\s+invalid for (\d+) process")
+_UNAVAILABLE = re.compile(r"#?\s*!!\s*Benchmark\s+(\S+) is not available:\s*(.*?)\s*!*$")
+_BANNER = re.compile(
+    r"#\s*(?:Intel\s?\(R\) MPI Benchmark(?:s| Suite)\s+V?(?P<imb>[^,]+?)|OpenIMB (?P<ours>[^,]+)),\s*(?P<part>MPI-(?:IO|NBC|RMA|1|2))"
+)
+_FACT = re.compile(
+    r"#\s*(Date|Machine|System|Release|Version|MPI Version|MPI Library|MPI Thread Environment|MPI_Datatype"
+    r"|MPI_Datatype for reductions|MPI_Op|Mbytes/sec|Settings|Off-cache mode|Results|Minimum message length in bytes"
+    r"|Maximum message length in bytes|Minimum io portion in bytes|Maximum io portion in bytes)\s*:\s*(.*)$"
+)
+_ENDED = re.compile(
+    r"#\s*(?:(All processes entering MPI_Finalize)|(Finished with .*)|(Interrupted|Aborted)(?: by (\S+))?:)"
+)
+_COMMAND = re.compile(
+    r"\s*+[+$>%]*+\s*+((?:\w++=\S*+\s++)*+(?:\S*/)?(?:mpirun|mpiexec(?:\.\w+)?|orterun|srun|aprun|jsrun|prun)\s.*)$"
+)
+_RULE = re.compile(r"#?\s*-{5,}")
+_KNOWN_LINES = re.compile(
+    r"# Message lengths were user defined|# List of Benchmarks"
+    r"|# New default behavior from Version|# the number of iterations per message size|# dynamically when a certain run"
+    r"|# is expected to be exceeded|# SECS_PER_SAMPLE|# or through the flag|# For nonblocking benchmarks"
+    r"|# Function CPU_Exploit|# performance of\s+[\d.]+ MFlops|#\s+(The benchmark measures|1\)|2\)) ?.*|::\s*$"
+)
+_UNDERLINES = frozenset(string.punctuation) - frozenset("#|{}[]()<>")
+_LONGEST = 4096  # bytes of a line that are looked at: none that is known is longer
+_remembered: dict[tuple[bytes, bytes], Preamble] = {}
+
+
+def starts_something(text: str) -> bool:
+    """Whether a line, blanks cut, begins a new part of a log and cannot be text between rows."""
+    return bool(
+        _BENCHMARKING.match(text)
+        or _COMMAND.match(text)
+        or _RULE.match(text)
+        or _ENDED.match(text)
+        or _is_underline(text)
+    )
+
+
+def command_in(line: str) -> str | None:
+    """The launch of an MPI program that a line shows; None where it shows none."""
+    found = _COMMAND.match(line)
+    return found[1][:4000] if found else None
+
+
+def read(text: bytes, prefix: bytes) -> Preamble:
+    """What the text says. Pure, so short texts, which are most, are remembered."""
+    key = (text, prefix)
+    found = _remembered.get(key)
+    if found is None:
+        found = _read(text, prefix)
+        if len(text) < 2000:
+            if len(_remembered) > 5000:
+                _remembered.clear()
+            _remembered[key] = found
+    return found
+
+
+def _is_underline(line: str) -> bool:
+    return len(line) >= 3 and line[0] in _UNDERLINES and line == line[0] * len(line)
+
+
+def _read(text: bytes, prefix: bytes) -> Preamble:
+    events: list[Event] = []
+    head = Head("")
+    excerpt = ""  # of a list of benchmarks that was cut out together with the table
+    groups: list[list[int]] = []
+    mapped = collecting = False
+    state = ""
+    lines = text.split(b"\n")
+    here = at = skip = 0
+    for index, raw in enumerate(lines):
+        before, here, at = here, at, at + len(raw) + 1
+        if skip:
+            skip -= 1
+            continue
+        if prefix and raw.startswith(prefix):
+            raw = raw[len(prefix) :]
+        line = raw[:_LONGEST].decode("utf-8", "replace").rstrip()
+        bare = line.strip()
+        if not bare or bare == "#":
+            if state == "calling" and bare == "#":
+                state = ""
+            continue
+        if found := _BENCHMARKING.fullmatch(bare):
+            head = Head(found[2], multi="summary" if found[1] else None)
+            groups, mapped, collecting, state = [], False, True, ""
+            events.append(Event("benchmark", here, found[2]))
+        elif found := _ENDED.match(bare):
+            ended: State = (
+                "complete" if found[1] or found[2] else "aborted" if found[3] == "Aborted" else "interrupted"
+            )
+            reason = found[4] or "" if ended != "complete" else ""
+            events.append(Event("end", here, reason[:200], state=ended))
+            head, state = Head(""), ""
+        elif found := _BANNER.match(bare):
+            program = "OpenIMB" if found["ours"] else "Intel MPI Benchmarks"
+            version = (found["ours"] or found["imb"]).strip()
+            start = (
+                here
+                if index == 0 or not _RULE.match(lines[index - 1].decode("utf-8", "replace").strip())
+                else before
+            )
+            events.append(Event("banner", start, parts=(program, version, found["part"])))
+            head, state = Head(""), "banner"
+        elif collecting and (found := _PROCESSES.match(bare)):
+            head = head._replace(processes=_whole(found[1]), group_count=1)
+            mapped = bool(found[2])
+            groups = [[]] if mapped else []
+        elif collecting and (found := _GROUPS.match(bare)):
+            head = head._replace(group_count=_whole(found[1]), processes=_whole(found[2]))
+        elif collecting and (found := _GROUP.match(bare)):
+            groups.append([int(rank) for rank in found[2].split()[:100_000] if len(rank) < 12])
+        elif collecting and groups and (found := _RANKS.match(bare)):
+            groups[-1].extend(int(rank) for rank in found[1].split() if len(rank) < 12)
+        elif _WAITING.match(bare):
+            pass
+        elif found := _MODE.match(bare):
+            mode: Mode = "non_aggregate" if found[1] else "aggregate"
+            head = head._replace(mode=mode)
+        elif found := _INVALID.match(bare):
+            events.append(
+                Event("failure", here, bare.strip("# !")[:300], benchmark=found[1], number=_whole(found[2]))
+            )
+        elif found := _UNAVAILABLE.match(bare):
+            events.append(Event("failure", here, found[2][:300], benchmark=found[1]))
+        elif found := _FACT.match(bare):
+            state = "banner"
+            events.append(Event("fact", here, found[2].strip(), parts=(found[1], "", "")))
+        elif bare.startswith("# Calling sequence was"):
+            state = "calling"
+        elif bare.startswith("# List of Benchmarks to run"):
+            state = "list"
+        elif state == "calling" and bare.startswith("#"):
+            events.append(Event("calling", here, bare[1:].strip()))
+            state = "banner"
+        elif _RULE.match(bare) and not _is_title(lines, index):
+            state = ""
+        elif state == "list" and (found := re.fullmatch(r"# ?(\S+)", bare)):
+            events.append(Event("listed", here, found[1]))
+        elif found := re.fullmatch(r"# ?(\w+)", bare):
+            if found[1] in KNOWN:
+                excerpt = found[1]
+            else:
+                events.append(Event("text", here, bare))
+        elif _KNOWN_LINES.match(bare) or (state == "list" and bare.startswith("# ")):
+            pass
+        elif found := _COMMAND.match(line):
+            words = found[1].rstrip("\\ ")
+            while line.endswith("\\") and index + skip + 1 < len(lines):
+                skip += 1
+                line = lines[index + skip].decode("utf-8", "replace").strip()
+                words += " " + line.rstrip("\\ ")
+            events.append(Event("command", here, words[:4000]))
+        elif _is_underline(bare) and raw[:1].strip():
+            if title := _title(lines, index):
+                if events and events[-1].kind == "text" and events[-1].text == title[0]:
+                    start = events.pop().at
+                else:
+                    start = here
+                events.append(Event("title", start, title[0][:200], style=title[1]))
+        elif found := re.match(r"##+\s+(\S.*)", bare):
+            events.append(Event("title", here, found[1][:200], style=bare.split()[0]))
+        else:
+            events.append(Event("text", here, bare[:200]))
+    if not head.benchmark and excerpt:
+        head = head._replace(benchmark=excerpt)
+    kept = tuple(tuple(group) for group in groups if group)
+    if kept:
+        head = head._replace(groups=kept)
+    return Preamble(head, tuple(event for event in events if event.kind != "benchmark"))
+
+
+def _whole(digits: str) -> int | None:
+    return int(digits) if len(digits) < 12 else None
+
+
+def _is_title(lines: list[bytes], index: int) -> bool:
+    return _title(lines, index) is not None
+
+
+def _title(lines: list[bytes], index: int) -> tuple[str, str] | None:
+    """The title that the underline at `index` belongs to, and its style: the character, twice with an overline."""
+    line = lines[index].decode("utf-8", "replace").rstrip()
+    if index == 0 or not _is_underline(line):
+        return None
+    title = lines[index - 1].decode("utf-8", "replace").rstrip()
+    if (
+        not title.strip()
+        or _is_underline(title.strip())
+        or title.lstrip().startswith("#")
+        or len(title) > len(line) + 3
+    ):
+        return None
+    over = index >= 2 and lines[index - 2].decode("utf-8", "replace").rstrip() == line
+    return title.strip(), line[0] * (2 if over else 1)

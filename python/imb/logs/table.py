@@ -1,0 +1,169 @@
+"""What a log says before it becomes records: launches, and stretches of rows under one head.
+
+Regular rows stay text until those of all files at hand are converted together, column by column (imb.logs.plain).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from imb.logs.catalogue import kind_of
+from imb.records import End, Failure, Mode, Multi, Problem, Record, Result, Run
+
+CELL = 13  # characters of a cell in a table of IMB
+
+# Columns of tables by their names without unit -> field of Result. Times are microseconds in the table.
+FIELDS = {
+    "group": "group",
+    "bytes": "bytes",
+    "repetitions": "repetitions",
+    "t": "time_max_seconds",
+    "t_min": "time_min_seconds",
+    "t_max": "time_max_seconds",
+    "t_avg": "time_avg_seconds",
+    "t_ovrl": "time_overlapped_seconds",
+    "t_pure": "time_pure_seconds",
+    "t_cpu": "time_cpu_seconds",
+    "overlap": "overlap_percent",
+    "mbytes/sec": "bytes_per_second",
+    "msg/sec": "messages_per_second",
+    "defects": "defects",
+}
+WHOLE = frozenset({"group", "bytes", "repetitions"})
+TIMES = frozenset({"t", "t_min", "t_max", "t_avg", "t_ovrl", "t_pure", "t_cpu"})
+# In the table of the passive target, t_pure is the time of the whole group: there is no t_CPU.
+PASSIVE = ("bytes", "repetitions", "t_pure", "t_ovrl")
+
+
+class Head(NamedTuple):
+    """What stands above a table."""
+
+    benchmark: str
+    mode: Mode | None = None
+    multi: Multi | None = None
+    processes: int | None = None
+    group_count: int | None = None
+    groups: tuple[tuple[int, ...], ...] | None = None
+
+
+class Stretch(msgspec.Struct, gc=False):
+    """Rows under one head. `columns` are keys of FIELDS; `line` is that of the table's header row.
+
+    The numbers are rows `first` to `first + count` of `arrays`, one array per column, as printed; NaN for a number
+    that is no finite one. Many stretches share their arrays. Until they are converted, regular rows are text: `block`.
+    """
+
+    head: Head
+    columns: tuple[str, ...]
+    line: int
+    at: int
+    count: int
+    block: bytes = b""
+    arrays: Sequence[Any] = ()
+    first: int = 0
+    quantiles: dict[int, dict[str, float | None]] | None = None
+    load_drift: dict[int, float] | None = None
+
+    def rows(self, last: int | None = None) -> Iterator[tuple[float | int | None, ...]]:
+        """The rows, or the `last` of them, as numbers; None where there is no finite one."""
+        stop = self.first + self.count
+        start = self.first if last is None else max(self.first, stop - last)
+        for row in zip(*(array[start:stop].tolist() for array in self.arrays), strict=True):
+            yield tuple(None if value != value else value for value in row)
+
+
+class Launch(msgspec.Struct):
+    """One launch in a log: bytes `start` to `stop` of it. `label` is the title of the section that it stands in."""
+
+    run: Run
+    start: int
+    stop: int = 0
+    end: End | None = None
+    label: str | None = None
+    bytes_per_megabyte: float = 2.0**20
+    items: list[Stretch | Failure] = []
+
+    def stretches(self) -> Iterator[Stretch]:
+        """In the order of the log."""
+        return (item for item in self.items if isinstance(item, Stretch))
+
+    def records(self) -> Iterator[Record]:
+        """The run, results and failures in the order of the log, and the end where the log has one."""
+        yield self.run
+        for item in self.items:
+            if isinstance(item, Failure):
+                yield item
+            else:
+                yield from results_of(item, self)
+        if self.end:
+            yield self.end
+
+
+class Log(msgspec.Struct):
+    """What is in a file. `problems` is what was not understood; `notes` what was passed over or assumed."""
+
+    name: str
+    format: str
+    launches: list[Launch] = []
+    problems: list[Problem] = []
+    notes: list[Problem] = []
+
+    def counts(self) -> tuple[int, int, int]:
+        """Tables, rows and failures."""
+        items = [item for launch in self.launches for item in launch.items]
+        stretches = [item for item in items if isinstance(item, Stretch)]
+        lines = {item.line for item in stretches}
+        return len(lines), sum(stretch.count for stretch in stretches), len(items) - len(stretches)
+
+
+def number(token: str, column: str) -> float | int | None:
+    """A cell as a number; None where it is no finite one. Raises ValueError where it is none at all."""
+    if column in WHOLE:
+        whole = int(token)
+        if not 0 <= whole < 2**63:
+            raise ValueError(token)
+        return whole
+    value = float(token)
+    return value if abs(value) < 1e300 else None
+
+
+def results_of(stretch: Stretch, launch: Launch) -> Iterator[Result]:
+    """The rows of a stretch as records."""
+    head = stretch.head
+    kind = kind_of(head.benchmark, launch.run.component)
+    for i, row in enumerate(stretch.rows()):
+        result = Result(
+            benchmark=head.benchmark,
+            kind=kind,
+            mode=head.mode,
+            multi=head.multi,
+            processes=head.processes,
+            group_count=head.group_count,
+            groups=[list(group) for group in head.groups] if head.groups else None,
+            quantiles=(stretch.quantiles or {}).get(i),
+            load_drift=(stretch.load_drift or {}).get(i),
+            line=stretch.line,
+        )
+        for name, value in zip(stretch.columns, row, strict=True):
+            setattr(result, FIELDS[name], in_units(name, value, launch.bytes_per_megabyte))
+        if stretch.columns[:4] == PASSIVE:
+            result.time_max_seconds, result.time_pure_seconds = result.time_pure_seconds, None
+        if "bytes" not in stretch.columns:
+            result.bytes = 0
+        if result.group is not None and head.groups and result.group < len(head.groups):
+            result.groups = [list(head.groups[result.group])]
+        yield result
+
+
+def in_units(column: str, value: float | int | None, bytes_per_megabyte: float) -> float | int | None:
+    """A cell in the units of records: seconds, bytes per second."""
+    if value is None:
+        return None
+    if column in TIMES:
+        return value / 1e6
+    if column == "mbytes/sec":
+        return value * bytes_per_megabyte
+    return int(value) if column == "defects" else value

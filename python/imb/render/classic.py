@@ -1,0 +1,199 @@
+"""Records -> the classic text of IMB's logs, for scripts that know nothing else.
+
+The layout is OpenIMB's own (src/report/text.cpp); imb.logs reads it back to the same records, rounded to what the
+columns show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import NamedTuple
+
+from imb.logs.table import CELL
+from imb.records import QUANTILES, End, Failure, Record, Result, Run
+
+_RULE = "#" + "-" * 64
+_PARTS = {"MPI1": "MPI-1", "EXT": "MPI-2", "IO": "MPI-IO", "NBC": "MPI-NBC", "RMA": "MPI-RMA"}
+_FAILURES = {
+    "out_of_memory": 'out-of-mem.; needed X={gigabytes:8.3f} GB; use flag "-mem X" or MAX_MEM_USAGE>=X (IMB_mem_info.h)',
+    "int_overflow": "int-overflow.; The production rank*size caused int overflow for given sample",
+    "no_space": 'out-of-space.; needed X={gigabytes:8.3f} GB, free {free:8.3f} GB; use flag "-file PATH"',
+    "io_error": "io-error.; {detail}",
+    "time_out": 'time-out.; Time limit (secs_per_sample) is over; use "-time X" or SECS_PER_SAMPLE to increase time limit.',
+}
+
+
+class _Place(NamedTuple):
+    """What a table's head says: rows with the same place are one table."""
+
+    benchmark: str
+    mode: str | None
+    multi: str | None
+    processes: int | None
+    group_count: int | None
+
+
+def text(records: Iterable[Record]) -> str:
+    """A log with all tables. Mbytes/sec are in the unit that the run record names, else 2^20 bytes."""
+    return "".join(_parts(list(records)))
+
+
+def _parts(records: list[Record]) -> Iterator[str]:
+    run = next((record for record in records if isinstance(record, Run)), Run())
+    unit = (run.options.bytes_per_megabyte if run.options else None) or 2.0**20
+    yield _banner(run, unit)
+    rows = [record for record in records if isinstance(record, Result | Failure)]
+    for _, table in groupby(
+        rows, key=lambda row: (_place(row), _columns(row) if isinstance(row, Result) else None)
+    ):
+        same = list(table)
+        if isinstance(same[0], Failure):
+            yield from _failures([row for row in same if isinstance(row, Failure)])
+        else:
+            yield _table([row for row in same if isinstance(row, Result)], unit)
+    ends = [record for record in records if isinstance(record, End)]
+    if ends:
+        yield f"\n\n# {_last_words(ends[-1])}\n\n"
+
+
+def _place(row: Result | Failure) -> _Place:
+    return _Place(row.benchmark, row.mode, row.multi, row.processes, row.group_count)
+
+
+def _banner(run: Run, unit: float) -> str:
+    program = "OpenIMB" if run.program in (None, "OpenIMB") else "Intel(R) MPI Benchmarks"
+    platform, mpi = run.platform, run.mpi
+    lines = [
+        _RULE,
+        f"#    {program} {run.version or '0'}, {_PARTS.get(run.component or '', 'MPI-1')} part",
+        _RULE,
+    ]
+    facts = {
+        "Date": run.date,
+        "Machine": platform and platform.machine,
+        "System": platform and platform.system,
+        "Release": platform and platform.release,
+        "Version": platform and platform.kernel,
+        "MPI Version": mpi and mpi.standard,
+        "MPI Library": mpi and mpi.library,
+        "MPI Thread Environment": mpi and mpi.thread_level,
+    }
+    lines += [f"# {name:<22}: {_one_line(value)}" for name, value in facts.items() if value]
+    if run.command_line:
+        lines += ["", "", "# Calling sequence was: ", "", "# " + _one_line(" ".join(run.command_line)), ""]
+    lines += [f"# {'Mbytes/sec':<31}:   {unit:.15g} bytes per second", "#", ""]
+    if run.benchmarks:
+        lines += ["# List of Benchmarks to run:", "", *(f"# {name}" for name in run.benchmarks)]
+    return "\n".join(lines) + "\n"
+
+
+def _one_line(value: str) -> str:
+    return " ".join(value.split())
+
+
+def _head(row: Result | Failure, columns: list[str]) -> str:
+    rule = "#" + "-" * (max(1, len(columns)) * CELL - 1)
+    several = (row.group_count or 1) > 1
+    lines = ["", rule, f"# Benchmarking {'Multi-' if several else ''}{row.benchmark} "]
+    if several:
+        lines.append(
+            f"# ( {row.group_count} groups of {row.processes} processes each running simultaneous ) "
+        )
+    elif row.processes is not None:
+        lines.append(f"# #processes = {row.processes} ")
+    lines.append(rule)
+    if row.mode:
+        lines += ["#", f"#    MODE: {'AGGREGATE' if row.mode == 'aggregate' else 'NON-AGGREGATE'} ", "#"]
+    return "\n".join(lines) + "\n" + "".join(f"{name:>{CELL}}" for name in columns) + "\n"
+
+
+def _columns(row: Result) -> tuple[str, ...]:
+    columns = ["Group"] if row.group is not None else []
+    synchronisation = row.kind == "synchronisation"
+    columns += ["#repetitions"] if synchronisation else ["#bytes", "#repetitions"]
+    if row.time_cpu_seconds is not None or row.overlap_percent is not None:
+        columns += ["t_ovrl[usec]", "t_pure[usec]", "t_CPU[usec]", "overlap[%]"]
+    elif row.time_overlapped_seconds is not None:
+        columns += ["t_pure[usec]", "t_ovrl[usec]"]
+    elif row.messages_per_second is not None:
+        columns += ["Mbytes/sec", "Msg/sec"]
+    else:
+        plain = row.time_min_seconds is None and row.time_avg_seconds is None
+        single = row.kind in ("single_transfer", "multiple_transfer") and row.multi != "summary"
+        with_rate = row.bytes_per_second is not None
+        columns += (
+            ["t[usec]"] if plain or (single and with_rate) else ["t_min[usec]", "t_max[usec]", "t_avg[usec]"]
+        )
+        columns += ["Mbytes/sec"] if with_rate else []
+    return (*columns, "defects") if row.defects is not None else tuple(columns)
+
+
+def _table(rows: list[Result], unit: float) -> str:
+    columns = list(_columns(rows[0]))
+    lines: list[str] = []
+    size: int | None = None
+    for row in rows:
+        if row.group is not None and row.bytes != size:
+            lines.append("")
+        size = row.bytes
+        lines.append("".join(_cell(name, row, unit) for name in columns))
+        if row.quantiles:
+            times = ", ".join(f"{(row.quantiles.get(name) or 0) * 1e6:.2f}" for name in QUANTILES)
+            lines.append(f"[ {times} ]")
+    return _head(rows[0], columns) + "\n".join(lines) + "\n"
+
+
+def _cell(column: str, row: Result, unit: float) -> str:
+    passive = row.time_cpu_seconds is None and row.time_overlapped_seconds is not None
+    micro = {
+        "t[usec]": row.time_max_seconds,
+        "t_min[usec]": row.time_min_seconds,
+        "t_max[usec]": row.time_max_seconds,
+        "t_avg[usec]": row.time_avg_seconds,
+        "t_ovrl[usec]": row.time_overlapped_seconds,
+        "t_pure[usec]": row.time_max_seconds if passive else row.time_pure_seconds,
+        "t_CPU[usec]": row.time_cpu_seconds,
+    }
+    whole = {"Group": row.group, "#bytes": row.bytes, "#repetitions": row.repetitions}
+    if column in whole:
+        return f"{whole[column] or 0:{CELL}d}"
+    if column == "Msg/sec":
+        return f"{row.messages_per_second or 0:{CELL}.0f}"
+    if column in micro:
+        seconds = micro[column]
+        return f"{'nan':>{CELL}}" if seconds is None else f"{seconds * 1e6:{CELL}.2f}"
+    number = {
+        "Mbytes/sec": (row.bytes_per_second or 0) / unit,
+        "overlap[%]": row.overlap_percent or 0,
+        "defects": row.defects or 0,
+    }[column]
+    return f"{number:{CELL}.2f}"
+
+
+def _failures(failures: list[Failure]) -> Iterator[str]:
+    headed = False
+    for failure in failures:
+        if failure.cause == "invalid_processes":
+            yield f"\n# !! Benchmark {failure.benchmark} invalid for {failure.processes or 0} processes !! \n"
+        elif failure.cause == "unavailable":
+            yield f"\n# !! Benchmark {failure.benchmark} is not available: {_one_line(failure.detail or '')} !! \n"
+        else:
+            if not headed:
+                yield _head(failure, ["#bytes", "#repetitions"])
+                headed = True
+            words = _FAILURES[failure.cause or "time_out"].format(
+                gigabytes=(failure.needed_bytes or 0) / 2**30,
+                free=(failure.free_bytes or 0) / 2**30,
+                detail=failure.detail or "",
+            )
+            yield f"{failure.bytes or 0:{CELL}d} {words}\n"
+
+
+def _last_words(end: End) -> str:
+    if end.state == "complete" and not end.failed and not end.defects:
+        return "All processes entering MPI_Finalize"
+    if end.state == "complete":
+        return f"Finished with {end.failed or 0} failure rows"
+    by = f" by {end.reason.split()[0]}" if end.reason else ""
+    return f"{end.state.title()}{by}: {end.measured or 0} points measured"

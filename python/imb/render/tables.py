@@ -1,0 +1,94 @@
+"""Results -> tables with the columns that they have, for the terminal and for Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from imb.records import Failure, Result
+
+# Field of a result, heading, factor; MB are 10^6 bytes here, as everywhere in the companion.
+_COLUMNS: tuple[tuple[str, str, float | None], ...] = (
+    ("group", "group", None),
+    ("bytes", "bytes", None),
+    ("repetitions", "repetitions", None),
+    ("time_min_seconds", "t_min µs", 1e6),
+    ("time_max_seconds", "t_max µs", 1e6),
+    ("time_avg_seconds", "t_avg µs", 1e6),
+    ("time_overlapped_seconds", "t_ovrl µs", 1e6),
+    ("time_pure_seconds", "t_pure µs", 1e6),
+    ("time_cpu_seconds", "t_CPU µs", 1e6),
+    ("overlap_percent", "overlap %", 1),
+    ("bytes_per_second", "MB/s", 1e-6),
+    ("messages_per_second", "messages/s", 1),
+    ("defects", "defects", None),
+)
+
+
+class Table(NamedTuple):
+    """Results of one benchmark on one layout."""
+
+    title: str
+    headings: list[str]
+    rows: list[list[str]]
+    results: list[Result]
+
+
+def tables_of(records: Iterable[Result | Failure]) -> list[Table]:
+    """One table per benchmark and layout, in order; failures are left to `failures_of`."""
+    results = [record for record in records if isinstance(record, Result)]
+    made = []
+    for title, same in groupby(results, key=title_of):
+        rows = list(same)
+        columns = [c for c in _COLUMNS if any(getattr(row, c[0]) is not None for row in rows)]
+        cells = [[_cell(getattr(row, field), factor) for field, _, factor in columns] for row in rows]
+        headings = [heading for _, heading, _ in columns]
+        if "t_min µs" not in headings:  # the classic table's t
+            headings = ["t µs" if heading == "t_max µs" else heading for heading in headings]
+        made.append(Table(title, headings, cells, rows))
+    return made
+
+
+def title_of(record: Result | Failure) -> str:
+    """PingPong, 2 groups of 2 processes, aggregate"""
+    words = [record.benchmark]
+    if (record.group_count or 1) > 1:
+        words.append(f"{record.group_count} groups of {record.processes} processes")
+    elif record.processes is not None:
+        words.append("1 process" if record.processes == 1 else f"{record.processes} processes")
+    if record.mode:
+        words.append(record.mode.replace("_", "-"))
+    return ", ".join(words)
+
+
+def failures_of(records: Iterable[Result | Failure]) -> list[str]:
+    """A line per failure."""
+    lines = []
+    for record in records:
+        if isinstance(record, Failure):
+            length = "" if record.bytes is None else f", {record.bytes} bytes"
+            cause = (record.cause or "failure").replace("_", " ")
+            lines.append(f"{title_of(record)}{length}: {cause}: {record.detail or ''}".rstrip(": "))
+    return lines
+
+
+def markdown(tables: Sequence[Table], failures: Sequence[str]) -> str:
+    """Pipe tables under headings of level 3."""
+    parts = []
+    for table in tables:
+        lines = [f"### {table.title}", "", _pipes(table.headings), "|" + "---:|" * len(table.headings)]
+        parts.append("\n".join([*lines, *map(_pipes, table.rows)]))
+    if failures:
+        parts.append("\n".join(["### Not measured", "", *(f"- {line}" for line in failures)]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _pipes(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _cell(value: float | int | None, factor: float | None) -> str:
+    if value is None:
+        return ""
+    return str(value) if factor is None else f"{value * factor:.2f}"

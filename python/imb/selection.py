@@ -1,0 +1,59 @@
+"""Which benchmarks are meant: components, classes and names, as a user writes them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import get_args
+
+from imb.errors import ImbError
+from imb.logs.catalogue import KNOWN, kind_of
+from imb.records import Component, Kind
+
+COMPONENTS: tuple[Component, ...] = get_args(Component)
+CLASSES: dict[str, tuple[Kind, ...]] = {
+    "single": ("single_transfer",),
+    "parallel": ("parallel_transfer", "multiple_transfer"),
+    "collective": ("collective", "synchronisation"),
+}
+
+
+def select(names: Sequence[str], kind: str | None = None) -> dict[Component, list[str]]:
+    """Component -> names in their order; no names: the component's default list.
+
+    A name is a component (mpi1), a benchmark in any case (pingpong), or both (rma:accumulate). With `kind`, a class of
+    IMB's guide, of a component only the benchmarks of that class. Raises ImbError.
+    """
+    if kind is not None and kind not in CLASSES:
+        raise ImbError(f"no class {kind}; give one of {', '.join(CLASSES)}")
+    chosen: dict[Component, list[str]] = {}
+    for name in names or ("mpi1",):
+        whole = next((c for c in COMPONENTS if c.lower() == name.lower()), None)
+        if whole is None:
+            component, benchmark = _benchmark(name)
+            chosen.setdefault(component, []).append(benchmark)
+        elif kind is None:
+            chosen.setdefault(whole, [])
+        else:
+            members = [
+                n for n, k in KNOWN.items() if whole in k.components and kind_of(n, whole) in CLASSES[kind]
+            ]
+            if not members:
+                raise ImbError(f"{whole} has no benchmarks of class {kind}")
+            chosen.setdefault(whole, []).extend(members)
+    return chosen
+
+
+def _benchmark(name: str) -> tuple[Component, str]:
+    prefix, colon, bare = name.rpartition(":")
+    wanted = bare.lower().removeprefix("multi-")
+    found = [(n, k.components) for n, k in KNOWN.items() if n.lower() == wanted]
+    found.sort(key=lambda pair: pair[0] != bare)  # Unidir_Put is EXT's, Unidir_put RMA's
+    for benchmark, components in found:
+        for component in components:
+            if not colon or component.lower() == prefix.lower():
+                return component, bare if bare.lower().startswith("multi-") else benchmark
+    close = difflib.get_close_matches(wanted, [n.lower() for n in KNOWN], 1)
+    spelt = next((n for n in KNOWN if close and n.lower() == close[0]), None)
+    hint = f"did you mean {spelt}?" if spelt else "IMB-MPI1 -list shows the names"
+    raise ImbError(f"no benchmark or component {name}; {hint}")

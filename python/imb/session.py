@@ -1,0 +1,286 @@
+"""A session: the launches of one `imb run`, each of which becomes a run of the archive; interrupted, it goes on.
+
+ARCHIVE/sessions/ID/plan.json    what is to be launched
+    0003.json                    launch 3 is over: its run and how it ended
+    0003.part/                   launch 3 while it runs; adopted by --resume where its `imb` was killed
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import socket
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psutil
+
+from imb import conditions, launch
+from imb.archive import Archive, Content, now, write_whole
+from imb.errors import ImbError
+from imb.mpis import Mpi
+from imb.progress import Progress
+from imb.records import Component, End
+
+BEAT = 10.0  # seconds between signs of life of a launch that runs
+_DEAD = 6 * BEAT  # without one for so long, and its host is taken to be down
+
+
+class Item(msgspec.Struct, frozen=True):
+    """One launch: `arguments` are IMB's, `turn` counts repetitions of the same from 1."""
+
+    number: int
+    component: Component
+    arguments: list[str]
+    turn: int = 1
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """plan.json"""
+
+    id: str
+    created: str
+    mpi: Mpi
+    programs: str
+    intent: launch.Intent
+    timeout: float | None
+    labels: list[str]
+    items: list[Item]
+
+
+class Done(msgspec.Struct, frozen=True, kw_only=True):
+    """NUMBER.json"""
+
+    number: int
+    run: str
+    outcome: str
+    status: int | None = None
+    seconds: float | None = None
+    problem: str | None = None
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """Who carries out a launch. `born`: when the process began, since numbers of processes are used again."""
+
+    host: str
+    pid: int
+    born: float
+
+
+def plan(
+    *,
+    mpi: Mpi,
+    programs: Path,
+    intent: launch.Intent,
+    selection: dict[Component, list[str]],
+    arguments: Sequence[str],
+    launches: int,
+    timeout: float | None,
+    labels: Sequence[str],
+) -> Plan:
+    """What is to be launched: all components in turn, `launches` times. Raises ImbError."""
+    if any(word.lstrip("-") in ("json", "input") and word[0] == "-" for word in arguments):
+        raise ImbError(
+            "leave -json and -input out: imb run keeps the records itself; name the benchmarks instead"
+        )
+    items = [(c, [*names, *arguments], turn) for turn in range(launches) for c, names in selection.items()]
+    made = Plan(
+        id=f"{now().replace(':', '').replace('-', '')}-{secrets.token_hex(3)}",
+        created=now(),
+        mpi=mpi,
+        programs=str(programs.absolute()),
+        intent=intent,
+        timeout=timeout,
+        labels=list(labels),
+        items=[Item(n, c, words, turn + 1) for n, (c, words, turn) in enumerate(items, 1)],
+    )
+    for item in made.items:
+        program_of(made, item)
+    command_of(made, made.items[0], Path())  # that the launcher can say it
+    return made
+
+
+def save(archive: Archive, made: Plan) -> None:
+    """Writes the plan down, so that it can be resumed. Raises OSError."""
+    folder = folder_of(archive, made.id)
+    folder.mkdir(parents=True)
+    write_whole(folder / "plan.json", msgspec.json.format(msgspec.json.encode(made)) + b"\n")
+
+
+def folder_of(archive: Archive, session: str) -> Path:
+    """Of a session's files."""
+    return archive.folder / "sessions" / session
+
+
+def spool_of(archive: Archive, made: Plan, item: Item) -> Path:
+    """Where a launch writes while it runs."""
+    return folder_of(archive, made.id) / f"{item.number:04d}.part"
+
+
+def find(archive: Archive, session: str | None = None) -> Plan:
+    """The plan of this session, of which the beginning is enough; None: of the newest. Raises ImbError."""
+    plans = sorted((archive.folder / "sessions").glob(f"{session or ''}*/plan.json"))
+    if not plans:
+        raise ImbError(f"no session {session or 'to resume'} in {archive.folder}; `imb run` makes one")
+    if session and len(plans) > 1:
+        raise ImbError(f"{len(plans)} sessions begin with {session}; give more of the name")
+    return msgspec.json.decode(plans[-1].read_bytes(), type=Plan)
+
+
+def done(archive: Archive, made: Plan) -> dict[int, Done]:
+    """What is over, by number. An interrupted launch is in the archive but not over."""
+    files = sorted(folder_of(archive, made.id).glob("[0-9]*.json"))
+    return {one.number: one for one in (msgspec.json.decode(f.read_bytes(), type=Done) for f in files)}
+
+
+def program_of(made: Plan, item: Item) -> Path:
+    """The executable of a launch. Raises ImbError where there is none."""
+    program = Path(made.programs, f"IMB-{item.component}")
+    if not os.access(program, os.X_OK):
+        raise ImbError(f"no program {program}; `imb build` makes it")
+    return program
+
+
+def command_of(made: Plan, item: Item, spool: Path) -> launch.Command:
+    """The exact command of a launch that writes into `spool`."""
+    cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
+    words = [str(program_of(made, item)), *item.arguments, "-json", str(spool / "records.jsonl")]
+    return launch.spell(made.mpi, made.intent, words, cores=cores, root=os.geteuid() == 0)
+
+
+def execute(
+    archive: Archive,
+    made: Plan,
+    item: Item,
+    *,
+    on_progress: Callable[[Progress, float], None] = lambda p, s: None,
+) -> Done:
+    """Launches, and puts what came of it into the archive, whatever that is. Raises ImbError."""
+    spool = spool_of(archive, made, item)
+    _adopt(archive, made, item)
+    spool.mkdir()
+    owner = spool / "owner.json"
+    owner.write_bytes(
+        msgspec.json.encode(Owner(socket.gethostname(), os.getpid(), psutil.Process().create_time()))
+    )
+    command = command_of(made, item, spool)
+    facts: dict[str, Any] = {
+        "kind": "launch",
+        "campaign": made.id,
+        "number": item.number,
+        "turn": item.turn,
+        "command": command.words,
+        "command_environment": command.env,
+        "intent": msgspec.to_builtins(made.intent),
+        "started": now(),
+        "conditions": msgspec.to_builtins(conditions.gather(made.mpi)),
+    }
+    write_whole(spool / "facts.json", msgspec.json.encode(facts))
+    progress = Progress()
+    beat = 0.0
+
+    def tick(seconds: float) -> None:
+        nonlocal beat
+        if seconds > beat:
+            beat = seconds + BEAT
+            owner.touch()
+        on_progress(progress, seconds)
+
+    ended = launch.run(
+        command,
+        output=spool / "output.txt",
+        errors=spool / "stderr.txt",
+        timeout=made.timeout,
+        follow=spool / "records.jsonl",
+        on_line=progress.feed,
+        on_tick=tick,
+    )
+    outcome: str = ended.outcome
+    if outcome == "finished":
+        # A launcher of another MPI starts N programs of one rank each, which all end well.
+        alone = progress.ranks not in (None, made.intent.ranks)
+        cut = progress.end is None and (spool / "records.jsonl").exists()
+        outcome = "failed" if ended.status or cut or alone else "measured"
+        if alone:
+            facts["problem"] = (
+                f"{progress.ranks} instead of {made.intent.ranks} ranks: are launcher and MPI of one kind?"
+            )
+    facts |= {
+        "exit_status": ended.status,
+        "ended": now(),
+        "outcome": outcome,
+        "seconds": round(ended.seconds, 3),
+    }
+    return _keep(archive, made, item, spool, facts)
+
+
+def _adopt(archive: Archive, made: Plan, item: Item) -> None:
+    """What a killed `imb run` left of this launch becomes a run too; then the launch is repeated."""
+    spool = spool_of(archive, made, item)
+    if owner := _alive(spool / "owner.json"):
+        raise ImbError(
+            f"session {made.id} is being carried out by process {owner.pid} on {owner.host};"
+            " `imb run --resume NAME` goes on with another one"
+        )
+    if (spool / "facts.json").exists():
+        facts = msgspec.json.decode((spool / "facts.json").read_bytes(), type=dict[str, Any])
+        _keep(archive, made, item, spool, facts | {"outcome": "interrupted", "exit_status": None})
+    elif spool.exists():
+        shutil.rmtree(spool)
+
+
+def _alive(file: Path) -> Owner | None:
+    """The owner of a launch that is running still; None where there is none, or it is gone."""
+    try:
+        owner = msgspec.json.decode(file.read_bytes(), type=Owner)
+        if owner.host != socket.gethostname():
+            return owner if time.time() - file.stat().st_mtime < _DEAD else None
+        return owner if abs(psutil.Process(owner.pid).create_time() - owner.born) < 1 else None
+    except (OSError, msgspec.MsgspecError, psutil.Error):
+        return None
+
+
+def _keep(archive: Archive, made: Plan, item: Item, spool: Path, facts: dict[str, Any]) -> Done:
+    def part(name: str) -> bytes | None:
+        return (spool / name).read_bytes() if (spool / name).exists() else None
+
+    records = part("records.jsonl")
+    content = Content(
+        records=records or None,
+        output=part("output.txt"),
+        stderr=part("stderr.txt"),
+        facts=facts,
+        labels=made.labels,
+    )
+    added = archive.add(content)
+    over = Done(
+        number=item.number,
+        run=added.id,
+        outcome=facts["outcome"],
+        status=facts["exit_status"],
+        seconds=facts.get("seconds"),
+        problem=facts.get("problem"),
+    )
+    if over.outcome != "interrupted":
+        write_whole(
+            folder_of(archive, made.id) / f"{item.number:04d}.json", msgspec.json.encode(over) + b"\n"
+        )
+    shutil.rmtree(spool)
+    return over
+
+
+def rows_of(archive: Archive, over: Done) -> str:
+    """How much a launch measured, in words."""
+    end: End | None = None
+    rows = failed = 0
+    for record in archive.run(over.run).records().records:
+        name = type(record).__name__
+        rows += name == "Result"
+        failed += name == "Failure"
+        end = record if isinstance(record, End) else end
+    words = f"{rows} rows" + (f", {failed} not measured" if failed else "")
+    return words + (f", {end.defects} defects" if end and end.defects else "")

@@ -1,0 +1,65 @@
+"""A session as a job of a scheduler, through PSI/J: the job is `imb run --resume` on the same archive."""
+
+from __future__ import annotations
+
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from imb.archive import Archive
+from imb.errors import ImbError
+from imb.session import Plan, folder_of
+
+Scheduler: TypeAlias = Literal["local", "slurm"]
+
+
+def submit(
+    archive: Archive,
+    made: Plan,
+    scheduler: Scheduler,
+    *,
+    minutes: float | None = None,
+    queue: str | None = None,
+    account: str | None = None,
+) -> tuple[str, int | None]:
+    """Submits; returns the scheduler's name of the job, and of a local one, which is waited for, the exit status.
+
+    What the job prints is in the session's folder, job.out and job.err. Raises ImbError where PSI/J is missing or the
+    scheduler refuses.
+    """
+    try:
+        import psij
+    except ImportError:
+        raise ImbError("--submit needs PSI/J: `pip install 'openimb[submit]'`") from None
+    folder = folder_of(archive, made.id)
+    intent = made.intent
+    nodes = len(intent.hosts) or (-(-intent.ranks // intent.ppn) if intent.ppn else 1)
+    attributes = psij.JobAttributes(queue_name=queue, account=account)
+    if minutes is not None:
+        attributes.duration = timedelta(minutes=minutes)
+    job = psij.Job(
+        psij.JobSpec(
+            executable=sys.executable,
+            arguments=["-m", "imb", "run", "--resume", made.id, "--archive", str(archive.folder)],
+            directory=Path.cwd(),
+            name=f"imb-{made.id}",
+            stdout_path=folder / "job.out",
+            stderr_path=folder / "job.err",
+            resources=psij.ResourceSpecV1(node_count=nodes, processes_per_node=intent.per_host),
+            attributes=attributes,
+            launcher="single",  # `imb` starts the ranks itself, with the launcher of the session's MPI
+        )
+    )
+    try:
+        psij.JobExecutor.get_instance(scheduler).submit(job)
+        if scheduler != "local":
+            return str(job.native_id), None
+        status = job.wait()
+    except (psij.SubmitException, psij.InvalidJobException, ValueError) as error:
+        raise ImbError(f"{scheduler} does not take the job: {' '.join(str(error).split())}") from error
+    except KeyboardInterrupt:
+        job.cancel()
+        raise
+    code = status.exit_code if status else None
+    return str(job.native_id), 1 if code is None else code

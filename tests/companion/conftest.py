@@ -1,0 +1,39 @@
+"""`imb` as its user has it: words in, text and exit status out, an archive of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from companion.door import Imb, Said
+from imb.archive import Archive
+from imb.cli import main
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IMB_ARCHIVE", str(tmp_path / "archive"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("NO_COLOR", "1")
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Archive:
+    return Archive(tmp_path / "archive")
+
+
+@pytest.fixture
+def imb(capfdbinary: pytest.CaptureFixture[bytes]) -> Imb:
+    def run(*words: object) -> Said:
+        code: object = 0
+        try:
+            main([str(word) for word in words])
+        except SystemExit as end:
+            code = end.code or 0
+        said = capfdbinary.readouterr()
+        assert isinstance(code, int)
+        assert b"Traceback" not in said.err
+        return Said(code, said.out.decode(), said.err.decode())
+
+    return run

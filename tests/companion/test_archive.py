@@ -1,0 +1,116 @@
+"""The archive keeps what it was given, whole, from any number of writers."""
+
+import multiprocessing
+from pathlib import Path
+
+import pytest
+from imb.archive import Archive, Content, replay
+from imb.errors import ImbError
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "schema" / "examples" / "complete.jsonl"
+
+
+def launch(text: str = "a table\n") -> Content:
+    return Content(
+        records=EXAMPLE.read_bytes(),
+        output=text.encode(),
+        stderr=b"",
+        facts={"kind": "launch", "exit_status": 0, "command": ["mpiexec", "-n", "2", "IMB-MPI1"]},
+    )
+
+
+def test_a_run_comes_back_as_it_went_in(tmp_path: Path) -> None:
+    archive = Archive(tmp_path / "deep" / "archive")
+    added = archive.add(launch())
+    run = archive.find(added.id[:4])
+    assert added.new and run.id == added.id
+    assert [run.part(name) for name in ("output.txt", "stderr.txt")] == [b"a table\n", b""]
+    assert run.facts()["command"] == ["mpiexec", "-n", "2", "IMB-MPI1"]
+    assert len(run.records().records) == len(EXAMPLE.read_bytes().splitlines())
+    assert not list(archive.tmp.iterdir())
+
+
+def test_the_same_content_is_the_same_run(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    first, again, other = (archive.add(launch(text)) for text in ("a", "a", "b"))
+    assert (first.id, first.new, again.new, other.new) == (again.id, True, False, True)
+    assert archive.ids() == sorted({first.id, other.id})
+
+
+def test_a_torn_copy_is_replaced_by_a_whole_one(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    run_id = archive.add(launch()).id
+    (archive.path_of(run_id) / "records.jsonl").write_bytes(b"{")
+    assert archive.add(launch()).new
+    assert archive.run(run_id).part("records.jsonl") == EXAMPLE.read_bytes()
+
+
+def test_labels_and_notes_stay_beside_the_run(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    run_id = archive.add(launch()).id
+    before = {path.name: path.read_bytes() for path in archive.path_of(run_id).iterdir()}
+    archive.label(run_id, add=["baseline", "quiet"], note="first")
+    archive.label(run_id, add=["new"], remove=["quiet"], note="second")
+    assert archive.tags()[run_id].labels == ["baseline", "new"]
+    assert archive.tags()[run_id].notes == ["first", "second"]
+    assert archive.find("baseline").id == run_id
+    assert {path.name: path.read_bytes() for path in archive.path_of(run_id).iterdir()} == before
+
+
+def test_runs_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    for text in "ab":
+        archive.label(archive.add(launch(text)).id, add=["both"])
+    with pytest.raises(ImbError, match="2 runs are 'both'"):
+        archive.find("both")
+    with pytest.raises(ImbError, match="no run 'nobody'"):
+        archive.find("nobody")
+
+
+def test_a_removed_run_is_gone_but_kept(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    run_id = archive.add(launch()).id
+    place = archive.remove(run_id)
+    assert archive.ids() == [] and (place / "output.txt").read_bytes() == b"a table\n"
+    assert archive.add(launch()).new
+
+
+def test_an_archive_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ImbError, match="is a file"):
+        Archive(tmp_path / "file")
+    with pytest.raises(ImbError, match="cannot write to the archive"):
+        Archive(tmp_path / "file" / "below").add(launch())
+
+
+def write_many(folder: Path, start: int) -> None:
+    archive = Archive(folder)
+    for text in range(start, start + 30):
+        archive.add(launch(str(text)))
+    archive.add_many(launch(str(text)) for text in range(50, 60))
+
+
+def test_two_writers_at_once_lose_nothing(tmp_path: Path) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    writers = [spawn.Process(target=write_many, args=(tmp_path, start)) for start in (0, 15)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(60)
+    assert [writer.exitcode for writer in writers] == [0, 0]
+    archive = Archive(tmp_path)
+    assert {archive.run(run_id).part("output.txt") for run_id in archive.ids()} == {
+        str(text).encode() for text in (*range(45), *range(50, 60))
+    }
+    assert not list(archive.tmp.iterdir()) and not list(archive.removed.iterdir())
+
+
+def test_a_killed_writer_leaves_no_run(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    archive._make_folders()
+    archive._stage(launch())  # and no more
+    assert archive.ids() == [] and list(archive.tmp.iterdir())
+
+
+def test_no_changes_are_no_tags() -> None:
+    assert replay([]) == {}

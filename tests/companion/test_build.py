@@ -1,0 +1,94 @@
+"""imb build: a small suite for what is built when, and once the real one."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import lab
+import pytest
+from companion.door import Imb
+from imb import suite
+
+CMAKE = """cmake_minimum_required(VERSION 3.20)
+project(small LANGUAGES CXX)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+find_package(MPI REQUIRED COMPONENTS CXX)
+add_executable(IMB-MPI1 src/main.cpp)
+target_link_libraries(IMB-MPI1 PRIVATE MPI::MPI_CXX)
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The sources of a suite that builds quickly."""
+    folder = tmp_path / "suite"
+    (folder / "src").mkdir(parents=True)
+    (folder / "CMakeLists.txt").write_text(CMAKE)
+    (folder / "src" / "main.cpp").write_text('#include <cstdio>\nint main() { std::puts("1"); }\n')
+    monkeypatch.setattr("imb.build.suite_folder", lambda: folder)
+    monkeypatch.setenv("CXXFLAGS", "-O0 -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX")
+    return folder
+
+
+def said_by(folder: str) -> str:
+    return subprocess.run([Path(folder, "IMB-MPI1")], capture_output=True, text=True, check=True).stdout
+
+
+def test_builds_lie_side_by_side_and_are_made_when_something_changed(imb: Imb, small: Path) -> None:
+    if len(lab.MAIN) < 2:
+        lab.missing("Open MPI and MPICH")
+    both = [word for mpi in lab.MAIN for word in ("--mpi", mpi.wrapper)]
+    said = imb("build", *both)
+    assert said.code == 0, said.err
+    folders = said.out.split()
+    assert len(set(folders)) == 2 and [said_by(folder) for folder in folders] == ["1\n"] * 2
+    assert said.err.count("building the suite for") == 2
+    again = imb("build", *both)
+    assert (again.out, again.err) == (said.out, "")
+    (small / "src" / "main.cpp").write_text('#include <cstdio>\nint main() { std::puts("2"); }\n')
+    [other] = imb("build", *both[:2]).out.split()
+    assert other not in folders and said_by(other) == "2\n" and said_by(folders[0]) == "1\n"
+
+
+def test_a_failed_build_shows_what_the_compiler_says(mpi: lab.Mpi, imb: Imb, small: Path) -> None:
+    (small / "src" / "main.cpp").write_text("int main() { return this_is_missing; }\n")
+    said = imb("build", "--mpi", mpi.wrapper)
+    assert (said.code, said.out) == (1, "")
+    assert "main.cpp:1:21: error:" in said.err and "this_is_missing" in said.err
+    last = said.err.splitlines()[-1]
+    assert last.startswith("imb: the build for ") and Path(last.rpartition(" ")[2]).exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--compiler", "no-such-compiler"], "no compiler no-such-compiler"),
+        (["--mpi", "/tmp"], "no bin/mpicxx in /tmp"),
+    ],
+)
+def test_mistakes(mpi: lab.Mpi, imb: Imb, words: list[str], says: str) -> None:
+    said = imb("build", *(words if "--mpi" in words else ["--mpi", mpi.wrapper, *words]))
+    assert said.code == 2 and says in said.err
+
+
+def test_the_suite_is_built_and_runs(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real sources; one component, without optimisation: the others take minutes and are built by `make`."""
+    if not lab.MAIN:
+        lab.missing("Open MPI or MPICH")
+    if not shutil.which("cmake"):
+        lab.missing("cmake on the PATH")
+    sources, copy = suite.suite_folder(), tmp_path / "suite"
+    for folder in ("src", "cmake"):
+        shutil.copytree(sources / folder, copy / folder)
+    text = (sources / "CMakeLists.txt").read_text()
+    less = text.replace("set(OPENIMB_COMPONENTS MPI1 EXT RMA NBC IO)", "set(OPENIMB_COMPONENTS MPI1)")
+    assert less != text
+    (copy / "CMakeLists.txt").write_text(less)
+    monkeypatch.setattr("imb.build.suite_folder", lambda: copy)
+    monkeypatch.setenv("CMAKE_BUILD_TYPE", "Debug")
+    monkeypatch.setenv("CXXFLAGS", "-O0 -g0")
+    said = imb("run", "PingPong", "--mpi", lab.MAIN[0].wrapper, "--", "-msglog", "2", "-iter", "5")
+    assert said.code == 0, said.err
+    assert "building the suite for" in said.err and ": 4 rows in " in said.out
+    [folder] = imb("build", "--mpi", lab.MAIN[0].wrapper).out.split()
+    assert [program.name for program in Path(folder).iterdir()] == ["IMB-MPI1"]

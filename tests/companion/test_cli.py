@@ -1,0 +1,333 @@
+"""The commands, through the door that their user has."""
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from companion.door import Imb
+from imb.archive import Archive, Content
+from imb.cli import COMMANDS
+from imb.records import read
+
+HERE = Path(__file__).resolve().parent
+BOARD = HERE / "data" / "board.rst"
+REFERENCES = HERE.parent / "reference"
+EXAMPLES = HERE.parents[1] / "schema" / "examples"
+
+
+def listed(imb: Imb, *words: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in imb("ls", "--all", "--json", *words).out.splitlines()]
+
+
+def launch(example: str = "complete", **facts: Any) -> Content:
+    return Content(
+        records=(EXAMPLES / f"{example}.jsonl").read_bytes(),
+        output=b"the table\n",
+        stderr=b"",
+        facts={"kind": "launch", "exit_status": 0, **facts},
+    )
+
+
+def test_the_command_is_installed() -> None:
+    program = Path(sys.executable).with_name("imb")
+    done = subprocess.run([program, "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("imb 0.")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_every_command_has_examples_or_says_how_it_ends(imb: Imb, name: str) -> None:
+    said = imb(name, "--help")
+    assert said.code == 0 and said.out.startswith(f"Usage: imb {name}")
+    assert "Example" in said.out or "Exit status" in said.out
+    assert max(map(len, said.out.splitlines())) <= 120
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["lss"], "Did you mean 'ls'"),
+        (["ls", "--al"], "No such option: --al"),
+        (["label"], "Missing argument 'RUN'"),
+        (["show", "3fa9"], "no run '3fa9'"),
+        (["rm", "3fa9"], "no run '3fa9'"),
+        (["import", "no-such-file"], "no file or folder no-such-file"),
+        (["query", "SELEC 1"], "the query fails"),
+        (["export", "--separator", "ab"], "a separator is one character"),
+        (["export", "--format", "log"], "needs --output FOLDER"),
+        (["export", "--format", "yaml"], "yaml"),
+        (["export", "nobody"], "no run 'nobody'"),
+        (["ls", "--archive", __file__], "is a file"),
+    ],
+)
+def test_mistakes_are_one_line_and_status_2(imb: Imb, words: list[str], says: str) -> None:
+    said = imb(*words)
+    assert said.code == 2 and says in said.err
+    assert len(said.err.splitlines()) == 1 and said.err.startswith("imb: ")
+
+
+def test_an_empty_archive(imb: Imb) -> None:
+    said = imb("ls")
+    assert (said.code, said.out) == (0, "") and "the archive is empty" in said.err
+    assert imb("verify").out.startswith("0 runs: 0 damaged")
+    assert imb("query", "SELECT count(*) AS n FROM results").out.split() == ["n", "0"]
+
+
+def test_a_page_of_results_becomes_labelled_runs(imb: Imb) -> None:
+    said = imb("import", BOARD)
+    assert said.code == 0
+    assert said.out.splitlines()[-1] == "1 file: 432 rows in 18 tables, 0 failures; 18 runs, 18 of them new"
+    runs = listed(imb)
+    assert len(runs) == 18 and sum(run["rows"] for run in runs) == 432
+    assert sum(run["labels"] == ["OpenMPI 1.10.3 (compiled on juno) / internode"] for run in runs) == 1
+    assert len(listed(imb, "--label", "Playing with OpenMPI BTL")) == 2
+    shown = imb("show", "Reference INTEL + Mellanox / internode", "--chart")
+    assert "1383.76" in shown.out and "MB/s over bytes" in shown.out
+
+
+def test_importing_again_changes_nothing(imb: Imb) -> None:
+    imb("import", BOARD)
+    before = imb("query", "SELECT count(*), sum(bytes_per_second) FROM results").out
+    assert imb("import", BOARD).out.splitlines()[-1].endswith("18 runs, 0 of them new")
+    assert imb("query", "SELECT count(*), sum(bytes_per_second) FROM results").out == before
+    assert len(listed(imb)) == 18
+
+
+def test_a_folder_of_logs(imb: Imb) -> None:
+    said = imb("import", "--label", "references", "--jobs", "2", REFERENCES)
+    assert said.code == 0 and said.err == ""
+    assert (
+        said.out.splitlines()[-1] == "12 files: 737 rows in 201 tables, 0 failures; 12 runs, 12 of them new"
+    )
+    assert {run["version"] for run in listed(imb, "--label", "references")} == {"2021.11"}
+    assert len(listed(imb, "--benchmark", "pingpong")) == 4
+
+
+def test_what_is_not_understood_is_named_and_the_rest_imported(imb: Imb, tmp_path: Path) -> None:
+    text = (
+        (REFERENCES / "mpi1-np2.txt")
+        .read_bytes()
+        .replace(b"            8           20         0.92", b"            8           20         0.9x", 1)
+    )
+    (tmp_path / "damaged.log").write_bytes(text)
+    (tmp_path / "prose.txt").write_text("nothing here\n")
+    (tmp_path / "secret").symlink_to(tmp_path / "nowhere")
+    said = imb("import", tmp_path / "damaged.log", tmp_path / "prose.txt")
+    line = text[: text.index(b"0.9x")].count(b"\n") + 1
+    assert said.code == 1
+    assert said.err.splitlines() == [
+        f"imb: {tmp_path / 'damaged.log'}:{line}: no row of 4 columns: '8           20         0.9x         8.68'; the line is left out",
+        f"imb: {tmp_path / 'prose.txt'}: there is no table of IMB or of OSU's benchmarks in it",
+    ]
+    assert said.out.splitlines()[-1] == "2 files: 80 rows in 19 tables, 0 failures; 1 run, 1 of them new"
+
+
+def test_records_of_the_suite_are_imported_as_they_are(imb: Imb) -> None:
+    said = imb("import", EXAMPLES)
+    assert said.code == 0
+    runs = listed(imb)
+    assert len(runs) == len(list(EXAMPLES.glob("*.jsonl")))
+    troubled = next(run for run in runs if run["state"] == "interrupted")
+    assert (troubled["rows"], troubled["failures"], troubled["defects"]) == (2, 3, 3)
+    assert imb("query", "SELECT cause FROM failures ORDER BY 1").out.split()[1:] == [
+        "int_overflow",
+        "invalid_processes",
+        "io_error",
+        "no_space",
+        "out_of_memory",
+        "time_out",
+        "unavailable",
+    ]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_parts_of_an_imported_file_are_the_file(
+    imb: Imb, archive: Archive, tmp_path: Path, end: bytes
+) -> None:
+    page = tmp_path / "page.rst"
+    page.write_bytes(BOARD.read_bytes().replace(b"\n", end))
+    assert "432 rows in 18 tables" in imb("import", page).out
+    runs = sorted(listed(imb), key=lambda run: int(run["origin"].rpartition(":")[2]))
+    assert b"".join(archive.run(run["run"]).part("output.txt") or b"" for run in runs) == page.read_bytes()
+
+
+def test_a_launch_is_listed_shown_and_printed(imb: Imb, archive: Archive) -> None:
+    run_id = archive.add(
+        launch(command=["mpiexec", "-n", "2", "IMB-MPI1"], conditions={"governor": "performance"})
+    ).id
+    [run] = listed(imb)
+    assert (run["run"], run["kind"], run["processes"], run["exit_status"], run["state"]) == (
+        run_id,
+        "launch",
+        2,
+        0,
+        "complete",
+    )
+    assert json.loads(run["conditions"]) == {"governor": "performance"}
+    shown = imb("show", run_id[:6], "--benchmark", "pingpong").out
+    assert "mpiexec -n 2 IMB-MPI1" in shown and "PingPong" in shown and "Barrier" not in shown
+    assert imb("show", run_id[:6], "--output").out == "the table\n"
+
+
+def test_labels(imb: Imb, archive: Archive) -> None:
+    run_id = archive.add(launch()).id
+    assert imb("label", run_id[:5], "baseline", "quiet", "--note", "before the update").code == 0
+    assert (
+        imb("label", "baseline", "--remove", "quiet").out
+        == f"{run_id[:10]}  baseline\n    before the update\n"
+    )
+    assert listed(imb)[0]["labels"] == ["baseline"]
+    assert imb("label", "baseline", " ").code == 2
+
+
+def test_rm_takes_a_run_out_of_lists_and_queries(imb: Imb) -> None:
+    imb("import", BOARD)
+    first, second = (run["run"] for run in listed(imb)[:2])
+    assert imb("rm", first[:8], "nobody").code == 2 and len(listed(imb)) == 18  # all or none
+    said = imb("rm", first[:8], second[:8])
+    assert said.code == 0 and "removed" in said.out
+    assert len(listed(imb)) == 16
+    assert imb("query", "SELECT count(*) AS n FROM results").out.split() == ["n", str(16 * 24)]
+
+
+def test_a_query_over_everything(imb: Imb) -> None:
+    imb("import", BOARD, REFERENCES)
+    sql = "SELECT label, min(time_max_seconds) * 1e6 AS us FROM results JOIN labels USING (run) GROUP BY 1 ORDER BY us LIMIT 1"
+    assert json.loads(imb("query", "--format", "json", sql).out) == {
+        "label": "Reference INTEL + Mellanox / intranode - intrasocket",
+        "us": pytest.approx(0.25),
+    }
+    rows = list(
+        csv.reader(
+            imb(
+                "query", "-f", "csv", "SELECT benchmark, count(*) AS n FROM results GROUP BY 1"
+            ).out.splitlines()
+        )
+    )
+    assert rows[0] == ["benchmark", "n"] and sum(int(n) for _, n in rows[1:]) == 432 + 737
+
+
+def test_export_csv(imb: Imb, tmp_path: Path) -> None:
+    imb("import", BOARD)
+    said = imb("export", "Playing with OpenMPI BTL", "--separator", ";")  # two runs have this label
+    rows = list(csv.DictReader(said.out.splitlines(), delimiter=";"))
+    assert len(rows) == 48 and {row["benchmark"] for row in rows} == {"PingPong"}
+    assert {row["labels"] for row in rows} == {"Playing with OpenMPI BTL"}
+    largest = [float(row["time_max_seconds"]) for row in rows if row["bytes"] == "4194304"]
+    assert sorted(largest) == [pytest.approx(2886.55e-6), pytest.approx(4266.39e-6)]
+    assert "defects" not in rows[0]
+    imb("export", "--output", tmp_path / "all.csv")
+    assert len((tmp_path / "all.csv").read_text().splitlines()) == 433
+
+
+def test_export_parquet_json_and_markdown(imb: Imb, tmp_path: Path) -> None:
+    imb("import", REFERENCES / "rma-np4.txt")
+    assert imb("export", "--format", "parquet", "--output", tmp_path / "r.parquet").code == 0
+    assert pq.read_table(tmp_path / "r.parquet").num_rows == 36
+    lines = read(imb("export", "--format", "json").out.encode(), "out")
+    assert not lines.problems and len(lines.records) == 38
+    markdown = imb("export", "--format", "markdown").out
+    assert markdown.count("### ") == 9 and "### One_put_all, 4 processes" in markdown
+
+
+def test_export_logs_under_the_naming_convention(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    imb("import", REFERENCES / "mpi1-np6-map2x3-multi0.txt", BOARD)
+    archive.add(Content(records=(EXAMPLES / "groups.jsonl").read_bytes()))
+    said = imb("export", "--format", "log", "--output", tmp_path / "logs")
+    assert said.out.startswith("20 logs in ")
+    names = {path.name for path in (tmp_path / "logs").iterdir()}
+    assert "IMBrun_6_unknown_5.0_all_multi_2x3.log" in names
+    assert sum(name.startswith("IMBrun_2_unknown_unknown_single_nomulti_nomap") for name in names) == 18
+    made = next(path for path in (tmp_path / "logs").glob("*collective_multi_nomap.log"))
+    assert "# Benchmarking Multi-Barrier" in made.read_text()
+    again = imb("import", tmp_path / "logs", "--archive", tmp_path / "second")
+    assert again.code == 0 and "20 files: 443 rows" in again.out
+
+
+def test_verify_names_what_is_damaged(imb: Imb, archive: Archive) -> None:
+    ids = [archive.add(launch(number=number)).id for number in range(6)]
+    assert imb("verify").out == "6 runs: 0 damaged, 0 cut off before they came here\n"
+    records = (EXAMPLES / "complete.jsonl").read_bytes()
+    (archive.path_of(ids[0]) / "records.jsonl").write_bytes(records[:-30])
+    (archive.path_of(ids[1]) / "output.txt").write_bytes(b"the tablE\n")
+    (archive.path_of(ids[2]) / "stderr.txt").unlink()
+    (archive.path_of(ids[3]) / "manifest.json").write_bytes(b'{"format"')
+    (archive.path_of(ids[4]) / "extra.txt").write_bytes(b"")
+    said = imb("verify")
+    assert said.code == 1 and said.out.startswith("6 runs: 5 damaged")
+    words = [
+        "records.jsonl: is truncated",
+        "output.txt: has changed",
+        "stderr.txt: cannot be read",
+        "cannot be read",
+        "extra.txt: does not belong",
+    ]
+    errors = said.err.splitlines()
+    assert len(errors) == 5
+    for run_id, expected in zip(ids, words, strict=False):
+        assert any(line.startswith(f"imb: {run_id[:10]}: ") and expected in line for line in errors), expected
+    assert imb("verify", ids[5][:8]).code == 0
+    assert len(listed(imb)) == 5  # the one without a manifest cannot be listed; nothing else is lost
+
+
+def test_verify_names_cut_off_records_which_are_no_damage(imb: Imb, archive: Archive) -> None:
+    whole = (EXAMPLES / "complete.jsonl").read_bytes().splitlines(keepends=True)
+    archive.add(Content(records=b"".join(whole[:-1])))
+    archive.add(Content(records=b"".join([*whole[:2], b'{"record":"result","benchmark":1}\n', *whole[2:]])))
+    said = imb("verify")
+    assert said.code == 0 and said.out.splitlines()[-1] == "2 runs: 0 damaged, 1 cut off before it came here"
+    assert "has no end record" in said.out and "records.jsonl:3: does not satisfy the schema" in said.out
+
+
+def test_the_index_can_be_thrown_away(imb: Imb, tmp_path: Path) -> None:
+    imb("import", BOARD, REFERENCES, EXAMPLES)
+    sql = "SELECT * EXCLUDE (groups) FROM results ORDER BY run, line, benchmark, bytes, mode, processes, group_index, time_max_seconds"
+    before = (
+        imb("query", "-f", "csv", sql).out,
+        imb("ls", "--all").out,
+        imb("query", "-f", "csv", "FROM runs ORDER BY run").out,
+    )
+    for path in sorted((tmp_path / "cache").rglob("*"), reverse=True):
+        path.unlink() if path.is_file() else path.rmdir()
+    assert (
+        imb("query", "-f", "csv", sql).out,
+        imb("ls", "--all").out,
+        imb("query", "-f", "csv", "FROM runs ORDER BY run").out,
+    ) == before
+
+
+def test_segments_are_merged_and_twins_counted_once(
+    imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from imb.index import Index
+
+    monkeypatch.setattr("imb.index._MANY_SEGMENTS", 3)
+    for number in range(6):
+        archive.add(launch(number=number))
+        assert len(listed(imb)) == number + 1
+    index = Index(archive)
+    assert len(index.segments()) <= 4
+    first = index.segments()[0]
+    (index.folder / "00000000000000000000-twin").mkdir()
+    for path in first.iterdir():
+        (index.folder / "00000000000000000000-twin" / path.name).write_bytes(path.read_bytes())
+    assert len(listed(imb)) == 6
+    rows = 6 * sum(
+        line.startswith(b'{"record":"result"')
+        for line in (EXAMPLES / "complete.jsonl").read_bytes().splitlines()
+    )
+    assert imb("query", "SELECT count(*) AS n FROM results").out.split() == ["n", str(rows)]
+
+
+def test_a_torn_index_is_made_anew(imb: Imb, archive: Archive) -> None:
+    from imb.index import Index
+
+    imb("import", BOARD)
+    for segment in Index(archive).segments():
+        (segment / "runs.parquet").write_bytes(b"PAR1")
+    assert len(listed(imb)) == 18
+    assert imb("query", "SELECT count(*) AS n FROM results").out.split() == ["n", "432"]

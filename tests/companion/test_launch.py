@@ -1,0 +1,161 @@
+"""Every launcher's spelling, and the runner."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from imb.errors import ImbError
+from imb.launch import Command, Intent, run, spell
+from imb.mpis import Mpi, flavour_of
+
+
+def made_up(flavour: Any, major: int = 5) -> Mpi:
+    env = {"I_MPI_ROOT": "/opt/impi"} if flavour == "intel" else {}
+    return Mpi(flavour=flavour, version="x", major=major, wrapper="mpicxx", launcher="mpiexec", env=env)
+
+
+MPICH, OPENMPI4, OPENMPI5, INTEL = (
+    made_up("mpich"),
+    made_up("openmpi", 4),
+    made_up("openmpi", 5),
+    made_up("intel"),
+)
+HOSTS = {"hosts": ("a", "b"), "ppn": 2, "ranks": 4}
+
+
+@pytest.mark.parametrize(
+    ("flavour", "wanted", "root", "words"),
+    [
+        (MPICH, {}, True, "mpiexec -n 2 P"),
+        (MPICH, {"ranks": 9}, False, "mpiexec -n 9 P"),
+        (MPICH, HOSTS, False, "mpiexec -n 4 -hosts a,b -ppn 2 P"),
+        (MPICH, {"bind": "numa"}, False, "mpiexec -n 2 -bind-to numa P"),
+        (MPICH, {"cpus": (0, 3)}, False, "mpiexec -n 2 -bind-to user:0,3 P"),
+        (MPICH, {"env": {"UCX_TLS": "tcp,self"}}, False, "mpiexec -n 2 -genv UCX_TLS tcp,self P"),
+        (MPICH, {"extra": ("-rmk", "user")}, False, "mpiexec -n 2 -rmk user P"),
+        (OPENMPI5, {}, False, "mpiexec -n 2 P"),
+        (OPENMPI5, {}, True, "mpiexec --allow-run-as-root -n 2 P"),
+        (OPENMPI4, {"ranks": 9}, False, "mpiexec --oversubscribe --bind-to none -n 9 P"),
+        (OPENMPI5, {"ranks": 9, "bind": "core"}, False, "mpiexec --oversubscribe --bind-to core -n 9 P"),
+        (OPENMPI5, {"ranks": 9, "ppn": 9}, False, "mpiexec --map-by ppr:9:node:OVERSUBSCRIBE --bind-to none -n 9 P"),
+        (OPENMPI4, {"ranks": 9, "ppn": 9}, False, "mpiexec --oversubscribe --map-by ppr:9:node --bind-to none -n 9 P"),
+        (OPENMPI5, HOSTS, False, "mpiexec --host a:2,b:2 --map-by ppr:2:node -n 4 P"),
+        (OPENMPI5, {"hosts": ("a", "b"), "ranks": 3}, False, "mpiexec --host a:2,b:2 -n 3 P"),
+        (OPENMPI4, {"bind": "socket"}, False, "mpiexec --bind-to socket -n 2 P"),
+        (OPENMPI5, {"bind": "socket"}, False, "mpiexec --bind-to package -n 2 P"),
+        (OPENMPI5, {"env": {"A": "b c"}}, False, "mpiexec -x 'A=b c' -n 2 P"),
+        (OPENMPI5, {"cpus": (0, 3)}, False, "mpiexec --bind-to none -n 1 taskset -c 0 P : -n 1 taskset -c 3 P"),
+        (OPENMPI4, {"cpus": (1,)}, False, "mpiexec --bind-to none -n 2 taskset -c 1 P"),
+        (INTEL, HOSTS, False, "I_MPI_ROOT=/opt/impi mpiexec -n 4 -hosts a,b -ppn 2 P"),
+        (INTEL, {"bind": "none"}, True, "I_MPI_ROOT=/opt/impi mpiexec -n 2 -genv I_MPI_PIN 0 P"),
+        (INTEL, {"bind": "numa"}, False, "I_MPI_ROOT=/opt/impi mpiexec -n 2 -genv I_MPI_PIN 1 -genv I_MPI_PIN_DOMAIN numa P"),
+        (INTEL, {"cpus": (0, 3)}, False, "I_MPI_ROOT=/opt/impi mpiexec -n 2 -genv I_MPI_PIN 1 -genv I_MPI_PIN_PROCESSOR_LIST 0,3 P"),
+        (MPICH, {"launcher": "srun"}, False, "srun --mpi=pmi2 --kill-on-bad-exit=1 -n 2 P"),
+        (OPENMPI5, {"launcher": "srun", **HOSTS}, False, "srun --mpi=pmix --kill-on-bad-exit=1 -n 4 -N 2 --nodelist=a,b --ntasks-per-node=2 P"),
+        (INTEL, {"launcher": "srun", "cpus": (0, 3)}, False, "I_MPI_ROOT=/opt/impi srun --mpi=pmi2 --kill-on-bad-exit=1 -n 2 --cpu-bind=map_cpu:0,3 P"),
+        (MPICH, {"launcher": "srun", "bind": "numa", "env": {"A": "b,c"}}, False, "A=b,c srun --mpi=pmi2 --kill-on-bad-exit=1 -n 2 --cpu-bind=ldoms P"),
+        (MPICH, {"launcher": "srun", "hosts": ("a",), "ranks": 9}, False, "srun --mpi=pmi2 --kill-on-bad-exit=1 -n 9 -N 1 --nodelist=a --overcommit P"),
+    ],
+)  # fmt: skip
+def test_spelling(flavour: Mpi, wanted: dict[str, Any], root: bool, words: str) -> None:
+    command = spell(flavour, Intent(**{"ranks": 2, **wanted}), ["P"], cores=4, root=root)
+    assert str(command) == words
+
+
+def test_what_cannot_be_said_is_a_mistake() -> None:
+    with pytest.raises(ImbError, match="exclude each other"):
+        spell(MPICH, Intent(ranks=2, cpus=(0, 1), bind="core"), ["P"], cores=4, root=False)
+    with pytest.raises(ImbError, match="no launcher that imb knows"):
+        spell(made_up("other"), Intent(ranks=2), ["P"], cores=4, root=False)
+
+
+@pytest.mark.parametrize(
+    ("said", "flavour", "version"),
+    [
+        ("mpirun (Open MPI) 4.1.4\n\nReport bugs", "openmpi", "Open MPI 4.1.4"),
+        ("mpiexec (OpenRTE) 2.1.1\n", "openmpi", "Open MPI 2.1.1"),
+        ("HYDRA build details:\n    Version:      5.0.2\n", "mpich", "MPICH 5.0.2"),
+        ("Intel(R) MPI Library for Linux* OS, Version 2021.18 Build 2\n", "intel", "Intel MPI 2021.18"),
+        ("something else", "other", "something else"),
+        ("", "other", "unknown"),
+    ],
+)
+def test_launchers_are_known_by_what_they_say(said: str, flavour: str, version: str) -> None:
+    assert flavour_of(said) == (flavour, version)
+
+
+def script(tmp_path: Path, text: str) -> Command:
+    file = tmp_path / "script.py"
+    file.write_text(f"import os, signal, subprocess, sys, time\n{text}")
+    return Command([sys.executable, str(file)], {"FOR_IT": "yes"})
+
+
+def test_output_goes_to_files_and_lines_come_live(tmp_path: Path) -> None:
+    follow = tmp_path / "lines"
+    command = script(
+        tmp_path,
+        f"print(os.environ['FOR_IT'])\nf = open({str(follow)!r}, 'w')\n"
+        "f.write('one\\ntw'); f.flush(); time.sleep(0.5)\nf.write('o\\nthr'); f.flush()\nsys.exit('oh')\n",
+    )
+    lines: list[tuple[bytes, float]] = []
+    ended = run(
+        command,
+        output=tmp_path / "out",
+        errors=tmp_path / "err",
+        timeout=20,
+        follow=follow,
+        on_line=lambda line: lines.append((line, time.monotonic())),
+    )
+    assert (ended.outcome, ended.status) == ("finished", 1)
+    assert (tmp_path / "out").read_text() == "yes\n" and (tmp_path / "err").read_text() == "oh\n"
+    assert [line for line, _ in lines] == [b"one", b"two"]
+    assert lines[1][1] - lines[0][1] > 0.2
+
+
+def test_a_launch_that_hangs_is_killed_with_all_its_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("imb.launch.GRACE", 0.5)
+    command = script(
+        tmp_path,
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "child = subprocess.Popen(['sleep', '1000'], start_new_session=True)\n"
+        "print(os.getpid(), child.pid, flush=True)\ntime.sleep(1000)\n",
+    )
+    ended = run(command, output=tmp_path / "out", errors=tmp_path / "err", timeout=1)
+    assert (ended.outcome, ended.status) == ("timed_out", -signal.SIGKILL)
+    assert 1 < ended.seconds < 10
+    end = time.monotonic() + 5
+    for pid in map(int, (tmp_path / "out").read_text().split()):
+        while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+
+def test_ctrl_c_asks_the_launch_to_end(tmp_path: Path) -> None:
+    command = script(
+        tmp_path,
+        "def end(*_):\n    print('ended well', flush=True)\n    sys.exit(3)\n"
+        "signal.signal(signal.SIGTERM, end)\nprint('up', flush=True)\ntime.sleep(100)\n",
+    )
+
+    def press() -> None:
+        while "up" not in ((tmp_path / "out").read_text() if (tmp_path / "out").exists() else ""):
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press).start()
+    ended = run(command, output=tmp_path / "out", errors=tmp_path / "err", timeout=30)
+    assert (ended.outcome, ended.status) == ("interrupted", 3)
+    assert "ended well" in (tmp_path / "out").read_text()
+
+
+def test_a_command_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ImbError, match="cannot start /no/mpiexec"):
+        run(Command(["/no/mpiexec"], {}), output=tmp_path / "o", errors=tmp_path / "e", timeout=1)

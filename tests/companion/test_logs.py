@@ -1,0 +1,622 @@
+"""Logs of IMB, OpenIMB and OSU become records: everything that is a row, and a word on everything that is not."""
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from imb.logs import columnar, parse, parse_many
+from imb.logs.table import Log
+from imb.records import QUANTILES, End, Failure, Kind, Mode, Options, Result, Run
+from imb.render import classic
+
+HERE = Path(__file__).resolve().parent
+REFERENCES = sorted((HERE.parent / "reference").glob("*.txt"))
+TEXTS = [path.read_bytes() for path in REFERENCES]
+ROW = re.compile(rb"^ +\d+ +[\d.]+ ", re.MULTILINE)
+HEADER = re.compile(rb"#repetitions +[tM]")
+TWO_20 = 2.0**20
+
+PINGPONG = b"""
+#---------------------------------------------------
+# Benchmarking PingPong 
+# #processes = 2 
+#---------------------------------------------------
+       #bytes #repetitions      t[usec]   Mbytes/sec
+            0         1000         3.60         0.00
+            1         1000         4.58         0.21
+      1048576           40       603.37      1657.34
+      4194304           10      2374.49      1684.57
+"""  # noqa: W291  (as IMB writes it)
+
+
+def results(text: bytes) -> list[Result]:
+    log = parse(text, "log")
+    return [record for launch in log.launches for record in launch.records() if isinstance(record, Result)]
+
+
+def failures(log: Log) -> list[Failure]:
+    return [record for launch in log.launches for record in launch.records() if isinstance(record, Failure)]
+
+
+@pytest.mark.parametrize("path", REFERENCES, ids=lambda path: path.stem)
+def test_every_row_of_the_recorded_outputs_is_read(path: Path) -> None:
+    text = path.read_bytes()
+    log = parse(text, path.name)
+    assert (log.problems, log.notes) == ([], [])
+    assert log.counts() == (len(HEADER.findall(text)), len(ROW.findall(text)), 0)
+    [launch] = log.launches
+    assert (launch.run.program, launch.run.version) == ("Intel MPI Benchmarks", "2021.11")
+    assert launch.run.component == path.stem.partition("-")[0].upper()
+    assert launch.end == End(state="complete")
+    assert launch.run.date and launch.run.date.startswith("2026-11-21T07:0")
+    listed = {result.benchmark.lower() for result in results(text)}
+    assert listed == {name.lower() for name in launch.run.benchmarks or []}
+    assert all(result.kind for result in results(text))
+
+
+def test_the_recorded_outputs_have_the_rows_that_were_counted_by_hand() -> None:
+    assert [log.counts()[1] for log in parse_many([(text, "") for text in TEXTS])] == [
+        *(33, 50, 322, 81, 26, 29, 16, 10, 43, 7, 84, 36),
+    ]
+
+
+def test_values_of_a_row() -> None:
+    row = results(PINGPONG)[2]
+    assert row == Result(
+        benchmark="PingPong",
+        kind="single_transfer",
+        multi="off",
+        processes=2,
+        group_count=1,
+        bytes=1048576,
+        repetitions=40,
+        time_max_seconds=603.37e-6,
+        bytes_per_second=1657.34 * TWO_20,
+        line=6,
+    )
+
+
+def test_a_page_of_results_imports_as_it_stands() -> None:
+    """18 tables between titles, commands and prose; the titles become labels."""
+    text = (HERE / "data" / "board.rst").read_bytes()
+    log = parse(text, "board.rst")
+    assert log.counts() == (18, 432, 0) and not log.problems
+    assert len(log.launches) == 18
+    assert {launch.bytes_per_megabyte for launch in log.launches} == {TWO_20}
+    labels = [launch.label for launch in log.launches]
+    assert labels[0] == "Benchmarks / intranode cortex A53 socket"
+    assert labels[-1] == "Reference INTEL + Mellanox / internode"
+    assert log.launches[8].run.command_line == [
+        "mpirun",
+        "-mca",
+        "btl",
+        "self,vader",
+        "-np",
+        "2",
+        "taskset",
+        "-c",
+        "1,2",
+        "IMB-MPI1",
+        "PingPong",
+    ]
+    assert all(
+        "passed over: Some words" in note.text or "mpi" in note.text for note in log.notes if note.text
+    )
+    assert b"".join(text[launch.start : launch.stop] for launch in log.launches) == text
+    for launch in log.launches:
+        again = parse(text[launch.start : launch.stop], "part")
+        rows = [r for r in launch.records() if isinstance(r, Result)]
+        assert [
+            (r.bytes, r.bytes_per_second)
+            for part in again.launches
+            for r in part.records()
+            if isinstance(r, Result)
+        ] == [(r.bytes, r.bytes_per_second) for r in rows]
+
+
+def test_indented_tables_between_prose() -> None:
+    text = (HERE / "data" / "guide.rst").read_bytes()
+    log = parse(text, "guide.rst")
+    assert log.counts() == (2, 12, 0) and not log.problems
+    [launch] = log.launches
+    assert (launch.label, launch.run.component) == ("Operating a cluster / Collectives", "MPI1")
+    assert launch.run.command_line == [
+        "mpirun",
+        "-np",
+        "256",
+        "IMB-MPI1",
+        "-npmin",
+        "256",
+        "-msglen",
+        "sizes.txt",
+        "Bcast",
+        "Reduce",
+    ]
+    rows = results(text)
+    assert [row.benchmark for row in rows] == ["Bcast"] * 6 + ["Reduce"] * 6
+    assert (rows[-1].time_min_seconds, rows[-1].time_max_seconds, rows[-1].processes) == (
+        386.93e-6,
+        424.22e-6,
+        None,
+    )
+
+
+def banner(program: str) -> bytes:
+    return f"#{64 * '-'}\n#    {program}, MPI-1 part\n#{64 * '-'}\n# Date                  : Sat Nov 21 07:05:53 2026\n".encode()
+
+
+@pytest.mark.parametrize(
+    ("program", "unit"),
+    [
+        ("Intel (R) MPI Benchmark Suite V3.2.2", TWO_20),
+        ("Intel(R) MPI Benchmarks 4.1 Update 1", TWO_20),
+        ("Intel (R) MPI Benchmarks 2018 Update 1", 1e6),
+        ("Intel(R) MPI Benchmarks 2019", 1e6),
+        ("Intel(R) MPI Benchmarks 2021.11", 1e6),
+        ("OpenIMB 0.1.0", TWO_20),
+    ],
+)
+def test_megabytes_are_those_of_the_version(program: str, unit: float) -> None:
+    rows = results(banner(program) + PINGPONG)
+    assert rows[-1].bytes_per_second == 1684.57 * unit
+
+
+def test_megabytes_are_those_that_our_banner_states() -> None:
+    stated = b"# Mbytes/sec                     :   1000000 bytes per second\n"
+    assert results(banner("OpenIMB 0.1.0") + stated + PINGPONG)[-1].bytes_per_second == 1684.57e6
+
+
+def test_megabytes_without_a_version_follow_from_length_and_time() -> None:
+    assert (
+        results(PINGPONG.replace(b"1684.57", b"1766.40").replace(b"1657.34", b"1737.87"))[-1].bytes_per_second
+        == 1766.40e6
+    )
+    doubtful = parse(PINGPONG.replace(b"1684.57", b"   3.00").replace(b"1657.34", b"   2.00"), "log")
+    assert "unit of Mbytes/sec" in doubtful.notes[0].text
+
+
+GROUPS = b"""
+#----------------------------------------------------------------
+# Benchmarking Multi-PingPong 
+# ( 2 groups of 2 processes each running simultaneous ) 
+# Group  0:     0    2
+# 
+# Group  1:     1    3
+# 
+#----------------------------------------------------------------
+        Group       #bytes #repetitions      t[usec]   Mbytes/sec      defects
+
+            0            0           10        96.14         0.00         0.00
+            1            0           10        94.54         0.00         3.00
+
+            0            1           10        84.08         0.01         0.00
+            1            1           10       205.97         0.00         0.00
+
+                         2 time-out.; Time limit (secs_per_sample) is over; use "-time X" or SECS_PER_SAMPLE to increase time limit.
+"""  # noqa: W291
+
+
+def test_groups_and_defects() -> None:
+    log = parse(GROUPS, "log")
+    rows = results(GROUPS)
+    assert not log.problems
+    assert [(row.group, row.groups, row.bytes, row.defects) for row in rows] == [
+        (0, [[0, 2]], 0, 0),
+        (1, [[1, 3]], 0, 3),
+        (0, [[0, 2]], 1, 0),
+        (1, [[1, 3]], 1, 0),
+    ]
+    assert {(row.multi, row.processes, row.group_count) for row in rows} == {("each_group", 2, 2)}
+    assert [(failure.cause, failure.bytes, failure.groups) for failure in failures(log)] == [
+        ("time_out", 2, [[0, 2], [1, 3]])
+    ]
+
+
+def test_failure_rows_and_what_follows_them() -> None:
+    lines = PINGPONG.splitlines(keepends=True)
+    memory = b'      2097152 out-of-mem.; needed X=   4.000 GB; use flag "-mem X" or MAX_MEM_USAGE>=X (IMB_mem_info.h)\n'
+    overflow = b"      8388608 int-overflow.; The production rank*size caused int overflow for given sample\n"
+    invalid = b"\n# !! Benchmark Exchange invalid for 1 processes !! \n"
+    space = b'      4194304 out-of-space.; needed X=   8.000 GB, free    0.500 GB; use flag "-file PATH"\n'
+    writing = b"      8388608 io-error.; rank 1: MPI_File_write_at: no such device\n"
+    absent = b"\n# !! Benchmark Biband is not available: the MPI has no such call !! \n"
+    text = b"".join([*lines[:-1], memory, lines[-1], overflow, space, writing, invalid, absent])
+    log = parse(text, "log")
+    assert log.counts() == (1, 4, 6) and not log.problems and not log.notes
+    assert [(f.benchmark, f.cause, f.bytes, f.needed_bytes, f.processes) for f in failures(log)] == [
+        ("PingPong", "out_of_memory", 2097152, 4 * 2**30, 2),
+        ("PingPong", "int_overflow", 8388608, None, 2),
+        ("PingPong", "no_space", 4194304, 8 * 2**30, 2),
+        ("PingPong", "io_error", 8388608, None, 2),
+        ("Exchange", "invalid_processes", None, None, 1),
+        ("Biband", "unavailable", None, None, None),
+    ]
+    assert [f.free_bytes for f in failures(log) if f.cause == "no_space"] == [2**29]
+    assert [f.detail for f in failures(log) if f.cause == "io_error"] == [
+        "rank 1: MPI_File_write_at: no such device"
+    ]
+
+
+def test_quantiles_and_drift_belong_to_the_row_above() -> None:
+    tail = b"[ " + b", ".join(b"%d.50" % i for i in range(12)) + b" ]\n"
+    drift = b"# The load of the row above ran 12 % slower than calibrated: doubt its t_CPU and overlap\n"
+    lines = PINGPONG.splitlines(keepends=True)
+    text = b"".join([*lines[:7], tail, lines[7], drift, *lines[8:]])
+    log = parse(text, "log")
+    rows = results(text)
+    assert len(rows) == 4 and not log.problems and not log.notes
+    assert rows[0].quantiles == {name: (i + 0.5) / 1e6 for i, name in enumerate(QUANTILES)}
+    assert [row.load_drift for row in rows] == [None, 0.12, None, None]
+    assert [row.quantiles for row in rows[1:]] == [None] * 3
+
+
+def test_a_comment_between_regular_rows_does_not_end_the_table() -> None:
+    lines = PINGPONG.splitlines(keepends=True)
+    text = b"".join([*lines[:8], b"# a warning from elsewhere\n", *lines[8:]])
+    log = parse(text, "log")
+    assert [row.bytes for row in results(text)] == [0, 1, 1048576, 4194304] and not log.problems
+    assert [(note.line, note.text) for note in log.notes] == [(9, "passed over: # a warning from elsewhere")]
+
+
+def test_modes() -> None:
+    rows = results(TEXTS[0])
+    assert {row.mode for row in rows if row.benchmark == "Unidir_Put"} == {"aggregate", "non_aggregate"}
+    assert {row.mode for row in rows if row.benchmark == "Window"} == {None}
+
+
+@pytest.mark.parametrize("prefix", [b"> ", b"    ", b"\t", b"[1,0]<stdout>:", b"  | "])
+def test_quoted_logs(prefix: bytes) -> None:
+    quoted = b"".join(prefix + line for line in PINGPONG.splitlines(keepends=True))
+    log = parse(quoted, "mail")
+    assert not log.problems
+    assert results(quoted) == results(PINGPONG)
+
+
+def test_lines_that_end_as_on_windows() -> None:
+    assert results(PINGPONG.replace(b"\n", b"\r\n")) == results(PINGPONG)
+
+
+def test_numbers_that_fill_their_cells() -> None:
+    row = b"   1073741824            11234567890.12      1684.57\n"
+    assert results(PINGPONG + row)[-1].time_max_seconds == pytest.approx(1234.56789012)
+    assert results(PINGPONG + row)[-1].repetitions == 1
+
+
+def test_numbers_that_are_none() -> None:
+    row = b"      8388608            5          nan          inf\n"
+    last = results(PINGPONG + row)[-1]
+    assert (last.bytes, last.time_max_seconds, last.bytes_per_second) == (8388608, None, None)
+
+
+def test_a_torn_log_loses_only_its_torn_row() -> None:
+    log = parse(PINGPONG[:-5], "log")
+    assert log.counts()[1] == 3
+    assert [(p.line, "torn" in p.text) for p in log.problems] == [(PINGPONG.count(b"\n"), True)]
+    assert log.launches[0].end is None
+
+
+def test_a_damaged_row_is_named_and_the_others_are_kept() -> None:
+    damaged = PINGPONG.replace(b"         4.58", b"            ")
+    log = parse(damaged, "log")
+    assert [row.bytes for row in results(damaged)] == [0, 1048576, 4194304]
+    assert [(p.file, p.line) for p in log.problems] == [("log", 8)]
+    hidden = PINGPONG.replace(
+        b"         4.58", b"       4. 58 "
+    )  # of the same width: found when it is converted
+    assert [row.bytes for row in results(hidden)] == [0, 1048576, 4194304]
+    assert [p.line for p in parse(hidden, "log").problems] == [8]
+
+
+def test_other_text_in_a_log_is_named() -> None:
+    lines = PINGPONG.splitlines(keepends=True)
+    text = b"".join([b"WARNING: no fabric\n", *lines[:8], b"node1: link is up\n", *lines[8:], b"Done.\n"])
+    log = parse(text, "log")
+    assert len(results(text)) == 4 and not log.problems
+    assert [(note.line, note.text) for note in log.notes] == [
+        (1, "passed over: WARNING: no fabric"),
+        (10, "passed over: node1: link is up"),
+        (13, "passed over: Done."),
+    ]
+
+
+def test_launches_follow_each_other_in_one_file() -> None:
+    end = b"\n\n# All processes entering MPI_Finalize\n\n"
+    first, second = (
+        banner("Intel(R) MPI Benchmarks 4.1") + PINGPONG + end,
+        banner("Intel(R) MPI Benchmarks 2021.11") + PINGPONG,
+    )
+    log = parse(first + second, "log")
+    assert [launch.run.version for launch in log.launches] == ["4.1", "2021.11"]
+    assert [(launch.start, launch.stop) for launch in log.launches] == [
+        (0, len(first)),
+        (len(first), len(first + second)),
+    ]
+    assert [launch.end is not None for launch in log.launches] == [True, False]
+    assert [launch.bytes_per_megabyte for launch in log.launches] == [TWO_20, 1e6]
+
+
+def test_a_table_without_a_name_is_kept_and_named() -> None:
+    text = PINGPONG[PINGPONG.index(b"       #bytes") :]
+    log = parse(text, "log")
+    assert {row.benchmark for row in results(text)} == {"unknown"} and len(results(text)) == 4
+    assert "Benchmarking NAME" in log.problems[0].text
+
+
+OSU = b"""# OSU MPI Bandwidth Test v7.4
+# Datatype: MPI_CHAR.
+# Size      Bandwidth (MB/s)
+1                       8.02
+4194304             12034.11
+
++ mpirun -np 4 osu_allreduce -f
+# OSU MPI Allreduce Latency Test v7.4
+# Datatype: MPI_INT.
+# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations
+4                       1.06              1.01              1.11        1000
+8                       1.08              1.02              1.13        1000
+
+# OSU MPI Barrier Latency Test v5.9
+# Avg Latency(us)
+             1.53
+
+# OSU MPI Multiple Bandwidth / Message Rate Test v5.6.2
+# [ pairs: 2 ] [ window size: 64 ]
+# Size                  MB/s        Messages/s
+1                       9.57        9567845.12
+
+# OSU MPI Latency Test v7.4
+# Size          Avg Latency(us)   P50 Tail Lat(us)   P99 Tail Lat(us)        Validation
+8                       0.95               0.90               2.10              Pass
+16                      0.97               0.90               2.30              Fail
+"""
+
+
+def test_output_of_osu() -> None:
+    log = parse(OSU, "osu.txt")
+    rows = results(OSU)
+    assert not log.problems and [note.line for note in log.notes] == [2, 9]
+    assert [row.benchmark for row in rows] == [
+        *["osu_bw"] * 2,
+        *["osu_allreduce"] * 2,
+        "osu_barrier",
+        "osu_mbw_mr",
+        *["osu_latency"] * 2,
+    ]
+    assert rows[1].bytes_per_second == 12034.11e6
+    assert (rows[2].time_avg_seconds, rows[2].time_min_seconds, rows[2].repetitions) == (
+        1.06e-6,
+        1.01e-6,
+        1000,
+    )
+    assert (rows[5].messages_per_second, rows[5].processes) == (9567845.12, 4)
+    assert rows[6].quantiles == {"p50": 0.9 / 1e6, "p99": 2.1 / 1e6}
+    assert [row.defects for row in rows[6:]] == [0, 1]
+    assert [launch.run.version for launch in log.launches] == ["7.4", "7.4", "5.9", "5.6.2", "7.4"]
+    assert b"".join(OSU[launch.start : launch.stop] for launch in log.launches) == OSU
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=[path.stem for path in REFERENCES])
+def test_regular_and_irregular_rows_say_the_same(text: bytes) -> None:
+    """An indented table is read row by row, as it stands all rows at once."""
+    indented = b"".join(b" " + line for line in text.splitlines(keepends=True))
+    assert results(indented) == results(text)
+
+
+@pytest.mark.parametrize(
+    "text", [*TEXTS, GROUPS, OSU], ids=[*(path.stem for path in REFERENCES), "groups", "osu"]
+)
+def test_columns_and_records_say_the_same(text: bytes) -> None:
+    log = parse(text, "log")
+    rows = [record for launch in log.launches for record in launch.records() if isinstance(record, Result)]
+    by_columns = columnar.results_of_launches(("run", launch) for launch in log.launches).to_pylist()
+    by_records = columnar.results_of_records(("run", row) for row in rows).to_pylist()
+    for row in by_records + by_columns:
+        row.pop("groups")  # of the whole table in one, of the row in the other
+    key = lambda row: (row["line"], row["bytes"], row["group_index"] or 0)  # noqa: E731
+    assert sorted(by_columns, key=key) == sorted(by_records, key=key)
+
+
+# --- Round trips and damage ----------------------------------------------------------------------------
+
+hundredths = st.integers(0, 10**9).map(lambda n: n / 100)
+counts = st.integers(1, 10**7)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> list[Result]:
+    """Rows of one table, of a kind that the classic text has."""
+    kinds: list[tuple[Kind, str]] = [
+        ("single_transfer", "PingPong"),
+        ("parallel_transfer", "Sendrecv"),
+        ("collective", "Bcast"),
+        ("synchronisation", "Barrier"),
+        ("collective", "Iallreduce"),
+        ("parallel_transfer", "Uniband"),
+        ("single_transfer", "Truly_passive_put"),
+    ]
+    modes: list[Mode | None] = [None, "aggregate", "non_aggregate"]
+    (kind, benchmark), mode = draw(st.sampled_from(kinds)), draw(st.sampled_from(modes))
+    processes, defects, tail = draw(counts), draw(st.booleans()), draw(st.booleans())
+    rows = []
+    for length in sorted(draw(st.sets(st.integers(0, 2**40), min_size=1, max_size=6))):
+        times = [draw(hundredths) * 1e-6 for _ in range(4)]
+        row = Result(
+            benchmark=benchmark,
+            kind=kind,
+            mode=mode,
+            multi="off",
+            processes=processes,
+            group_count=1,
+            bytes=0 if kind == "synchronisation" else length,
+            repetitions=draw(counts),
+        )
+        if benchmark == "Iallreduce":
+            row.time_overlapped_seconds, row.time_pure_seconds, row.time_cpu_seconds = times[:3]
+            row.overlap_percent = draw(st.integers(0, 10000)) / 100
+        elif benchmark == "Truly_passive_put":
+            row.time_max_seconds, row.time_overlapped_seconds = times[:2]
+        elif benchmark != "Uniband":
+            row.time_max_seconds = times[0]
+            if kind != "single_transfer":
+                row.time_min_seconds, row.time_avg_seconds = times[1:3]
+        if benchmark in ("PingPong", "Sendrecv", "Uniband"):
+            row.bytes_per_second = draw(hundredths) * TWO_20
+        if benchmark == "Uniband":
+            row.messages_per_second = float(draw(st.integers(0, 10**9)))
+        row.defects = draw(st.integers(0, 10**6)) if defects else None
+        row.quantiles = {name: draw(hundredths) * 1e-6 for name in QUANTILES} if tail else None
+        rows.append(row)
+    return rows
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(tables(), min_size=1, max_size=4))
+def test_records_to_text_to_records(made: list[list[Result]]) -> None:
+    rows = [row for table in made for row in table]
+    run = Run(program="OpenIMB", version="0.1.0", component=None, options=Options(bytes_per_megabyte=TWO_20))
+    text = classic.text([run, *rows, End(state="complete")])
+    log = parse(text.encode(), "log")
+    assert not log.problems and not log.notes
+    read = [record for launch in log.launches for record in launch.records()]
+    assert isinstance(read[-1], End) and isinstance(read[0], Run) and read[0].version == "0.1.0"
+    back = [record for record in read if isinstance(record, Result)]
+    assert len(back) == len(rows)
+    for was, now in zip(rows, back, strict=True):
+        now.line = None
+        for name in was.__struct_fields__:
+            old, new = getattr(was, name), getattr(now, name)
+            assert new == (
+                pytest.approx(old, rel=1e-9, abs=1e-15) if isinstance(old, float | dict) else old
+            ), name
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=[path.stem for path in REFERENCES])
+def test_text_to_records_to_text_to_records(text: bytes) -> None:
+    first = [record for launch in parse(text, "").launches for record in launch.records()]
+    again = classic.text(first).encode()
+    keep = (
+        "benchmark",
+        "mode",
+        "processes",
+        "group_count",
+        "group",
+        "bytes",
+        "repetitions",
+        "time_max_seconds",
+    )
+    values = [[tuple(getattr(row, name) for name in keep) for row in results(each)] for each in (text, again)]
+    assert values[0] == values[1]
+
+
+@st.composite
+def damaged_logs(draw: st.DrawFn) -> bytes:
+    """A real log with pieces cut out, doubled, moved, overwritten with junk, or cut short."""
+    text = bytearray(draw(st.sampled_from([*TEXTS, OSU, GROUPS])))
+    for _ in range(draw(st.integers(1, 6))):
+        at = draw(st.integers(0, len(text)))
+        end = min(len(text), at + draw(st.integers(0, 200)))
+        match draw(st.integers(0, 4)):
+            case 0:
+                del text[at:end]
+            case 1:
+                text[at:at] = text[at:end]
+            case 2:
+                text[at:end] = draw(st.binary(max_size=40))
+            case 3:
+                text[at:at] = draw(
+                    st.sampled_from(
+                        [
+                            b"\n",
+                            b" ",
+                            b"#",
+                            b"9" * 30,
+                            b"nan",
+                            b"-1",
+                            b"\xff\x00",
+                            b"1e999",
+                            b"#repetitions",
+                            b"[",
+                        ]
+                    )
+                )
+            case _:
+                del text[end:]
+    return bytes(text)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(damaged_logs())
+def test_no_damage_breaks_the_importer(text: bytes) -> None:
+    log = parse(text, "log")
+    lines = text.count(b"\n") + 1
+    assert all(0 <= problem.line <= lines for problem in [*log.problems, *log.notes])
+    read = [record for launch in log.launches for record in launch.records()]
+    assert sum(isinstance(record, Result) for record in read) == log.counts()[1] <= lines
+    assert (
+        columnar.results_of_launches(("run", launch) for launch in log.launches).num_rows == log.counts()[1]
+    )
+    assert b"".join(text[launch.start : launch.stop] for launch in log.launches if b"\r" not in text) in (
+        text,
+        b"",
+    )
+    classic.text(read)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_nothing_is_silently_dropped(data: st.DataObject) -> None:
+    """Where one character of a row becomes another, the row is read, or its line is named."""
+    text = bytearray(data.draw(st.sampled_from(TEXTS)))
+    rows = [match.start() for match in ROW.finditer(bytes(text))]
+    row = data.draw(st.sampled_from(rows))
+    stop = text.index(b"\n", row)
+    at = data.draw(st.integers(row, stop - 1))
+    text[at] = data.draw(st.sampled_from(b" .,x-/7"))
+    line = text.count(b"\n", 0, row) + 1
+    log = parse(bytes(text), "log")
+    named = any(problem.line == line for problem in [*log.problems, *log.notes])
+    assert log.counts()[1] + log.counts()[2] == len(rows) or (named and log.counts()[1] == len(rows) - 1)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=500))
+def test_any_bytes_are_read_without_a_crash(junk: bytes) -> None:
+    parse(junk, "junk")
+    parse(b"#bytes #repetitions t[usec] Mbytes/sec\n" + junk, "junk")
+    parse(b"# OSU MPI Latency Test v7\n# Size Latency (us)\n" + junk, "junk")
+
+
+HEADER_ROW = b"#bytes #repetitions t[usec]\n"
+HOSTILE = {
+    "one line without an end": b"a=" * 100_000,
+    "long assignments": (b"a=" * 2000 + b"\n") * 50,
+    "headers alone": HEADER_ROW * 8000,
+    "quoted headers alone": (b"x " + HEADER_ROW) * 8000,
+    "blank lines": HEADER_ROW + b"\n" * 200_000,
+    "comments": b"#\n" * 100_000,
+    "rows of other tables": HEADER_ROW + b"1 2\n" * 50_000,
+    "overlines": b"====\nab\n====\n" * 15_000,
+    "a group of everything": b"# Benchmarking X\n# Group 1: "
+    + b"1 " * 100_000
+    + b"\n"
+    + HEADER_ROW
+    + b" 1 2 3.00\n",
+    "a command without an end": b"mpirun a \\\n" * 20_000,
+    "failures": b"# !! Benchmark X invalid for 3 processes !!\n" * 5000,
+    "banners": b"#  Intel(R) MPI Benchmarks 2021, MPI-1 part\n" * 5000,
+    "a number without an end": HEADER_ROW + b"9" * 200_000 + b" time-out\n",
+    "an open bracket": HEADER_ROW + b" 1 2 3\n" + b"[" * 200_000,
+    "rows of OSU": b"# OSU MPI Latency Test v7\n# Size Latency (us)\n" + b"1 2\n" * 40_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files_take_no_longer_than_others(name: str) -> None:
+    """Seconds for 0.2 MB; what is quadratic takes minutes."""
+    start = time.process_time()
+    log = parse(HOSTILE[name], "hostile")
+    assert time.process_time() - start < 5
+    assert len(log.problems) <= 1001 and len(log.notes) <= 1001

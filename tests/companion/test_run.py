@@ -1,0 +1,290 @@
+"""imb run, latency, doctor: real launches."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import lab
+import pytest
+from companion.door import Imb
+from imb.archive import Archive
+from imb.records import Result, Run
+from imb.selection import select
+
+
+def with_(mpi: lab.Mpi) -> list[object]:
+    return ["--mpi", mpi.wrapper, "--programs", mpi.build / "bin"]
+
+
+def runs_of(imb: Imb) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in imb("ls", "--all", "--json").out.splitlines()]
+
+
+def test_every_launch_becomes_a_run_with_all_that_is_known(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
+    said = imb(
+        "run", "pingpong", "nbc:ibcast_pure", *with_(mpi), "--launches", "2", "--label", "trial", "--cpus", "1,0",
+        "--env", "UCX_LOG_LEVEL=error", "--", "-msglog", "3", "-iter", "10",
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    assert len(said.out.splitlines()) == 4 and ": 5 rows in " in said.out
+    stored = [archive.run(name) for name in archive.ids()]
+    assert len(stored) == 4
+    for run in stored:
+        facts = run.facts()
+        # The command that was shown is the one that was recorded.
+        assert " ".join(facts["command"]) in said.err
+        assert (facts["exit_status"], facts["outcome"]) == (0, "measured")
+        assert facts["conditions"]["machine"]["kernel"] and facts["conditions"]["mpi"]
+        assert b"All processes entering MPI_Finalize" in (run.part("output.txt") or b"")
+        assert run.part("stderr.txt") is not None
+        about: Run = next(run.records().of(Run))
+        assert [rank.cpus for rank in about.ranks or []] == ["1", "0"]
+        assert about.environment == {"UCX_LOG_LEVEL": "error"} or "UCX_LOG_LEVEL" in str(facts["command"])
+        assert archive.tags()[run.id].labels == ["trial"]
+    assert len({run.facts()["campaign"] for run in stored}) == 1
+    assert {run["benchmarks"] for run in runs_of(imb)} == {"PingPong", "Ibcast_pure"}
+    assert imb("verify").code == 0
+    assert imb("run", "--resume", "--mpi", mpi.wrapper).out == ""  # nothing is left to do
+
+
+def test_a_launch_that_hangs_is_reported_and_the_others_follow(
+    mpi: lab.Mpi, imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("imb.launch.GRACE", 1.0)
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "IMB-MPI1").write_text("#!/bin/sh\ntrap '' TERM\necho began\nwhile :; do sleep 1; done\n")
+    (programs / "IMB-MPI1").chmod(0o755)
+    (programs / "IMB-RMA").symlink_to(mpi.program("RMA"))
+    said = imb(
+        "run", "pingpong", "rma:unidir_put", "--mpi", mpi.wrapper, "--programs", programs, "--timeout", "8", "--",
+        "-msglog", "2", "-iter", "5",
+    )  # fmt: skip
+    assert said.code == 1
+    first, second = said.out.splitlines()
+    assert "IMB-MPI1" in first and "ended after 8 s (--timeout)" in first
+    assert "IMB-RMA" in second and re.search(r"[1-9]\d* rows in", second) and "exit" not in second
+    outcomes = {archive.run(name).facts()["outcome"] for name in archive.ids()}
+    assert outcomes == {"timed_out", "measured"}
+    assert not left_over(str(programs))
+
+
+def test_failure_rows_are_told(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
+    said = imb("run", "Alltoall", *with_(mpi), "--", "-mem", "0.00001", "-msglog", "14", "-iter", "3")
+    assert said.code == 1 and "not all could be measured" in said.out and "not measured in" in said.out
+    [name] = archive.ids()
+    assert (archive.run(name).facts()["exit_status"], archive.run(name).facts()["outcome"]) == (3, "failed")
+
+
+def test_a_killed_imb_run_is_resumed(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
+    words = ["PingPong", "--launches", "2", *map(str, with_(mpi)), "--"]
+    words += ["-msglog", "14", "-iter", "100", "-msg_pause", "on"]  # 1.6 s each
+    process = subprocess.Popen(
+        [sys.executable, "-m", "imb", "run", *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    [session] = wait_for(lambda: list(archive.folder.glob("sessions/*/0001.json")))
+    wait_for(
+        lambda: [f for f in session.parent.glob("0002.part/records.jsonl") if b'"result"' in f.read_bytes()]
+    )
+    said = imb("run", "--resume")
+    assert said.code == 2 and f"is being carried out by process {process.pid}" in said.err
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    before = set(archive.ids())
+    assert len(before) == 1
+    wait_for(lambda: not left_over(str(archive.folder)))  # no ranks are left behind
+    said = imb("run", "--resume")
+    assert said.code == 0, said.err
+    assert before < set(archive.ids())
+    facts = [archive.run(name).facts() for name in archive.ids()]
+    measured = sorted(fact["turn"] for fact in facts if fact["outcome"] == "measured")
+    assert measured == [1, 2]
+    # What the killed launch had measured is kept too.
+    cut = [fact for fact in facts if fact["outcome"] == "interrupted"]
+    assert len(cut) == 1 and len(facts) == 3
+    assert imb("verify").code == 0
+    assert not list(session.parent.glob("*.part"))
+
+
+def test_ctrl_c_keeps_what_is_done(mpi: lab.Mpi, archive: Archive) -> None:
+    words = ["PingPong", *map(str, with_(mpi)), "--", "-iter_policy", "off", "-iter", "20000", "-time", "60"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "imb", "run", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_for(
+        lambda: [
+            f
+            for f in archive.folder.glob("sessions/*/0001.part/records.jsonl")
+            if b'"result"' in f.read_bytes()
+        ]
+    )
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130 and "imb run --resume" in err and "interrupted" in out
+    [name] = archive.ids()
+    assert archive.run(name).facts()["outcome"] == "interrupted"
+    assert list(archive.run(name).records().of(Result))
+
+
+def test_a_local_job_leaves_the_same_records(
+    imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("psij")
+    if not lab.MAIN:
+        lab.missing("Open MPI or MPICH")
+    monkeypatch.setenv("HOME", str(tmp_path))  # PSI/J keeps files there
+    said = imb(
+        "run", "PingPong", *with_(lab.MAIN[0]), "--submit", "local", "--", "-msglog", "2", "-iter", "5"
+    )
+    assert said.code == 0, said.err
+    assert said.out.startswith("local job ") and ": 4 rows in " in said.out
+    [name] = archive.ids()
+    assert archive.run(name).facts()["outcome"] == "measured" and archive.run(name).part("records.jsonl")
+
+
+def test_progress_is_live_on_a_terminal(tmp_path: Path) -> None:
+    if not lab.MAIN:
+        lab.missing("Open MPI or MPICH")
+    words = [
+        "PingPong",
+        "Bcast",
+        *map(str, with_(lab.MAIN[0])),
+        "--",
+        "-iter",
+        "2000",
+        "-iter_policy",
+        "off",
+        "-msglog",
+        "18",
+    ]
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "imb", "run", *words], stdout=theirs, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        while part := terminal_said(ours):
+            shown += part
+    os.close(ours)
+    assert process.returncode == 0
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
+    assert re.search(r"launch 1/1 PingPong \d+ bytes .* \d+ s left", text)
+    assert re.search(
+        r"[\r\n][0-9a-f]{10}  launch 1 of 1, IMB-MPI1, turn 1: 40 rows in [\d.]+ s\r?$", text, re.MULTILINE
+    )
+
+
+def terminal_said(handle: int) -> bytes:
+    try:
+        return os.read(handle, 65536)
+    except OSError:  # the other side is closed
+        return b""
+
+
+def test_latency_is_one_line(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
+    said = imb("latency", *with_(mpi), "--cpus", "0,1", "--launches", "2", "--repetitions", "500")
+    assert said.code == 0, said.err
+    pattern = r"([\d.]+) µs one way \(min [\d.]+, p25 [\d.]+, p75 [\d.]+, max [\d.]+ of 2 launches\); 1 byte, CPUs 0,1, .*\d"
+    found = re.fullmatch(pattern, said.out.strip())
+    assert found and float(found[1]) > 0
+    times = [
+        row.time_max_seconds * 1e6 for name in archive.ids() for row in archive.run(name).records().of(Result)
+    ]
+    assert len(times) == 2 and float(found[1]) == pytest.approx(sum(times) / 2, abs=0.006)
+
+
+def test_doctor_examines_machine_and_installation(mpi: lab.Mpi, imb: Imb) -> None:
+    said = imb("doctor", "--mpi", mpi.wrapper, "--json")
+    assert said.code == 0, said.out
+    findings = {finding["what"]: finding for finding in map(json.loads, said.out.splitlines())}
+    assert {
+        "NUMA",
+        "caches",
+        "hyperthreads",
+        "frequency governor",
+        "load",
+        "clock source",
+        "container",
+    } <= set(findings)
+    [ranks] = [finding for what, finding in findings.items() if what.endswith("two ranks")]
+    assert re.match(r"one way [\d.]+ µs", ranks["found"])
+    warned = any(finding["level"] == "warning" for finding in findings.values())
+    assert imb("doctor", "--mpi", mpi.wrapper, "--strict").code == warned
+
+
+def test_doctor_finds_a_broken_installation(imb: Imb, tmp_path: Path) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name, text in (
+        ("mpicxx", "echo 'mpicxx: error: no compiler here' >&2; exit 1"),
+        ("mpiexec", "echo 'mpiexec (Open MPI) 5.0.9'"),
+    ):
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+    said = imb("doctor", "--mpi", tmp_path)
+    assert said.code == 2 and "✗ Open MPI 5.0.9: two ranks: the wrapper builds no MPI program" in said.out
+    assert "no compiler here" in said.out and "install the compiler" in said.out
+
+
+def test_a_launcher_of_another_mpi_is_noticed(imb: Imb, tmp_path: Path) -> None:
+    """It starts N programs of one rank each, which all end well."""
+    if len(lab.MAIN) < 2:
+        lab.missing("Open MPI and MPICH")
+    mpich, openmpi = (next(mpi for mpi in lab.MAIN if mpi.key == key) for key in ("mpich", "openmpi"))
+    words = ["PingPong", "--", "-msglog", "1", "-iter", "2", "-npmin", "1"]
+    said = imb("run", "--mpi", mpich.wrapper, "--programs", openmpi.build / "bin", *words)
+    assert said.code == 1 and ("1 instead of 2 ranks" in said.out or "failed with exit status" in said.out)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["PingPing", "PingPongg"], "did you mean PingPong?"),
+        (["PingPong", "--map", "2"], "give PxQ"),
+        (["PingPong", "--cpus", "a"], "give the numbers of CPUs"),
+        (["PingPong", "--env", "A"], "give NAME=VALUE"),
+        (["PingPong", "--mpi", "nompi"], "no MPI nompi"),
+        (["ext", "--class", "parallel"], "EXT has no benchmarks of class parallel"),
+        (["--resume"], "no session to resume"),
+    ],
+)
+def test_mistakes_are_one_line(imb: Imb, words: list[str], says: str) -> None:
+    said = imb("run", *words)
+    assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1
+
+
+def test_names_find_their_components() -> None:
+    assert select([]) == {"MPI1": []}
+    assert select(["pingpong", "Unidir_put", "unidir_Put", "Multi-Bcast"]) == {
+        "MPI1": ["PingPong", "Multi-Bcast"],
+        "RMA": ["Unidir_put"],
+        "EXT": ["Unidir_Put"],
+    }
+    assert select(["rma:accumulate", "accumulate"]) == {"RMA": ["Accumulate"], "EXT": ["Accumulate"]}
+    assert select(["mpi1"], "parallel") == {"MPI1": ["Sendrecv", "Exchange", "Uniband", "Biband"]}
+    assert "Barrier" in select(["mpi1"], "collective")["MPI1"]
+
+
+def wait_for(what: Any, seconds: float = 30) -> Any:
+    end = time.monotonic() + seconds
+    while not (found := what()):
+        assert time.monotonic() < end, "it does not come"
+        time.sleep(0.02)
+    return found
+
+
+def left_over(word: str) -> list[str]:
+    """Processes whose command line has this word."""
+    done = subprocess.run(["ps", "-eo", "stat,pid,args"], capture_output=True, text=True, check=True)
+    lines = [line for line in done.stdout.splitlines() if word in line and not line.startswith("Z")]
+    return [line for line in lines if line.split()[1] != str(os.getpid())]

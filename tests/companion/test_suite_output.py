@@ -1,0 +1,69 @@
+"""The suite's text says to the importer what its records say."""
+
+from pathlib import Path
+
+import lab
+import pytest
+from imb.logs import parse
+from imb.records import Failure, Result, Run, read_file
+
+# What text does not tell, or tells otherwise: the order of a group's ranks as one list, the mean of passive targets.
+UNSAID = {
+    "line", "load_drift", "slowest_rank", "kind", "group_count", "groups",
+    "time_min_seconds", "time_max_seconds", "time_avg_seconds",
+}  # fmt: skip
+CASES = [
+    ("MPI1", 2, "PingPong Sendrecv Uniband Barrier Bcast -check -show_tail yes"),
+    ("MPI1", 4, "PingPong Exchange Allreduce Barrier -multi 1 -check"),
+    ("MPI1", 4, "PingPong Allreduce -multi 0 -map 2x2 -mbyte 1e6"),
+    ("MPI1", 2, "PingPong Alltoall -mem 0.00001"),
+    ("EXT", 2, "Window Unidir_Put Accumulate"),
+    ("NBC", 2, "Iallreduce Ibarrier Ibcast_pure"),
+    ("RMA", 2, "Unidir_put One_put_all Truly_passive_put"),
+]
+
+
+@pytest.mark.parametrize(("component", "ranks", "arguments"), CASES, ids=[f"{c}-{a}" for c, _, a in CASES])
+def test_text_and_records_agree(
+    mpi: lab.Mpi, tmp_path: Path, component: str, ranks: int, arguments: str
+) -> None:
+    done = lab.run(mpi, ranks, f"{arguments} -iter 10 -msglog 3", component=component, records=tmp_path)
+    wanted = read_file(tmp_path / "records.jsonl")
+    log = parse(done.text.encode(), "output")
+    assert not log.problems and not log.notes
+    [launch] = log.launches
+    read = list(launch.records())
+    assert launch.run.component == component
+    run = next(wanted.of(Run))
+    assert (
+        launch.run.version == run.version
+        and launch.run.mpi
+        and run.mpi
+        and launch.run.mpi.library == run.mpi.library
+    )
+    unit = run.options.bytes_per_megabyte if run.options else None
+    assert launch.bytes_per_megabyte == unit
+    failures = [(f.benchmark, f.processes, f.cause, f.bytes) for f in read if isinstance(f, Failure)]
+    assert failures == [(f.benchmark, f.processes, f.cause, f.bytes) for f in wanted.of(Failure)]
+    pairs = list(zip([r for r in read if isinstance(r, Result)], wanted.of(Result), strict=True))
+    assert pairs
+    for seen, meant in pairs:
+        for name in set(meant.__struct_fields__) - UNSAID:
+            mine, theirs = getattr(seen, name), getattr(meant, name)
+            if name == "quantiles" and theirs:
+                assert mine.keys() == theirs.keys()
+                assert list(mine.values()) == pytest.approx(list(theirs.values()), abs=6e-9)
+            elif isinstance(theirs, float) and mine is not None:
+                step = (
+                    0.51 * (unit or 1) / 100
+                    if name == "bytes_per_second"
+                    else 0.51
+                    if "messages" in name
+                    else 0.0051
+                )
+                assert mine == pytest.approx(theirs, abs=step if "seconds" not in name else 5.1e-9), name
+            elif not (mine is None and isinstance(theirs, float)):
+                assert mine == theirs, name
+        assert seen.time_max_seconds is None or seen.time_max_seconds == pytest.approx(
+            meant.time_max_seconds, abs=5.1e-9
+        )
