@@ -125,6 +125,9 @@ def start(
     )
 
 
+PMIX_DID_NOT_START = "PMIx server's listener thread failed to start"
+
+
 def finish(process: subprocess.Popen, timeout: float = 120) -> Launch:
     try:
         text, errors = process.communicate(timeout=timeout)
@@ -153,6 +156,9 @@ def run(
     if file:
         words += ["-json", str(file)]
     done = finish(start(mpi, ranks, words, wrap, component, folder), timeout)
+    if PMIX_DID_NOT_START in done.errors and not done.text:
+        # One of a thousand launches of Open MPI: nothing of ours has run yet.
+        done = finish(start(mpi, ranks, words, wrap, component, folder), timeout)
     if file and file.exists():
         done.records = [json.loads(line) for line in file.read_text().splitlines()]
     return done

@@ -27,6 +27,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -114,6 +115,17 @@ class Simulation(lab.Launch):
     peak_bytes: int = 0  # of the one process in which all ranks live
 
 
+# A small process between: the peak of one that is started counts what its parent had at that moment.
+MEASURED = """
+import resource, subprocess, sys
+code = subprocess.call(sys.argv[1:])
+usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+with open("usage.txt", "w") as file:
+    print(usage.ru_utime + usage.ru_stime, usage.ru_maxrss, file=file)
+sys.exit(code if code >= 0 else 128 - code)
+"""
+
+
 def simulate(
     folder: Path,
     ranks: int,
@@ -149,7 +161,7 @@ def simulate(
     begin = time.monotonic()
     with (folder / "out.txt").open("w") as out, (folder / "err.txt").open("w") as errors:
         process = subprocess.Popen(
-            words,
+            [sys.executable, "-S", "-c", MEASURED, *words],
             cwd=folder,
             env=lab.environment(mpi),
             stdin=subprocess.DEVNULL,
@@ -159,9 +171,10 @@ def simulate(
         )
         limit = threading.Timer(timeout, os.killpg, (process.pid, signal.SIGKILL))
         limit.start()
-        _, code, usage = os.wait4(process.pid, 0)  # the process and what it waited for
+        process.wait()
         limit.cancel()
-        process.returncode = os.waitstatus_to_exitcode(code)
+    usage = folder / "usage.txt"
+    cpu_seconds, peak_kibibytes = map(float, usage.read_text().split()) if usage.exists() else (0.0, 0.0)
     records = folder / "records.jsonl"
     done = Simulation(
         process.returncode,
@@ -169,8 +182,8 @@ def simulate(
         (folder / "err.txt").read_text(),
         [json.loads(line) for line in records.read_text().splitlines()] if records.exists() else [],
         time.monotonic() - begin,
-        usage.ru_utime + usage.ru_stime,
-        usage.ru_maxrss * 1024,
+        cpu_seconds,
+        int(peak_kibibytes) * 1024,
     )
     assert done.code == status, f"{' '.join(words)}\n{done.text[-3000:]}\n{done.errors[-3000:]}"
     return done

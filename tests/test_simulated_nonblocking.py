@@ -202,7 +202,7 @@ def test_processor_that_slows_down_is_seen_and_calibrated_anew(tmp_path):
     """Host 1 computes at half its speed from a moment on that falls into the pure run with 4 MiB: there every load
     takes it twice as long, and the row says so. Its partner waits in each repetition but the first. What is shown is
     of rank 1, which has the largest t_ovrl. Before, and after a new calibration, nothing disturbs."""
-    moment, repetitions, large = 0.08, 16, 2**22
+    moment, repetitions, large = 0.1, 16, 2**22
 
     @dataclass(frozen=True)
     class Tired(Switch):
@@ -210,8 +210,12 @@ def test_processor_that_slows_down_is_seen_and_calibrated_anew(tmp_path):
             words = super().write(folder, hosts)
             file = folder / "platform.xml"
             (folder / "speed.txt").write_text(f"0.0 1.0\n{moment} 0.5\n")
-            slow = '<host id="n1" speed="1Gf" speed_file="speed.txt"/>'
-            file.write_text(file.read_text().replace('<host id="n1" speed="1Gf"/>', slow))
+            tireless, tired = (
+                '<host id="n1" speed="1Gf">',
+                '<host id="n1" speed="1Gf" speed_file="speed.txt">',
+            )
+            assert tireless in file.read_text()
+            file.write_text(file.read_text().replace(tireless, tired))
             return words
 
     words = f"Iallgather -msgsize 1024,{large},2048 -iter {repetitions} -iter_policy off -warm_up off"
