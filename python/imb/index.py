@@ -102,7 +102,7 @@ class Entry(msgspec.Struct):
             or max(((n or 0) * (g or 1) for _, n, g in places), default=0)
             or None,
             "nodes": ", ".join(hosts) or None,
-            "mpi": run.mpi.library if run.mpi else None,
+            "mpi": run.mpi.name if run.mpi else None,
             "command": " ".join(map(str, command)) if isinstance(command, list) else None,
             "exit_status": _whole(self.facts.get("exit_status")),
             "state": ends[-1].state if ends else None,

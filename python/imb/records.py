@@ -115,7 +115,7 @@ class Mpi(msgspec.Struct, kw_only=True):
     """The MPI library."""
 
     standard: str | None = None
-    library: str | None = None
+    name: str | None = msgspec.field(default=None, name="library")
     thread_level: str | None = None
 
 

@@ -39,7 +39,7 @@ def test_text_and_records_agree(
         launch.run.version == run.version
         and launch.run.mpi
         and run.mpi
-        and launch.run.mpi.library == run.mpi.library
+        and launch.run.mpi.name == run.mpi.name
     )
     unit = run.options.bytes_per_megabyte if run.options else None
     assert launch.bytes_per_megabyte == unit

@@ -562,7 +562,7 @@ def _facts(events: list[above.Event]) -> Run:
     run.platform = platform if platform != Platform() else None
     mpi = Mpi(
         standard=said.get("MPI Version"),
-        library=said.get("MPI Library"),
+        name=said.get("MPI Library"),
         thread_level=said.get("MPI Thread Environment") or None,
     )
     run.mpi = mpi if mpi != Mpi() else None

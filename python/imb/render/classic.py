@@ -76,7 +76,7 @@ def _banner(run: Run, unit: float) -> str:
         "Release": platform and platform.release,
         "Version": platform and platform.kernel,
         "MPI Version": mpi and mpi.standard,
-        "MPI Library": mpi and mpi.library,
+        "MPI Library": mpi and mpi.name,
         "MPI Thread Environment": mpi and mpi.thread_level,
     }
     lines += [f"# {name:<22}: {_one_line(value)}" for name, value in facts.items() if value]
