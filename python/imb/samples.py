@@ -1,0 +1,228 @@
+"""Sides: launches of the same experiment, with their rows by key. What compare, baseline, diagnose and report read.
+
+The launch is the unit of replication: a side of n launches has at most n values of a row, however many repetitions each
+of them has seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from imb.archive import SHORT, Archive, StoredRun
+from imb.errors import ImbError
+from imb.records import Component, Failure, Mode, Multi, Records, Result, Run, read
+
+Values = npt.NDArray[np.float64]
+
+
+class Key(msgspec.Struct, frozen=True, kw_only=True):
+    """What a row is of; rows are compared where all of it is equal. What a log does not say is None."""
+
+    component: Component | None
+    benchmark: str
+    mode: Mode | None
+    multi: Multi | None
+    processes: int | None
+    group_count: int | None
+    group: int | None
+    bytes: int | None
+
+    def curve(self) -> Key:
+        """The same without a length: what a line in a chart is of."""
+        return msgspec.structs.replace(self, bytes=None)
+
+    def __str__(self) -> str:
+        """`Allreduce, 8 ranks, 64 bytes`: as short as it can be said."""
+        words = [self.benchmark]
+        words += [self.mode.replace("_", "-")] if self.mode else []
+        words += [f"{self.group_count} groups"] if (self.group_count or 1) > 1 else []
+        words += [f"group {self.group}"] if self.group is not None else []
+        words += [f"{self.processes} rank{'' if self.processes == 1 else 's'}"] if self.processes else []
+        words += [f"{self.bytes} bytes"] if self.bytes is not None else []
+        return ", ".join(words)
+
+
+class Launch(msgspec.Struct, frozen=True, kw_only=True):
+    """One launch: `name` is its run in the archive, or its file. Of rows that repeat a key the first one counts."""
+
+    name: str
+    run: Run
+    facts: dict[str, Any]
+    rows: dict[Key, Result]
+    failures: dict[Key, Failure]
+
+    def hosts(self) -> list[str]:
+        """Hosts of the ranks, each once; empty where the records do not say."""
+        return list(dict.fromkeys(rank.host for rank in self.run.ranks or []))
+
+    def placement(self) -> str | None:
+        """`intra-node` or `inter-node`, or None where it is not known."""
+        hosts = self.hosts()
+        return None if not hosts else "intra-node" if len(hosts) == 1 else "inter-node"
+
+
+class Side(msgspec.Struct, frozen=True, kw_only=True):
+    """What a user named with one word: a run, a label, a file, a query."""
+
+    name: str
+    launches: Sequence[Launch]
+
+    def keys(self) -> list[Key]:
+        """Of all launches, each once, in the order of the first launch that has it."""
+        return list(dict.fromkeys(key for launch in self.launches for key in launch.rows))
+
+    def values(self, key: Key, metric: str = "time") -> Values:
+        """The metric of a row by launch, shape (launches,); NaN where a launch lacks it."""
+        take = METRICS[metric]
+        found = (launch.rows.get(key) for launch in self.launches)
+        said = [take(row) if row is not None else None for row in found]
+        values: Values = np.array([np.nan if value is None else value for value in said], dtype=np.float64)
+        return values
+
+
+def _quantile(name: str) -> Callable[[Result], float | None]:
+    return lambda row: (row.quantiles or {}).get(name)
+
+
+def _time(row: Result) -> float | None:
+    """The mean over ranks; of overlap tables the time with the load; of a table that has rates only, X / rate."""
+    for value in (row.time_avg_seconds, row.time_max_seconds, row.time_overlapped_seconds):
+        if value is not None:
+            return value
+    return row.bytes / row.bytes_per_second if row.bytes and row.bytes_per_second else None
+
+
+# Seconds, but for the last three; of those more is better.
+METRICS: dict[str, Callable[[Result], float | None]] = {
+    "time": _time,
+    "time_min": lambda row: row.time_min_seconds,
+    "time_max": lambda row: row.time_max_seconds,
+    "pure": lambda row: row.time_pure_seconds,
+    "p50": _quantile("p50"),
+    "p90": _quantile("p90"),
+    "p99": _quantile("p99"),
+    "bandwidth": lambda row: row.bytes_per_second,
+    "messages": lambda row: row.messages_per_second,
+    "overlap": lambda row: row.overlap_percent,
+}
+MORE_IS_BETTER = frozenset({"bandwidth", "messages", "overlap"})
+
+
+def load(archive: Archive, what: str) -> Side:
+    """The launches that `what` names; several names are divided by commas. Raises ImbError where there is none.
+
+    A name is a label (all runs that have it), the beginning of a run's name, a file or folder of logs or records (which
+    need not be in the archive), or a query: SQL that begins with SELECT or FROM and answers with a column `run`.
+    """
+    if what.lstrip()[:7].upper().startswith(("SELECT", "FROM")):
+        runs = [archive.run(name) for name in _asked(archive, what)]
+        launches = [launch for run in runs for launch in _of_run(run)]
+    else:
+        names = list(filter(None, (word.strip() for word in what.split(","))))
+        launches = [launch for name in names for launch in _named(archive, name)]
+    if not any(launch.rows for launch in launches):
+        raise ImbError(f"{what}: there is no result in it")
+    return Side(name=what, launches=launches)
+
+
+def launches_of(records: Records, name: str, facts: dict[str, Any] | None = None) -> Iterator[Launch]:
+    """A launch per run record, with the rows behind it; records without one are a launch of an unknown run."""
+    many = sum(1 for _ in records.of(Run)) > 1
+    run: Run | None = None
+    rows: dict[Key, Result] = {}
+    failures: dict[Key, Failure] = {}
+    count = 0
+
+    def made() -> Launch:
+        title = f"{name}#{count}" if many else name
+        return Launch(name=title, run=run or Run(), facts=facts or {}, rows=rows, failures=failures)
+
+    for record in records.records:
+        if isinstance(record, Run):
+            if run is not None or rows or failures:
+                yield made()
+            run, rows, failures = record, {}, {}
+            count += 1
+        elif isinstance(record, Result):
+            rows.setdefault(key_of(record, run), record)
+        elif isinstance(record, Failure):
+            failures.setdefault(key_of(record, run), record)
+    if run is not None or rows or failures:
+        yield made()
+
+
+def key_of(row: Result | Failure, run: Run | None) -> Key:
+    """Of a row of this run."""
+    return Key(
+        component=run.component if run else None,
+        benchmark=row.benchmark,
+        mode=row.mode,
+        multi=row.multi,
+        processes=row.processes,
+        group_count=row.group_count,
+        group=row.group,
+        bytes=row.bytes,
+    )
+
+
+def _named(archive: Archive, name: str) -> Iterator[Launch]:
+    path = Path(name).expanduser()
+    runs = _runs_named(archive, name)
+    if runs:
+        for run in runs:
+            yield from _of_run(run)
+    elif path.exists():
+        yield from _of_files(path)
+    else:
+        raise ImbError(
+            f"{name} is neither a run or label of {archive.folder} nor a file; `imb ls` shows runs and labels"
+        )
+
+
+def _runs_named(archive: Archive, name: str) -> list[StoredRun]:
+    ids = archive.ids()
+    present = set(ids)
+    labelled = [run for run, tags in archive.tags().items() if name in tags.labels and run in present]
+    if labelled:
+        return [archive.run(run) for run in labelled]
+    found = [run for run in ids if len(name) >= 4 and run.startswith(name.lower())]
+    if len(found) > 1:
+        raise ImbError(f"{len(found)} runs begin with {name}; give more digits of one of them")
+    return [archive.run(run) for run in found]
+
+
+def _of_run(run: StoredRun) -> Iterator[Launch]:
+    return launches_of(run.records(), run.id[:SHORT], run.facts())
+
+
+def _of_files(path: Path) -> Iterator[Launch]:
+    from imb.importer import files_in
+    from imb.logs import read_log
+
+    for file in files_in([path]):
+        text = file.read_bytes()
+        is_records = text.lstrip()[:10] == b'{"record":'
+        yield from launches_of(read(text, str(file)) if is_records else read_log(text, str(file)), str(file))
+
+
+def _asked(archive: Archive, sql: str) -> Iterable[str]:
+    import duckdb
+
+    from imb.index import Index
+
+    try:
+        answer = Index(archive).connect().sql(sql)
+        columns = answer.columns if answer else []
+        if "run" not in columns:
+            raise ImbError(
+                f'the query must answer with a column run, as in "SELECT run FROM runs"; not {sql!r}'
+            )
+        return list(dict.fromkeys(str(row[columns.index("run")]) for row in answer.fetchall()))
+    except duckdb.Error as error:
+        raise ImbError(f"the query fails: {' '.join(str(error).split())[:400]}") from error

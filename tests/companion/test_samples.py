@@ -1,0 +1,60 @@
+"""Sides: what a word names, and its rows by launch."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from companion.door import Imb
+from imb.archive import Archive, Content
+from imb.errors import ImbError
+from imb.records import Rank, Result, Run, write
+from imb.samples import load
+
+
+def launch(seconds: float, hosts: tuple[str, ...] = ("a", "a")) -> bytes:
+    ranks = [Rank(number, host) for number, host in enumerate(hosts)]
+    row = Result(
+        benchmark="PingPong", multi="off", processes=2, group_count=1, bytes=8, time_avg_seconds=seconds
+    )
+    return write([Run(component="MPI1", ranks=ranks), row])
+
+
+def test_a_label_names_all_its_runs(archive: Archive) -> None:
+    archive.add_many(Content(records=launch(t), labels=["a"]) for t in (1.0, 2.0, 3.0))
+    archive.add(Content(records=launch(9.0), labels=["b"]))
+    side = load(archive, "a")
+    (key,) = side.keys()
+    assert sorted(side.values(key)) == [1.0, 2.0, 3.0]
+    assert str(key) == "PingPong, 2 ranks, 8 bytes"
+    assert np.isnan(side.values(key, "bandwidth")).all()
+
+
+def test_names_queries_and_files(archive: Archive, tmp_path: Path) -> None:
+    added = archive.add(Content(records=launch(1.0)))
+    (tmp_path / "some.jsonl").write_bytes(launch(2.0) + launch(3.0))
+    both = load(archive, f"{added.id[:8]},{tmp_path / 'some.jsonl'}")
+    assert both.values(both.keys()[0]).tolist() == [1.0, 2.0, 3.0]
+    assert len({one.name for one in both.launches}) == 3
+    assert len(load(archive, "SELECT run FROM runs").launches) == 1
+
+
+def test_placement(archive: Archive) -> None:
+    archive.add(Content(records=launch(1.0), labels=["intra"]))
+    archive.add(Content(records=launch(1.0, ("a", "b")), labels=["inter"]))
+    assert [load(archive, name).launches[0].placement() for name in ("intra", "inter")] == [
+        "intra-node",
+        "inter-node",
+    ]
+
+
+@pytest.mark.parametrize("what", ["nothing", "", "SELECT 1", "SELECT run FROM nowhere"])
+def test_what_is_not_there_is_an_error(archive: Archive, what: str) -> None:
+    archive.add(Content(records=launch(1.0)))
+    with pytest.raises(ImbError):
+        load(archive, what)
+
+
+def test_logs_of_others_are_sides_too(imb: Imb, archive: Archive) -> None:
+    log = Path(__file__).parents[1] / "reference"
+    side = load(archive, str(next(log.rglob("*.txt"))))
+    assert side.keys()
