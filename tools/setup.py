@@ -35,7 +35,13 @@ CMAKE_AT_LEAST = (3, 20)
 NINJA = "ninja==1.13.2"
 TOOLS = {
     "run": [],  # cmake and ninja, each only when the system has none that will do
-    "test": ["pytest==9.2.0", "hypothesis==6.170.15", "jsonschema==4.26.0"],
+    "test": [
+        "pytest==9.2.0",
+        "hypothesis==6.170.15",
+        "jsonschema==4.26.0",
+        "playwright==1.65.2",  # drives a Chromium that is there; it downloads none
+        "reframe-hpc==4.10.4",
+    ],
     "lint": ["clang-format==22.1.5", "clang-tidy==22.1.7", "ruff==0.17.5", "mypy==2.4.1"],
 }
 CATCH2 = "comma-deps-catch2==2.13.10.post96"  # Catch2 v2: one header, and nothing that depends on Python
