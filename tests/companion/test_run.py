@@ -51,7 +51,7 @@ def test_every_launch_becomes_a_run_with_all_that_is_known(mpi: lab.Mpi, imb: Im
     assert len({run.facts()["campaign"] for run in stored}) == 1
     assert {run["benchmarks"] for run in runs_of(imb)} == {"PingPong", "Ibcast_pure"}
     assert imb("verify").code == 0
-    assert imb("run", "--resume", "--mpi", mpi.wrapper).out == ""  # nothing is left to do
+    assert imb("run", "--resume").out == ""  # nothing is left to do
 
 
 def test_a_launch_that_hangs_is_reported_and_the_others_follow(
@@ -255,7 +255,12 @@ def test_a_launcher_of_another_mpi_is_noticed(imb: Imb, tmp_path: Path) -> None:
         (["PingPong", "--env", "A"], "give NAME=VALUE"),
         (["PingPong", "--mpi", "nompi"], "no MPI nompi"),
         (["ext", "--class", "parallel"], "EXT has no benchmarks of class parallel"),
+        (["unidir_put"], "may be ext:Unidir_Put or rma:Unidir_put; say which"),
+        (["Accumulate"], "may be ext:Accumulate or rma:Accumulate; say which"),
         (["--resume"], "no session to resume"),
+        (["--resume", "--np", "4"], "--np does not go with --resume"),
+        (["--resume", "-l", "x"], "--label does not go with --resume"),
+        (["--resume", "one", "two"], "one session at a time"),
     ],
 )
 def test_mistakes_are_one_line(imb: Imb, words: list[str], says: str) -> None:
@@ -265,12 +270,12 @@ def test_mistakes_are_one_line(imb: Imb, words: list[str], says: str) -> None:
 
 def test_names_find_their_components() -> None:
     assert select([]) == {"MPI1": []}
-    assert select(["pingpong", "Unidir_put", "unidir_Put", "Multi-Bcast"]) == {
+    assert select(["pingpong", "Unidir_put", "Unidir_Put", "ext:unidir_get", "Multi-Bcast"]) == {
         "MPI1": ["PingPong", "Multi-Bcast"],
         "RMA": ["Unidir_put"],
-        "EXT": ["Unidir_Put"],
+        "EXT": ["Unidir_Put", "Unidir_Get"],
     }
-    assert select(["rma:accumulate", "accumulate"]) == {"RMA": ["Accumulate"], "EXT": ["Accumulate"]}
+    assert select(["rma:accumulate", "EXT:Accumulate"]) == {"RMA": ["Accumulate"], "EXT": ["Accumulate"]}
     assert select(["mpi1"], "parallel") == {"MPI1": ["Sendrecv", "Exchange", "Uniband", "Biband"]}
     assert "Barrier" in select(["mpi1"], "collective")["MPI1"]
 

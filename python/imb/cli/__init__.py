@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -55,9 +57,22 @@ def imb(
     """Runs, keeps and reads MPI benchmarks: the companion of OpenIMB."""
 
 
+def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
+    """Ctrl-C said in words, which Typer would not."""
+
+    @functools.wraps(command)
+    def wrapped(*words: object, **options: object) -> None:
+        try:
+            command(*words, **options)
+        except KeyboardInterrupt:
+            raise ImbError("interrupted", status=130) from None
+
+    return wrapped
+
+
 for _name in COMMANDS:
     _module = importlib.import_module(f"imb.cli.{_name}_" if _name == "import" else f"imb.cli.{_name}")
-    app.command(_name)(_module.command)
+    app.command(_name)(_interruptible(_module.command))
 
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of the click that this Typer uses
 
