@@ -20,7 +20,7 @@ from pathlib import Path
 import lab
 import psutil
 
-PATIENCE = 20.0  # seconds that daemons have to come up
+PATIENCE = 60.0  # seconds that daemons and jobs have on a busy machine
 
 
 def need(packages: str, *programs: str) -> None:
@@ -50,9 +50,8 @@ def slurm(folder: Path, nodes: int = 2, cpus: int = 2) -> Iterator[Path]:
     conf = folder / "slurm.conf"
     names = [f"n{number}" for number in range(1, nodes + 1)]
     conf.write_text(_slurm_conf(folder, socket_file, names, cpus))
-    for name in names:
-        (folder / f"spool.{name}").mkdir()
-        (folder / f"tmp.{name}").mkdir()
+    for name in ("state", *(f"{what}.{name}" for name in names for what in ("spool", "tmp"))):
+        (folder / name).mkdir()
     environment = {**os.environ, "SLURM_CONF": str(conf)}
     with contextlib.ExitStack() as stack:
         daemon = _Daemons(folder, environment, stack)
@@ -78,7 +77,7 @@ def _slurm_conf(folder: Path, munge: Path, names: Sequence[str], cpus: int) -> s
     host = socket.gethostname().partition(".")[0]
     control, *ports = _free_ports(len(names) + 1)
     # TmpFS by node: else the step daemons of one job fight over PMIx's folder.
-    lines = f"""
+    text = f"""
         ClusterName=lab
         SlurmctldHost={host}(127.0.0.1)
         SlurmctldPort={control}
@@ -104,9 +103,12 @@ def _slurm_conf(folder: Path, munge: Path, names: Sequence[str], cpus: int) -> s
         SlurmdParameters=config_overrides
         SchedulerParameters=sched_interval=1
         PartitionName=short Nodes=ALL Default=YES MaxTime=30 State=UP
-        """.split()
+        """
+    lines = [line.strip() for line in text.strip().splitlines()]
     for name, port in zip(names, ports, strict=True):
-        words = f"NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory=1000 State=UNKNOWN"
+        words = (
+            f"NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory=1000 State=UNKNOWN"
+        )
         lines.append(f"NodeName={name} {words}")
     return "\n".join(lines) + "\n"
 
@@ -136,9 +138,11 @@ class Hosts:
         return ["nsenter", f"--target={process}", "--net", "--uts", "--mount", "--", *map(str, words)]
 
     def environment(self) -> dict[str, str]:
-        """What tells the launchers of Open MPI 5, Open MPI 4, MPICH and Intel MPI their remote shell."""
+        """What tells the launchers of Open MPI 5, Open MPI 4 and Hydra their remote shell; and Open MPI 5 not to bind,
+        since the first core of both hosts is the same."""
         names = ("PRTE_MCA_plm_ssh_agent", "OMPI_MCA_plm_rsh_agent", "HYDRA_LAUNCHER_EXEC")
-        return {**os.environ, **dict.fromkeys(names, str(self.remote_shell))}
+        shell = dict.fromkeys(names, str(self.remote_shell))
+        return {**os.environ, **shell, "PRTE_MCA_hwloc_default_binding_policy": "none"}
 
 
 @contextlib.contextmanager
@@ -175,7 +179,9 @@ def hosts(folder: Path) -> Iterator[Hosts]:
         ends = [["name", "eth0", "netns", str(process)] for process in inside.values()]
         subprocess.run(["ip", "link", "add", *ends[0], "type", "veth", "peer", *ends[1]], check=True)
         for name, address in addresses.items():
-            subprocess.run(found.on(name, ["ip", "address", "add", f"{address}/24", "dev", "eth0"]), check=True)
+            subprocess.run(
+                found.on(name, ["ip", "address", "add", f"{address}/24", "dev", "eth0"]), check=True
+            )
             subprocess.run(found.on(name, ["ip", "link", "set", "eth0", "up"]), check=True)
         for there, other in (("h1", "h2"), ("h2", "h1")):
             words = found.on(there, [shell, other, "hostname"])
@@ -230,7 +236,7 @@ def _said(words: Sequence[object], environment: dict[str, str] | None = None) ->
 
 
 def until(what: Callable[[], bool], why: Callable[[], str] = lambda: "it does not come") -> None:
-    """Waits for `what` to be so."""
+    """Waits for `what` to be so; `why` says what there is instead."""
     end = time.monotonic() + PATIENCE
     while not what():
         if time.monotonic() > end:

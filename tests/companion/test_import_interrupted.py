@@ -33,7 +33,9 @@ def test_ctrl_c_keeps_what_was_read_and_leaves_no_process(tmp_path: Path, imb: I
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does it
     _, err = process.communicate(timeout=10)
     assert process.returncode == 130 and err.startswith("imb: interrupted; what was read is kept")
-    while left := alive_in(process.pid):  # Python's resource tracker sees a moment later that the others are gone
+    while left := alive_in(
+        process.pid
+    ):  # Python's resource tracker sees a moment later that the others are gone
         assert time.monotonic() < end, left
         time.sleep(0.01)
     assert 4 <= len(archive.ids()) < 40

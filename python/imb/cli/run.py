@@ -24,7 +24,6 @@ from imb.cli.launching import (
 )
 from imb.errors import ImbError
 
-
 # What a session's plan does not hold; all else was said when it was made.
 _OF_ONE_CALL = {"names", "resume", "submit", "minutes", "queue", "account", "dry_run", "archive"}
 
