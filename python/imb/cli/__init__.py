@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -79,10 +80,17 @@ _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of the click tha
 
 def main(words: list[str] | None = None) -> None:
     """Runs `imb`. A mistake is one line on standard error and exit status 2, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(
+            stream, io.TextIOWrapper
+        ):  # a name of a file may hold any bytes, a terminal know few characters
+            stream.reconfigure(errors="backslashreplace")
     try:
         status = app(args=words, prog_name="imb", standalone_mode=False)
     except ImbError as error:
         sys.exit(_complain(str(error), error.status))
+    except UnicodeEncodeError as error:  # a word of the command line, which would get into JSON
+        sys.exit(_complain(f"{error.object[:60]!r} is no UTF-8; give text", 2))
     except _UsageError as error:
         sys.exit(_complain(_usage(error), 2))
     except (KeyboardInterrupt, typer.Abort):
