@@ -452,12 +452,29 @@ def test_layouts_of_osu() -> None:
     log = parse(OSU_LAYOUTS, "osu.txt")
     rows = results(OSU_LAYOUTS)
     assert not log.problems
-    assert [row.benchmark for row in rows] == (
-        "osu_latency osu_bw_cuda osu_latency_cuda osu_put_latency osu_fop_latency osu_ialltoall osu_ibcast osu_init"
-        " osu_mbw_mr osu_alltoallv"
-    ).split()
+    assert [row.benchmark for row in rows] == [
+        "osu_latency",
+        "osu_bw_cuda",
+        "osu_latency_cuda",
+        "osu_put_latency",
+        "osu_fop_latency",
+        "osu_ialltoall",
+        "osu_ibcast",
+        "osu_init",
+        "osu_mbw_mr",
+        "osu_alltoallv",
+    ]
     assert [launch.run.version for launch in log.launches][:2] == ["2.0", "7.5"]
-    assert log.launches[0].run.command_line == "mpirun -np 2 -ppn 1 -m mpihosts osu_latency".split()
+    assert log.launches[0].run.command_line == [
+        "mpirun",
+        "-np",
+        "2",
+        "-ppn",
+        "1",
+        "-m",
+        "mpihosts",
+        "osu_latency",
+    ]
     types = [
         launch.run.options.data.type
         for launch in log.launches
@@ -469,7 +486,7 @@ def test_layouts_of_osu() -> None:
         assert row.time_overlapped_seconds == pytest.approx(overall * 1e-6)
         assert row.time_pure_seconds == pytest.approx(pure * 1e-6) and row.overlap_percent == overlap
     assert (rows[7].processes, rows[7].time_min_seconds, rows[7].time_max_seconds) == (144, 2.03, 2.05)
-    assert (rows[8].processes, rows[8].bytes_per_second) == (8, pytest.approx(8.36e6))
+    assert rows[8].processes == 8 and rows[8].bytes_per_second == pytest.approx(8.36e6)
     assert rows[9].time_avg_seconds == pytest.approx(159.35e-6)
     # What is passed over is text and comments, never a row.
     assert not [note for note in log.notes if re.match(r"passed over: (\S+ )?\d", note.text)]
