@@ -14,6 +14,7 @@ from imb.records import Element, Options, Problem, Run
 FORMAT = "osu"
 MARK = b"# OSU "
 PROGRAM = "OSU Micro-Benchmarks"
+_TRIES = 1000
 _TITLE = re.compile(
     r"# OSU (?P<title>\S.*?)(?:\sv(?P<version>\d[\w.\-]*)|(?<=Test) \(Version (?P<old>\d[\w.]*)\)|(?<=Test))$"
 )
@@ -58,7 +59,13 @@ _SHORT = {
 
 def looks_like(text: bytes) -> bool:
     """Whether there may be output of OSU's benchmarks in it."""
-    return b"OSU" in text and MARK in text  # what tables of numbers never hold is found out quickly
+    # Capital O is rare in tables of numbers, and one byte is searched for forty times as fast as several.
+    at = text.find(b"O")
+    for _ in range(_TRIES):
+        if at < 0 or text.startswith(b"OSU ", at):
+            break
+        at = text.find(b"O", at + 1)
+    return at >= 0 and text.find(MARK, max(at - len(MARK), 0)) >= 0
 
 
 def read(text: bytes, name: str) -> Log:
