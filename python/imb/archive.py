@@ -343,6 +343,10 @@ class Archive:
             raise ImbError(f"cannot read the archive {self.folder}: {error.strerror}") from error
         return sorted(names)
 
+    def removed_ids(self) -> list[str]:
+        """Names of the runs that were taken out."""
+        return [place.name[:64] for place in self.removed.glob("?" * 64 + "-*")]
+
     def run(self, run_id: str) -> StoredRun:
         """A run by its whole name. Raises ImbError where its manifest cannot be read."""
         place = self.path_of(run_id)

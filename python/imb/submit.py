@@ -31,7 +31,7 @@ def submit(
     try:
         import psij
     except ImportError:
-        raise ImbError("--submit needs PSI/J: `pip install 'openimb[submit]'`") from None
+        raise ImbError("--submit needs PSI/J: `pip install psij-python`") from None
     folder = folder_of(archive, made.id)
     intent = made.intent
     nodes = len(intent.hosts) or (-(-intent.ranks // intent.ppn) if intent.ppn else 1)
