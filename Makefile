@@ -27,7 +27,7 @@ BUILD = build/$(KEY)
 ifneq ($(filter run build bench,$(MAKECMDGOALS)),)
 include $(CHOICE_FILE)
 endif
-$(CHOICE_FILE): tools/setup.py
+$(CHOICE_FILE): tools/setup.py python/imb/wrappers.py
 	@$(PYTHON) tools/setup.py mpi '$(MPI)' $@
 
 $(ENV)/bin/cmake:

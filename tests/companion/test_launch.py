@@ -12,7 +12,8 @@ import psutil
 import pytest
 from imb.errors import ImbError
 from imb.launch import Command, Intent, run, spell
-from imb.mpis import Mpi, flavour_of
+from imb.mpis import Mpi
+from imb.wrappers import flavour_of
 
 
 def made_up(flavour: Any, major: int = 5) -> Mpi:
