@@ -7,6 +7,7 @@ ARCHIVE/sessions/ID/plan.json    what is to be launched
 
 from __future__ import annotations
 
+import functools
 import os
 import secrets
 import shutil
@@ -14,7 +15,7 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec
 
 import msgspec
 import psutil
@@ -156,6 +157,25 @@ def command_of(made: Plan, item: Item, spool: Path) -> launch.Command:
     return launch.spell(made.mpi, made.intent, words, cores=cores, root=os.geteuid() == 0)
 
 
+Rest = ParamSpec("Rest")
+
+
+def _refusing(
+    function: Callable[Concatenate[Archive, Rest], Done],
+) -> Callable[Concatenate[Archive, Rest], Done]:
+    """A full or read-only disk in words. What the launch itself does is an outcome, no OSError."""
+
+    @functools.wraps(function)
+    def wrapped(archive: Archive, *words: Rest.args, **options: Rest.kwargs) -> Done:
+        try:
+            return function(archive, *words, **options)
+        except OSError as error:
+            raise archive.refusal(error) from error
+
+    return wrapped
+
+
+@_refusing
 def execute(
     archive: Archive,
     made: Plan,

@@ -58,6 +58,13 @@ def imb(
     """Runs, keeps and reads MPI benchmarks: the companion of OpenIMB."""
 
 
+for _name in COMMANDS:
+    _module = importlib.import_module(f"imb.cli.{_name}_" if _name == "import" else f"imb.cli.{_name}")
+    app.command(_name)(_module.command)
+
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of the click that this Typer uses
+
+
 def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
     """Ctrl-C said in words, which Typer would not."""
 
@@ -71,11 +78,10 @@ def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-for _name in COMMANDS:
-    _module = importlib.import_module(f"imb.cli.{_name}_" if _name == "import" else f"imb.cli.{_name}")
-    app.command(_name)(_interruptible(_module.command))
-
-_UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of the click that this Typer uses
+for _app in (app, *(group.typer_instance for group in app.registered_groups)):
+    for _command in _app.registered_commands if _app else ():
+        if _command.callback:
+            _command.callback = _interruptible(_command.callback)
 
 
 def main(words: list[str] | None = None) -> None:

@@ -135,10 +135,7 @@ def carry_out(archive: Archive, made: Plan) -> None:
         for item in todo:
             command = session.command_of(made, item, session.spool_of(archive, made, item))
             display.begin(item.number, str(command), over)
-            try:
-                one = session.execute(archive, made, item, on_progress=display.show)
-            except OSError as error:  # of its files: the launch itself has become an outcome
-                raise archive.refusal(error) from error
+            one = session.execute(archive, made, item, on_progress=display.show)
             display.end()
             over.append(one)
             typer.echo(f"{one.run[:SHORT]}  {_in_words(archive, made, one)}")
