@@ -166,7 +166,7 @@ def _refusing(
     """A full or read-only disk in words. What the launch itself does is an outcome, no OSError."""
 
     @functools.wraps(function)
-    def wrapped(archive: Archive, *words: Rest.args, **options: Rest.kwargs) -> Done:
+    def wrapped(archive: Archive, /, *words: Rest.args, **options: Rest.kwargs) -> Done:
         try:
             return function(archive, *words, **options)
         except OSError as error:

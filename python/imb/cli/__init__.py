@@ -87,9 +87,8 @@ for _app in (app, *(group.typer_instance for group in app.registered_groups)):
 def main(words: list[str] | None = None) -> None:
     """Runs `imb`. A mistake is one line on standard error and exit status 2, never a traceback."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(
-            stream, io.TextIOWrapper
-        ):  # a name of a file may hold any bytes, a terminal know few characters
+        # A name of a file may hold any bytes, and a terminal know few characters.
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
         status = app(args=words, prog_name="imb", standalone_mode=False)
