@@ -63,7 +63,15 @@ run: build ## build and run; COMPONENT=MPI1 NP=2 ARGS='PingPong ...' MPI=...
 	more=; [ $(NP) -le $$cores ] || more='$(MPI_OVERSUBSCRIBE)'; rc=0; \
 	$(if $(record),rm -f $(record);) set -- $(MPI_ENV) $(LAUNCHER) $$more -n $(NP) $(BUILD)/bin/IMB-$(COMPONENT) $(ARGS) $(if $(record),-json $(record)); \
 	echo "$$*"; env "$$@" || rc=$$?; \
-	$(if $(record),[ ! -f $(record) ] || echo "JSON lines: $(record)";) exit $$rc
+	$(if $(record),[ ! -f $(record) ] || echo "JSON lines: $(record)";) \
+	$(if $(filter no,$(COMPANION)),,if $(MAKE) --no-print-directory companion; \
+	then $(if $(record),echo "keep them: $(ENV)/bin/imb import $(record)"); \
+	else echo 'make: the suite works without the companion; COMPANION=no leaves it out' >&2; fi;) exit $$rc
+
+.PHONY: companion
+companion: $(ENV)/bin/imb ## the command imb, in .env/bin; `make run` brings it too, unless COMPANION=no
+$(ENV)/bin/imb: pyproject.toml
+	@$(PYTHON) tools/setup.py tools companion
 
 # --- Classic: make MPI1 CC=mpicc; no Python, no network --------------------------------------------------------------
 # CC or CXX, from the command line or the environment, may name an MPI wrapper; its C++ sibling is used: the same
