@@ -47,7 +47,7 @@ build: $(ENV)/bin/cmake ## build into build/<MPI>/; TESTS=1: the unit tests too
 	    || { cat $(BUILD)/configure.log >&2; rm -f $(BUILD)/build.ninja; exit 2; }; \
 	  printf '%s\n' "$$CONFIGURED" >$(BUILD)/configured; \
 	fi
-	@env $(MPI_ENV) $(ENV)/bin/ninja -C $(BUILD) --quiet
+	@env $(MPI_ENV) $(ENV)/bin/ninja -C $(BUILD) --quiet $(PROGRAM)
 
 NP ?= 2
 COMPONENT ?= MPI1
@@ -57,7 +57,12 @@ ARGS ?= $(few.$(COMPONENT)) -time 0.5
 LAUNCHER ?= $(MPI_LAUNCHER)
 record = $(if $(filter -json,$(ARGS)),,$(BUILD)/run.jsonl)
 
+AVAILABLE := MPI1 EXT IO NBC RMA
+ifneq ($(filter run,$(MAKECMDGOALS)),)
+$(if $(filter-out $(AVAILABLE),$(COMPONENT)),$(error COMPONENT=$(COMPONENT) is none; give one of $(AVAILABLE)))
+endif
 .PHONY: run
+run: PROGRAM = IMB-$(COMPONENT)
 run: build ## build and run; COMPONENT=MPI1 NP=2 ARGS='PingPong ...' MPI=...
 	@cores=$$(lscpu -p=CORE,SOCKET 2>/dev/null | grep -v '^#' | sort -u | wc -l); \
 	more=; [ $(NP) -le $$cores ] || more='$(MPI_OVERSUBSCRIBE)'; rc=0; \
@@ -70,6 +75,7 @@ run: build ## build and run; COMPONENT=MPI1 NP=2 ARGS='PingPong ...' MPI=...
 
 .PHONY: companion
 companion: $(ENV)/bin/imb ## the command imb, in .env/bin; `make run` brings it too, unless COMPANION=no
+	@:
 $(ENV)/bin/imb: pyproject.toml
 	@$(PYTHON) tools/setup.py tools companion
 
