@@ -45,7 +45,9 @@ def shift(a: Values, b: Values, confidence: float = 0.95, rounding: Values | flo
     that the figures have because they were rounded when printed.
 
     Welch, Biometrika 34 (1947) 28: each side has a spread of its own. A side of one or two launches cannot tell its
-    spread, so then both share one (Student): this is how a fresh launch is held against a baseline of many.
+    spread, so then both share one (Student): this is how a fresh launch is held against a baseline of many. And with
+    sides of different size the standard error is never less than Student's, which for equal sides is Welch's: three
+    launches that happen to agree make no certainty beside ten that do not.
 
     Among hundreds of points some have launches that agree by chance, and any difference between those would count. So
     no point's standard error is taken to be less than that of the middle point times sqrt(2 / (2 + degrees of
@@ -62,7 +64,8 @@ def shift(a: Values, b: Values, confidence: float = 0.95, rounding: Values | flo
         share_b = np.maximum(variance_b, least) / count_b
         few = np.minimum(count_a, count_b) < 3
         size = 1 / count_a + 1 / count_b
-        error = np.where(few, np.maximum(pooled, least) * size, share_a + share_b)
+        error = np.where(few, 0.0, share_a + share_b)
+        error = np.maximum(error, np.maximum(pooled, least) * size)
         error = np.maximum(error, _middle(pooled) * PRIOR / (PRIOR + degrees) * size)
         welch = (share_a + share_b) ** 2 / (share_a**2 / (count_a - 1) + share_b**2 / (count_b - 1))
     return _judged(

@@ -30,7 +30,7 @@ def drawn(shape: tuple[int, int], spread: float = 0.1, seed: int = 1) -> NDArray
     return np.random.default_rng(seed).normal(0.0, spread, shape)
 
 
-@pytest.mark.parametrize(("n", "m"), [(3, 3), (5, 8), (10, 10), (40, 3)])
+@pytest.mark.parametrize(("n", "m"), [(3, 3), (8, 5), (10, 10), (40, 3)])
 def test_shift_is_welchs_test(n: int, m: int) -> None:
     a, b = drawn((n, 1)), drawn((m, 1), 0.3, seed=2) + 0.2
     ours, scipys = shift(a, b, 0.9), stats.ttest_ind(b, a, equal_var=False)
@@ -38,6 +38,12 @@ def test_shift_is_welchs_test(n: int, m: int) -> None:
     np.testing.assert_allclose(ours.p, scipys.pvalue)
     np.testing.assert_allclose([ours.low, ours.high], [interval.low, interval.high])
     np.testing.assert_allclose(ours.difference, b.mean(0) - a.mean(0))
+
+
+def test_a_few_that_agree_are_no_certainty_beside_many_that_do_not() -> None:
+    a, b = drawn((10, 1), 0.3), drawn((3, 1), 0.001, seed=2) + 0.5
+    ours, student = shift(a, b), stats.ttest_ind(b, a)
+    assert ours.p[0] >= student.pvalue[0] > 10 * stats.ttest_ind(b, a, equal_var=False).pvalue[0]
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 8))
