@@ -19,6 +19,7 @@ COMMANDS = (
     "build",
     "run",
     "latency",
+    "campaign",
     "ls",
     "show",
     "query",
