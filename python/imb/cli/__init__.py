@@ -22,6 +22,7 @@ COMMANDS = (
     "campaign",
     "ls",
     "show",
+    "compare",
     "query",
     "import",
     "export",

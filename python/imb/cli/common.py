@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from imb.errors import ImbError
+
 ArchiveOption = Annotated[
     Path | None,
     typer.Option(
@@ -26,6 +28,17 @@ RunArgument = Annotated[
         help="The beginning of a run's name (4 digits or more), or a label that only one run has.",
     ),
 ]
+
+
+def share_of(text: str, option: str) -> float:
+    """0.05 of `5%` or `5`. Raises ImbError for what is no share above 0."""
+    try:
+        share = float(text.strip().removesuffix("%")) / 100
+    except ValueError:
+        share = 0.0
+    if not 0 < share < 100:
+        raise ImbError(f"{option} {text}: a share in percent above 0 is wanted, such as 5%")
+    return share
 
 
 def counted(count: int, noun: str) -> str:
