@@ -96,7 +96,7 @@ def parse(text: str, path: Path) -> Campaign:
             _converted(table, Settings, place)
         made = _converted(found, Campaign)
         made = msgspec.structs.replace(made, name=made.name or path.stem)
-        _examine(made)
+        examine(made)
     except ImbError as error:
         raise ImbError(f"{path}: {error}") from error
     return _anchored(made, path.parent)
@@ -147,7 +147,8 @@ def _explained(words: str, key: str) -> str:
     return f"{key}: {words[:1].lower()}{words[1:]}"
 
 
-def _examine(made: Campaign) -> None:
+def examine(made: Campaign) -> None:
+    """Raises ImbError where what is wanted does not go together."""
     if not made.variants and not made.axes:
         raise ImbError("no variants; give at least one table [variants.NAME], or [axes.AXIS.NAME]")
     if made.variants and made.axes:

@@ -132,7 +132,12 @@ def built(mpi: Mpi, compiler: str | None, *, again: bool = False) -> Path:
 
 def carry_out(archive: Archive, made: Plan) -> None:
     """Runs what of the session is still to be run, showing it live, and exits with what came of it."""
-    over, left_out = launch_all(archive, made)
+    if not all_measured(made, *launch_all(archive, made)):
+        raise typer.Exit(1)
+
+
+def all_measured(made: Plan, over: list[Done], left_out: int) -> bool:
+    """Whether every launch did all it should; says on standard error if not."""
     bad = sum(one.outcome != "measured" for one in over)
     if bad:
         typer.echo(
@@ -143,11 +148,10 @@ def carry_out(archive: Archive, made: Plan) -> None:
         typer.echo(
             f"imb: {left_out} launches were left out; `imb run --resume {made.id}` tries them", err=True
         )
-    if bad or left_out:
-        raise typer.Exit(1)
+    return not bad and not left_out
 
 
-def launch_all(archive: Archive, made: Plan) -> tuple[list[Done], int]:
+def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False) -> tuple[list[Done], int]:
     """What is over in the end, and how many launches were left out because their variant could not be set up.
 
     Exits with 130 when interrupted.
@@ -175,7 +179,7 @@ def launch_all(archive: Archive, made: Plan) -> tuple[list[Done], int]:
             one = session.execute(archive, made, item, on_progress=display.show)
             display.end()
             over.append(one)
-            typer.echo(f"{one.run[:SHORT]}  {_in_words(archive, made, one)}")
+            typer.echo(f"{one.run[:SHORT]}  {_in_words(archive, made, one)}", err=results_to_stderr)
             if one.outcome == "interrupted":
                 typer.echo(f"imb: interrupted; `imb run --resume {made.id}` goes on", err=True)
                 raise typer.Exit(130)
