@@ -299,8 +299,9 @@ def myself() -> Owner:
 
 
 def refuse_if_alive(made: Plan, file: Path) -> None:
-    """Raises ImbError where the owner that `file` names is at work on this session."""
-    if owner := _alive(file):
+    """Raises ImbError where the owner that `file` names, another process, is at work on this session."""
+    owner = _alive(file)
+    if owner and (owner.host, owner.pid) != (socket.gethostname(), os.getpid()):
         raise ImbError(
             f"session {made.id} is being carried out by process {owner.pid} on {owner.host};"
             " `imb run --resume NAME` goes on with another one"
