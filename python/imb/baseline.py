@@ -117,6 +117,7 @@ def make(name: str, side: Side, tolerances: Mapping[str, float], *, note: str | 
         )
     for metric in tolerances:
         _known(metric)
+    placement = placement_of(side)  # of the two reasons to refuse the one that says more
     return Baseline(
         name=name,
         created=now(),
@@ -124,7 +125,7 @@ def make(name: str, side: Side, tolerances: Mapping[str, float], *, note: str | 
         origin=side.name,
         note=note,
         machine=machine_of(side),
-        placement=placement_of(side),
+        placement=placement,
         tolerances=dict(tolerances),
         launches=[_kept(launch) for launch in side.launches if launch.rows],
     )
