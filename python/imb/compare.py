@@ -26,6 +26,7 @@ Verdict: TypeAlias = Literal["faster", "slower", "same", "cannot tell"]
 Values: TypeAlias = npt.NDArray[np.float64]
 
 EXIT: dict[Verdict, int] = {"faster": 0, "same": 0, "slower": 10, "cannot tell": 11}
+FEWEST = 3  # launches a side that can call anything faster or slower: one may have been disturbed, two do not say which
 ENOUGH = 5  # launches a side below which a warning says what they cannot show
 FEWEST_PAIRS = (
     6  # fewer pairs lose more by their degrees of freedom than by what they have in common they win
@@ -204,14 +205,17 @@ def together(bands: Sequence[Effect], rows: Sequence[Effect], relevant: float) -
     return "faster" if "faster" in everything else "same"
 
 
-def verdict_of(low: float | None, high: float | None, q: float | None, settings: Settings) -> Verdict:
-    """Of one row or band, from the interval of its speed multiplier and its adjusted p-value."""
+def verdict_of(
+    low: float | None, high: float | None, q: float | None, settings: Settings, launches: int = FEWEST
+) -> Verdict:
+    """Of one row or band, from the interval of its speed multiplier, its adjusted p-value, and the launches of the
+    smaller side."""
     if low is None or high is None or q is None:
         return "cannot tell"
     change = 1 + settings.relevant
     if low >= 1 / change and high <= change:
         return "same"
-    if q <= settings.level:
+    if q <= settings.level and launches >= FEWEST:
         if low > 1:
             return "faster"
         if high < 1:
@@ -353,12 +357,14 @@ def logs_of(a: Side, b: Side, keys: list[Key], metric: str) -> Logs:
     if not good.any():
         raise ImbError(f"no row of {a.name} and {b.name} has a {metric} above 0 on both sides")
     values_a, values_b = values_a[:, good], values_b[:, good]
-    middle_a, middle_b = np.nanmedian(values_a, axis=0), np.nanmedian(values_b, axis=0)
+    with np.errstate(over="ignore"):
+        middle_a, middle_b = np.nanmedian(values_a, axis=0), np.nanmedian(values_b, axis=0)
     rounding = np.zeros(len(middle_a))
     if metric not in MORE_IS_BETTER:
-        steps = np.vstack([values_a, values_b]) / PRINTED
-        printed = np.all(np.isnan(steps) | (np.abs(steps - np.rint(steps)) < 1e-4), axis=0)
-        rounding = np.where(printed, PRINTED / np.sqrt(12) / np.minimum(middle_a, middle_b), 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            steps = np.vstack([values_a, values_b]) / PRINTED
+            printed = np.all(np.isnan(steps) | (np.abs(steps - np.rint(steps)) < 1e-4), axis=0)
+            rounding = np.where(printed, PRINTED / np.sqrt(12) / np.minimum(middle_a, middle_b), 0.0)
     return Logs(
         [key for key, is_good in zip(keys, good, strict=True) if is_good],
         sign * np.log(values_a),
@@ -442,7 +448,9 @@ def _judge(a: Values, b: Values, rounding: Values, pairs: bool, settings: Settin
                 spread=_number(found.spread[number]),
                 launches_a=int(found.count_a[number]),
                 launches_b=int(found.count_b[number]),
-                verdict=verdict_of(low, high, adjusted, settings),
+                verdict=verdict_of(
+                    low, high, adjusted, settings, int(min(found.count_a[number], found.count_b[number]))
+                ),
                 needed=_whole(_number(needed[number])),
             )
         )
@@ -559,8 +567,11 @@ def _power(made: Comparison) -> Iterator[str]:
         f"{sides}: of changes that are made everywhere those of {made.detectable:.0%} or more are found in 19 of 20"
         f" comparisons (the median band); for {made.settings.relevant:.0%} take {needed}"
     )
-    if few < 3:
-        yield "fewer than 3 launches on a side: it is taken to spread like the other one"
+    if few < FEWEST:
+        yield (
+            f"with fewer than {FEWEST} launches on a side nothing is called faster or slower: a launch may have been"
+            " disturbed; its side is taken to spread like the other one"
+        )
 
 
 def _count(count: int, noun: str, plural: str | None = None) -> str:

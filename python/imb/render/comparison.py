@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 MARKS: dict[Verdict, str] = {"faster": "+", "slower": "-", "same": "=", "cannot tell": "?"}
 LEGEND = "+ faster, - slower, = same, ? cannot tell"
 _COLOURS: dict[Verdict, str] = {"faster": "green", "slower": "red", "same": "default", "cannot tell": "dim"}
+_THE_SAME: dict[Verdict, str] = {"same": "as fast as A"}
 _SHOWN = 8  # values of a condition
 
 
@@ -51,28 +52,29 @@ def headline(found: Comparison) -> list[str]:
     how = ", judged pair by pair" if found.pairs else ""
     settings = found.settings
     return [
-        f"A  {found.name_a}: {found.launches_a} launch{'' if found.launches_a == 1 else 'es'}",
-        f"B  {found.name_b}: {found.launches_b} launch{'' if found.launches_b == 1 else 'es'}{how}",
+        f"A: {found.name_a}, {found.launches_a} launch{'' if found.launches_a == 1 else 'es'}",
+        f"B: {found.name_b}, {found.launches_b} launch{'' if found.launches_b == 1 else 'es'}{how}",
         f"Speed multipliers of B over A by {settings.metric.replace('_', ' ')}: above 1.00x B is faster."
         f" A change of {settings.relevant * 100:.3g} % matters.",
     ]
 
 
 def summary(found: Comparison) -> str:
-    """One sentence: the verdict and what it stands on."""
-    parts = []
-    for noun, effects in (("band", [x.effect for x in found.bands]), ("row", [x.effect for x in found.rows])):
+    """One line: the verdict and what it stands on."""
+    words = (
+        "Cannot tell"
+        if found.verdict == "cannot tell"
+        else f"B is {_THE_SAME.get(found.verdict, found.verdict)}"
+    )
+    parts = [words]
+    for noun, effects in (
+        ("Bands", [x.effect for x in found.bands]),
+        ("Rows", [x.effect for x in found.rows]),
+    ):
+        counts = Counter(effect.verdict for effect in effects)
         if effects:
-            counts = Counter(effect.verdict for effect in effects)
-            said = ", ".join(f"{counts[v]} {v}" for v in MARKS if counts[v])
-            parts.append(f"of {len(effects)} {noun}{'' if len(effects) == 1 else 's'} {said}")
-    words = {
-        "faster": "B is faster",
-        "slower": "B is slower",
-        "same": "B is the same",
-        "cannot tell": "cannot tell",
-    }
-    return f"{words[found.verdict]}: {'; '.join(parts)}"
+            parts.append(f"{noun}: " + ", ".join(f"{counts[v]} {v}" for v in MARKS if counts[v]))
+    return ". ".join(parts) + "."
 
 
 def rows_to_show(found: Comparison, everything: bool) -> list[RowEffect]:
@@ -130,7 +132,10 @@ def _print_rows(console: Console, found: Comparison, all_rows: bool) -> None:
     rows = rows_to_show(found, all_rows)
     console.print()
     if not rows:
-        console.print(f"No row of {len(found.rows)} changed for certain; --rows shows them.", markup=False)
+        console.print(
+            f"Of {len(found.rows)} rows none is faster or slower for all that can be told; --rows shows them.",
+            markup=False,
+        )
         return
     title = "Rows" if all_rows else f"Rows that changed; --rows shows all {len(found.rows)}"
     shown = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
