@@ -8,20 +8,24 @@ import sys
 from typing import Annotated
 
 import typer
+import typer.core
 
 from imb import __version__
 from imb.errors import ImbError
 
 # In the order of `imb --help`. The module imb.cli.NAME (a Python keyword has a _ behind it) has a function `command`,
-# whose docstring is the help. It imports what is slow to import when it is called, not before.
+# whose docstring is the help, or a Typer `app` of several. It imports what is slow to import when it is called, not before.
 COMMANDS = (
     "doctor",
     "build",
     "run",
     "latency",
+    "campaign",
+    "ab",
     "ls",
     "show",
     "compare",
+    "baseline",
     "query",
     "import",
     "export",
@@ -30,8 +34,15 @@ COMMANDS = (
     "verify",
 )
 
+
+class _InOrder(typer.core.TyperGroup):
+    def list_commands(self, ctx: object) -> list[str]:
+        return list(COMMANDS)
+
+
 app = typer.Typer(
     name="imb",
+    cls=_InOrder,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -58,7 +69,10 @@ def imb(
 
 for _name in COMMANDS:
     _module = importlib.import_module(f"imb.cli.{_name}_" if _name == "import" else f"imb.cli.{_name}")
-    app.command(_name)(_module.command)
+    if hasattr(_module, "app"):  # several commands under one name
+        app.add_typer(_module.app, name=_name)
+    else:
+        app.command(_name)(_module.command)
 
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of the click that this Typer uses
 
