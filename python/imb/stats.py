@@ -1,0 +1,206 @@
+"""What a few launches say about a difference, and where a history changes its level. Pure.
+
+Figures are logarithms, so a difference is the logarithm of a ratio: a machine that is slower for a while is slower by a
+share of each time. docs/verdicts.md says why Welch's test and not one of ranks, with the error rates of both.
+
+scipy.special and not scipy.stats: importing the latter takes longer than a comparison. The tests hold every function
+here against scipy.stats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtr, stdtrit
+
+Values = npt.NDArray[np.float64]
+
+# No two launches are closer than this, as far as anybody can know: without it equal figures (simulated time) would be
+# differences with certainty.
+LEAST_SPREAD = 1e-4
+
+
+class Shift(NamedTuple):
+    """B less A, by point; arrays of shape (points,). `spread` is the standard deviation of one launch around its side's
+    mean. NaN where the launches do not suffice: all but `difference` with one against one."""
+
+    difference: Values
+    low: Values
+    high: Values
+    p: Values
+    spread: Values
+    count_a: Values
+    count_b: Values
+
+
+def shift(a: Values, b: Values, confidence: float = 0.95, rounding: Values | float = 0.0) -> Shift:
+    """Mean of B less mean of A with an interval and the p-value of no difference.
+
+    a, b: shape (launches, points), NaN where a launch lacks a point. `rounding`, shape (points,): standard deviation
+    that the figures have because they were rounded when printed.
+
+    Welch, Biometrika 34 (1947) 28: each side has a spread of its own. A side of one or two launches cannot tell its
+    spread, so then both share one (Student): this is how a fresh launch is held against a baseline of many.
+    """
+    count_a, mean_a, variance_a = _moments(a)
+    count_b, mean_b, variance_b = _moments(b)
+    least = LEAST_SPREAD**2 + np.square(rounding)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        degrees = count_a + count_b - 2.0
+        pooled = (variance_a * (count_a - 1) + variance_b * (count_b - 1)) / degrees
+        share_a = np.maximum(variance_a, least) / count_a
+        share_b = np.maximum(variance_b, least) / count_b
+        few = np.minimum(count_a, count_b) < 3
+        error = np.where(few, np.maximum(pooled, least) * (1 / count_a + 1 / count_b), share_a + share_b)
+        welch = (share_a + share_b) ** 2 / (share_a**2 / (count_a - 1) + share_b**2 / (count_b - 1))
+    return _judged(
+        mean_b - mean_a, np.sqrt(error), np.where(few, degrees, welch), confidence, pooled, count_a, count_b
+    )
+
+
+def shift_of_pairs(a: Values, b: Values, confidence: float = 0.95, rounding: Values | float = 0.0) -> Shift:
+    """As `shift`, where launch i of A and launch i of B were neighbours in time: Student's test of their differences.
+
+    What slows the machine for both is in neither; the price is that half the launches tell the spread.
+    """
+    count, mean, variance = _moments(b - a)
+    least = 2 * (LEAST_SPREAD**2 + np.square(rounding))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.sqrt(np.maximum(variance, least) / count)
+    return _judged(mean, error, count - 1.0, confidence, variance / 2, count, count)
+
+
+def _moments(values: Values) -> tuple[Values, Values, Values]:
+    """Count, mean and variance over launches; a mean of nothing is NaN, a variance of less than two is 0."""
+    there = np.isfinite(values)
+    count = there.sum(axis=0).astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(there, values, 0.0).sum(axis=0) / count
+        squares = np.where(there, (values - mean) ** 2, 0.0).sum(axis=0)
+        variance = np.where(count > 1, squares / (count - 1), 0.0)
+    return count, mean, variance
+
+
+def _judged(
+    difference: Values,
+    error: Values,
+    degrees: Values,
+    confidence: float,
+    variance: Values,
+    count_a: Values,
+    count_b: Values,
+) -> Shift:
+    unknown = ~(degrees > 0)
+    degrees = np.where(unknown, np.nan, degrees)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = 2 * stdtr(degrees, -np.abs(difference / error))
+        half = stdtrit(degrees, 0.5 + confidence / 2) * error
+        spread = np.where(unknown, np.nan, np.sqrt(variance))
+    return Shift(difference, difference - half, difference + half, p, spread, count_a, count_b)
+
+
+def adjusted(p: Values) -> Values:
+    """Benjamini and Hochberg, J. R. Stat. Soc. B 57 (1995) 289: calling all differences of which this is at most q keeps
+    the mean share of false ones among them at q. NaN stays NaN and counts as nothing that was looked at."""
+    found = np.full(p.shape, np.nan)
+    known = np.flatnonzero(np.isfinite(p))
+    order = known[np.argsort(p[known])]
+    scaled = p[order] * len(order) / np.arange(1, len(order) + 1)
+    found[order] = np.minimum(1.0, np.minimum.accumulate(scaled[::-1])[::-1])
+    return found
+
+
+def launches_needed(
+    spread: Values | float, change: float, level: float, power: float = 0.95, *, pairs: bool = False
+) -> Values:
+    """Launches a side with which a difference of `change` has a p-value below `level` in `power` of all comparisons.
+
+    The usual approximation: n = 2 (t(1 - level/2) + t(power))² spread² / change², of pairs (2 n - 2 → n - 1 degrees of
+    freedom) likewise. At least 2. NaN for an unknown spread."""
+    spread = np.asarray(spread, dtype=np.float64)
+    needed = np.full(spread.shape, 20.0)
+    for _ in range(50):
+        degrees = np.maximum((needed - 1.0) * (1 if pairs else 2), 1.0)
+        quantiles = stdtrit(degrees, 1 - level / 2) + stdtrit(degrees, power)
+        # Half-way, since near two launches the quantiles jump and the plain iteration would swing.
+        needed = (needed + np.maximum(2.0, 2 * (quantiles * spread / change) ** 2)) / 2
+    return np.ceil(np.where(np.isfinite(spread), needed, np.nan) - 1e-6)
+
+
+def detectable(
+    spread: float,
+    launches_a: int,
+    launches_b: int,
+    level: float,
+    power: float = 0.95,
+    *,
+    pairs: bool = False,
+) -> float:
+    """The difference that this many launches find (p below `level`) in `power` of all comparisons; for equal sides the
+    inverse of `launches_needed`. Infinite for one launch against one."""
+    degrees = float(launches_a - 1 if pairs else launches_a + launches_b - 2)
+    if degrees < 1:
+        return float("inf")
+    quantiles = stdtrit(degrees, 1 - level / 2) + stdtrit(degrees, power)
+    return float(quantiles * spread * np.sqrt(1 / launches_a + 1 / launches_b))
+
+
+def level_of(values: Sequence[float] | Values, confidence: float = 0.95) -> tuple[float, float, float]:
+    """Geometric mean of figures above 0 with Student's interval: (mean, low, high); with one figure the interval is
+    NaN. Raises ValueError where there is none."""
+    logs = _logs(values)
+    logs = logs[np.isfinite(logs)]
+    if not len(logs):
+        raise ValueError("no figure above 0")
+    mean = float(np.exp(logs.mean()))
+    if len(logs) < 2:
+        return mean, float("nan"), float("nan")
+    half = stdtrit(len(logs) - 1, 0.5 + confidence / 2) * logs.std(ddof=1) / np.sqrt(len(logs))
+    return mean, float(mean * np.exp(-half)), float(mean * np.exp(half))
+
+
+def change_points(values: Sequence[float] | Values, level: float = 0.01) -> list[int]:
+    """Indices at which a new level begins, ascending; [] for a history that never changed.
+
+    Figures above 0 in the order of time; their logarithms are split where Student's t between the parts before and
+    behind is largest, if its p-value times the number of possible splits (Bonferroni) is at most `level`; then each
+    part likewise (binary segmentation, Scott and Knott, Biometrics 30 (1974) 507). So a history of normal figures that
+    never changes shows a change with a probability of at most `level`. A level lasts two figures at least: one alone
+    that stands out is no change. Raises ValueError for figures that have no logarithm.
+    """
+    logs = _logs(values)
+    if not np.isfinite(logs).all():
+        raise ValueError("change points need figures above 0")
+    found: list[int] = []
+    parts = [(0, len(logs))]
+    while parts:
+        begin, end = parts.pop()
+        if (at := _split(logs[begin:end], level)) is not None:
+            found.append(begin + at)
+            parts += [(begin, begin + at), (begin + at, end)]
+    return sorted(found)
+
+
+def _logs(values: Sequence[float] | Values) -> Values:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs: Values = np.log(np.asarray(values, dtype=np.float64))
+    return logs
+
+
+def _split(logs: Values, level: float) -> int | None:
+    count = len(logs)
+    if count < 5:
+        return None
+    logs = logs - logs.mean()
+    before = np.arange(2, count - 1)
+    behind = count - before
+    sums = np.cumsum(logs)[before - 1]
+    between = sums**2 * (1 / before + 1 / behind)  # of the squares, what the split explains
+    within = np.maximum(np.sum(logs**2) - between, 0.0) + LEAST_SPREAD**2 * (count - 2)
+    best = int(np.argmax(between / within))
+    t = np.sqrt(between[best] / within[best] * (count - 2))
+    p = 2 * stdtr(count - 2.0, -t) * len(before)
+    return int(before[best]) if p <= level else None
