@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from imb.cli.common import ArchiveOption, SideArgument, counted
+from imb.cli.common import ArchiveOption, SideArgument, columns_of_text, counted
 from imb.errors import ImbError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _MARKS = {"problem": ("✗", "red"), "warning": ("!", "yellow"), "information": ("i", "cyan")}
 
 
-class Format(str, Enum):
+class Format(StrEnum):
     terminal = "terminal"
     markdown = "markdown"
     json = "json"
@@ -91,7 +91,6 @@ def command(
 
 def _show(found: Diagnosis) -> None:
     from rich.console import Console
-    from rich.table import Table
 
     from imb.render.findings import MODEL_HEADINGS, model_rows
 
@@ -105,13 +104,8 @@ def _show(found: Diagnosis) -> None:
         console.print(f"    {one.found}", markup=False, soft_wrap=True)
         console.print(f"    → {one.advice}", markup=False, soft_wrap=True)
     if found.models:
-        table = Table(title="t(n) = latency + n / bandwidth, 95 % intervals", title_justify="left", box=None)
-        for number, heading in enumerate(MODEL_HEADINGS):
-            table.add_column(heading, justify="right" if number else "left", no_wrap=True)
-        for row in model_rows(found):
-            table.add_row(*row)
-        console.print()
-        console.print(table)
+        typer.echo("\nt(n) = latency + n / bandwidth, 95 % intervals")
+        typer.echo(columns_of_text(MODEL_HEADINGS, model_rows(found)))
     for note in found.notes:
         console.print(f"not judged: {note}", markup=False, soft_wrap=True)
     levels = [one.level for one in found.findings]

@@ -11,13 +11,14 @@
     const n = parseInt(hex.slice(1), 16);
     return `rgba(${n >> 16},${(n >> 8) & 255},${n & 255},${a})`;
   };
-  const bytes = (n) => n === null ? "no length" : n >= 1 << 20 && n % (1 << 20) === 0 ? `${n >> 20} MiB`
-    : n >= 1024 && n % 1024 === 0 ? `${n / 1024} KiB` : `${n} B`;
+  const SIZES = [[2 ** 30, "G"], [2 ** 20, "M"], [2 ** 10, "K"]];
+  const short = (n) => { const unit = SIZES.find(([size]) => n >= size && n % size === 0); return unit ? `${n / unit[0]}${unit[1]}` : String(n); };
+  const bytes = (n) => n === null ? "no length" : `${short(n).replace(/[KMG]$/, " $&iB")}${n < 1024 || n % 1024 ? n === 1 ? " byte" : " bytes" : ""}`;
   const number = (v) => v === null || v === undefined ? "–" : v >= 1000 ? Math.round(v).toLocaleString("en") : Number(v.toPrecision(3)).toString();
 
   // Zero has no logarithm: it stands half a step before the first length.
   const place = (n) => n > 0 ? n : 0.5;
-  const TICKS = [0, 1, 16, 256, 4096, 65536, 1 << 20, 1 << 24, 1 << 28];
+  const TICKS = [0, 16, 256, 4096, 65536, 2 ** 20, 2 ** 24, 2 ** 28, 2 ** 32];
 
   function layout(extra) {
     const ink = css("--ink"), muted = css("--muted"), grid = css("--grid");
@@ -32,6 +33,14 @@
   }
   const config = { responsive: true, displaylogo: false, displayModeBar: false, doubleClick: "reset" };
 
+  // Plotly is compiled when the first chart comes into view, not before the page can be read.
+  function plotly() {
+    if (window.Plotly) return;
+    const script = document.createElement("script");
+    script.textContent = document.getElementById("plotly").textContent;
+    document.head.append(script);
+  }
+
   function panelTraces(variant, panel) {
     const x = variant.x.map(place), traces = [];
     panel.series.forEach((s) => {
@@ -39,42 +48,63 @@
       if (s.lo.some((v) => v !== null)) {
         const has = x.map((_, i) => i).filter((i) => s.lo[i] !== null && s.hi[i] !== null);
         traces.push({ x: [...has.map((i) => x[i]), ...has.map((i) => x[i]).reverse()], y: [...has.map((i) => s.hi[i]), ...has.map((i) => s.lo[i]).reverse()],
-          fill: "toself", fillcolor: alpha(colour, 0.18), line: { width: 0 }, mode: "lines", hoverinfo: "skip", showlegend: false });
+          fill: "toself", fillcolor: alpha(colour, 0.18), line: { width: 0 }, mode: "lines", hoverinfo: "skip" });
       }
-      traces.push({ x, y: s.y, mode: "lines+markers", name: escape(s.name), line: { color: colour, width: 2, dash: DASHES[s.side % 8] },
-        marker: { color: colour, size: 5, symbol: SYMBOLS[s.side % 8] }, connectgaps: false, meta: "series",
-        customdata: x.map((_, i) => [bytes(variant.x[i]), s.lo[i] === null ? "" : `  (${number(s.lo[i])}–${number(s.hi[i])})`, s.verdict ? ` ${MARKS[s.verdict[i]] || ""}` : "", number(s.y[i])]),
-        hovertemplate: `%{customdata[3]} ${escape(panel.unit)}%{customdata[1]}%{customdata[2]}${panel.series.length > 1 ? "  " + escape(s.name) : ""}<extra></extra>` });
+      traces.push({ x, y: s.y, mode: "lines+markers", line: { color: colour, width: 2, dash: DASHES[s.side % 8] },
+        marker: { color: colour, size: 5, symbol: SYMBOLS[s.side % 8] }, connectgaps: false, meta: "series", hoverinfo: "none" });
     });
     return traces;
   }
 
+  // Above a chart: names of its lines; while a length is marked, its values.
+  function legend(holder, section, at) {
+    const variant = section.variants[section.chosen], panel = variant.panels[Number(holder.dataset.panel)];
+    const key = holder.parentElement.querySelector(".key");
+    key.replaceChildren();
+    const said = (text, kind) => { const span = document.createElement("span"); span.textContent = text; if (kind) span.className = kind; return span; };
+    if (at !== undefined) key.append(said(bytes(variant.x[at]), "at"));
+    panel.series.forEach((s) => {
+      const item = said("");
+      if (panel.series.length > 1) {
+        item.innerHTML = `<svg width="26" height="10" aria-hidden="true"><line x1="0" y1="5" x2="26" y2="5" stroke="var(--s${s.side % 8})" stroke-width="2.5" stroke-dasharray="${["none", "7 4", "2 3", "7 3 2 3", "11 4", "11 3 2 3"][s.side % 6]}"/></svg> `;
+        item.append(at === undefined ? s.name : s.letter || s.name, " ");
+      } else if (at === undefined) item.append(panel.unit === "\u00d7" ? "1 is A's own speed" : "");
+      if (at !== undefined) {
+        item.append(said(`${number(s.y[at])} ${panel.unit}`, "value"));
+        if (s.lo[at] !== null) item.append(said(` ${number(s.lo[at])}\u2013${number(s.hi[at])}`, "range"));
+        if (s.verdict && s.verdict[at]) item.append(` ${MARKS[s.verdict[at]]} ${s.verdict[at]}`);
+      }
+      key.append(item);
+    });
+  }
+
   function drawPanel(holder, section, index) {
-    const variant = section.variants[section.chosen || 0], panel = variant.panels[index];
+    plotly();
+    const variant = section.variants[section.chosen], panel = variant.panels[index];
     const first = place(variant.x[0]), last = place(variant.x[variant.x.length - 1]);
     const figure = layout((axis) => ({
-      showlegend: panel.series.length > 1 && panel.series.length <= 8 && panel.legend,
-      margin: { l: 48, r: 10, t: panel.legend && panel.series.length > 1 ? 26 : 8, b: 40 },
-      xaxis: { ...axis, type: "log", range: [Math.log10(first) - 0.15, Math.log10(last) + 0.15], tickvals: TICKS.map(place), ticktext: TICKS.map(bytes),
-        title: { ...axis.title, text: "message length" }, showspikes: true, spikemode: "across", spikethickness: 1, spikedash: "solid", spikecolor: css("--muted"), unifiedhovertitle: { text: "%{customdata[0]}" } },
-      yaxis: { ...axis, type: "log", title: { ...axis.title, text: escape(panel.unit) }, ...(panel.speed ? {} : { dtick: 1 }), exponentformat: "none", tickformat: panel.speed ? ".2~f" : ",~r", nticks: 6 },
+      hovermode: "x", margin: { l: 52, r: 8, t: 6, b: 40 },
+      xaxis: { ...axis, type: "log", range: [Math.log10(first) - 0.15, Math.log10(last) + 0.15], tickvals: TICKS.map(place), ticktext: TICKS.map(short), tickangle: 0,
+        title: { ...axis.title, text: "message length, bytes" }, showspikes: true, spikemode: "across", spikethickness: 1, spikedash: "solid", spikecolor: css("--muted") },
+      yaxis: { ...axis, type: panel.linear ? "linear" : "log", rangemode: panel.linear ? "tozero" : "normal", title: { ...axis.title, text: panel.speed ? "times the speed of A" : escape(panel.unit), standoff: 4 },
+        ...(panel.speed || panel.linear ? { nticks: 6 } : { dtick: 1 }), exponentformat: "none", tickformat: panel.speed ? ".2~f" : ",~r" },
       shapes: panel.speed ? [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: 1, y1: 1, line: { color: css("--muted"), width: 1 } }] : [],
     }));
-    holder.section = section;
+    const before = holder.dataset.drawn;
     holder.dataset.drawn = "1";
-    const first_time = !holder.on;
+    legend(holder, section);
     Plotly.react(holder, panelTraces(variant, panel), figure, config);
-    if (first_time) {
-      holder.on("plotly_hover", (event) => {
-        if (!busy) mark(section, holder, event.points[0].pointIndex);
-      });
-      holder.on("plotly_unhover", () => unmark(section, holder));
+    if (!before) {
+      holder.on("plotly_hover", (event) => { if (!busy) mark(section, holder, event.points[0].pointIndex); });
+      holder.on("plotly_unhover", () => { if (!busy) unmark(section, holder); });
     }
   }
 
   // Linked hovering: the same length in the other charts of the benchmark, and its row in the table.
   let busy = false;
   const holdersOf = (section) => [...section.element.querySelectorAll(".chart")];
+  const drawnOf = (section) => holdersOf(section).filter((holder) => holder.dataset.drawn);
+  const rowsOf = (section, at) => section.element.querySelectorAll(`[data-table="${section.chosen}"] tr[data-at="${at}"]`);
   function show(holder, at) {
     const points = [];
     (holder.data || []).forEach((trace, curve) => { if (trace.meta === "series" && trace.y[at] !== null) points.push({ curveNumber: curve, pointNumber: at }); });
@@ -83,21 +113,29 @@
   function mark(section, source, at) {
     busy = true;
     section.at = at;
-    for (const holder of holdersOf(section)) {
-      if (holder !== source && holder.dataset.drawn) show(holder, at);
+    section.element.dataset.at = at;
+    for (const holder of drawnOf(section)) {
+      if (holder !== source) show(holder, at);
+      legend(holder, section, at);
     }
     section.element.querySelectorAll("tr.at").forEach((row) => row.classList.remove("at"));
-    section.element.querySelectorAll(`[data-table="${section.chosen || 0}"] tr[data-at="${at}"]`).forEach((row) => row.classList.add("at"));
+    rowsOf(section, at).forEach((row) => row.classList.add("at"));
     busy = false;
   }
   function unmark(section, source) {
+    busy = true;
+    delete section.element.dataset.at;
     section.element.querySelectorAll("tr.at").forEach((row) => row.classList.remove("at"));
-    for (const holder of holdersOf(section)) if (holder !== source && holder.dataset.drawn) Plotly.Fx.unhover(holder);
+    for (const holder of drawnOf(section)) {
+      if (holder !== source) Plotly.Fx.unhover(holder);
+      legend(holder, section);
+    }
+    busy = false;
   }
   function read(section, holder, key) {
-    const variant = section.variants[section.chosen || 0], last = variant.x.length - 1;
-    const at = section.at ?? -1;
+    const variant = section.variants[section.chosen], last = variant.x.length - 1, at = section.at ?? -1;
     const next = { ArrowRight: Math.min(at + 1, last), ArrowLeft: Math.max(at - 1, 0), Home: 0, End: last }[key];
+    if (key === "Escape") { unmark(section, null); return true; }
     if (next === undefined) return false;
     mark(section, null, next);
     const panel = variant.panels[Number(holder.dataset.panel)];
@@ -133,10 +171,12 @@
     }));
     section.element.querySelectorAll("tr[data-at]").forEach((row) => {
       row.addEventListener("mouseenter", () => mark(section, null, Number(row.dataset.at)));
+      row.addEventListener("mouseleave", () => unmark(section, null));
     });
   }
 
   function drawHistory() {
+    plotly();
     const holder = document.getElementById("history-chart"), history = data.history;
     const curve = history.curves[Number(document.getElementById("history-curve").value)];
     const traces = [], shapes = [];
