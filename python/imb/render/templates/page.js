@@ -24,7 +24,7 @@
     const ink = css("--ink"), muted = css("--muted"), grid = css("--grid");
     const axis = { gridcolor: grid, linecolor: css("--line"), zeroline: false, tickfont: { color: muted, size: 11 }, ticks: "", automargin: true, title: { font: { color: muted, size: 12 } } };
     return {
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { family: getComputedStyle(document.body).fontFamily, color: ink, size: 12 },
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: css("--card"), font: { family: getComputedStyle(document.body).fontFamily, color: ink, size: 12 },
       margin: { l: 48, r: 10, t: 8, b: 40 }, hovermode: "x unified", showlegend: false,
       hoverlabel: { bgcolor: css("--card"), bordercolor: css("--line"), font: { color: ink, size: 12 } },
       legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { color: ink } },
