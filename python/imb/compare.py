@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -150,14 +150,13 @@ def compare(a: Side, b: Side, settings: Settings | None = None) -> Comparison:
         _refuse_other_placement(a, b)
     keys, only_a, only_b = _rows_of_both(a, b, settings)
     a, b, pairs = _paired(a, b)
-    both = _logs(a, b, keys, settings.metric)
-    rows = _judge(both.a, both.b, both.rounding, pairs, settings)
+    both = logs_of(a, b, keys, settings.metric)
+    members = members_of(both.keys, settings.bands)
+    rows, bands = effects_of(both, members, settings, pairs=pairs)
     found_rows = [
         RowEffect(key=key, a=float(middle_a), b=float(middle_b), effect=effect)
         for key, middle_a, middle_b, effect in zip(both.keys, both.middle_a, both.middle_b, rows, strict=True)
     ]
-    members = _members(both.keys, settings.bands)
-    bands = _judge(*_band_means(both, list(members.values())), pairs, settings)
     found_bands = [
         BandEffect(curve=curve, band=band, rows=len(where), effect=effect)
         for ((curve, band), where), effect in zip(members.items(), bands, strict=True)
@@ -183,6 +182,15 @@ def compare(a: Side, b: Side, settings: Settings | None = None) -> Comparison:
         only_b=only_b,
     )
     return msgspec.structs.replace(made, warnings=list(_warnings(a, b, made, both)))
+
+
+def effects_of(
+    both: Logs, members: Mapping[tuple[Key, Band], Sequence[int]], settings: Settings, *, pairs: bool = False
+) -> tuple[list[Effect], list[Effect]]:
+    """Effects of the rows, in the order of `both.keys`, and of the bands, in that of `members`."""
+    rows = _judge(both.a, both.b, both.rounding, pairs, settings)
+    bands = _judge(*_band_means(both, list(members.values())), pairs, settings)
+    return rows, bands
 
 
 def together(bands: Sequence[Effect], rows: Sequence[Effect], relevant: float) -> Verdict:
@@ -323,7 +331,7 @@ def _turns(side: Side) -> dict[tuple[str, int], Launch] | None:
     return turns
 
 
-class _Logs(NamedTuple):
+class Logs(NamedTuple):
     """Logarithms of speed by launch and row, shape (launches, rows): more is faster. `unmeasured`: rows of both sides
     without a figure above 0 on one of them; they are not among `keys`."""
 
@@ -336,10 +344,12 @@ class _Logs(NamedTuple):
     unmeasured: list[Key]
 
 
-def _logs(a: Side, b: Side, keys: list[Key], metric: str) -> _Logs:
+def logs_of(a: Side, b: Side, keys: list[Key], metric: str) -> Logs:
+    """The figures of these rows. Raises ImbError where none is above 0 on both sides."""
     sign = 1.0 if metric in MORE_IS_BETTER else -1.0
     values_a, values_b = (_matrix(side, keys, metric) for side in (a, b))
-    good: npt.NDArray[np.bool_] = np.isfinite(values_a).any(axis=0) & np.isfinite(values_b).any(axis=0)
+    known = [np.asarray(np.isfinite(values).any(axis=0)) for values in (values_a, values_b)]
+    good = np.logical_and(*known)
     if not good.any():
         raise ImbError(f"no row of {a.name} and {b.name} has a {metric} above 0 on both sides")
     values_a, values_b = values_a[:, good], values_b[:, good]
@@ -349,7 +359,7 @@ def _logs(a: Side, b: Side, keys: list[Key], metric: str) -> _Logs:
         steps = np.vstack([values_a, values_b]) / PRINTED
         printed = np.all(np.isnan(steps) | (np.abs(steps - np.rint(steps)) < 1e-4), axis=0)
         rounding = np.where(printed, PRINTED / np.sqrt(12) / np.minimum(middle_a, middle_b), 0.0)
-    return _Logs(
+    return Logs(
         [key for key, is_good in zip(keys, good, strict=True) if is_good],
         sign * np.log(values_a),
         sign * np.log(values_b),
@@ -373,7 +383,7 @@ def _matrix(side: Side, keys: list[Key], metric: str) -> Values:
     return figures
 
 
-def _members(keys: Sequence[Key], bands: Sequence[Band]) -> dict[tuple[Key, Band], list[int]]:
+def members_of(keys: Sequence[Key], bands: Sequence[Band]) -> dict[tuple[Key, Band], list[int]]:
     """Rows by curve and band."""
     members: dict[tuple[Key, Band], list[int]] = {}
     curves: dict[Key, Key] = {}
@@ -388,7 +398,7 @@ def _members(keys: Sequence[Key], bands: Sequence[Band]) -> dict[tuple[Key, Band
     return dict(sorted(members.items(), key=lambda item: (places[item[0][0]], ranks[item[0][1]])))
 
 
-def _band_means(both: _Logs, members: Sequence[Sequence[int]]) -> tuple[Values, Values, Values]:
+def _band_means(both: Logs, members: Sequence[Sequence[int]]) -> tuple[Values, Values, Values]:
     """Of each launch the mean over a band's rows, each against the row's reference; a launch that lacks more than half
     of them has none. The reference is half-way between the sides' medians: without it a missing row would be a step."""
     reference = (np.nanmedian(both.a, axis=0) + np.nanmedian(both.b, axis=0)) / 2
@@ -453,7 +463,7 @@ def _number(value: Any) -> float | None:
 
 
 def _whole(value: float | None) -> int | None:
-    return None if value is None else int(np.ceil(value))
+    return None if value is None or not np.isfinite(value) else int(np.ceil(value))
 
 
 def _median(values: Iterable[float | None]) -> float | None:
@@ -464,7 +474,7 @@ def _median(values: Iterable[float | None]) -> float | None:
 # --- What the reader should know besides --------------------------------------------------------------------------
 
 
-def _warnings(a: Side, b: Side, made: Comparison, both: _Logs) -> Iterator[str]:
+def _warnings(a: Side, b: Side, made: Comparison, both: Logs) -> Iterator[str]:
     """Sentences, the most important first."""
     if shared := {launch.name for launch in a.launches} & {launch.name for launch in b.launches}:
         yield f"{_count(len(shared), 'launch', 'launches')} are on both sides, which makes them more alike than they are"

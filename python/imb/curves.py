@@ -55,7 +55,7 @@ def fit(lengths: Values, times: Values, confidence: float = 0.95) -> Fit | None:
     freedom, from the covariance that the residuals imply. Where the model is wrong (see `deviation`) they are too narrow.
     """
     from scipy.optimize import curve_fit
-    from scipy.stats import t as student
+    from scipy.special import stdtrit  # scipy.stats takes longer to import than all else here takes together
 
     if len(lengths) < _LEAST + 1 or not lengths.max() > 0:
         return None
@@ -63,7 +63,7 @@ def fit(lengths: Values, times: Values, confidence: float = 0.95) -> Fit | None:
     (latency, slope), covariance = curve_fit(
         lambda n, a, b: a + b * n, x, y, p0=(y.min(), max(y[-1] - y.min(), 1e-3)), sigma=y
     )
-    width = student.ppf(0.5 + confidence / 2, len(x) - 2) * np.sqrt(np.diag(covariance))
+    width = stdtrit(len(x) - 2, 0.5 + confidence / 2) * np.sqrt(np.diag(covariance))
     seconds, per_byte = float(np.median(times)), float(np.median(times) / lengths.max())
     residuals = y / (latency + slope * x) - 1
     at = int(np.argmax(np.abs(residuals)))

@@ -21,6 +21,7 @@ COMMANDS = (
     "latency",
     "ls",
     "show",
+    "compare",
     "diagnose",
     "report",
     "plot",

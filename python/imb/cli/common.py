@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from imb.errors import ImbError
+
 ArchiveOption = Annotated[
     Path | None,
     typer.Option(
@@ -31,6 +33,17 @@ SIDE = (
     "(SELECT run FROM runs ...); several with commas between them are one side."
 )
 SideArgument = Annotated[str | None, typer.Argument(metavar="SIDE", help=SIDE, show_default=False)]
+
+
+def share_of(text: str, option: str) -> float:
+    """0.05 of `5%` or `5`. Raises ImbError for what is no share above 0."""
+    try:
+        share = float(text.strip().removesuffix("%")) / 100
+    except ValueError:
+        share = 0.0
+    if not 0 < share < 100:
+        raise ImbError(f"{option} {text}: a share in percent above 0 is wanted, such as 5%")
+    return share
 
 
 def counted(count: int, noun: str, several: str | None = None) -> str:

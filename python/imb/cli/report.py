@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from imb.cli.common import SIDE, ArchiveOption, counted
-from imb.errors import ImbError
+from imb.cli.common import SIDE, ArchiveOption, counted, share_of
 
 
 def command(
@@ -19,7 +18,7 @@ def command(
     title: Annotated[str | None, typer.Option("--title", help="Stands above the page.")] = None,
     relevant: Annotated[
         str,
-        typer.Option("--relevant", metavar="SHARE", help="The smallest change that matters, as 5% or 0.05."),
+        typer.Option("--relevant", "-r", metavar="PERCENT", help="The smallest change that matters."),
     ] = "5%",
     link: Annotated[str | None, typer.Option("--link", metavar="RATE", help="As of `imb diagnose`.")] = None,
     memory: Annotated[
@@ -59,7 +58,7 @@ def command(
         link=diagnose.rate(link) if link else None, memory=diagnose.rate(memory) if memory else None
     )
     thresholds = diagnose.Thresholds().with_values(threshold or [])
-    settings = Settings(relevant=_share(relevant), force=force)
+    settings = Settings(relevant=share_of(relevant, "--relevant"), force=force)
     store = Archive(archive)
     loaded = [load(store, side) for side in sides]
     page = report_page(
@@ -72,14 +71,3 @@ def command(
     output.write_text(page, encoding="utf-8")
     launches = sum(len(side.launches) for side in loaded)
     typer.echo(f"{output}: {counted(launches, 'launch', 'launches')}, {len(page.encode()) / 1e6:.1f} MB")
-
-
-def _share(text: str) -> float:
-    """0.05 of `5%` and of `0.05`. Raises ImbError."""
-    try:
-        share = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
-    except ValueError:
-        share = -1.0
-    if not 0 < share < 1:
-        raise ImbError(f"--relevant {text}: give a share, as in 5% or 0.05")
-    return share

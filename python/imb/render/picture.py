@@ -60,7 +60,7 @@ def lines_of(sides: Sequence[Side], metric: str, benchmarks: Sequence[str]) -> l
                 [side.values(key, metric) for key in sorted(keys, key=lambda one: one.bytes or 0)]
             )
             there_is = ~np.isnan(values) if metric == "overlap" else values > 0
-            known: npt.NDArray[np.bool_] = there_is.any(axis=1)
+            known = np.asarray(there_is.any(axis=1))
             if known.sum() < 2:
                 continue
             low, middle, high = np.nanpercentile(values[known] * factor, [10, 50, 90], axis=1)
