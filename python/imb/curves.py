@@ -6,6 +6,8 @@ to the time, so that a microsecond at 4 MB does not outweigh all short messages.
 
 from __future__ import annotations
 
+import warnings
+
 import msgspec
 import numpy as np
 import numpy.typing as npt
@@ -49,20 +51,25 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fit(lengths: Values, times: Values, confidence: float = 0.95) -> Fit | None:
-    """Weighted least squares of the model, by scipy.optimize.curve_fit; None for fewer than four points.
+    """Weighted least squares of the model, by scipy.optimize.curve_fit; None for fewer than four points, or where
+    the points leave latency or slope open.
 
     `lengths` (bytes) and `times` (seconds, positive), both of shape (n,). Intervals are Student's, of n - 2 degrees of
     freedom, from the covariance that the residuals imply. Where the model is wrong (see `deviation`) they are too narrow.
     """
-    from scipy.optimize import curve_fit
+    from scipy.optimize import OptimizeWarning, curve_fit
     from scipy.special import stdtrit  # scipy.stats takes longer to import than all else here takes together
 
     if len(lengths) < _LEAST + 1 or not lengths.max() > 0:
         return None
     x, y = lengths / lengths.max(), times / np.median(times)  # near 1, so that nothing is lost to rounding
-    (latency, slope), covariance = curve_fit(
-        lambda n, a, b: a + b * n, x, y, p0=(y.min(), max(y[-1] - y.min(), 1e-3)), sigma=y
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OptimizeWarning)
+        (latency, slope), covariance = curve_fit(
+            lambda n, a, b: a + b * n, x, y, p0=(y.min(), max(y[-1] - y.min(), 1e-3)), sigma=y
+        )
+    if not np.isfinite(covariance).all():
+        return None  # figures that are all the same, as printed with two digits
     width = stdtrit(len(x) - 2, 0.5 + confidence / 2) * np.sqrt(np.diag(covariance))
     seconds, per_byte = float(np.median(times)), float(np.median(times) / lengths.max())
     residuals = y / (latency + slope * x) - 1
@@ -81,7 +88,7 @@ def fit(lengths: Values, times: Values, confidence: float = 0.95) -> Fit | None:
     )
 
 
-def segments(lengths: Values, times: Values, floor: float = 0.01, penalty: float = 10.0) -> list[Segment]:
+def segments(lengths: Values, times: Values, floor: float = 0.01, penalty: float = 15.0) -> list[Segment]:
     """The straight lines that the curve is made of, at least one, each of three points or more.
 
     Dynamic programming over all ways to cut; a cut must lower the sum of squared relative residuals, in units of the
@@ -156,4 +163,4 @@ def _noise(lengths: Values, times: Values) -> float:
     w = (here - before) / (after - before)
     expected = (1 - w) * times[:-2] + w * times[2:]
     factor = np.sqrt(1 + ((1 - w) * times[:-2] / expected) ** 2 + (w * times[2:] / expected) ** 2)
-    return float(1.4826 * np.median(np.abs(times[1:-1] / expected - 1) / factor))
+    return float(1.4826 * np.quantile(np.abs(times[1:-1] / expected - 1) / factor, 0.6))

@@ -19,6 +19,7 @@ from imb import __version__
 from imb.compare import BANDS, Band, Comparison, Effect, RowEffect
 from imb.diagnose import Diagnosis
 from imb.differing import Difference, conditions_of
+from imb.render import shortened
 from imb.render.findings import MODEL_HEADINGS, model_rows
 from imb.samples import MORE_IS_BETTER, Key, Side
 from imb.stats import change_points
@@ -392,7 +393,7 @@ def _medians(comparison: Comparison, rows: Sequence[RowEffect]) -> Panel:
     nothing: list[float | None] = [None] * len(rows)
     series = [
         Series(
-            name=f"{_letter(i)} {names[i]}",
+            name=f"{_letter(i)} {shortened(names[i], 28)}",
             letter=_letter(i),
             side=i,
             y=[_short((row.a, row.b)[i] * factor) for row in rows],
@@ -681,8 +682,7 @@ def _dates(sides: Sequence[Side]) -> str:
 
 
 def _named(number: int, side: Side) -> str:
-    name = side.name if len(side.name) <= 28 else side.name[:27] + "…"
-    return f"{_letter(number)} {name}"
+    return f"{_letter(number)} {shortened(side.name, 28)}"
 
 
 def _letter(number: int) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from imb.errors import ImbError
+from imb.render import shortened
 from imb.samples import METRICS, Key, Side
 
 Values = npt.NDArray[np.float64]
@@ -190,8 +191,7 @@ def _keys(side: Side) -> list[Key]:
 
 def _name(number: int, side: Side, curve: Key, sides: int) -> str:
     """The letter comes first, as in a report, so that no name is empty or begins with Matplotlib's sign for hidden."""
-    short = side.name if len(side.name) <= 40 else side.name[:39] + "…"
-    return f"{chr(ord('A') + number % 26)} {short}" if sides > 1 else str(curve)
+    return f"{chr(ord('A') + number % 26)} {shortened(side.name, 40)}" if sides > 1 else str(curve)
 
 
 def _place(n: int) -> float:
