@@ -460,7 +460,7 @@ def _verdict(comparison: Comparison, a: int, b: int) -> dict[str, Any]:
 
 def _speed_heat(comparison: Comparison, a: str, b: str) -> dict[str, Any]:
     bands = list(dict.fromkeys(one.band for one in comparison.bands))
-    bands.sort(key=lambda band: -1 if band.first is None else band.first)
+    bands.sort(key=lambda band: float("inf") if band.first is None else band.first)
     by_curve: dict[Key, dict[Band, Effect]] = {}
     for one in comparison.bands:
         by_curve.setdefault(one.curve, {})[one.band] = one.effect
@@ -505,7 +505,7 @@ def _repeatability(side: Side) -> dict[str, Any]:
             low, high = np.percentile(values, [10, 90])
             band = next((one for one in BANDS if one.has(key.bytes)), none)
             curves.setdefault(key.curve(), {}).setdefault(band, []).append(float(high / low))
-    bands = [band for band in (none, *BANDS) if any(band in of for of in curves.values())]
+    bands = [band for band in (*BANDS, none) if any(band in of for of in curves.values())]
 
     def cell(found: list[float] | None) -> dict[str, str] | None:
         if not found:
