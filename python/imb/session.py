@@ -142,10 +142,14 @@ def examine(made: Plan) -> None:
 
 
 def save(archive: Archive, made: Plan) -> None:
-    """Writes the plan down, so that it can be resumed. Raises OSError."""
+    """Writes the plan down, so that it can be resumed. Raises ImbError."""
+    text = msgspec.json.format(msgspec.json.encode(made)) + b"\n"
     folder = folder_of(archive, made.id)
-    folder.mkdir(parents=True)
-    write_whole(folder / "plan.json", msgspec.json.format(msgspec.json.encode(made)) + b"\n")
+    try:
+        folder.mkdir(parents=True)
+        write_whole(folder / "plan.json", text)
+    except OSError as error:
+        raise archive.refusal(error) from error
 
 
 def folder_of(archive: Archive, session: str) -> Path:
@@ -254,15 +258,19 @@ def execute(
             owner.touch()
         on_progress(progress, seconds)
 
-    ended = launch.run(
-        command,
-        output=spool / "output.txt",
-        errors=spool / "stderr.txt",
-        timeout=made.timeout,
-        follow=spool / "records.jsonl",
-        on_line=progress.feed,
-        on_tick=tick,
-    )
+    try:
+        ended = launch.run(
+            command,
+            output=spool / "output.txt",
+            errors=spool / "stderr.txt",
+            timeout=made.timeout,
+            follow=spool / "records.jsonl",
+            on_line=progress.feed,
+            on_tick=tick,
+        )
+    except ImbError:  # nothing has run
+        shutil.rmtree(spool)
+        raise
     outcome: str = ended.outcome
     if outcome == "finished":
         # A launcher of another MPI starts N programs of one rank each, which all end well.
@@ -314,6 +322,8 @@ def _alive(file: Path) -> Owner | None:
         owner = msgspec.json.decode(file.read_bytes(), type=Owner)
         if owner.host != socket.gethostname():
             return owner if time.time() - file.stat().st_mtime < _DEAD else None
+        if owner.pid == os.getpid():
+            return None
         return owner if abs(psutil.Process(owner.pid).create_time() - owner.born) < 1 else None
     except (OSError, msgspec.MsgspecError, psutil.Error):
         return None

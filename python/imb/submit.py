@@ -41,12 +41,15 @@ def submit(
     attributes = psij.JobAttributes(queue_name=queue, account=account)
     if minutes is not None:
         attributes.duration = timedelta(minutes=minutes)
+    if scheduler == "slurm":
+        # PSI/J has no words of its own for these.
+        hosts = {"slurm.nodelist": ",".join(intent.hosts)} if intent.hosts else {}
+        attributes.custom_attributes = {"slurm.job-name": f"imb-{made.id}", **hosts}
     job = psij.Job(
         psij.JobSpec(
             executable=sys.executable,
             arguments=["-m", "imb", "run", "--resume", made.id, "--archive", str(archive.folder)],
             directory=Path.cwd(),
-            name=f"imb-{made.id}",
             stdout_path=folder / "job.out",
             stderr_path=folder / "job.err",
             resources=psij.ResourceSpecV1(node_count=nodes, processes_per_node=per_node),
@@ -60,7 +63,10 @@ def submit(
             return str(job.native_id), None
         status = job.wait()
     except (psij.SubmitException, psij.InvalidJobException, ValueError) as error:
-        raise ImbError(f"{scheduler} does not take the job: {' '.join(str(error).split())}") from error
+        raise ImbError(
+            f"{scheduler} does not take the job: {' '.join(str(error).split())};"
+            f" `imb run --resume {made.id} --submit {scheduler}` tries again"
+        ) from error
     except KeyboardInterrupt:
         job.cancel()
         raise

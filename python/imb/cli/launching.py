@@ -176,7 +176,10 @@ def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False)
                 continue
             command = session.command_of(made, item, session.spool_of(archive, made, item))
             display.begin(item, str(command), over)
-            one = session.execute(archive, made, item, on_progress=display.show)
+            try:
+                one = session.execute(archive, made, item, on_progress=display.show)
+            except OSError as error:  # of its files: the launch itself has become an outcome
+                raise archive.refusal(error) from error
             display.end()
             over.append(one)
             typer.echo(f"{one.run[:SHORT]}  {_in_words(archive, made, one)}", err=results_to_stderr)
