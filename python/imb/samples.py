@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from imb.archive import SHORT, Archive, StoredRun
 from imb.errors import ImbError
-from imb.records import Component, Failure, Mode, Multi, Records, Result, Run, read
+from imb.records import Component, End, Failure, Mode, Multi, Records, Result, Run, read
 
 Values = npt.NDArray[np.float64]
 
@@ -49,13 +49,15 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """One launch: `name` is its run in the archive, or its file. Of rows that repeat a key the first one counts."""
+    """One launch: `name` is its run in the archive, or its file. Of rows that repeat a key the first one counts.
+    `end` is None where it was cut off, or a log does not tell."""
 
     name: str
     run: Run
     facts: dict[str, Any]
     rows: dict[Key, Result]
     failures: dict[Key, Failure]
+    end: End | None = None
 
     def hosts(self) -> list[str]:
         """Hosts of the ranks, each once; empty where the records do not say."""
@@ -131,28 +133,39 @@ def load(archive: Archive, what: str) -> Side:
     return Side(name=what, launches=launches)
 
 
+def side_of(archive: Archive, runs: Iterable[str], name: str) -> Side:
+    """The launches of these runs, by whole name. Raises ImbError where there is no result in them."""
+    launches = [launch for run in runs for launch in _of_run(archive.run(run))]
+    if not any(launch.rows for launch in launches):
+        raise ImbError(f"{name}: there is no result in it", status=1)
+    return Side(name=name, launches=launches)
+
+
 def launches_of(records: Records, name: str, facts: dict[str, Any] | None = None) -> Iterator[Launch]:
     """A launch per run record, with the rows behind it; records without one are a launch of an unknown run."""
     many = sum(1 for _ in records.of(Run)) > 1
     run: Run | None = None
     rows: dict[Key, Result] = {}
     failures: dict[Key, Failure] = {}
+    end: End | None = None
     count = 0
 
     def made() -> Launch:
         title = f"{name}#{count}" if many else name
-        return Launch(name=title, run=run or Run(), facts=facts or {}, rows=rows, failures=failures)
+        return Launch(name=title, run=run or Run(), facts=facts or {}, rows=rows, failures=failures, end=end)
 
     for record in records.records:
         if isinstance(record, Run):
             if run is not None or rows or failures:
                 yield made()
-            run, rows, failures = record, {}, {}
+            run, rows, failures, end = record, {}, {}, None
             count += 1
         elif isinstance(record, Result):
             rows.setdefault(key_of(record, run), record)
         elif isinstance(record, Failure):
             failures.setdefault(key_of(record, run), record)
+        else:
+            end = record
     if run is not None or rows or failures:
         yield made()
 

@@ -11,19 +11,27 @@ from collections.abc import Callable
 from typing import Annotated
 
 import typer
+import typer.core
 
 from imb import __version__
 from imb.errors import ImbError
 
 # In the order of `imb --help`. The module imb.cli.NAME (a Python keyword has a _ behind it) has a function `command`,
-# whose docstring is the help. It imports what is slow to import when it is called, not before.
+# whose docstring is the help, or a Typer `app` of several. It imports what is slow to import when it is called, not before.
 COMMANDS = (
     "doctor",
     "build",
     "run",
     "latency",
+    "campaign",
+    "ab",
     "ls",
     "show",
+    "compare",
+    "baseline",
+    "diagnose",
+    "report",
+    "plot",
     "query",
     "import",
     "export",
@@ -32,8 +40,15 @@ COMMANDS = (
     "verify",
 )
 
+
+class _InOrder(typer.core.TyperGroup):
+    def list_commands(self, ctx: object) -> list[str]:
+        return list(COMMANDS)
+
+
 app = typer.Typer(
     name="imb",
+    cls=_InOrder,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -58,13 +73,6 @@ def imb(
     """Runs, keeps and reads MPI benchmarks: the companion of OpenIMB."""
 
 
-for _name in COMMANDS:
-    _module = importlib.import_module(f"imb.cli.{_name}_" if _name == "import" else f"imb.cli.{_name}")
-    app.command(_name)(_module.command)
-
-_UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of the click that this Typer uses
-
-
 def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
     """Ctrl-C said in words, which Typer would not."""
 
@@ -78,10 +86,16 @@ def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-for _app in (app, *(group.typer_instance for group in app.registered_groups)):
-    for _command in _app.registered_commands if _app else ():
-        if _command.callback:
-            _command.callback = _interruptible(_command.callback)
+for _name in COMMANDS:
+    _module = importlib.import_module(f"imb.cli.{_name}_" if _name == "import" else f"imb.cli.{_name}")
+    if hasattr(_module, "app"):  # several commands under one name
+        for _one in _module.app.registered_commands:
+            _one.callback = _interruptible(_one.callback)
+        app.add_typer(_module.app, name=_name)
+    else:
+        app.command(_name)(_interruptible(_module.command))
+
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of the click that this Typer uses
 
 
 def main(words: list[str] | None = None) -> None:

@@ -77,14 +77,15 @@ def markdown(tables: Sequence[Table], failures: Sequence[str]) -> str:
     """Pipe tables under headings of level 3."""
     parts = []
     for table in tables:
-        lines = [f"### {table.title}", "", _pipes(table.headings), "|" + "---:|" * len(table.headings)]
-        parts.append("\n".join([*lines, *map(_pipes, table.rows)]))
+        lines = [f"### {table.title}", "", pipes(table.headings), "|" + "---:|" * len(table.headings)]
+        parts.append("\n".join([*lines, *map(pipes, table.rows)]))
     if failures:
         parts.append("\n".join(["### Not measured", "", *(f"- {line}" for line in failures)]))
     return "\n\n".join(parts) + "\n"
 
 
-def _pipes(cells: Sequence[str]) -> str:
+def pipes(cells: Sequence[str]) -> str:
+    """A line of a Markdown table."""
     return "| " + " | ".join(cells) + " |"
 
 

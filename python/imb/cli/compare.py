@@ -1,0 +1,106 @@
+"""imb compare"""
+
+from __future__ import annotations
+
+import enum
+import sys
+from typing import Annotated
+
+import typer
+
+from imb.archive import Archive
+from imb.cli.common import ArchiveOption, share_of
+
+
+class Format(enum.StrEnum):
+    """How it is told."""
+
+    terminal = "terminal"
+    markdown = "markdown"
+    json = "json"
+    html = "html"
+
+
+SIDE = "a label, a run's name, a file or folder of logs or records, a query that answers with a column run; several divided by commas"
+
+
+def command(
+    a: Annotated[str, typer.Argument(metavar="A", help=f"What B is held against: {SIDE}.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="What is judged: as A.")],
+    relevant: Annotated[
+        str, typer.Option("--relevant", "-r", metavar="PERCENT", help="The smallest change that matters.")
+    ] = "5%",
+    metric: Annotated[
+        str,
+        typer.Option(
+            "--metric",
+            "-m",
+            metavar="NAME",
+            help="time, time_min, time_max (of the ranks' means), pure, p50, p90, p99 (where sampled), bandwidth, messages, overlap.",
+        ),
+    ] = "time",
+    bands: Annotated[
+        str, typer.Option("--bands", metavar="BANDS", help="Bands of lengths in bytes; K is 2^10.")
+    ] = "0-32,64-4K,8K-256K,512K-4M",
+    benchmark: Annotated[
+        list[str] | None,
+        typer.Option("--benchmark", "-b", metavar="NAME", help="Only this benchmark; may be repeated."),
+    ] = None,
+    rows: Annotated[bool, typer.Option("--rows", help="All rows, not only those that changed.")] = False,
+    format: Annotated[Format, typer.Option("--format", "-f", help="How to tell it.")] = Format.terminal,
+    force: Annotated[
+        bool, typer.Option("--force", help="Hold intra-node against inter-node launches all the same.")
+    ] = False,
+    archive: ArchiveOption = None,
+) -> None:
+    """Judges whether B is as fast as A: a verdict for each band of lengths, and for each row.
+
+    Told are speed multipliers of B over A with 95 % intervals: 2.00x is twice as fast. Each is faster, slower,
+    same (within what matters), or cannot tell. The launch is what counts, not the repetition: take five launches
+    a side or more. Conditions that differ come first. Rows are paired by component, benchmark, mode, ranks,
+    groups and length. docs/verdicts.md says how a verdict is reached, and how often it is wrong.
+
+    The whole is slower where any band or row is; else cannot tell where in some band a slowdown that matters is
+    not excluded; else faster where anything is; else same.
+
+    \b
+    Examples:
+      imb compare before after
+      imb compare before after --relevant 10% --benchmark Allreduce --rows
+      imb compare old-logs/ new-logs/ --format markdown > changes.md
+      imb compare "SELECT run FROM runs WHERE date < '2026-10-01'" after
+
+    Exit status: 0 same or faster, 10 slower, 11 cannot tell, 2 nothing that can be compared.
+    """
+    from imb.compare import EXIT, Settings, compare, parse_bands
+    from imb.samples import load
+
+    settings = Settings(
+        metric=metric,
+        relevant=share_of(relevant, "--relevant"),
+        bands=parse_bands(bands),
+        benchmarks=tuple(benchmark or ()),
+        force=force,
+    )
+    store = Archive(archive)
+    found = compare(load(store, a), load(store, b), settings)
+    if format is Format.json:
+        import msgspec
+
+        typer.echo(msgspec.json.format(msgspec.json.encode(found)))
+    elif format is Format.markdown:
+        from imb.render.comparison import markdown
+
+        typer.echo(markdown(found, all_rows=rows), nl=False)
+    elif format is Format.html:
+        from imb.render.page import comparison_page
+
+        typer.echo(comparison_page(found), nl=False)
+    else:
+        from rich.console import Console
+
+        from imb.render.comparison import terminal
+
+        width = None if sys.stdout.isatty() else 100
+        terminal(Console(highlight=False, width=width), found, all_rows=rows)
+    raise typer.Exit(EXIT[found.verdict])

@@ -1,0 +1,588 @@
+"""Is B as fast as A? Effects with intervals and verdicts, of rows and of bands of lengths. Pure.
+
+The launch is the unit of replication. Everything is judged on the logarithm of the metric, and told as the **speed
+multiplier** of B over A: above 1, B is faster (more bandwidth, more messages); 2.00 is twice as fast. docs/verdicts.md
+says how a verdict is reached and what it does not say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from math import isfinite
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from imb import stats
+from imb.differing import Difference, differences, unknown
+from imb.errors import ImbError
+from imb.samples import METRICS, MORE_IS_BETTER, Key, Launch, Side
+
+Verdict: TypeAlias = Literal["faster", "slower", "same", "cannot tell"]
+Values: TypeAlias = npt.NDArray[np.float64]
+
+EXIT: dict[Verdict, int] = {"faster": 0, "same": 0, "slower": 10, "cannot tell": 11}
+FEWEST = 3  # launches a side that can call anything faster or slower: one may have been disturbed, two do not say which
+ENOUGH = 5  # launches a side below which a warning says what they cannot show
+FEWEST_PAIRS = (
+    6  # fewer pairs lose more by their degrees of freedom than by what they have in common they win
+)
+USELESS = 5.0  # a logarithm; who can find no smaller change can find none
+UNTOLD = 700.0  # a logarithm; beyond it there are no numbers
+SEEN = 4  # names in a warning
+PRINTED = 1e-8  # seconds: the last digit of a classic table
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
+
+
+class Band(msgspec.Struct, frozen=True):
+    """Lengths from `first` to `last` bytes, both included. Both None: rows that have no length, as of Barrier."""
+
+    first: int | None = None
+    last: int | None = None
+
+    def __str__(self) -> str:
+        """`64-4K`; K is 2^10."""
+        if self.first is None or self.last is None:
+            return "no length"
+        return f"{_short(self.first)}-{_short(self.last)}"
+
+    def has(self, length: int | None) -> bool:
+        """Whether a row of this length belongs here."""
+        if length is None or self.first is None or self.last is None:
+            return length is self.first is self.last is None
+        return self.first <= length <= self.last
+
+
+BANDS = (Band(0, 32), Band(64, 4096), Band(8192, 262144), Band(524288, 4194304))
+NO_LENGTH = Band()
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """`relevant`: the smallest change that matters, 0.05 is 5 %. `false_discovery`: of what is called faster or slower
+    at most this share, in the mean, is neither; where nothing differs, the probability that anything is called so.
+    `benchmarks`: only these, in any case; empty: all. `force`: compare intra-node with inter-node all the same."""
+
+    metric: str = "time"
+    relevant: float = 0.05
+    confidence: float = 0.95
+    false_discovery: float = 0.01
+    bands: tuple[Band, ...] = BANDS
+    benchmarks: tuple[str, ...] = ()
+    force: bool = False
+
+    @property
+    def level(self) -> float:
+        """The share of `false_discovery` for bands, and that for rows."""
+        return self.false_discovery / 2
+
+
+class Effect(msgspec.Struct, frozen=True, kw_only=True):
+    """Of B against A. `speed` > 1: B is faster. [`low`, `high`] covers it with Settings.confidence; None: too few
+    launches to say. `p`: of no difference; `q`: p adjusted for all that was looked at (rows among rows, bands among
+    bands). `spread`: standard deviation between launches of one side, of the logarithm, so 0.05 is about 5 %.
+    `launches_a`, `launches_b`: how many had it. `needed`: launches a side that find a change of Settings.relevant,
+    made everywhere, in 19 of 20 comparisons; None: the spread is not known."""
+
+    speed: float
+    low: float | None
+    high: float | None
+    p: float | None
+    q: float | None
+    spread: float | None
+    launches_a: int
+    launches_b: int
+    verdict: Verdict
+    needed: int | None
+
+
+class RowEffect(msgspec.Struct, frozen=True, kw_only=True):
+    """One row. `a`, `b`: medians over launches of the metric, in its unit (seconds, bytes/s, ...)."""
+
+    key: Key
+    a: float
+    b: float
+    effect: Effect
+
+
+class BandEffect(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows of one curve (benchmark, mode, layout; its `bytes` is None) whose lengths lie in the band, together:
+    of each launch the geometric mean counts."""
+
+    curve: Key
+    band: Band
+    rows: int
+    effect: Effect
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """What `imb compare` says. `verdict` is that of bands and rows together (`together`). `pairs`: launches were judged
+    two by two. `detectable`: the slowdown, 0.1 is 10 %, that so many launches find in 19 of 20 comparisons in half of
+    the bands; `needed`: launches a side that would find one of Settings.relevant there. `warnings` are sentences, the
+    most important first. `only_a`, `only_b`: rows that the other side lacks (not judged)."""
+
+    name_a: str
+    name_b: str
+    launches_a: int
+    launches_b: int
+    settings: Settings
+    verdict: Verdict
+    pairs: bool
+    detectable: float | None
+    needed: int | None
+    conditions: list[Difference]
+    warnings: list[str]
+    bands: list[BandEffect]
+    rows: list[RowEffect]
+    only_a: list[Key]
+    only_b: list[Key]
+
+
+def compare(a: Side, b: Side, settings: Settings | None = None) -> Comparison:
+    """Judges B against A. Raises ImbError where they have no row in common, where one is intra-node and the other
+    inter-node (unless forced), or where metric or benchmark do not exist."""
+    settings = settings or Settings()
+    a, b = _each_once(a), _each_once(b)
+    if settings.metric not in METRICS:
+        raise ImbError(f"there is no metric {settings.metric}; there are {', '.join(METRICS)}")
+    if not settings.force:
+        _refuse_other_placement(a, b)
+    keys, only_a, only_b = _rows_of_both(a, b, settings)
+    a, b, pairs = _paired(a, b)
+    both = logs_of(a, b, keys, settings.metric)
+    members = members_of(both.keys, settings.bands)
+    rows, bands = effects_of(both, members, settings, pairs=pairs)
+    found_rows = [
+        RowEffect(key=key, a=float(middle_a), b=float(middle_b), effect=effect)
+        for key, middle_a, middle_b, effect in zip(both.keys, both.middle_a, both.middle_b, rows, strict=True)
+    ]
+    found_bands = [
+        BandEffect(curve=curve, band=band, rows=len(where), effect=effect)
+        for ((curve, band), where), effect in zip(members.items(), bands, strict=True)
+    ]
+    deciding = bands or rows
+    spread = _median(effect.spread for effect in deciding)
+    needed = _median(effect.needed for effect in deciding)
+    found = _detectable(spread, len(a.launches), len(b.launches), settings, pairs)
+    made = Comparison(
+        name_a=a.name,
+        name_b=b.name,
+        launches_a=len(a.launches),
+        launches_b=len(b.launches),
+        settings=settings,
+        verdict=together(bands, rows, settings.relevant),
+        pairs=pairs,
+        detectable=found,
+        needed=None if needed is None else round(needed),
+        conditions=differences(a, b),
+        warnings=[],
+        bands=found_bands,
+        rows=found_rows,
+        only_a=only_a,
+        only_b=only_b,
+    )
+    return msgspec.structs.replace(made, warnings=list(_warnings(a, b, made, both)))
+
+
+def effects_of(
+    both: Logs, members: Mapping[tuple[Key, Band], Sequence[int]], settings: Settings, *, pairs: bool = False
+) -> tuple[list[Effect], list[Effect]]:
+    """Effects of the rows, in the order of `both.keys`, and of the bands, in that of `members`."""
+    rows = _judge(both.a, both.b, both.rounding, pairs, settings)
+    bands = _judge(*_band_means(both, list(members.values())), pairs, settings)
+    return rows, bands
+
+
+def together(bands: Sequence[Effect], rows: Sequence[Effect], relevant: float) -> Verdict:
+    """Slower where any band or row is. Else cannot tell where some band (without bands: some row) may be slower by a
+    change that matters. Else faster where any band or row is; else same."""
+    everything = {effect.verdict for effect in chain(bands, rows)}
+    if "slower" in everything:
+        return "slower"
+    if any(effect.low is None or effect.low < 1 / (1 + relevant) for effect in bands or rows):
+        return "cannot tell"
+    return "faster" if "faster" in everything else "same"
+
+
+def verdict_of(
+    low: float | None, high: float | None, q: float | None, settings: Settings, launches: int = FEWEST
+) -> Verdict:
+    """Of one row or band, from the interval of its speed multiplier, its adjusted p-value, and the launches of the
+    smaller side."""
+    if low is None or high is None or q is None:
+        return "cannot tell"
+    change = 1 + settings.relevant
+    if low >= 1 / change and high <= change:
+        return "same"
+    if q <= settings.level and launches >= FEWEST:
+        if low > 1:
+            return "faster"
+        if high < 1:
+            return "slower"
+    return "cannot tell"
+
+
+def parse_bands(text: str) -> tuple[Band, ...]:
+    """From `0-32,64-4K,8K-256K,512K-4M`. Raises ImbError."""
+    bands: list[Band] = []
+    for word in text.split(","):
+        said = re.fullmatch(r"\s*(\d{1,15})([KMG]?)\s*-\s*(\d{1,15})([KMG]?)\s*", word, re.IGNORECASE)
+        if said is None:
+            raise ImbError(
+                f"{word.strip() or text!r} is no band of lengths; bands are written like 0-32,64-4K,8K-256K"
+            )
+        band = Band(
+            int(said[1]) * _UNITS[said[2].upper()],
+            int(said[3]) * _UNITS[said[4].upper()],
+        )
+        if band.last < band.first:  # type: ignore[operator]
+            raise ImbError(f"the band {word.strip()} ends before it begins")
+        if any(other.has(band.first) or band.has(other.first) for other in bands):
+            raise ImbError(
+                f"the band {word.strip()} has lengths of another band; a length is in one band only"
+            )
+        bands.append(band)
+    return tuple(bands)
+
+
+def _short(count: int) -> str:
+    for unit in ("G", "M", "K"):
+        if count and count % _UNITS[unit] == 0:
+            return f"{count // _UNITS[unit]}{unit}"
+    return str(count)
+
+
+# --- What is compared with what -----------------------------------------------------------------------------------
+
+
+def _each_once(side: Side) -> Side:
+    """A launch that several words named counts once."""
+    launches = list({launch.name: launch for launch in side.launches}.values())
+    return msgspec.structs.replace(side, launches=launches)
+
+
+def _refuse_other_placement(a: Side, b: Side) -> None:
+    places = [{launch.placement() for launch in side.launches} - {None} for side in (a, b)]
+    for side, place in zip((a, b), places, strict=True):
+        if len(place) > 1:
+            raise ImbError(
+                f"{side.name} has intra-node and inter-node launches; compare them apart, or with --force"
+            )
+    if places[0] and places[1] and places[0] != places[1]:
+        raise ImbError(
+            f"{a.name} is {places[0].pop()} and {b.name} is {places[1].pop()}: their difference is that of"
+            " memory and network; --force compares them all the same"
+        )
+
+
+def _rows_of_both(a: Side, b: Side, settings: Settings) -> tuple[list[Key], list[Key], list[Key]]:
+    of_a, of_b = a.keys(), b.keys()
+    if settings.benchmarks:
+        wanted = {name.lower() for name in settings.benchmarks}
+        there = {key.benchmark.lower(): key.benchmark for key in chain(of_a, of_b)}
+        if missing := sorted(wanted - there.keys()):
+            raise ImbError(f"there is no benchmark {missing[0]}; there are {', '.join(there.values())}")
+        of_a = [key for key in of_a if key.benchmark.lower() in wanted]
+        of_b = [key for key in of_b if key.benchmark.lower() in wanted]
+    in_a, in_b = set(of_a), set(of_b)
+    common = [key for key in of_a if key in in_b]
+    if not common:
+        raise ImbError(f"{a.name} and {b.name} have no row in common{_why(of_a, of_b)}")
+    return common, [key for key in of_a if key not in in_b], [key for key in of_b if key not in in_a]
+
+
+def _why(of_a: Sequence[Key], of_b: Sequence[Key]) -> str:
+    """What tells two rows of one benchmark and length apart, in words; for the first that there are."""
+    by_name = {(key.benchmark.lower(), key.bytes): key for key in of_b}
+    for key in of_a:
+        if other := by_name.get((key.benchmark.lower(), key.bytes)):
+            parts = (
+                f"{name.replace('_', ' ')} {_said(getattr(key, name))} and {_said(getattr(other, name))}"
+                for name in key.__struct_fields__
+                if getattr(key, name) != getattr(other, name)
+            )
+            return f": {key.benchmark} has {', '.join(parts)}"
+    names_a, names_b = ({key.benchmark for key in keys} for keys in (of_a, of_b))
+    return ": their lengths differ" if names_a & names_b else ": their benchmarks differ"
+
+
+def _said(value: object) -> str:
+    return "(not said)" if value is None else str(value)
+
+
+def _paired(a: Side, b: Side) -> tuple[Side, Side, bool]:
+    """The sides with neighbours in time at the same place, where launches of a campaign came by turns."""
+    turns_a, turns_b = _turns(a), _turns(b)
+    if turns_a is None or turns_b is None or turns_a.keys() != turns_b.keys() or len(turns_a) < FEWEST_PAIRS:
+        return a, b, False
+    order = list(turns_a)
+    return (
+        msgspec.structs.replace(a, launches=[turns_a[turn] for turn in order]),
+        msgspec.structs.replace(b, launches=[turns_b[turn] for turn in order]),
+        True,
+    )
+
+
+def _turns(side: Side) -> dict[tuple[str, int], Launch] | None:
+    """Launches by campaign and turn; None where they do not say, or a turn has several."""
+    turns: dict[tuple[str, int], Launch] = {}
+    for launch in side.launches:
+        campaign, turn = launch.facts.get("campaign"), launch.facts.get("turn")
+        if not isinstance(campaign, str) or not isinstance(turn, int) or (campaign, turn) in turns:
+            return None
+        turns[campaign, turn] = launch
+    return turns
+
+
+class Logs(NamedTuple):
+    """Logarithms of speed by launch and row, shape (launches, rows): more is faster. `unmeasured`: rows of both sides
+    without a figure above 0 on one of them; they are not among `keys`."""
+
+    keys: list[Key]
+    a: Values
+    b: Values
+    rounding: Values
+    middle_a: Values
+    middle_b: Values
+    unmeasured: list[Key]
+
+
+def logs_of(a: Side, b: Side, keys: list[Key], metric: str) -> Logs:
+    """The figures of these rows. Raises ImbError where none is above 0 on both sides."""
+    sign = 1.0 if metric in MORE_IS_BETTER else -1.0
+    values_a, values_b = (_matrix(side, keys, metric) for side in (a, b))
+    known = [np.asarray(np.isfinite(values).any(axis=0)) for values in (values_a, values_b)]
+    good = np.logical_and(*known)
+    if not good.any():
+        raise ImbError(f"no row of {a.name} and {b.name} has a {metric} above 0 on both sides")
+    values_a, values_b = values_a[:, good], values_b[:, good]
+    with np.errstate(over="ignore"):
+        middle_a, middle_b = np.nanmedian(values_a, axis=0), np.nanmedian(values_b, axis=0)
+    rounding = np.zeros(len(middle_a))
+    if metric not in MORE_IS_BETTER:
+        with np.errstate(over="ignore", invalid="ignore"):
+            steps = np.vstack([values_a, values_b]) / PRINTED
+            printed = np.all(np.isnan(steps) | (np.abs(steps - np.rint(steps)) < 1e-4), axis=0)
+            share = np.minimum(PRINTED / np.sqrt(12) / np.minimum(middle_a, middle_b), 1.0)
+        rounding = np.where(printed, share, 0.0)
+    return Logs(
+        [key for key, is_good in zip(keys, good, strict=True) if is_good],
+        sign * np.log(values_a),
+        sign * np.log(values_b),
+        rounding,
+        middle_a,
+        middle_b,
+        [key for key, is_good in zip(keys, good, strict=True) if not is_good],
+    )
+
+
+def _matrix(side: Side, keys: list[Key], metric: str) -> Values:
+    """Figures above 0 by launch and row; NaN where there is none."""
+    take = METRICS[metric]
+    figures = np.full((len(side.launches), len(keys)), np.nan)
+    for number, launch in enumerate(side.launches):
+        for column, key in enumerate(keys):
+            row = launch.rows.get(key)
+            value = take(row) if row is not None else None
+            if value is not None and 0 < value < np.inf:
+                figures[number, column] = value
+    return figures
+
+
+def members_of(keys: Sequence[Key], bands: Sequence[Band]) -> dict[tuple[Key, Band], list[int]]:
+    """Rows by curve and band."""
+    members: dict[tuple[Key, Band], list[int]] = {}
+    curves: dict[Key, Key] = {}
+    for number, key in enumerate(keys):
+        band = next((band for band in (*bands, NO_LENGTH) if band.has(key.bytes)), None)
+        if band is not None:
+            curve = key.curve()
+            members.setdefault((curves.setdefault(curve, curve), band), []).append(number)
+    order = list(curves)
+    places = {curve: place for place, curve in enumerate(order)}
+    ranks = {band: rank for rank, band in enumerate((*bands, NO_LENGTH))}
+    return dict(sorted(members.items(), key=lambda item: (places[item[0][0]], ranks[item[0][1]])))
+
+
+def _band_means(both: Logs, members: Sequence[Sequence[int]]) -> tuple[Values, Values, Values]:
+    """Of each launch the mean over those rows of a band that it has, each against the row's reference, which is half-way
+    between the sides' medians: without it a missing row would be a step."""
+    reference = (np.nanmedian(both.a, axis=0) + np.nanmedian(both.b, axis=0)) / 2
+    belongs = np.zeros((len(both.keys), len(members)))
+    for number, where in enumerate(members):
+        belongs[where, number] = 1.0
+    means = []
+    for side in (both.a, both.b):
+        against = side - reference
+        there = np.isfinite(against)
+        with np.errstate(invalid="ignore"):
+            means.append((np.where(there, against, 0.0) @ belongs) / (there @ belongs))
+    rounding = np.sqrt((both.rounding**2 @ belongs) / belongs.sum(axis=0))
+    return means[0], means[1], rounding
+
+
+# --- What is made of it -------------------------------------------------------------------------------------------
+
+
+def _judge(a: Values, b: Values, rounding: Values, pairs: bool, settings: Settings) -> list[Effect]:
+    method = stats.shift_of_pairs if pairs else stats.shift
+    found = method(a, b, settings.confidence, rounding)
+    q = stats.adjusted(found.p)
+    change = float(np.log1p(settings.relevant))
+    needed = stats.launches_needed(found.spread, change, settings.level, pairs=pairs)
+    fewest = np.minimum(found.count_a, found.count_b)
+    return [
+        Effect(
+            speed=speed,
+            low=low,
+            high=high,
+            p=p,
+            q=adjusted,
+            spread=spread,
+            launches_a=int(count_a),
+            launches_b=int(count_b),
+            verdict=verdict_of(low, high, adjusted, settings, int(few)),
+            needed=None if count is None else int(count),
+        )
+        for speed, low, high, p, adjusted, spread, count_a, count_b, few, count in zip(
+            np.exp(np.clip(found.difference, -UNTOLD, UNTOLD)).tolist(),
+            _told(np.exp(np.clip(found.low, -UNTOLD, None))),
+            _told(np.exp(np.clip(found.high, None, UNTOLD))),
+            _told(found.p),
+            _told(q),
+            _told(found.spread),
+            found.count_a.tolist(),
+            found.count_b.tolist(),
+            fewest.tolist(),
+            _told(needed),
+            strict=True,
+        )
+    ]
+
+
+def _detectable(
+    spread: float | None, launches_a: int, launches_b: int, settings: Settings, pairs: bool
+) -> float | None:
+    if spread is None:
+        return None
+    change = stats.detectable(spread, launches_a, launches_b, settings.level, pairs=pairs)
+    return float(np.expm1(change)) if change < USELESS else None
+
+
+def _told(values: Values) -> list[float | None]:
+    """What is no number is None."""
+    return [value if isfinite(value) else None for value in values.tolist()]
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.median(known)) if known else None
+
+
+# --- What the reader should know besides --------------------------------------------------------------------------
+
+
+def _warnings(a: Side, b: Side, made: Comparison, both: Logs) -> Iterator[str]:
+    """Sentences, the most important first."""
+    if shared := {launch.name for launch in a.launches} & {launch.name for launch in b.launches}:
+        yield f"{_count(len(shared), 'launch', 'launches')} are on both sides, which makes them more alike than they are"
+    for name, side in (("A", a), ("B", b)):
+        yield from _of_side(name, side)
+    yield from _one_sided_failures(a, b)
+    for name, keys in (("A", made.only_a), ("B", made.only_b)):
+        if keys:
+            yield f"only {name} has {_some(keys)}; not judged"
+    if both.unmeasured:
+        yield (
+            f"{_some(both.unmeasured)} without a {made.settings.metric.replace('_', ' ')} above 0 on both sides;"
+            " not judged"
+        )
+    placed = sum(band.rows for band in made.bands)
+    if placed < len(made.rows):
+        yield f"{_count(len(made.rows) - placed, 'row')} of a length that is in no band; see --bands"
+    for name, lacking, side in zip("AB", unknown(a, b), (a, b), strict=True):
+        if lacking and any(launch.rows for launch in side.launches):
+            yield f"not known of {name}, but of the other side: {', '.join(lacking)}"
+    for name, side, logs in (("A", a, both.a), ("B", b, both.b)):
+        yield from _outliers(name, side, logs)
+    yield from _power(made)
+
+
+def _of_side(name: str, side: Side) -> Iterator[str]:
+    wrong = [key for launch in side.launches for key, row in launch.rows.items() if row.defects]
+    if wrong:
+        yield f"{name}: what was received was wrong in {_some(dict.fromkeys(wrong))}; no speed makes up for that"
+    ends = Counter(filter(None, map(_how_it_ended, side.launches)))
+    for how, count in ends.items():
+        yield f"{name}: {_count(count, 'launch', 'launches')} {how}; the rows there are count"
+    keys = side.keys()
+    if lacking := [key for key in keys if any(key not in launch.rows for launch in side.launches)]:
+        yield f"{name}: not every launch has {_some(lacking)}"
+
+
+def _how_it_ended(launch: Launch) -> str | None:
+    outcome = launch.facts.get("outcome")
+    if launch.end is None and launch.run.program == "OpenIMB":
+        return "was cut off"
+    if launch.end is not None and launch.end.state != "complete":
+        return f"was {launch.end.state}"
+    return f"ended as {outcome}" if isinstance(outcome, str) and outcome != "measured" else None
+
+
+def _one_sided_failures(a: Side, b: Side) -> Iterator[str]:
+    failed = [
+        {key: failure for launch in side.launches for key, failure in launch.failures.items()}
+        for side in (a, b)
+    ]
+    for name, ours, others in (("A", failed[0], failed[1]), ("B", failed[1], failed[0])):
+        if alone := [key for key in ours if key not in others]:
+            causes = dict.fromkeys((ours[key].cause or "failure").replace("_", " ") for key in alone)
+            yield f"only {name} could not measure {_some(alone)} ({', '.join(causes)})"
+
+
+def _outliers(name: str, side: Side, logs: Values) -> Iterator[str]:
+    """Launches that are slow as a whole: by a quarter, and by five times what the others differ."""
+    if len(side.launches) < 4:
+        return
+    level = np.array([_median(row[np.isfinite(row)]) or 0.0 for row in logs - np.nanmedian(logs, axis=0)])
+    usual = 1.4826 * np.median(np.abs(level - np.median(level)))
+    behind = np.median(level) - level
+    for number in np.flatnonzero(behind > max(np.log(1.25), 5 * usual)):
+        yield (
+            f"{name}: launch {side.launches[int(number)].name} was {np.exp(behind[number]):.1f} times slower than the others;"
+            " what else ran there?"
+        )
+
+
+def _power(made: Comparison) -> Iterator[str]:
+    few = min(made.launches_a, made.launches_b)
+    if few >= ENOUGH and made.verdict != "cannot tell":
+        return
+    sides = f"{made.launches_a} against {_count(made.launches_b, 'launch', 'launches')}"
+    if made.detectable is None:
+        yield f"{sides} cannot tell how much launches differ among themselves; take {ENOUGH} a side or more"
+        return
+    needed = f"{made.needed:,} launches a side" if made.needed and made.needed > few else "these"
+    yield (
+        f"{sides}: of changes that are made everywhere those of {made.detectable:.0%} or more are found in 19 of 20"
+        f" comparisons (the median band); for {made.settings.relevant:.0%} take {needed}"
+    )
+    if few < FEWEST:
+        yield (
+            f"with fewer than {FEWEST} launches on a side nothing is called faster or slower: a launch may have been"
+            " disturbed; its side is taken to spread like the other one"
+        )
+
+
+def _count(count: int, noun: str, plural: str | None = None) -> str:
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def _some(keys: Iterable[Key]) -> str:
+    keys = list(keys)
+    shown = "; ".join(map(str, keys[:SEEN]))
+    return f"{_count(len(keys), 'row')} ({shown}{'; …' if len(keys) > SEEN else ''})"

@@ -1,0 +1,231 @@
+"""What a few launches say about a difference, and where a history changes its level. Pure.
+
+Figures are logarithms, so a difference is the logarithm of a ratio: a machine that is slower for a while is slower by a
+share of each time. docs/verdicts.md says why Welch's test and not one of ranks, with the error rates of both.
+
+scipy.special and not scipy.stats: importing the latter takes longer than a comparison. The tests hold every function
+here against scipy.stats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtr, stdtrit
+
+Values = npt.NDArray[np.float64]
+
+# No two launches are closer than this, as far as anybody can know: without it equal figures (simulated time) would be
+# differences with certainty.
+LEAST_SPREAD = 1e-4
+PRIOR = 2.0  # launches that the middle point's spread counts as
+
+
+class Shift(NamedTuple):
+    """B less A, by point; arrays of shape (points,). `spread` is the standard deviation of one launch around its side's
+    mean. NaN where the launches do not suffice: all but `difference` with one against one."""
+
+    difference: Values
+    low: Values
+    high: Values
+    p: Values
+    spread: Values
+    count_a: Values
+    count_b: Values
+
+
+def shift(a: Values, b: Values, confidence: float = 0.95, rounding: Values | float = 0.0) -> Shift:
+    """Mean of B less mean of A with an interval and the p-value of no difference.
+
+    a, b: shape (launches, points), NaN where a launch lacks a point. `rounding`, shape (points,): standard deviation
+    that the figures have because they were rounded when printed.
+
+    Welch, Biometrika 34 (1947) 28: each side has a spread of its own. A side of one or two launches cannot tell its
+    spread, so then both share one (Student): this is how a fresh launch is held against a baseline of many. And with
+    sides of different size the standard error is never less than Student's, which for equal sides is Welch's: three
+    launches that happen to agree make no certainty beside ten that do not.
+
+    Among hundreds of points some have launches that agree by chance, and any difference between those would count. So
+    no point's standard error is taken to be less than that of the middle point times sqrt(2 / (2 + degrees of
+    freedom)): what all points tell of the spread counts as two launches (after Smyth, Stat. Appl. Genet. Mol. Biol. 3
+    (2004) 3, but only ever to widen an interval).
+    """
+    count_a, mean_a, variance_a = _moments(a)
+    count_b, mean_b, variance_b = _moments(b)
+    least = LEAST_SPREAD**2 + np.square(rounding)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        degrees = count_a + count_b - 2.0
+        pooled = (variance_a * (count_a - 1) + variance_b * (count_b - 1)) / degrees
+        share_a = np.maximum(variance_a, least) / count_a
+        share_b = np.maximum(variance_b, least) / count_b
+        few = np.minimum(count_a, count_b) < 3
+        size = 1 / count_a + 1 / count_b
+        error = np.where(few, 0.0, share_a + share_b)
+        error = np.maximum(error, np.maximum(pooled, least) * size)
+        error = np.maximum(error, _middle(pooled) * PRIOR / (PRIOR + degrees) * size)
+        welch = (share_a + share_b) ** 2 / (share_a**2 / (count_a - 1) + share_b**2 / (count_b - 1))
+    return _judged(
+        mean_b - mean_a, np.sqrt(error), np.where(few, degrees, welch), confidence, pooled, count_a, count_b
+    )
+
+
+def shift_of_pairs(a: Values, b: Values, confidence: float = 0.95, rounding: Values | float = 0.0) -> Shift:
+    """As `shift`, where launch i of A and launch i of B were neighbours in time: Student's test of their differences.
+
+    What slows the machine for both is in neither; the price is that half the launches tell the spread.
+    """
+    count, mean, variance = _moments(b - a)
+    least = 2 * (LEAST_SPREAD**2 + np.square(rounding))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.maximum(variance, least) / count
+        error = np.sqrt(np.maximum(error, _middle(variance) * PRIOR / (PRIOR + count - 1) / count))
+    return _judged(mean, error, count - 1.0, confidence, variance / 2, count, count)
+
+
+def _moments(values: Values) -> tuple[Values, Values, Values]:
+    """Count, mean and variance over launches; a mean of nothing is NaN, a variance of less than two is 0."""
+    there = np.isfinite(values)
+    count = there.sum(axis=0).astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(there, values, 0.0).sum(axis=0) / count
+        squares = np.where(there, (values - mean) ** 2, 0.0).sum(axis=0)
+        variance = np.where(count > 1, squares / (count - 1), 0.0)
+    return count, mean, variance
+
+
+def _middle(variance: Values) -> float:
+    known = variance[np.isfinite(variance)]
+    return float(np.median(known)) if len(known) else 0.0
+
+
+def _judged(
+    difference: Values,
+    error: Values,
+    degrees: Values,
+    confidence: float,
+    variance: Values,
+    count_a: Values,
+    count_b: Values,
+) -> Shift:
+    unknown = ~(degrees > 0)
+    degrees = np.where(unknown, np.nan, degrees)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = 2 * stdtr(degrees, -np.abs(difference / error))
+        half = stdtrit(degrees, 0.5 + confidence / 2) * error
+        spread = np.where(unknown, np.nan, np.sqrt(variance))
+    return Shift(difference, difference - half, difference + half, p, spread, count_a, count_b)
+
+
+def adjusted(p: Values) -> Values:
+    """Benjamini and Hochberg, J. R. Stat. Soc. B 57 (1995) 289: calling all differences of which this is at most q keeps
+    the mean share of false ones among them at q. NaN stays NaN and counts as nothing that was looked at."""
+    found = np.full(p.shape, np.nan)
+    known = np.flatnonzero(np.isfinite(p))
+    order = known[np.argsort(p[known])]
+    scaled = p[order] * len(order) / np.arange(1, len(order) + 1)
+    found[order] = np.minimum(1.0, np.minimum.accumulate(scaled[::-1])[::-1])
+    return found
+
+
+def launches_needed(
+    spread: Values | float, change: float, level: float, power: float = 0.95, *, pairs: bool = False
+) -> Values:
+    """Launches a side with which a difference of `change` has a p-value below `level` in `power` of all comparisons: the
+    inverse of `detectable`, exact up to 100, above that rounded up by 3 % at most. NaN for an unknown spread, infinite
+    beyond a million."""
+    counts, found = _powers(level, power, pairs)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        wanted = change / np.asarray(spread, dtype=np.float64)
+    # Ascending in what is wanted: from the many launches that find little to the few that find only much.
+    place = np.searchsorted(found[::-1], wanted, side="right")
+    needed: Values = np.where(place > 0, counts[::-1][np.maximum(place - 1, 0)], np.inf)
+    return np.where(np.isnan(wanted), np.nan, needed)
+
+
+@lru_cache
+def _powers(level: float, power: float, pairs: bool) -> tuple[Values, Values]:
+    """Launches a side, and what they find in units of the spread (descending)."""
+    grid = np.unique(np.concatenate([np.arange(2, 101), np.geomspace(100, 1e6, 320).round()]))
+    found = np.array([detectable(1.0, n, n, level, power, pairs=pairs) for n in grid])
+    return grid, found
+
+
+def detectable(
+    spread: float,
+    launches_a: float,
+    launches_b: float,
+    level: float,
+    power: float = 0.95,
+    *,
+    pairs: bool = False,
+) -> float:
+    """The difference that this many launches find (p below `level`) in `power` of all comparisons. Infinite for one launch
+    against one. The usual approximation: (t(1 - level/2) + t(power)) standard errors; the tests hold it against the
+    noncentral t."""
+    degrees = launches_a - 1.0 if pairs else launches_a + launches_b - 2.0
+    if degrees < 1:
+        return float("inf")
+    quantiles = stdtrit(degrees, 1 - level / 2) + stdtrit(degrees, power)
+    return float(quantiles * spread * np.sqrt(1 / launches_a + 1 / launches_b))
+
+
+def level_of(values: Sequence[float] | Values, confidence: float = 0.95) -> tuple[float, float, float]:
+    """Geometric mean of figures above 0 with Student's interval: (mean, low, high); with one figure the interval is
+    NaN. Raises ValueError where there is none."""
+    logs = _logs(values)
+    logs = logs[np.isfinite(logs)]
+    if not len(logs):
+        raise ValueError("no figure above 0")
+    mean = float(np.exp(logs.mean()))
+    if len(logs) < 2:
+        return mean, float("nan"), float("nan")
+    half = stdtrit(len(logs) - 1, 0.5 + confidence / 2) * logs.std(ddof=1) / np.sqrt(len(logs))
+    return mean, float(mean * np.exp(-half)), float(mean * np.exp(half))
+
+
+def change_points(values: Sequence[float] | Values, level: float = 0.01) -> list[int]:
+    """Indices at which a new level begins, ascending; [] for a history that never changed.
+
+    Figures above 0 in the order of time; their logarithms are split where Student's t between the parts before and
+    behind is largest, if its p-value times the number of possible splits (Bonferroni) is at most `level`; then each
+    part likewise (binary segmentation, Scott and Knott, Biometrics 30 (1974) 507). So a history of normal figures that
+    never changes shows a change with a probability of at most `level`. A level lasts two figures at least: one alone
+    that stands out is no change. Raises ValueError for figures that have no logarithm.
+    """
+    logs = _logs(values)
+    if not np.isfinite(logs).all():
+        raise ValueError("change points need figures above 0")
+    found: list[int] = []
+    parts = [(0, len(logs))]
+    while parts:
+        begin, end = parts.pop()
+        if (at := _split(logs[begin:end], level)) is not None:
+            found.append(begin + at)
+            parts += [(begin, begin + at), (begin + at, end)]
+    return sorted(found)
+
+
+def _logs(values: Sequence[float] | Values) -> Values:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs: Values = np.log(np.asarray(values, dtype=np.float64))
+    return logs
+
+
+def _split(logs: Values, level: float) -> int | None:
+    count = len(logs)
+    if count < 5:
+        return None
+    logs = logs - logs.mean()
+    before = np.arange(2, count - 1)
+    behind = count - before
+    sums = np.cumsum(logs)[before - 1]
+    between = sums**2 * (1 / before + 1 / behind)  # of the squares, what the split explains
+    within = np.maximum(np.sum(logs**2) - between, 0.0) + LEAST_SPREAD**2 * (count - 2)
+    best = int(np.argmax(between / within))
+    t = np.sqrt(between[best] / within[best] * (count - 2))
+    p = 2 * stdtr(count - 2.0, -t) * len(before)
+    return int(before[best]) if p <= level else None

@@ -1,0 +1,155 @@
+"""Statistics: against SciPy, published values, and their own claims."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from imb.stats import (
+    adjusted,
+    change_points,
+    detectable,
+    launches_needed,
+    level_of,
+    shift,
+    shift_of_pairs,
+)
+from numpy.typing import NDArray
+from scipy import stats
+
+# The Nile's yearly flow at Aswan from 1871 on (Cobb, Biometrika 65 (1978) 243): it fell after 1898.
+NILE = [
+    *(1120, 1160, 963, 1210, 1160, 1160, 813, 1230, 1370, 1140, 995, 935, 1110, 994, 1020, 960, 1180, 799, 958, 1140),
+    *(1100, 1210, 1150, 1250, 1260, 1220, 1030, 1100, 774, 840, 874, 694, 940, 833, 701, 916, 692, 1020, 1050, 969),
+    *(831, 726, 456, 824, 702, 1120, 1100, 832, 764, 821, 768, 845, 864, 862, 698, 845, 744, 796, 1040, 759),
+    *(781, 865, 845, 944, 984, 897, 822, 1010, 771, 676, 649, 846, 812, 742, 801, 1040, 860, 874, 848, 890),
+    *(744, 749, 838, 1050, 918, 986, 797, 923, 975, 815, 1020, 906, 901, 1170, 912, 746, 919, 718, 714, 740),
+]  # fmt: skip
+
+
+def drawn(shape: tuple[int, int], spread: float = 0.1, seed: int = 1) -> NDArray[np.float64]:
+    return np.random.default_rng(seed).normal(0.0, spread, shape)
+
+
+@pytest.mark.parametrize(("n", "m"), [(3, 3), (8, 5), (10, 10), (40, 3)])
+def test_shift_is_welchs_test(n: int, m: int) -> None:
+    a, b = drawn((n, 1)), drawn((m, 1), 0.3, seed=2) + 0.2
+    ours, scipys = shift(a, b, 0.9), stats.ttest_ind(b, a, equal_var=False)
+    interval = scipys.confidence_interval(0.9)
+    np.testing.assert_allclose(ours.p, scipys.pvalue)
+    np.testing.assert_allclose([ours.low, ours.high], [interval.low, interval.high])
+    np.testing.assert_allclose(ours.difference, b.mean(0) - a.mean(0))
+
+
+def test_a_few_that_agree_are_no_certainty_beside_many_that_do_not() -> None:
+    a, b = drawn((10, 1), 0.3), drawn((3, 1), 0.001, seed=2) + 0.5
+    ours, student = shift(a, b), stats.ttest_ind(b, a)
+    assert ours.p[0] >= student.pvalue[0] > 10 * stats.ttest_ind(b, a, equal_var=False).pvalue[0]
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 8))
+@settings(deadline=None, max_examples=50)
+def test_what_other_points_tell_only_ever_widens_an_interval(seed: int, n: int) -> None:
+    random = np.random.default_rng(seed)
+    a, b = random.normal(0, 0.1, (2, n, 20))
+    a[:, 0] = b[:, 0] = np.linspace(0, 1e-6, n)  # launches that agree by chance
+    b[:, 0] += 0.05
+    ours = shift(a, b)
+    alone = [shift(a[:, [i]], b[:, [i]]) for i in range(20)]
+    assert all(ours.p[i] >= one.p[0] * (1 - 1e-9) for i, one in enumerate(alone))
+    assert ours.p[0] > 1e-4 > alone[0].p[0]
+    assert shift_of_pairs(a, b).p[0] > 1e-4
+
+
+def test_one_fresh_launch_is_held_against_the_spread_of_the_others() -> None:
+    a, b = drawn((9, 5)), drawn((1, 5), seed=2)
+    ours = shift(a, b)
+    half = (
+        stats.t.ppf(0.975, 8) * a.std(axis=0, ddof=1) * np.sqrt(1 + 1 / 9)
+    )  # the textbook's prediction interval
+    np.testing.assert_allclose((ours.high - ours.low) / 2, half)
+    np.testing.assert_allclose(ours.spread, a.std(axis=0, ddof=1))
+    b = drawn((2, 1), seed=3)
+    np.testing.assert_allclose(shift(a[:, :1], b).p, stats.ttest_ind(a[:, :1], b).pvalue)
+
+
+def test_pairs_are_students_test_of_differences() -> None:
+    a, b = drawn((6, 4)), drawn((6, 4), seed=2)
+    ours, scipys = shift_of_pairs(a, b), stats.ttest_rel(b, a)
+    np.testing.assert_allclose(ours.p, scipys.pvalue)
+    np.testing.assert_allclose(ours.low, scipys.confidence_interval(0.95).low)
+
+
+def test_what_launches_lack_is_left_out_and_too_few_say_nothing() -> None:
+    a, b = drawn((5, 3)), drawn((4, 3), seed=2)
+    a[0, 0] = np.nan
+    a[1:, 1] = b[1:, 1] = np.nan
+    a[:, 2] = np.nan
+    ours = shift(a, b)
+    np.testing.assert_allclose(ours.p[0], stats.ttest_ind(b[:, 0], a[1:, 0], equal_var=False).pvalue)
+    assert (ours.count_a.tolist(), ours.count_b.tolist()) == ([4, 1, 0], [4, 1, 4])
+    assert ours.difference[1] == b[0, 1] - a[0, 1]
+    assert np.isnan([*ours.p[1:], *ours.low[1:], ours.spread[1], ours.difference[2]]).all()
+
+
+def test_equal_and_rounded_figures_are_no_certainty() -> None:
+    a, b = np.log(np.full((3, 1), 0.25)), np.log(np.full((3, 1), 0.26))  # microseconds as a log has them
+    assert shift(a, a).p[0] == 1.0 and shift(a, b).p[0] < 1e-6
+    assert shift(a, b, rounding=np.array([0.01 / 0.25 / np.sqrt(12)])).p[0] > 0.01
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.floats(0, 1) | st.just(float("nan")), max_size=40))
+def test_adjusted_is_scipys_false_discovery_control(p: list[float]) -> None:
+    ours = adjusted(np.array(p, dtype=np.float64))
+    known = [value for value in p if not np.isnan(value)]
+    if known:
+        np.testing.assert_allclose(ours[~np.isnan(ours)], stats.false_discovery_control(known), rtol=1e-12)
+    assert np.isnan(ours).sum() == len(p) - len(known)
+
+
+@pytest.mark.parametrize(("spread", "change"), [(0.02, 0.05), (0.05, 0.05), (0.1, 0.5)])
+def test_the_launches_that_are_said_to_be_needed_do(spread: float, change: float) -> None:
+    level = 0.005
+    n = int(launches_needed(spread, change, level))
+    error, degrees = spread * np.sqrt(2 / n), 2 * n - 2
+    critical = stats.t.ppf(1 - level / 2, degrees)
+    power = stats.nct.sf(critical, degrees, change / error)  # exact, where ours approximates
+    assert 0.93 <= power <= 1.0 and (n <= 4 or power < 0.98)
+    assert detectable(spread, n, n, level) <= change * 1.01
+    assert (
+        np.isnan(launches_needed(float("nan"), change, level)) and detectable(spread, 1, 1, level) == np.inf
+    )
+
+
+def test_level() -> None:
+    mean, low, high = level_of([1.0, 2.0, 4.0])
+    assert mean == pytest.approx(2.0)
+    assert np.log([low, high]) == pytest.approx(stats.t.interval(0.95, 2, np.log(2), np.log(2) / np.sqrt(3)))
+    assert np.isnan(level_of([3.0])[1])
+    with pytest.raises(ValueError, match="no figure"):
+        level_of([0.0])
+
+
+def test_the_nile_fell_after_1898() -> None:
+    assert [1871 + index for index in change_points(NILE)] == [1899]
+
+
+def test_changes_of_level_are_found_where_they_are() -> None:
+    noise = np.exp(np.random.default_rng(3).normal(0, 0.01, 30))
+    levels = np.repeat([1.0, 1.2, 0.9], 10)
+    assert change_points(noise * levels) == [10, 20]
+    assert change_points([1, 1.01, 1.0, 2.0, 2.01, 2.0]) == [3]
+    assert change_points([1, 1.01, 1.0, 7.0, 1.01, 1.0]) == []  # one bad day
+    assert change_points([]) == change_points([1.0]) == change_points([2.0] * 50) == []
+    with pytest.raises(ValueError, match="above 0"):
+        change_points([1.0, 0.0])
+
+
+@pytest.mark.parametrize("count", [6, 12, 40])
+def test_false_changes_are_as_rare_as_said(count: int) -> None:
+    random = np.random.default_rng(4)
+    histories = random.normal(0, 0.1, (1000, count))
+    false = sum(bool(change_points(np.exp(one), 0.05)) for one in histories)
+    assert false / 1000 < 0.06
+    heavy = 0.1 * random.standard_t(3, (400, count))
+    assert sum(bool(change_points(np.exp(one), 0.05)) for one in heavy) / 400 < 0.08
