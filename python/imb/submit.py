@@ -34,17 +34,16 @@ def submit(
         raise ImbError("--submit needs PSI/J: `pip install psij-python`") from None
     folder = folder_of(archive, made.id)
     intents = [intent_of(made, item) for item in made.items]
-    nodes = max(
-        len(intent.hosts) or (-(-intent.ranks // intent.ppn) if intent.ppn else 1) for intent in intents
-    )
-    per_node = max(intent.per_host for intent in intents)
+    hosts = list(dict.fromkeys(host for intent in intents for host in intent.hosts))
+    nodes = len(hosts) or max(-(-one.ranks // one.ppn) if one.ppn else 1 for one in intents)
+    per_node = max(one.per_host for one in intents)
     attributes = psij.JobAttributes(queue_name=queue, account=account)
     if minutes is not None:
         attributes.duration = timedelta(minutes=minutes)
     if scheduler == "slurm":
         # PSI/J has no words of its own for these.
-        hosts = {"slurm.nodelist": ",".join(intent.hosts)} if intent.hosts else {}
-        attributes.custom_attributes = {"slurm.job-name": f"imb-{made.id}", **hosts}
+        named = {"slurm.nodelist": ",".join(hosts)} if hosts else {}
+        attributes.custom_attributes = {"slurm.job-name": f"imb-{made.id}", **named}
     job = psij.Job(
         psij.JobSpec(
             executable=sys.executable,
