@@ -364,3 +364,18 @@ def test_a_launcher_that_is_not_there(imb: Imb, archive: Archive, monkeypatch: p
     said = imb("run", "PingPong", *with_(lab.MAIN[0]), "--launcher", "srun")
     assert said.code == 2 and said.err.splitlines()[-1] == "imb: cannot start srun: No such file or directory"
     assert not archive.ids() and not list(archive.folder.glob("sessions/*/*.part"))
+
+
+def test_a_launcher_that_is_killed(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    """The launcher is this test's own: it kills itself."""
+    (tmp_path / "bin").mkdir()
+    for name, text in (
+        ("mpicxx", "exit 1"),
+        ("mpiexec", 'case "$1" in --version) echo "mpiexec (Open MPI) 5.0.9";; *) kill -9 $$;; esac'),
+        ("IMB-MPI1", "exit 0"),
+    ):
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    said = imb("run", "PingPong", "--mpi", tmp_path, "--programs", tmp_path / "bin", "--launches", "2")
+    assert said.code == 1 and said.out.count("the launcher was ended by signal 9") == 2
+    assert {archive.run(name).facts()["exit_status"] for name in archive.ids()} == {-9}

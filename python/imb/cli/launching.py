@@ -208,7 +208,7 @@ def _in_words(archive: Archive, made: Plan, one: Done) -> str:
 
     how = {
         "measured": "",
-        "failed": f": {_FAILURES.get(one.status or 0, f'failed with exit status {one.status}')}{_complaint(archive, one)}",
+        "failed": f": {_failure(one.status or 0)}{_complaint(archive, one)}",
         "timed_out": f": ended after {made.timeout:g} s (--timeout)" if made.timeout else "",
         "interrupted": ": interrupted",
     }[one.outcome]
@@ -218,6 +218,12 @@ def _in_words(archive: Archive, made: Plan, one: Done) -> str:
     )
     where = f"launch {one.number} of {len(made.items)}, {what}IMB-{item.component}, turn {item.turn}"
     return f"{where}: {session.rows_of(archive, one)} in {one.seconds or 0:.1f} s{how}"
+
+
+def _failure(status: int) -> str:
+    if status < 0:
+        return f"the launcher was ended by signal {-status}"
+    return _FAILURES.get(status, f"failed with exit status {status}")
 
 
 def _complaint(archive: Archive, one: Done) -> str:
