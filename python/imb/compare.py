@@ -518,10 +518,10 @@ def _of_side(name: str, side: Side) -> Iterator[str]:
         yield f"{name}: what was received was wrong in {_some(dict.fromkeys(wrong))}; no speed makes up for that"
     ends = Counter(filter(None, map(_how_it_ended, side.launches)))
     for how, count in ends.items():
-        yield f"{name}: {_count(count, 'launch', 'launches')} {how}; the rows there are count"
+        yield f"{name}: {_count(count, 'launch', 'launches')} {how}; what was measured until then counts"
     keys = side.keys()
     if lacking := [key for key in keys if any(key not in launch.rows for launch in side.launches)]:
-        yield f"{name}: not every launch has {_some(lacking)}"
+        yield f"{name}: some launch lacks {_some(lacking)}"
 
 
 def _how_it_ended(launch: Launch) -> str | None:
@@ -541,7 +541,7 @@ def _one_sided_failures(a: Side, b: Side) -> Iterator[str]:
     for name, ours, others in (("A", failed[0], failed[1]), ("B", failed[1], failed[0])):
         if alone := [key for key in ours if key not in others]:
             causes = dict.fromkeys((ours[key].cause or "failure").replace("_", " ") for key in alone)
-            yield f"only {name} could not measure {_some(alone)} ({', '.join(causes)})"
+            yield f"only {name} could not measure, in some launch, {_some(alone)}: {', '.join(causes)}"
 
 
 def _outliers(name: str, side: Side, logs: Values) -> Iterator[str]:
