@@ -167,7 +167,11 @@ def compare(a: Side, b: Side, settings: Settings | None = None) -> Comparison:
     deciding = bands or rows
     spread = _median(effect.spread for effect in deciding)
     needed = _median(effect.needed for effect in deciding)
-    found = _detectable(spread, len(a.launches), len(b.launches), settings, pairs)
+    counts = [
+        _median(counts) or 1.0
+        for counts in zip(*((x.launches_a, x.launches_b) for x in deciding), strict=True)
+    ]
+    found = _detectable(spread, counts[0], counts[1], settings, pairs)
     made = Comparison(
         name_a=a.name,
         name_b=b.name,
@@ -317,7 +321,9 @@ def _said(value: object) -> str:
 def _paired(a: Side, b: Side) -> tuple[Side, Side, bool]:
     """The sides with neighbours in time at the same place, where launches of a campaign came by turns."""
     turns_a, turns_b = _turns(a), _turns(b)
-    if turns_a is None or turns_b is None or turns_a.keys() != turns_b.keys() or len(turns_a) < FEWEST_PAIRS:
+    if turns_a is None or turns_b is None or turns_a.keys() != turns_b.keys():
+        return a, b, False
+    if min(Counter(turn.what for turn in turns_a).values()) < FEWEST_PAIRS:
         return a, b, False
     order = list(turns_a)
     return (
@@ -327,14 +333,25 @@ def _paired(a: Side, b: Side) -> tuple[Side, Side, bool]:
     )
 
 
-def _turns(side: Side) -> dict[tuple[str, int], Launch] | None:
-    """Launches by campaign and turn; None where they do not say, or a turn has several."""
-    turns: dict[tuple[str, int], Launch] = {}
+class _Turn(NamedTuple):
+    """Where in a campaign a launch was, and what was launched: component, ranks, benchmarks."""
+
+    campaign: str
+    turn: int
+    what: tuple[str | None, int, tuple[str, ...]]
+
+
+def _turns(side: Side) -> dict[_Turn, Launch] | None:
+    """Launches by turn; None where they do not say, or one turn has several of the same."""
+    turns: dict[_Turn, Launch] = {}
     for launch in side.launches:
-        campaign, turn = launch.facts.get("campaign"), launch.facts.get("turn")
-        if not isinstance(campaign, str) or not isinstance(turn, int) or (campaign, turn) in turns:
+        campaign, turn, run = launch.facts.get("campaign"), launch.facts.get("turn"), launch.run
+        if not isinstance(campaign, str) or not isinstance(turn, int):
             return None
-        turns[campaign, turn] = launch
+        place = _Turn(campaign, turn, (run.component, len(run.ranks or []), tuple(run.benchmarks or [])))
+        if place in turns:
+            return None
+        turns[place] = launch
     return turns
 
 
@@ -465,7 +482,7 @@ def _judge(a: Values, b: Values, rounding: Values, pairs: bool, settings: Settin
 
 
 def _detectable(
-    spread: float | None, launches_a: int, launches_b: int, settings: Settings, pairs: bool
+    spread: float | None, launches_a: float, launches_b: float, settings: Settings, pairs: bool
 ) -> float | None:
     if spread is None:
         return None
@@ -519,9 +536,20 @@ def _of_side(name: str, side: Side) -> Iterator[str]:
     ends = Counter(filter(None, map(_how_it_ended, side.launches)))
     for how, count in ends.items():
         yield f"{name}: {_count(count, 'launch', 'launches')} {how}; what was measured until then counts"
-    keys = side.keys()
-    if lacking := [key for key in keys if any(key not in launch.rows for launch in side.launches)]:
+    if lacking := _lacking(side):
         yield f"{name}: some launch lacks {_some(lacking)}"
+
+
+def _lacking(side: Side) -> list[Key]:
+    """Rows that a launch lacks though it has others of their curve: it may well have had other benchmarks to run."""
+    curves: dict[Key, dict[Key, int]] = {}
+    launches: Counter[Key] = Counter()
+    for launch in side.launches:
+        for key in launch.rows:
+            rows = curves.setdefault(key.curve(), {})
+            rows[key] = rows.get(key, 0) + 1
+        launches.update({key.curve() for key in launch.rows})
+    return [key for curve, rows in curves.items() for key, count in rows.items() if count < launches[curve]]
 
 
 def _how_it_ended(launch: Launch) -> str | None:
@@ -559,17 +587,22 @@ def _outliers(name: str, side: Side, logs: Values) -> Iterator[str]:
 
 
 def _power(made: Comparison) -> Iterator[str]:
-    few = min(made.launches_a, made.launches_b)
+    effects = [one.effect for one in made.bands or made.rows]
+    of_a, of_b = (
+        sorted(counts)[len(effects) // 2]
+        for counts in zip(*((x.launches_a, x.launches_b) for x in effects), strict=True)
+    )
+    few = min(of_a, of_b)
     if few >= ENOUGH and made.verdict != "cannot tell":
         return
-    sides = f"{made.launches_a} against {_count(made.launches_b, 'launch', 'launches')}"
+    sides = f"{of_a} against {_count(of_b, 'launch', 'launches')}"
     if made.detectable is None:
         yield f"{sides} cannot tell how much launches differ among themselves; take {ENOUGH} a side or more"
         return
     needed = f"{made.needed:,} launches a side" if made.needed and made.needed > few else "these"
     yield (
         f"{sides}: of changes that are made everywhere those of {made.detectable:.0%} or more are found in 19 of 20"
-        f" comparisons (the median band); for {made.settings.relevant:.0%} take {needed}"
+        f" comparisons (the median band); for {made.settings.relevant * 100:.3g}% take {needed}"
     )
     if few < FEWEST:
         yield (

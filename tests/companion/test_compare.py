@@ -427,7 +427,7 @@ def test_what_is_wrong_with_a_side_is_named(imb: Imb, archive: Archive) -> None:
         "B: 1 launch was cut off",
         "B: 1 launch was interrupted",
         "B: 1 launch ended as timeout",
-        "B: some launch lacks 7 rows",
+        "B: some launch lacks 7 rows (Allreduce, 2 ranks, 8 bytes; ",
         "only B could not measure, in some launch, 1 row (Allreduce, 2 ranks, 4194304 bytes): out of memory",
         "only A has 1 row (Extra, 2 ranks, 0 bytes)",
         "times slower than the others",
@@ -459,6 +459,21 @@ def test_what_cannot_be_compared_is_one_line_and_status_2(
     before.add(content(rows_of(1, benchmarks=["Bcast"])[0], labels=["other"]))
     said = imb("compare", *words)
     assert (said.code, said.out) == (2, "") and says in said.err and len(said.err.splitlines()) == 1
+
+
+def test_launches_of_several_components_are_counted_apart(imb: Imb, archive: Archive) -> None:
+    for label, seed in (("a", 1), ("b", 2)):
+        for turn, (one, other) in enumerate(
+            zip(rows_of(6, seed=seed), rows_of(6, seed=seed + 5), strict=True)
+        ):
+            facts = {"campaign": "x", "turn": turn}
+            archive.add(content(one, labels=[label], facts=facts))
+            archive.add(content(other, ran(component="NBC"), labels=[label], facts=facts))
+    said = imb("compare", "a", "b")
+    assert said.code == 0 and "judged pair by pair" in said.out and "lacks" not in said.out
+    assert "MPI1, 2 ranks" in said.out and "NBC, 2 ranks" in said.out
+    found = msgspec.json.decode(imb("compare", "a", "b", "--format", "json").out, type=Comparison)
+    assert {one.launches_a for one in both(found)} == {6}
 
 
 def test_figures_that_are_none_are_not_judged(imb: Imb, archive: Archive) -> None:
