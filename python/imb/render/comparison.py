@@ -96,9 +96,8 @@ def terminal(console: Console, found: Comparison, *, all_rows: bool = False) -> 
     if not found.conditions:
         line("Conditions: none that is known differs.")
     else:
-        shown = Table(
-            title="Conditions that differ", title_justify="left", title_style="bold", box=None, pad_edge=False
-        )
+        console.print("Conditions that differ", style="bold")
+        shown = Table(box=None, pad_edge=False)
         for heading in ("condition", "A", "B"):
             shown.add_column(heading, overflow="fold")
         for one in found.conditions:
@@ -109,23 +108,17 @@ def terminal(console: Console, found: Comparison, *, all_rows: bool = False) -> 
         for warning in found.warnings:
             line(f"! {warning}")
     for grid in grids(found.bands):
-        shown = Table(
-            title=Text(printable(grid.title)),
-            title_justify="left",
-            title_style="bold",
-            box=None,
-            pad_edge=False,
-        )
+        shown = Table(box=None, pad_edge=False)
         shown.add_column("benchmark", overflow="fold")
         for band in grid.bands:
             shown.add_column(f"{band} bytes" if band.first is not None else str(band), no_wrap=True)
         for name, cells in zip(grid.names, grid.cells, strict=True):
             shown.add_row(Text(printable(name)), *(_coloured(one.effect) if one else "" for one in cells))
         line()
+        console.print(Text(printable(grid.title), style="bold"))
         console.print(shown)
-    line(
-        LEGEND + f"; behind it the {found.settings.confidence * 100:.3g} % interval"
-    ) if found.bands else None
+    if found.bands:
+        line(f"{LEGEND}; behind it the {found.settings.confidence * 100:.3g} % interval")
     _print_rows(console, found, all_rows)
     line()
     line(summary(found))
@@ -144,7 +137,8 @@ def _print_rows(console: Console, found: Comparison, all_rows: bool) -> None:
         )
         return
     title = "Rows" if all_rows else f"Rows that changed; --rows shows all {len(found.rows)}"
-    shown = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    console.print(title, style="bold")
+    shown = Table(box=None, pad_edge=False)
     shown.add_column("row", overflow="fold")
     unit = _unit(found.settings.metric)
     for heading in (f"A {unit}".strip(), f"B {unit}".strip()):
