@@ -35,6 +35,7 @@ CMAKE_AT_LEAST = (3, 20)
 NINJA = "ninja==1.13.2"
 TOOLS = {
     "run": [],  # cmake and ninja, each only when the system has none that will do
+    "companion": [],  # `imb`, from its sources
     "test": [
         "pytest==9.2.0",
         "hypothesis==6.170.15",
@@ -167,13 +168,15 @@ def set_up_tools(which: str) -> None:
         ninja = str(venv / "bin" / "ninja")
     link("bin/ninja", Path(ninja))
     link("bin/cmake", Path(cmake))
-    if which != "run":
-        installed(venv, which, TOOLS[which])
-    if which == "test":
-        # The companion from its sources, with what it depends on; again when its dependencies may have changed.
+    if which in ("companion", "test"):
+        # With what it depends on; again when that may have changed.
         project = (TOP / "pyproject.toml").read_bytes()
         stamp = f"companion-{hashlib.sha256(project).hexdigest()[:12]}"
         installed(venv, stamp, ["--editable", f"{TOP}[submit]"])
+        link("bin/imb", venv / "bin" / "imb")
+    if TOOLS[which]:
+        installed(venv, which, TOOLS[which])
+    if which == "test":
         installed(venv, "catch2", [CATCH2], ("--no-deps", "--ignore-requires-python"))
         headers = next(venv.glob("lib/python*/site-packages/catch2/install/include"), None)
         if headers is None:
@@ -349,7 +352,7 @@ def main(words: list[str]) -> None:
     elif words[:1] == ["lab"]:
         print("\n".join(set_up_lab(words[1:])))
     else:
-        raise SetupError("usage: setup.py tools run|test|lint | mpi CHOICE FILE | lab [CHOICE ...]")
+        raise SetupError("usage: setup.py tools run|companion|test|lint | mpi CHOICE FILE | lab [CHOICE ...]")
 
 
 if __name__ == "__main__":

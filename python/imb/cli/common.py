@@ -28,6 +28,11 @@ RunArgument = Annotated[
         help="The beginning of a run's name (4 digits or more), or a label that only one run has.",
     ),
 ]
+SIDE = (
+    "A label (all runs that have it), the beginning of a run's name, a file or folder of logs or records, or a query "
+    "(SELECT run FROM runs ...); several with commas between them are one side."
+)
+SideArgument = Annotated[str | None, typer.Argument(metavar="SIDE", help=SIDE, show_default=False)]
 
 
 def share_of(text: str, option: str) -> float:
@@ -41,9 +46,9 @@ def share_of(text: str, option: str) -> float:
     return share
 
 
-def counted(count: int, noun: str) -> str:
-    """1 row, 2 rows, 1,000 rows."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+def counted(count: int, noun: str, several: str | None = None) -> str:
+    """1 row, 2 rows, 1,000 rows; `several`: the plural where it is no s more."""
+    return f"{count:,} {noun if count == 1 else several or noun + 's'}"
 
 
 def columns_of_text(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -1,0 +1,73 @@
+"""imb report"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from imb.cli.common import SIDE, ArchiveOption, counted, share_of
+
+
+def command(
+    sides: Annotated[list[str], typer.Argument(metavar="SIDE...", help=SIDE, show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")] = Path(
+        "report.html"
+    ),
+    title: Annotated[str | None, typer.Option("--title", help="Stands above the page.")] = None,
+    relevant: Annotated[
+        str,
+        typer.Option("--relevant", "-r", metavar="PERCENT", help="The smallest change that matters."),
+    ] = "5%",
+    link: Annotated[str | None, typer.Option("--link", metavar="RATE", help="As of `imb diagnose`.")] = None,
+    memory: Annotated[
+        str | None, typer.Option("--memory", metavar="RATE", help="As of `imb diagnose`.")
+    ] = None,
+    threshold: Annotated[
+        list[str] | None, typer.Option("--threshold", metavar="NAME=VALUE", help="As of `imb diagnose`.")
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Compare intra-node with inter-node all the same.")
+    ] = False,
+    archive: ArchiveOption = None,
+) -> None:
+    """Writes one HTML file about a side, or about sides held against the first.
+
+    From top to bottom: the verdict and the bands, where there are two sides or more; findings; conditions; time and
+    bandwidth over message length with intervals over launches; launches over time with changes of level; the
+    latency-bandwidth model. The file needs no network and nothing beside it; it can be mailed and printed.
+
+    Exit status: 0 written; 2 unusable input. Verdicts and findings do not change it: see imb compare, imb diagnose.
+
+    \b
+    Examples:
+      imb report baseline
+      imb report before after -o xpmem.html --title "XPMEM on and off"
+      imb report ompi mpich intel --link 100Gb/s
+    """
+    from datetime import datetime
+
+    from imb import diagnose
+    from imb.archive import Archive
+    from imb.compare import Settings, compare
+    from imb.render.page import report_page
+    from imb.samples import load
+
+    limits = diagnose.Limits(
+        link=diagnose.rate(link) if link else None, memory=diagnose.rate(memory) if memory else None
+    )
+    thresholds = diagnose.Thresholds().with_values(threshold or [])
+    settings = Settings(relevant=share_of(relevant, "--relevant"), force=force)
+    store = Archive(archive)
+    loaded = [load(store, side) for side in sides]
+    page = report_page(
+        loaded,
+        [compare(loaded[0], other, settings) for other in loaded[1:]],
+        [diagnose.diagnose(side, thresholds, limits) for side in loaded],
+        title=title,
+        now=datetime.now(),
+    )
+    output.write_text(page, encoding="utf-8")
+    launches = sum(len(side.launches) for side in loaded)
+    typer.echo(f"{output}: {counted(launches, 'launch', 'launches')}, {len(page.encode()) / 1e6:.1f} MB")

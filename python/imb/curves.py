@@ -1,0 +1,166 @@
+"""Time over message length: the latency-bandwidth model with its error, and where one straight line ends and another begins.
+
+The model is Hockney's, t(n) = latency + n * per_byte (R. W. Hockney, Parallel Computing 20, 1994). Residuals are relative
+to the time, so that a microsecond at 4 MB does not outweigh all short messages.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+Values = npt.NDArray[np.float64]
+_LEAST = 3  # points that a straight line must have to be told from its neighbour
+
+
+class Fit(msgspec.Struct, frozen=True, kw_only=True):
+    """Latency in seconds and seconds per byte, each with its confidence interval. `deviation` is the root mean square
+    of the relative residuals, `worst` the largest of them (measured / model - 1), at `worst_bytes`."""
+
+    latency: float
+    latency_low: float
+    latency_high: float
+    per_byte: float
+    per_byte_low: float
+    per_byte_high: float
+    deviation: float
+    worst: float
+    worst_bytes: int
+    points: int
+
+    @property
+    def bandwidth(self) -> float | None:
+        """Bytes per second that long messages approach; None where time does not grow with length."""
+        return 1 / self.per_byte if self.per_byte > 0 else None
+
+    def time(self, lengths: Values | float) -> Values:
+        """Seconds that the model predicts."""
+        return np.asarray(self.latency + np.asarray(lengths) * self.per_byte)
+
+
+class Segment(msgspec.Struct, frozen=True, kw_only=True):
+    """A straight line through the points `first` to `last` (indices, both included)."""
+
+    first: int
+    last: int
+    latency: float
+    per_byte: float
+
+
+def fit(lengths: Values, times: Values, confidence: float = 0.95) -> Fit | None:
+    """Weighted least squares of the model, by scipy.optimize.curve_fit; None for fewer than four points, or where
+    the points leave latency or slope open.
+
+    `lengths` (bytes) and `times` (seconds, positive), both of shape (n,). Intervals are Student's, of n - 2 degrees of
+    freedom, from the covariance that the residuals imply. Where the model is wrong (see `deviation`) they are too narrow.
+    """
+    from scipy.optimize import OptimizeWarning, curve_fit
+    from scipy.special import stdtrit  # scipy.stats takes longer to import than all else here takes together
+
+    if len(lengths) < _LEAST + 1 or not lengths.max() > 0:
+        return None
+    x, y = lengths / lengths.max(), times / np.median(times)  # near 1, so that nothing is lost to rounding
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OptimizeWarning)
+        (latency, slope), covariance = curve_fit(
+            lambda n, a, b: a + b * n, x, y, p0=(y.min(), max(y[-1] - y.min(), 1e-3)), sigma=y
+        )
+    if not np.isfinite(covariance).all():
+        return None  # figures that are all the same, as printed with two digits
+    width = stdtrit(len(x) - 2, 0.5 + confidence / 2) * np.sqrt(np.diag(covariance))
+    seconds, per_byte = float(np.median(times)), float(np.median(times) / lengths.max())
+    residuals = y / (latency + slope * x) - 1
+    at = int(np.argmax(np.abs(residuals)))
+    return Fit(
+        latency=float(latency) * seconds,
+        latency_low=float(latency - width[0]) * seconds,
+        latency_high=float(latency + width[0]) * seconds,
+        per_byte=float(slope) * per_byte,
+        per_byte_low=float(slope - width[1]) * per_byte,
+        per_byte_high=float(slope + width[1]) * per_byte,
+        deviation=float(np.sqrt(np.mean(residuals**2))),
+        worst=float(residuals[at]),
+        worst_bytes=int(lengths[at]),
+        points=len(x),
+    )
+
+
+def segments(lengths: Values, times: Values, floor: float = 0.01, penalty: float = 15.0) -> list[Segment]:
+    """The straight lines that the curve is made of, at least one, each of three points or more.
+
+    Dynamic programming over all ways to cut; a cut must lower the sum of squared relative residuals, in units of the
+    curve's own noise, by 3 ln n (Schwarz' criterion: an intercept, a slope and a place) + `penalty`. Locating changes of
+    protocol by where least squares break follows Hoefler, Lichei and Rehm, "Low-overhead LogGP parameter assessment",
+    IPDPS 2007. `floor`: the least relative noise to assume.
+    """
+    n = len(lengths)
+    if n < 2 * _LEAST:
+        return [_Lines(lengths, times).line(0, n - 1)] if n >= 2 else []
+    noise = max(floor, _noise(lengths, times))
+    price = 3 * np.log(n) + penalty
+    lines = _Lines(lengths, times)
+    best: list[tuple[float, int]] = [(0.0, 0)]  # of the first j points: cost, and where the last line begins
+    for j in range(1, n + 1):
+        ways = [
+            (best[i][0] + lines.squares(i, j - 1) / noise**2 + price, i)
+            for i in range(max(j - _LEAST + 1, 0))
+        ]
+        best.append(min(ways, default=(np.inf, 0)))
+    found: list[Segment] = []
+    end = n
+    while end > 0:
+        begin = best[end][1]
+        found.append(lines.line(begin, end - 1))
+        end = begin
+    return found[::-1]
+
+
+class _Lines:
+    """Weighted least squares (weights 1 / time) through the points i to j, for all i < j at once, from running sums.
+
+    Lengths grow, so what is subtracted is of smaller terms: little is lost, and `longdouble` covers that.
+    """
+
+    def __init__(self, lengths: Values, times: Values) -> None:
+        self.scale, self.unit = float(lengths.max()) or 1.0, float(np.median(times))
+        x, y = (lengths / self.scale).astype(np.longdouble), (times / self.unit).astype(np.longdouble)
+
+        def over(terms: npt.NDArray[np.longdouble]) -> npt.NDArray[np.longdouble]:
+            sums = np.concatenate([[0], np.cumsum(terms)])
+            found: npt.NDArray[np.longdouble] = sums[None, 1:] - sums[:-1, None]
+            return found
+
+        w = 1 / y**2
+        s_w, s_x, s_xx, s_y, s_xy = over(w), over(w * x), over(w * x * x), over(1 / y), over(x / y)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            determinant = s_w * s_xx - s_x**2
+            self.intercept = (s_xx * s_y - s_x * s_xy) / determinant
+            self.slope = (s_w * s_xy - s_x * s_y) / determinant
+            points = np.arange(1, len(x) + 1)[None, :] - np.arange(len(x))[:, None]
+            self.residual = np.maximum(points - self.intercept * s_y - self.slope * s_xy, 0)
+
+    def squares(self, first: int, last: int) -> float:
+        """The sum of squared relative residuals."""
+        return float(self.residual[first, last])
+
+    def line(self, first: int, last: int) -> Segment:
+        """In seconds and bytes."""
+        return Segment(
+            first=first,
+            last=last,
+            latency=float(self.intercept[first, last]) * self.unit,
+            per_byte=float(self.slope[first, last]) * self.unit / self.scale,
+        )
+
+
+def _noise(lengths: Values, times: Values) -> float:
+    """Relative standard deviation of one point: how far points lie off the line between their neighbours, robustly, so
+    that a few kinks do not count as noise."""
+    before, here, after = lengths[:-2], lengths[1:-1], lengths[2:]
+    w = (here - before) / (after - before)
+    expected = (1 - w) * times[:-2] + w * times[2:]
+    factor = np.sqrt(1 + ((1 - w) * times[:-2] / expected) ** 2 + (w * times[2:] / expected) ** 2)
+    return float(1.4826 * np.quantile(np.abs(times[1:-1] / expected - 1) / factor, 0.6))

@@ -1,0 +1,62 @@
+"""A diagnosis as Markdown, as JSON, and its models as rows of a table."""
+
+from __future__ import annotations
+
+import msgspec
+
+from imb.diagnose import Diagnosis, Model, megabytes, size, us
+
+MODEL_HEADINGS = ("curve", "latency", "interval", "bandwidth", "interval", "deviation", "worst", "lines")
+
+
+def json(found: Diagnosis) -> str:
+    """One object; seconds, bytes and bytes per second. Curves are named by their fields."""
+    return msgspec.json.format(msgspec.json.encode(found), indent=2).decode()
+
+
+def markdown(found: Diagnosis) -> str:
+    """Findings as a list, models as a table."""
+    lines = [f"## Diagnosis of {_plain(found.side)}", ""]
+    for one in found.findings:
+        lines.append(f"- **{one.level}, {one.rule}** ({_plain(one.where)}): {_plain(one.found)}.")
+        lines.append(f"  Next: {_plain(one.advice)}.")
+    if not found.findings:
+        lines.append("Nothing was found.")
+    if found.models:
+        lines += ["", "t(n) = latency + n / bandwidth, 95 % intervals", "", _pipes(MODEL_HEADINGS)]
+        lines.append("|---" + "|---:" * (len(MODEL_HEADINGS) - 1) + "|")
+        lines += [_pipes([_plain(cell) for cell in row]) for row in model_rows(found)]
+    lines += ["", *(f"Not judged: {_plain(note)}." for note in found.notes)] if found.notes else []
+    return "\n".join(lines)
+
+
+def model_rows(found: Diagnosis) -> list[tuple[str, ...]]:
+    """A row of MODEL_HEADINGS per curve."""
+    return [_model(model) for model in found.models]
+
+
+def _model(model: Model) -> tuple[str, ...]:
+    fit = model.fit
+    low, high = (1 / v if v > 0 else None for v in (fit.per_byte_high, fit.per_byte_low))
+    between = f"{megabytes(low) if low else '?'} to {megabytes(high) if high else '∞'}"
+    return (
+        str(model.curve),
+        us(fit.latency),
+        f"{us(fit.latency_low)} to {us(fit.latency_high)}",
+        megabytes(fit.bandwidth) if fit.bandwidth else "none",
+        between,
+        f"{fit.deviation:.0%}",
+        f"{fit.worst:+.0%} at {size(fit.worst_bytes)}",
+        str(len(model.segments)),
+    )
+
+
+def _plain(text: str) -> str:
+    """Nothing in it is Markdown's or HTML's."""
+    for sign in "\\`*_[]<>|#":
+        text = text.replace(sign, "\\" + sign)
+    return " ".join(text.split())
+
+
+def _pipes(cells: tuple[str, ...] | list[str]) -> str:
+    return "| " + " | ".join(cells) + " |"

@@ -1,0 +1,206 @@
+"""Curves of sides as one picture: a file by Matplotlib, or signs on a terminal by plotext."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from imb.errors import ImbError
+from imb.render import shortened
+from imb.samples import METRICS, Key, Side
+
+Values = npt.NDArray[np.float64]
+FORMATS = (".png", ".svg", ".pdf")
+_UNITS = {"bandwidth": ("MB/s", 1e-6), "messages": ("messages/s", 1.0), "overlap": ("%", 1.0)}
+# Okabe and Ito's colours, which people who see few colours can tell apart; dash and marker say the same once more.
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", "#444444", "#882255")
+_MARKERS = "osD^Xv*P"
+_DASHES = ("-", "--", ":", "-.")
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """Median over launches and the 10th and 90th percentile, all of shape (lengths,), in the picture's unit."""
+
+    name: str
+    benchmark: str
+    lengths: list[int]
+    middle: list[float]
+    low: list[float]
+    high: list[float]
+    side: int
+
+
+def unit_of(metric: str) -> str:
+    """What the metric is drawn in: MB are 10^6 bytes."""
+    return _UNITS.get(metric, ("µs", 1e6))[0]
+
+
+def lines_of(sides: Sequence[Side], metric: str, benchmarks: Sequence[str]) -> list[Line]:
+    """A line per side and curve with two lengths or more. Raises ImbError where nothing is left, or for an unknown
+    metric or benchmark."""
+    if metric not in METRICS:
+        raise ImbError(f"there is no metric {metric!r}; there are {', '.join(METRICS)}")
+    factor = _UNITS.get(metric, ("µs", 1e6))[1]
+    there = list(dict.fromkeys(key.benchmark for side in sides for key in _keys(side)))
+    wanted = {name.lower() for name in benchmarks}
+    if missing := [name for name in benchmarks if name.lower() not in {one.lower() for one in there}]:
+        raise ImbError(f"there is no {missing[0]} in it; there are {', '.join(there)}")
+    lines = []
+    for number, side in enumerate(sides):
+        by_curve: dict[Key, list[Key]] = {}
+        for key in _keys(side):
+            if key.bytes is not None and (not wanted or key.benchmark.lower() in wanted):
+                by_curve.setdefault(key.curve(), []).append(key)
+        for curve, keys in by_curve.items():
+            values = np.array(
+                [side.values(key, metric) for key in sorted(keys, key=lambda one: one.bytes or 0)]
+            )
+            there_is = ~np.isnan(values) if metric == "overlap" else values > 0
+            known = np.asarray(there_is.any(axis=1))
+            if known.sum() < 2:
+                continue
+            low, middle, high = np.nanpercentile(values[known] * factor, [10, 50, 90], axis=1)
+            lengths = sorted(key.bytes or 0 for key in keys)
+            lines.append(
+                Line(
+                    name=_name(number, side, curve, len(sides)),
+                    benchmark=str(curve),
+                    lengths=[n for n, good in zip(lengths, known, strict=True) if good],
+                    middle=middle.tolist(),
+                    low=low.tolist(),
+                    high=high.tolist(),
+                    side=number,
+                )
+            )
+    if not lines:
+        raise ImbError(f"no curve has {metric} at two lengths or more; --metric time is in every table")
+    return lines
+
+
+def draw(lines: Sequence[Line], metric: str, path: Path, title: str | None = None) -> None:
+    """Writes PNG, SVG or PDF, by the name's end: one chart per benchmark and layout, sides in one chart.
+
+    Raises ImbError for another end.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise ImbError(f"{path}: the name must end in .png, .svg or .pdf")
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    charts = list(dict.fromkeys(line.benchmark for line in lines))
+    columns = min(3, len(charts))
+    rows = -(-len(charts) // columns)
+    style: Any = {
+        "font.size": 9,
+        "svg.fonttype": "none",
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "text.parse_math": False,  # a $ in a label is a $
+        "svg.hashsalt": "imb",
+    }
+    with rc_context(style):
+        width = 7.0 if columns == 1 else 4.2 * columns
+        figure = Figure(figsize=(width, (4.2 if columns == 1 else 3.1) * rows + 0.3), layout="constrained")
+        FigureCanvasAgg(figure)
+        grid = figure.subplots(rows, columns, squeeze=False)
+        for chart, axes in zip(charts, grid.flat, strict=False):
+            _chart(axes, [line for line in lines if line.benchmark == chart], metric, chart)
+        for axes in list(grid.flat)[len(charts) :]:
+            axes.set_axis_off()
+        if title:
+            figure.suptitle(title, fontweight="bold")
+        figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
+
+
+def _chart(axes: Any, lines: Sequence[Line], metric: str, title: str) -> None:
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    for line in lines:
+        colour = _COLOURS[line.side % len(_COLOURS)]
+        x = [_place(n) for n in line.lengths]
+        if line.low != line.high:
+            axes.fill_between(x, line.low, line.high, color=colour, alpha=0.18, linewidth=0)
+        axes.plot(
+            x,
+            line.middle,
+            color=colour,
+            linestyle=_DASHES[line.side % len(_DASHES)],
+            marker=_MARKERS[line.side % len(_MARKERS)],
+            markersize=3.5,
+            linewidth=1.6,
+            label=line.name,
+        )
+    longest = max(n for line in lines for n in line.lengths)
+    ticks = [n for n in (0, 16, 256, 4096, 65536, 2**20, 2**24, 2**28) if n <= longest]
+    axes.set_xscale("log")
+    if metric != "overlap":
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axes.xaxis.set_major_locator(FixedLocator([_place(n) for n in ticks]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
+    axes.grid(True, color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.set_title(title, loc="left", fontsize=10, fontweight="bold")
+    axes.set_xlabel("message length, bytes")
+    axes.set_ylabel(f"{metric.replace('_', ' ')}, {unit_of(metric)}")
+    if len(lines) > 1:
+        axes.legend(frameon=False, fontsize=8)
+
+
+def text(lines: Sequence[Line], metric: str, *, width: int = 78, height: int = 18) -> str:
+    """The same on a terminal, a chart per benchmark and layout; sides are told apart by their signs."""
+    import plotext
+
+    charts = list(dict.fromkeys(line.benchmark for line in lines))
+    made = []
+    for chart in charts:
+        same = [line for line in lines if line.benchmark == chart]
+        figure = plotext.figure
+        figure.clear()
+        figure.plot_size(width, height)
+        figure.theme("clear")
+        figure.title(f"{chart}: {unit_of(metric)} over bytes")
+        signs = "ABCDEFGH"
+        for line in same:
+            points = [
+                (n, value) for n, value in zip(line.lengths, line.middle, strict=True) if n > 0 and value > 0
+            ]
+            x, y = [n for n, _ in points], [value for _, value in points]
+            sign = signs[line.side % len(signs)] if len(same) > 1 else None
+            signal = figure.signal(x, y, marker=sign) if sign else figure.signal(x, y)
+            figure.draw(signal)
+        for axis in (0, 1):
+            if axis == 0 or metric != "overlap":
+                figure.ruler(axis, 0).scale("log")
+        drawn = str(plotext.uncolorize(str(figure.build())))
+        names = [line.name for line in same] if len(same) > 1 else []
+        made.append("\n".join([*(row.rstrip() for row in drawn.split("\n")), *names]))
+    return "\n\n".join(made)
+
+
+def _keys(side: Side) -> list[Key]:
+    return side.keys()
+
+
+def _name(number: int, side: Side, curve: Key, sides: int) -> str:
+    """The letter comes first, as in a report, so that no name is empty or begins with Matplotlib's sign for hidden."""
+    return f"{chr(ord('A') + number % 26)} {shortened(side.name, 40)}" if sides > 1 else str(curve)
+
+
+def _place(n: int) -> float:
+    """Zero has no logarithm: it stands before the first length."""
+    return float(n) if n > 0 else 0.5
+
+
+def _short(value: float) -> str:
+    for size, unit in ((2**30, "G"), (2**20, "M"), (2**10, "K")):
+        if value >= size:
+            return f"{value / size:g}{unit}"
+    return "0" if value < 1 else f"{value:g}"

@@ -1,0 +1,320 @@
+"""Reports in a browser, as their readers have them: headless Chromium, without a network.
+
+The pictures of the docs are taken from a report of real launches:
+
+    OPENIMB_SCREENSHOTS=docs/images OPENIMB_REPORT=report.html pytest tests/companion/test_browser.py -k pictures
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import lab
+import numpy as np
+import pytest
+from companion.machines import healthy, launch, row
+from imb.archive import Archive, Content
+from imb.compare import compare
+from imb.diagnose import diagnose
+from imb.records import Record, Result, write
+from imb.render.page import comparison_page, report_page
+from imb.samples import load
+
+EVIL = "<img src=x onerror=document.title='owned'><script>document.title='owned'</script>"
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    found = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
+    if not found:
+        lab.missing("Chromium (Debian: chromium)")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        lab.missing("the Python package playwright")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=found, args=["--no-sandbox"] if os.geteuid() == 0 else []
+        )
+        yield browser
+        browser.close()
+
+
+def slower(records: list[Record], factor: float, benchmarks: tuple[str, ...]) -> list[Record]:
+    for record in records:
+        if isinstance(record, Result) and record.benchmark in benchmarks and record.time_avg_seconds:
+            record.time_avg_seconds *= factor
+    return records
+
+
+@pytest.fixture(scope="session")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two sides of eight launches: Bcast slower on B, Allreduce faster, and from the fifth launch of A on Alltoall."""
+    folder = tmp_path_factory.mktemp("report")
+    archive = Archive(folder / "archive")
+    random = np.random.default_rng(11)
+    for number in range(16):
+        side = "before" if number < 8 else "after"
+        rows = healthy(random, noise=0.02)
+        slower(rows, 1.25 if number >= 8 else 1.0, ("Bcast", "Gather"))
+        slower(rows, 0.6 if number >= 8 else 1.0, ("Allreduce",))
+        slower(rows, 1.3 if 4 <= number < 8 else 1.0, ("Alltoall",))
+        records = launch(rows, date=f"2026-03-{number % 8 + 1:02}T08:00:00Z", environment={"UCX_TLS": side})
+        archive.add(Content(records=write(records), labels=[side]))
+    a, b = load(archive, "before"), load(archive, "after")
+    (folder / "report.html").write_text(report_page([a, b], [compare(a, b)], [diagnose(a), diagnose(b)]))
+    (folder / "comparison.html").write_text(comparison_page(compare(a, b)))
+    random = np.random.default_rng(5)
+    rows = healthy(random)
+    for one in rows[:24]:
+        assert isinstance(one, Result)
+        one.benchmark = EVIL
+    archive.add(
+        Content(
+            records=write(launch([*rows, row(EVIL, 4, 8, 1e-6, "collective")], hosts=(EVIL,))), labels=[EVIL]
+        )
+    )
+    evil = load(archive, EVIL)
+    (folder / "evil.html").write_text(report_page([evil, a], [compare(evil, a)], [diagnose(evil)]))
+    return folder
+
+
+@pytest.fixture
+def page(chromium: Any) -> Iterator[Any]:
+    """A page without a network, which fails the test for any request, error or message of the console."""
+    yield from _page(chromium)
+
+
+def _page(chromium: Any, **options: Any) -> Iterator[Any]:
+    context = chromium.new_context(**{"viewport": {"width": 1280, "height": 900}, "offline": True, **options})
+    opened = context.new_page()
+    wrong: list[str] = []
+    opened.on("console", lambda message: wrong.append(f"console: {message.text}"))
+    opened.on("pageerror", lambda error: wrong.append(f"error: {error}"))
+    opened.on(
+        "request",
+        lambda request: (
+            None if request.url.startswith(("file:", "data:", "blob:")) else wrong.append(request.url)
+        ),
+    )
+    yield opened
+    context.close()
+    assert wrong == []
+
+
+def until(page: Any, true: str) -> None:
+    """Waits for it. Playwright's own wait_for_function evaluates in the page, which the page's policy forbids."""
+    end = time.monotonic() + 20
+    while not page.evaluate(true):
+        assert time.monotonic() < end, f"never: {true}"
+        page.wait_for_timeout(50)
+
+
+def open_page(page: Any, file: Path) -> None:
+    page.goto(file.as_uri())
+    until(page, "document.documentElement.dataset.ready !== undefined")
+
+
+def drawn(page: Any, section: int = 0) -> Any:
+    """The charts of a benchmark, drawn."""
+    page.locator(f"[data-section='{section}']").scroll_into_view_if_needed()
+    page.wait_for_selector(f"[data-section='{section}'] .chart[data-drawn] .main-svg")
+    until(
+        page,
+        f"[...document.querySelectorAll('[data-section=\"{section}\"] .chart')].every((c) => c.dataset.drawn)",
+    )
+    return page.locator(f"[data-section='{section}'] .chart")
+
+
+def test_charts_are_drawn_when_they_come_into_view(page: Any, report: Path) -> None:
+    open_page(page, report / "report.html")
+    assert page.evaluate("typeof Plotly") == "undefined"  # reading needs no drawing
+    assert page.locator(".chart[data-drawn]").count() == 0
+    charts = drawn(page)
+    assert charts.count() == 3
+    assert page.locator(".chart[data-drawn]").count() < page.locator(".chart").count()
+    box = charts.first.locator(".main-svg").first.bounding_box()
+    assert box and box["width"] > 200 and box["height"] > 150
+
+
+def test_hovering_marks_the_same_length_everywhere(page: Any, report: Path) -> None:
+    open_page(page, report / "report.html")
+    charts = drawn(page)
+    page.locator("[data-section='0'] summary").click()
+    box = charts.nth(0).bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.5)
+    page.wait_for_selector("[data-section='0'][data-at]")
+    keys = page.locator("[data-section='0'] .key .at").all_inner_texts()
+    assert len(keys) == 3 and len(set(keys)) == 1 and "B" in keys[0].upper()
+    assert "A" in page.locator("[data-section='0'] .key").nth(1).inner_text()
+    at = page.locator("[data-section='0']").get_attribute("data-at")
+    assert page.locator("[data-section='0'] tr.at").get_attribute("data-at") == at
+    assert charts.nth(1).locator(".spikeline").count() > 0
+    page.mouse.move(5, 300)
+    page.wait_for_selector("[data-section='0']:not([data-at])")
+    assert page.locator("[data-section='0'] tr.at").count() == 0
+
+
+def test_the_keyboard_reads_a_chart_aloud(page: Any, report: Path) -> None:
+    open_page(page, report / "report.html")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    charts = drawn(page)
+    charts.nth(0).focus()
+    page.keyboard.press("Home")
+    said = page.locator("#live").inner_text()
+    assert said.startswith("0 bytes: A before 1.5") and "B after 1.5" in said
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#live").inner_text().startswith("1 byte:")
+    charts.nth(2).focus()
+    page.keyboard.press("End")
+    assert page.locator("#live").inner_text().startswith("4 MiB:")
+    assert "same" in page.locator("#live").inner_text() or "cannot tell" in page.locator("#live").inner_text()
+
+
+def test_everything_that_can_be_reached_shows_its_focus(page: Any, report: Path) -> None:
+    open_page(page, report / "report.html")
+    seen = []
+    for _ in range(14):
+        page.keyboard.press("Tab")
+        style = page.evaluate(
+            "(() => { const e = document.activeElement, s = getComputedStyle(e); return [e.tagName, s.outlineStyle, s.outlineWidth]; })()"
+        )
+        assert style[1] != "none" and style[2] != "0px", style
+        seen.append(style[0])
+    assert {"A", "BUTTON"} <= set(seen)
+
+
+def test_the_theme_follows_the_system_and_is_remembered(page: Any, report: Path) -> None:
+    open_page(page, report / "report.html")
+    drawn(page)
+    background = "getComputedStyle(document.body).backgroundColor"
+    ink = "document.querySelector('.chart[data-drawn] .xtick text').style.fill"
+    light, grey = page.evaluate(background), page.evaluate(ink)
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(background) != light
+    until(page, f"{ink} !== '{grey}'")  # the charts follow
+    button = page.locator("#theme")
+    assert button.inner_text() == "Theme: auto"
+    button.click()
+    assert button.inner_text() == "Theme: light" and page.evaluate(background) == light
+    button.click()
+    assert button.inner_text() == "Theme: dark" and page.evaluate(background) != light
+    page.emulate_media(color_scheme="light")
+    page.reload()
+    assert page.locator("#theme").inner_text() == "Theme: dark" and page.evaluate(background) != light
+
+
+def test_contrast_is_enough_in_both_themes(page: Any, report: Path) -> None:
+    """WCAG 2.1 AA: 4.5 to 1 for text, on the backgrounds of heat map, findings, warnings and verdict."""
+    script = """() => {
+      const channel = (v) => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; };
+      const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+      const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
+      const behind = (e) => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] > 0.9) return c; } return [255, 255, 255]; };
+      const low = [];
+      for (const e of document.querySelectorAll("main p, main td, main th, main h1, main h2, main h3, main li, main .tag, main .lohi, main summary, .bar a, caption, footer p")) {
+        if (!e.textContent.trim() || !e.getClientRects().length || e.closest(".chart")) continue;
+        let opacity = 1; for (let x = e; x; x = x.parentElement) opacity *= Number(getComputedStyle(x).opacity);
+        const back = behind(e), ink = rgb(getComputedStyle(e).color).slice(0, 3).map((v, i) => v * opacity + back[i] * (1 - opacity));
+        const [a, b] = [light(ink), light(back)].sort((x, y) => y - x);
+        if ((a + 0.05) / (b + 0.05) < 4.5) low.push(`${e.tagName}.${e.className} ${e.textContent.trim().slice(0, 30)} ${((a + 0.05) / (b + 0.05)).toFixed(2)}`);
+      }
+      return [...new Set(low)];
+    }"""
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        open_page(page, report / "report.html")
+        assert page.evaluate(script) == [], scheme
+
+
+def test_what_users_name_does_nothing_in_a_browser(page: Any, report: Path) -> None:
+    open_page(page, report / "evil.html")
+    for section in range(page.locator("[data-section]").count()):
+        if page.locator(f"[data-section='{section}'] .chart").count():
+            drawn(page, section)
+    page.locator("#history-chart").scroll_into_view_if_needed()
+    page.wait_for_selector("#history-chart[data-drawn]")
+    assert "owned" not in page.title() or EVIL in page.title()
+    assert page.locator("img").count() == 0
+    assert EVIL in page.locator("h1").inner_text()
+
+
+def test_layouts_are_chosen(page: Any, report: Path) -> None:
+    open_page(page, report / "evil.html")
+    section = page.locator("[data-section]").filter(has=page.locator("select[data-variant]")).first
+    section.scroll_into_view_if_needed()
+    assert section.locator("table:visible").count() == 0
+    section.locator("summary").click()
+    before = section.locator("table:visible caption").inner_text()
+    section.locator("select").select_option(index=1)
+    assert section.locator("table:visible caption").inner_text() != before
+
+
+def test_history_shows_where_a_level_begins(page: Any, report: Path) -> None:
+    open_page(page, report / "report.html")
+    page.locator("#history-chart").scroll_into_view_if_needed()
+    page.wait_for_selector("#history-chart[data-drawn] .main-svg")
+    assert "Alltoall" in page.locator("#history-curve option:checked").inner_text()
+    assert page.locator("#history-chart .shapelayer path").count() >= 1
+    assert "2026-03-05" in page.locator("#history table").inner_text()
+    page.select_option("#history-curve", label="Sendrecv, 8 ranks")
+    until(page, "document.querySelectorAll('#history-chart .shapelayer path').length === 0")
+
+
+def test_a_narrow_window_needs_no_sideways_scrolling(chromium: Any, report: Path) -> None:
+    for page in _page(chromium, viewport={"width": 360, "height": 740}):
+        open_page(page, report / "report.html")
+        drawn(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        box = page.locator("[data-section='0'] .chart").first.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 360
+
+
+def test_printing_draws_every_chart_on_white(page: Any, report: Path) -> None:
+    open_page(page, report / "report.html")
+    page.locator("#theme").click()
+    page.locator("#theme").click()  # dark
+    page.emulate_media(media="print")
+    until(page, "[...document.querySelectorAll('.chart')].every((c) => c.dataset.drawn)")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.locator(".top").is_hidden()
+    widths = page.evaluate(
+        "[...document.querySelectorAll('.panels .chart .main-svg')].map((c) => c.getBoundingClientRect().width)"
+    )
+    assert max(widths) <= 690  # what A4 leaves
+    assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+def test_a_comparison_alone_is_drawn(page: Any, report: Path) -> None:
+    open_page(page, report / "comparison.html")
+    assert drawn(page).count() == 2
+    assert page.locator(".verdict .word").inner_text() == "B is slower than A"
+
+
+@pytest.mark.skipif(
+    "OPENIMB_SCREENSHOTS" not in os.environ, reason="OPENIMB_SCREENSHOTS names no folder for pictures"
+)
+def test_pictures_for_the_docs(chromium: Any, report: Path) -> None:
+    folder = Path(os.environ["OPENIMB_SCREENSHOTS"])
+    file = Path(os.environ.get("OPENIMB_REPORT", report / "report.html")).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    for scheme, picture in (("light", "report-verdict.png"), ("dark", "report-charts.png")):
+        for page in _page(chromium, color_scheme=scheme, viewport={"width": 1180, "height": 760}):
+            open_page(page, file)
+            if scheme == "dark":
+                charts = drawn(page)
+                page.evaluate("document.querySelector('[data-section=\"0\"]').scrollIntoView()")
+                page.wait_for_timeout(1500)  # scrolling, and the charts that follow
+                place = charts.nth(0).bounding_box()
+                page.mouse.move(place["x"] + place["width"] * 0.6, place["y"] + place["height"] * 0.5)
+                page.wait_for_selector("[data-section='0'][data-at]")
+            page.screenshot(path=folder / picture)
+            assert (folder / picture).stat().st_size < 300_000

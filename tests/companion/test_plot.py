@@ -1,0 +1,79 @@
+"""Pictures: that files are what their names say, and what stands in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from companion.door import Imb
+from companion.machines import curve, launch, message, save
+from imb.archive import Archive
+from imb.errors import ImbError
+from imb.render.picture import lines_of
+from imb.samples import load
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    rows = curve(message) + curve(message, "Bcast", 8, "collective")
+    return save(tmp_path / "x.jsonl", launch(rows) + launch(rows[:24]))
+
+
+def test_files_are_what_their_names_say(imb: Imb, file: Path, tmp_path: Path) -> None:
+    for end, first in ((".png", b"\x89PNG"), (".pdf", b"%PDF"), (".svg", b"<?xml")):
+        picture = tmp_path / f"curve{end}"
+        said = imb("plot", file, "-o", picture)
+        assert said.code == 0 and "2 charts of 1 side" in said.out
+        assert picture.read_bytes().startswith(first)
+
+
+def test_names_of_sides_are_text_in_a_drawing(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A $ is no formula, a < no element, and a leading _ does not hide a line."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("_a$x_{1}$<b>&", "b"):
+        save(tmp_path / name, launch(curve(message)))
+    said = imb("plot", "_a$x_{1}$<b>&", "b", "-o", "x.svg", "--title", "a$b$c")
+    assert said.code == 0
+    drawing = (tmp_path / "x.svg").read_text()
+    assert "PingPong, 2 ranks" in drawing and "a$b$c" in drawing
+    assert "&lt;b&gt;&amp;" in drawing and "<b>" not in drawing
+
+
+def test_the_terminal_shows_both_sides(imb: Imb, file: Path, tmp_path: Path) -> None:
+    slow = save(tmp_path / "slow.jsonl", launch(curve(lambda n: 4 * message(n))))
+    said = imb("plot", file, slow, "--benchmark", "pingpong")
+    assert said.code == 0
+    assert "PingPong, 2 ranks: \u00b5s over bytes" in said.out and "Bcast" not in said.out
+    drawing = said.out.split("\nA ")[0]
+    assert drawing.count("A") > 10 and drawing.count("B") > 10
+
+
+def test_lines_are_medians_and_percentiles_of_launches(archive: Archive, tmp_path: Path) -> None:
+    times = (1e-6, 2e-6, 3e-6, 4e-6, 5e-6)
+    rows = [record for t in times for record in launch(curve(lambda n, t=t: t))]  # type: ignore[misc]
+    side = load(archive, str(save(tmp_path / "x.jsonl", rows)))
+    (line,) = lines_of([side], "time", [])
+    assert (line.middle[0], line.low[0], line.high[0]) == pytest.approx((3.0, 1.4, 4.6))
+    (line,) = lines_of([side], "bandwidth", [])
+    assert line.lengths[0] == 1 and line.middle[0] == pytest.approx(1 / 3)  # a length of 0 has no bandwidth
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--metric", "speed"], "there are time"),
+        (["--benchmark", "Pong"], "there are PingPong, Bcast"),
+        (["--metric", "overlap"], "no curve"),
+        (["-o", "x.gif"], ".png, .svg or .pdf"),
+    ],
+)
+def test_mistakes_say_what_would_be_right(imb: Imb, file: Path, words: list[str], said: str) -> None:
+    answer = imb("plot", file, *words)
+    assert answer.code == 2 and said in answer.err and answer.err.count("\n") == 1
+
+
+def test_an_unknown_metric_is_an_error(archive: Archive, file: Path) -> None:
+    with pytest.raises(ImbError):
+        lines_of([load(archive, str(file))], "nothing", [])

@@ -1,0 +1,202 @@
+"""The HTML of reports and comparisons as a file: what is in it, and that nothing a user named becomes markup."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from companion.door import Imb
+from companion.machines import curve, healthy, launch, message, row, save
+from imb.archive import Archive, Content
+from imb.compare import compare
+from imb.diagnose import diagnose
+from imb.records import Record, write
+from imb.render.page import comparison_page, report_page
+from imb.samples import Side, load
+
+EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>\"'&</title></script>{{7*7}}"
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, and the text outside scripts and styles."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.data = ""
+        self._inside = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._inside = dict(attrs).get("id") or "?" if tag in ("script", "style") else ""
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "data":
+            self.data += data
+        elif not self._inside:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+    def having(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def fill(archive: Archive, label: str, count: int, factor: float = 1.0, seed: int = 1) -> None:
+    random = np.random.default_rng(seed)
+    for number in range(count):
+        records: list[Record] = []
+        for record in launch(healthy(random, noise=0.01), date=f"2026-01-{number + 1:02}T00:00:00Z"):
+            for field in ("time_min_seconds", "time_max_seconds", "time_avg_seconds"):
+                if getattr(record, field, None):
+                    setattr(record, field, getattr(record, field) * factor)
+            records.append(record)
+        archive.add(Content(records=write(records), labels=[label]))
+
+
+@pytest.fixture
+def two(archive: Archive) -> tuple[Side, Side]:
+    fill(archive, "before", 6)
+    fill(archive, "after", 6, factor=1.3, seed=2)
+    return load(archive, "before"), load(archive, "after")
+
+
+def test_a_report_of_two_sides_says_it_all(imb: Imb, two: tuple[Side, Side], tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    said = imb("report", "before", "after", "-o", file)
+    assert said.code == 0 and "12 launches" in said.out
+    page = Page(file.read_text())
+    assert "B is slower than A" in page.text
+    assert "0.77\u00d7 \u25bc" in page.text  # 1 / 1.3, with the sign of slower
+    headings = {attributes.get("id") for attributes in page.having("h2")}
+    assert {"verdict-h1", "findings-h", "conditions-h", "charts-h", "history-h", "model-h"} <= headings
+    data = json.loads(page.data)
+    assert [section["title"] for section in data["sections"]][:2] == ["PingPong", "Sendrecv"]
+    panels = data["sections"][0]["variants"][0]["panels"]
+    assert [panel["title"] for panel in panels] == ["Time", "Bandwidth", "Speed of B over A"]
+    # The first value is that of 0 bytes, the median of the six launches.
+    expected = np.median([one.rows[two[0].keys()[0]].time_avg_seconds for one in two[0].launches]) * 1e6
+    assert panels[0]["series"][0]["y"][0] == pytest.approx(expected, rel=1e-3)
+
+
+def test_a_single_launch_has_a_page_too(imb: Imb, tmp_path: Path) -> None:
+    rows = [*curve(message), row("Barrier", 8, None, 3e-6, "synchronisation")]
+    said = imb("report", save(tmp_path / "one.jsonl", launch(rows)), "-o", tmp_path / "one.html")
+    assert said.code == 0
+    page = Page((tmp_path / "one.html").read_text())
+    assert "Verdict" not in page.text and "Nothing was found" in page.text
+    assert json.loads(page.data)["history"] is None
+
+
+def test_what_users_name_is_never_markup(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    rows = launch(
+        curve(message, name=EVIL), hosts=(EVIL, "b"), command_line=[EVIL], environment={"UCX_TLS": EVIL}
+    )
+    archive.add(Content(records=write(rows), labels=[EVIL]))
+    archive.add(Content(records=write(launch(curve(lambda n: 2 * message(n), name=EVIL))), labels=["other"]))
+    file = tmp_path / "evil.html"
+    assert imb("report", EVIL, "other", "-o", file, "--title", EVIL, "--force").code == 0
+    compared = imb("compare", EVIL, "other", "--format", "html", "--force").out
+    for text in (file.read_text(), compared):
+        page = Page(text)
+        assert not page.having("img")
+        assert len(page.having("script")) == 4  # the theme, the data, Plotly, the page's own
+        assert all("onerror" not in attributes for _, attributes in page.tags)
+        assert page.having("h1")[0] == {} and EVIL in page.text
+        assert EVIL in json.dumps(json.loads(page.data), ensure_ascii=False).replace('\\"', '"')
+        assert "49" not in page.text.split("Findings")[0]  # no template in a template
+
+
+def test_nothing_is_loaded_from_anywhere(two: tuple[Side, Side]) -> None:
+    text = report_page(two, [compare(*two)], [diagnose(side) for side in two])
+    page = Page(text)
+    loading = [
+        a for _, a in page.tags for name in ("src", "href") if re.match(r"(https?:)?//", str(a.get(name, "")))
+    ]
+    assert loading == []
+    policy = next(
+        a["content"] for a in page.having("meta") if a.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy and policy.startswith("default-src 'none'")
+    assert "http" not in policy
+
+
+def test_tables_have_captions_and_scopes_and_charts_a_text(two: tuple[Side, Side]) -> None:
+    page = Page(report_page(two, [compare(*two)], [diagnose(side) for side in two]))
+    tables, captions = len(page.having("table")), len(page.having("caption"))
+    assert tables == captions > 10
+    assert all(heading.get("scope") for heading in page.having("th"))
+    charts = [a for a in page.having("div") if "chart" in str(a.get("class", "")).split()]
+    assert charts and all(
+        a.get("role") == "img" and a.get("aria-label") and a.get("tabindex") == "0" for a in charts
+    )
+    ids = [a["id"] for _, a in page.tags if "id" in a]
+    assert len(ids) == len(set(ids))
+    links = [str(a.get("href", ""))[1:] for a in page.having("a") if str(a.get("href", "")).startswith("#")]
+    assert set(links) <= set(ids)
+    assert {"main", "header", "footer", "nav"} <= {tag for tag, _ in page.tags}
+
+
+def test_a_new_level_is_found_and_dated(archive: Archive) -> None:
+    fill(archive, "runs", 12)
+    side = load(archive, "runs")
+    ordered = sorted(side.launches, key=lambda one: one.run.date or "")
+    for one in ordered[8:]:
+        for key, result in one.rows.items():
+            if key.benchmark == "Bcast":
+                assert result.time_avg_seconds
+                result.time_avg_seconds *= 1.2
+    page = Page(report_page([side], [], [], now=datetime(2026, 2, 1)))
+    changes = json.loads(page.data)["history"]["changes"]
+    assert {one["curve"] for one in changes} == {"Bcast, 8 ranks"}
+    assert {one["date"] for one in changes} == {"2026-01-09T00:00:00Z"}
+    assert all(one["change"].startswith("+2") or one["change"].startswith("+19") for one in changes)
+    fill(archive, "steady", 12, seed=3)
+    steady = Page(report_page([load(archive, "steady")], [], []))
+    assert json.loads(steady.data)["history"]["changes"] == []
+
+
+def test_layouts_of_a_benchmark_share_a_section(imb: Imb, tmp_path: Path) -> None:
+    rows = curve(message, "Bcast", 4, "collective") + curve(message, "Bcast", 8, "collective")
+    imb("report", save(tmp_path / "x.jsonl", launch(rows)), "-o", tmp_path / "x.html")
+    page = Page((tmp_path / "x.html").read_text())
+    (section,) = json.loads(page.data)["sections"]
+    assert [one["label"] for one in section["variants"]] == ["4 ranks", "8 ranks"]
+    assert [a for a in page.having("select") if "data-variant" in a]
+
+
+def test_a_comparison_alone_is_a_page(two: tuple[Side, Side]) -> None:
+    page = Page(comparison_page(compare(*two)))
+    assert "B is slower than A" in page.text and "after against before" in page.text
+    panels = json.loads(page.data)["sections"][0]["variants"][0]["panels"]
+    assert [panel["title"] for panel in panels] == ["Time", "Speed of B over A"]
+    assert panels[1]["series"][0]["verdict"][0] == "slower"
+
+
+def test_all_of_the_suites_tables_have_a_page(imb: Imb, tmp_path: Path) -> None:
+    logs = sorted((Path(__file__).parents[1] / "reference").glob("*.txt"))
+    for log in logs:
+        assert imb("report", log, "-o", tmp_path / "x.html").code == 0, log.name
+
+
+@pytest.mark.parametrize("words", [["nowhere"], ["x.jsonl", "--relevant", "0%"], ["x.jsonl", "--link", "x"]])
+def test_unusable_input_is_one_line(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    save(tmp_path / "x.jsonl", launch(curve(message)))
+    said = imb("report", *words)
+    assert said.code == 2 and said.err.count("\n") == 1
+    assert not (tmp_path / "report.html").exists()
