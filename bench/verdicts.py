@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How often `imb compare` is wrong, and what it finds: its verdicts on launches of which the truth is known.
 
-    bench/verdicts.py [--pool bench/pool.parquet] [--draws 1000] [--write docs/verdicts.md]
+    bench/verdicts.py [--pool bench/pool.parquet] [--draws 600] [--write docs/verdicts.md]
 
 Identical launches (recorded by bench/pool.py) are drawn without overlap into two sides and compared: whatever is called
 faster or slower is false. Launches of which every iteration took a known share longer are held against those as they
@@ -21,8 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow.parquet as pq
+import scipy.stats
 from imb import stats
-from imb.compare import Logs, Settings, effects_of, members_of, together
+from imb.compare import Band, Logs, Settings, effects_of, members_of, together
 from imb.samples import Key
 from numpy.typing import NDArray
 
@@ -34,10 +35,17 @@ MANY = (10, 20, 40, 80, 160, 320, 640, 1280, 2560)
 
 
 class Launches(NamedTuple):
-    """Logarithms of speed by launch (in the order of time) and row."""
+    """Logarithms of speed by launch (in the order of time) and row; the rows of each band."""
+
+    rows: Rows
+    logs: Values
+
+
+class Rows(NamedTuple):
+    """What is measured, and which of it lies in which band."""
 
     keys: list[Key]
-    logs: Values
+    members: dict[tuple[Key, Band], list[int]]
 
 
 class Said(NamedTuple):
@@ -65,7 +73,10 @@ def launches_in(path: Path) -> tuple[dict[str, Launches], dict]:
         # Pairs are neighbours by number, tables in the order of time: numbers are given in that order.
         ordered = [by_launch[place] for place in sorted(by_launch, key=lambda place: place[1])]
         of = list(ordered[0])
-        made[name] = Launches(of, np.array([[launch[key] for key in of] for launch in ordered]))
+        made[name] = Launches(
+            Rows(of, members_of(of, SETTINGS.bands)),
+            np.array([[launch[key] for key in of] for launch in ordered]),
+        )
     return made, facts
 
 
@@ -76,10 +87,10 @@ def key_of(benchmark: str, length: int) -> Key:
     )  # fmt: skip
 
 
-def judge(keys: list[Key], a: Values, b: Values, *, pairs: bool = False, truth: float = 0.0) -> Said:
-    nothing = np.zeros(len(keys))
-    both = Logs(keys, a, b, nothing, nothing, nothing, [])
-    rows, bands = effects_of(both, members_of(keys, SETTINGS.bands), SETTINGS, pairs=pairs)
+def judge(of: Rows, a: Values, b: Values, *, pairs: bool = False, truth: float = 0.0) -> Said:
+    nothing = np.zeros(len(of.keys))
+    both = Logs(of.keys, a, b, nothing, nothing, nothing, [])
+    rows, bands = effects_of(both, of.members, SETTINGS, pairs=pairs)
     sign = {"slower": 1.0, "faster": -1.0}
     outside = [not (band.low or 0) <= np.exp(truth) <= (band.high or np.inf) for band in bands]
     return Said(
@@ -103,7 +114,7 @@ def identical(table: Launches, draws: int, random: np.random.Generator) -> Itera
         "rows changed",
         "95 % intervals that miss",
     ]
-    keys, logs = table
+    of, logs = table
     there = len(logs)
 
     def drawn(n: int) -> Iterator[tuple[Values, Values]]:
@@ -131,7 +142,7 @@ def identical(table: Launches, draws: int, random: np.random.Generator) -> Itera
         ("10, one side after the other", after(10), False),
     ]
     for name, sides, pairs in cases:
-        said = [judge(keys, a, b, pairs=pairs) for a, b in sides]
+        said = [judge(of, a, b, pairs=pairs) for a, b in sides]
         any_band = np.mean([one.bands.any() for one in said])
         anything = np.mean([one.bands.any() or one.rows.any() for one in said])
         rows = np.mean([np.abs(one.rows).mean() for one in said])
@@ -150,14 +161,14 @@ def delayed(
         "bands called faster",
         "whole called slower",
     ]
-    keys, n = as_it_is.keys, 10
+    of, n = as_it_is.rows, 10
     there = min(len(as_it_is.logs), len(slower.logs))
     for name, pairs in ((f"{n}, drawn at random", False), (f"{n} pairs of neighbours", True)):
         said = []
         for _ in range(draws):
             one = random.choice(there, n, replace=False)
             other = one if pairs else random.choice(there, n, replace=False)
-            said.append(judge(keys, as_it_is.logs[one], slower.logs[other], pairs=pairs))
+            said.append(judge(of, as_it_is.logs[one], slower.logs[other], pairs=pairs))
         yield [name, str(len(said)), *power(said)]
     # The spread as recorded, the delay exactly as it was set: what the pool is too small to show.
     exact = slower.logs - slower.logs.mean(axis=0) + as_it_is.logs.mean(axis=0) - np.log1p(share)
@@ -167,7 +178,7 @@ def delayed(
             for _ in range(20):
                 one = random.choice(there, many)
                 other = one if pairs else random.choice(there, many)
-                said.append(judge(keys, as_it_is.logs[one], exact[other], pairs=pairs))
+                said.append(judge(of, as_it_is.logs[one], exact[other], pairs=pairs))
             found = power(said)
             enough = np.mean([(one.bands > 0).mean() for one in said]) >= 0.95
             if many in (10, 40, 160, 640) or enough:
@@ -177,7 +188,7 @@ def delayed(
                 break
 
 
-def made_up(keys: list[Key], share: float, draws: int, random: np.random.Generator) -> Iterator[list[str]]:
+def made_up(of: Rows, share: float, draws: int, random: np.random.Generator) -> Iterator[list[str]]:
     """What is found where launches spread less than here: made launches, normal on the logarithmic scale."""
     yield [
         "spread between launches",
@@ -185,20 +196,19 @@ def made_up(keys: list[Key], share: float, draws: int, random: np.random.Generat
         "same speed: any row or band changed",
         "slower: bands called slower",
     ]
-    members = members_of(keys, SETTINGS.bands)
-    place = np.zeros(len(keys), dtype=np.int64)
-    for number, where in enumerate(members.values()):
+    place = np.zeros(len(of.keys), dtype=np.int64)
+    for number, where in enumerate(of.members.values()):
         place[where] = number
 
     def launch(spread: float, n: int) -> Values:
-        levels: Values = random.normal(0, spread, (n, len(members)))
-        own: Values = random.normal(0, spread / 2, (n, len(keys)))
+        levels: Values = random.normal(0, spread, (n, len(of.members)))
+        own: Values = random.normal(0, spread / 2, (n, len(of.keys)))
         return levels[:, place] + own
 
     for spread in (0.005, 0.01, 0.02, 0.03, 0.05, 0.1):
         for n in (5, 10):
-            same = [judge(keys, launch(spread, n), launch(spread, n)) for _ in range(draws)]
-            slow = [judge(keys, launch(spread, n), launch(spread, n) - np.log1p(share)) for _ in range(draws)]
+            same = [judge(of, launch(spread, n), launch(spread, n)) for _ in range(draws)]
+            slow = [judge(of, launch(spread, n), launch(spread, n) - np.log1p(share)) for _ in range(draws)]
             changed = np.mean([one.bands.any() or one.rows.any() for one in same])
             yield [percent(spread), str(n), percent(changed), power(slow)[0]]
 
@@ -209,6 +219,38 @@ def power(said: Sequence[Said]) -> list[str]:
         percent(np.mean([(one.bands < 0).mean() for one in said])),
         percent(np.mean([one.whole == "slower" for one in said])),
     ]
+
+
+def others(table: Launches, draws: int, random: np.random.Generator) -> Iterator[list[str]]:
+    """What other tests would call changed, of bands; with times as they are, and with those of B half as long again."""
+    names = ("imb compare", "Welch alone", "Mann-Whitney, exact", "Yuen, 20 % trimmed")
+    yield ["launches a side", "time of B", *names]
+    level = SETTINGS.level
+
+    def said(a: Values, b: Values) -> list[Values]:
+        alone = [
+            scipy.stats.ttest_ind(a, b, equal_var=False).pvalue,
+            scipy.stats.mannwhitneyu(a, b, method="exact").pvalue,
+            scipy.stats.ttest_ind(a, b, equal_var=False, trim=0.2).pvalue,
+        ]
+        return [stats.shift(a, b).p, *alone]
+
+    means = np.array([table.logs[:, where].mean(axis=1) for where in table.rows.members.values()]).T
+    for n in (3, 5, 10):
+        orders = [random.permutation(len(means)) for _ in range(draws)]
+        for longer in (1.0, 1.5, 2.0):
+            found = np.array(
+                [
+                    [
+                        stats.adjusted(p) <= level
+                        for p in said(means[order[:n]], means[order[n : 2 * n]] - np.log(longer))
+                    ]
+                    for order in orders
+                ]
+            )  # comparisons, tests, bands
+            shares = found.any(axis=2).mean(axis=0) if longer == 1.0 else found.mean(axis=(0, 2))
+            what = "the same: any band changed" if longer == 1.0 else f"x {longer:.1f}: bands found"
+            yield [str(n), what, *map(percent, shares)]
 
 
 def needed() -> Iterator[list[str]]:
@@ -235,8 +277,7 @@ def table_of(rows: list[list[str]]) -> str:
 
 
 def spreads(launches: Launches) -> str:
-    members = members_of(launches.keys, SETTINGS.bands)
-    means = np.array([launches.logs[:, where].mean(axis=1) for where in members.values()])
+    means = np.array([launches.logs[:, where].mean(axis=1) for where in launches.rows.members.values()])
     least, middle, most = np.quantile(means.std(axis=1, ddof=1), [0, 0.5, 1])
     return f"{percent(least)} to {percent(most)}, median {percent(middle)}"
 
@@ -255,8 +296,8 @@ def report(pool: Path, draws: int) -> str:
         )
     )
     parts = [
-        f"The pool: {len(table.logs)} launches of the whole table ({len(table.keys)} rows), {len(slower.logs)} pairs as"
-        f" it is and {percent(share)} slower ({len(slower.keys)} rows); {where}. Standard deviation of a band between"
+        f"The pool: {len(table.logs)} launches of the whole table ({len(table.rows.keys)} rows), {len(slower.logs)} pairs as"
+        f" it is and {percent(share)} slower ({len(slower.rows.keys)} rows); {where}. Standard deviation of a band between"
         f" launches: {spreads(table)} (table), {spreads(as_it_is)} (pairs).",
         "**Launches that do not differ**, whole table:",
         table_of(list(identical(table, draws, random))),
@@ -264,8 +305,10 @@ def report(pool: Path, draws: int) -> str:
         f" difference happens to be {percent(np.expm1(effect))}. *: the spread of the pool, the difference set to"
         f" {percent(share)}; beyond what was recorded, an extrapolation:",
         table_of(list(delayed(as_it_is, slower, share, draws // 2, random))),
-        f"**Launches made up** with a known spread, {percent(share)} slower, {len(as_it_is.keys)} rows:",
-        table_of(list(made_up(as_it_is.keys, share, max(draws // 5, 20), random))),
+        f"**Launches made up** with a known spread, {percent(share)} slower, {len(as_it_is.rows.keys)} rows:",
+        table_of(list(made_up(as_it_is.rows, share, max(draws // 5, 20), random))),
+        "**Other tests** on bands of the same launches, with the same control of false discoveries:",
+        table_of(list(others(table, draws // 4, random))),
         "**Launches a side that are needed** to find a change in 19 of 20 comparisons, by formula:",
         table_of(list(needed())),
     ]
@@ -283,7 +326,7 @@ def written_into(page: str, figures: str) -> str:
 def main(done: Callable[[str], None] = print) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--pool", type=Path, default=POOL)
-    parser.add_argument("--draws", type=int, default=1000)
+    parser.add_argument("--draws", type=int, default=600)
     parser.add_argument("--write", type=Path, metavar="PAGE")
     options = parser.parse_args()
     figures = report(options.pool, options.draws)

@@ -11,7 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, Literal, NamedTuple, TypeAlias
+from math import isfinite
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -31,7 +32,8 @@ ENOUGH = 5  # launches a side below which a warning says what they cannot show
 FEWEST_PAIRS = (
     6  # fewer pairs lose more by their degrees of freedom than by what they have in common they win
 )
-UNTOLD = 5.0  # a logarithm; who can find no smaller change can find none
+USELESS = 5.0  # a logarithm; who can find no smaller change can find none
+UNTOLD = 700.0  # a logarithm; beyond it there are no numbers
 SEEN = 4  # names in a warning
 PRINTED = 1e-8  # seconds: the last digit of a classic table
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
@@ -164,6 +166,7 @@ def compare(a: Side, b: Side, settings: Settings | None = None) -> Comparison:
     ]
     deciding = bands or rows
     spread = _median(effect.spread for effect in deciding)
+    needed = _median(effect.needed for effect in deciding)
     found = _detectable(spread, len(a.launches), len(b.launches), settings, pairs)
     made = Comparison(
         name_a=a.name,
@@ -174,7 +177,7 @@ def compare(a: Side, b: Side, settings: Settings | None = None) -> Comparison:
         verdict=together(bands, rows, settings.relevant),
         pairs=pairs,
         detectable=found,
-        needed=_whole(_median(effect.needed for effect in deciding)),
+        needed=None if needed is None else round(needed),
         conditions=differences(a, b),
         warnings=[],
         bands=found_bands,
@@ -364,7 +367,8 @@ def logs_of(a: Side, b: Side, keys: list[Key], metric: str) -> Logs:
         with np.errstate(over="ignore", invalid="ignore"):
             steps = np.vstack([values_a, values_b]) / PRINTED
             printed = np.all(np.isnan(steps) | (np.abs(steps - np.rint(steps)) < 1e-4), axis=0)
-            rounding = np.where(printed, PRINTED / np.sqrt(12) / np.minimum(middle_a, middle_b), 0.0)
+            share = np.minimum(PRINTED / np.sqrt(12) / np.minimum(middle_a, middle_b), 1.0)
+        rounding = np.where(printed, share, 0.0)
     return Logs(
         [key for key, is_good in zip(keys, good, strict=True) if is_good],
         sign * np.log(values_a),
@@ -405,21 +409,19 @@ def members_of(keys: Sequence[Key], bands: Sequence[Band]) -> dict[tuple[Key, Ba
 
 
 def _band_means(both: Logs, members: Sequence[Sequence[int]]) -> tuple[Values, Values, Values]:
-    """Of each launch the mean over a band's rows, each against the row's reference; a launch that lacks more than half
-    of them has none. The reference is half-way between the sides' medians: without it a missing row would be a step."""
+    """Of each launch the mean over those rows of a band that it has, each against the row's reference, which is half-way
+    between the sides' medians: without it a missing row would be a step."""
     reference = (np.nanmedian(both.a, axis=0) + np.nanmedian(both.b, axis=0)) / 2
+    belongs = np.zeros((len(both.keys), len(members)))
+    for number, where in enumerate(members):
+        belongs[where, number] = 1.0
     means = []
     for side in (both.a, both.b):
         against = side - reference
         there = np.isfinite(against)
-        filled = np.where(there, against, 0.0)
-        columns = []
-        for where in members:
-            count = there[:, where].sum(axis=1)
-            enough = 2 * count >= len(where)
-            columns.append(np.where(enough, filled[:, where].sum(axis=1) / np.maximum(count, 1), np.nan))
-        means.append(np.array(columns).reshape(len(members), len(side)).T)
-    rounding = np.array([np.sqrt(np.mean(both.rounding[where] ** 2)) for where in members])
+        with np.errstate(invalid="ignore"):
+            means.append((np.where(there, against, 0.0) @ belongs) / (there @ belongs))
+    rounding = np.sqrt((both.rounding**2 @ belongs) / belongs.sum(axis=0))
     return means[0], means[1], rounding
 
 
@@ -432,29 +434,34 @@ def _judge(a: Values, b: Values, rounding: Values, pairs: bool, settings: Settin
     q = stats.adjusted(found.p)
     change = float(np.log1p(settings.relevant))
     needed = stats.launches_needed(found.spread, change, settings.level, pairs=pairs)
-    with np.errstate(over="ignore"):
-        ends = np.exp(found.low), np.exp(found.high)
-    effects = []
-    for number in range(a.shape[1]):
-        low, high = _number(ends[0][number]), _number(ends[1][number])
-        adjusted = _number(q[number])
-        effects.append(
-            Effect(
-                speed=float(np.exp(found.difference[number])),
-                low=low,
-                high=high,
-                p=_number(found.p[number]),
-                q=adjusted,
-                spread=_number(found.spread[number]),
-                launches_a=int(found.count_a[number]),
-                launches_b=int(found.count_b[number]),
-                verdict=verdict_of(
-                    low, high, adjusted, settings, int(min(found.count_a[number], found.count_b[number]))
-                ),
-                needed=_whole(_number(needed[number])),
-            )
+    fewest = np.minimum(found.count_a, found.count_b)
+    return [
+        Effect(
+            speed=speed,
+            low=low,
+            high=high,
+            p=p,
+            q=adjusted,
+            spread=spread,
+            launches_a=int(count_a),
+            launches_b=int(count_b),
+            verdict=verdict_of(low, high, adjusted, settings, int(few)),
+            needed=None if count is None else int(count),
         )
-    return effects
+        for speed, low, high, p, adjusted, spread, count_a, count_b, few, count in zip(
+            np.exp(np.clip(found.difference, -UNTOLD, UNTOLD)).tolist(),
+            _told(np.exp(np.clip(found.low, -UNTOLD, None))),
+            _told(np.exp(np.clip(found.high, None, UNTOLD))),
+            _told(found.p),
+            _told(q),
+            _told(found.spread),
+            found.count_a.tolist(),
+            found.count_b.tolist(),
+            fewest.tolist(),
+            _told(needed),
+            strict=True,
+        )
+    ]
 
 
 def _detectable(
@@ -463,15 +470,12 @@ def _detectable(
     if spread is None:
         return None
     change = stats.detectable(spread, launches_a, launches_b, settings.level, pairs=pairs)
-    return float(np.expm1(change)) if change < UNTOLD else None
+    return float(np.expm1(change)) if change < USELESS else None
 
 
-def _number(value: Any) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def _whole(value: float | None) -> int | None:
-    return None if value is None or not np.isfinite(value) else int(np.ceil(value))
+def _told(values: Values) -> list[float | None]:
+    """What is no number is None."""
+    return [value if isfinite(value) else None for value in values.tolist()]
 
 
 def _median(values: Iterable[float | None]) -> float | None:
