@@ -315,7 +315,7 @@ def test_a_set_up_that_fails_leaves_its_variant_out(imb: Imb, archive: Archive, 
     said = imb("campaign", trial.file)
     assert said.code == 1
     assert "set-up of trial/on failed with exit status 7: no such module" in said.err
-    assert "2 launches were left out" in said.err
+    assert "left out: 2 launches" in said.err
     assert outcomes(archive) == {"trial/off": [1, 2]}
     assert trial.events().split().count("<") == 1 == trial.events().split().count(">")
     (trial.log.parent / "log.module").touch()

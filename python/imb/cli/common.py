@@ -42,8 +42,9 @@ def share_of(text: str, option: str) -> float:
 
 
 def counted(count: int, noun: str) -> str:
-    """1 row, 2 rows, 1,000 rows."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    """1 row, 2 rows, 1,000 launches."""
+    ending = "" if count == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{count:,} {noun}{ending}"
 
 
 def columns_of_text(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
