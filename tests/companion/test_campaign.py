@@ -359,6 +359,8 @@ def test_a_stopped_campaign_goes_on(imb: Imb, archive: Archive, trial: Trial, nu
     assert said.code == 0, said.err
     assert outcomes(archive) == ALL and trial.is_sound()
     assert not list(archive.folder.glob("sessions/*/standing.json"))
+    # What was cut off is kept, but is no launch of the campaign.
+    assert len(archive.ids()) == 5 and sum(bool(tags.labels) for tags in archive.tags().values()) == 4
 
 
 def test_ctrl_c_during_a_set_up_tears_down(archive: Archive, trial: Trial) -> None:

@@ -11,7 +11,7 @@ from imb.archive import Archive
 from imb.cli.common import ArchiveOption, columns_of_text, counted, share_of
 from imb.cli.judging import show as show_comparison
 from imb.cli.judging import worst
-from imb.cli.launching import MpiOption, ProgramsOption, all_measured, launch_all
+from imb.cli.launching import MpiOption, ProgramsOption, all_measured, built, launch_all
 from imb.errors import ImbError
 
 if TYPE_CHECKING:
@@ -238,7 +238,10 @@ def _measure(
     from imb import baseline, mpis, samples, session
 
     wrapper = (chosen.launches[0].facts.get("conditions") or {}).get("mpi_wrapper")
-    made = baseline.plan(chosen, mpis.find(mpi or wrapper), programs, launches, timeout)
+    found = mpis.find(mpi or wrapper)
+    if programs is None and found.wrapper != wrapper:
+        programs = built(found, None)
+    made = baseline.plan(chosen, found, programs, launches, timeout)
     session.save(store, made)
     over, left_out = launch_all(store, made, results_to_stderr=True)
     well = all_measured(made, over, left_out)
