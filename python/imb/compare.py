@@ -11,7 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, Literal, NamedTuple, TypeAlias
+from math import isfinite
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -26,11 +27,13 @@ Verdict: TypeAlias = Literal["faster", "slower", "same", "cannot tell"]
 Values: TypeAlias = npt.NDArray[np.float64]
 
 EXIT: dict[Verdict, int] = {"faster": 0, "same": 0, "slower": 10, "cannot tell": 11}
+FEWEST = 3  # launches a side that can call anything faster or slower: one may have been disturbed, two do not say which
 ENOUGH = 5  # launches a side below which a warning says what they cannot show
 FEWEST_PAIRS = (
     6  # fewer pairs lose more by their degrees of freedom than by what they have in common they win
 )
-UNTOLD = 5.0  # a logarithm; who can find no smaller change can find none
+USELESS = 5.0  # a logarithm; who can find no smaller change can find none
+UNTOLD = 700.0  # a logarithm; beyond it there are no numbers
 SEEN = 4  # names in a warning
 PRINTED = 1e-8  # seconds: the last digit of a classic table
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
@@ -163,7 +166,12 @@ def compare(a: Side, b: Side, settings: Settings | None = None) -> Comparison:
     ]
     deciding = bands or rows
     spread = _median(effect.spread for effect in deciding)
-    found = _detectable(spread, len(a.launches), len(b.launches), settings, pairs)
+    needed = _median(effect.needed for effect in deciding)
+    counts = [
+        _median(counts) or 1.0
+        for counts in zip(*((x.launches_a, x.launches_b) for x in deciding), strict=True)
+    ]
+    found = _detectable(spread, counts[0], counts[1], settings, pairs)
     made = Comparison(
         name_a=a.name,
         name_b=b.name,
@@ -173,7 +181,7 @@ def compare(a: Side, b: Side, settings: Settings | None = None) -> Comparison:
         verdict=together(bands, rows, settings.relevant),
         pairs=pairs,
         detectable=found,
-        needed=_whole(_median(effect.needed for effect in deciding)),
+        needed=None if needed is None else round(needed),
         conditions=differences(a, b),
         warnings=[],
         bands=found_bands,
@@ -204,14 +212,17 @@ def together(bands: Sequence[Effect], rows: Sequence[Effect], relevant: float) -
     return "faster" if "faster" in everything else "same"
 
 
-def verdict_of(low: float | None, high: float | None, q: float | None, settings: Settings) -> Verdict:
-    """Of one row or band, from the interval of its speed multiplier and its adjusted p-value."""
+def verdict_of(
+    low: float | None, high: float | None, q: float | None, settings: Settings, launches: int = FEWEST
+) -> Verdict:
+    """Of one row or band, from the interval of its speed multiplier, its adjusted p-value, and the launches of the
+    smaller side."""
     if low is None or high is None or q is None:
         return "cannot tell"
     change = 1 + settings.relevant
     if low >= 1 / change and high <= change:
         return "same"
-    if q <= settings.level:
+    if q <= settings.level and launches >= FEWEST:
         if low > 1:
             return "faster"
         if high < 1:
@@ -310,7 +321,9 @@ def _said(value: object) -> str:
 def _paired(a: Side, b: Side) -> tuple[Side, Side, bool]:
     """The sides with neighbours in time at the same place, where launches of a campaign came by turns."""
     turns_a, turns_b = _turns(a), _turns(b)
-    if turns_a is None or turns_b is None or turns_a.keys() != turns_b.keys() or len(turns_a) < FEWEST_PAIRS:
+    if turns_a is None or turns_b is None or turns_a.keys() != turns_b.keys():
+        return a, b, False
+    if min(Counter(turn.what for turn in turns_a).values()) < FEWEST_PAIRS:
         return a, b, False
     order = list(turns_a)
     return (
@@ -320,14 +333,25 @@ def _paired(a: Side, b: Side) -> tuple[Side, Side, bool]:
     )
 
 
-def _turns(side: Side) -> dict[tuple[str, int], Launch] | None:
-    """Launches by campaign and turn; None where they do not say, or a turn has several."""
-    turns: dict[tuple[str, int], Launch] = {}
+class _Turn(NamedTuple):
+    """Where in a campaign a launch was, and what was launched: component, ranks, benchmarks."""
+
+    campaign: str
+    turn: int
+    what: tuple[str | None, int, tuple[str, ...]]
+
+
+def _turns(side: Side) -> dict[_Turn, Launch] | None:
+    """Launches by turn; None where they do not say, or one turn has several of the same."""
+    turns: dict[_Turn, Launch] = {}
     for launch in side.launches:
-        campaign, turn = launch.facts.get("campaign"), launch.facts.get("turn")
-        if not isinstance(campaign, str) or not isinstance(turn, int) or (campaign, turn) in turns:
+        campaign, turn, run = launch.facts.get("campaign"), launch.facts.get("turn"), launch.run
+        if not isinstance(campaign, str) or not isinstance(turn, int):
             return None
-        turns[campaign, turn] = launch
+        place = _Turn(campaign, turn, (run.component, len(run.ranks or []), tuple(run.benchmarks or [])))
+        if place in turns:
+            return None
+        turns[place] = launch
     return turns
 
 
@@ -353,12 +377,15 @@ def logs_of(a: Side, b: Side, keys: list[Key], metric: str) -> Logs:
     if not good.any():
         raise ImbError(f"no row of {a.name} and {b.name} has a {metric} above 0 on both sides")
     values_a, values_b = values_a[:, good], values_b[:, good]
-    middle_a, middle_b = np.nanmedian(values_a, axis=0), np.nanmedian(values_b, axis=0)
+    with np.errstate(over="ignore"):
+        middle_a, middle_b = np.nanmedian(values_a, axis=0), np.nanmedian(values_b, axis=0)
     rounding = np.zeros(len(middle_a))
     if metric not in MORE_IS_BETTER:
-        steps = np.vstack([values_a, values_b]) / PRINTED
-        printed = np.all(np.isnan(steps) | (np.abs(steps - np.rint(steps)) < 1e-4), axis=0)
-        rounding = np.where(printed, PRINTED / np.sqrt(12) / np.minimum(middle_a, middle_b), 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            steps = np.vstack([values_a, values_b]) / PRINTED
+            printed = np.all(np.isnan(steps) | (np.abs(steps - np.rint(steps)) < 1e-4), axis=0)
+            share = np.minimum(PRINTED / np.sqrt(12) / np.minimum(middle_a, middle_b), 1.0)
+        rounding = np.where(printed, share, 0.0)
     return Logs(
         [key for key, is_good in zip(keys, good, strict=True) if is_good],
         sign * np.log(values_a),
@@ -399,21 +426,19 @@ def members_of(keys: Sequence[Key], bands: Sequence[Band]) -> dict[tuple[Key, Ba
 
 
 def _band_means(both: Logs, members: Sequence[Sequence[int]]) -> tuple[Values, Values, Values]:
-    """Of each launch the mean over a band's rows, each against the row's reference; a launch that lacks more than half
-    of them has none. The reference is half-way between the sides' medians: without it a missing row would be a step."""
+    """Of each launch the mean over those rows of a band that it has, each against the row's reference, which is half-way
+    between the sides' medians: without it a missing row would be a step."""
     reference = (np.nanmedian(both.a, axis=0) + np.nanmedian(both.b, axis=0)) / 2
+    belongs = np.zeros((len(both.keys), len(members)))
+    for number, where in enumerate(members):
+        belongs[where, number] = 1.0
     means = []
     for side in (both.a, both.b):
         against = side - reference
         there = np.isfinite(against)
-        filled = np.where(there, against, 0.0)
-        columns = []
-        for where in members:
-            count = there[:, where].sum(axis=1)
-            enough = 2 * count >= len(where)
-            columns.append(np.where(enough, filled[:, where].sum(axis=1) / np.maximum(count, 1), np.nan))
-        means.append(np.array(columns).reshape(len(members), len(side)).T)
-    rounding = np.array([np.sqrt(np.mean(both.rounding[where] ** 2)) for where in members])
+        with np.errstate(invalid="ignore"):
+            means.append((np.where(there, against, 0.0) @ belongs) / (there @ belongs))
+    rounding = np.sqrt((both.rounding**2 @ belongs) / belongs.sum(axis=0))
     return means[0], means[1], rounding
 
 
@@ -426,44 +451,48 @@ def _judge(a: Values, b: Values, rounding: Values, pairs: bool, settings: Settin
     q = stats.adjusted(found.p)
     change = float(np.log1p(settings.relevant))
     needed = stats.launches_needed(found.spread, change, settings.level, pairs=pairs)
-    with np.errstate(over="ignore"):
-        ends = np.exp(found.low), np.exp(found.high)
-    effects = []
-    for number in range(a.shape[1]):
-        low, high = _number(ends[0][number]), _number(ends[1][number])
-        adjusted = _number(q[number])
-        effects.append(
-            Effect(
-                speed=float(np.exp(found.difference[number])),
-                low=low,
-                high=high,
-                p=_number(found.p[number]),
-                q=adjusted,
-                spread=_number(found.spread[number]),
-                launches_a=int(found.count_a[number]),
-                launches_b=int(found.count_b[number]),
-                verdict=verdict_of(low, high, adjusted, settings),
-                needed=_whole(_number(needed[number])),
-            )
+    fewest = np.minimum(found.count_a, found.count_b)
+    return [
+        Effect(
+            speed=speed,
+            low=low,
+            high=high,
+            p=p,
+            q=adjusted,
+            spread=spread,
+            launches_a=int(count_a),
+            launches_b=int(count_b),
+            verdict=verdict_of(low, high, adjusted, settings, int(few)),
+            needed=None if count is None else int(count),
         )
-    return effects
+        for speed, low, high, p, adjusted, spread, count_a, count_b, few, count in zip(
+            np.exp(np.clip(found.difference, -UNTOLD, UNTOLD)).tolist(),
+            _told(np.exp(np.clip(found.low, -UNTOLD, None))),
+            _told(np.exp(np.clip(found.high, None, UNTOLD))),
+            _told(found.p),
+            _told(q),
+            _told(found.spread),
+            found.count_a.tolist(),
+            found.count_b.tolist(),
+            fewest.tolist(),
+            _told(needed),
+            strict=True,
+        )
+    ]
 
 
 def _detectable(
-    spread: float | None, launches_a: int, launches_b: int, settings: Settings, pairs: bool
+    spread: float | None, launches_a: float, launches_b: float, settings: Settings, pairs: bool
 ) -> float | None:
     if spread is None:
         return None
     change = stats.detectable(spread, launches_a, launches_b, settings.level, pairs=pairs)
-    return float(np.expm1(change)) if change < UNTOLD else None
+    return float(np.expm1(change)) if change < USELESS else None
 
 
-def _number(value: Any) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def _whole(value: float | None) -> int | None:
-    return None if value is None or not np.isfinite(value) else int(np.ceil(value))
+def _told(values: Values) -> list[float | None]:
+    """What is no number is None."""
+    return [value if isfinite(value) else None for value in values.tolist()]
 
 
 def _median(values: Iterable[float | None]) -> float | None:
@@ -506,10 +535,21 @@ def _of_side(name: str, side: Side) -> Iterator[str]:
         yield f"{name}: what was received was wrong in {_some(dict.fromkeys(wrong))}; no speed makes up for that"
     ends = Counter(filter(None, map(_how_it_ended, side.launches)))
     for how, count in ends.items():
-        yield f"{name}: {_count(count, 'launch', 'launches')} {how}; the rows there are count"
-    keys = side.keys()
-    if lacking := [key for key in keys if any(key not in launch.rows for launch in side.launches)]:
-        yield f"{name}: not every launch has {_some(lacking)}"
+        yield f"{name}: {_count(count, 'launch', 'launches')} {how}; what was measured until then counts"
+    if lacking := _lacking(side):
+        yield f"{name}: some launch lacks {_some(lacking)}"
+
+
+def _lacking(side: Side) -> list[Key]:
+    """Rows that a launch lacks though it has others of their curve: it may well have had other benchmarks to run."""
+    curves: dict[Key, dict[Key, int]] = {}
+    launches: Counter[Key] = Counter()
+    for launch in side.launches:
+        for key in launch.rows:
+            rows = curves.setdefault(key.curve(), {})
+            rows[key] = rows.get(key, 0) + 1
+        launches.update({key.curve() for key in launch.rows})
+    return [key for curve, rows in curves.items() for key, count in rows.items() if count < launches[curve]]
 
 
 def _how_it_ended(launch: Launch) -> str | None:
@@ -529,7 +569,7 @@ def _one_sided_failures(a: Side, b: Side) -> Iterator[str]:
     for name, ours, others in (("A", failed[0], failed[1]), ("B", failed[1], failed[0])):
         if alone := [key for key in ours if key not in others]:
             causes = dict.fromkeys((ours[key].cause or "failure").replace("_", " ") for key in alone)
-            yield f"only {name} could not measure {_some(alone)} ({', '.join(causes)})"
+            yield f"only {name} could not measure, in some launch, {_some(alone)}: {', '.join(causes)}"
 
 
 def _outliers(name: str, side: Side, logs: Values) -> Iterator[str]:
@@ -547,20 +587,28 @@ def _outliers(name: str, side: Side, logs: Values) -> Iterator[str]:
 
 
 def _power(made: Comparison) -> Iterator[str]:
-    few = min(made.launches_a, made.launches_b)
+    effects = [one.effect for one in made.bands or made.rows]
+    of_a, of_b = (
+        sorted(counts)[len(effects) // 2]
+        for counts in zip(*((x.launches_a, x.launches_b) for x in effects), strict=True)
+    )
+    few = min(of_a, of_b)
     if few >= ENOUGH and made.verdict != "cannot tell":
         return
-    sides = f"{made.launches_a} against {_count(made.launches_b, 'launch', 'launches')}"
+    sides = f"{of_a} against {_count(of_b, 'launch', 'launches')}"
     if made.detectable is None:
         yield f"{sides} cannot tell how much launches differ among themselves; take {ENOUGH} a side or more"
         return
     needed = f"{made.needed:,} launches a side" if made.needed and made.needed > few else "these"
     yield (
         f"{sides}: of changes that are made everywhere those of {made.detectable:.0%} or more are found in 19 of 20"
-        f" comparisons (the median band); for {made.settings.relevant:.0%} take {needed}"
+        f" comparisons (the median band); for {made.settings.relevant * 100:.3g}% take {needed}"
     )
-    if few < 3:
-        yield "fewer than 3 launches on a side: it is taken to spread like the other one"
+    if few < FEWEST:
+        yield (
+            f"with fewer than {FEWEST} launches on a side nothing is called faster or slower: a launch may have been"
+            " disturbed; its side is taken to spread like the other one"
+        )
 
 
 def _count(count: int, noun: str, plural: str | None = None) -> str:

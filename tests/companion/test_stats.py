@@ -30,14 +30,34 @@ def drawn(shape: tuple[int, int], spread: float = 0.1, seed: int = 1) -> NDArray
     return np.random.default_rng(seed).normal(0.0, spread, shape)
 
 
-@pytest.mark.parametrize(("n", "m"), [(3, 3), (5, 8), (10, 10), (40, 3)])
+@pytest.mark.parametrize(("n", "m"), [(3, 3), (8, 5), (10, 10), (40, 3)])
 def test_shift_is_welchs_test(n: int, m: int) -> None:
-    a, b = drawn((n, 7)), drawn((m, 7), 0.3, seed=2) + 0.2
+    a, b = drawn((n, 1)), drawn((m, 1), 0.3, seed=2) + 0.2
     ours, scipys = shift(a, b, 0.9), stats.ttest_ind(b, a, equal_var=False)
     interval = scipys.confidence_interval(0.9)
     np.testing.assert_allclose(ours.p, scipys.pvalue)
     np.testing.assert_allclose([ours.low, ours.high], [interval.low, interval.high])
     np.testing.assert_allclose(ours.difference, b.mean(0) - a.mean(0))
+
+
+def test_a_few_that_agree_are_no_certainty_beside_many_that_do_not() -> None:
+    a, b = drawn((10, 1), 0.3), drawn((3, 1), 0.001, seed=2) + 0.5
+    ours, student = shift(a, b), stats.ttest_ind(b, a)
+    assert ours.p[0] >= student.pvalue[0] > 10 * stats.ttest_ind(b, a, equal_var=False).pvalue[0]
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 8))
+@settings(deadline=None, max_examples=50)
+def test_what_other_points_tell_only_ever_widens_an_interval(seed: int, n: int) -> None:
+    random = np.random.default_rng(seed)
+    a, b = random.normal(0, 0.1, (2, n, 20))
+    a[:, 0] = b[:, 0] = np.linspace(0, 1e-6, n)  # launches that agree by chance
+    b[:, 0] += 0.05
+    ours = shift(a, b)
+    alone = [shift(a[:, [i]], b[:, [i]]) for i in range(20)]
+    assert all(ours.p[i] >= one.p[0] * (1 - 1e-9) for i, one in enumerate(alone))
+    assert ours.p[0] > 1e-4 > alone[0].p[0]
+    assert shift_of_pairs(a, b).p[0] > 1e-4
 
 
 def test_one_fresh_launch_is_held_against_the_spread_of_the_others() -> None:
@@ -48,7 +68,8 @@ def test_one_fresh_launch_is_held_against_the_spread_of_the_others() -> None:
     )  # the textbook's prediction interval
     np.testing.assert_allclose((ours.high - ours.low) / 2, half)
     np.testing.assert_allclose(ours.spread, a.std(axis=0, ddof=1))
-    np.testing.assert_allclose(shift(a, drawn((2, 5))).p, stats.ttest_ind(a, drawn((2, 5))).pvalue)
+    b = drawn((2, 1), seed=3)
+    np.testing.assert_allclose(shift(a[:, :1], b).p, stats.ttest_ind(a[:, :1], b).pvalue)
 
 
 def test_pairs_are_students_test_of_differences() -> None:

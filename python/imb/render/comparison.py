@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 MARKS: dict[Verdict, str] = {"faster": "+", "slower": "-", "same": "=", "cannot tell": "?"}
 LEGEND = "+ faster, - slower, = same, ? cannot tell"
 _COLOURS: dict[Verdict, str] = {"faster": "green", "slower": "red", "same": "default", "cannot tell": "dim"}
+_THE_SAME: dict[Verdict, str] = {"same": "as fast as A"}
 _SHOWN = 8  # values of a condition
 
 
@@ -51,28 +52,29 @@ def headline(found: Comparison) -> list[str]:
     how = ", judged pair by pair" if found.pairs else ""
     settings = found.settings
     return [
-        f"A  {found.name_a}: {found.launches_a} launch{'' if found.launches_a == 1 else 'es'}",
-        f"B  {found.name_b}: {found.launches_b} launch{'' if found.launches_b == 1 else 'es'}{how}",
+        f"A: {found.name_a}, {found.launches_a} launch{'' if found.launches_a == 1 else 'es'}",
+        f"B: {found.name_b}, {found.launches_b} launch{'' if found.launches_b == 1 else 'es'}{how}",
         f"Speed multipliers of B over A by {settings.metric.replace('_', ' ')}: above 1.00x B is faster."
         f" A change of {settings.relevant * 100:.3g} % matters.",
     ]
 
 
 def summary(found: Comparison) -> str:
-    """One sentence: the verdict and what it stands on."""
-    parts = []
-    for noun, effects in (("band", [x.effect for x in found.bands]), ("row", [x.effect for x in found.rows])):
+    """One line: the verdict and what it stands on."""
+    words = (
+        "Cannot tell"
+        if found.verdict == "cannot tell"
+        else f"B is {_THE_SAME.get(found.verdict, found.verdict)}"
+    )
+    parts = [words]
+    for noun, effects in (
+        ("Bands", [x.effect for x in found.bands]),
+        ("Rows", [x.effect for x in found.rows]),
+    ):
+        counts = Counter(effect.verdict for effect in effects)
         if effects:
-            counts = Counter(effect.verdict for effect in effects)
-            said = ", ".join(f"{counts[v]} {v}" for v in MARKS if counts[v])
-            parts.append(f"of {len(effects)} {noun}{'' if len(effects) == 1 else 's'} {said}")
-    words = {
-        "faster": "B is faster",
-        "slower": "B is slower",
-        "same": "B is the same",
-        "cannot tell": "cannot tell",
-    }
-    return f"{words[found.verdict]}: {'; '.join(parts)}"
+            parts.append(f"{noun}: " + ", ".join(f"{counts[v]} {v}" for v in MARKS if counts[v]))
+    return ". ".join(parts) + "."
 
 
 def rows_to_show(found: Comparison, everything: bool) -> list[RowEffect]:
@@ -86,7 +88,7 @@ def terminal(console: Console, found: Comparison, *, all_rows: bool = False) -> 
     from rich.text import Text
 
     def line(text: str = "") -> None:
-        console.print(text, markup=False, soft_wrap=False)
+        console.print(printable(text), markup=False)
 
     for text in headline(found):
         line(text)
@@ -94,30 +96,29 @@ def terminal(console: Console, found: Comparison, *, all_rows: bool = False) -> 
     if not found.conditions:
         line("Conditions: none that is known differs.")
     else:
-        shown = Table(
-            title="Conditions that differ", title_justify="left", title_style="bold", box=None, pad_edge=False
-        )
+        console.print("Conditions that differ", style="bold")
+        shown = Table(box=None, pad_edge=False)
         for heading in ("condition", "A", "B"):
             shown.add_column(heading, overflow="fold")
         for one in found.conditions:
-            shown.add_row(*(Text(cell) for cell in (one.name, _listed(one.a), _listed(one.b))))
+            shown.add_row(*(Text(printable(cell)) for cell in (one.name, _listed(one.a), _listed(one.b))))
         console.print(shown)
     if found.warnings:
         line()
         for warning in found.warnings:
             line(f"! {warning}")
     for grid in grids(found.bands):
-        shown = Table(title=grid.title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+        shown = Table(box=None, pad_edge=False)
         shown.add_column("benchmark", overflow="fold")
         for band in grid.bands:
             shown.add_column(f"{band} bytes" if band.first is not None else str(band), no_wrap=True)
         for name, cells in zip(grid.names, grid.cells, strict=True):
-            shown.add_row(Text(name), *(_coloured(one.effect) if one else "" for one in cells))
+            shown.add_row(Text(printable(name)), *(_coloured(one.effect) if one else "" for one in cells))
         line()
+        console.print(Text(printable(grid.title), style="bold"))
         console.print(shown)
-    line(
-        LEGEND + f"; behind it the {found.settings.confidence * 100:.3g} % interval"
-    ) if found.bands else None
+    if found.bands:
+        line(f"{LEGEND}; behind it the {found.settings.confidence * 100:.3g} % interval")
     _print_rows(console, found, all_rows)
     line()
     line(summary(found))
@@ -130,17 +131,23 @@ def _print_rows(console: Console, found: Comparison, all_rows: bool) -> None:
     rows = rows_to_show(found, all_rows)
     console.print()
     if not rows:
-        console.print(f"No row of {len(found.rows)} changed for certain; --rows shows them.", markup=False)
+        console.print(
+            f"Of {len(found.rows)} rows none is faster or slower for all that can be told; --rows shows them.",
+            markup=False,
+        )
         return
     title = "Rows" if all_rows else f"Rows that changed; --rows shows all {len(found.rows)}"
-    shown = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    console.print(title, style="bold")
+    shown = Table(box=None, pad_edge=False)
     shown.add_column("row", overflow="fold")
     unit = _unit(found.settings.metric)
     for heading in (f"A {unit}".strip(), f"B {unit}".strip()):
         shown.add_column(heading, justify="right", no_wrap=True)
     shown.add_column("speed of B", no_wrap=True)
     for row in rows:
-        shown.add_row(Text(str(row.key)), figure(row.a, found), figure(row.b, found), _coloured(row.effect))
+        shown.add_row(
+            Text(printable(str(row.key))), figure(row.a, found), figure(row.b, found), _coloured(row.effect)
+        )
     console.print(shown)
 
 
@@ -205,10 +212,14 @@ def markdown(found: Comparison, *, all_rows: bool = False) -> str:
     return "\n".join(lines) + "\n"
 
 
+def printable(text: str) -> str:
+    """On one line, without what would steer a terminal."""
+    return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
+
+
 def escaped(text: str) -> str:
     """For Markdown: nothing of it is markup."""
-    text = " ".join(text.split())
-    return "".join(f"\\{c}" if c in "\\`*_[]<>|#" else c for c in text)
+    return "".join(f"\\{c}" if c in "\\`*_[]<>|#&" else c for c in printable(text))
 
 
 def figure(value: float, found: Comparison) -> str:

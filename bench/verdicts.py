@@ -1,0 +1,344 @@
+#!/usr/bin/env python3
+"""How often `imb compare` is wrong, and what it finds: its verdicts on launches of which the truth is known.
+
+    bench/verdicts.py [--pool bench/pool.parquet] [--draws 600] [--write docs/verdicts.md]
+
+Identical launches (recorded by bench/pool.py) are drawn without overlap into two sides and compared: whatever is called
+faster or slower is false. Launches of which every iteration took a known share longer are held against those as they
+were: what is not called slower is missed. What this machine's spread hides is shown with made launches of a smaller
+spread. Draws from one pool are not independent of each other, so the figures are less certain than their number of
+draws suggests. Deterministic. --write puts the figures between the marks of a page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow.parquet as pq
+import scipy.stats
+from imb import stats
+from imb.compare import Band, Logs, Settings, effects_of, members_of, together
+from imb.samples import Key
+from numpy.typing import NDArray
+
+POOL = Path(__file__).resolve().parent / "pool.parquet"
+Values = NDArray[np.float64]
+SETTINGS = Settings()
+CHANGED = ("faster", "slower")
+MANY = (10, 20, 40, 80, 160, 320, 640, 1280, 2560)
+
+
+class Launches(NamedTuple):
+    """Logarithms of speed by launch (in the order of time) and row; the rows of each band."""
+
+    rows: Rows
+    logs: Values
+
+
+class Rows(NamedTuple):
+    """What is measured, and which of it lies in which band."""
+
+    keys: list[Key]
+    members: dict[tuple[Key, Band], list[int]]
+
+
+class Said(NamedTuple):
+    """Verdicts of one comparison."""
+
+    whole: str
+    bands: Values  # 1 for slower, -1 for faster, 0 for neither
+    rows: Values
+    excluded: Values  # bands of which the interval does not hold the truth, 1 or 0
+
+
+def launches_in(path: Path) -> tuple[dict[str, Launches], dict]:
+    table = pq.read_table(path)
+    facts = json.loads(table.schema.metadata[b"facts"])
+    series: dict[str, dict[tuple[str, int], dict[Key, float]]] = {}
+    cells = (
+        table.select(["series", "number", "started", "benchmark", "bytes", "seconds"]).to_pydict().values()
+    )
+    keys: dict[tuple[str, int], Key] = {}
+    for name, number, started, benchmark, length, seconds in zip(*cells, strict=True):
+        key = keys.setdefault((benchmark, length), key_of(benchmark, length))
+        series.setdefault(name, {}).setdefault((started, number), {})[key] = -np.log(seconds)
+    made = {}
+    for name, by_launch in series.items():
+        # Pairs are neighbours by number, tables in the order of time: numbers are given in that order.
+        ordered = [by_launch[place] for place in sorted(by_launch, key=lambda place: place[1])]
+        of = list(ordered[0])
+        made[name] = Launches(
+            Rows(of, members_of(of, SETTINGS.bands)),
+            np.array([[launch[key] for key in of] for launch in ordered]),
+        )
+    return made, facts
+
+
+def key_of(benchmark: str, length: int) -> Key:
+    return Key(
+        component="MPI1", benchmark=benchmark, mode=None, multi="off", processes=2,
+        group_count=1, group=None, bytes=length,
+    )  # fmt: skip
+
+
+def judge(of: Rows, a: Values, b: Values, *, pairs: bool = False, truth: float = 0.0) -> Said:
+    nothing = np.zeros(len(of.keys))
+    both = Logs(of.keys, a, b, nothing, nothing, nothing, [])
+    rows, bands = effects_of(both, of.members, SETTINGS, pairs=pairs)
+    sign = {"slower": 1.0, "faster": -1.0}
+    outside = [not (band.low or 0) <= np.exp(truth) <= (band.high or np.inf) for band in bands]
+    return Said(
+        together(bands, rows, SETTINGS.relevant),
+        np.array([sign.get(band.verdict, 0.0) for band in bands]),
+        np.array([sign.get(row.verdict, 0.0) for row in rows]),
+        np.array(outside, dtype=np.float64),
+    )
+
+
+# --- Figures ---------------------------------------------------------------------------------------------------------
+
+
+def identical(table: Launches, draws: int, random: np.random.Generator) -> Iterator[list[str]]:
+    """Comparisons of launches that do not differ."""
+    yield [
+        "launches a side",
+        "comparisons",
+        "any row or band changed",
+        "any band",
+        "rows changed",
+        "95 % intervals that miss",
+    ]
+    of, logs = table
+    there = len(logs)
+
+    def drawn(n: int) -> Iterator[tuple[Values, Values]]:
+        for _ in range(draws):
+            order = random.permutation(there)
+            yield logs[order[:n]], logs[order[n : 2 * n]]
+
+    def after(n: int) -> Iterator[tuple[Values, Values]]:
+        for begin in range(there - 2 * n + 1):
+            yield logs[begin : begin + n], logs[begin + n : begin + 2 * n]
+
+    def by_turns(n: int) -> Iterator[tuple[Values, Values]]:
+        for begin in range(there - 2 * n + 1):
+            part = logs[begin : begin + 2 * n]
+            swap = random.integers(0, 2, n)
+            first, second = np.arange(n) * 2 + swap, np.arange(n) * 2 + 1 - swap
+            yield part[first], part[second]
+
+    cases: list[tuple[str, Iterator[tuple[Values, Values]], bool]] = [
+        ("10, drawn at random", drawn(10), False),
+        ("5, drawn at random", drawn(5), False),
+        ("3, drawn at random", drawn(3), False),
+        ("10, by turns in random order", by_turns(10), False),
+        ("10, by turns, judged pair by pair", by_turns(10), True),
+        ("10, one side after the other", after(10), False),
+    ]
+    for name, sides, pairs in cases:
+        said = [judge(of, a, b, pairs=pairs) for a, b in sides]
+        any_band = np.mean([one.bands.any() for one in said])
+        anything = np.mean([one.bands.any() or one.rows.any() for one in said])
+        rows = np.mean([np.abs(one.rows).mean() for one in said])
+        missed = np.mean([one.excluded.mean() for one in said])
+        yield [name, str(len(said)), percent(anything), percent(any_band), percent(rows, 3), percent(missed)]
+
+
+def delayed(
+    as_it_is: Launches, slower: Launches, share: float, draws: int, random: np.random.Generator
+) -> Iterator[list[str]]:
+    """Comparisons of launches with a delay against those without."""
+    yield [
+        "launches a side",
+        "comparisons",
+        "bands called slower",
+        "bands called faster",
+        "whole called slower",
+    ]
+    of, n = as_it_is.rows, 10
+    there = min(len(as_it_is.logs), len(slower.logs))
+    for name, pairs in ((f"{n}, drawn at random", False), (f"{n} pairs of neighbours", True)):
+        said = []
+        for _ in range(draws):
+            one = random.choice(there, n, replace=False)
+            other = one if pairs else random.choice(there, n, replace=False)
+            said.append(judge(of, as_it_is.logs[one], slower.logs[other], pairs=pairs))
+        yield [name, str(len(said)), *power(said)]
+    # The spread as recorded, the delay exactly as it was set: what the pool is too small to show.
+    exact = slower.logs - slower.logs.mean(axis=0) + as_it_is.logs.mean(axis=0) - np.log1p(share)
+    for pairs in (False, True):
+        for many in MANY:
+            said = []
+            for _ in range(20):
+                one = random.choice(there, many)
+                other = one if pairs else random.choice(there, many)
+                said.append(judge(of, as_it_is.logs[one], exact[other], pairs=pairs))
+            found = power(said)
+            enough = np.mean([(one.bands > 0).mean() for one in said]) >= 0.95
+            if many in (10, 40, 160, 640) or enough:
+                kind = "pairs" if pairs else "launches"
+                yield [f"{many} {kind}, drawn with replacement*", "20", *found]
+            if enough:
+                break
+
+
+def made(of: Rows, spread: float, n: int, random: np.random.Generator) -> Values:
+    """Launches whose bands spread independently of each other, and rows by half as much around their band."""
+    place = np.zeros(len(of.keys), dtype=np.int64)
+    for number, where in enumerate(of.members.values()):
+        place[where] = number
+    levels: Values = random.normal(0, spread, (n, len(of.members)))
+    own: Values = random.normal(0, spread / 2, (n, len(of.keys)))
+    return levels[:, place] + own
+
+
+def made_up(of: Rows, share: float, draws: int, random: np.random.Generator) -> Iterator[list[str]]:
+    """What is found where launches spread less than here: made launches, normal on the logarithmic scale."""
+    yield [
+        "spread between launches",
+        "launches a side",
+        "same speed: any row or band changed",
+        "slower: bands called slower",
+    ]
+
+    def launch(spread: float, n: int) -> Values:
+        return made(of, spread, n, random)
+
+    for spread in (0.005, 0.01, 0.02, 0.03, 0.05, 0.1):
+        for n in (5, 10):
+            same = [judge(of, launch(spread, n), launch(spread, n)) for _ in range(draws)]
+            slow = [judge(of, launch(spread, n), launch(spread, n) - np.log1p(share)) for _ in range(draws)]
+            changed = np.mean([one.bands.any() or one.rows.any() for one in same])
+            yield [percent(spread), str(n), percent(changed), power(slow)[0]]
+
+
+def power(said: Sequence[Said]) -> list[str]:
+    return [
+        percent(np.mean([(one.bands > 0).mean() for one in said])),
+        percent(np.mean([(one.bands < 0).mean() for one in said])),
+        percent(np.mean([one.whole == "slower" for one in said])),
+    ]
+
+
+def others(table: Launches, draws: int, random: np.random.Generator) -> Iterator[list[str]]:
+    """What other tests would call changed, of bands; with times as they are, and with those of B half as long again."""
+    names = ("imb compare", "Welch alone", "Mann-Whitney, exact", "Yuen, 20 % trimmed")
+    yield ["launches a side", "time of B", *names]
+    level = SETTINGS.level
+
+    def said(a: Values, b: Values) -> list[Values]:
+        alone = [
+            scipy.stats.ttest_ind(a, b, equal_var=False).pvalue,
+            scipy.stats.mannwhitneyu(a, b, method="exact").pvalue,
+            scipy.stats.ttest_ind(a, b, equal_var=False, trim=0.2).pvalue,
+        ]
+        return [stats.shift(a, b).p, *alone]
+
+    means = np.array([table.logs[:, where].mean(axis=1) for where in table.rows.members.values()]).T
+    for n in (3, 5, 10):
+        orders = [random.permutation(len(means)) for _ in range(draws)]
+        for longer in (1.0, 1.5, 2.0):
+            found = np.array(
+                [
+                    [
+                        stats.adjusted(p) <= level
+                        for p in said(means[order[:n]], means[order[n : 2 * n]] - np.log(longer))
+                    ]
+                    for order in orders
+                ]
+            )  # comparisons, tests, bands
+            shares = found.any(axis=2).mean(axis=0) if longer == 1.0 else found.mean(axis=(0, 2))
+            what = "the same: any band changed" if longer == 1.0 else f"x {longer:.1f}: bands found"
+            yield [str(n), what, *map(percent, shares)]
+
+
+def needed() -> Iterator[list[str]]:
+    """What `imb compare` says is needed, as a table."""
+    changes = (0.02, 0.05, 0.1, 0.2, 0.5)
+    yield ["spread between launches", *(f"to find {percent(change)}" for change in changes)]
+    for spread in (0.01, 0.02, 0.03, 0.05, 0.1, 0.2):
+        counts = [stats.launches_needed(spread, np.log1p(change), SETTINGS.level) for change in changes]
+        yield [percent(spread), *(f"{int(count)}" for count in counts)]
+
+
+# --- Text ------------------------------------------------------------------------------------------------------------
+
+
+def percent(share: float | np.floating, digits: int = 1) -> str:
+    return f"{share * 100:.{digits}f} %".replace(".0 %", " %")
+
+
+def table_of(rows: list[list[str]]) -> str:
+    """A table that reads well as it is, and is one of Markdown."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |" for row in rows]
+    return "\n".join([lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]])
+
+
+def spreads(launches: Launches) -> str:
+    means = np.array([launches.logs[:, where].mean(axis=1) for where in launches.rows.members.values()])
+    least, middle, most = np.quantile(means.std(axis=1, ddof=1), [0, 0.5, 1])
+    return f"{percent(least)} to {percent(most)}, median {percent(middle)}"
+
+
+def report(pool: Path, draws: int) -> str:
+    series, facts = launches_in(pool)
+    random = np.random.default_rng(1)
+    table, as_it_is, slower = series["table"], series["as-it-is"], series["slower"]
+    share = facts["share"]
+    machine = facts["conditions"]["machine"]
+    effect = float(np.mean(np.mean(as_it_is.logs - slower.logs, axis=1)))
+    where = ", ".join(
+        filter(
+            None,
+            [machine["cpu_model"], f"{machine['cores']} cores", machine["virtual_machine"], facts["mpi"]],
+        )
+    )
+    parts = [
+        f"The pool: {len(table.logs)} launches of the whole table ({len(table.rows.keys)} rows), {len(slower.logs)} pairs as"
+        f" it is and {percent(share)} slower ({len(slower.rows.keys)} rows); {where}. Standard deviation of a band between"
+        f" launches: {spreads(table)} (table), {spreads(as_it_is)} (pairs).",
+        "**Launches that do not differ**, whole table:",
+        table_of(list(identical(table, draws, random))),
+        f"**Each iteration {percent(share)} longer**: 10 launches a side, drawn from the pool, in which the mean"
+        f" difference happens to be {percent(np.expm1(effect))}. *: the spread of the pool, the difference set to"
+        f" {percent(share)}; beyond what was recorded, an extrapolation:",
+        table_of(list(delayed(as_it_is, slower, share, draws // 2, random))),
+        f"**Launches made up** with a known spread, {percent(share)} slower, {len(as_it_is.rows.keys)} rows:",
+        table_of(list(made_up(as_it_is.rows, share, max(draws // 5, 20), random))),
+        "**Other tests** on bands of the same launches, with the same control of false discoveries:",
+        table_of(list(others(table, draws // 4, random))),
+        "**Launches a side that are needed** to find a change in 19 of 20 comparisons, by formula:",
+        table_of(list(needed())),
+    ]
+    return "\n\n".join(parts)
+
+
+def written_into(page: str, figures: str) -> str:
+    marks = r"(<!-- figures: .*? -->\n).*?(<!-- end of figures -->)"
+    text, count = re.subn(marks, lambda found: f"{found[1]}\n{figures}\n\n{found[2]}", page, flags=re.DOTALL)
+    if count != 1:
+        raise SystemExit("the page has no marks `<!-- figures: ... -->` and `<!-- end of figures -->`")
+    return text
+
+
+def main(done: Callable[[str], None] = print) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--pool", type=Path, default=POOL)
+    parser.add_argument("--draws", type=int, default=600)
+    parser.add_argument("--write", type=Path, metavar="PAGE")
+    options = parser.parse_args()
+    figures = report(options.pool, options.draws)
+    done(figures)
+    if options.write:
+        options.write.write_text(written_into(options.write.read_text(), figures))
+
+
+if __name__ == "__main__":
+    main()

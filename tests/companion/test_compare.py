@@ -1,0 +1,525 @@
+"""imb compare: how verdicts follow from launches, and what a user sees of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from companion.door import Imb
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from imb.archive import Archive, Content
+from imb.compare import (
+    BANDS,
+    NO_LENGTH,
+    Band,
+    Comparison,
+    Effect,
+    Settings,
+    compare,
+    parse_bands,
+    together,
+    verdict_of,
+)
+from imb.errors import ImbError
+from imb.records import Build, End, Failure, Mpi, Platform, Rank, Record, Result, Run, write
+from imb.samples import Key, Launch, Side
+from numpy.typing import NDArray
+
+LENGTHS = (0, 8, 64, 1024, 8192, 65536, 524288, 4194304)
+HERE = Path(__file__).resolve().parent
+
+
+def row(benchmark: str, length: int | None, seconds: float | None, **more: Any) -> Result:
+    return Result(
+        benchmark=benchmark, multi="off", processes=2, group_count=1, bytes=length, time_avg_seconds=seconds, **more
+    )  # fmt: skip
+
+
+def ran(hosts: Sequence[str] = ("a", "a"), **more: Any) -> Run:
+    ranks = [Rank(number, host, str(number)) for number, host in enumerate(hosts)]
+    plain = Run(
+        program="OpenIMB",
+        component="MPI1",
+        ranks=ranks,
+        mpi=Mpi(standard="4.1", name="Some MPI 1.0"),
+        build=Build("GNU 12", "-O3"),
+        platform=Platform(release="6.1"),
+        environment={},
+    )
+    return msgspec.structs.replace(plain, **more)
+
+
+def rows_of(
+    count: int,
+    *,
+    spread: float = 0.01,
+    factor: Callable[[str, int], float] = lambda name, length: 1.0,
+    benchmarks: Iterable[str] = ("PingPong", "Allreduce"),
+    seed: int = 1,
+) -> list[list[Result]]:
+    """Rows of launches that spread by a known share around 1 µs + 1 ns per byte, times `factor`."""
+    random = np.random.default_rng(seed)
+    launches = []
+    for _ in range(count):
+        level = random.normal(0, spread)
+        launches.append(
+            [
+                row(name, n, float(np.exp(level + random.normal(0, spread / 3))) * (1e-6 + n * 1e-9) * factor(name, n))
+                for name in benchmarks
+                for n in LENGTHS
+            ]
+        )  # fmt: skip
+    return launches
+
+
+def content(rows: Sequence[Record], run: Run | None = None, end: End | None = None, **more: Any) -> Content:
+    return Content(records=write([run or ran(), *rows, end or End(state="complete")]), **more)
+
+
+def side_of(launches: Sequence[Sequence[Result]], name: str = "side") -> Side:
+    def key(one: Result) -> Key:
+        return Key(
+            component="MPI1", benchmark=one.benchmark, mode=None, multi="off", processes=2,
+            group_count=1, group=None, bytes=one.bytes,
+        )  # fmt: skip
+
+    return Side(
+        name=name,
+        launches=[
+            Launch(
+                name=f"{name}-{number}", run=ran(), facts={}, rows={key(one): one for one in rows}, failures={},
+                end=End(state="complete"),
+            )
+            for number, rows in enumerate(launches)
+        ],
+    )  # fmt: skip
+
+
+@pytest.fixture
+def before(archive: Archive) -> Archive:
+    archive.add_many(content(rows, labels=["before"]) for rows in rows_of(8))
+    return archive
+
+
+# --- Verdicts --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "q", "verdict"),
+    [
+        (0.96, 1.04, 0.9, "same"),
+        (0.96, 0.99, 1e-9, "same"),  # it differs, by less than matters
+        (1.02, 1.10, 1e-9, "faster"),
+        (0.90, 0.98, 1e-9, "slower"),
+        (0.90, 0.98, 0.04, "cannot tell"),  # among so many rows that is to be expected
+        (0.90, 1.10, 0.5, "cannot tell"),
+        (None, None, None, "cannot tell"),
+    ],
+)
+def test_verdict(low: float | None, high: float | None, q: float | None, verdict: str) -> None:
+    assert verdict_of(low, high, q, Settings()) == verdict
+
+
+def test_whole_is_slower_where_anything_is_and_cannot_tell_where_that_is_not_excluded() -> None:
+    found = compare(side_of(rows_of(8)), side_of(rows_of(8, seed=2), "b"))
+    same = found.bands[0].effect
+    slower = msgspec.structs.replace(same, verdict="slower", speed=0.5, low=0.4, high=0.6)
+    faster = msgspec.structs.replace(same, verdict="faster", speed=2.0, low=1.9, high=2.1)
+    unknown = msgspec.structs.replace(same, verdict="cannot tell", low=0.8, high=1.4)
+    faster_or_same = msgspec.structs.replace(same, verdict="cannot tell", low=0.99, high=1.2)
+    assert found.verdict == same.verdict == "same"
+    assert together([same, faster, slower], [], 0.05) == together([same], [slower], 0.05) == "slower"
+    assert together([same, faster, unknown], [], 0.05) == "cannot tell"
+    assert together([same], [unknown], 0.05) == "same"  # a row is less certain than its band
+    assert together([], [unknown], 0.05) == "cannot tell"
+    assert together([same, faster_or_same], [], 0.05) == "same"
+    assert together([same, faster_or_same, faster], [], 0.05) == "faster"
+
+
+def test_a_change_of_some_lengths_is_found_in_their_bands() -> None:
+    a = side_of(rows_of(8))
+    b = side_of(
+        rows_of(8, seed=2, factor=lambda name, n: {"Allreduce": 2.0 if n > 1024 else 1.0}.get(name, 1.0)), "b"
+    )
+    found = compare(a, b)
+    said = {(one.curve.benchmark, str(one.band)): one.effect for one in found.bands}
+    assert {where for where, effect in said.items() if effect.verdict == "slower"} == {
+        ("Allreduce", "8K-256K"),
+        ("Allreduce", "512K-4M"),
+    }
+    assert said["Allreduce", "8K-256K"].speed == pytest.approx(0.5, rel=0.05)
+    assert {effect.verdict for where, effect in said.items() if where[0] == "PingPong"} == {"same"}
+    assert found.verdict == "slower" and found.pairs is False
+    assert sum(one.effect.verdict == "slower" for one in found.rows) == 4
+
+
+def test_one_length_alone_is_enough_for_slower() -> None:
+    b = side_of(rows_of(8, seed=2, factor=lambda name, n: 3.0 if (name, n) == ("PingPong", 64) else 1.0), "b")
+    found = compare(side_of(rows_of(8)), b)
+    assert [str(one.key) for one in found.rows if one.effect.verdict == "slower"] == [
+        "PingPong, 2 ranks, 64 bytes"
+    ]
+    assert found.verdict == "slower"
+
+
+@pytest.mark.parametrize(
+    ("metric", "field", "verdict"),
+    [("time", "time_avg_seconds", "slower"), ("bandwidth", "bytes_per_second", "faster")],
+)
+def test_more_is_better_for_rates(metric: str, field: str, verdict: str) -> None:
+    sides = []
+    for factor, seed in ((1.0, 1), (1.5, 2)):
+        random = np.random.default_rng(seed)
+        sides.append(
+            [
+                [msgspec.structs.replace(row("PingPong", n, None), **{field: factor * 1e-3 * random.normal(1, 0.01)})
+                 for n in LENGTHS] for _ in range(6)
+            ]
+        )  # fmt: skip
+    assert compare(side_of(sides[0]), side_of(sides[1], "b"), Settings(metric=metric)).verdict == verdict
+
+
+def seconds(one: Result) -> float:
+    assert one.time_avg_seconds is not None
+    return one.time_avg_seconds
+
+
+def longer(launches: list[list[Result]], factors: Iterable[float]) -> list[list[Result]]:
+    return [
+        [msgspec.structs.replace(one, time_avg_seconds=seconds(one) * factor) for one in rows]
+        for rows, factor in zip(launches, factors, strict=True)
+    ]
+
+
+def test_a_band_is_the_geometric_mean_of_its_rows_and_a_missing_row_is_no_step() -> None:
+    a, b = rows_of(6), rows_of(6, seed=2)
+    exact = compare(side_of(a), side_of(b, "b"))
+    first_two = [[np.mean([np.log(seconds(one)) for one in rows[:2]]) for rows in side] for side in (a, b)]
+    ratio = np.mean(first_two[0]) - np.mean(first_two[1])
+    assert np.log(exact.bands[0].effect.speed) == pytest.approx(ratio)
+    del b[0][1]
+    assert compare(side_of(a), side_of(b, "b")).bands[0].effect.speed == pytest.approx(
+        np.exp(ratio), rel=0.02
+    )
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    st.integers(0, 2**32),
+    st.integers(1, 6),
+    st.integers(1, 6),
+    st.floats(0.3, 3.0),
+    st.floats(1e-3, 1e3),
+    st.randoms(),
+)
+def test_symmetries(seed: int, n: int, m: int, factor: float, scale: float, random: Any) -> None:
+    a = rows_of(n, spread=0.05, seed=seed, benchmarks=["Bcast"])
+    b = rows_of(m, spread=0.05, seed=seed + 1, factor=lambda *_: factor, benchmarks=["Bcast"])
+    found = both(compare(side_of(a), side_of(b, "b")))
+
+    opposite = {"faster": "slower", "slower": "faster"}
+    swapped = both(compare(side_of(b), side_of(a, "b")))
+    assert [one.verdict for one in found] == [opposite.get(one.verdict, one.verdict) for one in swapped]
+    assert ends(found) == pytest.approx(-ends(swapped)[:, [0, 2, 1]], nan_ok=True)
+
+    scaled = both(compare(side_of(longer(a, [scale] * n)), side_of(longer(b, [scale] * m), "b")))
+    random.shuffle(a)
+    random.shuffle(b)
+    shuffled = both(compare(side_of(a), side_of(b, "b")))
+    for other in (scaled, shuffled):
+        assert [one.verdict for one in found] == [one.verdict for one in other]
+        assert ends(found) == pytest.approx(ends(other), nan_ok=True)
+
+
+def ends(effects: Sequence[Effect]) -> NDArray[np.float64]:
+    """Logarithms of speed, low and high by effect."""
+    logs: NDArray[np.float64] = np.log(
+        np.array([[x.speed, x.low or np.nan, x.high or np.nan] for x in effects], dtype=np.float64)
+    )
+    return logs
+
+
+def both(found: Comparison) -> list[Effect]:
+    return [*(one.effect for one in found.bands), *(one.effect for one in found.rows)]
+
+
+def test_pairs_see_what_the_drift_of_a_machine_hides() -> None:
+    drift = np.exp(np.linspace(0, 1, 8))
+    a = longer(rows_of(8), drift)
+    b = longer(rows_of(8, seed=2, factor=lambda *_: 1.1), drift)
+    sides = []
+    for name, launches in (("a", a), ("b", b)):
+        side = side_of(launches, name)
+        turns = [{"campaign": "x", "turn": turn} for turn in range(8)]
+        sides.append((side, msgspec.structs.replace(
+            side, launches=[msgspec.structs.replace(one, facts=facts) for one, facts in zip(side.launches, turns, strict=True)]
+        )))  # fmt: skip
+    (plain_a, turns_a), (plain_b, turns_b) = sides
+    assert compare(plain_a, plain_b).verdict == "cannot tell"
+    found = compare(turns_a, msgspec.structs.replace(turns_b, launches=turns_b.launches[::-1]))
+    assert (found.pairs, found.verdict) == (True, "slower")
+    fewer = msgspec.structs.replace(turns_b, launches=turns_b.launches[:7])
+    assert compare(turns_a, fewer).pairs is False
+
+
+def test_bands_are_read_as_they_are_written() -> None:
+    assert parse_bands("0-32,64-4K, 8k-256K,512K-4M") == BANDS
+    assert ",".join(map(str, BANDS)) == "0-32,64-4K,8K-256K,512K-4M"
+    assert (
+        str(NO_LENGTH) == "no length"
+        and NO_LENGTH.has(None)
+        and not NO_LENGTH.has(0)
+        and not Band(0, 4).has(None)
+    )
+    for text in ("", "4", "8-4", "0-32,16-64", "a-b", "-1-5", "0-32,,64-128", "1e3-1e4"):
+        with pytest.raises(ImbError, match="band"):
+            parse_bands(text)
+
+
+# --- Through the door ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("factor", "code", "verdict"),
+    [(1.0, 0, "same"), (2.0, 10, "slower"), (0.5, 0, "faster"), (1.05, 11, "cannot tell")],
+)
+def test_exit_status_says_the_verdict(
+    imb: Imb, before: Archive, factor: float, code: int, verdict: str
+) -> None:
+    spread = 0.03 if code == 11 else 0.01
+    after = rows_of(8, seed=3, spread=spread, factor=lambda *_: factor)
+    before.add_many(content(rows, labels=["after"]) for rows in after)
+    said = imb("compare", "before", "after")
+    assert (said.code, said.err) == (code, "")
+    words = {"same": "B is as fast as A.", "cannot tell": "Cannot tell."}.get(verdict, f"B is {verdict}.")
+    assert said.out.splitlines()[-1].startswith(words)
+    assert "PingPong" in said.out and "8K-256K bytes" in said.out
+    assert max(map(len, said.out.splitlines())) <= 100
+    found = msgspec.json.decode(imb("compare", "before", "after", "--format", "json").out, type=Comparison)
+    assert (
+        found.verdict == verdict and msgspec.json.decode(msgspec.json.encode(found), type=Comparison) == found
+    )
+
+
+def test_the_guides_table(imb: Imb, before: Archive) -> None:
+    def xpmem(name: str, n: int) -> float:
+        band = 0 if n <= 32 else 1 if n <= 4096 else 2 if n <= 262144 else 3
+        return 1 / {"PingPong": (1.00, 0.97, 0.85, 2.28), "Allreduce": (0.76, 1.00, 5.44, 10.60)}[name][band]
+
+    before.add_many(
+        content(rows, labels=["xpmem"]) for rows in rows_of(8, spread=0.002, factor=xpmem, seed=5)
+    )
+    before.add_many(content(rows, labels=["default"]) for rows in rows_of(8, spread=0.002, seed=6))
+    said = imb("compare", "default", "xpmem")
+    assert said.code == 10
+    heading, ping_pong, allreduce = (
+        next(line for line in said.out.splitlines() if line.startswith(word))
+        for word in ("benchmark", "PingPong", "Allreduce")
+    )
+    assert heading.split() == [
+        "benchmark",
+        "0-32",
+        "bytes",
+        "64-4K",
+        "bytes",
+        "8K-256K",
+        "bytes",
+        "512K-4M",
+        "bytes",
+    ]
+    cells = re.findall(r"([\d.]+)x ([-+=?]) ([\d.]+)-([\d.]+)", ping_pong)
+    assert [cell[1] for cell in cells] == ["=", "=", "-", "+"]
+    assert [float(cell[0]) for cell in cells] == pytest.approx([1.00, 0.97, 0.85, 2.28], rel=0.01)
+    assert [mark for _, mark, *_ in re.findall(r"([\d.]+)x ([-+=?]) ([\d.]+)-([\d.]+)", allreduce)] == [
+        "-",
+        "=",
+        "+",
+        "+",
+    ]
+
+
+def test_markdown(imb: Imb, before: Archive) -> None:
+    hostile = ran(mpi=Mpi(standard="4.1", name="<b>|MPI|</b> *2*\n# x\x1b[31m"))
+    before.add_many(
+        content(rows, hostile, labels=["after"]) for rows in rows_of(8, seed=3, factor=lambda *_: 2.0)
+    )
+    said = imb("compare", "before", "after", "--format", "markdown")
+    assert said.code == 10
+    assert re.search(r"\| PingPong \| 0.\d\dx slower \(0.", said.out) and "### Rows that changed" in said.out
+    assert "\x1b" not in imb("compare", "before", "after").out
+    assert r"\<b\>\|MPI\|\</b\> \*2\* \# x?\[31m" in said.out
+    tables = [line for line in said.out.splitlines() if line.startswith("|")]
+    assert tables and all(re.sub(r"\\\|", "", line).count("|") in (4, 5, 6) for line in tables)
+
+
+def test_html(imb: Imb, before: Archive) -> None:
+    pytest.importorskip("imb.render.page")
+    before.add_many(
+        content(rows, labels=["<script>after"]) for rows in rows_of(8, seed=3, factor=lambda *_: 2.0)
+    )
+    said = imb("compare", "before", "<script>after", "--format", "html")
+    assert said.code == 10 and said.out.startswith("<!doctype html>") and "<script>after" not in said.out
+
+
+def test_all_rows(imb: Imb, before: Archive) -> None:
+    before.add_many(content(rows, labels=["after"]) for rows in rows_of(8, seed=3))
+    assert "4194304 bytes" not in imb("compare", "before", "after").out
+    every = imb("compare", "before", "after", "--rows", "--benchmark", "pingpong").out
+    assert "PingPong, 2 ranks, 4194304 bytes" in every and "Allreduce" not in every
+
+
+def test_files_and_labels_and_parts_of_both(imb: Imb, before: Archive, tmp_path: Path) -> None:
+    folder = tmp_path / "some"
+    folder.mkdir()
+    for number, rows in enumerate(rows_of(6, seed=3)):
+        (folder / f"{number}.jsonl").write_bytes(content(rows).records or b"")
+    said = imb("compare", "before", folder)
+    assert said.code == 0 and "6 launches" in said.out
+    twice = imb("compare", f"before,{before.ids()[0][:12]}", folder)
+    assert "8 launches" in twice.out  # a launch named twice is one
+
+
+def test_conditions_that_differ_come_first(imb: Imb, before: Archive) -> None:
+    other = ran(("b", "b"), mpi=Mpi(standard="4.1", name="Other MPI 2"), environment={"UCX_TLS": "sm"})
+    facts = {"conditions": {"load": 3.5, "environment": {}, "machine": {"cpu_model": "Slow"}}}
+    before.add_many(content(rows, other, facts=facts, labels=["after"]) for rows in rows_of(6, seed=3))
+    out = imb("compare", "before", "after").out
+    assert out.index("Some MPI 1.0") < out.index("benchmark ")
+    told = {line.split("  ")[0]: line.split("  ")[1:] for line in out.splitlines()}
+    assert [cell.strip() for cell in told["MPI library"] if cell.strip()] == ["Some MPI 1.0", "Other MPI 2"]
+    assert [cell.strip() for cell in told["$UCX_TLS"] if cell.strip()] == ["unset", "sm"]
+    assert "hosts" in told and "MPI standard" not in told
+    assert "not known of A, but of the other side: CPU" in out
+    same = imb("compare", "before", "before").out
+    assert "none that is known differs" in same and "on both sides" in same
+
+
+def test_memory_is_not_compared_with_network(imb: Imb, before: Archive) -> None:
+    before.add_many(
+        content(rows, ran(("a", "b")), labels=["far"]) for rows in rows_of(6, factor=lambda *_: 5.0, seed=3)
+    )
+    said = imb("compare", "before", "far")
+    assert said.code == 2 and "before is intra-node and far is inter-node" in said.err and said.out == ""
+    forced = imb("compare", "before", "far", "--force")
+    assert forced.code == 10 and re.search(r"placement +intra-node +inter-node", forced.out)
+    mixed = imb("compare", "before,far", "before")
+    assert mixed.code == 2 and "has intra-node and inter-node launches" in mixed.err
+
+
+def test_too_few_launches_are_told_with_what_would_do(imb: Imb, before: Archive) -> None:
+    for rows in rows_of(3, seed=3, spread=0.03):
+        before.add(content(rows, labels=["three"]))
+    before.add(content(rows_of(1, seed=4, factor=lambda *_: 3.0)[0], labels=["one"]))
+    three = imb("compare", "three", "before").out.replace("\n", " ")
+    assert re.search(r"3 against 8 launches: .* of \d+% or more .* for 5% take \d+ launches a side", three)
+    one = imb("compare", "before", "one")
+    assert one.code == 11 and "nothing is called faster or slower" in one.out.replace("\n", " ")
+    alone = imb("compare", "one", f"{before.ids()[0][:12]}")
+    assert alone.code == 11 and "cannot tell how much launches differ" in alone.out
+
+
+def test_what_is_wrong_with_a_side_is_named(imb: Imb, archive: Archive) -> None:
+    good, bad = rows_of(5), rows_of(5, seed=2)
+    for rows in bad[:2]:
+        rows[3].defects = 7
+    failure = Failure(
+        benchmark="Allreduce", multi="off", processes=2, group_count=1, bytes=4194304, cause="out_of_memory"
+    )
+    archive.add_many(content([*rows, row("Extra", 0, 1e-6)], labels=["good"]) for rows in good)
+    archive.add(Content(records=write([ran(), *bad[0][:9]]), labels=["bad"]))  # cut off
+    archive.add(content([*bad[1][:-1], failure], labels=["bad"]))
+    archive.add(content(bad[2], end=End(state="interrupted"), labels=["bad"]))
+    archive.add(content(bad[3], facts={"outcome": "timeout"}, labels=["bad"]))
+    slow = [msgspec.structs.replace(one, time_avg_seconds=(one.time_avg_seconds or 0) * 4) for one in bad[4]]
+    archive.add(content(slow, labels=["bad"]))
+    out = " ".join(imb("compare", "good", "bad").out.split())
+    for words in (
+        "B: what was received was wrong in 1 row (PingPong, 2 ranks, 1024 bytes)",
+        "B: 1 launch was cut off",
+        "B: 1 launch was interrupted",
+        "B: 1 launch ended as timeout",
+        "B: some launch lacks 7 rows (Allreduce, 2 ranks, 8 bytes; ",
+        "only B could not measure, in some launch, 1 row (Allreduce, 2 ranks, 4194304 bytes): out of memory",
+        "only A has 1 row (Extra, 2 ranks, 0 bytes)",
+        "times slower than the others",
+    ):
+        assert words in out, words
+    assert not re.search(r"! A: ", out)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["before", "nothing"], "nothing is neither a run or label"),
+        (["before", "before", "--relevant", "x"], "--relevant x: a share in percent above 0 is wanted"),
+        (["before", "before", "--relevant", "0"], "--relevant 0: a share"),
+        (["before", "before", "--relevant", "nan%"], "--relevant nan%: a share"),
+        (["before", "before", "--metric", "speed"], "there is no metric speed; there are time, "),
+        (["before", "before", "--metric", "p99"], "has a p99 above 0 on both sides"),
+        (["before", "before", "--bands", "x"], "'x' is no band"),
+        (["before", "before", "--benchmark", "Bcast"], "no benchmark bcast; there are PingPong, Allreduce"),
+        (["before", "four"], "have no row in common: PingPong has processes 2 and 4"),
+        (["before", "other"], "have no row in common: their benchmarks differ"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_line_and_status_2(
+    imb: Imb, before: Archive, words: list[str], says: str
+) -> None:
+    four = [msgspec.structs.replace(one, processes=4) for one in rows_of(1)[0]]
+    before.add(content(four, labels=["four"]))
+    before.add(content(rows_of(1, benchmarks=["Bcast"])[0], labels=["other"]))
+    said = imb("compare", *words)
+    assert (said.code, said.out) == (2, "") and says in said.err and len(said.err.splitlines()) == 1
+
+
+def test_launches_of_several_components_are_counted_apart(imb: Imb, archive: Archive) -> None:
+    for label, seed in (("a", 1), ("b", 2)):
+        for turn, (one, other) in enumerate(
+            zip(rows_of(6, seed=seed), rows_of(6, seed=seed + 5), strict=True)
+        ):
+            facts = {"campaign": "x", "turn": turn}
+            archive.add(content(one, labels=[label], facts=facts))
+            archive.add(content(other, ran(component="NBC"), labels=[label], facts=facts))
+    said = imb("compare", "a", "b")
+    assert said.code == 0 and "judged pair by pair" in said.out and "lacks" not in said.out
+    assert "MPI1, 2 ranks" in said.out and "NBC, 2 ranks" in said.out
+    found = msgspec.json.decode(imb("compare", "a", "b", "--format", "json").out, type=Comparison)
+    assert {one.launches_a for one in both(found)} == {6}
+
+
+def test_figures_that_are_none_are_not_judged(imb: Imb, archive: Archive) -> None:
+    hostile = [
+        row("Zero", 0, 0.0), row("Negative", 8, -1.0), row("Nothing", 8, None), row("[red]Odd[/red]", 8, 1e-6),
+        row("Tiny", 8, 5e-324), row("Huge", 8, 1.7e308), row("Never", 10**12, 1.0), row("Barrier", None, 1e-6),
+    ]  # fmt: skip
+    for label in ("a", "b"):
+        archive.add_many(
+            content(
+                [*hostile, row("PingPong", 8, 1e-6 * (number + 1))],
+                labels=[label],
+                facts={"turn": number, "label": label},
+            )
+            for number in range(3)
+        )
+    said = imb("compare", "a", "b", "--rows")
+    assert said.code == 11 and "[red]Odd[/red]" in said.out and "no length" in said.out
+    out = " ".join(said.out.split())
+    assert "3 rows (Zero, 2 ranks, 0 bytes; Negative, 2 ranks, 8 bytes; Nothing, 2 ranks, 8 bytes)" in out
+    assert "1 row of a length that is in no band" in out
+    for form in ("json", "markdown"):
+        assert imb("compare", "a", "b", "--format", form).code == 11
+    json.loads(imb("compare", "a", "b", "--format", "json").out)
+
+
+def test_logs_of_others_compare(imb: Imb, tmp_path: Path) -> None:
+    log = HERE.parent / "reference"
+    text = sorted(log.rglob("*.txt"))[0]
+    said = imb("compare", text, text)
+    assert said.code in (0, 11) and "on both sides" in said.out
