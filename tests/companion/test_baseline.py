@@ -55,7 +55,7 @@ def test_results_are_judged(
     assert (said.code, found["verdict"]) == (code, verdict)
     assert (found["name"], found["version"], found["warnings"]) == ("fabric", 1, [])
     said = imb("baseline", "check", "fabric", "now", *tolerance)
-    assert said.code == code and "A  baseline fabric@1: 6 launches" in said.out
+    assert said.code == code and "A: baseline fabric@1, 6 launches" in said.out
 
 
 def test_one_launch_may_be_too_few(imb: Imb, kept: Archive, tmp_path: Path) -> None:
