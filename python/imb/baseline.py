@@ -294,16 +294,21 @@ def check(
     )
 
 
+def refuse_if_imported(made: Baseline) -> None:
+    """Raises ImbError where it is not known how its launches were made."""
+    if any(kept.facts.get("intent") is None or kept.facts.get("arguments") is None for kept in made.launches):
+        raise ImbError(
+            f"baseline {made} was not launched by imb; give the results to check (check {made.name} SIDE)"
+        )
+
+
 def plan(
     made: Baseline, mpi: Mpi, programs: Path | None, launches: int | None, timeout: float | None
 ) -> session.Plan:
     """What the baseline was measured with, once more: the same launches, under this MPI. Raises ImbError."""
+    refuse_if_imported(made)
     cells: Counter[bytes] = Counter()
     for kept in made.launches:
-        if kept.facts.get("intent") is None or kept.facts.get("arguments") is None:
-            raise ImbError(
-                f"baseline {made} was not launched by imb; give the results to check ({made.name} SIDE)"
-            )
         names = ("component", "arguments", "intent", "programs")
         cells[msgspec.json.encode({name: kept.facts[name] for name in names})] += 1
     variants: list[session.Variant] = []

@@ -237,6 +237,7 @@ def _measure(
 ) -> tuple[Side, bool]:
     from imb import baseline, mpis, samples, session
 
+    baseline.refuse_if_imported(chosen)
     wrapper = (chosen.launches[0].facts.get("conditions") or {}).get("mpi_wrapper")
     found = mpis.find(mpi or wrapper)
     if programs is None and found.wrapper != wrapper:
