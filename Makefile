@@ -27,7 +27,7 @@ BUILD = build/$(KEY)
 ifneq ($(filter run build bench,$(MAKECMDGOALS)),)
 include $(CHOICE_FILE)
 endif
-$(CHOICE_FILE): tools/setup.py
+$(CHOICE_FILE): tools/setup.py python/imb/wrappers.py
 	@$(PYTHON) tools/setup.py mpi '$(MPI)' $@
 
 $(ENV)/bin/cmake:
@@ -47,7 +47,7 @@ build: $(ENV)/bin/cmake ## build into build/<MPI>/; TESTS=1: the unit tests too
 	    || { cat $(BUILD)/configure.log >&2; rm -f $(BUILD)/build.ninja; exit 2; }; \
 	  printf '%s\n' "$$CONFIGURED" >$(BUILD)/configured; \
 	fi
-	@env $(MPI_ENV) $(ENV)/bin/ninja -C $(BUILD) --quiet
+	@env $(MPI_ENV) $(ENV)/bin/ninja -C $(BUILD) --quiet $(PROGRAM)
 
 NP ?= 2
 COMPONENT ?= MPI1
@@ -57,13 +57,27 @@ ARGS ?= $(few.$(COMPONENT)) -time 0.5
 LAUNCHER ?= $(MPI_LAUNCHER)
 record = $(if $(filter -json,$(ARGS)),,$(BUILD)/run.jsonl)
 
+AVAILABLE := MPI1 EXT IO NBC RMA
+ifneq ($(filter run,$(MAKECMDGOALS)),)
+$(if $(filter-out $(AVAILABLE),$(COMPONENT)),$(error COMPONENT=$(COMPONENT) is none; give one of $(AVAILABLE)))
+endif
 .PHONY: run
+run: PROGRAM = IMB-$(COMPONENT)
 run: build ## build and run; COMPONENT=MPI1 NP=2 ARGS='PingPong ...' MPI=...
 	@cores=$$(lscpu -p=CORE,SOCKET 2>/dev/null | grep -v '^#' | sort -u | wc -l); \
 	more=; [ $(NP) -le $$cores ] || more='$(MPI_OVERSUBSCRIBE)'; rc=0; \
 	$(if $(record),rm -f $(record);) set -- $(MPI_ENV) $(LAUNCHER) $$more -n $(NP) $(BUILD)/bin/IMB-$(COMPONENT) $(ARGS) $(if $(record),-json $(record)); \
 	echo "$$*"; env "$$@" || rc=$$?; \
-	$(if $(record),[ ! -f $(record) ] || echo "JSON lines: $(record)";) exit $$rc
+	$(if $(record),[ ! -f $(record) ] || echo "JSON lines: $(record)";) \
+	$(if $(filter no,$(COMPANION)),,if $(MAKE) --no-print-directory companion; \
+	then $(if $(record),echo "keep them: $(ENV)/bin/imb import $(record)"); \
+	else echo 'make: the suite works without the companion; COMPANION=no leaves it out' >&2; fi;) exit $$rc
+
+.PHONY: companion
+companion: $(ENV)/bin/imb ## the command imb, in .env/bin; `make run` brings it too, unless COMPANION=no
+	@:
+$(ENV)/bin/imb: pyproject.toml
+	@$(PYTHON) tools/setup.py tools companion
 
 # --- Classic: make MPI1 CC=mpicc; no Python, no network --------------------------------------------------------------
 # CC or CXX, from the command line or the environment, may name an MPI wrapper; its C++ sibling is used: the same

@@ -411,9 +411,11 @@ def same_code(pattern: str) -> str:
         return f"P_{found[1]}_{'Indv' if found[2] == 'Priv' else found[2]}"
     if found := re.fullmatch(r"C_I(Write|Read)_(\w+)", pattern):
         return f"C_{found[1]}_{found[2]}"
-    if found := re.fullmatch(r"(Uni|Bi)dir_(put|get)", pattern):
-        return f"Unidir_{found[2]}"
-    return pattern
+    if found := re.fullmatch(r"(?:Unidir|Bidir|Truly_passive)_(put|get)", pattern):
+        return f"Unidir_{found[1]}"
+    if found := re.fullmatch(r"(?:One|All)_(put|get)_all", pattern):
+        return f"One_{found[1]}_all"
+    return "Ibarrier" if pattern == "Ibarrier_pure" else pattern
 
 
 def default_loop(loops: Iterable[TimedLoop], benchmark: str) -> TimedLoop:

@@ -63,6 +63,8 @@ def expected_bytes(name: str) -> list[int]:
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("mode", MODES)
 def test_every_benchmark_is_complete_and_correct(any_mpi, mode, ranks, tmp_path):
+    if any_mpi not in lab.MAIN and mode not in ("standard", "multi1"):
+        pytest.skip("the modes differ on our side of MPI")
     if any_mpi.key == "deb-mpich" and ranks > 3:
         pytest.skip("MPICH 4.0.2 spins without yielding: seconds per barrier with more ranks than cores")
     if mode in ("sync", "tail") and ranks in (1, 4, 5):

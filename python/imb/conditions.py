@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from imb.archive import now
+from imb.archive import now, readable
 from imb.mpis import Mpi, output_of
 
 # Settings of MPI libraries, their transports and schedulers that change figures.
@@ -85,7 +85,7 @@ def gather(mpi: Mpi | None = None) -> Conditions:
 
 def steering(variables: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Those environment variables that steer MPI, transports and threads; never what may be a secret."""
-    return {k: v for k, v in sorted(variables) if STEERING.match(k) and not _SECRET.search(k)}
+    return {k: readable(v) for k, v in sorted(variables) if STEERING.match(k) and not _SECRET.search(k)}
 
 
 @lru_cache

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from multiprocessing import get_context
@@ -59,8 +59,11 @@ def files_in(paths: Iterable[Path]) -> list[Path]:
 
 def import_files(
     files: Sequence[Path], archive: Archive, *, labels: Sequence[str] = (), jobs: int | None = None
-) -> Iterator[FileReport]:
-    """Imports files, `jobs` at a time (default: as many as cores), and reports on each in their order."""
+) -> Generator[FileReport]:
+    """Imports files, `jobs` at a time (default: as many as cores), and reports on each in their order.
+
+    Closed early, it finishes the files at hand and reads no more.
+    """
     batches = list(_batches(files))
     jobs = min(jobs or len(os.sched_getaffinity(0)), len(batches))
     if jobs <= 1:
@@ -68,12 +71,13 @@ def import_files(
             yield from _import_batch(batch, archive.folder, labels)
         return
     # Threads of Arrow do not survive a fork. Ctrl-C ends the parent, the children finish the files at hand.
-    with ProcessPoolExecutor(
-        jobs, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN)
-    ) as pool:
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN))
+    try:
         folders, all_labels = [archive.folder] * len(batches), [labels] * len(batches)
         for reports in pool.map(_import_batch, batches, folders, all_labels):
             yield from reports
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _batches(files: Sequence[Path]) -> Iterator[list[Path]]:

@@ -254,11 +254,13 @@ class Index:
 
     # --- Reading -------------------------------------------------------------------------------------
 
-    def runs(self) -> pa.Table:
-        """RUNS of all runs that the archive has, refreshed; order undefined."""
+    def runs(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """RUNS, or these of its columns with `run` among them, of all runs that the archive has, refreshed; order
+        undefined."""
         present = self.refresh()
-        tables = self._read("runs")
-        table = pa.concat_tables([RUNS.empty_table(), *(t.cast(RUNS) for t in tables)])
+        schema = pa.schema([RUNS.field(name) for name in columns]) if columns else RUNS
+        tables = self._read("runs", schema.names)
+        table = pa.concat_tables([schema.empty_table(), *(t.cast(schema) for t in tables)])
         here = [run in present for run in table.column("run").to_pylist()]
         return table if all(here) else table.filter(pa.array(here))
 

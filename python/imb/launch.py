@@ -13,8 +13,9 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Literal, TypeAlias
 
@@ -183,7 +184,8 @@ def run(
 
     `on_line` gets each complete line of the file `follow` while it grows; `on_tick` the seconds since the start, ten
     times a second. After `timeout` seconds the launch is asked to end, and killed with all its processes after `GRACE`
-    more. Ctrl-C does the same at once; a second one kills. Raises ImbError where the command cannot be started.
+    more. Ctrl-C does the same at once; a second one kills. SIGTERM, which a scheduler sends to a job that it ends, is
+    taken as Ctrl-C. Raises ImbError where the command cannot be started.
     """
     began = time.monotonic()
     outcome: Outcome = "finished"
@@ -202,15 +204,16 @@ def run(
             raise ImbError(f"cannot start {command.words[0]}: {error.strerror}") from error
     tail = _Tail(follow)
     try:
-        while process.poll() is None:
-            seconds = time.monotonic() - began
-            if timeout is not None and seconds > timeout:
-                outcome = "timed_out"
-                break
-            tail.read(on_line)
-            on_tick(seconds)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(_POLL)
+        with _sigterm_interrupts():
+            while process.poll() is None:
+                seconds = time.monotonic() - began
+                if timeout is not None and seconds > timeout:
+                    outcome = "timed_out"
+                    break
+                tail.read(on_line)
+                on_tick(seconds)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(_POLL)
     except KeyboardInterrupt:
         outcome = "interrupted"
     finally:
@@ -222,6 +225,18 @@ def run(
 def _end_with_parent() -> None:
     """In the launcher before it starts: SIGTERM when `imb` is gone, so that no ranks are left behind."""
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+
+
+@contextlib.contextmanager
+def _sigterm_interrupts() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():  # others may set no handlers
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _end(process: subprocess.Popen[bytes]) -> int:

@@ -10,21 +10,15 @@ import sys
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
+from imb import wrappers
 from imb.errors import ImbError
 
 Flavour: TypeAlias = Literal["openmpi", "mpich", "intel", "other"]
-WRAPPERS = ("mpicxx", "mpigxx", "mpiicpx", "mpiicpc")  # as named in a prefix, in order of preference
-LAUNCHERS = ("mpiexec", "mpirun")
 PLACES = ("/usr/lib64/*/bin", "/opt/*/bin", "/opt/*/*/bin", "/usr/local/*/bin")  # where sites put MPIs
-_SAYS: tuple[tuple[Flavour, str, str], ...] = (
-    ("openmpi", "Open MPI", r"(?:Open MPI|OpenRTE)\) (\S+)"),
-    ("intel", "Intel MPI", r"Intel\(R\) MPI Library.*?Version (\S+(?: Update \d+)?)"),
-    ("mpich", "MPICH", r"HYDRA[^$]*?Version:\s+(\S+)"),
-)
 _NAMES = {"openmpi": "openmpi", "ompi": "openmpi", "mpich": "mpich", "intel": "intel", "impi": "intel"}
 
 
@@ -57,56 +51,28 @@ def output_of(words: list[str], env: Mapping[str, str] | None = None, timeout: f
     return done.returncode, done.stdout
 
 
-def flavour_of(said: str) -> tuple[Flavour, str]:
-    """Flavour, and name with version, by what `mpiexec --version` prints."""
-    for flavour, name, mark in _SAYS:
-        if found := re.search(mark, said):
-            return flavour, f"{name} {found[1]}"
-    return "other", (said.strip().splitlines() or ["unknown"])[0]
-
-
 @lru_cache
-def _asked(launcher: str) -> tuple[Flavour, str]:
-    return flavour_of(output_of([launcher, "--version"])[1])
-
-
-def launcher_of(wrapper: Path) -> Path:
-    """The launcher beside a wrapper; mpicxx.mpich has mpiexec.mpich. Raises ImbError where there is none."""
-    suffix = wrapper.name.partition(".")[2]
-    names = [*([f"{name}.{suffix}" for name in LAUNCHERS] if suffix else []), *LAUNCHERS]
-    for name in names:
-        if os.access(wrapper.parent / name, os.X_OK):
-            return wrapper.parent / name
-    raise ImbError(f"no {' or '.join(names)} beside {wrapper}; name the wrapper of a complete MPI (--mpi)")
+def _asked(launcher: str) -> tuple[str, str]:
+    return wrappers.flavour_of(output_of([launcher, "--version"])[1])
 
 
 def mpi_of(wrapper: Path) -> Mpi:
     """The MPI of a C++ wrapper. Raises ImbError where its launcher is missing."""
-    wrapper = _followed(wrapper)
-    launcher = launcher_of(wrapper)
+    wrapper = wrappers.followed(wrapper)
+    try:
+        launcher = wrappers.launcher_of(wrapper)
+    except LookupError as error:
+        raise ImbError(f"{error}; name the wrapper of a complete MPI (--mpi)") from None
     flavour, version = _asked(str(launcher))
     number = re.search(r"(\d+)\.", version)
     return Mpi(
-        flavour=flavour,
+        flavour=flavour if flavour in get_args(Flavour) else "other",  # type: ignore[arg-type]
         version=version,
         major=int(number[1]) if number else 0,
         wrapper=str(wrapper),
         launcher=str(launcher),
         env={"I_MPI_ROOT": str(wrapper.parent.parent)} if flavour == "intel" else {},
     )
-
-
-def _followed(wrapper: Path) -> Path:
-    """Along links among wrappers, as of Debian's alternatives: mpicxx -> mpicxx.openmpi, whose name tells the
-    launcher's; but not to a program such as opal_wrapper, which goes by the name it is called by."""
-    wrapper = wrapper.absolute()
-    for _ in range(8):
-        target = wrapper.parent / wrapper.readlink() if wrapper.is_symlink() else None
-        if target is None or not target.name.startswith("mpi"):
-            break
-        wrapper = target
-    usual = wrapper.with_name(re.sub(r"^mpi(c\+\+|CC)", "mpicxx", wrapper.name))
-    return Path(os.path.normpath(usual if usual.exists() else wrapper))
 
 
 def find_all() -> list[Mpi]:
@@ -133,7 +99,7 @@ def _candidates() -> Iterable[Path]:
         *sorted((checkout / os.environ.get("OPENIMB_ENV", ".env") / "mpi").glob("*/bin")),
     ]
     for folder in {folder.resolve(): folder for folder in reversed(folders)}.values():
-        for name in WRAPPERS:
+        for name in wrappers.WRAPPERS:
             yield from (
                 path
                 for path in (folder / name, *(folder / f"{name}.{kind}" for kind in ("openmpi", "mpich")))
@@ -148,9 +114,8 @@ def find(choice: str | None) -> Mpi:
     """
     choice = choice or os.environ.get("IMB_MPI") or None
     if choice and Path(choice).is_dir():
-        for name in WRAPPERS:
-            if os.access(Path(choice, "bin", name), os.X_OK):
-                return mpi_of(Path(choice, "bin", name))
+        if wrapper := wrappers.wrapper_in(Path(choice)):
+            return mpi_of(wrapper)
         raise ImbError(f"no bin/mpicxx in {choice}; give the folder that an MPI is installed in")
     if choice and choice not in _NAMES:
         path = shutil.which(choice)

@@ -118,6 +118,11 @@ class Mpi(msgspec.Struct, kw_only=True):
     name: str | None = msgspec.field(default=None, name="library")
     thread_level: str | None = None
 
+    @property
+    def known_as(self) -> str | None:
+        """The library's name, of old logs, which have none, the version of the standard."""
+        return self.name or self.standard
+
 
 class Platform(msgspec.Struct, kw_only=True):
     """uname of rank 0's machine."""

@@ -133,6 +133,14 @@ def load(archive: Archive, what: str) -> Side:
     return Side(name=what, launches=launches)
 
 
+def side_of(archive: Archive, runs: Iterable[str], name: str) -> Side:
+    """The launches of these runs, by whole name. Raises ImbError where there is no result in them."""
+    launches = [launch for run in runs for launch in _of_run(archive.run(run))]
+    if not any(launch.rows for launch in launches):
+        raise ImbError(f"{name}: there is no result in it", status=1)
+    return Side(name=name, launches=launches)
+
+
 def launches_of(records: Records, name: str, facts: dict[str, Any] | None = None) -> Iterator[Launch]:
     """A launch per run record, with the rows behind it; records without one are a launch of an unknown run."""
     many = sum(1 for _ in records.of(Run)) > 1

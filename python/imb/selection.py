@@ -22,7 +22,8 @@ def select(names: Sequence[str], kind: str | None = None) -> dict[Component, lis
     """Component -> names in their order; no names: the component's default list.
 
     A name is a component (mpi1), a benchmark in any case (pingpong), or both (rma:accumulate). With `kind`, a class of
-    IMB's guide, of a component only the benchmarks of that class. Raises ImbError.
+    IMB's guide, of a component only the benchmarks of that class. Raises ImbError, also where a name may mean several
+    benchmarks.
     """
     if kind is not None and kind not in CLASSES:
         raise ImbError(f"no class {kind}; give one of {', '.join(CLASSES)}")
@@ -47,12 +48,15 @@ def select(names: Sequence[str], kind: str | None = None) -> dict[Component, lis
 def _benchmark(name: str) -> tuple[Component, str]:
     prefix, colon, bare = name.rpartition(":")
     wanted = bare.lower().removeprefix("multi-")
-    found = [(n, k.components) for n, k in KNOWN.items() if n.lower() == wanted]
-    found.sort(key=lambda pair: pair[0] != bare)  # Unidir_Put is EXT's, Unidir_put RMA's
-    for benchmark, components in found:
-        for component in components:
-            if not colon or component.lower() == prefix.lower():
-                return component, bare if bare.lower().startswith("multi-") else benchmark
+    found = [(c, n) for n, k in KNOWN.items() for c in k.components if n.lower() == wanted]
+    found = [one for one in found if not colon or one[0].lower() == prefix.lower()]
+    # Unidir_Put is EXT's, Unidir_put RMA's, and Accumulate both's.
+    found = [one for one in found if one[1] == bare] or found
+    if len(found) > 1:
+        raise ImbError(f"{name} may be {' or '.join(f'{c.lower()}:{n}' for c, n in found)}; say which")
+    if found:
+        component, benchmark = found[0]
+        return component, bare if bare.lower().startswith("multi-") else benchmark
     close = difflib.get_close_matches(wanted, [n.lower() for n in KNOWN], 1)
     spelt = next((n for n in KNOWN if close and n.lower() == close[0]), None)
     hint = f"did you mean {spelt}?" if spelt else "IMB-MPI1 -list shows the names"

@@ -1,20 +1,22 @@
-"""A session: the launches of one `imb run`, each of which becomes a run of the archive; interrupted, it goes on.
+"""A session: the launches of one `imb run` or campaign, each of which becomes a run of the archive; interrupted, it goes on.
 
 ARCHIVE/sessions/ID/plan.json    what is to be launched
     0003.json                    launch 3 is over: its run and how it ended
     0003.part/                   launch 3 while it runs; adopted by --resume where its `imb` was killed
+    standing.json, setup.log     which variant is set up, and what set-ups and tear-downs said (imb.standing)
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import secrets
 import shutil
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec
 
 import msgspec
 import psutil
@@ -30,36 +32,64 @@ BEAT = 10.0  # seconds between signs of life of a launch that runs
 _DEAD = 6 * BEAT  # without one for so long, and its host is taken to be down
 
 
+class Variant(msgspec.Struct, frozen=True, kw_only=True):
+    """How launches are made; `imb run` has one, without a name. `setup` and `teardown`: shell commands that surround
+    its launches."""
+
+    name: str = ""
+    mpi: Mpi
+    programs: str
+    intent: launch.Intent
+    setup: list[str] = []
+    teardown: list[str] = []
+
+
 class Item(msgspec.Struct, frozen=True):
-    """One launch: `arguments` are IMB's, `turn` counts repetitions of the same from 1."""
+    """One launch: `arguments` are IMB's, `turn` counts repetitions of the same (rounds) from 1, `variant` is an index,
+    `ranks` take the place of those of the variant."""
 
     number: int
     component: Component
     arguments: list[str]
     turn: int = 1
+    variant: int = 0
+    ranks: int | None = None
+    labels: list[str] = []
+
+    def like(self) -> tuple[object, ...]:
+        """The same for all launches of the same, which take about the same time."""
+        return self.variant, self.component, *self.arguments, self.ranks
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """plan.json"""
+    """plan.json. `campaign`, `seed` and `source` (a hash of the file) are those of a campaign; `timeout` is of a launch,
+    `setup_timeout` of a set-up or tear-down command, in seconds."""
 
     id: str
     created: str
-    mpi: Mpi
-    programs: str
-    intent: launch.Intent
     timeout: float | None
-    labels: list[str]
+    variants: list[Variant]
     items: list[Item]
+    campaign: str | None = None
+    seed: int | None = None
+    source: str | None = None
+    setup_timeout: float = 300
+
+    @property
+    def surrounded(self) -> bool:
+        """Whether there are commands to set up or tear down."""
+        return any(variant.setup or variant.teardown for variant in self.variants)
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True):
-    """NUMBER.json"""
+    """NUMBER.json. `seconds` of the launch, `wall` with all that `imb` does around it."""
 
     number: int
     run: str
     outcome: str
     status: int | None = None
     seconds: float | None = None
+    wall: float | None = None
     problem: str | None = None
 
 
@@ -83,32 +113,44 @@ def plan(
     labels: Sequence[str],
 ) -> Plan:
     """What is to be launched: all components in turn, `launches` times. Raises ImbError."""
-    if any(word.lstrip("-") in ("json", "input") and word[0] == "-" for word in arguments):
-        raise ImbError(
-            "leave -json and -input out: imb run keeps the records itself; name the benchmarks instead"
-        )
     items = [(c, [*names, *arguments], turn) for turn in range(launches) for c, names in selection.items()]
     made = Plan(
-        id=f"{now().replace(':', '').replace('-', '')}-{secrets.token_hex(3)}",
+        id=new_id(),
         created=now(),
-        mpi=mpi,
-        programs=str(programs.absolute()),
-        intent=intent,
         timeout=timeout,
-        labels=list(labels),
-        items=[Item(n, c, words, turn + 1) for n, (c, words, turn) in enumerate(items, 1)],
+        variants=[Variant(mpi=mpi, programs=str(programs.absolute()), intent=intent)],
+        items=[
+            Item(n, c, words, turn + 1, labels=list(labels)) for n, (c, words, turn) in enumerate(items, 1)
+        ],
     )
-    for item in made.items:
-        program_of(made, item)
-    command_of(made, made.items[0], Path())  # that the launcher can say it
+    examine(made)
     return made
 
 
+def new_id() -> str:
+    """A name for a session; later ones sort behind earlier ones."""
+    return f"{now().replace(':', '').replace('-', '')}-{secrets.token_hex(3)}"
+
+
+def examine(made: Plan) -> None:
+    """Raises ImbError where a program is missing, or a launcher has no words for what is wanted."""
+    for item in {item.like(): item for item in made.items}.values():
+        if any(word.lstrip("-") in ("json", "input") and word[:1] == "-" for word in item.arguments):
+            raise ImbError(
+                "leave -json and -input out: imb keeps the records itself; name the benchmarks instead"
+            )
+        command_of(made, item, Path())
+
+
 def save(archive: Archive, made: Plan) -> None:
-    """Writes the plan down, so that it can be resumed. Raises OSError."""
+    """Writes the plan down, so that it can be resumed. Raises ImbError."""
+    text = msgspec.json.format(msgspec.json.encode(made)) + b"\n"
     folder = folder_of(archive, made.id)
-    folder.mkdir(parents=True)
-    write_whole(folder / "plan.json", msgspec.json.format(msgspec.json.encode(made)) + b"\n")
+    try:
+        folder.mkdir(parents=True)
+        write_whole(folder / "plan.json", text)
+    except OSError as error:
+        raise archive.refusal(error) from error
 
 
 def folder_of(archive: Archive, session: str) -> Path:
@@ -128,7 +170,21 @@ def find(archive: Archive, session: str | None = None) -> Plan:
         raise ImbError(f"no session {session or 'to resume'} in {archive.folder}; `imb run` makes one")
     if session and len(plans) > 1:
         raise ImbError(f"{len(plans)} sessions begin with {session}; give more of the name")
-    return msgspec.json.decode(plans[-1].read_bytes(), type=Plan)
+    return _read(plans[-1])
+
+
+def of_campaign(archive: Archive, name: str | None) -> list[Plan]:
+    """The plans of sessions of this campaign, None: of any; the oldest first. Raises ImbError."""
+    files = sorted((archive.folder / "sessions").glob("*/plan.json"))
+    plans = [_read(file) for file in files]
+    return [made for made in plans if made.campaign and name in (None, made.campaign)]
+
+
+def _read(file: Path) -> Plan:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Plan)
+    except msgspec.MsgspecError as error:
+        raise ImbError(f"{file} cannot be read ({error}); another version of imb wrote it") from error
 
 
 def done(archive: Archive, made: Plan) -> dict[int, Done]:
@@ -139,7 +195,7 @@ def done(archive: Archive, made: Plan) -> dict[int, Done]:
 
 def program_of(made: Plan, item: Item) -> Path:
     """The executable of a launch. Raises ImbError where there is none."""
-    program = Path(made.programs, f"IMB-{item.component}")
+    program = Path(made.variants[item.variant].programs, f"IMB-{item.component}")
     if not os.access(program, os.X_OK):
         raise ImbError(f"no program {program}; `imb build` makes it")
     return program
@@ -149,9 +205,35 @@ def command_of(made: Plan, item: Item, spool: Path) -> launch.Command:
     """The exact command of a launch that writes into `spool`."""
     cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
     words = [str(program_of(made, item)), *item.arguments, "-json", str(spool / "records.jsonl")]
-    return launch.spell(made.mpi, made.intent, words, cores=cores, root=os.geteuid() == 0)
+    mpi = made.variants[item.variant].mpi
+    return launch.spell(mpi, intent_of(made, item), words, cores=cores, root=os.geteuid() == 0)
 
 
+def intent_of(made: Plan, item: Item) -> launch.Intent:
+    """What is wanted of a launch."""
+    intent = made.variants[item.variant].intent
+    return msgspec.structs.replace(intent, ranks=item.ranks) if item.ranks else intent
+
+
+Rest = ParamSpec("Rest")
+
+
+def _refusing(
+    function: Callable[Concatenate[Archive, Rest], Done],
+) -> Callable[Concatenate[Archive, Rest], Done]:
+    """A full or read-only disk in words. What the launch itself does is an outcome, no OSError."""
+
+    @functools.wraps(function)
+    def wrapped(archive: Archive, /, *words: Rest.args, **options: Rest.kwargs) -> Done:
+        try:
+            return function(archive, *words, **options)
+        except OSError as error:
+            raise archive.refusal(error) from error
+
+    return wrapped
+
+
+@_refusing
 def execute(
     archive: Archive,
     made: Plan,
@@ -160,25 +242,31 @@ def execute(
     on_progress: Callable[[Progress, float], None] = lambda p, s: None,
 ) -> Done:
     """Launches, and puts what came of it into the archive, whatever that is. Raises ImbError."""
+    began = time.monotonic()
     spool = spool_of(archive, made, item)
     _adopt(archive, made, item)
     spool.mkdir()
     owner = spool / "owner.json"
-    owner.write_bytes(
-        msgspec.json.encode(Owner(socket.gethostname(), os.getpid(), psutil.Process().create_time()))
-    )
+    owner.write_bytes(msgspec.json.encode(myself()))
     command = command_of(made, item, spool)
+    variant, intent = made.variants[item.variant], intent_of(made, item)
     facts: dict[str, Any] = {
         "kind": "launch",
-        "campaign": made.id,
+        "campaign": made.campaign or made.id,
+        "session": made.id,
         "number": item.number,
         "turn": item.turn,
         "command": command.words,
         "command_environment": command.env,
-        "intent": msgspec.to_builtins(made.intent),
+        "component": item.component,
+        "arguments": item.arguments,
+        "programs": variant.programs,
+        "intent": msgspec.to_builtins(intent),
         "started": now(),
-        "conditions": msgspec.to_builtins(conditions.gather(made.mpi)),
+        "conditions": msgspec.to_builtins(conditions.gather(variant.mpi)),
     }
+    if made.campaign:
+        facts |= {"variant": variant.name, "setup": variant.setup, "seed": made.seed}
     write_whole(spool / "facts.json", msgspec.json.encode(facts))
     progress = Progress()
     beat = 0.0
@@ -190,24 +278,28 @@ def execute(
             owner.touch()
         on_progress(progress, seconds)
 
-    ended = launch.run(
-        command,
-        output=spool / "output.txt",
-        errors=spool / "stderr.txt",
-        timeout=made.timeout,
-        follow=spool / "records.jsonl",
-        on_line=progress.feed,
-        on_tick=tick,
-    )
+    try:
+        ended = launch.run(
+            command,
+            output=spool / "output.txt",
+            errors=spool / "stderr.txt",
+            timeout=made.timeout,
+            follow=spool / "records.jsonl",
+            on_line=progress.feed,
+            on_tick=tick,
+        )
+    except ImbError:  # nothing has run
+        shutil.rmtree(spool)
+        raise
     outcome: str = ended.outcome
     if outcome == "finished":
         # A launcher of another MPI starts N programs of one rank each, which all end well.
-        alone = progress.ranks not in (None, made.intent.ranks)
+        alone = progress.ranks not in (None, intent.ranks)
         cut = progress.end is None and (spool / "records.jsonl").exists()
         outcome = "failed" if ended.status or cut or alone else "measured"
         if alone:
             facts["problem"] = (
-                f"{progress.ranks} instead of {made.intent.ranks} ranks: are launcher and MPI of one kind?"
+                f"{progress.ranks} instead of {intent.ranks} ranks: are launcher and MPI of one kind?"
             )
     facts |= {
         "exit_status": ended.status,
@@ -215,22 +307,33 @@ def execute(
         "outcome": outcome,
         "seconds": round(ended.seconds, 3),
     }
-    return _keep(archive, made, item, spool, facts)
+    return _keep(archive, made, item, spool, facts, began)
 
 
 def _adopt(archive: Archive, made: Plan, item: Item) -> None:
     """What a killed `imb run` left of this launch becomes a run too; then the launch is repeated."""
     spool = spool_of(archive, made, item)
-    if owner := _alive(spool / "owner.json"):
-        raise ImbError(
-            f"session {made.id} is being carried out by process {owner.pid} on {owner.host};"
-            " `imb run --resume NAME` goes on with another one"
-        )
+    refuse_if_alive(made, spool / "owner.json")
     if (spool / "facts.json").exists():
         facts = msgspec.json.decode((spool / "facts.json").read_bytes(), type=dict[str, Any])
         _keep(archive, made, item, spool, facts | {"outcome": "interrupted", "exit_status": None})
     elif spool.exists():
         shutil.rmtree(spool)
+
+
+def myself() -> Owner:
+    """This process."""
+    return Owner(socket.gethostname(), os.getpid(), psutil.Process().create_time())
+
+
+def refuse_if_alive(made: Plan, file: Path) -> None:
+    """Raises ImbError where the owner that `file` names, another process, is at work on this session."""
+    owner = _alive(file)
+    if owner and (owner.host, owner.pid) != (socket.gethostname(), os.getpid()):
+        raise ImbError(
+            f"session {made.id} is being carried out by process {owner.pid} on {owner.host};"
+            " `imb run --resume NAME` goes on with another one"
+        )
 
 
 def _alive(file: Path) -> Owner | None:
@@ -239,12 +342,21 @@ def _alive(file: Path) -> Owner | None:
         owner = msgspec.json.decode(file.read_bytes(), type=Owner)
         if owner.host != socket.gethostname():
             return owner if time.time() - file.stat().st_mtime < _DEAD else None
+        if owner.pid == os.getpid():
+            return None
         return owner if abs(psutil.Process(owner.pid).create_time() - owner.born) < 1 else None
     except (OSError, msgspec.MsgspecError, psutil.Error):
         return None
 
 
-def _keep(archive: Archive, made: Plan, item: Item, spool: Path, facts: dict[str, Any]) -> Done:
+def _keep(
+    archive: Archive,
+    made: Plan,
+    item: Item,
+    spool: Path,
+    facts: dict[str, Any],
+    began: float | None = None,
+) -> Done:
     def part(name: str) -> bytes | None:
         return (spool / name).read_bytes() if (spool / name).exists() else None
 
@@ -254,7 +366,8 @@ def _keep(archive: Archive, made: Plan, item: Item, spool: Path, facts: dict[str
         output=part("output.txt"),
         stderr=part("stderr.txt"),
         facts=facts,
-        labels=made.labels,
+        # A launch of a campaign that was cut off is made again, and counts once.
+        labels=[] if made.campaign and facts["outcome"] == "interrupted" else item.labels,
     )
     added = archive.add(content)
     over = Done(
@@ -263,6 +376,7 @@ def _keep(archive: Archive, made: Plan, item: Item, spool: Path, facts: dict[str
         outcome=facts["outcome"],
         status=facts["exit_status"],
         seconds=facts.get("seconds"),
+        wall=None if began is None else round(time.monotonic() - began, 3),
         problem=facts.get("problem"),
     )
     if over.outcome != "interrupted":
@@ -284,3 +398,39 @@ def rows_of(archive: Archive, over: Done) -> str:
         end = record if isinstance(record, End) else end
     words = f"{rows} rows" + (f", {failed} not measured" if failed else "")
     return words + (f", {end.defects} defects" if end and end.defects else "")
+
+
+def seconds_of(
+    made: Plan, over: Iterable[Done], known: Mapping[tuple[object, ...], float] | None = None
+) -> float | None:
+    """How long the launches that are not over will take; None where nothing is known to judge by.
+
+    Each as the mean of its like so far; else as `known` says (seconds by `Item.like`); else as the mean of all so far.
+    """
+    items = {item.number: item for item in made.items}
+    took: dict[tuple[object, ...], list[float]] = {}
+    for one in over:
+        item = items.pop(one.number)
+        if one.wall is not None:
+            took.setdefault(item.like(), []).append(one.wall)
+    usual = {**(known or {}), **{like: sum(times) / len(times) for like, times in took.items()}}
+    every = [seconds for times in took.values() for seconds in times] or list(usual.values())
+    if items and not every:
+        return None
+    mean = sum(every) / len(every) if every else 0.0
+    return sum(usual.get(item.like(), mean) for item in items.values())
+
+
+def usual_seconds(archive: Archive, made: Plan) -> dict[tuple[object, ...], float]:
+    """Seconds by `Item.like` that launches of the same took in earlier sessions of this campaign."""
+    names = {variant.name: index for index, variant in enumerate(made.variants)}
+    took: dict[tuple[object, ...], list[float]] = {}
+    for old in of_campaign(archive, made.campaign or "") if made.campaign else []:
+        numbered = {item.number: item for item in old.items}
+        for one in done(archive, old).values():
+            item = numbered[one.number]
+            name = old.variants[item.variant].name
+            if one.wall is not None and name in names:
+                like = msgspec.structs.replace(item, variant=names[name]).like()
+                took.setdefault(like, []).append(one.wall)
+    return {like: sum(times) / len(times) for like, times in took.items()}

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from imb.archive import Archive
 from imb.errors import ImbError
-from imb.session import Plan, folder_of
+from imb.session import Plan, folder_of, intent_of
 
 Scheduler: TypeAlias = Literal["local", "slurm"]
 
@@ -31,22 +31,27 @@ def submit(
     try:
         import psij
     except ImportError:
-        raise ImbError("--submit needs PSI/J: `pip install 'openimb[submit]'`") from None
+        raise ImbError("--submit needs PSI/J: `pip install psij-python`") from None
     folder = folder_of(archive, made.id)
-    intent = made.intent
-    nodes = len(intent.hosts) or (-(-intent.ranks // intent.ppn) if intent.ppn else 1)
+    intents = [intent_of(made, item) for item in made.items]
+    hosts = list(dict.fromkeys(host for intent in intents for host in intent.hosts))
+    nodes = len(hosts) or max(-(-one.ranks // one.ppn) if one.ppn else 1 for one in intents)
+    per_node = max(one.per_host for one in intents)
     attributes = psij.JobAttributes(queue_name=queue, account=account)
     if minutes is not None:
         attributes.duration = timedelta(minutes=minutes)
+    if scheduler == "slurm":
+        # PSI/J has no words of its own for these.
+        named = {"slurm.nodelist": ",".join(hosts)} if hosts else {}
+        attributes.custom_attributes = {"slurm.job-name": f"imb-{made.id}", **named}
     job = psij.Job(
         psij.JobSpec(
             executable=sys.executable,
             arguments=["-m", "imb", "run", "--resume", made.id, "--archive", str(archive.folder)],
             directory=Path.cwd(),
-            name=f"imb-{made.id}",
             stdout_path=folder / "job.out",
             stderr_path=folder / "job.err",
-            resources=psij.ResourceSpecV1(node_count=nodes, processes_per_node=intent.per_host),
+            resources=psij.ResourceSpecV1(node_count=nodes, processes_per_node=per_node),
             attributes=attributes,
             launcher="single",  # `imb` starts the ranks itself, with the launcher of the session's MPI
         )
@@ -57,7 +62,10 @@ def submit(
             return str(job.native_id), None
         status = job.wait()
     except (psij.SubmitException, psij.InvalidJobException, ValueError) as error:
-        raise ImbError(f"{scheduler} does not take the job: {' '.join(str(error).split())}") from error
+        raise ImbError(
+            f"{scheduler} does not take the job: {' '.join(str(error).split())};"
+            f" `imb run --resume {made.id} --submit {scheduler}` tries again"
+        ) from error
     except KeyboardInterrupt:
         job.cancel()
         raise

@@ -108,12 +108,12 @@ def _verify_records(finding: Finding, where: str, data: bytes, validator: jsonsc
 
 
 def _verify_labels(archive: Archive) -> Iterator[Finding]:
-    present = set(archive.ids())
+    known = {*archive.ids(), *archive.removed_ids()}
     for path in archive.label_files():
         try:
             change = msgspec.json.decode(path.read_bytes(), type=LabelChange)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
             yield Finding(damage=[f"{path}: cannot be read ({error})"])
             continue
-        if change.run not in present:
+        if change.run not in known:
             yield Finding(remarks=[f"{path}: labels {change.run[:SHORT]}, which is not here"])

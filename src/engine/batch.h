@@ -54,9 +54,12 @@ struct Stage {
 /// How a batch is timed.
 enum class Timing { total, every_repetition, synchronised };
 
+/// Of collectives only, and not of what completes together. Session asks for nothing else.
+constexpr bool can_synchronise(Kind kind, bool aggregate) { return kind == Kind::collective && !aggregate; }
+
 /// One repetition after the other, timed as asked for. `barrier` over `comm`: between those of a synchronised
 /// batch.
-template <class Step, bool aggregate, class Seen, class Movement>
+template <class Step, Kind kind, bool aggregate, class Seen, class Movement>
 double timed_as(const Seen& context, const Movement& laps, std::int64_t repetitions, Timing timing,
                 std::span<double> samples, void (*barrier)(MPI_Comm), MPI_Comm comm) {
   switch (timing) {
@@ -66,8 +69,7 @@ double timed_as(const Seen& context, const Movement& laps, std::int64_t repetiti
       return drive<Step, WallClock, aggregate>(context, laps, repetitions,
                                                EveryRepetition<WallClock>{samples.data()});
     case Timing::synchronised:
-      // What completes together cannot be synchronised one by one: the session does not ask for it.
-      if constexpr (!aggregate) {
+      if constexpr (can_synchronise(kind, aggregate)) {
         const auto meet = [barrier, comm] { barrier(comm); };
         return drive<Step, WallClock>(context, laps, repetitions,
                                       Synchronised<WallClock, decltype(meet)>{samples.data(), meet});
@@ -241,8 +243,8 @@ class BatchOf final : public Batch {
   double time_moving(const Seen& context, std::int64_t repetitions, Timing timing,
                      std::span<double> samples) {
     const Laps<moving, rooted> laps(lap_plan());
-    return timed_as<Step, aggregate>(context, laps, repetitions, timing, samples, stage_.barrier,
-                                     stage_.comm);
+    return timed_as<Step, Pattern::spec.kind, aggregate>(context, laps, repetitions, timing, samples,
+                                                         stage_.barrier, stage_.comm);
   }
 
   // What a rank's own loads and stores see of memory in a window, and what they leave there for others:

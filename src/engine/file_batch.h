@@ -189,8 +189,8 @@ class FileBatchOf final : public Batch {
   double time_moving(const Seen& context, std::int64_t repetitions, Timing timing,
                      std::span<double> samples) {
     const Laps<moving, false, spec.file_pointer == FilePointer::offset> laps(lap_plan());
-    return timed_as<Step, aggregate>(context, laps, repetitions, timing, samples, stage_.barrier,
-                                     stage_.comm);
+    return timed_as<Step, spec.kind, aggregate>(context, laps, repetitions, timing, samples, stage_.barrier,
+                                                stage_.comm);
   }
 
   /// The calls under test, once: of a nonblocking flavour those in two halves.
@@ -242,8 +242,9 @@ class FileBatchOf final : public Batch {
     std::vector<std::byte> seen(static_cast<std::size_t>(tile.share));
     std::int64_t defects = 0;
     for (std::int64_t i = 0; i < repetitions; ++i) {
-      read_from(file, tile.offset(i), seen);
-      defects += count_file_defects(seen, first_place_in_all_files(spec, whose) + tile.offset(i));
+      const std::int64_t position = first_place_in_all_files(spec, whose) + tile.offset(i);
+      read_from(file, tile.offset(i), seen, position);
+      defects += count_file_defects(seen, position);
     }
     return context_.rank == 0 ? defects + wrong_size(file, repetitions) : defects;
   }
@@ -273,15 +274,21 @@ class FileBatchOf final : public Batch {
     MPI_File_get_size(file.handle(), &size);
     return count_misplaced(
         blocks, size, block, shortest_share(),
-        [&](std::int64_t at, std::span<std::byte> memory) { read_from(file, at, memory); });
+        [&](std::int64_t at, std::span<std::byte> memory) { read_from(file, at, memory, at); });
   }
 
-  // Armed with what the file does not hold there, so that a short read shows.
-  static void read_from(const File& file, std::int64_t at, std::span<std::byte> memory) {
-    fill_as_file(memory, at);
+  // Armed with what a file does not hold from `position` on, so that a short read shows; in parts that an int
+  // counts.
+  static void read_from(const File& file, std::int64_t at, std::span<std::byte> memory,
+                        std::int64_t position) {
+    constexpr std::size_t part = 1U << 30U;
+    fill_as_file(memory, position);
     for (std::byte& value : memory) value = ~value;
-    MPI_File_read_at(file.handle(), at, memory.data(), static_cast<int>(memory.size()), MPI_BYTE,
-                     MPI_STATUS_IGNORE);
+    for (std::size_t done = 0; done < memory.size(); done += part) {
+      const std::span<std::byte> rest = memory.subspan(done, std::min(part, memory.size() - done));
+      MPI_File_read_at(file.handle(), at + static_cast<std::int64_t>(done), rest.data(),
+                       static_cast<int>(rest.size()), MPI_BYTE, MPI_STATUS_IGNORE);
+    }
   }
 
   std::int64_t check_reads(std::int64_t repetitions) {

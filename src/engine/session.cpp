@@ -493,8 +493,8 @@ void Session::measure(Scene& scene, Batch* batch, std::int64_t bytes) {
   const std::int64_t wrong = options_.check && batch ? batch->check(repetitions) : 0;
   if (options_.check) require_no_trouble(scene, bytes, batch ? batch->take_trouble() : "");
 
-  const bool synchronise = options_.synchronise_each && scene.spec().kind == Kind::collective &&
-                           scene.table.transfers != Transfers::aggregate;
+  const bool synchronise = options_.synchronise_each &&
+                           can_synchronise(scene.spec().kind, scene.table.transfers == Transfers::aggregate);
   const Timing timing = synchronise                   ? Timing::synchronised
                         : options_.every_repetition() ? Timing::every_repetition
                                                       : Timing::total;

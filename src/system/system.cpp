@@ -133,9 +133,9 @@ std::string why_not_writable(const std::string& folder) {
 }
 
 std::vector<std::string> scratch_files(const std::string& base) {
-  // Suffixes of ROMIO's and OMPIO's own files for shared pointers.
+  // Suffixes of ROMIO's and OMPIO's own files for shared pointers, and of that with which OMPIO tries a lock.
   static const std::regex rest(
-      R"((_g[0-9]+)?(_[0-9]+)?(\.shfp\.[0-9.]+|-[0-9]+\.lock|_cid-[0-9]+-[0-9]+\.sm|\.(data|metadata)\.[0-9]+)?)");
+      R"((_g[0-9]+)?(_[0-9]+)?(\.shfp\.[0-9.]+|-[0-9]+\.lock|_cid-[0-9]+-[0-9]+\.sm|\.(data|metadata|locktest)\.[0-9]+)?)");
   const std::filesystem::path path(base);
   const std::string stem = path.filename().string();
   std::vector<std::string> found;

@@ -191,6 +191,7 @@ def test_rm_takes_a_run_out_of_lists_and_queries(imb: Imb) -> None:
     said = imb("rm", first[:8], second[:8])
     assert said.code == 0 and "removed" in said.out
     assert len(listed(imb)) == 16
+    assert len(imb("verify").out.splitlines()) == 1  # their labels are no finding
     assert imb("query", "SELECT count(*) AS n FROM results").out.split() == ["n", str(16 * 24)]
 
 

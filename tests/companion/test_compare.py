@@ -360,7 +360,6 @@ def test_markdown(imb: Imb, before: Archive) -> None:
 
 
 def test_html(imb: Imb, before: Archive) -> None:
-    pytest.importorskip("imb.render.page")
     before.add_many(
         content(rows, labels=["<script>after"]) for rows in rows_of(8, seed=3, factor=lambda *_: 2.0)
     )

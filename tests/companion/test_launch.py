@@ -12,7 +12,8 @@ import psutil
 import pytest
 from imb.errors import ImbError
 from imb.launch import Command, Intent, run, spell
-from imb.mpis import Mpi, flavour_of
+from imb.mpis import Mpi
+from imb.wrappers import flavour_of
 
 
 def made_up(flavour: Any, major: int = 5) -> Mpi:
@@ -138,7 +139,8 @@ def test_a_launch_that_hangs_is_killed_with_all_its_processes(
             time.sleep(0.05)
 
 
-def test_ctrl_c_asks_the_launch_to_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])  # Ctrl-C; a scheduler that ends the job
+def test_ctrl_c_asks_the_launch_to_end(tmp_path: Path, sent: signal.Signals) -> None:
     command = script(
         tmp_path,
         "def end(*_):\n    print('ended well', flush=True)\n    sys.exit(3)\n"
@@ -148,12 +150,14 @@ def test_ctrl_c_asks_the_launch_to_end(tmp_path: Path) -> None:
     def press() -> None:
         while "up" not in ((tmp_path / "out").read_text() if (tmp_path / "out").exists() else ""):
             time.sleep(0.05)
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), sent)
 
+    before = signal.getsignal(signal.SIGTERM)
     threading.Thread(target=press).start()
     ended = run(command, output=tmp_path / "out", errors=tmp_path / "err", timeout=30)
     assert (ended.outcome, ended.status) == ("interrupted", 3)
     assert "ended well" in (tmp_path / "out").read_text()
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 def test_a_command_that_is_not_there(tmp_path: Path) -> None:

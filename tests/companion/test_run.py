@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def test_every_launch_becomes_a_run_with_all_that_is_known(mpi: lab.Mpi, imb: Im
     assert len({run.facts()["campaign"] for run in stored}) == 1
     assert {run["benchmarks"] for run in runs_of(imb)} == {"PingPong", "Ibcast_pure"}
     assert imb("verify").code == 0
-    assert imb("run", "--resume", "--mpi", mpi.wrapper).out == ""  # nothing is left to do
+    assert imb("run", "--resume").out == ""  # nothing is left to do
 
 
 def test_a_launch_that_hangs_is_reported_and_the_others_follow(
@@ -255,7 +256,12 @@ def test_a_launcher_of_another_mpi_is_noticed(imb: Imb, tmp_path: Path) -> None:
         (["PingPong", "--env", "A"], "give NAME=VALUE"),
         (["PingPong", "--mpi", "nompi"], "no MPI nompi"),
         (["ext", "--class", "parallel"], "EXT has no benchmarks of class parallel"),
+        (["unidir_put"], "may be ext:Unidir_Put or rma:Unidir_put; say which"),
+        (["Accumulate"], "may be ext:Accumulate or rma:Accumulate; say which"),
         (["--resume"], "no session to resume"),
+        (["--resume", "--np", "4"], "--np does not go with --resume"),
+        (["--resume", "-l", "x"], "--label does not go with --resume"),
+        (["--resume", "one", "two"], "one session at a time"),
     ],
 )
 def test_mistakes_are_one_line(imb: Imb, words: list[str], says: str) -> None:
@@ -265,12 +271,12 @@ def test_mistakes_are_one_line(imb: Imb, words: list[str], says: str) -> None:
 
 def test_names_find_their_components() -> None:
     assert select([]) == {"MPI1": []}
-    assert select(["pingpong", "Unidir_put", "unidir_Put", "Multi-Bcast"]) == {
+    assert select(["pingpong", "Unidir_put", "Unidir_Put", "ext:unidir_get", "Multi-Bcast"]) == {
         "MPI1": ["PingPong", "Multi-Bcast"],
         "RMA": ["Unidir_put"],
-        "EXT": ["Unidir_Put"],
+        "EXT": ["Unidir_Put", "Unidir_Get"],
     }
-    assert select(["rma:accumulate", "accumulate"]) == {"RMA": ["Accumulate"], "EXT": ["Accumulate"]}
+    assert select(["rma:accumulate", "EXT:Accumulate"]) == {"RMA": ["Accumulate"], "EXT": ["Accumulate"]}
     assert select(["mpi1"], "parallel") == {"MPI1": ["Sendrecv", "Exchange", "Uniband", "Biband"]}
     assert "Barrier" in select(["mpi1"], "collective")["MPI1"]
 
@@ -288,3 +294,88 @@ def left_over(word: str) -> list[str]:
     done = subprocess.run(["ps", "-eo", "stat,pid,args"], capture_output=True, text=True, check=True)
     lines = [line for line in done.stdout.splitlines() if word in line and not line.startswith("Z")]
     return [line for line in lines if line.split()[1] != str(os.getpid())]
+
+
+@pytest.fixture
+def small_disk(archive: Archive) -> Iterator[Path]:
+    """An archive on a file system of 256 kB."""
+    if os.geteuid():
+        lab.missing("root, who mounts")
+    archive.folder.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", archive.folder])
+    if made.returncode:
+        lab.missing("the right to mount")
+    yield archive.folder
+    subprocess.run(["umount", "--lazy", archive.folder], check=True)
+
+
+def test_a_full_disk_is_one_line_and_nothing_is_lost(imb: Imb, archive: Archive, small_disk: Path) -> None:
+    if not lab.MAIN:
+        lab.missing("Open MPI or MPICH")
+    said = imb("run", "PingPong", *with_(lab.MAIN[0]), "--launches", "9", "--", "-iter", "2", "-msglog", "20")
+    assert said.code == 2 and said.err.splitlines()[-1].startswith("imb: cannot write to the archive"), (
+        said.err
+    )
+    assert "No space left on device" in said.err
+    before = len(archive.ids())
+    assert 0 < before < 9 and imb("verify").code == 0
+    again = imb("import", Path(__file__).parent.parent / "reference")
+    assert again.code == 2 and len(again.err.splitlines()) == 1 and "No space left on device" in again.err
+    assert imb("verify").out.count("whose writer was killed") == 0  # nothing half written is left
+    subprocess.run(["mount", "-o", "remount,size=9m", small_disk], check=True)
+    assert imb("run", "--resume").code == 0
+    # The launch that met the end of the disk has been kept as well.
+    outcomes = [archive.run(name).facts()["outcome"] for name in archive.ids()]
+    assert (
+        sorted(set(outcomes)) in (["interrupted", "measured"], ["measured"])
+        and outcomes.count("measured") == 9
+    )
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    for words in (["run", "PingPong", *with_(lab.MAIN[0])], ["label", archive.ids()[0], "x"]):
+        said = imb(*words)
+        assert said.code == 2 and len(said.err.splitlines()) == 1 and "Read-only file system" in said.err
+
+
+def test_words_that_are_no_text(
+    imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Bytes that are no UTF-8, as Python has them."""
+    if not lab.MAIN:
+        lab.missing("Open MPI or MPICH")
+    short = [*with_(lab.MAIN[0]), "--", "-msglog", "1", "-iter", "2"]
+    for words in (["--label", "a\udcff"], ["--env", "A=a\udcff"]):
+        said = imb("run", "PingPong", *words, *short)
+        assert said.code == 2 and "is no UTF-8" in said.err and len(said.err.splitlines()) == 1
+    monkeypatch.setenv("UCX_NOTE", "a\udcff")
+    assert imb("run", "PingPong", *short).code == 0
+    [name] = archive.ids()
+    assert archive.run(name).facts()["conditions"]["environment"]["UCX_NOTE"] == "a\\xff"
+    log = tmp_path / "a\udcff.log"
+    log.write_bytes((Path(__file__).parent.parent / "reference" / "mpi1-np2.txt").read_bytes())
+    said = imb("import", log)
+    assert said.code == 0 and "a\\udcff.log" in said.out
+    assert {archive.run(run).manifest.origin for run in archive.ids()} == {None, str(tmp_path / "a\\xff.log")}
+
+
+def test_a_launcher_that_is_not_there(imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not lab.MAIN:
+        lab.missing("Open MPI or MPICH")
+    monkeypatch.setenv("PATH", "/nowhere")
+    said = imb("run", "PingPong", *with_(lab.MAIN[0]), "--launcher", "srun")
+    assert said.code == 2 and said.err.splitlines()[-1] == "imb: cannot start srun: No such file or directory"
+    assert not archive.ids() and not list(archive.folder.glob("sessions/*/*.part"))
+
+
+def test_a_launcher_that_is_killed(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    """The launcher is this test's own: it kills itself."""
+    (tmp_path / "bin").mkdir()
+    for name, text in (
+        ("mpicxx", "exit 1"),
+        ("mpiexec", 'case "$1" in --version) echo "mpiexec (Open MPI) 5.0.9";; *) kill -9 $$;; esac'),
+        ("IMB-MPI1", "exit 0"),
+    ):
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    said = imb("run", "PingPong", "--mpi", tmp_path, "--programs", tmp_path / "bin", "--launches", "2")
+    assert said.code == 1 and said.out.count("the launcher was ended by signal 9") == 2
+    assert {archive.run(name).facts()["exit_status"] for name in archive.ids()} == {-9}

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+import io
 import os
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
+import typer.core
 
 from imb import __version__
 from imb.errors import ImbError
 
 # In the order of `imb --help`. The module imb.cli.NAME (a Python keyword has a _ behind it) has a function `command`,
-# whose docstring is the help. It imports what is slow to import when it is called, not before.
+# whose docstring is the help, or a Typer `app` of several. It imports what is slow to import when it is called, not before.
 COMMANDS = (
     "doctor",
     "build",
     "run",
     "latency",
+    "campaign",
+    "ab",
     "ls",
     "show",
     "compare",
+    "baseline",
     "diagnose",
     "report",
     "plot",
@@ -33,8 +40,15 @@ COMMANDS = (
     "verify",
 )
 
+
+class _InOrder(typer.core.TyperGroup):
+    def list_commands(self, ctx: object) -> list[str]:
+        return list(COMMANDS)
+
+
 app = typer.Typer(
     name="imb",
+    cls=_InOrder,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -59,19 +73,43 @@ def imb(
     """Runs, keeps and reads MPI benchmarks: the companion of OpenIMB."""
 
 
+def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
+    """Ctrl-C said in words, which Typer would not."""
+
+    @functools.wraps(command)
+    def wrapped(*words: object, **options: object) -> None:
+        try:
+            command(*words, **options)
+        except KeyboardInterrupt:
+            raise ImbError("interrupted", status=130) from None
+
+    return wrapped
+
+
 for _name in COMMANDS:
     _module = importlib.import_module(f"imb.cli.{_name}_" if _name == "import" else f"imb.cli.{_name}")
-    app.command(_name)(_module.command)
+    if hasattr(_module, "app"):  # several commands under one name
+        for _one in _module.app.registered_commands:
+            _one.callback = _interruptible(_one.callback)
+        app.add_typer(_module.app, name=_name)
+    else:
+        app.command(_name)(_interruptible(_module.command))
 
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of the click that this Typer uses
 
 
 def main(words: list[str] | None = None) -> None:
     """Runs `imb`. A mistake is one line on standard error and exit status 2, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        # A name of a file may hold any bytes, and a terminal know few characters.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         status = app(args=words, prog_name="imb", standalone_mode=False)
     except ImbError as error:
         sys.exit(_complain(str(error), error.status))
+    except UnicodeEncodeError as error:  # a word of the command line, which would get into JSON
+        sys.exit(_complain(f"{error.object[:60]!r} is no UTF-8; give text", 2))
     except _UsageError as error:
         sys.exit(_complain(_usage(error), 2))
     except (KeyboardInterrupt, typer.Abort):

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from imb.archive import SHORT, Archive
 from imb.cli.common import ArchiveOption, counted
 from imb.errors import ImbError
+
+if TYPE_CHECKING:
+    from imb.importer import FileReport
+
+_FEW = 20  # files whose runs are listed
 
 
 def command(
@@ -50,49 +56,48 @@ def command(
       imb import IMBrun_*.log
       imb import --label "old cluster" results/
     """
-    from imb.importer import FileReport, files_in, import_files
+    from imb.importer import files_in, import_files
 
     files = files_in(paths)
     if not files:
         raise ImbError("there are no files in these folders; give logs, or folders that have some")
     store = Archive(archive)
-    totals = dict.fromkeys(("files", "runs", "new", "tables", "rows", "failures", "problems"), 0)
-    reports: Iterable[FileReport] = import_files(files, store, labels=label or [], jobs=jobs)
-    if sys.stderr.isatty() and len(files) > 1:
-        from rich.console import Console
-        from rich.progress import track
+    try:
+        with closing(import_files(files, store, labels=label or [], jobs=jobs)) as reports:
+            _render(_live(reports, len(files)), names=len(files) <= _FEW, notes=notes)
+    except KeyboardInterrupt:
+        words = "interrupted; what was read is kept, and the same command reads the rest"
+        raise ImbError(words, status=130) from None
 
-        reports = track(reports, "importing", len(files), transient=True, console=Console(stderr=True))
+
+def _live(reports: Iterable[FileReport], files: int) -> Iterable[FileReport]:
+    if files < 2 or not sys.stderr.isatty():
+        return reports
+    from rich.console import Console
+    from rich.progress import track
+
+    return track(reports, "importing", files, transient=True, console=Console(stderr=True))
+
+
+def _render(reports: Iterable[FileReport], *, names: bool, notes: bool) -> None:
+    """Exits with 1 where something was not understood."""
+    files = runs = new = tables = rows = failures = problems = 0
     for report in reports:
         for problem in report.problems:
             typer.echo(f"imb: {problem}", err=True)
         for note in report.notes if notes else ():
             typer.echo(str(note))
         if report.notes and not notes:
-            words = counted(len(report.notes), "line")
-            typer.echo(
-                f"{report.file}: {words} of other text passed over, the first is line {report.notes[0].line} (--notes)"
-            )
-        if len(files) <= 20:
-            for run in dict.fromkeys(report.runs):
-                typer.echo(f"{run[:SHORT]}  {report.file}")
-        for name, value in zip(
-            totals,
-            (
-                1,
-                len(report.runs),
-                report.new,
-                report.tables,
-                report.rows,
-                report.failures,
-                len(report.problems),
-            ),
-            strict=True,
-        ):
-            totals[name] += value
+            words = f"{counted(len(report.notes), 'line')} of other text passed over"
+            typer.echo(f"{report.file}: {words}, the first is line {report.notes[0].line} (--notes)")
+        for run in dict.fromkeys(report.runs) if names else ():
+            typer.echo(f"{run[:SHORT]}  {report.file}")
+        files, runs, new = files + 1, runs + len(report.runs), new + report.new
+        tables, rows = tables + report.tables, rows + report.rows
+        failures, problems = failures + report.failures, problems + len(report.problems)
     typer.echo(
-        f"{counted(totals['files'], 'file')}: {counted(totals['rows'], 'row')} in {counted(totals['tables'], 'table')},"
-        f" {counted(totals['failures'], 'failure')}; {counted(totals['runs'], 'run')}, {totals['new']} of them new"
+        f"{counted(files, 'file')}: {counted(rows, 'row')} in {counted(tables, 'table')},"
+        f" {counted(failures, 'failure')}; {counted(runs, 'run')}, {new} of them new"
     )
-    if totals["problems"]:
+    if problems:
         raise typer.Exit(1)

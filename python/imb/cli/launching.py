@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from imb.archive import SHORT, Archive
+from imb.cli.common import counted
 from imb.errors import ImbError
 
 if TYPE_CHECKING:
+    from imb.campaign import Settings
     from imb.launch import Intent
     from imb.mpis import Mpi
-    from imb.session import Done, Plan
+    from imb.session import Done, Item, Plan
 
 MpiOption = Annotated[
     str | None,
@@ -99,6 +101,14 @@ def prepare(choice: str | None, programs: Path | None) -> tuple[Mpi, Path]:
     return mpi, programs or built(mpi, None)
 
 
+def prepare_variant(settings: Settings) -> tuple[Mpi, Path]:
+    """The same for a variant of a campaign."""
+    from imb import mpis
+
+    mpi = mpis.find(settings.mpi)
+    return mpi, Path(settings.programs) if settings.programs else built(mpi, settings.compiler)
+
+
 def built(mpi: Mpi, compiler: str | None, *, again: bool = False) -> Path:
     """The suite built for an MPI, with progress where it has to be built; exits with 1 where that fails."""
     from rich.console import Console
@@ -123,32 +133,72 @@ def built(mpi: Mpi, compiler: str | None, *, again: bool = False) -> Path:
 
 def carry_out(archive: Archive, made: Plan) -> None:
     """Runs what of the session is still to be run, showing it live, and exits with what came of it."""
-    from imb import session
+    if not all_measured(made, *launch_all(archive, made)):
+        raise typer.Exit(1)
 
-    before = session.done(archive, made)
-    todo = [item for item in made.items if item.number not in before]
-    typer.echo(
-        f"session {made.id}: {len(todo)} of {len(made.items)} launches to run, {made.mpi.version}", err=True
-    )
-    over = list(before.values())
-    with _Display(len(made.items)) as display:
-        for item in todo:
-            command = session.command_of(made, item, session.spool_of(archive, made, item))
-            display.begin(item.number, str(command), over)
-            one = session.execute(archive, made, item, on_progress=display.show)
-            display.end()
-            over.append(one)
-            typer.echo(f"{one.run[:SHORT]}  {_in_words(archive, made, one)}")
-            if one.outcome == "interrupted":
-                typer.echo(f"imb: interrupted; `imb run --resume {made.id}` goes on", err=True)
-                raise typer.Exit(130)
+
+def all_measured(made: Plan, over: list[Done], left_out: int) -> bool:
+    """Whether every launch did all it should; says on standard error if not."""
     bad = sum(one.outcome != "measured" for one in over)
     if bad:
         typer.echo(
             f"imb: {bad} of {len(over)} launches did not measure all; `imb show RUN` tells what they did",
             err=True,
         )
-        raise typer.Exit(1)
+    if left_out:
+        typer.echo(
+            f"imb: left out: {counted(left_out, 'launch')}; `imb run --resume {made.id}` tries again",
+            err=True,
+        )
+    return not bad and not left_out
+
+
+def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False) -> tuple[list[Done], int]:
+    """What is over in the end, and how many launches were left out because their variant could not be set up.
+
+    Exits with 130 when interrupted.
+    """
+    from imb import session
+    from imb.standing import Standing
+
+    before = session.done(archive, made)
+    todo = [item for item in made.items if item.number not in before]
+    versions = ", ".join(dict.fromkeys(variant.mpi.version for variant in made.variants))
+    typer.echo(f"{_title(made)}: {len(todo)} of {len(made.items)} launches to run, {versions}", err=True)
+    over = list(before.values())
+    left_out = 0
+    with (
+        _Display(made, session.usual_seconds(archive, made)) as display,
+        Standing(archive, made, display.say) as standing,
+    ):
+        display.tell_time(over, todo[0].turn if todo else None)
+        for item in todo:
+            if not standing.switch(item.variant):
+                left_out += 1
+                continue
+            command = session.command_of(made, item, session.spool_of(archive, made, item))
+            display.begin(item, str(command), over)
+            one = session.execute(archive, made, item, on_progress=display.show)
+            display.end()
+            over.append(one)
+            typer.echo(f"{one.run[:SHORT]}  {_in_words(archive, made, one)}", err=results_to_stderr)
+            if one.outcome == "interrupted":
+                typer.echo(f"imb: interrupted; `imb run --resume {made.id}` goes on", err=True)
+                raise typer.Exit(130)
+    return over, left_out
+
+
+def _title(made: Plan) -> str:
+    if not made.campaign:
+        return f"session {made.id}"
+    return f"campaign {made.campaign}, session {made.id}, seed {made.seed}"
+
+
+def in_time(seconds: float) -> str:
+    """40 s, 12 min, 3.5 h."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 # Exit statuses of the suite.
@@ -160,13 +210,22 @@ def _in_words(archive: Archive, made: Plan, one: Done) -> str:
 
     how = {
         "measured": "",
-        "failed": f": {_FAILURES.get(one.status or 0, f'failed with exit status {one.status}')}{_complaint(archive, one)}",
+        "failed": f": {_failure(one.status or 0)}{_complaint(archive, one)}",
         "timed_out": f": ended after {made.timeout:g} s (--timeout)" if made.timeout else "",
         "interrupted": ": interrupted",
     }[one.outcome]
     item = made.items[one.number - 1]
-    where = f"launch {one.number} of {len(made.items)}, IMB-{item.component}, turn {item.turn}"
+    what = (
+        f"{made.campaign}/{made.variants[item.variant].name}, {item.ranks} ranks, " if made.campaign else ""
+    )
+    where = f"launch {one.number} of {len(made.items)}, {what}IMB-{item.component}, turn {item.turn}"
     return f"{where}: {session.rows_of(archive, one)} in {one.seconds or 0:.1f} s{how}"
+
+
+def _failure(status: int) -> str:
+    if status < 0:
+        return f"the launcher was ended by signal {-status}"
+    return _FAILURES.get(status, f"failed with exit status {status}")
 
 
 def _complaint(archive: Archive, one: Done) -> str:
@@ -180,21 +239,26 @@ def _complaint(archive: Archive, one: Done) -> str:
 
 
 class _Display:
-    """Live on a terminal: which launch, benchmark and length, and the time left; elsewhere the commands only."""
+    """Live on a terminal: which launch, benchmark and length, and the time left; elsewhere the commands only, and the
+    time left at the beginning of a round."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, made: Plan, known: dict[tuple[object, ...], float]) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
 
-        self.total = total
+        self.made = made
+        self.known = known
+        self.total = len(made.items)
         self.console = Console(stderr=True, highlight=False)
         self.live = self.console.is_terminal
         self.bar = Progress(
             TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[left]}"), console=self.console,
             transient=True, disable=not self.live, redirect_stdout=False, redirect_stderr=False,
         )  # fmt: skip
-        self.task = self.bar.add_task("starting", total=total, left="")
+        self.task = self.bar.add_task("starting", total=self.total, left="")
         self.number = 0
+        self.turn = 0
+        self.count = 0
         self.usual: float | None = None
 
     def __enter__(self) -> _Display:
@@ -203,10 +267,28 @@ class _Display:
     def __exit__(self, *error: object) -> None:
         self.bar.stop()
 
-    def begin(self, number: int, command: str, over: list[Done]) -> None:
-        self.number = number
-        times = [one.seconds for one in over if one.seconds]
-        self.usual = sum(times) / len(times) if times else None
+    def say(self, line: str) -> None:
+        """A line of its own."""
+        self.bar.stop()
+        self.console.print(line, markup=False, soft_wrap=True)
+
+    def tell_time(self, over: list[Done], turn: int | None) -> None:
+        """At the beginning of a round of a campaign, where there is something to judge by."""
+        from imb import session
+
+        rounds = self.made.items[-1].turn
+        left = session.seconds_of(self.made, over, self.known)
+        if self.made.campaign and turn not in (None, self.turn) and left is not None:
+            self.turn = turn or 0
+            self.say(f"round {turn} of {rounds}: about {in_time(left)} left")
+
+    def begin(self, item: Item, command: str, over: list[Done]) -> None:
+        from imb import session
+
+        self.tell_time(over, item.turn)
+        self.number = item.number
+        self.usual = session.seconds_of(self.made, over, self.known)
+        self.count = len(over)
         self.console.print(f"$ {command}", markup=False, soft_wrap=True)
         self.bar.start()
 
@@ -215,17 +297,17 @@ class _Display:
 
         assert isinstance(progress, Progress)
         left = progress.seconds_left(seconds) if self.usual is None else max(self.usual - seconds, 0)
-        if left is not None:
-            left += (self.total - self.number) * (self.usual or seconds + left)
+        if left is not None and self.usual is None:
+            left += (self.total - self.count - 1) * (seconds + left)
         length = "" if progress.bytes is None else f" {progress.bytes} bytes"
         self.bar.update(
             self.task,
             description=f"launch {self.number}/{self.total} {progress.benchmark or 'starting'}{length}",
-            completed=self.number - 1 + progress.fraction,
-            left="" if left is None else f"{left:.0f} s left",
+            completed=self.count + progress.fraction,
+            left="" if left is None else f"{in_time(left)} left",
         )
 
     def end(self) -> None:
         """Makes place for the launch's line on standard output."""
-        self.bar.update(self.task, completed=self.number, description="", left="")
+        self.bar.update(self.task, completed=self.count + 1, description="", left="")
         self.bar.stop()

@@ -9,6 +9,22 @@ import typer
 from imb.archive import SHORT, Archive
 from imb.cli.common import ArchiveOption, columns_of_text
 
+# Of the index, what the list needs.
+_SHOWN = [
+    "run",
+    "added",
+    "origin",
+    "date",
+    "program",
+    "version",
+    "component",
+    "processes",
+    "rows",
+    "failures",
+    "state",
+    "benchmarks",
+]
+
 
 def command(
     newest: Annotated[int, typer.Option("--newest", "-n", min=1, metavar="N", help="Show N runs.")] = 30,
@@ -40,7 +56,7 @@ def command(
 
     index = Index(Archive(archive))
     tags = index.tags()
-    runs: list[dict[str, Any]] = index.runs().to_pylist()
+    runs: list[dict[str, Any]] = index.runs(None if json else _SHOWN).to_pylist()
     for run in runs:
         run["labels"] = tags[run["run"]].labels if run["run"] in tags else []
     if label is not None:

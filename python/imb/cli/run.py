@@ -24,8 +24,12 @@ from imb.cli.launching import (
 )
 from imb.errors import ImbError
 
+# What a session's plan does not hold; all else was said when it was made.
+_OF_ONE_CALL = {"names", "resume", "submit", "minutes", "queue", "account", "dry_run", "archive"}
+
 
 def command(
+    context: typer.Context,
     names: Annotated[
         list[str] | None,
         typer.Argument(
@@ -128,6 +132,9 @@ def command(
     store = Archive(archive)
     words = list(names or [])
     if resume:
+        _refuse_others(context)
+        if len(words) > 1:
+            raise ImbError(f"--resume {' '.join(words)}: one session at a time, and no words for IMB")
         made = session.find(store, words[0] if words else None)
     else:
         split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
@@ -173,3 +180,14 @@ def command(
             raise typer.Exit(status)
         return
     carry_out(store, made)
+
+
+def _refuse_others(context: typer.Context) -> None:
+    """Raises ImbError for options that would be ignored by --resume."""
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        if option.name not in _OF_ONE_CALL and source is not None and source.name == "COMMANDLINE":
+            raise ImbError(
+                f"{option.opts[0]} does not go with --resume, which launches what was planned;"
+                " without --resume a new session begins"
+            )

@@ -66,7 +66,7 @@ def _facts(found: StoredRun, records: Records, tags: Tags) -> str:
         "added": f"{found.manifest.added} on {found.manifest.host}",
         "from": found.manifest.origin,
         "command": " ".join(map(str, command)),
-        "mpi": run.mpi.name or run.mpi.standard if run.mpi else None,
+        "mpi": run.mpi.known_as if run.mpi else None,
         "nodes": ", ".join(dict.fromkeys(rank.host for rank in run.ranks or [])),
         "conditions": _conditions(facts.get("conditions")),
         "exit status": facts.get("exit_status"),

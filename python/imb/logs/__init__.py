@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from imb.logs import imb_text, osu_text
+from imb.logs import imb_rows, imb_text, osu_text
 from imb.logs.table import Log
 from imb.records import Problem, Record, Records
 
@@ -15,7 +15,7 @@ def parse_many(files: Sequence[tuple[bytes, str]]) -> list[Log]:
     `files`: text, and the name that problems call it.
     """
     with_osu = [osu_text.looks_like(text) for text, _ in files]
-    of_osu = [osu and imb_text.MARK not in text for osu, (text, _) in zip(with_osu, files, strict=True)]
+    of_osu = [osu and imb_rows.MARK not in text for osu, (text, _) in zip(with_osu, files, strict=True)]
     of_imb = iter(imb_text.read_many([file for file, osu in zip(files, of_osu, strict=True) if not osu]))
     logs = [osu_text.read(*file) if osu else next(of_imb) for file, osu in zip(files, of_osu, strict=True)]
     for log, (_, name), osu, some in zip(logs, files, of_osu, with_osu, strict=True):

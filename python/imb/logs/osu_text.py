@@ -9,13 +9,18 @@ import numpy as np
 
 from imb.logs.preamble import command_in
 from imb.logs.table import WHOLE, Head, Launch, Log, Stretch, number
-from imb.records import Problem, Run
+from imb.records import Element, Options, Problem, Run
 
 FORMAT = "osu"
 MARK = b"# OSU "
 PROGRAM = "OSU Micro-Benchmarks"
-_TITLE = re.compile(r"#\s*OSU (?P<title>.*?)\s+v(?P<version>\d[\w.\-]*)\s*$")
+_TRIES = 1000
+_TITLE = re.compile(
+    r"# OSU (?P<title>\S.*?)(?:\sv(?P<version>\d[\w.\-]*)|(?<=Test) \(Version (?P<old>\d[\w.]*)\)|(?<=Test))$"
+)
 _PAIRS = re.compile(r"#\s*\[\s*pairs:\s*(\d{1,9})\s*\]")
+_DATATYPE = re.compile(r"#\s*Datatype:\s*MPI_(\w{1,40})\.?$")
+_INIT = re.compile(r"nprocs: (\d{1,9}), min: (\d{1,12}) ms, max: (\d{1,12}) ms, avg: (\d{1,12}) ms$")
 # Names in a header row -> columns of imb.logs.table.FIELDS, or a quantile. MB/s are 10^6 bytes.
 _COLUMNS = {
     r"Size": "bytes",
@@ -31,25 +36,36 @@ _COLUMNS = {
     r"Overlap\s?\(%\)": "overlap",
     r"P(?P<quantile>\d+) Tail (?:Lat|BW)\((?:us|MB/s)\)": "quantile",
     r"Validation": "validation",
-    r"(?:Coll\. Init|MPI_Test|MPI_Wait|Transfer Size)\s?\((?:us|B)\)|Transfer Size": "passed over",
+    r"(?:Coll\. Init|MPI_Test|MPI_Wait|Min Comm\.|Max Comm\.|Transfer Size)\s?\((?:us|B)\)|Transfer Size": "passed over",
 }
 _CELL = re.compile("|".join(re.sub(r"\(\?P<quantile>", "(?:", name) for name in _COLUMNS))
-_NAMES = {
-    "bandwidth": "osu_bw",
-    "bi-directional bandwidth": "osu_bibw",
-    "multiple bandwidth / message rate": "osu_mbw_mr",
-    "multi latency": "osu_multi_lat",
-    "multi-threaded latency": "osu_latency_mt",
-    "multi-process latency": "osu_latency_mp",
-    "broadcast latency": "osu_bcast",
-    "all-to-all personalized exchange latency": "osu_alltoall",
-    "all-to-allv personalized exchange latency": "osu_alltoallv",
+# Titles do not name programs. Of the rest of a title, what a program calls it; and whole names that do not follow.
+_SHORT = {
+    "all-to-all": "alltoall",
+    " personalized exchange": "",
+    "broadcast": "bcast",
+    "compare_and_swap": "cas",
+    "fetch_and_op": "fop",
+    "accumulate": "acc",
+    "bi-directional bandwidth": "bibw",
+    "multiple bandwidth / message rate": "mbw_mr",
+    "bandwidth": "bw",
+    "multi latency": "multi_lat",
+    "multi-threaded latency": "latency_mt",
+    "multi-process latency": "latency_mp",
+    "hello world": "hello",
 }
 
 
 def looks_like(text: bytes) -> bool:
     """Whether there may be output of OSU's benchmarks in it."""
-    return b"OSU" in text and MARK in text  # what tables of numbers never hold is found out quickly
+    # Capital O is rare in tables of numbers, and one byte is searched for forty times as fast as several.
+    at = text.find(b"O")
+    for _ in range(_TRIES):
+        if at < 0 or text.startswith(b"OSU ", at):
+            break
+        at = text.find(b"O", at + 1)
+    return at >= 0 and text.find(MARK, max(at - len(MARK), 0)) >= 0
 
 
 def read(text: bytes, name: str) -> Log:
@@ -58,6 +74,7 @@ def read(text: bytes, name: str) -> Log:
     launch: Launch | None = None
     head, columns, rows, table_line = Head(""), (), [], 0  # type: tuple[Head, tuple[str, ...], list[Any], int]
     command: tuple[int, str] | None = None
+    prefix = ""  # quote marks or a launcher's tag before the title, which its rows have too
     at = 0
 
     def end_table() -> None:
@@ -69,14 +86,17 @@ def read(text: bytes, name: str) -> Log:
         here, at = at, at + len(raw) + 1
         torn = at > len(text)
         line = raw.decode("utf-8", "replace").strip()
+        title_at = line.find("# OSU ")
+        line = line.removeprefix(prefix).strip() if title_at < 0 else line
         if not line:
             continue
-        if found := _TITLE.search(line):
+        if title_at >= 0 and (found := _TITLE.match(line, title_at)):
             end_table()
+            prefix = line[:title_at].strip()
             start = command[0] if command else here
             run = Run(
                 program=PROGRAM,
-                version=found["version"],
+                version=found["version"] or found["old"],
                 command_line=command[1].split() if command else None,
             )
             launch = Launch(run, start if log.launches else 0, bytes_per_megabyte=1e6, items=[])
@@ -84,6 +104,15 @@ def read(text: bytes, name: str) -> Log:
             head, columns, command = Head(_benchmark(found["title"]), multi="off"), (), None
         elif launch and (found := _PAIRS.match(line)):
             head = head._replace(processes=2 * int(found[1]))
+        elif launch and (found := _DATATYPE.match(line)):
+            launch.run.options = Options(data=Element(found[1].lower(), "base"))
+        elif launch and (found := _INIT.match(line)):
+            end_table()
+            head = head._replace(processes=int(found[1]))
+            columns, table_line = ("t_min", "t_max", "t_avg"), line_number
+            rows.append(([1e3 * int(found[i]) for i in (2, 3, 4)], {}))
+            end_table()
+            columns = ()
         elif launch and line.startswith("#") and (names := _header(line)):
             end_table()
             columns, table_line = names, line_number
@@ -110,18 +139,19 @@ def read(text: bytes, name: str) -> Log:
 
 
 def _benchmark(title: str) -> str:
-    """OSU's titles do not name the program; "MPI Allreduce Latency Test" is osu_allreduce."""
-    words = re.sub(r"\s+", " ", title.lower().replace("test", "")).strip()
+    """The program of a title: "MPI Allreduce Latency Test" is osu_allreduce, with buffers of a GPU osu_allreduce_cuda."""
+    words = re.sub(r"\s+", " ", title.lower().removesuffix("test")).strip()
     one_sided = words.startswith("mpi_")
-    words = words.removeprefix("mpi_").removeprefix("mpi ")
-    if words in _NAMES:
-        return _NAMES[words]
-    words = words.replace("bi-directional bandwidth", "bibw").replace("bandwidth", "bw")
+    device = re.match(r"mpi-(\w+) ", words)
+    words = words[device.end() :] if device else words[4:] if words.startswith(("mpi ", "mpi_")) else words
     nonblocking = words.startswith("non-blocking ")
     words = words.removeprefix("non-blocking ")
+    for said, short in _SHORT.items():
+        words = words.replace(said, short)
     if not one_sided and words != "latency":
         words = words.removesuffix(" latency")
-    return f"osu_{'i' if nonblocking else ''}" + re.sub(r"\W+", "_", words).strip("_")
+    name = f"osu_{'i' if nonblocking else ''}" + re.sub(r"\W+", "_", words).strip("_")
+    return f"{name}_{device[1]}" if device else name
 
 
 def _header(line: str) -> tuple[str, ...]:
@@ -134,11 +164,8 @@ def _header(line: str) -> tuple[str, ...]:
                 columns.append(f"p{found['quantile']}" if column == "quantile" else column)
                 break
     complete = not _CELL.sub("", rest).strip()
-    return (
-        tuple(columns)
-        if complete and len(columns) == len(set(columns) | {"passed over"} & set(columns))
-        else ()
-    )
+    kept = [name for name in columns if name != "passed over"]
+    return tuple(columns) if complete and kept and len(kept) == len(set(kept)) else ()
 
 
 def _row(

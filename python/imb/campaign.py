@@ -1,0 +1,361 @@
+"""A campaign: a TOML file -> launches of a matrix of variants, benchmarks and process counts, in random order. Pure, but
+for `read`.
+
+Each round has every cell of the matrix once, in an order of its own, so that drift of the machine hits all cells alike
+(randomised complete blocks: Box, Hunter and Hunter, Statistics for Experimenters, chapter 4).
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import itertools
+import re
+import shlex
+import tomllib
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import Annotated, Any, Literal, TypeAlias, get_args
+
+import msgspec
+
+from imb import selection, session
+from imb.archive import now
+from imb.errors import ImbError
+from imb.launch import Bind, Intent
+from imb.mpis import Mpi
+from imb.records import Component
+
+Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
+Value: TypeAlias = str | int | float
+Words: TypeAlias = str | list[str]  # a string is divided as a shell does
+_NAME = re.compile(r"[\w.+=:-]+(/[\w.+=:-]+)*$", re.ASCII)
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What makes a variant; all that is None or empty is as `imb run` does it without being told."""
+
+    mpi: str | None = None
+    compiler: str | None = None
+    programs: str | None = None
+    env: dict[str, Value] = {}
+    launcher: Literal["mpiexec", "srun"] | None = None
+    launcher_options: Words = ()  # type: ignore[assignment]
+    bind: Bind | None = None
+    cpus: list[Annotated[int, msgspec.Meta(ge=0)]] | None = None
+    hosts: list[str] | None = None
+    ppn: Positive | None = None
+    arguments: Words = ()  # type: ignore[assignment]
+    setup: Words = ()  # type: ignore[assignment]
+    teardown: Words = ()  # type: ignore[assignment]
+
+
+class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The file. `variants` are given one by one, or are all combinations of the values of `axes`."""
+
+    benchmarks: list[str | list[str]]
+    name: str = ""
+    class_: Literal["single", "parallel", "collective"] | None = msgspec.field(name="class", default=None)
+    processes: Positive | list[Positive] = 2
+    launches: Positive = 10
+    arguments: Words = ()  # type: ignore[assignment]
+    timeout: Seconds | None = None
+    setup_timeout: Seconds = 300
+    seed: int | None = None
+    common: Settings = Settings()
+    variants: dict[str, Settings] = {}
+    axes: dict[str, dict[str, Settings]] = {}
+
+
+Prepare: TypeAlias = Callable[[Settings], tuple[Mpi, Path]]
+
+
+def read(path: Path) -> tuple[Campaign, str]:
+    """The campaign of a file, and a hash of the file. Raises ImbError that names the key that is wrong, OSError."""
+    data = path.read_bytes()
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise ImbError(f"{path} is no TOML file ({error.reason} at byte {error.start})") from error
+    return parse(text, path), hashlib.sha256(data).hexdigest()
+
+
+def parse(text: str, path: Path) -> Campaign:
+    """The campaign of a file's text; relative paths in it are relative to the file. Raises ImbError."""
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ImbError(f"{path} is not TOML: {error}") from error
+    try:
+        # One by one first: msgspec does not say which of the tables is wrong.
+        for place, table in _tables(found):
+            for name, value in (table.get("env") or {}).items() if isinstance(table.get("env"), dict) else ():
+                _converted(value, Value, f"{place}.env.{name}")
+            _converted(table, Settings, place)
+        made = _converted(found, Campaign)
+        made = msgspec.structs.replace(made, name=made.name or path.stem)
+        examine(made)
+    except ImbError as error:
+        raise ImbError(f"{path}: {error}") from error
+    return _anchored(made, path.parent)
+
+
+def _tables(found: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every table of settings, with its place."""
+    places = [("common", found.get("common"))]
+    places += [(f"variants.{name}", one) for name, one in _items(found.get("variants"))]
+    for axis, values in _items(found.get("axes")):
+        places += [(f"axes.{axis}.{name}", one) for name, one in _items(values)]
+    return ((place, table) for place, table in places if isinstance(table, dict))
+
+
+def _items(table: object) -> list[tuple[str, Any]]:
+    return list(table.items()) if isinstance(table, dict) else []
+
+
+def _converted(found: object, kind: Any, place: str = "", *, strict: bool = True) -> Any:
+    """`found` as this type. Raises ImbError with msgspec's words and the key as TOML writes it."""
+    try:
+        return msgspec.convert(found, kind, strict=strict)
+    except msgspec.ValidationError as error:
+        words, _, inner = str(error).partition(" - at `")
+        inner = inner.strip("`").removeprefix("$").removeprefix(".")
+        raise ImbError(_explained(words, ".".join(filter(None, (place, inner))))) from error
+
+
+def _explained(words: str, key: str) -> str:
+    if unknown := re.search(r"unknown field `(.*)`", words):
+        owner = Settings if key else Campaign
+        known = [field.encode_name for field in msgspec.structs.fields(owner)]
+        near = difflib.get_close_matches(unknown[1], known, 1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+        return f"no key {f'{key}.' if key else ''}{unknown[1]}; {hint}"
+    if missing := re.search(r"missing required field `(.*)`", words):
+        return f'{missing[1]} is missing; give for instance {missing[1]} = ["PingPong", "Allreduce"]'
+    choices = {"bind": get_args(Bind), "class": tuple(selection.CLASSES), "launcher": ("mpiexec", "srun")}
+    if "enum" in words:
+        return f"{key}: {words.split()[-1]} is none of {', '.join(choices[key.rpartition('.')[2]])}"
+    kinds = {"object": "table", "array": "list"}
+    for kind, toml in kinds.items():
+        words = (
+            words.replace(f"`{kind}`", f"`{toml}`")
+            .replace(f"`{kind} |", f"`{toml} |")
+            .replace(f"| {kind}", f"| {toml}")
+        )
+    return f"{key}: {words[:1].lower()}{words[1:]}"
+
+
+def examine(made: Campaign) -> None:
+    """Raises ImbError where what is wanted does not go together."""
+    if not made.variants and not made.axes:
+        raise ImbError("no variants; give at least one table [variants.NAME], or [axes.AXIS.NAME]")
+    if made.variants and made.axes:
+        raise ImbError("both variants and axes; give one of them")
+    for name in (made.name, *made.variants, *(value for axis in made.axes.values() for value in axis)):
+        if not _NAME.match(name):
+            raise ImbError(f"{name!r} becomes part of a label: letters, digits and ._+=:- only")
+    for axis, values in made.axes.items():
+        if not values:
+            raise ImbError(f"axes.{axis} has no values; give tables [axes.{axis}.NAME]")
+    if not made.benchmarks:
+        raise ImbError('benchmarks is empty; give for instance ["PingPong", "Allreduce"]')
+    _selections(made)
+    for name, variant in variants(made).items():
+        if variant.bind and variant.cpus:
+            raise ImbError(
+                f"variant {name}: cpus and bind exclude each other; cpus pins each rank to one CPU"
+            )
+
+
+def _anchored(made: Campaign, folder: Path) -> Campaign:
+    def place(settings: Settings) -> Settings:
+        def path(word: str | None) -> str | None:
+            if word is None or ("/" not in word and not word.startswith("~")):
+                return word
+            return str((folder / Path(word).expanduser()).absolute())
+
+        programs = (
+            str((folder / Path(settings.programs).expanduser()).absolute()) if settings.programs else None
+        )
+        return msgspec.structs.replace(settings, mpi=path(settings.mpi), programs=programs)
+
+    return msgspec.structs.replace(
+        made,
+        common=place(made.common),
+        variants={name: place(one) for name, one in made.variants.items()},
+        axes={axis: {n: place(one) for n, one in values.items()} for axis, values in made.axes.items()},
+    )
+
+
+def variants(made: Campaign) -> dict[str, Settings]:
+    """By name, each with what is common to all. Those of axes are named by their values: `gcc/2x4`."""
+    if made.variants:
+        return {name: merged(made.common, one) for name, one in made.variants.items()}
+    found: dict[str, Settings] = {}
+    for values in itertools.product(*(axis.items() for axis in made.axes.values())):
+        settings = made.common
+        for _, one in values:
+            settings = merged(settings, one)
+        found["/".join(name for name, _ in values)] = settings
+    return found
+
+
+def merged(first: Settings, then: Settings) -> Settings:
+    """Both: variables, arguments and commands add up (tear-downs in reverse), of the others the latter wins."""
+    said = {
+        field.name: getattr(then, field.name)
+        for field in msgspec.structs.fields(then)
+        if getattr(then, field.name) is not None
+    }
+    added: dict[str, Any] = {
+        "env": {**first.env, **then.env},
+        "launcher_options": [*split(first.launcher_options), *split(then.launcher_options)],
+        "arguments": [*split(first.arguments), *split(then.arguments)],
+        "setup": [*commands(first.setup), *commands(then.setup)],
+        "teardown": [*commands(then.teardown), *commands(first.teardown)],
+    }
+    return msgspec.structs.replace(first, **(said | added))
+
+
+def split(words: Words) -> list[str]:
+    """Words, of a string as a shell divides it. Raises ImbError."""
+    try:
+        return shlex.split(words) if isinstance(words, str) else list(words)
+    except ValueError as error:
+        raise ImbError(f"{words!r}: {error}".lower()) from error
+
+
+def commands(words: Words) -> list[str]:
+    """Shell commands: a string is one."""
+    return [words] if isinstance(words, str) else list(words)
+
+
+def _selections(made: Campaign) -> list[dict[Component, list[str]]]:
+    """What is launched by itself: all names together, or list by list."""
+    names = made.benchmarks
+    if all(isinstance(name, str) for name in names):
+        return [selection.select([name for name in names if isinstance(name, str)], made.class_)]
+    return [selection.select([name] if isinstance(name, str) else name, made.class_) for name in names]
+
+
+def rounds(groups: Sequence[Hashable], launches: int, seed: int) -> list[list[int]]:
+    """The order of the cells 0 ... len(groups) - 1 in each of `launches` rounds.
+
+    Cells of one group need the same set-up and stay together within a round: so a round sets each group up at most
+    once. Groups come in random order, cells of a group in random order; but a round begins with the group that the one
+    before has ended with, which halves the set-ups of two groups and balances their order (AB BA AB ...).
+    """
+    random = Random(seed)
+    order: list[list[int]] = []
+    last: Hashable | None = None
+    for _ in range(launches):
+        names = list(dict.fromkeys(groups))
+        random.shuffle(names)
+        if order:
+            names.sort(key=lambda name: name != last)
+        cells: list[int] = []
+        for name in names:
+            mine = [cell for cell, group in enumerate(groups) if group == name]
+            random.shuffle(mine)
+            cells += mine
+        last = names[-1]
+        order.append(cells)
+    return order
+
+
+def plan(made: Campaign, prepare: Prepare, *, seed: int, source: str | None = None) -> session.Plan:
+    """All launches of the campaign in their order. `prepare` finds MPI and programs. Raises ImbError."""
+    counts = [made.processes] if isinstance(made.processes, int) else list(dict.fromkeys(made.processes))
+    named = variants(made)
+    built = [_variant(name, one, prepare) for name, one in named.items()]
+    cells: list[session.Item] = []
+    for index, (name, one) in enumerate(named.items()):
+        for ranks, chosen in itertools.product(counts, _selections(made)):
+            labels = [f"{made.name}/{name}"]
+            labels += [f"{made.name}/{name}/np{ranks}"] if len(counts) > 1 else []
+            words = [*split(made.arguments), *split(one.arguments)]
+            if "-npmin" not in words:  # a process count is a cell of its own, not a part of a larger one
+                words = ["-npmin", str(ranks), *words]
+            cells += [
+                session.Item(0, component, [*names, *words], 0, index, ranks, labels)
+                for component, names in chosen.items()
+            ]
+    groups = [(tuple(built[c.variant].setup), tuple(built[c.variant].teardown)) for c in cells]
+    order = rounds(groups, made.launches, seed)
+    turns = [(turn, cell) for turn, cells_ in enumerate(order, 1) for cell in cells_]
+    found = session.Plan(
+        id=session.new_id(),
+        created=now(),
+        timeout=made.timeout,
+        variants=built,
+        items=[
+            msgspec.structs.replace(cells[cell], number=number, turn=turn)
+            for number, (turn, cell) in enumerate(turns, 1)
+        ],
+        campaign=made.name,
+        seed=seed,
+        source=source,
+        setup_timeout=made.setup_timeout,
+    )
+    session.examine(found)
+    return found
+
+
+def _variant(name: str, one: Settings, prepare: Prepare) -> session.Variant:
+    mpi, programs = prepare(one)
+    return session.Variant(
+        name=name,
+        mpi=mpi,
+        programs=str(programs.absolute()),
+        intent=Intent(
+            ranks=1,  # each item has its own
+            hosts=tuple(one.hosts or ()),
+            ppn=one.ppn,
+            bind=one.bind,
+            cpus=tuple(one.cpus or ()),
+            env={key: str(value) for key, value in one.env.items()},
+            launcher=one.launcher or "mpiexec",
+            extra=tuple(split(one.launcher_options)),
+        ),
+        setup=commands(one.setup),
+        teardown=commands(one.teardown),
+    )
+
+
+_KEYS = {field.encode_name for field in msgspec.structs.fields(Settings)} - {
+    "env",
+    "setup",
+    "teardown",
+    "launcher_options",
+}
+
+
+def spoken(text: str) -> Settings:
+    """A variant in one line: `UCX_TLS=tcp bind=core cpus=0,3 arguments='-off_cache -1' --mca btl self,tcp`.
+
+    Words NAME=VALUE are variables, but those that begin with a key of a variant (mpi, compiler, programs, launcher, bind,
+    cpus, hosts, ppn, arguments); from the first word that begins with - on all go to the launcher. Raises ImbError.
+    """
+    words = split(text)
+    first = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
+    said: dict[str, Any] = {"launcher_options": words[first:], "env": {}}
+    for word in words[:first]:
+        key, equals, value = word.partition("=")
+        if not equals or not key:
+            near = difflib.get_close_matches(key, _KEYS, 1)
+            raise ImbError(
+                f'{word!r}: give NAME=VALUE{f", such as {near[0]}=..." if near else ""}; "" is a variant without settings'
+            )
+        if key not in _KEYS:
+            said["env"][key] = value
+        elif key in ("cpus", "hosts"):
+            said[key] = value.split(",")
+        else:
+            said[key] = value
+    try:
+        made: Settings = _converted(said, Settings, strict=False)
+    except ImbError as error:
+        raise ImbError(f"{text!r}: {error}") from error
+    return made

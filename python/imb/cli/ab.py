@@ -1,0 +1,137 @@
+"""imb ab"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from imb.archive import Archive
+from imb.cli.common import ArchiveOption, share_of
+from imb.cli.judging import show
+from imb.cli.launching import MpiOption, ProgramsOption, all_measured, launch_all, prepare_variant
+
+if TYPE_CHECKING:
+    from imb.session import Plan
+
+VARIANT = "Settings of the variant: NAME=VALUE ..., mpi=, bind=, cpus=0,3 ..., -launcher options; see above."
+
+
+def command(
+    a: Annotated[str, typer.Option("--a", metavar="SETTINGS", help=VARIANT)],
+    b: Annotated[str, typer.Option("--b", metavar="SETTINGS", help="The same of the other one.")],
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]... [IMB arguments]", help="Benchmarks or components.", show_default="mpi1"
+        ),
+    ] = None,
+    both: Annotated[str, typer.Option("--both", metavar="SETTINGS", help="Settings of both variants.")] = "",
+    launches: Annotated[int, typer.Option("--launches", min=1, metavar="N", help="Of each variant.")] = 10,
+    np: Annotated[int, typer.Option("--np", "-n", min=1, metavar="N", help="Ranks.")] = 2,
+    kind: Annotated[
+        Literal["single", "parallel", "collective"] | None,
+        typer.Option("--class", help="Of a component, only benchmarks of this class."),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name", metavar="NAME", help="Runs are labelled NAME/a and NAME/b.", show_default="a new one"
+        ),
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            "--timeout", min=0.1, metavar="SECONDS", help="End a launch that takes longer, and go on."
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Of the random order.")] = None,
+    relevant: Annotated[
+        str, typer.Option("--relevant", "-r", metavar="PERCENT", help="The smallest change that matters.")
+    ] = "5%",
+    metric: Annotated[
+        str, typer.Option("--metric", "-m", metavar="NAME", help="As of imb compare.")
+    ] = "time",
+    rows: Annotated[bool, typer.Option("--rows", help="All rows, not only those that changed.")] = False,
+    format: Annotated[
+        Literal["terminal", "json"], typer.Option("--format", "-f", help="How to tell it.")
+    ] = "terminal",
+    mpi: MpiOption = None,
+    programs: ProgramsOption = None,
+    archive: ArchiveOption = None,
+) -> None:
+    """Measures two variants by turns and judges B against A: a campaign of two variants in one line.
+
+    SETTINGS are words: NAME=VALUE sets a variable for all ranks; mpi=, compiler=, programs=, launcher=, bind=, cpus=0,3,
+    hosts=n1,n2, ppn= and arguments='...' (IMB's) mean what they mean in a campaign file; from the first word with
+    a - in front on, all go to the launcher. "" is a variant without settings.
+
+    Each round launches both variants once, in random order. The process count is measured alone (-npmin N), unless
+    the arguments say otherwise. What --mpi and --programs say holds where a variant does not say it.
+
+    Ctrl-C keeps what is done: `imb run --resume` goes on, `imb compare NAME/a NAME/b` judges.
+
+    Exit status: as of imb compare (0 same or faster, 10 slower, 11 cannot tell); 1 launches failed and nothing is left
+    to compare; 2 a mistake; 130 interrupted.
+
+    \b
+    Examples:
+      imb ab --a "" --b "UCX_TLS=tcp" -- PingPong
+      imb ab --a "MPIR_CVAR_ODD_EVEN_CLIQUES=0" --b "MPIR_CVAR_ODD_EVEN_CLIQUES=1" --launches 20 -- Allreduce -msglog 16
+      imb ab --a "--mca btl self,sm" --b "--mca btl self,tcp" --both "bind=core --mca pml ob1" --mpi openmpi PingPong
+      imb ab --a "mpi=openmpi" --b "mpi=mpich" --both "cpus=0,1" -- PingPong Exchange
+    """
+    from imb import samples, session
+    from imb.compare import EXIT, Settings, compare
+
+    settings = Settings(metric=metric, relevant=share_of(relevant, "--relevant"))
+    store = Archive(archive)
+    made = _planned(names or [], (a, b, both), launches, np, kind, name, timeout, seed, mpi, programs)
+    session.save(store, made)
+    over, left_out = launch_all(store, made, results_to_stderr=True)
+    all_measured(made, over, left_out)
+    sides = [samples.side_of(store, [d.run for d in over if made.items[d.number - 1].variant == i], f"{made.campaign}/{v}")
+             for i, v in enumerate("ab")]  # fmt: skip
+    found = compare(sides[0], sides[1], settings)
+    if format == "json":
+        import msgspec
+
+        typer.echo(msgspec.json.format(msgspec.json.encode(found)))
+    else:
+        show(found, all_rows=rows)
+    raise typer.Exit(EXIT[found.verdict])
+
+
+def _planned(
+    words: list[str],
+    spoken: tuple[str, str, str],
+    launches: int,
+    np: int,
+    kind: Literal["single", "parallel", "collective"] | None,
+    name: str | None,
+    timeout: float | None,
+    seed: int | None,
+    mpi: str | None,
+    programs: Path | None,
+) -> Plan:
+    import secrets
+
+    from imb import campaign
+
+    split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
+    a, b, both = map(campaign.spoken, spoken)
+    given = campaign.Settings(mpi=mpi, programs=str(programs) if programs else None)
+    made = campaign.Campaign(
+        name=name or f"ab-{secrets.token_hex(3)}",
+        benchmarks=list(words[:split] or ["mpi1"]),
+        class_=kind,
+        processes=np,
+        launches=launches,
+        arguments=words[split:],
+        timeout=timeout,
+        common=campaign.merged(given, both),
+        variants={"a": a, "b": b},
+    )
+    campaign.examine(made)
+    return campaign.plan(made, prepare_variant, seed=secrets.randbelow(2**31) if seed is None else seed)

@@ -1,0 +1,113 @@
+"""What a log of IMB says of its launch: the run record, and the unit of Mbytes/sec."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+
+from imb.logs.catalogue import KNOWN
+from imb.logs.preamble import Event
+from imb.logs.table import Launch
+from imb.records import Component, Element, Mpi, Options, Platform, Run
+
+_PART: dict[str, Component] = {
+    "MPI-1": "MPI1",
+    "MPI-2": "EXT",
+    "MPI-IO": "IO",
+    "MPI-NBC": "NBC",
+    "MPI-RMA": "RMA",
+}
+
+
+def unit_by_version(run: Run) -> float | None:
+    """IMB up to 4.x counts 2^20 bytes, from 2018 on 10^6."""
+    if not run.program or not (major := re.match(r"\D{0,2}(\d+)", run.version or "")):
+        return None
+    if run.program == "OpenIMB":
+        return 2.0**20
+    return 1e6 if int(major[1]) >= 2017 else 2.0**20
+
+
+def unit_by_arithmetic(launch: Launch) -> float | None:
+    """Which unit makes length / time come out as the Mbytes/sec printed, over rows that tell them apart."""
+    votes = {2.0**20: 0, 1e6: 0}
+    for stretch in launch.stretches():
+        known = KNOWN.get(stretch.head.benchmark)
+        time = "t" if "t" in stretch.columns else "t_max"
+        if not known or not known.turnover or not {"mbytes/sec", "bytes", time} <= set(stretch.columns):
+            continue
+        at = [stretch.columns.index(name) for name in ("bytes", time, "mbytes/sec")]
+        for row in stretch.rows(last=8):
+            length, t, rate = (row[i] or 0 for i in at)
+            if t >= 10 and rate >= 10:  # else rounding hides the 4.9 %
+                exact = known.turnover * length / (t * 1e-6)
+                for unit in votes:
+                    votes[unit] += abs(exact / unit / rate - 1) < 0.01
+    best = max(votes, key=lambda unit: votes[unit])
+    return best if votes[best] > sum(votes.values()) / 2 else None
+
+
+def run_of(events: Sequence[Event]) -> Run:
+    """The run record of a launch from its banner and the command seen before it."""
+    said: dict[str, str] = {}
+    listed: list[str] = []
+    run = Run()
+    for event in events:
+        if event.kind == "banner":
+            said["program"], said["version"], said["part"] = event.parts
+        elif event.kind == "fact":
+            said.setdefault(event.parts[0], event.text)
+        elif event.kind == "listed":
+            listed.append(event.text)
+        elif event.kind in ("command", "calling"):
+            said[event.kind] = event.text
+    command = said.get("calling") or said.get("command")
+    launcher = re.search(r"IMB-(MPI1|EXT|IO|NBC|RMA)\b", command or "")
+    run.program, run.version = said.get("program"), said.get("version")
+    run.component = _PART.get(said.get("part", "")) or (launcher[1] if launcher else None)  # type: ignore[assignment]
+    run.date = _date(said.get("Date"))
+    run.command_line = command.split() if command else None
+    run.benchmarks = listed or None
+    platform = Platform(
+        machine=said.get("Machine"),
+        system=said.get("System"),
+        release=said.get("Release"),
+        kernel=said.get("Version"),
+    )
+    run.platform = platform if platform != Platform() else None
+    mpi = Mpi(
+        standard=said.get("MPI Version"),
+        name=said.get("MPI Library"),
+        thread_level=said.get("MPI Thread Environment") or None,
+    )
+    run.mpi = mpi if mpi != Mpi() else None
+    options = Options(
+        data=_element(said.get("MPI_Datatype")), reduction=_element(said.get("MPI_Datatype for reductions"))
+    )
+    if unit := re.match(r"([\d.eE+]+) bytes per second", said.get("Mbytes/sec", "")):
+        with suppress(ValueError):
+            options.bytes_per_megabyte = float(unit[1])
+    if "Settings" in said:
+        options.standard_mode = said["Settings"] == "standard mode"
+    if "Results" in said:
+        options.check = "verified" in said["Results"]
+    run.options = options if options != Options() else None
+    return run
+
+
+def _element(said: str | None) -> Element | None:
+    if not said or not (found := re.match(r"MPI_(\w+)(?: \((\w+)\))?", said)):
+        return None
+    return Element(found[1].lower(), found[2] or "base")
+
+
+def _date(said: str | None) -> str | None:
+    """ISO 8601 without a zone, which logs do not tell; as it stands where it is no date of ctime."""
+    if not said:
+        return None
+    try:
+        return datetime.strptime(said, "%a %b %d %H:%M:%S %Y").isoformat()
+    except ValueError:
+        return said

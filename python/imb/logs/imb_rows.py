@@ -1,0 +1,160 @@
+"""The lines of a table of IMB: its header, its rows, and what may stand between them."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from imb.logs.table import CELL, FIELDS, WHOLE, Head, Launch, Stretch, number
+from imb.records import QUANTILES, Cause, Failure
+
+MARK = b"#rep"  # "#repetitions" in every table; "#rep.s" in the oldest
+_ALIASES = {"rep.s": "repetitions", "mb/sec": "mbytes/sec", "mbyte/sec": "mbytes/sec", "msgs/sec": "msg/sec"}
+_CAUSES: tuple[tuple[str, Cause], ...] = (
+    ("out-of-mem", "out_of_memory"),
+    ("int-overflow", "int_overflow"),
+    ("time-out", "time_out"),
+    ("out-of-space", "no_space"),
+    ("io-error", "io_error"),
+)
+_NEEDED = re.compile(r"needed X=\s*([\d.]+)\s*GB")
+_FREE = re.compile(r"free\s+([\d.]+)\s*GB")
+DRIFT = re.compile(r"# The load of the row above ran (\d+) % (slower|faster)")
+
+
+class Header(NamedTuple):
+    """The line above a table's rows."""
+
+    prefix: bytes  # what stands before each line: quote marks, a launcher's tag; b"" for blanks
+    columns: tuple[str, ...]
+
+
+class Rows:
+    """Rows that were read one by one, on their way to a stretch."""
+
+    def __init__(self, head: Head, columns: tuple[str, ...], line: int) -> None:
+        self.head, self.columns, self.line = head, columns, line
+        self.clear()
+
+    def clear(self) -> None:
+        self.values: list[list[float | int | None]] = []
+        self.quantiles: dict[int, dict[str, float | None]] = {}
+        self.drift: dict[int, float] = {}
+
+    def add(self, row: list[float | int | None]) -> None:
+        self.values.append(row)
+
+    def move_to(self, launch: Launch) -> None:
+        if not self.values:
+            return
+        arrays = [
+            np.array(
+                [math.nan if value is None else value for value in values],
+                np.int64 if name in WHOLE else np.float64,
+            )
+            for name, values in zip(self.columns, zip(*self.values, strict=True), strict=True)
+        ]
+        stretch = Stretch(self.head, self.columns, self.line, 0, len(self.values), arrays=arrays)
+        stretch.quantiles, stretch.load_drift = self.quantiles or None, self.drift or None
+        launch.items.append(stretch)
+        self.clear()
+
+
+def header_of(row: bytes) -> Header | None:
+    """The columns that a line names; None where it is no header."""
+    words = row.decode("utf-8", "replace")
+    first = words.find("#bytes") if "#bytes" in words else words.find(MARK.decode())
+    if (group := re.search(r"\bGroup\s+$", words[:first])) is not None:
+        first = group.start()
+    columns: list[str] = []
+    for token in words[first:].split():
+        name = re.sub(r"\[(usec|µsec|μsec|%)\]$", "", token.lstrip("#")).lower()
+        columns.append(_ALIASES.get(name, name))
+    if not set(columns) <= FIELDS.keys() or len(set(columns)) < max(2, len(columns)):
+        return None
+    prefix = words[:first].strip()
+    return Header(words[:first].rstrip().encode() if prefix else b"", tuple(columns))
+
+
+def without(line: bytes, prefix: bytes) -> bytes:
+    """The line without quote marks or a tag. Another rank's tag or a lost mark is not cut."""
+    if prefix and line.startswith(prefix):
+        return line[len(prefix) :]
+    return line
+
+
+def regular_rows(block: bytes, columns: int) -> int:
+    """Number of rows if their widths may be those of a table's rows, else 0. Converting them looks at every byte."""
+    width = columns * CELL + 1
+    count, rest = divmod(len(block) + 1, width)
+    return count if block and not rest and (count == 1 or block[width - 1] == 10) else 0
+
+
+def row_of(words: str, columns: tuple[str, ...]) -> list[float | int | None] | None:
+    """The cells of a line, in the units of the table; None where it is no row of these columns."""
+    tokens = words.split()
+    if len(tokens) != len(columns):
+        if len(words) != CELL * len(columns):
+            return None
+        # A number that fills its cell touches its neighbour.
+        tokens = [words[i : i + CELL].strip() for i in range(0, len(words), CELL)]
+    try:
+        return [number(token, name) for token, name in zip(tokens, columns, strict=True)]
+    except ValueError:
+        return None
+
+
+def quantiles_of(text: str) -> dict[str, float | None] | None:
+    """The line that -show_tail prints: twelve times in microseconds."""
+    if not text.endswith("]"):
+        return None
+    try:
+        times = [number(token, "t") for token in text[1:-1].split(",")]
+    except ValueError:
+        return None
+    if len(times) != len(QUANTILES):
+        return None
+    return {name: None if t is None else t / 1e6 for name, t in zip(QUANTILES, times, strict=True)}
+
+
+def failure_of(text: str, columns: tuple[str, ...], head: Head, line: int) -> Failure | None:
+    """A row that says why there is none, such as out-of-mem; None where the line is none."""
+    cause = next((cause for words, cause in _CAUSES if words in text), None)
+    leading = re.match(r"[\d\s]*", text)
+    tokens = leading[0].split() if leading else []
+    if cause is None or len(tokens) > len(columns) or any(len(token) > 18 for token in tokens):
+        return None
+    cells = [int(token) for token in tokens]
+    if "group" in columns and len(cells) > 1:
+        cells = cells[1:]
+    needed_bytes, free_bytes = (_gigabytes(pattern.search(text)) for pattern in (_NEEDED, _FREE))
+    return Failure(
+        benchmark=head.benchmark,
+        mode=head.mode,
+        multi=head.multi,
+        processes=head.processes,
+        group_count=head.group_count,
+        groups=[list(group) for group in head.groups] if head.groups else None,
+        bytes=cells[0] if cells and "bytes" in columns else None,
+        cause=cause,
+        needed_bytes=needed_bytes if cause in ("out_of_memory", "no_space") else None,
+        free_bytes=free_bytes if cause == "no_space" else None,
+        detail=text[leading.end() if leading else 0 :].removeprefix("io-error.; ")[:300],
+        line=line,
+    )
+
+
+def _gigabytes(found: re.Match[str] | None) -> int | None:
+    try:
+        return round(float(found[1]) * 2**30) if found else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def is_damaged(text: str) -> bool:
+    """Whether a line that is no row seems to have been one: nearly all of it digits, dots and blanks."""
+    plain = sum(c in "0123456789. " for c in text)
+    return len(text.split()) > 1 and any(c.isdigit() for c in text) and plain >= 0.9 * len(text)

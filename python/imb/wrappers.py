@@ -1,0 +1,56 @@
+"""What a C++ wrapper of an MPI is called, and which launcher belongs to it. Standard library alone: tools/setup.py, which
+runs before anything is installed, finds MPIs with it too."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+WRAPPERS = ("mpicxx", "mpigxx", "mpiicpx", "mpiicpc")  # as named in a prefix, in order of preference
+LAUNCHERS = ("mpiexec", "mpirun")
+_SAYS = (
+    ("openmpi", "Open MPI", r"(?:Open MPI|OpenRTE)\) (\S+)"),
+    ("intel", "Intel MPI", r"Intel\(R\) MPI Library.*?Version (\S+(?: Update \d+)?)"),
+    ("mpich", "MPICH", r"HYDRA[^$]*?Version:\s+(\S+)"),
+    ("smpi", "SimGrid", r"SimGrid version (\S+)"),
+)
+
+
+def followed(wrapper: Path) -> Path:
+    """/usr/bin/mpicxx -> /etc/alternatives/mpicxx -> /usr/bin/mpicxx.mpich, whose name tells the launcher's; but not on
+    to a program such as opal_wrapper, which goes by the name it is called by."""
+    wrapper = wrapper.absolute()
+    for _ in range(8):
+        target = wrapper.parent / wrapper.readlink() if wrapper.is_symlink() else None
+        if target is None or not target.name.startswith("mpi"):
+            break
+        wrapper = target
+    usual = wrapper.with_name(re.sub(r"^mpi(c\+\+|CC)", "mpicxx", wrapper.name))
+    return Path(os.path.normpath(usual if usual.exists() else wrapper))
+
+
+def wrapper_in(prefix: Path) -> Path | None:
+    """The wrapper of an MPI that is installed in this folder."""
+    found = (prefix / "bin" / name for name in WRAPPERS)
+    return next((wrapper for wrapper in found if os.access(wrapper, os.X_OK)), None)
+
+
+def launcher_of(wrapper: Path) -> Path:
+    """The launcher beside a wrapper; mpicxx.mpich has mpiexec.mpich, smpicxx smpirun. Raises LookupError where there is
+    none."""
+    suffix = wrapper.name.partition(".")[2]
+    names = [f"{name}.{suffix}" for name in LAUNCHERS] if suffix else []
+    names = ["smpirun"] if wrapper.name == "smpicxx" else [*names, *LAUNCHERS]
+    for name in names:
+        if os.access(wrapper.parent / name, os.X_OK):
+            return wrapper.parent / name
+    raise LookupError(f"no {' or '.join(names)} beside {wrapper}")
+
+
+def flavour_of(said: str) -> tuple[str, str]:
+    """Flavour (openmpi, intel, mpich, smpi, other), and name with version, by what `mpiexec --version` prints."""
+    for flavour, name, mark in _SAYS:
+        if found := re.search(mark, said):
+            return flavour, f"{name} {found[1]}"
+    return "other", (said.strip().splitlines() or ["unknown"])[0]

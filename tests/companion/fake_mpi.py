@@ -1,0 +1,53 @@
+"""An MPI of shell scripts: its launcher writes the records of a PingPong without measuring anything.
+
+A launch takes FAKE_TIME microseconds (`--env FAKE_TIME=2`) and up to a percent more. It appends its FAKE_NAME to the file
+$FAKE_LOG, and waits as long as the file $FAKE_HOLD is there.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from imb.records import End, Rank, Result, Run, write
+
+_LAUNCHER = r"""#!/bin/sh
+[ "$1" = --version ] && { echo 'mpiexec (Open MPI) 5.0.9'; exit; }
+time=1 name=launch ranks=2
+while [ $# -gt 1 ]; do
+    case $1 in FAKE_TIME=*) time=${1#*=};; FAKE_NAME=*) name=${1#*=};; -n) ranks=$2;; esac
+    shift
+done
+echo "$name" >> "${FAKE_LOG:-/dev/null}"
+while [ -n "$FAKE_HOLD" ] && [ -e "$FAKE_HOLD" ]; do sleep 0.02; done
+sed "s/77.0/$time.00$(($$ % 10))e-6/" "${0%/*}/records-$ranks" > "$1"
+"""
+
+
+def make(folder: Path, hosts: tuple[str, ...] = ("here", "here")) -> list[object]:
+    """The options --mpi and --programs of an MPI in this new folder, whose ranks say they are on these hosts."""
+    (folder / "bin").mkdir(parents=True)
+    scripts = {"mpicxx": "#!/bin/sh\necho c++\n", "mpiexec": _LAUNCHER}
+    scripts |= {f"IMB-{component}": "#!/bin/sh\n" for component in ("MPI1", "RMA")}
+    for name, text in scripts.items():
+        (folder / "bin" / name).write_text(text)
+        (folder / "bin" / name).chmod(0o755)
+    for ranks in (2, 4):
+        (folder / "bin" / f"records-{ranks}").write_bytes(records(77.0, hosts * (ranks // 2)))
+    return ["--mpi", folder, "--programs", folder / "bin"]
+
+
+def records(seconds: float, hosts: tuple[str, ...] = ("here", "here"), rows: int = 1) -> bytes:
+    """A whole PingPong of so many lengths, each of which takes so long."""
+    run = Run(component="MPI1", ranks=[Rank(number, host) for number, host in enumerate(hosts)])
+    lines = [
+        Result(
+            benchmark="PingPong",
+            multi="off",
+            processes=2,
+            group_count=1,
+            bytes=8 << row,
+            time_avg_seconds=seconds,
+        )
+        for row in range(rows)
+    ]
+    return write([run, *lines, End(state="complete", measured=rows)])

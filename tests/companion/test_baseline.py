@@ -1,0 +1,200 @@
+"""imb baseline: what is kept, what is held against what, and how it is judged."""
+
+import json
+import multiprocessing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from companion import fake_mpi
+from companion.door import Imb
+from imb import baseline, build, mpis
+from imb.archive import Archive, Content
+from imb.samples import load
+
+
+def results(
+    archive: Archive, label: str, factor: float, hosts: tuple[str, ...] = ("n1", "n1"), model: str = "X1"
+) -> None:
+    """Six launches of 24 rows on this machine, a percent apart."""
+    machine = {"cpu_model": model, "cores": 8, "sockets": 1, "threads_per_core": 2}
+    archive.add_many(
+        Content(
+            records=fake_mpi.records(1e-6 * factor * (1 + 0.002 * number), hosts, rows=8),
+            facts={"conditions": {"machine": machine}, "label": label},
+            labels=[label],
+        )
+        for number in range(6)
+    )
+
+
+@pytest.fixture
+def kept(imb: Imb, archive: Archive) -> Archive:
+    results(archive, "good", 1.0)
+    said = imb("baseline", "set", "fabric", "good", "--note", "new switch")
+    assert said.code == 0 and said.out == "fabric@1: 6 launches, intra-node, X1, 8 cores; time=5%\n"
+    return archive
+
+
+@pytest.mark.parametrize(
+    ("factor", "tolerance", "code", "verdict"),
+    [
+        (1.0, [], 0, "same"),
+        (0.5, [], 0, "faster"),
+        (1.5, [], 10, "slower"),
+        (1.08, [], 10, "slower"),
+        (1.08, ["--tolerance", "time=20%"], 0, "same"),
+    ],
+)
+def test_results_are_judged(
+    imb: Imb, kept: Archive, factor: float, tolerance: list[str], code: int, verdict: str
+) -> None:
+    results(kept, "now", factor)
+    said = imb("baseline", "check", "fabric", "now", "--format", "json", *tolerance)
+    found = json.loads(said.out)
+    assert (said.code, found["verdict"]) == (code, verdict)
+    assert (found["name"], found["version"], found["warnings"]) == ("fabric", 1, [])
+    said = imb("baseline", "check", "fabric", "now", *tolerance)
+    assert said.code == code and "A: baseline fabric@1, 6 launches" in said.out
+
+
+def test_one_launch_may_be_too_few(imb: Imb, kept: Archive, tmp_path: Path) -> None:
+    """A file on another machine, of which nothing is known, by a baseline of one launch."""
+    (tmp_path / "one.jsonl").write_bytes(fake_mpi.records(1e-6))
+    said = imb("baseline", "set", "single", tmp_path / "one.jsonl")
+    assert said.code == 0 and "1 launch cannot tell" in said.err
+    said = imb("baseline", "check", "single", tmp_path / "one.jsonl")
+    assert said.code == 11 and "cannot tell" in said.out
+
+
+def test_intra_node_and_inter_node_are_kept_apart(imb: Imb, kept: Archive) -> None:
+    results(kept, "across", 10.0, ("n1", "n2"))
+    said = imb("baseline", "check", "fabric", "across")
+    assert said.code == 2 and "nothing for inter-node on 2 nodes of X1" in said.err
+    assert len(said.err.splitlines()) == 1
+    assert imb("baseline", "check", "fabric", "across", "--force").code == 10
+    # Each is held against its own kind, whichever is newer.
+    assert imb("baseline", "set", "fabric", "across").out.startswith("fabric@2: 6 launches, inter-node")
+    assert imb("baseline", "check", "fabric", "across").code == 0
+    said = imb("baseline", "check", "fabric", "good")
+    assert said.code == 0 and "fabric@1" in said.out
+    said = imb("baseline", "set", "fabric", "good,across")
+    assert said.code == 2 and "both intra-node and inter-node" in said.err
+
+
+def test_machines_are_kept_apart_by_kind_not_by_name(imb: Imb, kept: Archive) -> None:
+    results(kept, "twin", 1.0, ("n7", "n7"))
+    assert imb("baseline", "check", "fabric", "twin").code == 0
+    results(kept, "other", 1.0, model="X2")
+    said = imb("baseline", "check", "fabric", "other")
+    assert said.code == 2 and "X2" in said.err and "only: intra-node on X1, 8 cores" in said.err
+    said = imb("baseline", "check", "fabric", "other", "--force")
+    assert said.code == 0 and "the baseline is of another machine" in said.out
+    said = imb("baseline", "set", "fabric", "good,other")
+    assert said.code == 2 and "several machines" in said.err
+
+
+def test_a_baseline_never_changes_and_outlives_its_runs(imb: Imb, kept: Archive) -> None:
+    first = kept.folder / "baselines" / "fabric" / "0001.json"
+    before = first.read_bytes()
+    results(kept, "slow", 2.0)
+    assert imb("baseline", "set", "fabric", "slow", "-t", "time=10%", "-t", "p50=3").out.startswith(
+        "fabric@2:"
+    )
+    assert first.read_bytes() == before
+    for name in kept.ids():
+        kept.remove(name)
+    results(kept, "now", 1.0)
+    assert imb("baseline", "check", "fabric@1", "now").code == 0
+    lines = imb("baseline", "list").out.splitlines()
+    assert [line.split()[0] for line in lines] == ["BASELINE", "fabric@1", "fabric@2"]
+    assert "new switch" in lines[1] and "time=10%, p50=3%" in lines[2]
+    shown = imb("baseline", "show", "fabric").out
+    assert "from good: new switch" in shown and "hosts n1" in shown
+    found: list[dict[str, Any]] = json.loads(imb("baseline", "show", "fabric@2", "--format", "json").out)
+    assert [one["version"] for one in found] == [2]
+    assert imb("verify").code == 0
+
+
+def _set(folder: Path) -> None:
+    archive = Archive(folder)
+    for _ in range(10):
+        baseline.add(archive, baseline.make("fabric", load(archive, "good"), {"time": 0.05}))
+
+
+def test_writers_at_once_take_no_version_from_each_other(imb: Imb, kept: Archive) -> None:
+    context = multiprocessing.get_context("fork")
+    writers = [context.Process(target=_set, args=(kept.folder,)) for _ in range(2)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+        assert writer.exitcode == 0
+    assert [one.version for one in baseline.versions(kept, "fabric")] == list(range(1, 22))
+
+
+@pytest.mark.parametrize(("time", "code"), [(1, 0), (2, 10)])
+def test_a_check_measures_the_same_again(
+    imb: Imb, archive: Archive, tmp_path: Path, time: int, code: int
+) -> None:
+    options = fake_mpi.make(tmp_path / "mpi")
+    measured = imb(
+        "run",
+        "PingPong",
+        *options,
+        "--launches",
+        6,
+        "--label",
+        "first",
+        "--bind",
+        "core",
+        "--",
+        "-msglog",
+        "3",
+    )
+    assert measured.code == 0, measured.err
+    assert imb("baseline", "set", "ours", "first").code == 0
+    script = tmp_path / "mpi" / "bin" / "mpiexec"
+    script.write_text(script.read_text().replace("time=1 ", f"time={time} "))
+    said = imb("baseline", "check", "ours", "--format", "json")
+    assert said.code == code, said.err
+    assert json.loads(said.out)["comparisons"][0]["launches_b"] == 6
+    command = next(line for line in said.err.splitlines() if line.startswith("$ "))
+    assert "--bind-to core" in command and "PingPong -msglog 3 -json" in command
+    labels = [tags.labels for tags in archive.tags().values()]
+    assert labels.count(["baseline-check/ours"]) == 6
+
+
+def test_a_check_under_another_mpi_takes_programs_of_that_mpi(
+    imb: Imb, archive: Archive, tmp_path: Path
+) -> None:
+    said = imb("run", "PingPong", *fake_mpi.make(tmp_path / "old"), "--launches", 2, "--label", "first")
+    assert said.code == 0 and imb("baseline", "set", "ours", "first").code == 0
+    fake_mpi.make(tmp_path / "new")
+    cached = build.cache_folder() / build.key_of(mpis.find(str(tmp_path / "new")))
+    cached.mkdir(parents=True)
+    (cached / "bin").symlink_to(tmp_path / "new" / "bin")
+    said = imb("baseline", "check", "ours", "--mpi", tmp_path / "new")
+    commands = [line for line in said.err.splitlines() if line.startswith("$ ")]
+    assert len(commands) == 2 and all(f"{cached}/bin/IMB-MPI1" in line for line in commands)
+    assert not any(str(tmp_path / "old") in line for line in commands)
+
+
+def test_mistakes_are_one_line(imb: Imb, kept: Archive, tmp_path: Path) -> None:
+    for words, says in (
+        (["check", "fabrics"], "no baseline fabrics in"),
+        (["check", "fabric@9"], "no baseline fabric@9 in"),
+        (["check", "../fabric"], "no baseline ../fabric in"),
+        (["check", "fabric", "nothing"], "neither a run or label"),
+        (["check", "fabric"], "nothing for launches on this machine, only: intra-node on X1"),
+        (["check", "fabric", "--force"], "was not launched by imb"),
+        (["check", "fabric", "good", "-t", "speed=5"], "no metric speed"),
+        (["set", "../x", "good"], "is no name for a baseline"),
+        (["set", "x", "good", "-t", "time=fast"], "a share in percent above 0"),
+        (["set", "x"], "SIDE"),
+    ):
+        said = imb("baseline", *words)
+        assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1, said.err
+    (kept.folder / "baselines" / "fabric" / "0002.json").write_text("{}")
+    said = imb("baseline", "list")
+    assert said.code == 2 and "is no baseline" in said.err

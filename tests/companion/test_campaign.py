@@ -1,0 +1,477 @@
+"""imb campaign and imb ab: what a file means, the order of launches, set-up and tear-down on every way out."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import lab
+import pytest
+from companion import fake_mpi
+from companion.door import Imb
+from hypothesis import given
+from hypothesis import strategies as st
+from imb import campaign, session
+from imb.archive import Archive
+from imb.errors import ImbError
+
+BENCHMARKS = 'benchmarks = ["PingPong"]\n'
+
+
+def parse(text: str) -> campaign.Campaign:
+    return campaign.parse(text, Path("/somewhere/trial.toml"))
+
+
+# --- Files ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a = [", "is not TOML"),
+        ("", "benchmarks is missing"),
+        (BENCHMARKS, "no variants"),
+        ("benchmark = []", "no key benchmark; did you mean benchmarks?"),
+        ("benchmarks = []\n[variants.a]", "benchmarks is empty"),
+        ('benchmarks = ["PingPongg"]\n[variants.a]', "did you mean PingPong?"),
+        (BENCHMARKS + "launches = 0\n[variants.a]", "launches: expected `int` >= 1"),
+        (BENCHMARKS + "processes = [2, 0]\n[variants.a]", "processes[1]: expected `int` >= 1"),
+        (
+            BENCHMARKS + 'class = "some"\n[variants.a]',
+            "class: 'some' is none of single, parallel, collective",
+        ),
+        (BENCHMARKS + "variants = 3", "variants: expected `table`, got `int`"),
+        (BENCHMARKS + "[variants.a]\nenvv = 3", "no key variants.a.envv; did you mean env?"),
+        (BENCHMARKS + "[variants.a]\n[variants.b]\nenv = 3", "variants.b.env: expected `table`, got `int`"),
+        (BENCHMARKS + "[variants.a]\nenv = { X = true }", "variants.a.env.X: expected"),
+        (
+            BENCHMARKS + '[variants.a]\nbind = "cor"',
+            "variants.a.bind: 'cor' is none of core, socket, numa, none",
+        ),
+        (BENCHMARKS + "[axes.x.y]\ncpus = [-1]", "axes.x.y.cpus[0]: expected `int` >= 0"),
+        (BENCHMARKS + "[axes]\nx = {}", "axes.x has no values"),
+        (BENCHMARKS + "[axes.x.y]\n[variants.a]", "both variants and axes"),
+        (BENCHMARKS + '[variants."a,b"]', "'a,b' becomes part of a label"),
+        (
+            BENCHMARKS + '[variants.a]\nbind = "core"\ncpus = [0]',
+            "variant a: cpus and bind exclude each other",
+        ),
+        (BENCHMARKS + 'arguments = "\'"\n[variants.a]', "no closing quotation"),
+        (BENCHMARKS + 'arguments = "-json x"\n[variants.a]', "leave -json and -input out"),
+    ],
+)
+def test_mistakes_in_a_file_name_the_key(imb: Imb, tmp_path: Path, text: str, says: str) -> None:
+    file = tmp_path / "trial.toml"
+    mpi, programs = fake_mpi.make(tmp_path / "mpi")[1::2]
+    if "[variants.a]" in text and "[common]" not in text:
+        text += f'\n[common]\nmpi = "{mpi}"\nprograms = "{programs}"\n'
+    file.write_text(text)
+    said = imb("campaign", file)
+    assert said.code == 2 and says in said.err, said.err
+    assert len(said.err.splitlines()) == 1
+
+
+def test_other_mistakes(imb: Imb, tmp_path: Path) -> None:
+    for words, says in (
+        ([], "give a campaign FILE"),
+        (["--resume"], "no session of a campaign"),
+        ([tmp_path / "none.toml"], "No such file"),
+        ([__file__], "is not TOML"),
+        (["--resume", "--seed", "1"], "leave --launches and --seed out"),
+    ):
+        said = imb("campaign", *words)
+        assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1
+
+
+def test_axes_are_combined_and_settings_add_up() -> None:
+    made = parse(
+        """
+        benchmarks = ["Sendrecv"]
+        [common]
+        env = { A = 1, B = 2 }
+        arguments = "-time 1"
+        teardown = "last"
+        programs = "here"
+        [axes.mpi.x]
+        mpi = "mpich"
+        env = { B = "three" }
+        [axes.mpi.y]
+        mpi = "./prefix"
+        [axes.map.1x2]
+        arguments = ["-map", "1x2"]
+        setup = ["one", "two"]
+        teardown = "first"
+        [axes.map.2x1]
+        arguments = "-map '2x1'"
+        """
+    )
+    found = campaign.variants(made)
+    assert list(found) == ["x/1x2", "x/2x1", "y/1x2", "y/2x1"]
+    assert found["x/1x2"].env == {"A": 1, "B": "three"}
+    assert found["x/2x1"].arguments == ["-time", "1", "-map", "2x1"]
+    assert (found["y/1x2"].setup, found["y/1x2"].teardown) == (["one", "two"], ["first", "last"])
+    assert (found["y/2x1"].mpi, found["y/2x1"].programs) == ("/somewhere/prefix", "/somewhere/here")
+    assert found["x/2x1"].mpi == "mpich"
+
+
+def test_every_example_is_a_campaign() -> None:
+    files = sorted((lab.TOP / "examples").glob("*.toml"))
+    assert len(files) >= 6
+    for file in files:
+        made, _ = campaign.read(file)
+        assert made.name == file.stem and len(campaign.variants(made)) >= 2
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("", campaign.Settings(launcher_options=[])),
+        ("A=1 B='x y'", campaign.Settings(env={"A": "1", "B": "x y"}, launcher_options=[])),
+        (
+            "A= --mca btl self,tcp",
+            campaign.Settings(env={"A": ""}, launcher_options=["--mca", "btl", "self,tcp"]),
+        ),
+        ("mpi=mpich cpus=0,3", campaign.Settings(mpi="mpich", cpus=[0, 3], launcher_options=[])),
+        ("hosts=a,b ppn=2", campaign.Settings(hosts=["a", "b"], ppn=2, launcher_options=[])),
+        ("arguments='-off_cache -1'", campaign.Settings(arguments="-off_cache -1", launcher_options=[])),
+    ],
+)
+def test_a_variant_in_one_line(text: str, wanted: campaign.Settings) -> None:
+    assert campaign.spoken(text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("UCX", "give NAME=VALUE"),
+        ("bind=cor", "'cor' is none of"),
+        ("cpus=a", "cpus[0]"),
+        ("A='", "no closing"),
+    ],
+)
+def test_mistakes_in_such_a_line(text: str, says: str) -> None:
+    with pytest.raises(ImbError, match=r".") as error:
+        campaign.spoken(text)
+    assert says in str(error.value)
+
+
+# --- Order ---------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=12), st.integers(1, 8), st.integers(0, 2**31))
+def test_each_round_has_every_cell_once_and_each_set_up_at_most_once(
+    groups: list[int], launches: int, seed: int
+) -> None:
+    order = campaign.rounds(groups, launches, seed)
+    assert len(order) == launches and order == campaign.rounds(groups, launches, seed)
+    for cells in order:
+        assert sorted(cells) == list(range(len(groups)))
+    stands: int | None = None
+    set_ups = 0
+    for cell in (cell for cells in order for cell in cells):
+        set_ups += groups[cell] != stands
+        stands = groups[cell]
+    assert set_ups <= 1 + launches * (len(set(groups)) - 1)
+
+
+def test_the_order_is_random_and_balanced() -> None:
+    first = [campaign.rounds([0] * 4, 1, seed)[0][0] for seed in range(400)]
+    assert all(60 < first.count(cell) < 140 for cell in range(4))  # 100 each, 4 standard deviations
+    order = campaign.rounds(["off", "on"], 4, 1)
+    assert order in ([[0, 1], [1, 0]] * 2, [[1, 0], [0, 1]] * 2)
+
+
+def plan(text: str, tmp_path: Path) -> session.Plan:
+    made = parse(text)
+    mpi, programs = fake_mpi.make(tmp_path / "mpi")[1::2]
+    from imb import mpis
+
+    return campaign.plan(made, lambda one: (mpis.find(str(mpi)), Path(str(programs))), seed=3)
+
+
+def test_a_plan_has_all_cells_of_the_matrix(tmp_path: Path) -> None:
+    made = plan(
+        'benchmarks = [["PingPong", "rma:accumulate"], ["Bcast"]]\nprocesses = [2, 4]\nlaunches = 3\n'
+        'arguments = "-time 1"\n[variants.a]\n[variants.b]\narguments = "-npmin 1"\nenv = { X = 1.5 }',
+        tmp_path,
+    )
+    assert (made.campaign, made.seed, len(made.items)) == ("trial", 3, 2 * 2 * 3 * 3)
+    assert [item.number for item in made.items] == list(range(1, 37))
+    for turn in (1, 2, 3):
+        assert len({item.like() for item in made.items if item.turn == turn}) == 12
+    one = next(
+        i for i in made.items if (i.variant, i.ranks, i.component, i.arguments[0]) == (0, 4, "MPI1", "Bcast")
+    )
+    assert one.arguments == ["Bcast", "-npmin", "4", "-time", "1"]
+    assert one.labels == ["trial/a", "trial/a/np4"]
+    other = next(i for i in made.items if i.variant == 1)
+    assert other.arguments[-4:] == ["-time", "1", "-npmin", "1"]
+    assert session.intent_of(made, other).env == {"X": "1.5"}
+
+
+def test_time_left_is_that_of_like_launches(tmp_path: Path) -> None:
+    made = plan('benchmarks = ["PingPong"]\nlaunches = 3\n[variants.a]\n[variants.b]', tmp_path)
+    assert session.seconds_of(made, []) is None
+    first = {variant: next(i for i in made.items if i.variant == variant) for variant in (0, 1)}
+    over = [session.Done(number=first[0].number, run="x", outcome="measured", wall=10.0)]
+    assert session.seconds_of(made, over) == 50  # nothing of b is known: as a
+    assert session.seconds_of(made, over, {first[1].like(): 1.0}) == 23
+    over.append(session.Done(number=first[1].number, run="y", outcome="measured", wall=2.0))
+    assert session.seconds_of(made, over) == 24
+
+
+# --- Launches ------------------------------------------------------------------------------------------
+
+
+ON_FIRST = next(seed for seed in range(99) if campaign.rounds([0, 1], 1, seed)[0][0] == 1)
+
+
+class Trial:
+    """A campaign of a variant without commands and one with both, whose events are logged."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.log, self.hold, self.file = folder / "log", folder / "hold", folder / "trial.toml"
+        monkeypatch.setenv("FAKE_LOG", str(self.log))
+        monkeypatch.setenv("FAKE_HOLD", str(self.hold))
+        _, self.mpi, _, self.programs = fake_mpi.make(folder / "mpi")
+        self.write()
+
+    def write(self, setup: str = "true", teardown: str = "true", launches: int = 2, more: str = "") -> None:
+        self.file.write_text(
+            f"{BENCHMARKS}launches = {launches}\nseed = {ON_FIRST}\n{more}\n[common]\nmpi = '{self.mpi}'\n"
+            f"programs = '{self.programs}'\n[variants.off]\nenv = {{ FAKE_NAME = 'off' }}\n"
+            f"[variants.on]\nenv = {{ FAKE_NAME = 'on' }}\n"
+            f"setup = '''echo \"<$IMB_VARIANT\" >> $FAKE_LOG; {setup}'''\n"
+            f"teardown = '''echo '>' >> $FAKE_LOG; {teardown}'''\n"
+        )
+
+    def events(self) -> str:
+        return self.log.read_text().replace("<on", "<") if self.log.exists() else ""
+
+    def start(self) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [sys.executable, "-m", "imb", "campaign", str(self.file)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def is_sound(self) -> bool:
+        """Each launch under what it is called, and nothing left standing."""
+        stands = False
+        for event in self.events().split():
+            if event in "<>":
+                stands = event == "<"
+            elif (event == "on") != stands:
+                return False
+        return not stands
+
+
+@pytest.fixture
+def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trial:
+    (tmp_path / "trial").mkdir()
+    return Trial(tmp_path / "trial", monkeypatch)
+
+
+def outcomes(archive: Archive) -> dict[str, list[Any]]:
+    """Turns that were measured, by label."""
+    found: dict[str, list[Any]] = {}
+    for name, tags in archive.tags().items():
+        facts = archive.run(name).facts()
+        if facts["outcome"] == "measured":
+            found.setdefault(" ".join(tags.labels), []).append(facts["turn"])
+    return {label: sorted(turns) for label, turns in sorted(found.items())}
+
+
+ALL = {"trial/off": [1, 2], "trial/on": [1, 2]}
+
+
+def test_a_campaign_labels_its_runs_and_says_what_it_did(imb: Imb, archive: Archive, trial: Trial) -> None:
+    dry = imb("campaign", trial.file, "--dry-run")
+    assert (
+        dry.code == 0 and len(dry.out.splitlines()) == 4 and "nothing to predict the time by yet" in dry.err
+    )
+    assert not trial.events()
+    said = imb("campaign", trial.file)
+    assert said.code == 0, said.err
+    assert outcomes(archive) == ALL and trial.is_sound()
+    assert trial.events().count("<") <= 2
+    assert f"seed {ON_FIRST}:" in said.err and "round 2 of 2: about" in said.err
+    facts = [archive.run(name).facts() for name in archive.ids()]
+    assert {(f["campaign"], f["variant"], f["seed"]) for f in facts} == {
+        ("trial", "off", 1),
+        ("trial", "on", 1),
+    }
+    rows = imb("query", "SELECT DISTINCT campaign FROM runs", "--format", "json").out
+    assert json.loads(rows)["campaign"] == "trial"
+    assert "about" in imb("campaign", trial.file, "--dry-run").err
+    assert imb("campaign", trial.file, "--resume").out == ""
+
+
+def test_a_set_up_that_fails_leaves_its_variant_out(imb: Imb, archive: Archive, trial: Trial) -> None:
+    trial.write(setup="test -e $FAKE_LOG.module || { echo 'no such module'; exit 7; }")
+    said = imb("campaign", trial.file)
+    assert said.code == 1
+    assert "set-up of trial/on failed with exit status 7: no such module" in said.err
+    assert "left out: 2 launches" in said.err
+    assert outcomes(archive) == {"trial/off": [1, 2]}
+    assert trial.events().split().count("<") == 1 == trial.events().split().count(">")
+    (trial.log.parent / "log.module").touch()
+    said = imb("campaign", trial.file, "--resume")
+    assert said.code == 0 and outcomes(archive) == ALL and trial.is_sound()
+
+
+def test_a_set_up_that_hangs_is_ended(imb: Imb, archive: Archive, trial: Trial) -> None:
+    trial.write(setup="sleep 60", more="setup_timeout = 0.3")
+    said = imb("campaign", trial.file)
+    assert said.code == 1 and "set-up of trial/on took longer than 0.3 s" in said.err
+    assert outcomes(archive) == {"trial/off": [1, 2]} and trial.is_sound()
+
+
+def test_nothing_is_measured_behind_a_tear_down_that_fails(imb: Imb, archive: Archive, trial: Trial) -> None:
+    trial.write(teardown="test -e $FAKE_LOG.idle || { echo 'module is in use'; exit 3; }")
+    said = imb("campaign", trial.file)
+    assert said.code == 1 and said.err.splitlines()[-1].startswith("imb: tear-down of trial/on failed")
+    assert "module is in use" in said.err
+    before = trial.events()
+    assert before.rstrip().endswith(">")
+    said = imb("campaign", trial.file, "--resume")
+    assert said.code == 1 and "was left set up" in said.err and trial.events() == before + ">\n"
+    (trial.log.parent / "log.idle").touch()
+    said = imb("campaign", trial.file, "--resume")
+    assert said.code == 0 and outcomes(archive) == ALL and trial.is_sound()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda n: n.name)
+def test_a_stopped_campaign_goes_on(imb: Imb, archive: Archive, trial: Trial, number: signal.Signals) -> None:
+    trial.hold.touch()
+    process = trial.start()
+    wait_for(lambda: "on" in trial.events().split())
+    process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    if number != signal.SIGKILL:
+        assert process.returncode == 130 and "--resume" in err
+        assert trial.is_sound()
+    trial.hold.unlink(missing_ok=True)
+    said = imb("campaign", "--resume")
+    assert said.code == 0, said.err
+    assert outcomes(archive) == ALL and trial.is_sound()
+    assert not list(archive.folder.glob("sessions/*/standing.json"))
+    # What was cut off is kept, but is no launch of the campaign.
+    assert len(archive.ids()) == 5 and sum(bool(tags.labels) for tags in archive.tags().values()) == 4
+
+
+def test_ctrl_c_during_a_set_up_tears_down(archive: Archive, trial: Trial) -> None:
+    trial.write(setup="sleep 60", teardown="sleep 0.5; echo ended >> $FAKE_LOG.ended")
+    process = trial.start()
+    wait_for(lambda: "<" in trial.events())
+    process.send_signal(signal.SIGINT)
+    wait_for(lambda: ">" in trial.events())
+    process.send_signal(signal.SIGINT)  # the tear-down is not to be cut short
+    process.communicate(timeout=30)
+    assert process.returncode == 130 and trial.is_sound()
+    assert (trial.log.parent / "log.ended").exists()
+    assert not list(archive.folder.glob("sessions/*/standing.json"))
+
+
+def test_a_running_campaign_is_left_alone(imb: Imb, archive: Archive, trial: Trial) -> None:
+    trial.hold.touch()
+    process = trial.start()
+    wait_for(lambda: "on" in trial.events().split())
+    before = trial.events()
+    said = imb("campaign", "--resume")
+    assert said.code == 2 and f"is being carried out by process {process.pid}" in said.err
+    assert trial.events() == before
+    trial.hold.unlink()
+    process.communicate(timeout=30)
+    assert process.returncode == 0 and outcomes(archive) == ALL
+
+
+def test_a_file_that_has_changed_is_not_resumed(imb: Imb, trial: Trial) -> None:
+    assert imb("campaign", trial.file).code == 0
+    trial.write(launches=3)
+    said = imb("campaign", trial.file, "--resume")
+    assert said.code == 2 and "has changed since session" in said.err
+
+
+def test_a_real_campaign_can_be_compared(mpi: lab.Mpi, imb: Imb, tmp_path: Path) -> None:
+    file = tmp_path / "real.toml"
+    file.write_text(
+        f"{BENCHMARKS}launches = 2\narguments = '-msglog 2 -iter 5'\n"
+        f"[common]\nmpi = '{mpi.wrapper}'\nprograms = '{mpi.build / 'bin'}'\n"
+        "[variants.free]\n[variants.pinned]\ncpus = [0, 1]\n"
+    )
+    said = imb("campaign", file)
+    assert said.code == 0, said.err
+    assert (
+        len(said.out.splitlines()) == 4 and ", real/pinned, 2 ranks, IMB-MPI1, turn 2: 4 rows in " in said.out
+    )
+    said = imb("compare", "real/free", "real/pinned")
+    assert said.code in (0, 10, 11) and "PingPong" in said.out
+
+
+# --- ab ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("b", "verdict", "code"), [(2, "slower", 10), (1, "same", 0)])
+def test_ab_judges_what_it_has_measured(
+    imb: Imb, archive: Archive, tmp_path: Path, b: int, verdict: str, code: int
+) -> None:
+    options = fake_mpi.make(tmp_path / "mpi")
+    words = [
+        "--a",
+        "FAKE_TIME=1",
+        "--b",
+        f"FAKE_TIME={b}",
+        *options,
+        "--launches",
+        6,
+        "--name",
+        "t",
+        "--format",
+        "json",
+    ]
+    said = imb("ab", *words, "--", "PingPong")
+    assert said.code == code, said.err
+    found = json.loads(said.out)
+    assert (found["verdict"], found["launches_a"], found["launches_b"], found["pairs"]) == (
+        verdict,
+        6,
+        6,
+        True,
+    )
+    assert set(outcomes(archive)) == {"t/a", "t/b"}
+    shown = imb("compare", "t/a", "t/b")
+    assert shown.code == code and "PingPong" in shown.out
+
+
+def test_ab_on_a_terminal(imb: Imb, tmp_path: Path) -> None:
+    said = imb(
+        "ab", "--a", "FAKE_TIME=2", "--b", "FAKE_TIME=1 bind=core", "--both", "A=1", *fake_mpi.make(tmp_path / "mpi"),
+        "--launches", 6, "PingPong", "--", "-msglog", "3",
+    )  # fmt: skip
+    assert said.code == 0 and "B is faster" in said.out and "judged pair by pair" in said.out
+    assert "-x A=1" in said.err and "PingPong -npmin 2 -msglog 3" in said.err and "--bind-to core" in said.err
+
+
+def test_mistakes_of_ab(imb: Imb, tmp_path: Path) -> None:
+    options = fake_mpi.make(tmp_path / "mpi")
+    for words, says in (
+        (["--a", "A", "--b", ""], "give NAME=VALUE"),
+        (["--a", "bind=core", "--b", "", "--both", "cpus=0"], "cpus and bind exclude each other"),
+        (["--a", "", "--b", "", "--name", "a b"], "becomes part of a label"),
+        (["--a", "", "--b", "", "PingPongg"], "did you mean PingPong?"),
+        (["--a", ""], "--b"),
+    ):
+        said = imb("ab", *options, *words)
+        assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1, said.err
+
+
+def wait_for(what: Callable[[], Any], seconds: float = 30) -> Any:
+    end = time.monotonic() + seconds
+    while not (found := what()):
+        assert time.monotonic() < end, "it does not come"
+        time.sleep(0.02)
+    return found

@@ -1,0 +1,233 @@
+"""imb on clusters: jobs and steps of a real Slurm, launches over two hosts, two hosts writing into one archive."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import lab
+import pytest
+from companion.cluster import Hosts, hosts, slurm, until
+from companion.door import Imb, Said
+from imb.archive import Archive, StoredRun
+from imb.records import Result, Run
+from imb.samples import launches_of
+
+REFERENCES = Path(__file__).parent.parent / "reference"
+SHORT = ["--", "-msglog", "3", "-iter", "10"]
+# Both hosts have the machine's cores and memory; what would take them for one host is told not to.
+ACROSS = {
+    "mpich": ["--env", "MPIR_CVAR_CH4_NETMOD=ofi", "--env", "FI_PROVIDER=tcp"],
+    "openmpi": ["--env", "OMPI_MCA_pml=ob1", "--env", "OMPI_MCA_btl=self,tcp"],
+}
+
+
+def with_(mpi: lab.Mpi) -> list[str]:
+    return ["--mpi", mpi.wrapper, "--programs", str(mpi.build / "bin")]
+
+
+def imb_at(begin: Sequence[str], words: Sequence[object], environment: dict[str, str] | None = None) -> Said:
+    """imb as a process of its own: PSI/J's threads would outlive the scheduler, and hosts are entered by processes."""
+    done = subprocess.run(
+        [*begin, sys.executable, "-m", "imb", *map(str, words)],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert "Traceback" not in done.stderr
+    return Said(done.returncode, done.stdout, done.stderr)
+
+
+def stored(archive: Archive) -> list[StoredRun]:
+    return sorted((archive.run(name) for name in archive.ids()), key=lambda run: run.facts()["started"])
+
+
+# --- Slurm -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def slurm_conf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with slurm(tmp_path_factory.mktemp("slurm")) as conf:
+        yield conf
+
+
+@pytest.fixture
+def scheduler(slurm_conf: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("psij")
+    monkeypatch.setenv("SLURM_CONF", str(slurm_conf))
+    monkeypatch.setenv("HOME", str(tmp_path))  # PSI/J keeps files there
+
+
+def job_of(said: Said) -> str:
+    assert said.code == 0, said.err
+    found = re.match(r"slurm job (\d+), session (\S+): ", said.out)
+    assert found
+    return found[1]
+
+
+def about(job: str) -> dict[str, str]:
+    said = subprocess.run(["scontrol", "show", "job", job], capture_output=True, text=True, check=True).stdout
+    return dict(word.split("=", 1) for word in said.split() if "=" in word)
+
+
+def ended(job: str) -> bool:
+    return about(job)["JobState"] not in ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING")
+
+
+@pytest.mark.usefixtures("scheduler")
+def test_a_batch_job_leaves_what_a_direct_run_leaves(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
+    words = ["run", "PingPong", *with_(mpi), "--np", "2", "--label", "x"]
+    assert imb(*words, *SHORT).code == 0
+    job = job_of(
+        imb_at([], [*words, "--ppn", "1", "--submit", "slurm", "--minutes", "7", "--queue", "short", *SHORT])
+    )
+    until(lambda: ended(job))
+    direct, batch = stored(archive)
+    asked = about(job)
+    assert (asked["NumNodes"], asked["NumTasks"], asked["NtasksPerN:B:S:C"][:1]) == ("2", "2", "1")
+    assert (asked["TimeLimit"], asked["Partition"]) == ("00:07:00", "short")
+    assert asked["JobName"] == f"imb-{batch.facts()['campaign']}"
+    assert batch.manifest.files.keys() == direct.manifest.files.keys()
+    assert batch.facts().keys() == direct.facts().keys()
+    assert batch.facts()["outcome"] == "measured"
+    rows = [
+        [(r.benchmark, r.processes, r.bytes) for r in run.records().of(Result)] for run in (direct, batch)
+    ]
+    assert rows[0] == rows[1] and len(rows[0]) == 5
+    assert batch.facts()["conditions"]["environment"]["SLURM_JOB_ID"] == job
+    assert archive.tags()[batch.id].labels == ["x"]
+    assert imb("verify").code == 0
+
+
+@pytest.mark.usefixtures("scheduler")
+def test_srun_launches(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
+    words = ["--launcher", "srun", "--ppn", "1", "--np", "2", "--env", "UCX_LOG_LEVEL=error"]
+    said = imb("run", "PingPong", *with_(mpi), *words, *SHORT)
+    assert said.code == 0 and "$ UCX_LOG_LEVEL=error srun " in said.err and ": 5 rows in " in said.out, (
+        said.err
+    )
+    [run] = stored(archive)
+    first: Run = next(run.records().of(Run))
+    assert len(first.ranks or []) == 2 and (first.environment or {})["UCX_LOG_LEVEL"] == "error"
+
+
+@pytest.mark.usefixtures("scheduler")
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--queue", "nosuch"], "invalid partition"),
+        (["--hosts", "n1,n9"], "Invalid node name"),
+    ],
+)
+def test_a_refused_job_is_one_line(words: list[str], says: str, archive: Archive) -> None:
+    if not lab.MAIN:
+        lab.missing("Open MPI or MPICH")
+    said = imb_at([], ["run", "PingPong", *with_(lab.MAIN[0]), "--submit", "slurm", *words])
+    assert said.code == 2 and len(said.err.splitlines()) == 1 and not archive.ids()
+    assert said.err.startswith("imb: slurm does not take the job: ") and says in said.err
+
+
+@pytest.mark.usefixtures("scheduler")
+def test_a_cancelled_job_leaves_its_runs_and_is_resumed(imb: Imb, archive: Archive) -> None:
+    if not lab.MAIN:
+        lab.missing("Open MPI or MPICH")
+    pauses = ["-msglog", "12", "-iter", "100", "-iter_policy", "off", "-msg_pause", "on"]  # 1.4 s a launch
+    words = ["run", "PingPong", *with_(lab.MAIN[0]), "--launches", "2", "--submit", "slurm", "--", *pauses]
+    job = job_of(imb_at([], words))
+    begun = "sessions/*/0002.part/records.jsonl"
+    until(lambda: any(b'"result"' in file.read_bytes() for file in archive.folder.glob(begun)))
+    subprocess.run(["scancel", job], check=True)
+    until(lambda: ended(job))
+    assert about(job)["JobState"] == "CANCELLED"
+    tried: list[Said] = []
+
+    def resumed() -> bool:
+        tried.append(imb("run", "--resume"))
+        return "is being carried out" not in tried[-1].err  # by the job, which has some seconds to end
+
+    until(resumed)
+    assert tried[-1].code == 0, tried[-1].err
+    facts = [run.facts() for run in stored(archive)]
+    assert sorted((f["turn"], f["outcome"]) for f in facts) == [
+        (1, "measured"),
+        (2, "interrupted"),
+        (2, "measured"),
+    ]
+    cut = next(run for run in stored(archive) if run.facts()["outcome"] == "interrupted")
+    assert list(cut.records().of(Result))
+
+
+# --- Two hosts -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def two_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    with hosts(tmp_path_factory.mktemp("hosts")) as found:
+        yield found
+
+
+def test_run_and_latency_over_two_hosts(two_hosts: Hosts, mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
+    common = ["--hosts", "h1,h2", *with_(mpi), *ACROSS[mpi.key], "--timeout", "60"]
+    here = two_hosts.on("h1", [])
+    said = imb_at(here, ["run", "PingPong", *common, "--ppn", "1", *SHORT], two_hosts.environment())
+    assert said.code == 0 and ": 5 rows in " in said.out, said.out + said.err
+    [run] = stored(archive)
+    [launch] = launches_of(run.records(), run.id)
+    assert launch.hosts() == ["h1", "h2"] and launch.placement() == "inter-node"
+    assert run.facts()["conditions"]["machine"]["host"] == run.manifest.host == "h1"
+    assert json.loads(imb("ls", "--json").out)["nodes"] == "h1, h2"
+    few = ["--launches", "2", "--repetitions", "100"]
+    said = imb_at(here, ["latency", *common, *few], two_hosts.environment())
+    assert said.code == 0, said.err
+    line = re.fullmatch(r"([\d.]+) µs one way \(.* of 2 launches\); 1 byte, hosts h1,h2, .*\n", said.out)
+    assert line and float(line[1]) > 2  # more than within a host, whatever the wire
+    assert len(archive.ids()) == 3
+
+
+def test_a_host_that_cannot_be_reached_is_told(two_hosts: Hosts, mpi: lab.Mpi, archive: Archive) -> None:
+    words = ["run", "PingPong", "--hosts", "h1,nosuch", *with_(mpi), "--timeout", "20", *SHORT]
+    said = imb_at(two_hosts.on("h1", []), words, two_hosts.environment())
+    assert said.code == 1 and ": 0 rows in " in said.out and "nosuch" in said.out
+    assert [run.facts()["outcome"] for run in stored(archive)] == ["failed"]
+
+
+def test_two_hosts_write_into_one_archive(
+    two_hosts: Hosts, imb: Imb, archive: Archive, tmp_path: Path
+) -> None:
+    """Both import the same logs and one that only they have, and launch, all at the same time."""
+    if not lab.MAIN:
+        lab.missing("Open MPI or MPICH")
+    common = sorted(REFERENCES.glob("mpi1-*.txt"))
+
+    def work(host: str) -> None:
+        own = tmp_path / f"{host}.log"
+        own.write_text(common[0].read_text() + f"# {host}\n")
+        launch = ["run", "PingPong", *with_(lab.MAIN[0]), "--launches", "2", "--label", host, *SHORT]
+        for words in (["import", *common, own], launch):
+            # Each host has a cache of its own, as hosts have.
+            said = imb_at(
+                two_hosts.on(host, []),
+                words,
+                os.environ | {"XDG_CACHE_HOME": str(tmp_path / f"{host}.cache")},
+            )
+            assert said.code == 0, said.err
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(work, ("h1", "h2")))
+    listed: list[dict[str, Any]] = [
+        json.loads(line) for line in imb("ls", "--all", "--json").out.splitlines()
+    ]
+    launched = [run for run in listed if run["kind"] == "launch"]
+    assert sorted(run["nodes"] for run in launched) == ["h1", "h1", "h2", "h2"]
+    assert sorted(label for run in launched for label in run["labels"]) == ["h1", "h1", "h2", "h2"]
+    imported = [Path(run["origin"]).name.partition(":")[0] for run in listed if run["kind"] == "import"]
+    assert sorted(set(imported)) == sorted([*(log.name for log in common), "h1.log", "h2.log"])
+    assert len(imported) == len(set(imported))  # what both brought is there once
+    assert imb("verify").code == 0
