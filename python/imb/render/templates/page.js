@@ -81,13 +81,15 @@
   function drawPanel(holder, section, index) {
     plotly();
     const variant = section.variants[section.chosen], panel = variant.panels[index];
+    const ticks = variant.x.length <= 6 ? variant.x : TICKS;
+    const values = panel.series.flatMap((s) => s.y).filter((v) => v > 0), decades = Math.log10(Math.max(...values) / Math.min(...values));
     const first = place(variant.x[0]), last = place(variant.x[variant.x.length - 1]);
     const figure = layout((axis) => ({
       hovermode: "x", margin: { l: 52, r: 8, t: 6, b: 40 },
-      xaxis: { ...axis, type: "log", range: [Math.log10(first) - 0.15, Math.log10(last) + 0.15], tickvals: TICKS.map(place), ticktext: TICKS.map(short), tickangle: 0,
+      xaxis: { ...axis, type: "log", range: [Math.log10(first) - 0.15, Math.log10(last) + 0.15], tickvals: ticks.map(place), ticktext: ticks.map(short), tickangle: 0,
         title: { ...axis.title, text: "message length, bytes" }, showspikes: true, spikemode: "across", spikethickness: 1, spikedash: "solid", spikecolor: css("--muted") },
       yaxis: { ...axis, type: panel.linear ? "linear" : "log", rangemode: panel.linear ? "tozero" : "normal", title: { ...axis.title, text: panel.speed ? "times the speed of A" : escape(panel.unit), standoff: 4 },
-        ...(panel.speed || panel.linear ? { nticks: 6 } : { dtick: 1 }), exponentformat: "none", tickformat: panel.speed ? ".2~f" : ",~r" },
+        ...(panel.linear || !(decades > 1.5) ? { nticks: 6 } : panel.speed ? { nticks: 8 } : { dtick: 1 }), exponentformat: "none", tickformat: panel.speed ? ",.3~r" : ",~r" },
       shapes: panel.speed ? [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: 1, y1: 1, line: { color: css("--muted"), width: 1 } }] : [],
     }));
     const before = holder.dataset.drawn;
