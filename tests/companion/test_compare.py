@@ -298,7 +298,7 @@ def test_exit_status_says_the_verdict(
     before.add_many(content(rows, labels=["after"]) for rows in after)
     said = imb("compare", "before", "after")
     assert (said.code, said.err) == (code, "")
-    words = {"same": "B is as fast as A.", "cannot tell": "Cannot tell."}.get(verdict, f"B is {verdict}.")
+    words = {"same": "B is as fast as A.", "cannot tell": "Cannot tell."}.get(verdict, f"B is {verdict} than A.")
     assert said.out.splitlines()[-1].startswith(words)
     assert "PingPong" in said.out and "8K-256K bytes" in said.out
     assert max(map(len, said.out.splitlines())) <= 100

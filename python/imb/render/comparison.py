@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 MARKS: dict[Verdict, str] = {"faster": "+", "slower": "-", "same": "=", "cannot tell": "?"}
 LEGEND = "+ faster, - slower, = same, ? cannot tell"
 _COLOURS: dict[Verdict, str] = {"faster": "green", "slower": "red", "same": "default", "cannot tell": "dim"}
-_THE_SAME: dict[Verdict, str] = {"same": "as fast as A"}
 _SHOWN = 8  # values of a condition
 
 
@@ -59,14 +58,19 @@ def headline(found: Comparison) -> list[str]:
     ]
 
 
+def verdict_in_words(found: Comparison, a: str = "A", b: str = "B") -> str:
+    """The verdict as a sentence without its point."""
+    if found.verdict != "cannot tell":
+        return f"{b} is {found.verdict} than {a}" if found.verdict != "same" else f"{b} is as fast as {a}"
+    faster = sum(band.effect.verdict == "faster" for band in found.bands)
+    if not faster:
+        return "Cannot tell"
+    return f"{b} is faster in {faster} of {len(found.bands)} bands; in others a slowdown is not excluded"
+
+
 def summary(found: Comparison) -> str:
     """One line: the verdict and what it stands on."""
-    words = (
-        "Cannot tell"
-        if found.verdict == "cannot tell"
-        else f"B is {_THE_SAME.get(found.verdict, found.verdict)}"
-    )
-    parts = [words]
+    parts = [verdict_in_words(found)]
     for noun, effects in (
         ("Bands", [x.effect for x in found.bands]),
         ("Rows", [x.effect for x in found.rows]),

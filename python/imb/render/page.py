@@ -20,6 +20,7 @@ from imb.compare import BANDS, Band, Comparison, Effect, RowEffect
 from imb.diagnose import Diagnosis
 from imb.differing import Difference, conditions_of
 from imb.render import shortened
+from imb.render.comparison import verdict_in_words
 from imb.render.findings import MODEL_HEADINGS, model_rows
 from imb.samples import MORE_IS_BETTER, Key, Side
 from imb.stats import change_points
@@ -420,12 +421,6 @@ def _alike(variants: list[Variant]) -> list[Variant]:
 
 
 def _verdict(comparison: Comparison, a: int, b: int) -> dict[str, Any]:
-    words = {
-        "faster": f"{_letter(b)} is faster than {_letter(a)}",
-        "slower": f"{_letter(b)} is slower than {_letter(a)}",
-        "same": f"{_letter(b)} is as fast as {_letter(a)}",
-        "cannot tell": "Cannot tell",
-    }
     counts = [
         f"{sum(one.effect.verdict == word for one in comparison.bands)} {said}"
         for word, said in (
@@ -447,7 +442,7 @@ def _verdict(comparison: Comparison, a: int, b: int) -> dict[str, Any]:
         "b": _letter(b),
         "slug": comparison.verdict.replace(" ", "-"),
         "mark": MARKS[comparison.verdict],
-        "word": words[comparison.verdict],
+        "word": verdict_in_words(comparison, _letter(a), _letter(b)),
         "sentence": f"Of {_n(len(comparison.bands), 'band')} of lengths {', '.join(counts)}; "
         f"{comparison.launches_a} against {_n(comparison.launches_b, 'launch', 'launches')}"
         + (", judged in pairs" if comparison.pairs else "")
