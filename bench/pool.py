@@ -56,6 +56,7 @@ def record(options: argparse.Namespace) -> None:
     }
     (folder / "facts.json").write_text(json.dumps(facts))
     plan = launches_in_order(options.tables, options.pairs, options.seed)
+    missing = []
     for place, name in enumerate(plan, start=1):
         file = folder / f"{name}.jsonl"
         if file.exists() and b'"record":"end"' in file.read_bytes():
@@ -72,11 +73,18 @@ def record(options: argparse.Namespace) -> None:
         ]
         command = spell(mpi, intent, words, cores=os.cpu_count() or 1, root=os.geteuid() == 0)
         load, begin = os.getloadavg()[0], time.perf_counter()
-        subprocess.run(
-            command.words, env=os.environ | command.env, stdout=subprocess.DEVNULL, check=True, timeout=600
-        )
+        status = subprocess.run(
+            command.words, env=os.environ | command.env, stdout=subprocess.DEVNULL, timeout=600
+        ).returncode
         taken = time.perf_counter() - begin
         print(f"{place} of {len(plan)}: {name}, {taken:.1f} s, load before {load:.2f}", flush=True)
+        if status:  # rows that could not be measured, say: the machine was not quiet
+            file.unlink(missing_ok=True)
+            missing.append(name)
+    if missing:
+        sys.exit(
+            f"{len(missing)} launches failed ({', '.join(missing)}); the same command records them again"
+        )
 
 
 def around(mpi: mpis.Mpi) -> dict:

@@ -188,6 +188,16 @@ def delayed(
                 break
 
 
+def made(of: Rows, spread: float, n: int, random: np.random.Generator) -> Values:
+    """Launches whose bands spread independently of each other, and rows by half as much around their band."""
+    place = np.zeros(len(of.keys), dtype=np.int64)
+    for number, where in enumerate(of.members.values()):
+        place[where] = number
+    levels: Values = random.normal(0, spread, (n, len(of.members)))
+    own: Values = random.normal(0, spread / 2, (n, len(of.keys)))
+    return levels[:, place] + own
+
+
 def made_up(of: Rows, share: float, draws: int, random: np.random.Generator) -> Iterator[list[str]]:
     """What is found where launches spread less than here: made launches, normal on the logarithmic scale."""
     yield [
@@ -196,14 +206,9 @@ def made_up(of: Rows, share: float, draws: int, random: np.random.Generator) -> 
         "same speed: any row or band changed",
         "slower: bands called slower",
     ]
-    place = np.zeros(len(of.keys), dtype=np.int64)
-    for number, where in enumerate(of.members.values()):
-        place[where] = number
 
     def launch(spread: float, n: int) -> Values:
-        levels: Values = random.normal(0, spread, (n, len(of.members)))
-        own: Values = random.normal(0, spread / 2, (n, len(of.keys)))
-        return levels[:, place] + own
+        return made(of, spread, n, random)
 
     for spread in (0.005, 0.01, 0.02, 0.03, 0.05, 0.1):
         for n in (5, 10):
@@ -259,7 +264,7 @@ def needed() -> Iterator[list[str]]:
     yield ["spread between launches", *(f"to find {percent(change)}" for change in changes)]
     for spread in (0.01, 0.02, 0.03, 0.05, 0.1, 0.2):
         counts = [stats.launches_needed(spread, np.log1p(change), SETTINGS.level) for change in changes]
-        yield [percent(spread), *(f"{int(count)}" for count in counts)]
+        yield [percent(spread), *(f"{max(int(count), stats.FEWEST)}" for count in counts)]
 
 
 # --- Text ------------------------------------------------------------------------------------------------------------

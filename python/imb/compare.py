@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from math import isfinite
 from typing import Literal, NamedTuple, TypeAlias
@@ -19,22 +19,21 @@ import numpy as np
 import numpy.typing as npt
 
 from imb import stats
-from imb.differing import Difference, differences, unknown
+from imb.caveats import caveats
+from imb.differing import Difference, differences
 from imb.errors import ImbError
 from imb.samples import METRICS, MORE_IS_BETTER, Key, Launch, Side
+from imb.stats import FEWEST
 
 Verdict: TypeAlias = Literal["faster", "slower", "same", "cannot tell"]
 Values: TypeAlias = npt.NDArray[np.float64]
 
 EXIT: dict[Verdict, int] = {"faster": 0, "same": 0, "slower": 10, "cannot tell": 11}
-FEWEST = 3  # launches a side that can call anything faster or slower: one may have been disturbed, two do not say which
-ENOUGH = 5  # launches a side below which a warning says what they cannot show
 FEWEST_PAIRS = (
     6  # fewer pairs lose more by their degrees of freedom than by what they have in common they win
 )
 USELESS = 5.0  # a logarithm; who can find no smaller change can find none
 UNTOLD = 700.0  # a logarithm; beyond it there are no numbers
-SEEN = 4  # names in a warning
 PRINTED = 1e-8  # seconds: the last digit of a classic table
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 
@@ -167,7 +166,11 @@ def compare(a: Side, b: Side, settings: Settings | None = None) -> Comparison:
     deciding = bands or rows
     spread = _median(effect.spread for effect in deciding)
     needed = _median(effect.needed for effect in deciding)
-    found = _detectable(spread, len(a.launches), len(b.launches), settings, pairs)
+    counts = [
+        _median(counts) or 1.0
+        for counts in zip(*((x.launches_a, x.launches_b) for x in deciding), strict=True)
+    ]
+    found = _detectable(spread, counts[0], counts[1], settings, pairs)
     made = Comparison(
         name_a=a.name,
         name_b=b.name,
@@ -185,7 +188,7 @@ def compare(a: Side, b: Side, settings: Settings | None = None) -> Comparison:
         only_a=only_a,
         only_b=only_b,
     )
-    return msgspec.structs.replace(made, warnings=list(_warnings(a, b, made, both)))
+    return msgspec.structs.replace(made, warnings=list(caveats(a, b, made, both)))
 
 
 def effects_of(
@@ -317,7 +320,9 @@ def _said(value: object) -> str:
 def _paired(a: Side, b: Side) -> tuple[Side, Side, bool]:
     """The sides with neighbours in time at the same place, where launches of a campaign came by turns."""
     turns_a, turns_b = _turns(a), _turns(b)
-    if turns_a is None or turns_b is None or turns_a.keys() != turns_b.keys() or len(turns_a) < FEWEST_PAIRS:
+    if turns_a is None or turns_b is None or turns_a.keys() != turns_b.keys():
+        return a, b, False
+    if min(Counter(turn.what for turn in turns_a).values()) < FEWEST_PAIRS:
         return a, b, False
     order = list(turns_a)
     return (
@@ -327,14 +332,25 @@ def _paired(a: Side, b: Side) -> tuple[Side, Side, bool]:
     )
 
 
-def _turns(side: Side) -> dict[tuple[str, int], Launch] | None:
-    """Launches by campaign and turn; None where they do not say, or a turn has several."""
-    turns: dict[tuple[str, int], Launch] = {}
+class _Turn(NamedTuple):
+    """Where in a campaign a launch was, and what was launched: component, ranks, benchmarks."""
+
+    campaign: str
+    turn: int
+    what: tuple[str | None, int, tuple[str, ...]]
+
+
+def _turns(side: Side) -> dict[_Turn, Launch] | None:
+    """Launches by turn; None where they do not say, or one turn has several of the same."""
+    turns: dict[_Turn, Launch] = {}
     for launch in side.launches:
-        campaign, turn = launch.facts.get("campaign"), launch.facts.get("turn")
-        if not isinstance(campaign, str) or not isinstance(turn, int) or (campaign, turn) in turns:
+        campaign, turn, run = launch.facts.get("campaign"), launch.facts.get("turn"), launch.run
+        if not isinstance(campaign, str) or not isinstance(turn, int):
             return None
-        turns[campaign, turn] = launch
+        place = _Turn(campaign, turn, (run.component, len(run.ranks or []), tuple(run.benchmarks or [])))
+        if place in turns:
+            return None
+        turns[place] = launch
     return turns
 
 
@@ -433,7 +449,7 @@ def _judge(a: Values, b: Values, rounding: Values, pairs: bool, settings: Settin
     found = method(a, b, settings.confidence, rounding)
     q = stats.adjusted(found.p)
     change = float(np.log1p(settings.relevant))
-    needed = stats.launches_needed(found.spread, change, settings.level, pairs=pairs)
+    needed = np.maximum(stats.launches_needed(found.spread, change, settings.level, pairs=pairs), FEWEST)
     fewest = np.minimum(found.count_a, found.count_b)
     return [
         Effect(
@@ -465,7 +481,7 @@ def _judge(a: Values, b: Values, rounding: Values, pairs: bool, settings: Settin
 
 
 def _detectable(
-    spread: float | None, launches_a: int, launches_b: int, settings: Settings, pairs: bool
+    spread: float | None, launches_a: float, launches_b: float, settings: Settings, pairs: bool
 ) -> float | None:
     if spread is None:
         return None
@@ -481,108 +497,3 @@ def _told(values: Values) -> list[float | None]:
 def _median(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return float(np.median(known)) if known else None
-
-
-# --- What the reader should know besides --------------------------------------------------------------------------
-
-
-def _warnings(a: Side, b: Side, made: Comparison, both: Logs) -> Iterator[str]:
-    """Sentences, the most important first."""
-    if shared := {launch.name for launch in a.launches} & {launch.name for launch in b.launches}:
-        yield f"{_count(len(shared), 'launch', 'launches')} are on both sides, which makes them more alike than they are"
-    for name, side in (("A", a), ("B", b)):
-        yield from _of_side(name, side)
-    yield from _one_sided_failures(a, b)
-    for name, keys in (("A", made.only_a), ("B", made.only_b)):
-        if keys:
-            yield f"only {name} has {_some(keys)}; not judged"
-    if both.unmeasured:
-        yield (
-            f"{_some(both.unmeasured)} without a {made.settings.metric.replace('_', ' ')} above 0 on both sides;"
-            " not judged"
-        )
-    placed = sum(band.rows for band in made.bands)
-    if placed < len(made.rows):
-        yield f"{_count(len(made.rows) - placed, 'row')} of a length that is in no band; see --bands"
-    for name, lacking, side in zip("AB", unknown(a, b), (a, b), strict=True):
-        if lacking and any(launch.rows for launch in side.launches):
-            yield f"not known of {name}, but of the other side: {', '.join(lacking)}"
-    for name, side, logs in (("A", a, both.a), ("B", b, both.b)):
-        yield from _outliers(name, side, logs)
-    yield from _power(made)
-
-
-def _of_side(name: str, side: Side) -> Iterator[str]:
-    wrong = [key for launch in side.launches for key, row in launch.rows.items() if row.defects]
-    if wrong:
-        yield f"{name}: what was received was wrong in {_some(dict.fromkeys(wrong))}; no speed makes up for that"
-    ends = Counter(filter(None, map(_how_it_ended, side.launches)))
-    for how, count in ends.items():
-        yield f"{name}: {_count(count, 'launch', 'launches')} {how}; the rows there are count"
-    keys = side.keys()
-    if lacking := [key for key in keys if any(key not in launch.rows for launch in side.launches)]:
-        yield f"{name}: not every launch has {_some(lacking)}"
-
-
-def _how_it_ended(launch: Launch) -> str | None:
-    outcome = launch.facts.get("outcome")
-    if launch.end is None and launch.run.program == "OpenIMB":
-        return "was cut off"
-    if launch.end is not None and launch.end.state != "complete":
-        return f"was {launch.end.state}"
-    return f"ended as {outcome}" if isinstance(outcome, str) and outcome != "measured" else None
-
-
-def _one_sided_failures(a: Side, b: Side) -> Iterator[str]:
-    failed = [
-        {key: failure for launch in side.launches for key, failure in launch.failures.items()}
-        for side in (a, b)
-    ]
-    for name, ours, others in (("A", failed[0], failed[1]), ("B", failed[1], failed[0])):
-        if alone := [key for key in ours if key not in others]:
-            causes = dict.fromkeys((ours[key].cause or "failure").replace("_", " ") for key in alone)
-            yield f"only {name} could not measure {_some(alone)} ({', '.join(causes)})"
-
-
-def _outliers(name: str, side: Side, logs: Values) -> Iterator[str]:
-    """Launches that are slow as a whole: by a quarter, and by five times what the others differ."""
-    if len(side.launches) < 4:
-        return
-    level = np.array([_median(row[np.isfinite(row)]) or 0.0 for row in logs - np.nanmedian(logs, axis=0)])
-    usual = 1.4826 * np.median(np.abs(level - np.median(level)))
-    behind = np.median(level) - level
-    for number in np.flatnonzero(behind > max(np.log(1.25), 5 * usual)):
-        yield (
-            f"{name}: launch {side.launches[int(number)].name} was {np.exp(behind[number]):.1f} times slower than the others;"
-            " what else ran there?"
-        )
-
-
-def _power(made: Comparison) -> Iterator[str]:
-    few = min(made.launches_a, made.launches_b)
-    if few >= ENOUGH and made.verdict != "cannot tell":
-        return
-    sides = f"{made.launches_a} against {_count(made.launches_b, 'launch', 'launches')}"
-    if made.detectable is None:
-        yield f"{sides} cannot tell how much launches differ among themselves; take {ENOUGH} a side or more"
-        return
-    needed = f"{made.needed:,} launches a side" if made.needed and made.needed > few else "these"
-    yield (
-        f"{sides}: of changes that are made everywhere those of {made.detectable:.0%} or more are found in 19 of 20"
-        f" comparisons (the median band); for {made.settings.relevant:.0%} take {needed}"
-    )
-    if few < FEWEST:
-        yield (
-            f"with fewer than {FEWEST} launches on a side nothing is called faster or slower: a launch may have been"
-            " disturbed; its side is taken to spread like the other one"
-        )
-
-
-def _count(count: int, noun: str, plural: str | None = None) -> str:
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
-
-
-def _some(keys: Iterable[Key]) -> str:
-    keys = list(keys)
-    shown = "; ".join(map(str, keys[:SEEN]))
-    return f"{_count(len(keys), 'row')} ({shown}{'; …' if len(keys) > SEEN else ''})"

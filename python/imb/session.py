@@ -366,7 +366,8 @@ def _keep(
         output=part("output.txt"),
         stderr=part("stderr.txt"),
         facts=facts,
-        labels=item.labels,
+        # A launch of a campaign that was cut off is made again, and counts once.
+        labels=[] if made.campaign and facts["outcome"] == "interrupted" else item.labels,
     )
     added = archive.add(content)
     over = Done(

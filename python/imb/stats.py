@@ -22,6 +22,8 @@ Values = npt.NDArray[np.float64]
 # No two launches are closer than this, as far as anybody can know: without it equal figures (simulated time) would be
 # differences with certainty.
 LEAST_SPREAD = 1e-4
+# Launches a side that can call anything different: one may have been disturbed, two do not say which.
+FEWEST = 3
 PRIOR = 2.0  # launches that the middle point's spread counts as
 
 

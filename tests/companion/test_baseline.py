@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from companion import fake_mpi
 from companion.door import Imb
-from imb import baseline
+from imb import baseline, build, mpis
 from imb.archive import Archive, Content
 from imb.samples import load
 
@@ -55,7 +55,7 @@ def test_results_are_judged(
     assert (said.code, found["verdict"]) == (code, verdict)
     assert (found["name"], found["version"], found["warnings"]) == ("fabric", 1, [])
     said = imb("baseline", "check", "fabric", "now", *tolerance)
-    assert said.code == code and "A  baseline fabric@1: 6 launches" in said.out
+    assert said.code == code and "A: baseline fabric@1, 6 launches" in said.out
 
 
 def test_one_launch_may_be_too_few(imb: Imb, kept: Archive, tmp_path: Path) -> None:
@@ -163,6 +163,21 @@ def test_a_check_measures_the_same_again(
     assert "--bind-to core" in command and "PingPong -msglog 3 -json" in command
     labels = [tags.labels for tags in archive.tags().values()]
     assert labels.count(["baseline-check/ours"]) == 6
+
+
+def test_a_check_under_another_mpi_takes_programs_of_that_mpi(
+    imb: Imb, archive: Archive, tmp_path: Path
+) -> None:
+    said = imb("run", "PingPong", *fake_mpi.make(tmp_path / "old"), "--launches", 2, "--label", "first")
+    assert said.code == 0 and imb("baseline", "set", "ours", "first").code == 0
+    fake_mpi.make(tmp_path / "new")
+    cached = build.cache_folder() / build.key_of(mpis.find(str(tmp_path / "new")))
+    cached.mkdir(parents=True)
+    (cached / "bin").symlink_to(tmp_path / "new" / "bin")
+    said = imb("baseline", "check", "ours", "--mpi", tmp_path / "new")
+    commands = [line for line in said.err.splitlines() if line.startswith("$ ")]
+    assert len(commands) == 2 and all(f"{cached}/bin/IMB-MPI1" in line for line in commands)
+    assert not any(str(tmp_path / "old") in line for line in commands)
 
 
 def test_mistakes_are_one_line(imb: Imb, kept: Archive, tmp_path: Path) -> None:

@@ -290,6 +290,11 @@ def test_printing_draws_every_chart_on_white(page: Any, report: Path) -> None:
         "[...document.querySelectorAll('.panels .chart .main-svg')].map((c) => c.getBoundingClientRect().width)"
     )
     assert max(widths) <= 690  # what A4 leaves
+    page.set_viewport_size({"width": 688, "height": 980})
+    tops = page.evaluate(
+        "[...document.querySelectorAll('[data-section=\"0\"] figure')].map((f) => f.offsetTop)"
+    )
+    assert len(tops) == 3 and len(set(tops)) == 1  # side by side
     assert page.pdf(format="A4").startswith(b"%PDF")
 
 

@@ -315,7 +315,7 @@ def test_a_set_up_that_fails_leaves_its_variant_out(imb: Imb, archive: Archive, 
     said = imb("campaign", trial.file)
     assert said.code == 1
     assert "set-up of trial/on failed with exit status 7: no such module" in said.err
-    assert "2 launches were left out" in said.err
+    assert "left out: 2 launches" in said.err
     assert outcomes(archive) == {"trial/off": [1, 2]}
     assert trial.events().split().count("<") == 1 == trial.events().split().count(">")
     (trial.log.parent / "log.module").touch()
@@ -359,6 +359,8 @@ def test_a_stopped_campaign_goes_on(imb: Imb, archive: Archive, trial: Trial, nu
     assert said.code == 0, said.err
     assert outcomes(archive) == ALL and trial.is_sound()
     assert not list(archive.folder.glob("sessions/*/standing.json"))
+    # What was cut off is kept, but is no launch of the campaign.
+    assert len(archive.ids()) == 5 and sum(bool(tags.labels) for tags in archive.tags().values()) == 4
 
 
 def test_ctrl_c_during_a_set_up_tears_down(archive: Archive, trial: Trial) -> None:

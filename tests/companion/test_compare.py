@@ -20,6 +20,7 @@ from imb.compare import (
     NO_LENGTH,
     Band,
     Comparison,
+    Effect,
     Settings,
     compare,
     parse_bands,
@@ -29,6 +30,7 @@ from imb.compare import (
 from imb.errors import ImbError
 from imb.records import Build, End, Failure, Mpi, Platform, Rank, Record, Result, Run, write
 from imb.samples import Key, Launch, Side
+from numpy.typing import NDArray
 
 LENGTHS = (0, 8, 64, 1024, 8192, 65536, 524288, 4194304)
 HERE = Path(__file__).resolve().parent
@@ -42,11 +44,16 @@ def row(benchmark: str, length: int | None, seconds: float | None, **more: Any) 
 
 def ran(hosts: Sequence[str] = ("a", "a"), **more: Any) -> Run:
     ranks = [Rank(number, host, str(number)) for number, host in enumerate(hosts)]
-    said = {
-        "program": "OpenIMB", "component": "MPI1", "ranks": ranks, "mpi": Mpi(standard="4.1", name="Some MPI 1.0"),
-        "build": Build("GNU 12", "-O3"), "platform": Platform(release="6.1"), "environment": {},
-    }  # fmt: skip
-    return Run(**(said | more))
+    plain = Run(
+        program="OpenIMB",
+        component="MPI1",
+        ranks=ranks,
+        mpi=Mpi(standard="4.1", name="Some MPI 1.0"),
+        build=Build("GNU 12", "-O3"),
+        platform=Platform(release="6.1"),
+        environment={},
+    )
+    return msgspec.structs.replace(plain, **more)
 
 
 def rows_of(
@@ -179,13 +186,23 @@ def test_more_is_better_for_rates(metric: str, field: str, verdict: str) -> None
     assert compare(side_of(sides[0]), side_of(sides[1], "b"), Settings(metric=metric)).verdict == verdict
 
 
+def seconds(one: Result) -> float:
+    assert one.time_avg_seconds is not None
+    return one.time_avg_seconds
+
+
+def longer(launches: list[list[Result]], factors: Iterable[float]) -> list[list[Result]]:
+    return [
+        [msgspec.structs.replace(one, time_avg_seconds=seconds(one) * factor) for one in rows]
+        for rows, factor in zip(launches, factors, strict=True)
+    ]
+
+
 def test_a_band_is_the_geometric_mean_of_its_rows_and_a_missing_row_is_no_step() -> None:
     a, b = rows_of(6), rows_of(6, seed=2)
     exact = compare(side_of(a), side_of(b, "b"))
-    ratio = np.mean(
-        [np.mean([np.log(x.time_avg_seconds) - np.log(y.time_avg_seconds) for x, y in zip(p[:2], q[:2], strict=True)])
-         for p, q in zip(a, b, strict=True)]
-    )  # fmt: skip
+    first_two = [[np.mean([np.log(seconds(one)) for one in rows[:2]]) for rows in side] for side in (a, b)]
+    ratio = np.mean(first_two[0]) - np.mean(first_two[1])
     assert np.log(exact.bands[0].effect.speed) == pytest.approx(ratio)
     del b[0][1]
     assert compare(side_of(a), side_of(b, "b")).bands[0].effect.speed == pytest.approx(
@@ -205,46 +222,38 @@ def test_a_band_is_the_geometric_mean_of_its_rows_and_a_missing_row_is_no_step()
 def test_symmetries(seed: int, n: int, m: int, factor: float, scale: float, random: Any) -> None:
     a = rows_of(n, spread=0.05, seed=seed, benchmarks=["Bcast"])
     b = rows_of(m, spread=0.05, seed=seed + 1, factor=lambda *_: factor, benchmarks=["Bcast"])
-    found = compare(side_of(a), side_of(b, "b"))
-
-    def scaled(launches: list[list[Result]]) -> list[list[Result]]:
-        return [
-            [msgspec.structs.replace(x, time_avg_seconds=x.time_avg_seconds * scale) for x in rows]
-            for rows in launches
-        ]
+    found = both(compare(side_of(a), side_of(b, "b")))
 
     opposite = {"faster": "slower", "slower": "faster"}
-    for one, other in zip(both(found), both(compare(side_of(b), side_of(a, "b"))), strict=True):
-        assert one.speed == pytest.approx(1 / other.speed)
-        assert opposite.get(one.verdict, one.verdict) == other.verdict
-        assert (one.low is None) == (other.high is None) and (
-            one.low is None or one.low == pytest.approx(1 / other.high)
-        )
-    for one, other in zip(
-        both(found), both(compare(side_of(scaled(a)), side_of(scaled(b), "b"))), strict=True
-    ):
-        assert (one.verdict, one.speed) == (other.verdict, pytest.approx(other.speed))
+    swapped = both(compare(side_of(b), side_of(a, "b")))
+    assert [one.verdict for one in found] == [opposite.get(one.verdict, one.verdict) for one in swapped]
+    assert ends(found) == pytest.approx(-ends(swapped)[:, [0, 2, 1]], nan_ok=True)
+
+    scaled = both(compare(side_of(longer(a, [scale] * n)), side_of(longer(b, [scale] * m), "b")))
     random.shuffle(a)
     random.shuffle(b)
-    again = compare(side_of(a), side_of(b, "b"))
-    for one, other in zip(both(found), both(again), strict=True):
-        assert (one.verdict, one.p) == (
-            other.verdict,
-            pytest.approx(other.p) if other.p is not None else None,
-        )
+    shuffled = both(compare(side_of(a), side_of(b, "b")))
+    for other in (scaled, shuffled):
+        assert [one.verdict for one in found] == [one.verdict for one in other]
+        assert ends(found) == pytest.approx(ends(other), nan_ok=True)
 
 
-def both(found: Comparison) -> list[Any]:
-    return [one.effect for one in (*found.bands, *found.rows)]
+def ends(effects: Sequence[Effect]) -> NDArray[np.float64]:
+    """Logarithms of speed, low and high by effect."""
+    logs: NDArray[np.float64] = np.log(
+        np.array([[x.speed, x.low or np.nan, x.high or np.nan] for x in effects], dtype=np.float64)
+    )
+    return logs
+
+
+def both(found: Comparison) -> list[Effect]:
+    return [*(one.effect for one in found.bands), *(one.effect for one in found.rows)]
 
 
 def test_pairs_see_what_the_drift_of_a_machine_hides() -> None:
     drift = np.exp(np.linspace(0, 1, 8))
-    a, b = rows_of(8), rows_of(8, seed=2, factor=lambda *_: 1.1)
-    for launches in (a, b):
-        for level, rows in zip(drift, launches, strict=True):
-            for one in rows:
-                one.time_avg_seconds *= level
+    a = longer(rows_of(8), drift)
+    b = longer(rows_of(8, seed=2, factor=lambda *_: 1.1), drift)
     sides = []
     for name, launches in (("a", a), ("b", b)):
         side = side_of(launches, name)
@@ -337,16 +346,25 @@ def test_the_guides_table(imb: Imb, before: Archive) -> None:
 
 
 def test_markdown(imb: Imb, before: Archive) -> None:
-    hostile = ran(mpi=Mpi(standard="4.1", name="<b>|MPI|</b> *2*\n# x"))
+    hostile = ran(mpi=Mpi(standard="4.1", name="<b>|MPI|</b> *2*\n# x\x1b[31m"))
     before.add_many(
         content(rows, hostile, labels=["after"]) for rows in rows_of(8, seed=3, factor=lambda *_: 2.0)
     )
     said = imb("compare", "before", "after", "--format", "markdown")
     assert said.code == 10
     assert re.search(r"\| PingPong \| 0.\d\dx slower \(0.", said.out) and "### Rows that changed" in said.out
-    assert r"\<b\>\|MPI\|\</b\> \*2\* \# x" in said.out
+    assert "\x1b" not in imb("compare", "before", "after").out
+    assert r"\<b\>\|MPI\|\</b\> \*2\* \# x?\[31m" in said.out
     tables = [line for line in said.out.splitlines() if line.startswith("|")]
     assert tables and all(re.sub(r"\\\|", "", line).count("|") in (4, 5, 6) for line in tables)
+
+
+def test_html(imb: Imb, before: Archive) -> None:
+    before.add_many(
+        content(rows, labels=["<script>after"]) for rows in rows_of(8, seed=3, factor=lambda *_: 2.0)
+    )
+    said = imb("compare", "before", "<script>after", "--format", "html")
+    assert said.code == 10 and said.out.startswith("<!doctype html>") and "<script>after" not in said.out
 
 
 def test_all_rows(imb: Imb, before: Archive) -> None:
@@ -426,8 +444,8 @@ def test_what_is_wrong_with_a_side_is_named(imb: Imb, archive: Archive) -> None:
         "B: 1 launch was cut off",
         "B: 1 launch was interrupted",
         "B: 1 launch ended as timeout",
-        "B: not every launch has 7 rows",
-        "only B could not measure 1 row (Allreduce, 2 ranks, 4194304 bytes) (out of memory)",
+        "B: some launch lacks 7 rows (Allreduce, 2 ranks, 8 bytes; ",
+        "only B could not measure, in some launch, 1 row (Allreduce, 2 ranks, 4194304 bytes): out of memory",
         "only A has 1 row (Extra, 2 ranks, 0 bytes)",
         "times slower than the others",
     ):
@@ -458,6 +476,21 @@ def test_what_cannot_be_compared_is_one_line_and_status_2(
     before.add(content(rows_of(1, benchmarks=["Bcast"])[0], labels=["other"]))
     said = imb("compare", *words)
     assert (said.code, said.out) == (2, "") and says in said.err and len(said.err.splitlines()) == 1
+
+
+def test_launches_of_several_components_are_counted_apart(imb: Imb, archive: Archive) -> None:
+    for label, seed in (("a", 1), ("b", 2)):
+        for turn, (one, other) in enumerate(
+            zip(rows_of(6, seed=seed), rows_of(6, seed=seed + 5), strict=True)
+        ):
+            facts = {"campaign": "x", "turn": turn}
+            archive.add(content(one, labels=[label], facts=facts))
+            archive.add(content(other, ran(component="NBC"), labels=[label], facts=facts))
+    said = imb("compare", "a", "b")
+    assert said.code == 0 and "judged pair by pair" in said.out and "lacks" not in said.out
+    assert "MPI1, 2 ranks" in said.out and "NBC, 2 ranks" in said.out
+    found = msgspec.json.decode(imb("compare", "a", "b", "--format", "json").out, type=Comparison)
+    assert {one.launches_a for one in both(found)} == {6}
 
 
 def test_figures_that_are_none_are_not_judged(imb: Imb, archive: Archive) -> None:

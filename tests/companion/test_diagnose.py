@@ -437,5 +437,9 @@ def test_logs_of_others_can_be_diagnosed(imb: Imb) -> None:
 
 
 def test_records_that_say_little(imb: Imb, tmp_path: Path) -> None:
-    bare = [Run(), row("PingPong", 2, None, 1e-6, "single_transfer"), row("New", 2, 4, 0.0, "collective")]
+    bare: list[Record] = [
+        Run(),
+        row("PingPong", 2, None, 1e-6, "single_transfer"),
+        row("New", 2, 4, 0.0, "collective"),
+    ]
     assert diagnose(side(bare)).findings == []

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import lab
 import pytest
@@ -60,7 +61,7 @@ def test_figures_of_a_real_launch(tmp_path: Path) -> None:
 
 def test_a_baseline_is_made_and_then_held_against(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, mpi, _, programs = fake_mpi.make(tmp_path / "mpi")
-    settings = {
+    settings: dict[str, Any] = {
         "imb": f"{sys.executable} -m imb", "archive": tmp_path / "archive", "mpi": mpi, "programs": programs,
         "benchmarks": "PingPong", "launches": 6,
     }  # fmt: skip

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from imb.archive import Archive
-from imb.cli.common import ArchiveOption, columns_of_text, share_of
+from imb.cli.common import ArchiveOption, columns_of_text, counted, share_of
 from imb.cli.judging import show as show_comparison
 from imb.cli.judging import worst
-from imb.cli.launching import MpiOption, ProgramsOption, all_measured, launch_all
+from imb.cli.launching import MpiOption, ProgramsOption, all_measured, built, launch_all
 from imb.errors import ImbError
 
 if TYPE_CHECKING:
@@ -85,7 +85,8 @@ def set_(
     typer.echo(_line(baseline.add(store, made)))
     if len(made.launches) < 5:
         typer.echo(
-            f"imb: {_launches(len(made.launches))} cannot tell how much launches differ; take ten", err=True
+            f"imb: {counted(len(made.launches), 'launch')} cannot tell how much launches differ; take ten",
+            err=True,
         )
 
 
@@ -237,7 +238,10 @@ def _measure(
     from imb import baseline, mpis, samples, session
 
     wrapper = (chosen.launches[0].facts.get("conditions") or {}).get("mpi_wrapper")
-    made = baseline.plan(chosen, mpis.find(mpi or wrapper), programs, launches, timeout)
+    found = mpis.find(mpi or wrapper)
+    if programs is None and found.wrapper != wrapper:
+        programs = built(found, None)
+    made = baseline.plan(chosen, found, programs, launches, timeout)
     session.save(store, made)
     over, left_out = launch_all(store, made, results_to_stderr=True)
     well = all_measured(made, over, left_out)
@@ -248,12 +252,8 @@ def _limits(tolerances: dict[str, float]) -> str:
     return ", ".join(f"{metric}={share * 100:.3g}%" for metric, share in tolerances.items())
 
 
-def _launches(count: int) -> str:
-    return f"{count} launch{'' if count == 1 else 'es'}"
-
-
 def _line(one: Baseline) -> str:
     return (
-        f"{one}: {_launches(len(one.launches))}, {one.placement or 'unknown placement'}, {one.machine};"
+        f"{one}: {counted(len(one.launches), 'launch')}, {one.placement or 'unknown placement'}, {one.machine};"
         f" {_limits(one.tolerances)}"
     )

@@ -49,6 +49,23 @@ def command(
 
     Ctrl-C keeps what is done, and --resume goes on. docs/companion.md has all keys of FILE; examples/ has campaigns.
 
+    \b
+    A FILE:
+      benchmarks = ["PingPong", "Allreduce"]
+      processes = 2                              # or a list
+      launches = 10                              # of each variant
+      arguments = "-time 1"                      # IMB's
+      [common]                                   # settings of all variants
+      mpi = "openmpi"                            # compiler, programs, launcher, hosts, ppn
+      bind = "core"                              # or cpus = [0, 3]
+      [variants.shm]
+      launcher_options = "--mca btl self,sm"
+      [variants.tcp]
+      launcher_options = "--mca btl self,tcp"
+      env = { UCX_LOG_LEVEL = "error" }
+      setup = "modprobe xyz"                     # before its launches
+      teardown = "modprobe -r xyz"               # behind them
+
     Exit status: 0 all measured; 1 a launch failed or a set-up or tear-down did; 2 a mistake; 130 interrupted.
 
     \b

@@ -46,9 +46,10 @@ def share_of(text: str, option: str) -> float:
     return share
 
 
-def counted(count: int, noun: str, several: str | None = None) -> str:
-    """1 row, 2 rows, 1,000 rows; `several`: the plural where it is no s more."""
-    return f"{count:,} {noun if count == 1 else several or noun + 's'}"
+def counted(count: int, noun: str) -> str:
+    """1 row, 2 rows, 1,000 launches."""
+    ending = "" if count == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{count:,} {noun}{ending}"
 
 
 def columns_of_text(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

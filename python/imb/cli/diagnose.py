@@ -95,7 +95,7 @@ def _show(found: Diagnosis) -> None:
     from imb.render.findings import MODEL_HEADINGS, model_rows
 
     console = Console(highlight=False)
-    console.print(f"{found.side}: {counted(found.launches, 'launch', 'launches')}", markup=False)
+    console.print(f"{found.side}: {counted(found.launches, 'launch')}", markup=False)
     for one in found.findings:
         mark, colour = _MARKS[one.level]
         console.print()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from imb.archive import SHORT, Archive
+from imb.cli.common import counted
 from imb.errors import ImbError
 
 if TYPE_CHECKING:
@@ -146,7 +147,8 @@ def all_measured(made: Plan, over: list[Done], left_out: int) -> bool:
         )
     if left_out:
         typer.echo(
-            f"imb: {left_out} launches were left out; `imb run --resume {made.id}` tries them", err=True
+            f"imb: left out: {counted(left_out, 'launch')}; `imb run --resume {made.id}` tries again",
+            err=True,
         )
     return not bad and not left_out
 

@@ -70,4 +70,4 @@ def command(
     )
     output.write_text(page, encoding="utf-8")
     launches = sum(len(side.launches) for side in loaded)
-    typer.echo(f"{output}: {counted(launches, 'launch', 'launches')}, {len(page.encode()) / 1e6:.1f} MB")
+    typer.echo(f"{output}: {counted(launches, 'launch')}, {len(page.encode()) / 1e6:.1f} MB")

@@ -88,7 +88,7 @@ def terminal(console: Console, found: Comparison, *, all_rows: bool = False) -> 
     from rich.text import Text
 
     def line(text: str = "") -> None:
-        console.print(text, markup=False, soft_wrap=False)
+        console.print(printable(text), markup=False)
 
     for text in headline(found):
         line(text)
@@ -96,30 +96,29 @@ def terminal(console: Console, found: Comparison, *, all_rows: bool = False) -> 
     if not found.conditions:
         line("Conditions: none that is known differs.")
     else:
-        shown = Table(
-            title="Conditions that differ", title_justify="left", title_style="bold", box=None, pad_edge=False
-        )
+        console.print("Conditions that differ", style="bold")
+        shown = Table(box=None, pad_edge=False)
         for heading in ("condition", "A", "B"):
             shown.add_column(heading, overflow="fold")
         for one in found.conditions:
-            shown.add_row(*(Text(cell) for cell in (one.name, _listed(one.a), _listed(one.b))))
+            shown.add_row(*(Text(printable(cell)) for cell in (one.name, _listed(one.a), _listed(one.b))))
         console.print(shown)
     if found.warnings:
         line()
         for warning in found.warnings:
             line(f"! {warning}")
     for grid in grids(found.bands):
-        shown = Table(title=grid.title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+        shown = Table(box=None, pad_edge=False)
         shown.add_column("benchmark", overflow="fold")
         for band in grid.bands:
             shown.add_column(f"{band} bytes" if band.first is not None else str(band), no_wrap=True)
         for name, cells in zip(grid.names, grid.cells, strict=True):
-            shown.add_row(Text(name), *(_coloured(one.effect) if one else "" for one in cells))
+            shown.add_row(Text(printable(name)), *(_coloured(one.effect) if one else "" for one in cells))
         line()
+        console.print(Text(printable(grid.title), style="bold"))
         console.print(shown)
-    line(
-        LEGEND + f"; behind it the {found.settings.confidence * 100:.3g} % interval"
-    ) if found.bands else None
+    if found.bands:
+        line(f"{LEGEND}; behind it the {found.settings.confidence * 100:.3g} % interval")
     _print_rows(console, found, all_rows)
     line()
     line(summary(found))
@@ -138,14 +137,17 @@ def _print_rows(console: Console, found: Comparison, all_rows: bool) -> None:
         )
         return
     title = "Rows" if all_rows else f"Rows that changed; --rows shows all {len(found.rows)}"
-    shown = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    console.print(title, style="bold")
+    shown = Table(box=None, pad_edge=False)
     shown.add_column("row", overflow="fold")
     unit = _unit(found.settings.metric)
     for heading in (f"A {unit}".strip(), f"B {unit}".strip()):
         shown.add_column(heading, justify="right", no_wrap=True)
     shown.add_column("speed of B", no_wrap=True)
     for row in rows:
-        shown.add_row(Text(str(row.key)), figure(row.a, found), figure(row.b, found), _coloured(row.effect))
+        shown.add_row(
+            Text(printable(str(row.key))), figure(row.a, found), figure(row.b, found), _coloured(row.effect)
+        )
     console.print(shown)
 
 
@@ -210,10 +212,14 @@ def markdown(found: Comparison, *, all_rows: bool = False) -> str:
     return "\n".join(lines) + "\n"
 
 
+def printable(text: str) -> str:
+    """On one line, without what would steer a terminal."""
+    return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
+
+
 def escaped(text: str) -> str:
     """For Markdown: nothing of it is markup."""
-    text = " ".join(text.split())
-    return "".join(f"\\{c}" if c in "\\`*_[]<>|#" else c for c in text)
+    return "".join(f"\\{c}" if c in "\\`*_[]<>|#&" else c for c in printable(text))
 
 
 def figure(value: float, found: Comparison) -> str:

@@ -550,7 +550,7 @@ def _conditions(sides: Sequence[Side]) -> list[dict[str, Any]]:
         if name.startswith("options ") and not differs:
             continue
         rows.append({"name": name, "cells": [_some(values) for values in cells], "differs": differs})
-    return rows
+    return sorted(rows, key=lambda row: not row["differs"])
 
 
 def _difference(one: Difference) -> dict[str, Any]:
@@ -586,8 +586,7 @@ def _history(sides: Sequence[Side]) -> dict[str, Any] | None:
         for band, keys in of_bands.items():
             name = "other" if band == none and keys[0].bytes is not None else str(band)
             logs = [np.log(_positive(np.array([side.values(key) for key in keys]))) for side in ordered]
-            centre = np.nanmedian(np.concatenate(logs, axis=1), axis=1, keepdims=True)
-            levels = [_means(of - centre) for of in logs]
+            levels = [_means(of - _centre(of)) for of in logs]
             found = [_changes(values, level) for values in levels]
             for number, places in enumerate(found):
                 changes += _told(places, levels[number], ordered[number], _letter(number), str(curve), name)
@@ -611,6 +610,15 @@ def _history(sides: Sequence[Side]) -> dict[str, Any] | None:
             for number, side in enumerate(ordered)
         ],
     }
+
+
+def _centre(logs: Values) -> Values:
+    """Of every row the median over launches, shape (rows, 1); 0 where no launch has it."""
+    centre = np.zeros((len(logs), 1))
+    known = (~np.isnan(logs)).any(axis=1)
+    if known.any():
+        centre[known, 0] = np.nanmedian(logs[known], axis=1)
+    return centre
 
 
 def _means(logs: Values) -> Values:

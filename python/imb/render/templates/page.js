@@ -35,7 +35,7 @@
 
   // Plotly is compiled when the first chart comes into view, not before the page can be read.
   function plotly() {
-    if (window.Plotly) return;
+    if (window.Plotly || !document.getElementById("plotly")) return;
     const script = document.createElement("script");
     script.textContent = document.getElementById("plotly").textContent;
     document.head.append(script);
@@ -149,8 +149,22 @@
     if (holder.id === "history-chart") drawHistory();
     else drawPanel(holder, sections[Number(holder.closest("[data-section]").dataset.section)], Number(holder.dataset.panel));
   };
+  // One chart at a time, so that the page stays alive meanwhile; what is nearest to the window's top comes first.
+  const waiting = new Set();
+  function pump() {
+    const next = [...waiting].sort((a, b) => Math.abs(a.getBoundingClientRect().top) - Math.abs(b.getBoundingClientRect().top))[0];
+    if (!next) return;
+    waiting.delete(next);
+    if (!next.dataset.drawn) draw(next);
+    setTimeout(pump);
+  }
   const watcher = new IntersectionObserver((entries) => {
-    for (const entry of entries) if (entry.isIntersecting) { watcher.unobserve(entry.target); if (!entry.target.dataset.drawn) draw(entry.target); }
+    const idle = waiting.size === 0;
+    for (const entry of entries) {
+      if (entry.isIntersecting && !entry.target.dataset.drawn) waiting.add(entry.target);
+      else waiting.delete(entry.target);  // scrolled past
+    }
+    if (idle && waiting.size) setTimeout(pump);
   }, { rootMargin: "250px" });
   document.querySelectorAll(".chart").forEach((holder) => watcher.observe(holder));
 
