@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 from companion.door import Imb, Said
 from imb.archive import Archive
 from imb.cli import main
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # tests as a shell's job in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
