@@ -6,6 +6,7 @@ What is known of a launch lies in three places: the records (what the suite saw 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
@@ -16,6 +17,11 @@ from imb.samples import Launch, Side
 
 BUSIER = 0.5  # runnable processes: less difference in load is nothing
 
+# What launchers tell their ranks about the job.
+_OF_THE_JOB = re.compile(
+    r"\$(OMPI_MCA_(orte_(\w+_uri|precondition_transports|jobfam_session_dir|app_num|num_nodes|launch|tmpdir_base|top_session_dir)"
+    r"|ess_base_\w+|num_restarts|initial_wdir)|PMIX_MCA_(psec|gds|mca_base_component_show_load_errors)|SLURM_JOB_ID)$"
+)
 _ENVIRONMENT = "environment"  # in conditions_of: it is known, whatever is set in it
 
 # How often it is asked for first; what is not here comes behind, under the name of its field.
@@ -91,8 +97,11 @@ def differences(a: Side, b: Side) -> list[Difference]:
     of_a, of_b = _said(a, b)
     order = {name: place for place, name in enumerate(_NAMES.values())}
     names = sorted(of_a.keys() & of_b.keys(), key=lambda name: order.get(name, len(order)))
+    launches = len(a.launches) + len(b.launches)
     found = [
-        Difference(name, of_a[name], of_b[name]) for name in names if _differ(name, of_a[name], of_b[name])
+        Difference(name, of_a[name], of_b[name])
+        for name in names
+        if _differ(name, of_a[name], of_b[name]) and not _of_each(name, of_a[name], of_b[name], launches)
     ]
     return found + _loads(a, b)
 
@@ -110,6 +119,13 @@ def unknown(a: Side, b: Side) -> tuple[list[str], list[str]]:
 def _differ(name: str, a: Sequence[str], b: Sequence[str]) -> bool:
     # Hosts and CPUs that vary in the same way on both sides are a design, not a difference.
     return set(a) != set(b) if name in ("hosts", "CPUs of ranks") else len({*a, *b}) > 1
+
+
+def _of_each(name: str, a: Sequence[str], b: Sequence[str], launches: int) -> bool:
+    """A variable that is another one in every launch is a launch's own name for something, such as a job's number."""
+    return name[0] == "$" and (
+        _OF_THE_JOB.match(name) is not None or (launches > 4 and len({*a, *b}) == launches)
+    )
 
 
 def _said(a: Side, b: Side) -> tuple[dict[str, list[str]], dict[str, list[str]]]:

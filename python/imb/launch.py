@@ -29,7 +29,9 @@ Bind: TypeAlias = Literal["core", "socket", "numa", "none"]
 Outcome: TypeAlias = Literal["finished", "timed_out", "interrupted"]
 GRACE = 5.0  # seconds that a launch has to end by itself when asked to
 _POLL = 0.1
-_TURN = 1.0  # seconds in which Slurm, on a busy machine, has sent a signal to all processes of a job, one by one
+_TURN = (
+    1.0  # seconds in which Slurm, on a busy machine, has sent a signal to all processes of a job, one by one
+)
 _OPENMPI_BINDS = {"socket": {4: "socket", 5: "package"}}
 _INTEL_DOMAINS = {"core": "core", "socket": "socket", "numa": "numa"}
 _SRUN_BINDS = {"core": "cores", "socket": "sockets", "numa": "ldoms", "none": "none"}

@@ -298,7 +298,9 @@ def test_exit_status_says_the_verdict(
     before.add_many(content(rows, labels=["after"]) for rows in after)
     said = imb("compare", "before", "after")
     assert (said.code, said.err) == (code, "")
-    words = {"same": "B is as fast as A.", "cannot tell": "Cannot tell."}.get(verdict, f"B is {verdict} than A.")
+    words = {"same": "B is as fast as A.", "cannot tell": "Cannot tell."}.get(
+        verdict, f"B is {verdict} than A."
+    )
     assert said.out.splitlines()[-1].startswith(words)
     assert "PingPong" in said.out and "8K-256K bytes" in said.out
     assert max(map(len, said.out.splitlines())) <= 100
@@ -383,6 +385,22 @@ def test_files_and_labels_and_parts_of_both(imb: Imb, before: Archive, tmp_path:
     assert said.code == 0 and "6 launches" in said.out
     twice = imb("compare", f"before,{before.ids()[0][:12]}", folder)
     assert "8 launches" in twice.out  # a launch named twice is one
+
+
+def test_names_that_a_job_has_for_itself_are_no_conditions(imb: Imb, archive: Archive) -> None:
+    """Open MPI tells its ranks addresses and numbers of the job; a variable of the user's stays one."""
+    for side, transport in (("before", "sm"), ("after", "tcp")):
+        for number, rows in enumerate(rows_of(4)):
+            variables = {
+                "OMPI_MCA_orte_hnp_uri": f"{side}{number};tcp://h",
+                "OMPI_MCA_orte_app_num": "0" if side == "before" else "1",
+                "UCX_JOB_NAME": f"{side}-{number}",
+                "UCX_TLS": transport,
+            }
+            archive.add(content(rows, run=ran(environment=variables), labels=[side]))
+    out = imb("compare", "before", "after").out
+    told = out[out.index("Conditions that differ") : out.index("MPI1, 2 ranks")]
+    assert "$UCX_TLS" in told and "OMPI_MCA" not in told and "JOB_NAME" not in told
 
 
 def test_conditions_that_differ_come_first(imb: Imb, before: Archive) -> None:
