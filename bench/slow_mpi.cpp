@@ -1,10 +1,11 @@
-// An MPI whose every iteration takes a known share longer: between two repetitions it waits for SLOW_MPI_SHARE of the
-// time that the repetition before it took without such a wait. Loaded before the MPI library (LD_PRELOAD), it is what
-// the companion's verdicts are measured against: a change of which the size is known.
+// An MPI whose every iteration takes a known share longer: between two repetitions it waits for
+// SLOW_MPI_SHARE of the time that the repetition before it took without such a wait. Loaded before the MPI
+// library (LD_PRELOAD), it is what the companion's verdicts are measured against: a change of which the size
+// is known.
 //
-// An iteration ends with the call after which a rank begins anew: the receive of a process that sent before (the first
-// process of PingPong; its partner answers without delay, so that the pair is delayed once), Wait and Waitall,
-// Sendrecv, and each collective.
+// An iteration ends with the call after which a rank begins anew: the receive of a process that sent before
+// (the first process of PingPong; its partner answers without delay, so that the pair is delayed once), Wait
+// and Waitall, Sendrecv, and each collective.
 #include <mpi.h>
 
 #include <cstdlib>
@@ -24,9 +25,9 @@ double share() {
 }
 
 const double wanted = share();
-double begun = 0.0;    // when the iteration at hand began
-bool sent = false;     // MPI_Send since then
-bool received = false; // MPI_Recv before any MPI_Send: the partner of PingPong
+double begun = 0.0;     // when the iteration at hand began
+bool sent = false;      // MPI_Send since then
+bool received = false;  // MPI_Recv before any MPI_Send: the partner of PingPong
 
 int end_of_iteration(int code) {
   const double end = now();
@@ -61,12 +62,14 @@ int MPI_Recv(void* b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_
 }
 int MPI_Wait(MPI_Request* r, MPI_Status* s) { return end_of_iteration(PMPI_Wait(r, s)); }
 int MPI_Waitall(int n, MPI_Request* r, MPI_Status* s) { return end_of_iteration(PMPI_Waitall(n, r, s)); }
-int MPI_Sendrecv(const void* a, int n, MPI_Datatype t, int to, int tag, void* b, int m, MPI_Datatype u, int from,
-                 int tag2, MPI_Comm c, MPI_Status* s) {
+int MPI_Sendrecv(const void* a, int n, MPI_Datatype t, int to, int tag, void* b, int m, MPI_Datatype u,
+                 int from, int tag2, MPI_Comm c, MPI_Status* s) {
   return end_of_iteration(PMPI_Sendrecv(a, n, t, to, tag, b, m, u, from, tag2, c, s));
 }
 int MPI_Barrier(MPI_Comm c) { return end_of_iteration(PMPI_Barrier(c)); }
-int MPI_Bcast(void* b, int n, MPI_Datatype t, int r, MPI_Comm c) { return end_of_iteration(PMPI_Bcast(b, n, t, r, c)); }
+int MPI_Bcast(void* b, int n, MPI_Datatype t, int r, MPI_Comm c) {
+  return end_of_iteration(PMPI_Bcast(b, n, t, r, c));
+}
 int MPI_Allreduce(const void* a, void* b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c) {
   return end_of_iteration(PMPI_Allreduce(a, b, n, t, o, c));
 }
@@ -82,29 +85,29 @@ int MPI_Reduce_scatter_block(const void* a, void* b, int n, MPI_Datatype t, MPI_
 int MPI_Allgather(const void* a, int n, MPI_Datatype t, void* b, int m, MPI_Datatype u, MPI_Comm c) {
   return end_of_iteration(PMPI_Allgather(a, n, t, b, m, u, c));
 }
-int MPI_Allgatherv(const void* a, int n, MPI_Datatype t, void* b, const int m[], const int d[], MPI_Datatype u,
-                   MPI_Comm c) {
+int MPI_Allgatherv(const void* a, int n, MPI_Datatype t, void* b, const int m[], const int d[],
+                   MPI_Datatype u, MPI_Comm c) {
   return end_of_iteration(PMPI_Allgatherv(a, n, t, b, m, d, u, c));
 }
 int MPI_Gather(const void* a, int n, MPI_Datatype t, void* b, int m, MPI_Datatype u, int r, MPI_Comm c) {
   return end_of_iteration(PMPI_Gather(a, n, t, b, m, u, r, c));
 }
-int MPI_Gatherv(const void* a, int n, MPI_Datatype t, void* b, const int m[], const int d[], MPI_Datatype u, int r,
-                MPI_Comm c) {
+int MPI_Gatherv(const void* a, int n, MPI_Datatype t, void* b, const int m[], const int d[], MPI_Datatype u,
+                int r, MPI_Comm c) {
   return end_of_iteration(PMPI_Gatherv(a, n, t, b, m, d, u, r, c));
 }
 int MPI_Scatter(const void* a, int n, MPI_Datatype t, void* b, int m, MPI_Datatype u, int r, MPI_Comm c) {
   return end_of_iteration(PMPI_Scatter(a, n, t, b, m, u, r, c));
 }
-int MPI_Scatterv(const void* a, const int n[], const int d[], MPI_Datatype t, void* b, int m, MPI_Datatype u, int r,
-                 MPI_Comm c) {
+int MPI_Scatterv(const void* a, const int n[], const int d[], MPI_Datatype t, void* b, int m, MPI_Datatype u,
+                 int r, MPI_Comm c) {
   return end_of_iteration(PMPI_Scatterv(a, n, d, t, b, m, u, r, c));
 }
 int MPI_Alltoall(const void* a, int n, MPI_Datatype t, void* b, int m, MPI_Datatype u, MPI_Comm c) {
   return end_of_iteration(PMPI_Alltoall(a, n, t, b, m, u, c));
 }
-int MPI_Alltoallv(const void* a, const int n[], const int d[], MPI_Datatype t, void* b, const int m[], const int e[],
-                  MPI_Datatype u, MPI_Comm c) {
+int MPI_Alltoallv(const void* a, const int n[], const int d[], MPI_Datatype t, void* b, const int m[],
+                  const int e[], MPI_Datatype u, MPI_Comm c) {
   return end_of_iteration(PMPI_Alltoallv(a, n, d, t, b, m, e, u, c));
 }
 }
