@@ -6,6 +6,7 @@
   const escape = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid", "dash"];
   const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "x", "cross", "star", "hexagon"];
+  const ONE_TWO_FIVE = [-3, -2, -1, 0, 1, 2, 3].flatMap((n) => [1, 2, 5].map((d) => Number(`${d}e${n}`)));
   const MARKS = { faster: "▲", slower: "▼", same: "=", "cannot tell": "?" };
   const alpha = (hex, a) => {
     const n = parseInt(hex.slice(1), 16);
@@ -89,7 +90,7 @@
       xaxis: { ...axis, type: "log", range: [Math.log10(first) - 0.15, Math.log10(last) + 0.15], tickvals: ticks.map(place), ticktext: ticks.map(short), tickangle: 0,
         title: { ...axis.title, text: "message length, bytes" }, showspikes: true, spikemode: "across", spikethickness: 1, spikedash: "solid", spikecolor: css("--muted") },
       yaxis: { ...axis, type: panel.linear ? "linear" : "log", rangemode: panel.linear ? "tozero" : "normal", title: { ...axis.title, text: panel.speed ? "times the speed of A" : escape(panel.unit), standoff: 4 },
-        ...(panel.linear || !(decades > 1.5) ? { nticks: 6 } : panel.speed ? { nticks: 8 } : { dtick: 1 }), exponentformat: "none", tickformat: panel.speed ? ",.3~r" : ",~r" },
+        ...(panel.speed && decades > 0.7 && decades < 4 ? { tickvals: ONE_TWO_FIVE } : panel.linear || !(decades > 1.5) ? { nticks: 6 } : { dtick: 1 }), exponentformat: "none", tickformat: panel.speed ? ",.3~r" : ",~r" },
       shapes: panel.speed ? [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: 1, y1: 1, line: { color: css("--muted"), width: 1 } }] : [],
     }));
     const before = holder.dataset.drawn;
