@@ -313,7 +313,7 @@ class Archive:
         change = LabelChange(
             run=run_id,
             at=now(),
-            by=f"{_user()}@{socket.gethostname()}",
+            by=f"{user()}@{socket.gethostname()}",
             add=list(add),
             remove=list(remove),
             note=note,
@@ -405,7 +405,8 @@ def _some(ids: Sequence[str]) -> str:
     return shown + (", …" if len(ids) > 4 else "")
 
 
-def _user() -> str:
+def user() -> str:
+    """Who runs `imb`."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a container's user without a name

@@ -8,7 +8,6 @@ A new baseline of the same name is a new version. Versions of one name may be of
 
 from __future__ import annotations
 
-import getpass
 import os
 import re
 import secrets
@@ -22,7 +21,7 @@ from typing import Any
 import msgspec
 
 from imb import conditions, session
-from imb.archive import Archive, now, write_whole
+from imb.archive import Archive, now, user, write_whole
 from imb.compare import Comparison, Settings, compare
 from imb.errors import ImbError
 from imb.launch import Intent
@@ -121,7 +120,7 @@ def make(name: str, side: Side, tolerances: Mapping[str, float], *, note: str | 
     return Baseline(
         name=name,
         created=now(),
-        by=f"{_user()}@{socket.gethostname()}",
+        by=f"{user()}@{socket.gethostname()}",
         origin=side.name,
         note=note,
         machine=machine_of(side),
@@ -135,13 +134,6 @@ def _kept(launch: Launch) -> Kept:
     end: list[Record] = [launch.end] if launch.end else []
     records: list[Record] = [launch.run, *launch.rows.values(), *launch.failures.values(), *end]
     return Kept(launch.name, launch.facts, write(records).decode())
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())
 
 
 def _known(metric: str) -> None:

@@ -30,7 +30,7 @@ _NAMES = {
     "processes": "ranks",
     "hosts": "hosts",
     "cpus": "CPUs of ranks",
-    "mpi.library": "MPI library",
+    "mpi.name": "MPI library",
     "mpi.standard": "MPI standard",
     "mpi.thread_level": "thread level",
     "build.compiler": "compiler",
@@ -155,7 +155,8 @@ def conditions_of(launch: Launch) -> Iterator[tuple[str, str]]:
         "processes": len(launch.run.ranks) if launch.run.ranks else intent.get("ranks"),
         "hosts": ", ".join(launch.hosts()) or None,
         "cpus": _cpus(launch),
-        **{name: run[name] for name in ("program", "version", "mpi", "build", "platform", "clock", "file")},
+        "mpi": msgspec.structs.asdict(launch.run.mpi) if launch.run.mpi else None,
+        **{name: run[name] for name in ("program", "version", "build", "platform", "clock", "file")},
         "options": run["options"],
         "off_cache": run["off_cache"],
     }

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from imb.archive import Archive
-from imb.cli.common import ArchiveOption, share_of
+from imb.cli.common import SIDE, ArchiveOption, share_of
 
 
 class Format(enum.StrEnum):
@@ -21,11 +21,8 @@ class Format(enum.StrEnum):
     html = "html"
 
 
-SIDE = "a label, a run's name, a file or folder of logs or records, a query that answers with a column run; several divided by commas"
-
-
 def command(
-    a: Annotated[str, typer.Argument(metavar="A", help=f"What B is held against: {SIDE}.")],
+    a: Annotated[str, typer.Argument(metavar="A", help=f"What B is held against. {SIDE}")],
     b: Annotated[str, typer.Argument(metavar="B", help="What is judged: as A.")],
     relevant: Annotated[
         str, typer.Option("--relevant", "-r", metavar="PERCENT", help="The smallest change that matters.")
