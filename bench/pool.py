@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Records launches that bench/verdicts.py judges the companion's verdicts by, and packs them into one file.
 
-    bench/pool.py record FOLDER --mpi .env/mpi/mpich --programs build/mpich/bin [--tables 64] [--pairs 40]
+    bench/pool.py record FOLDER --mpi .env/mpi/mpich --programs build/mpich/bin [--tables 64] [--pairs 18] \
+        [--duets 24] [--twins 12]
     bench/pool.py pack FOLDER                      # makes bench/pool.parquet
     bench/verdicts.py --write docs/verdicts.md     # the figures, into the page
 
 `record` makes identical launches of the whole table of IMB-MPI1 on two ranks bound to a core each, and between them, at
 random places, pairs of launches of a few benchmarks: one as it is, one with every iteration made longer by a known share
-(slow_mpi.cpp); which of the two comes first is random too. The library that delays is loaded by all of them, with a
+(slow_mpi.cpp); which of the two comes first is random too. Behind them come pairs of the same kind that run at the same time
+and measure by turns, as `imb ab --parts 100` has them; and such pairs of which both are as they are. The library that delays is loaded by all of them, with a
 share of 0 where nothing is to be delayed. Ended and started again it goes on where it was. Nothing else should run.
 """
 
@@ -26,6 +28,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 from imb import conditions, mpis
+from imb.conductor import Conductor
 from imb.launch import Intent, spell
 from imb.records import read_file
 from imb.samples import METRICS, Launch, launches_of
@@ -34,8 +37,10 @@ HERE = Path(__file__).resolve().parent
 
 TABLE = ["-iter", "10000", "-time", "0.03"]
 FEW = ["-iter", "1000000", "-time", "0.1", "PingPong", "Sendrecv", "Bcast", "Allreduce"]
+BY_TURNS = ["-iter", "1000000", "-time", "0.3", *FEW[4:]]
+PARTS = 150
 POOL = HERE / "pool.parquet"
-SERIES = ("table", "as-it-is", "slower")
+SERIES = ("table", "as-it-is", "slower", "turns-as-it-is", "turns-slower", "turns-one", "turns-other")
 
 
 def record(options: argparse.Namespace) -> None:
@@ -52,39 +57,56 @@ def record(options: argparse.Namespace) -> None:
         "seed": options.seed,
         "table": TABLE,
         "few": FEW,
+        "by_turns": BY_TURNS,
+        "parts": PARTS,
         "conditions": around(mpi),
     }
     (folder / "facts.json").write_text(json.dumps(facts))
-    plan = launches_in_order(options.tables, options.pairs, options.seed)
+    plan = launches_in_order(options)
     missing = []
-    for place, name in enumerate(plan, start=1):
-        file = folder / f"{name}.jsonl"
-        if file.exists() and b'"record":"end"' in file.read_bytes():
+    for place, names in enumerate(plan, start=1):
+        files = [folder / f"{name}.jsonl" for name in names]
+        if all(file.exists() and b'"record":"end"' in file.read_bytes() for file in files):
             continue
-        file.unlink(missing_ok=True)
-        series = name.rsplit("-", 1)[0]
-        share = options.share if series == "slower" else 0.0
-        intent = Intent(ranks=2, bind="core", env={"LD_PRELOAD": str(library), "SLOW_MPI_SHARE": str(share)})
-        words = [
-            str(options.programs / "IMB-MPI1"),
-            *(TABLE if series == "table" else FEW),
-            "-json",
-            str(file),
-        ]
-        command = spell(mpi, intent, words, cores=os.cpu_count() or 1, root=os.geteuid() == 0)
         load, begin = os.getloadavg()[0], time.perf_counter()
-        status = subprocess.run(
-            command.words, env=os.environ | command.env, stdout=subprocess.DEVNULL, timeout=600
-        ).returncode
+        ok = measure(mpi, options, library, files, seed=place)
         taken = time.perf_counter() - begin
-        print(f"{place} of {len(plan)}: {name}, {taken:.1f} s, load before {load:.2f}", flush=True)
-        if status:  # rows that could not be measured, say: the machine was not quiet
-            file.unlink(missing_ok=True)
-            missing.append(name)
+        print(
+            f"{place} of {len(plan)}: {', '.join(names)}, {taken:.1f} s, load before {load:.2f}", flush=True
+        )
+        if not ok:  # rows that could not be measured, say: the machine was not quiet
+            missing += names
     if missing:
         sys.exit(
             f"{len(missing)} launches failed ({', '.join(missing)}); the same command records them again"
         )
+
+
+def measure(mpi: mpis.Mpi, options: argparse.Namespace, library: Path, files: list[Path], seed: int) -> bool:
+    """One launch, or several at the same time that measure by turns; whether all did all they should."""
+    with Conductor([2] * len(files), seed) as conductor:
+        running = []
+        for side, file in enumerate(files):
+            file.unlink(missing_ok=True)
+            series = file.stem.rsplit("-", 1)[0]
+            share = options.share if series.endswith("slower") else 0.0
+            what = TABLE if series == "table" else BY_TURNS if len(files) > 1 else FEW
+            turns = conductor.words(side, PARTS) if len(files) > 1 else []
+            intent = Intent(
+                ranks=2, bind="core", env={"LD_PRELOAD": str(library), "SLOW_MPI_SHARE": str(share)}
+            )
+            words = [str(options.programs / "IMB-MPI1"), *what, "-json", str(file), *turns]
+            command = spell(mpi, intent, words, cores=os.cpu_count() or 1, root=os.geteuid() == 0)
+            running.append(
+                subprocess.Popen(command.words, env=os.environ | command.env, stdout=subprocess.DEVNULL)
+            )
+        # One that fails loses its connection, and the others go on.
+        statuses = [process.wait(600) for process in running]
+    good = not any(statuses)
+    if not good:
+        for file in files:
+            file.unlink(missing_ok=True)
+    return good
 
 
 def around(mpi: mpis.Mpi) -> dict:
@@ -95,17 +117,20 @@ def around(mpi: mpis.Mpi) -> dict:
     return {name: known[name] for name in ("time", "machine", "governors", "clock_source", "load", "mpi")}
 
 
-def launches_in_order(tables: int, pairs: int, seed: int) -> list[str]:
-    """`table-001`, `as-it-is-001` beside `slower-001`, ...: pairs lie between tables, at random."""
-    shuffled = random.Random(seed)
-    slots = ["table"] * tables + ["pair"] * pairs
+def launches_in_order(options: argparse.Namespace) -> list[list[str]]:
+    """`table-001`, `as-it-is-001` before or behind `slower-001`, ...: pairs lie between tables, at random. What is in
+    one list runs at the same time."""
+    shuffled = random.Random(options.seed)
+    slots = ["table"] * options.tables + ["pair"] * options.pairs
     shuffled.shuffle(slots)
     counts = {"table": 0, "pair": 0}
     order = []
     for slot in slots:
         counts[slot] += 1
-        names = ["table"] if slot == "table" else shuffled.sample(SERIES[1:], 2)
-        order += [f"{name}-{counts[slot]:03d}" for name in names]
+        names = ["table"] if slot == "table" else shuffled.sample(SERIES[1:3], 2)
+        order += [[f"{name}-{counts[slot]:03d}"] for name in names]
+    for pair, count in ((SERIES[3:5], options.duets), (SERIES[5:], options.twins)):
+        order += [[f"{name}-{number:03d}" for name in pair] for number in range(1, count + 1)]
     return order
 
 
@@ -155,7 +180,9 @@ def main() -> None:
     recording.add_argument("--mpi", default=None, help="as of imb run: name, prefix or wrapper")
     recording.add_argument("--programs", type=lambda text: Path(text).resolve(), required=True)
     recording.add_argument("--tables", type=int, default=64)
-    recording.add_argument("--pairs", type=int, default=40)
+    recording.add_argument("--pairs", type=int, default=18)
+    recording.add_argument("--duets", type=int, default=24, help="pairs that measure by turns")
+    recording.add_argument("--twins", type=int, default=12, help="the same, neither of them slower")
     recording.add_argument("--share", type=float, default=0.05, help="of an iteration's time, added to it")
     recording.add_argument("--seed", type=int, default=1)
     packing = verbs.add_parser("pack", help="launches of a folder into one Parquet file")

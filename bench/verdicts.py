@@ -5,7 +5,7 @@
 
 Identical launches (recorded by bench/pool.py) are drawn without overlap into two sides and compared: whatever is called
 faster or slower is false. Launches of which every iteration took a known share longer are held against those as they
-were: what is not called slower is missed. What this machine's spread hides is shown with made launches of a smaller
+were: what is not called slower is missed; likewise pairs of launches that ran at the same time, by turns. What this machine's spread hides is shown with made launches of a smaller
 spread. Draws from one pool are not independent of each other, so the figures are less certain than their number of
 draws suggests. Deterministic. --write puts the figures between the marks of a page.
 """
@@ -150,17 +150,45 @@ def identical(table: Launches, draws: int, random: np.random.Generator) -> Itera
         yield [name, str(len(said)), percent(anything), percent(any_band), percent(rows, 3), percent(missed)]
 
 
+POWER = [
+    "launches a side",
+    "comparisons",
+    "bands called slower",
+    "bands called faster",
+    "whole called slower",
+]
+
+
+def at_once(
+    pairs: tuple[Launches, Launches],
+    twins: tuple[Launches, Launches],
+    draws: int,
+    random: np.random.Generator,
+) -> Iterator[list[str]]:
+    """Launches that ran at the same time, by turns: with a delay against those without, and both without."""
+    yield [POWER[0], "time of B", *POWER[1:]]
+    of = pairs[0].rows
+    for n in (3, 5, 10):
+        said = []
+        for _ in range(draws):
+            drawn = random.choice(len(pairs[0].logs), n, replace=False)
+            said.append(judge(of, pairs[0].logs[drawn], pairs[1].logs[drawn], pairs=True))
+        yield [f"{n} pairs", "longer", str(len(said)), *power(said)]
+    for n in (3, 5, 10):
+        said = []
+        for _ in range(draws):
+            drawn = random.choice(len(twins[0].logs), n, replace=False)
+            swap = random.integers(0, 2, (n, 1)) == 1  # which of them is called B says nothing
+            a, b = twins[0].logs[drawn], twins[1].logs[drawn]
+            said.append(judge(of, np.where(swap, b, a), np.where(swap, a, b), pairs=True))
+        yield [f"{n} pairs", "the same", str(len(said)), *power(said)]
+
+
 def delayed(
     as_it_is: Launches, slower: Launches, share: float, draws: int, random: np.random.Generator
 ) -> Iterator[list[str]]:
     """Comparisons of launches with a delay against those without."""
-    yield [
-        "launches a side",
-        "comparisons",
-        "bands called slower",
-        "bands called faster",
-        "whole called slower",
-    ]
+    yield POWER
     of, n = as_it_is.rows, 10
     there = min(len(as_it_is.logs), len(slower.logs))
     for name, pairs in ((f"{n}, drawn at random", False), (f"{n} pairs of neighbours", True)):
@@ -281,8 +309,8 @@ def table_of(rows: list[list[str]]) -> str:
     return "\n".join([lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]])
 
 
-def spreads(launches: Launches) -> str:
-    means = np.array([launches.logs[:, where].mean(axis=1) for where in launches.rows.members.values()])
+def spreads(rows: Rows, logs: Values) -> str:
+    means = np.array([logs[:, where].mean(axis=1) for where in rows.members.values()])
     least, middle, most = np.quantile(means.std(axis=1, ddof=1), [0, 0.5, 1])
     return f"{percent(least)} to {percent(most)}, median {percent(middle)}"
 
@@ -291,9 +319,12 @@ def report(pool: Path, draws: int) -> str:
     series, facts = launches_in(pool)
     random = np.random.default_rng(1)
     table, as_it_is, slower = series["table"], series["as-it-is"], series["slower"]
+    turns, turns_slower = series["turns-as-it-is"], series["turns-slower"]
+    one, other = series["turns-one"], series["turns-other"]
     share = facts["share"]
     machine = facts["conditions"]["machine"]
-    effect = float(np.mean(np.mean(as_it_is.logs - slower.logs, axis=1)))
+    effect = float(np.mean(as_it_is.logs - slower.logs))
+    effect_by_turns = float(np.mean(turns.logs - turns_slower.logs))
     where = ", ".join(
         filter(
             None,
@@ -303,10 +334,18 @@ def report(pool: Path, draws: int) -> str:
     parts = [
         f"The pool: {len(table.logs)} launches of the whole table ({len(table.rows.keys)} rows), {len(slower.logs)} pairs as"
         f" it is and {percent(share)} slower ({len(slower.rows.keys)} rows); {where}. Standard deviation of a band between"
-        f" launches: {spreads(table)} (table), {spreads(as_it_is)} (pairs).",
+        f" launches: {spreads(*table)} (table), {spreads(*as_it_is)} (pairs).",
+        f"Besides, {len(turns.logs)} pairs that ran at the same time and measured each row by turns in {facts['parts']} parts,"
+        f" one of them {percent(share)} slower, and {len(one.logs)} of which none was; rows of"
+        f" {facts['by_turns'][facts['by_turns'].index('-time') + 1]} s. Standard deviation of a band between launches:"
+        f" {spreads(*turns)}; of the difference of two that ran at the same time:"
+        f" {spreads(turns.rows, turns.logs - turns_slower.logs)}.",
         "**Launches that do not differ**, whole table:",
         table_of(list(identical(table, draws, random))),
-        f"**Each iteration {percent(share)} longer**: 10 launches a side, drawn from the pool, in which the mean"
+        f"**At the same time, by turns** (`--parts {facts['parts']}`): B's iterations {percent(share)} longer, by which bands"
+        f" differ by {percent(np.expm1(effect_by_turns))} in the mean, or the same:",
+        table_of(list(at_once((turns, turns_slower), (one, other), draws // 2, random))),
+        f"**Each iteration {percent(share)} longer**, one launch after the other: 10 launches a side, drawn from the pool, in which the mean"
         f" difference happens to be {percent(np.expm1(effect))}. *: the spread of the pool, the difference set to"
         f" {percent(share)}; beyond what was recorded, an extrapolation:",
         table_of(list(delayed(as_it_is, slower, share, draws // 2, random))),

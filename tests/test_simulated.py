@@ -317,6 +317,11 @@ REPETITIONS = {2: 64, 16: 8, 256: 2}
 SHORT = "-msgsize 1024,2048 -iter_policy off"
 
 
+def test_simulated_ranks_take_no_turns(tmp_path):
+    done = simulate(tmp_path, 2, "PingPong -turns 2,127.0.0.1:1,x", status=2)
+    assert "simulated ranks are one process" in done.errors
+
+
 @pytest.mark.parametrize("ranks", REPETITIONS)
 def test_every_benchmark_takes_what_the_platform_implies(ranks, tmp_path):
     """All of IMB-MPI1 in its default mode. Pairs are timed while the other ranks wait: they do not disturb."""

@@ -29,6 +29,7 @@ from imb.records import Component
 
 Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
+MOST_PARTS = 1000  # of the suite's -turns
 Value: TypeAlias = str | int | float
 Words: TypeAlias = str | list[str]  # a string is divided as a shell does
 _NAME = re.compile(r"[\w.+=:-]+(/[\w.+=:-]+)*$", re.ASCII)
@@ -60,6 +61,7 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     class_: Literal["single", "parallel", "collective"] | None = msgspec.field(name="class", default=None)
     processes: Positive | list[Positive] = 2
     launches: Positive = 10
+    parts: Annotated[int, msgspec.Meta(ge=1, le=MOST_PARTS)] = 1
     arguments: Words = ()  # type: ignore[assignment]
     timeout: Seconds | None = None
     setup_timeout: Seconds = 300
@@ -167,6 +169,22 @@ def examine(made: Campaign) -> None:
             raise ImbError(
                 f"variant {name}: cpus and bind exclude each other; cpus pins each rank to one CPU"
             )
+    if made.parts > 1:
+        _refuse_parts(made)
+
+
+def _refuse_parts(made: Campaign) -> None:
+    """Raises ImbError where launches cannot run at the same time."""
+    hint = "with parts all variants run at the same time"
+    if any("IO" in chosen for chosen in _selections(made)):
+        raise ImbError(f"{hint}, and IMB-IO's files are in one folder; leave parts out")
+    for name, variant in variants(made).items():
+        if variant.setup or variant.teardown:
+            raise ImbError(
+                f"variant {name}: {hint}, so none can be set up; leave parts out, or setup and teardown"
+            )
+        if variant.launcher == "srun":
+            raise ImbError(f"variant {name}: {hint}, and steps of srun share no CPUs; leave parts out")
 
 
 def _anchored(made: Campaign, folder: Path) -> Campaign:
@@ -271,15 +289,17 @@ def plan(made: Campaign, prepare: Prepare, *, seed: int, source: str | None = No
     named = variants(made)
     built = [_variant(name, one, prepare) for name, one in named.items()]
     cells: list[session.Item] = []
+    selections = _selections(made)
     for index, (name, one) in enumerate(named.items()):
-        for ranks, chosen in itertools.product(counts, _selections(made)):
+        place = itertools.count()
+        for ranks, chosen in itertools.product(counts, selections):
             labels = [f"{made.name}/{name}"]
             labels += [f"{made.name}/{name}/np{ranks}"] if len(counts) > 1 else []
             words = [*split(made.arguments), *split(one.arguments)]
             if "-npmin" not in words:  # a process count is a cell of its own, not a part of a larger one
                 words = ["-npmin", str(ranks), *words]
             cells += [
-                session.Item(0, component, [*names, *words], 0, index, ranks, labels)
+                session.Item(0, component, [*names, *words], 0, index, ranks, labels, next(place))
                 for component, names in chosen.items()
             ]
     groups = [(tuple(built[c.variant].setup), tuple(built[c.variant].teardown)) for c in cells]
@@ -298,6 +318,7 @@ def plan(made: Campaign, prepare: Prepare, *, seed: int, source: str | None = No
         seed=seed,
         source=source,
         setup_timeout=made.setup_timeout,
+        parts=made.parts,
     )
     session.examine(found)
     return found

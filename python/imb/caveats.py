@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from imb.differing import unknown
-from imb.samples import Key, Launch, Side
+from imb.samples import Key, Launch, Side, in_parts
 from imb.stats import FEWEST, Values
 
 if TYPE_CHECKING:
@@ -45,6 +45,16 @@ def caveats(a: Side, b: Side, made: Comparison, both: Logs) -> Iterator[str]:
     for name, side, logs in (("A", a, both.a), ("B", b, both.b)):
         yield from _outliers(name, side, logs)
     yield from _power(made)
+    if (
+        made.pairs
+        and not in_parts(a, b)
+        and made.needed
+        and made.needed > max(made.launches_a, made.launches_b)
+    ):
+        yield (
+            "where launches differ so much, variants that run at the same time and measure by turns show smaller changes:"
+            " imb ab --parts 100, or parts = 100 in the campaign's file"
+        )
 
 
 def _of_side(name: str, side: Side) -> Iterator[str]:

@@ -22,7 +22,7 @@ from imb import stats
 from imb.caveats import caveats
 from imb.differing import Difference, differences
 from imb.errors import ImbError
-from imb.samples import METRICS, MORE_IS_BETTER, Key, Launch, Side
+from imb.samples import METRICS, MORE_IS_BETTER, Key, Launch, Side, in_parts
 from imb.stats import FEWEST
 
 Verdict: TypeAlias = Literal["faster", "slower", "same", "cannot tell"]
@@ -322,7 +322,8 @@ def _paired(a: Side, b: Side) -> tuple[Side, Side, bool]:
     turns_a, turns_b = _turns(a), _turns(b)
     if turns_a is None or turns_b is None or turns_a.keys() != turns_b.keys():
         return a, b, False
-    if min(Counter(turn.what for turn in turns_a).values()) < FEWEST_PAIRS:
+    fewest = FEWEST if in_parts(a, b) else FEWEST_PAIRS
+    if min(Counter(turn.what for turn in turns_a).values()) < fewest:
         return a, b, False
     order = list(turns_a)
     return (

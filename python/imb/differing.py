@@ -54,6 +54,7 @@ _NAMES = {
     "governors": "frequency governor",
     "clock_source": "clock source",
     "clock.source": "clock",
+    "options.parts": "parts of a row, by turns",
     "launcher": "launcher",
     "intent.bind": "binding",
     "intent.ppn": "ranks per host",

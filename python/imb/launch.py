@@ -207,7 +207,7 @@ def run(
             raise ImbError(f"cannot start {command.words[0]}: {error.strerror}") from error
     tail = _Tail(follow)
     try:
-        with _sigterm_interrupts():
+        with sigterm_interrupts():
             while process.poll() is None:
                 seconds = time.monotonic() - began
                 if timeout is not None and seconds > timeout:
@@ -233,7 +233,8 @@ def _end_with_parent() -> None:
 
 
 @contextlib.contextmanager
-def _sigterm_interrupts() -> Iterator[None]:
+def sigterm_interrupts() -> Iterator[None]:
+    """SIGTERM is taken as Ctrl-C; in the main thread."""
     if threading.current_thread() is not threading.main_thread():  # others may set no handlers
         yield
         return

@@ -90,6 +90,7 @@ class Options(msgspec.Struct, kw_only=True):
     info: dict[str, str] | None = None
     file_sync: str | None = None
     reorder: int | None = None
+    parts: int | None = None
     check: bool | None = None
     every_repetition: bool | None = None
     show_tail: bool | None = None

@@ -184,6 +184,12 @@ def key_of(row: Result | Failure, run: Run | None) -> Key:
     )
 
 
+def in_parts(*sides: Side) -> bool:
+    """Whether all launches measured by turns with others, part of a row after part of a row (imb.conductor)."""
+    options = [launch.run.options for side in sides for launch in side.launches]
+    return all(one is not None and (one.parts or 1) > 1 for one in options)
+
+
 def _named(archive: Archive, name: str) -> Iterator[Launch]:
     path = Path(name).expanduser()
     runs = _runs_named(archive, name)

@@ -8,21 +8,25 @@ ARCHIVE/sessions/ID/plan.json    what is to be launched
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import secrets
 import shutil
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import msgspec
 import psutil
 
 from imb import conditions, launch
 from imb.archive import Archive, Content, now, write_whole
+from imb.conductor import Conductor
 from imb.errors import ImbError
 from imb.mpis import Mpi
 from imb.progress import Progress
@@ -46,7 +50,7 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
 
 class Item(msgspec.Struct, frozen=True):
     """One launch: `arguments` are IMB's, `turn` counts repetitions of the same (rounds) from 1, `variant` is an index,
-    `ranks` take the place of those of the variant."""
+    `ranks` take the place of those of the variant; `cell` is what is measured, whatever the variant."""
 
     number: int
     component: Component
@@ -55,6 +59,7 @@ class Item(msgspec.Struct, frozen=True):
     variant: int = 0
     ranks: int | None = None
     labels: list[str] = []
+    cell: int = 0
 
     def like(self) -> tuple[object, ...]:
         """The same for all launches of the same, which take about the same time."""
@@ -63,7 +68,8 @@ class Item(msgspec.Struct, frozen=True):
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """plan.json. `campaign`, `seed` and `source` (a hash of the file) are those of a campaign; `timeout` is of a launch,
-    `setup_timeout` of a set-up or tear-down command, in seconds."""
+    `setup_timeout` of a set-up or tear-down command, in seconds. `parts`, above 1: launches of a round that measure the same
+    run at the same time, and measure every row by turns in so many parts (imb.conductor)."""
 
     id: str
     created: str
@@ -74,6 +80,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     seed: int | None = None
     source: str | None = None
     setup_timeout: float = 300
+    parts: int = 1
 
     @property
     def surrounded(self) -> bool:
@@ -82,7 +89,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True):
-    """NUMBER.json. `seconds` of the launch, `wall` with all that `imb` does around it."""
+    """NUMBER.json. `seconds` of the launch, `wall` with all that `imb` does around it; its share, where several ran at the
+    same time."""
 
     number: int
     run: str
@@ -135,9 +143,9 @@ def new_id() -> str:
 def examine(made: Plan) -> None:
     """Raises ImbError where a program is missing, or a launcher has no words for what is wanted."""
     for item in {item.like(): item for item in made.items}.values():
-        if any(word.lstrip("-") in ("json", "input") and word[:1] == "-" for word in item.arguments):
+        if any(word.lstrip("-") in ("json", "input", "turns") and word[:1] == "-" for word in item.arguments):
             raise ImbError(
-                "leave -json and -input out: imb keeps the records itself; name the benchmarks instead"
+                "leave -json, -input and -turns out: imb keeps the records itself; name the benchmarks instead"
             )
         command_of(made, item, Path())
 
@@ -201,10 +209,20 @@ def program_of(made: Plan, item: Item) -> Path:
     return program
 
 
-def command_of(made: Plan, item: Item, spool: Path) -> launch.Command:
-    """The exact command of a launch that writes into `spool`."""
+def together(made: Plan, todo: Sequence[Item]) -> list[list[Item]]:
+    """What is to be launched in its order; what is in one list at the same time."""
+    if made.parts == 1:
+        return [[item] for item in todo]
+    found: dict[tuple[int, int], list[Item]] = {}
+    for item in todo:
+        found.setdefault((item.turn, item.cell), []).append(item)
+    return list(found.values())
+
+
+def command_of(made: Plan, item: Item, spool: Path, turns: Sequence[str] = ()) -> launch.Command:
+    """The exact command of a launch that writes into `spool`; `turns` is of Conductor.words."""
     cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
-    words = [str(program_of(made, item)), *item.arguments, "-json", str(spool / "records.jsonl")]
+    words = [str(program_of(made, item)), *item.arguments, *turns, "-json", str(spool / "records.jsonl")]
     mpi = made.variants[item.variant].mpi
     return launch.spell(mpi, intent_of(made, item), words, cores=cores, root=os.geteuid() == 0)
 
@@ -216,15 +234,16 @@ def intent_of(made: Plan, item: Item) -> launch.Intent:
 
 
 Rest = ParamSpec("Rest")
+Made = TypeVar("Made")
 
 
 def _refusing(
-    function: Callable[Concatenate[Archive, Rest], Done],
-) -> Callable[Concatenate[Archive, Rest], Done]:
+    function: Callable[Concatenate[Archive, Rest], Made],
+) -> Callable[Concatenate[Archive, Rest], Made]:
     """A full or read-only disk in words. What the launch itself does is an outcome, no OSError."""
 
     @functools.wraps(function)
-    def wrapped(archive: Archive, /, *words: Rest.args, **options: Rest.kwargs) -> Done:
+    def wrapped(archive: Archive, /, *words: Rest.args, **options: Rest.kwargs) -> Made:
         try:
             return function(archive, *words, **options)
         except OSError as error:
@@ -233,22 +252,58 @@ def _refusing(
     return wrapped
 
 
+class _Started(NamedTuple):
+    """A launch at work: where it writes, what is known of it so far."""
+
+    item: Item
+    spool: Path
+    command: launch.Command
+    facts: dict[str, Any]
+    progress: Progress
+
+
 @_refusing
 def execute(
     archive: Archive,
     made: Plan,
-    item: Item,
+    items: Sequence[Item],
     *,
+    on_start: Callable[[Item, launch.Command], None] = lambda item, command: None,
     on_progress: Callable[[Progress, float], None] = lambda p, s: None,
-) -> Done:
-    """Launches, and puts what came of it into the archive, whatever that is. Raises ImbError."""
+) -> list[Done]:
+    """Launches, several at the same time by turns, and puts what came of it into the archive, whatever that is.
+
+    `on_progress` is told of the first of them. Raises ImbError.
+    """
     began = time.monotonic()
+    with contextlib.ExitStack() as stack:
+        turns = None
+        if len(items) > 1:
+            intents = [intent_of(made, item) for item in items]
+            seed = (made.seed or 0) + items[0].number
+            ranks = [intent.ranks for intent in intents]
+            turns = stack.enter_context(Conductor(ranks, seed, everywhere=any(i.hosts for i in intents)))
+        started = [
+            _start(archive, made, item, turns.words(side, made.parts) if turns else [])
+            for side, item in enumerate(items)
+        ]
+        for one in started:
+            on_start(one.item, one.command)
+        if turns is None:
+            _see_through(made, started[0], on_progress)
+        else:
+            _see_all_through(made, started, turns, on_progress)
+    # Together or not at all: a launch whose partners are repeated is repeated too.
+    seconds = (time.monotonic() - began) / len(items)
+    return [_keep(archive, made, one.item, one.spool, one.facts, seconds) for one in started]
+
+
+def _start(archive: Archive, made: Plan, item: Item, turns: Sequence[str]) -> _Started:
     spool = spool_of(archive, made, item)
     _adopt(archive, made, item)
     spool.mkdir()
-    owner = spool / "owner.json"
-    owner.write_bytes(msgspec.json.encode(myself()))
-    command = command_of(made, item, spool)
+    (spool / "owner.json").write_bytes(msgspec.json.encode(myself()))
+    command = command_of(made, item, spool, turns)
     variant, intent = made.variants[item.variant], intent_of(made, item)
     facts: dict[str, Any] = {
         "kind": "launch",
@@ -268,19 +323,24 @@ def execute(
     if made.campaign:
         facts |= {"variant": variant.name, "setup": variant.setup, "seed": made.seed}
     write_whole(spool / "facts.json", msgspec.json.encode(facts))
-    progress = Progress()
+    return _Started(item, spool, command, facts, Progress())
+
+
+def _see_through(made: Plan, one: _Started, on_progress: Callable[[Progress, float], None]) -> None:
+    """Launches, and completes the facts."""
+    spool, facts, progress = one.spool, one.facts, one.progress
     beat = 0.0
 
     def tick(seconds: float) -> None:
         nonlocal beat
         if seconds > beat:
             beat = seconds + BEAT
-            owner.touch()
+            (spool / "owner.json").touch()
         on_progress(progress, seconds)
 
     try:
         ended = launch.run(
-            command,
+            one.command,
             output=spool / "output.txt",
             errors=spool / "stderr.txt",
             timeout=made.timeout,
@@ -294,20 +354,51 @@ def execute(
     outcome: str = ended.outcome
     if outcome == "finished":
         # A launcher of another MPI starts N programs of one rank each, which all end well.
-        alone = progress.ranks not in (None, intent.ranks)
+        ranks = intent_of(made, one.item).ranks
+        alone = progress.ranks not in (None, ranks)
         cut = progress.end is None and (spool / "records.jsonl").exists()
         outcome = "failed" if ended.status or cut or alone else "measured"
         if alone:
-            facts["problem"] = (
-                f"{progress.ranks} instead of {intent.ranks} ranks: are launcher and MPI of one kind?"
-            )
+            facts["problem"] = f"{progress.ranks} instead of {ranks} ranks: are launcher and MPI of one kind?"
     facts |= {
         "exit_status": ended.status,
         "ended": now(),
         "outcome": outcome,
         "seconds": round(ended.seconds, 3),
     }
-    return _keep(archive, made, item, spool, facts, began)
+
+
+def _see_all_through(
+    made: Plan, started: Sequence[_Started], turns: Conductor, on_progress: Callable[[Progress, float], None]
+) -> None:
+    """The same at the same time, a thread each; Ctrl-C interrupts all of them."""
+    stop = threading.Event()
+
+    def see(side: int, one: _Started) -> None:
+        def tick(progress: Progress, seconds: float) -> None:
+            if stop.is_set():
+                raise KeyboardInterrupt
+            if side == 0:
+                on_progress(progress, seconds)
+
+        try:
+            _see_through(made, one, tick)
+        finally:
+            turns.leave(side)
+
+    with ThreadPoolExecutor(len(started)) as pool:
+        under_way = [pool.submit(see, side, one) for side, one in enumerate(started)]
+        try:
+            with launch.sigterm_interrupts():
+                wait(under_way, return_when=FIRST_EXCEPTION)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            # Where one could not be started, what the others measure has no counterpart.
+            if not all(one.done() for one in under_way):
+                stop.set()
+    for one in under_way:
+        one.result()
 
 
 def _adopt(archive: Archive, made: Plan, item: Item) -> None:
@@ -355,7 +446,7 @@ def _keep(
     item: Item,
     spool: Path,
     facts: dict[str, Any],
-    began: float | None = None,
+    wall: float | None = None,
 ) -> Done:
     def part(name: str) -> bytes | None:
         return (spool / name).read_bytes() if (spool / name).exists() else None
@@ -376,7 +467,7 @@ def _keep(
         outcome=facts["outcome"],
         status=facts["exit_status"],
         seconds=facts.get("seconds"),
-        wall=None if began is None else round(time.monotonic() - began, 3),
+        wall=None if wall is None else round(wall, 3),
         problem=facts.get("problem"),
     )
     if over.outcome != "interrupted":

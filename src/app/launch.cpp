@@ -80,6 +80,14 @@ std::unique_ptr<std::FILE, OutputFiles::Close> open_shared(const Communicator& w
   return file;
 }
 
+// What the first rank has to say that has anything to say; on all ranks.
+std::string first_words(const Communicator& world, std::string mine) {
+  for (const std::string& words : world.gather(mine)) {
+    if (mine.empty()) mine = words;
+  }
+  return world.broadcast(mine);
+}
+
 std::string formatted_time(std::time_t now, const char* format, const std::tm* (*zone)(const std::time_t*)) {
   char text[64];
   const std::tm* const parts = zone(&now);
@@ -132,6 +140,24 @@ OutputFiles::OutputFiles(const Communicator& world, const Options& options)
     : records(open_shared(world, "-json", options.json_file)),
       dump(open_shared(world, "-dumpfile", options.dump_file)) {}
 
+std::unique_ptr<system::Turns> line_for_turns(const Communicator& world, const Options& options) {
+  std::unique_ptr<system::Turns> line;
+  if (!options.turns) return line;
+  std::string why;
+#ifdef OPENIMB_SMPI
+  why = "-turns: simulated ranks are one process, which cannot sleep for one of them";
+#else
+  try {
+    line = std::make_unique<system::Turns>(options.turns->host, options.turns->port, options.turns->token);
+  } catch (const std::runtime_error& error) {
+    why = error.what();
+  }
+#endif
+  why = first_words(world, why);
+  if (!why.empty()) throw UsageError(why + "; imb ab --parts and imb campaign give this option");
+  return line;
+}
+
 std::string scratch_base(const Communicator& world, const Options& options) {
   namespace fs = std::filesystem;
   if (component().entries.front().spec->access != Access::file) return "";
@@ -151,10 +177,7 @@ std::string scratch_base(const Communicator& world, const Options& options) {
       why = there.front() + " is there already, and this run would delete it";
     }
   }
-  for (const std::string& words : world.gather(why)) {
-    if (why.empty()) why = words;
-  }
-  why = world.broadcast(why);
+  why = first_words(world, why);
   if (!why.empty()) {
     throw UsageError("-file: " + why + "; name a folder that exists and is writable, or a new file in one");
   }

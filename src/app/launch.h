@@ -12,6 +12,7 @@
 #include "mpi/world.h"
 #include "plan/options.h"
 #include "result/measurement.h"
+#include "system/turns.h"
 
 namespace openimb {
 
@@ -40,6 +41,9 @@ struct OutputFiles {
   std::unique_ptr<std::FILE, Close> records;
   std::unique_ptr<std::FILE, Close> dump;
 };
+
+/// -turns: this rank's line to who says whose turn it is. Throws UsageError on all ranks or on none.
+std::unique_ptr<system::Turns> line_for_turns(const Communicator& world, const Options& options);
 
 /// The path, absolute and without suffixes, of the files that IMB-IO makes; empty for other components.
 /// Throws UsageError on all ranks or on none: where a rank cannot write, or where something has the name that

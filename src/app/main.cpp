@@ -81,6 +81,7 @@ int measure(const Communicator& world, const Environment& environment, const Lau
   const Options& options = launch.options;
   // Files last of all that can be a mistake: opening them empties them.
   const std::optional<OffCache> off_cache = known_off_cache(world, options);
+  const std::unique_ptr<system::Turns> turns = line_for_turns(world, options);
   const std::string base = scratch_base(world, options);
   OutputFiles files(world, options);
   const ScratchFiles scratch(world, base, guardian);
@@ -116,6 +117,10 @@ int measure(const Communicator& world, const Environment& environment, const Lau
                                       },
                                   .pause = system::pause_for,
                                   .progress = leave_last_words,
+                                  .take_turn =
+                                      [&](bool row) {
+                                        if (turns) turns->take(row);
+                                      },
                                   .free_bytes = [&] { return system::free_bytes(folder_of(base)); },
                                   .file = base};
   const Ending ending = run_session(world, component().entries, options, off_cache, load, tee, surroundings);

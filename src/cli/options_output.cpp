@@ -73,6 +73,19 @@ void add_info(Draft& draft, std::string_view word) {
   }
 }
 
+TurnTaking turn_taking(std::string_view word) {
+  const std::vector<std::string_view> pieces = split(word, ',');
+  const std::size_t colon = pieces.size() == 3 ? pieces[1].rfind(':') : std::string_view::npos;
+  if (colon == std::string_view::npos || colon == 0 || pieces[2].empty()) {
+    throw BadValue(quoted(word) + " is not PARTS,HOST:PORT,TOKEN");
+  }
+  whole_number(pieces[1].substr(colon + 1), 1, 65535);
+  return {.parts = static_cast<int>(whole_number(pieces[0], 1, 1000)),
+          .host = std::string(pieces[1].substr(0, colon)),
+          .port = std::string(pieces[1].substr(colon + 1)),
+          .token = std::string(pieces[2])};
+}
+
 constexpr Option own_rows[] = {
     {.name = "window",
      .syntax = "KIND",
@@ -161,6 +174,17 @@ constexpr Option own_rows[] = {
      .help = "write results to FILE as JSON lines too",
      .example = "-json run.jsonl",
      .apply = [](Draft& draft, std::string_view word) { draft.options.json_file = word; }},
+    {.name = "turns",
+     .syntax = "PARTS,HOST:PORT,TOKEN",
+     .help = "measure by turns with other launches",
+     .example = "-turns 10,127.0.0.1:40000,abc",
+     .details = "For imb ab --parts and campaigns. Before each row, and PARTS - 1 times within it, all ranks "
+                "sleep until "
+                "whoever listens at HOST:PORT says that it is this launch's turn; the time of a row is the "
+                "mean over its "
+                "parts without the slowest and the fastest tenth. Files and aggregate mode are measured in "
+                "one part.",
+     .apply = [](Draft& draft, std::string_view word) { draft.options.turns = turn_taking(word); }},
     {.name = "set",
      .syntax = "NAME=VALUE",
      .help = "set a parameter of IMB_settings.h; @FILE reads many",

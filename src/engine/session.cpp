@@ -113,6 +113,9 @@ class Session {
   void require_space(const Scene& scene, std::int64_t bytes) const;
   void fill_files(const Scene& scene, std::int64_t bytes) const;
   void require_no_trouble(const Scene& scene, std::int64_t bytes, std::string mine) const;
+  int parts_of(const Scene& scene, std::int64_t bytes, std::int64_t repetitions) const;
+  double run_parts(const Scene& scene, Batch* batch, std::int64_t bytes, std::int64_t repetitions,
+                   Timing timing, std::span<double> samples) const;
   double run_batch(const Scene& scene, Batch* batch, std::int64_t bytes, std::int64_t repetitions,
                    Timing timing, std::span<double> samples) const;
   void prepare(const Scene& scene, Batch* batch, std::int64_t bytes) const;
@@ -217,6 +220,7 @@ bool Session::windows_work(const Scene& scene) {
 
 void Session::run_table(Scene& scene) {
   if (stopping()) return;
+  surroundings_.take_turn(true);
   if (!windows_work(scene)) {
     const std::string kind = name_of(options_.window_kind);
     const char* const why = options_.window_kind == WindowKind::shared ? ", or they share no memory" : "";
@@ -233,6 +237,7 @@ void Session::run_table(Scene& scene) {
   if (options_.warm_up && !possible.empty() && !scene.on_files()) warm_up(scene);
   for (const std::int64_t bytes : lengths) {
     if (stopping()) return;
+    surroundings_.take_turn(true);
     run_point(scene, bytes);
   }
 }
@@ -481,6 +486,41 @@ double Session::run_batch(const Scene& scene, Batch* batch, std::int64_t bytes, 
   return elapsed;
 }
 
+// In how many parts a row is measured by turns. Each begins anew with the first buffers and the first root,
+// so it has whole cycles of both; what completes together, or goes on in a file, stays together.
+int Session::parts_of(const Scene& scene, std::int64_t bytes, std::int64_t repetitions) const {
+  if (!options_.turns || scene.on_files() || scene.table.transfers == Transfers::aggregate) return 1;
+  const bool rotates = scene.spec().rooted && options_.root_shift;
+  const std::int64_t cycle =
+      std::max<std::int64_t>(geometry(scene, bytes).slots, rotates ? scene.processes() : 1);
+  return static_cast<int>(
+      std::clamp(repetitions / cycle, std::int64_t{1}, std::int64_t{options_.turns->parts}));
+}
+
+// The sample itself: seconds of all repetitions. By turns with other launches in parts, each warmed up by one
+// repetition.
+double Session::run_parts(const Scene& scene, Batch* batch, std::int64_t bytes, std::int64_t repetitions,
+                          Timing timing, std::span<double> samples) const {
+  const int parts = parts_of(scene, bytes, repetitions);
+  std::vector<double> each;  // seconds per repetition
+  double elapsed = 0;
+  for (int part = 0; part < parts; ++part) {
+    const std::int64_t first = repetitions * part / parts;
+    const std::int64_t count = repetitions * (part + 1) / parts - first;
+    if (part > 0) {
+      surroundings_.take_turn(false);
+      if (options_.warm_up && batch) batch->run(1, Timing::total, {});
+    }
+    prepare(scene, batch, bytes);
+    for (int i = 0; i < options_.settings.barriers; ++i) barrier_(world_.handle());
+    const std::size_t from = samples.empty() ? 0 : static_cast<std::size_t>(first);
+    elapsed = batch ? batch->run(count, timing, samples.subspan(from)) : 0.0;
+    each.push_back(elapsed / static_cast<double>(count));
+    barrier_(world_.handle());  // where the ranks that do not take part wait
+  }
+  return parts == 1 ? elapsed : trimmed_mean(std::move(each)) * static_cast<double>(repetitions);
+}
+
 void Session::measure(Scene& scene, Batch* batch, std::int64_t bytes) {
   double estimate = 0;
   const std::int64_t repetitions = measured_repetitions(scene, batch, bytes, estimate);
@@ -500,10 +540,7 @@ void Session::measure(Scene& scene, Batch* batch, std::int64_t bytes) {
                                                       : Timing::total;
   std::vector<double> samples(timing == Timing::total ? 0 : static_cast<std::size_t>(repetitions), 0.0);
 
-  prepare(scene, batch, bytes);
-  for (int i = 0; i < options_.settings.barriers; ++i) barrier_(world_.handle());
-  const double elapsed = batch ? batch->run(repetitions, timing, samples) : 0.0;
-  barrier_(world_.handle());  // where the ranks that do not take part wait
+  const double elapsed = run_parts(scene, batch, bytes, repetitions, timing, samples);
   if (batch) batch->conclude(repetitions);
   require_no_trouble(scene, bytes, batch ? batch->take_trouble() : "");
 

@@ -20,6 +20,7 @@ struct Surroundings {
   std::function<std::string()> stop_reason;  ///< "SIGTERM"
   std::function<void(double seconds)> pause;
   std::function<void(const Ending& so_far)> progress;  ///< rank 0, after each row
+  std::function<void(bool row)> take_turn;             ///< on every rank, before a row and between its parts
   std::function<std::int64_t()> free_bytes;            ///< of storage, where this rank's files lie
   std::string file;                                    ///< their path without suffixes
 };

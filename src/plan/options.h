@@ -85,6 +85,12 @@ struct Selected {
   bool multi = false;
 };
 
+/// -turns: launches that run at the same time measure by turns, each row in so many parts.
+struct TurnTaking {
+  int parts = 1;
+  std::string host, port, token;  ///< of who says whose turn it is, and what this launch is known by
+};
+
 struct Options {
   enum class Action { run, help, list, version };
   Action action = Action::run;
@@ -121,6 +127,7 @@ struct Options {
   std::string dump_file;
   bool check = false;
   std::string json_file;
+  std::optional<TurnTaking> turns;
   double bytes_per_megabyte = 1048576;  ///< -mbyte
   std::vector<std::string> warnings;    ///< what -ignore_unknown let pass, one line each
 

@@ -116,6 +116,7 @@ void write_options(JsonWriter& json, const Options& options) {
     });
     json.field("file_sync", openimb::name_of(options.file_sync));
     json.field("reorder", options.reorder);
+    json.field("parts", options.turns ? options.turns->parts : 1);
     json.field("check", options.check);
     json.field("every_repetition", options.every_repetition());
     json.field("show_tail", options.show_tail);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace openimb {
 
@@ -105,6 +106,13 @@ Tail tail_of(std::span<double> samples) {
     tail[i] = samples[static_cast<std::size_t>(std::max(1.0, rank)) - 1];
   }
   return tail;
+}
+
+double trimmed_mean(std::vector<double> parts) {
+  std::ranges::sort(parts);
+  const std::size_t tenth = parts.size() / 10;
+  const std::span kept = std::span(parts).subspan(tenth, parts.size() - 2 * tenth);
+  return std::accumulate(kept.begin(), kept.end(), 0.0) / static_cast<double>(kept.size());
 }
 
 }  // namespace openimb

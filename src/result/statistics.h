@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "result/measurement.h"
 
@@ -26,5 +27,10 @@ double overlap_percent(double t_pure, double t_cpu, double t_ovrl);
 
 /// Quantiles of one row's repetitions. `samples` is sorted in place and must not be empty.
 Tail tail_of(std::span<double> samples);
+
+/// What a row takes that was measured in `parts`, at least one, in seconds per repetition each: the mean
+/// without the slowest and the fastest tenth (rounded down), so that a part from which somebody took the CPU
+/// does not stand for the row.
+double trimmed_mean(std::vector<double> parts);
 
 }  // namespace openimb

@@ -1,5 +1,4 @@
-// Everything that is asked of the operating system and not of MPI or the C++ library. A port touches
-// system.cpp only.
+// What is asked of the operating system and not of MPI or the C++ library. A port touches this folder only.
 #pragma once
 
 #include <cstdint>

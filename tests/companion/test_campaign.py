@@ -61,7 +61,7 @@ def parse(text: str) -> campaign.Campaign:
             "variant a: cpus and bind exclude each other",
         ),
         (BENCHMARKS + 'arguments = "\'"\n[variants.a]', "no closing quotation"),
-        (BENCHMARKS + 'arguments = "-json x"\n[variants.a]', "leave -json and -input out"),
+        (BENCHMARKS + 'arguments = "-json x"\n[variants.a]', "leave -json, -input and -turns out"),
     ],
 )
 def test_mistakes_in_a_file_name_the_key(imb: Imb, tmp_path: Path, text: str, says: str) -> None:

@@ -532,7 +532,7 @@ TEST_CASE("the example of every option is a command line that parses") {
     CHECK_NOTHROW(parse(whole, words(example), 8, given.reader()));
     ++examples;
   }
-  CHECK(examples == 42);
+  CHECK(examples == 43);
 }
 
 TEST_CASE("IMB-IO has standards and options of its own") {

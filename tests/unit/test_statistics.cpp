@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <numeric>
+#include <vector>
 
 #include "result/statistics.h"
 
@@ -232,4 +233,16 @@ TEST_CASE("the figures of overlap are those of the rank with the largest t_ovrl"
   CHECK(rows[1].t_overlap == 6.0);
   CHECK(rows[1].t_pure == 2.0);
   CHECK(rows[1].overlap_percent == 0);
+}
+
+TEST_CASE("the mean of parts leaves out the slowest and the fastest tenth") {
+  CHECK(trimmed_mean({3.0}) == 3.0);
+  CHECK(trimmed_mean({1.0, 2.0, 6.0}) == 3.0);
+  std::vector<double> parts(20, 2.0);
+  parts[3] = 1000.0;
+  parts[7] = 900.0;
+  parts[11] = 0.0;
+  CHECK(trimmed_mean(parts) == 2.0);
+  parts[12] = 20.0;  // a third one counts
+  CHECK(trimmed_mean(parts) == Approx(2.0 + 18.0 / 16));
 }

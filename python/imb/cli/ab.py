@@ -29,6 +29,16 @@ def command(
     ] = None,
     both: Annotated[str, typer.Option("--both", metavar="SETTINGS", help="Settings of both variants.")] = "",
     launches: Annotated[int, typer.Option("--launches", min=1, metavar="N", help="Of each variant.")] = 10,
+    parts: Annotated[
+        int,
+        typer.Option(
+            "--parts",
+            min=1,
+            max=1000,
+            metavar="N",
+            help="Above 1: both at the same time, each row by turns in N parts.",
+        ),
+    ] = 1,
     np: Annotated[int, typer.Option("--np", "-n", min=1, metavar="N", help="Ranks.")] = 2,
     kind: Annotated[
         Literal["single", "parallel", "collective"] | None,
@@ -67,7 +77,9 @@ def command(
     hosts=n1,n2, ppn= and arguments='...' (IMB's) mean what they mean in a campaign file; from the first word with
     a - in front on, all go to the launcher. "" is a variant without settings.
 
-    Each round launches both variants once, in random order. The process count is measured alone (-npmin N), unless
+    Each round launches both variants once, in random order. With --parts 100 both run at the same time, and measure
+    every row by turns in 100 parts: what the machine does meanwhile hits both, which on a machine that others use too shows
+    changes ten times smaller. Rows should last a tenth of a second or more (-time 0.2 -iter 1000000). The process count is measured alone (-npmin N), unless
     the arguments say otherwise. What --mpi and --programs say holds where a variant does not say it.
 
     Ctrl-C keeps what is done: `imb run --resume` goes on, `imb compare NAME/a NAME/b` judges.
@@ -80,6 +92,7 @@ def command(
       imb ab --a "" --b "UCX_TLS=tcp" -- PingPong
       imb ab --a "MPIR_CVAR_ODD_EVEN_CLIQUES=0" --b "MPIR_CVAR_ODD_EVEN_CLIQUES=1" --launches 20 -- Allreduce -msglog 16
       imb ab --a "--mca btl self,sm" --b "--mca btl self,tcp" --both "bind=core --mca pml ob1" --mpi openmpi PingPong
+      imb ab --a "" --b "UCX_TLS=sm" --both bind=core --parts 100 -- PingPong -time 0.2 -iter 1000000
       imb ab --a "mpi=openmpi" --b "mpi=mpich" --both "cpus=0,1" -- PingPong Exchange
     """
     from imb import samples, session
@@ -87,7 +100,7 @@ def command(
 
     settings = Settings(metric=metric, relevant=share_of(relevant, "--relevant"))
     store = Archive(archive)
-    made = _planned(names or [], (a, b, both), launches, np, kind, name, timeout, seed, mpi, programs)
+    made = _planned(names or [], (a, b, both), launches, parts, np, kind, name, timeout, seed, mpi, programs)
     session.save(store, made)
     over, left_out = launch_all(store, made, results_to_stderr=True)
     all_measured(made, over, left_out)
@@ -107,6 +120,7 @@ def _planned(
     words: list[str],
     spoken: tuple[str, str, str],
     launches: int,
+    parts: int,
     np: int,
     kind: Literal["single", "parallel", "collective"] | None,
     name: str | None,
@@ -128,6 +142,7 @@ def _planned(
         class_=kind,
         processes=np,
         launches=launches,
+        parts=parts,
         arguments=words[split:],
         timeout=timeout,
         common=campaign.merged(given, both),

@@ -72,7 +72,7 @@ def command(
     session.save(store, made)
     times: list[float] = []
     for item in made.items:
-        over = session.execute(store, made, item)
+        [over] = session.execute(store, made, [item])
         if over.outcome == "interrupted":
             raise KeyboardInterrupt
         results = store.run(over.run).records().of(Result)

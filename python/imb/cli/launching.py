@@ -172,17 +172,19 @@ def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False)
         Standing(archive, made, display.say) as standing,
     ):
         display.tell_time(over, todo[0].turn if todo else None)
-        for item in todo:
-            if not standing.switch(item.variant):
-                left_out += 1
+        for items in session.together(made, todo):
+            if not standing.switch(items[0].variant):  # several at the same time have no set-up
+                left_out += len(items)
                 continue
-            command = session.command_of(made, item, session.spool_of(archive, made, item))
-            display.begin(item, str(command), over)
-            one = session.execute(archive, made, item, on_progress=display.show)
-            display.end()
-            over.append(one)
-            typer.echo(f"{one.run[:SHORT]}  {_in_words(archive, made, one)}", err=results_to_stderr)
-            if one.outcome == "interrupted":
+            display.begin(items[0], over)
+            now_over = session.execute(
+                archive, made, items, on_start=display.tell_command, on_progress=display.show
+            )
+            display.end(len(items))
+            over += now_over
+            for one in now_over:
+                typer.echo(f"{one.run[:SHORT]}  {_in_words(archive, made, one)}", err=results_to_stderr)
+            if any(one.outcome == "interrupted" for one in now_over):
                 typer.echo(f"imb: interrupted; `imb run --resume {made.id}` goes on", err=True)
                 raise typer.Exit(130)
     return over, left_out
@@ -282,14 +284,16 @@ class _Display:
             self.turn = turn or 0
             self.say(f"round {turn} of {rounds}: about {in_time(left)} left")
 
-    def begin(self, item: Item, command: str, over: list[Done]) -> None:
+    def begin(self, item: Item, over: list[Done]) -> None:
         from imb import session
 
         self.tell_time(over, item.turn)
         self.number = item.number
         self.usual = session.seconds_of(self.made, over, self.known)
         self.count = len(over)
-        self.console.print(f"$ {command}", markup=False, soft_wrap=True)
+
+    def tell_command(self, item: Item, command: object) -> None:
+        self.say(f"$ {command}")
         self.bar.start()
 
     def show(self, progress: object, seconds: float) -> None:
@@ -307,7 +311,7 @@ class _Display:
             left="" if left is None else f"{in_time(left)} left",
         )
 
-    def end(self) -> None:
-        """Makes place for the launch's line on standard output."""
-        self.bar.update(self.task, completed=self.count + 1, description="", left="")
+    def end(self, launches: int) -> None:
+        """Makes place for the lines of these launches on standard output."""
+        self.bar.update(self.task, completed=self.count + launches, description="", left="")
         self.bar.stop()

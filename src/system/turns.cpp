@@ -1,0 +1,69 @@
+#include "system/turns.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+
+namespace openimb::system {
+
+namespace {
+
+// Written whole, or not at all; a conductor that is gone is no SIGPIPE.
+bool say(int socket, const std::string& words) {
+  return send(socket, words.data(), words.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(words.size());
+}
+
+int connected(const addrinfo* addresses) {
+  int error = 0;
+  for (const addrinfo* at = addresses; at != nullptr; at = at->ai_next) {
+    const int made = socket(at->ai_family, at->ai_socktype, at->ai_protocol);
+    if (made >= 0 && connect(made, at->ai_addr, at->ai_addrlen) == 0) return made;
+    error = errno;
+    if (made >= 0) close(made);
+  }
+  errno = error;
+  return -1;
+}
+
+}  // namespace
+
+Turns::Turns(const std::string& host, const std::string& port, const std::string& token) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  const std::string where = "-turns: " + host + ":" + port + ": ";
+  if (const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &found); error != 0) {
+    throw std::runtime_error(where + gai_strerror(error));
+  }
+  socket_ = connected(found);
+  const int error = errno;
+  freeaddrinfo(found);
+  if (socket_ < 0) throw std::runtime_error(where + std::strerror(error));
+  const int at_once = 1;
+  setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
+  if (!say(socket_, token + "\n")) throw std::runtime_error(where + std::strerror(errno));
+}
+
+Turns::~Turns() {
+  if (socket_ >= 0) close(socket_);
+}
+
+void Turns::take(bool row) const {
+  char answer = 0;
+  bool ok = say(socket_, row ? "r" : "p");
+  if (ok) {
+    ssize_t got = 0;
+    do {
+      got = recv(socket_, &answer, 1, 0);
+    } while (got < 0 && errno == EINTR);
+    ok = got == 1;
+  }
+  if (!ok) throw std::runtime_error("-turns: nobody says any more whose turn it is");
+}
+
+}  // namespace openimb::system

@@ -1,0 +1,344 @@
+"""Launches that run at the same time and measure by turns: who conducts, what the suite does, what `imb` makes of both."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import lab
+import pytest
+from companion import fake_mpi
+from companion.door import Imb
+from imb import campaign
+from imb.archive import Archive
+from imb.conductor import Conductor
+from imb.records import Run
+
+# --- The conductor -------------------------------------------------------------------------------------
+
+
+class Player:
+    """A launch of so many ranks that does nothing for a while in each of its turns."""
+
+    def __init__(self, words: list[str], ranks: int, log: list[str], name: str) -> None:
+        _, address, self.token = words[1].split(",")
+        self.host, _, self.port = address.rpartition(":")
+        self.ranks, self.log, self.name = ranks, log, name
+        self.lines: list[socket.socket] = []
+
+    def come(self) -> None:
+        for _ in range(self.ranks):
+            self.lines.append(socket.create_connection((self.host, int(self.port)), timeout=10))
+            self.lines[-1].sendall(f"{self.token}\n".encode())
+
+    def play(self, wishes: str) -> None:
+        """Each wish is a turn; then the launch ends."""
+        self.come()
+        for wish in wishes:
+            for line in self.lines:
+                line.sendall(wish.encode())
+            for line in self.lines:
+                assert line.recv(1) == b"!"
+            self.log.append(f"<{self.name}{wish}")
+            time.sleep(0.002)
+            self.log.append(">")
+        for line in self.lines:
+            line.close()
+
+
+def played(*plays: Callable[[], None]) -> None:
+    threads = [threading.Thread(target=play, daemon=True) for play in plays]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert not any(thread.is_alive() for thread in threads), "somebody waits for ever"
+
+
+def test_one_at_a_time_and_rows_begin_together() -> None:
+    log: list[str] = []
+    with Conductor([2, 3, 1], seed=1) as conductor:
+        players = [
+            Player(conductor.words(side, 5), ranks, log, "abc"[side]) for side, ranks in enumerate([2, 3, 1])
+        ]
+        played(
+            lambda: players[0].play("rpprpp"),
+            lambda: players[1].play("rppprp"),
+            lambda: players[2].play("rr"),
+        )
+    assert log[1::2] == [">"] * 14  # nobody began before the one before had ended
+    turns = [word[1:] for word in log[::2]]
+    assert sorted(turns[:3]) == ["ar", "br", "cr"]
+    second = min(i for i, turn in enumerate(turns[3:], 3) if turn.endswith("r"))
+    assert sorted(turns[3:second]) == ["ap", "ap", "bp", "bp", "bp"]
+    assert {"ap", "bp"} == set(turns[3:5])  # by turns
+    assert sorted(turns[second : second + 3]) == ["ar", "br", "cr"]
+
+
+def test_the_order_is_random_and_that_of_the_seed() -> None:
+    def order(seed: int) -> list[str]:
+        log: list[str] = []
+        with Conductor([1, 1], seed) as conductor:
+            players = [Player(conductor.words(side, 5), 1, log, "ab"[side]) for side in range(2)]
+            played(*(functools.partial(player.play, "r" + "p" * 30) for player in players))
+        return log[::2]
+
+    first = order(3)
+    assert first == order(3) != order(4)
+    assert {"<ap", "<bp"} == set(first[2:]) and 10 < sum(
+        a[1] != b[1] for a, b in itertools.pairwise(first)
+    ) < 60
+
+
+def test_nobody_waits_for_who_has_gone_or_never_came() -> None:
+    log: list[str] = []
+    with Conductor([1, 2, 1], seed=1) as conductor:
+        a, b = (Player(conductor.words(side, 5), ranks, log, "ab"[side]) for side, ranks in ((0, 1), (1, 2)))
+
+        def lose_a_rank() -> None:
+            b.come()
+            time.sleep(0.1)
+            b.lines[0].close()  # the other goes on for a while
+
+        conductor.leave(2)  # could not be started
+        played(lambda: a.play("rpppr"), lose_a_rank)
+    assert [word[1:] for word in log[::2]] == ["ar", "ap", "ap", "ap", "ar"]
+
+
+def test_strangers_are_sent_away() -> None:
+    log: list[str] = []
+    with Conductor([1], seed=1) as conductor:
+        player = Player(conductor.words(0, 5), 1, log, "a")
+        for words in (b"GET / HTTP/1.1\r\n\r\n", b"x" * 200, b"0123456789abcdef\nr"):
+            with socket.create_connection((player.host, int(player.port)), timeout=10) as stranger:
+                stranger.sendall(words)
+                assert stranger.recv(1) == b""
+        played(lambda: player.play("rp"))
+    assert log == ["<ar", ">", "<ap", ">"]
+
+
+# --- The suite -----------------------------------------------------------------------------------------
+
+
+class Counting:
+    """Who gives the turn to a launch that is alone, and writes down what its first rank wished."""
+
+    def __init__(self, ranks: int, most: int = 10**9, delay: float = 0) -> None:
+        self.delay = delay
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.wishes = ""
+        self.thread = threading.Thread(target=self._serve, args=(ranks, most), daemon=True)
+        self.thread.start()
+
+    def words(self, parts: int) -> str:
+        return f"-turns {parts},127.0.0.1:{self.server.getsockname()[1]},token"
+
+    def _serve(self, ranks: int, most: int) -> None:
+        lines = [self.server.accept()[0] for _ in range(ranks)]
+        tokens = [line.recv(6) for line in lines]
+        assert tokens == [b"token\n"] * ranks
+        while len(self.wishes) < most and (wish := lines[0].recv(1)):
+            for line in lines[1:]:
+                assert line.recv(1) == wish
+            self.wishes += wish.decode()
+            time.sleep(self.delay)
+            for line in lines:
+                line.sendall(b"!")
+        for line in lines:
+            line.close()
+
+
+@pytest.mark.parametrize(
+    ("component", "arguments", "wishes"),
+    [
+        ("MPI1", "PingPong -msglen {sizes} -iter 7 -iter_policy off", "r rpp rpp"),
+        ("MPI1", "PingPong -msglen {sizes} -iter 2 -iter_policy off", "r rp rp"),
+        ("MPI1", "PingPong -msglen {sizes} -iter 7 -iter_policy off -show_tail on", "r rpp rpp"),
+        # Whole cycles of roots: five repetitions on two ranks are two of them.
+        ("MPI1", "Bcast -msglen {sizes} -iter 5 -iter_policy off", "r rp rp"),
+        ("MPI1", "Bcast -msglen {sizes} -iter 5 -iter_policy off -root_shift off", "r rpp rpp"),
+        # What completes together stays together.
+        ("RMA", "Unidir_put -msglen {sizes} -iter 9,9 -iter_policy off", "r rpp rpp r r r"),
+        ("IO", "P_Write_priv -msglen {sizes} -iter 9 -iter_policy off -file {folder}", "r r r r r r"),
+    ],
+)
+def test_rows_are_measured_in_parts(
+    mpi: lab.Mpi, tmp_path: Path, component: str, arguments: str, wishes: str
+) -> None:
+    (tmp_path / "sizes").write_text("64\n4096\n")
+    arguments = arguments.format(sizes=tmp_path / "sizes", folder=tmp_path)
+    conductor = Counting(2)
+    words = f"{arguments} -npmin 2 -check {conductor.words(3)}"
+    done = lab.run(mpi, 2, words, component=component, records=tmp_path)
+    assert done.code == 0, done.errors
+    conductor.thread.join(10)
+    assert conductor.wishes == wishes.replace(" ", "")
+    if component != "IO":  # whose transfers without aggregation have a number of their own
+        assert {str(row["repetitions"]) for row in done.rows} == {arguments.split("-iter ")[1][0]}
+    assert {row["defects"] for row in done.rows} == {0}
+    assert done.records[0]["options"]["parts"] == 3
+    if "-show_tail" in arguments:
+        assert all(min(row["quantiles"].values()) > 0 for row in done.rows)
+
+
+def test_the_time_of_a_row_is_that_of_its_parts(mpi: lab.Mpi, tmp_path: Path) -> None:
+    """What happens between the parts is not in it: here each turn comes late."""
+    (tmp_path / "sizes").write_text("8\n")
+    conductor = Counting(2, delay=0.05)  # a second, of a hundred repetitions
+    words = f"PingPong -msglen {tmp_path / 'sizes'} -iter 100 -iter_policy off {conductor.words(20)}"
+    done = lab.run(mpi, 2, words, records=tmp_path)
+    assert done.code == 0 and done.rows[0]["time_max_seconds"] < 0.002
+
+
+@pytest.mark.parametrize(
+    ("word", "says"),
+    [
+        ("3", '"3" is not PARTS,HOST:PORT,TOKEN'),
+        ("3,here,x", "is not PARTS,HOST:PORT,TOKEN"),
+        ("3,here:1,", "is not PARTS,HOST:PORT,TOKEN"),
+        ("0,here:1,x", "-turns"),
+        ("3,here:99999,x", "-turns"),
+        ("3,127.0.0.1:1,x", "-turns: 127.0.0.1:1: Connection refused"),
+        ("3,no.such.host.invalid:1,x", "-turns: no.such.host.invalid:1: "),
+    ],
+)
+def test_mistakes_are_one_line(mpi: lab.Mpi, word: str, says: str) -> None:
+    done = lab.run(mpi, 2, ["PingPong", "-turns", word])
+    assert done.code == 2 and len(done.own_errors) == 1 and says in done.own_errors[0], done.errors
+
+
+def test_without_a_conductor_nothing_goes_on(mpi: lab.Mpi, tmp_path: Path) -> None:
+    conductor = Counting(2, most=5)
+    done = lab.run(mpi, 2, f"PingPong -iter 10 {conductor.words(2)}", records=tmp_path)
+    assert done.code != 0 and "nobody says any more whose turn it is" in done.errors
+
+
+# --- imb -----------------------------------------------------------------------------------------------
+
+
+def parts_of(archive: Archive) -> set[int | None]:
+    """Of all runs."""
+    return {run.options.parts for name in archive.ids() for run in archive.run(name).records().of(Run)}
+
+
+def test_ab_by_turns(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
+    said = imb(
+        "ab", "--a", "A=1", "--b", "A=2", "--mpi", mpi.wrapper, "--programs", mpi.build / "bin", "--launches", 3,
+        "--parts", 5, "--name", "t", "--format", "json", "PingPong", "--", "-msglog", "3", "-iter", "100",
+    )  # fmt: skip
+    assert said.code in (0, 10, 11), said.err
+    found = json.loads(said.out)
+    assert (found["launches_a"], found["launches_b"], found["pairs"]) == (3, 3, True)
+    assert parts_of(archive) == {5}
+    facts = [archive.run(name).facts() for name in archive.ids()]
+    assert sorted(fact["turn"] for fact in facts) == [1, 1, 2, 2, 3, 3]
+    assert {fact["outcome"] for fact in facts} == {"measured"}
+    # A and B of one turn ran at the same time.
+    for turn in (1, 2, 3):
+        a, b = (fact for fact in facts if fact["turn"] == turn)
+        assert max(a["started"], b["started"]) <= min(a["ended"], b["ended"])
+
+
+CAMPAIGN = """benchmarks = ["PingPong"]
+launches = 2
+parts = 4
+[common]
+mpi = "{mpi}"
+programs = "{programs}"
+[variants.a]
+env = {{ FAKE_NAME = "a" }}
+[variants.b]
+env = {{ FAKE_NAME = "b" }}
+{more}
+"""
+
+
+def trial(tmp_path: Path, more: str = "") -> Path:
+    if not (tmp_path / "mpi").exists():
+        fake_mpi.make(tmp_path / "mpi")
+    file = tmp_path / "trial.toml"
+    file.write_text(CAMPAIGN.format(mpi=tmp_path / "mpi", programs=tmp_path / "mpi" / "bin", more=more))
+    return file
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ('setup = "true"', "variant b: with parts all variants run at the same time, so none can be set up"),
+        ('launcher = "srun"', "variant b: with parts all variants run at the same time, and steps of srun"),
+        ("[variants.c]\n[variants.d]", "and IMB-IO's files are in one folder"),
+        ("[variants.c]\nparts = 3", "no key variants.c.parts"),
+        ('[variants.c]\narguments = "-turns x"', "leave -json, -input and -turns out"),
+    ],
+)
+def test_what_does_not_go_with_parts(imb: Imb, tmp_path: Path, more: str, says: str) -> None:
+    file = trial(tmp_path, more)
+    if "IO" in says:
+        file.write_text(file.read_text().replace("PingPong", "S_Write_indv"))
+    said = imb("campaign", file)
+    assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1
+
+
+def test_cells_of_a_round_that_measure_the_same_run_together(tmp_path: Path) -> None:
+    file = trial(tmp_path, '[variants.c]\narguments = "-iter 3"')
+    text = file.read_text().replace('["PingPong"]', '[["PingPong"], ["Bcast", "rma:accumulate"]]')
+    file.write_text(text.replace("launches = 2", "launches = 2\nprocesses = [2, 4]"))
+    from imb import session
+    from imb.cli.launching import prepare_variant
+
+    made, _ = campaign.read(file)
+    plan = campaign.plan(made, prepare_variant, seed=1)
+    lots = session.together(plan, plan.items)
+    assert len(lots) == 2 * 2 * 3  # rounds, ranks, launches of a variant
+    for lot in lots:
+        assert sorted(item.variant for item in lot) == [0, 1, 2]
+        assert len({(item.turn, item.ranks, item.component, item.arguments[0]) for item in lot}) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda n: n.name)
+def test_a_stopped_one_goes_on(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    log, hold = tmp_path / "log", tmp_path / "hold"
+    monkeypatch.setenv("FAKE_LOG", str(log))
+    monkeypatch.setenv("FAKE_HOLD", str(hold))
+    hold.touch()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "imb", "campaign", str(trial(tmp_path))],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    end = time.monotonic() + 30
+    while not (log.exists() and sorted(log.read_text().split()) == ["a", "b"]):  # both are there
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    if number != signal.SIGKILL:
+        assert process.returncode == 130 and "--resume" in err, err
+    hold.unlink()
+    said = imb("campaign", "--resume")
+    assert said.code == 0, said.err
+    facts = [archive.run(name).facts() for name in archive.ids()]
+    measured = sorted((f["variant"], f["turn"]) for f in facts if f["outcome"] == "measured")
+    assert measured == [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
+    assert [f["outcome"] for f in facts].count("interrupted") == 2
+
+
+def test_a_rank_that_dies_does_not_hold_the_other_up(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
+    said = imb(
+        "ab", "--a", "arguments='-iter 20'", "--b", "arguments='-mem 1 -nonsense'", "--mpi", mpi.wrapper,
+        "--programs", mpi.build / "bin", "--launches", 1, "--parts", 5, "PingPong", "--", "-msglog", "3",
+    )  # fmt: skip
+    facts = [archive.run(name).facts() for name in archive.ids()]
+    assert sorted((f["variant"], f["outcome"]) for f in facts) == [("a", "measured"), ("b", "failed")], (
+        said.err
+    )
