@@ -166,14 +166,17 @@ def at_once(
     random: np.random.Generator,
 ) -> Iterator[list[str]]:
     """Launches that ran at the same time, by turns: with a delay against those without, and both without."""
-    yield [POWER[0], "time of B", *POWER[1:]]
+    yield [POWER[0], "time of B", *POWER[1:], "the band found least"]
+    names = [f"{curve.benchmark} {band}" for curve, band in pairs[0].rows.members]
     of = pairs[0].rows
     for n in (3, 5, 10):
         said = []
         for _ in range(draws):
             drawn = random.choice(len(pairs[0].logs), n, replace=False)
             said.append(judge(of, pairs[0].logs[drawn], pairs[1].logs[drawn], pairs=True))
-        yield [f"{n} pairs", "longer", str(len(said)), *power(said)]
+        found = np.mean([one.bands > 0 for one in said], axis=0)
+        least = f"{names[int(found.argmin())]}: {percent(found.min())}"
+        yield [f"{n} pairs", "longer", str(len(said)), *power(said), least]
     for n in (3, 5, 10):
         said = []
         for _ in range(draws):
@@ -181,7 +184,7 @@ def at_once(
             swap = random.integers(0, 2, (n, 1)) == 1  # which of them is called B says nothing
             a, b = twins[0].logs[drawn], twins[1].logs[drawn]
             said.append(judge(of, np.where(swap, b, a), np.where(swap, a, b), pairs=True))
-        yield [f"{n} pairs", "the same", str(len(said)), *power(said)]
+        yield [f"{n} pairs", "the same", str(len(said)), *power(said), ""]
 
 
 def delayed(

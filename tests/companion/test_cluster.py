@@ -191,6 +191,18 @@ def test_run_and_latency_over_two_hosts(two_hosts: Hosts, mpi: lab.Mpi, imb: Imb
     assert len(archive.ids()) == 3
 
 
+def test_ranks_on_two_hosts_take_turns(two_hosts: Hosts, mpi: lab.Mpi, archive: Archive) -> None:
+    """Those on the other host reach the conductor by its host's name."""
+    both = " ".join(["hosts=h1,h2", "ppn=1", *ACROSS[mpi.key][1::2]])
+    words = ["ab", "--a", "A=1", "--b", "A=2", "--both", both, *with_(mpi), "--launches", "3", "--parts", "4",
+             "--timeout", "60", "PingPong", *SHORT]  # fmt: skip
+    said = imb_at(two_hosts.on("h1", []), words, two_hosts.environment())
+    assert said.code in (0, 10, 11) and "judged pair by pair" in said.out, said.err
+    launches = [launch for run in stored(archive) for launch in launches_of(run.records(), run.id)]
+    assert len(launches) == 6 and {launch.placement() for launch in launches} == {"inter-node"}
+    assert {launch.run.options.parts for launch in launches if launch.run.options} == {4}
+
+
 def test_a_host_that_cannot_be_reached_is_told(two_hosts: Hosts, mpi: lab.Mpi, archive: Archive) -> None:
     words = ["run", "PingPong", "--hosts", "h1,nosuch", *with_(mpi), "--timeout", "20", *SHORT]
     said = imb_at(two_hosts.on("h1", []), words, two_hosts.environment())
