@@ -294,6 +294,9 @@ def execute(
         else:
             _see_all_through(made, started, turns, on_progress)
     # Together or not at all: a launch whose partners are repeated is repeated too.
+    if any(one.facts["outcome"] == "interrupted" for one in started):
+        for one in started:
+            one.facts["outcome"] = "interrupted"
     seconds = (time.monotonic() - began) / len(items)
     return [_keep(archive, made, one.item, one.spool, one.facts, seconds) for one in started]
 

@@ -28,6 +28,8 @@ constexpr int exit_aborted = 5;     // a rank could not go on
 // Open MPI's launcher kills a quarter of a second after it asked a job to stop; others wait longer.
 constexpr double stop_grace_seconds = 0.15;
 
+constexpr const char* no_more_turns = "nobody says any more whose turn it is";
+
 std::string folder_of(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
 
 int exit_status(const Ending& ending, bool written) {
@@ -109,23 +111,30 @@ int measure(const Communicator& world, const Environment& environment, const Lau
   if (world.rank() == 0) leave_last_words({});
   // Only rank 0 has something to leave behind; another that left first would take the job down before that.
   system::catch_stop_signals(world.rank() == 0 ? stop_grace_seconds : 0);
-  const Surroundings surroundings{.stop_requested = [] { return !system::stop_signal().empty(); },
-                                  .stop_reason =
-                                      [&] {
-                                        const std::string mine = system::stop_signal();
-                                        return mine.empty() ? std::string("a signal to another rank") : mine;
-                                      },
-                                  .pause = system::pause_for,
-                                  .progress = leave_last_words,
-                                  .take_turn =
-                                      [&](bool row) {
-                                        if (turns) turns->take(row);
-                                      },
-                                  .free_bytes = [&] { return system::free_bytes(folder_of(base)); },
-                                  .file = base};
+  const auto turns_lost = [&] { return turns && turns->lost(); };
+  const auto why_stopped = [&] {
+    const std::string mine = system::stop_signal();
+    if (!mine.empty()) return mine;
+    return std::string(turns_lost() ? no_more_turns : "a signal to another rank");
+  };
+  const Surroundings surroundings{
+      .stop_requested = [&] { return !system::stop_signal().empty() || turns_lost(); },
+      .stop_reason = why_stopped,
+      .pause = system::pause_for,
+      .progress = leave_last_words,
+      .take_turn =
+          [&](bool row) {
+            if (turns) turns->take(row);
+          },
+      .free_bytes = [&] { return system::free_bytes(folder_of(base)); },
+      .file = base};
   const Ending ending = run_session(world, component().entries, options, off_cache, load, tee, surroundings);
   system::set_last_words(nullptr, {});
   if (world.rank() == 0) tee.end(ending);
+  if (world.rank() == 0 && turns_lost()) {
+    std::fprintf(stderr, "%s: -turns: %s; what was measured before is good\n", launch_name().c_str(),
+                 no_more_turns);
+  }
   return static_cast<int>(world.largest(exit_status(ending, tee.ok())));
 }
 

@@ -541,6 +541,7 @@ void Session::measure(Scene& scene, Batch* batch, std::int64_t bytes) {
   std::vector<double> samples(timing == Timing::total ? 0 : static_cast<std::size_t>(repetitions), 0.0);
 
   const double elapsed = run_parts(scene, batch, bytes, repetitions, timing, samples);
+  if (options_.turns && stopping()) return;  // others may have measured at the same time
   if (batch) batch->conclude(repetitions);
   require_no_trouble(scene, bytes, batch ? batch->take_trouble() : "");
 

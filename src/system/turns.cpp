@@ -53,17 +53,15 @@ Turns::~Turns() {
   if (socket_ >= 0) close(socket_);
 }
 
-void Turns::take(bool row) const {
+void Turns::take(bool row) {
+  if (!lost_) lost_ = !say(socket_, row ? "r" : "p");
+  if (lost_) return;
   char answer = 0;
-  bool ok = say(socket_, row ? "r" : "p");
-  if (ok) {
-    ssize_t got = 0;
-    do {
-      got = recv(socket_, &answer, 1, 0);
-    } while (got < 0 && errno == EINTR);
-    ok = got == 1;
-  }
-  if (!ok) throw std::runtime_error("-turns: nobody says any more whose turn it is");
+  ssize_t got = 0;
+  do {
+    got = recv(socket_, &answer, 1, 0);
+  } while (got < 0 && errno == EINTR);
+  lost_ = got != 1;
 }
 
 }  // namespace openimb::system

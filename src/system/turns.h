@@ -17,12 +17,15 @@ class Turns {
   Turns(const Turns&) = delete;
   Turns& operator=(const Turns&) = delete;
   /// Gives up the turn, if it has one, and sleeps until the next. `row`: for a row that begins, which waits
-  /// for the rows of other launches to end; else for the next part of one. Throws std::runtime_error where
-  /// the conductor is gone: nothing measured from then on would have had the machine for itself.
-  void take(bool row) const;
+  /// for the rows of other launches to end; else for the next part of one. Returns at once where the
+  /// conductor is gone.
+  void take(bool row);
+  /// The conductor is gone: what is measured from then on may not have the machine for itself.
+  bool lost() const { return lost_; }
 
  private:
   int socket_ = -1;
+  bool lost_ = false;
 };
 
 }  // namespace openimb::system

@@ -1,7 +1,7 @@
 """An MPI of shell scripts: its launcher writes the records of a PingPong without measuring anything.
 
 A launch takes FAKE_TIME microseconds (`--env FAKE_TIME=2`) and up to a percent more. It appends its FAKE_NAME to the file
-$FAKE_LOG, and waits as long as the file $FAKE_HOLD is there.
+$FAKE_LOG, and waits as long as the file $FAKE_HOLD is there, or $FAKE_HOLD-NAME.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ while [ $# -gt 1 ]; do
     shift
 done
 echo "$name" >> "${FAKE_LOG:-/dev/null}"
-while [ -n "$FAKE_HOLD" ] && [ -e "$FAKE_HOLD" ]; do sleep 0.02; done
+while [ -n "$FAKE_HOLD" ] && { [ -e "$FAKE_HOLD" ] || [ -e "$FAKE_HOLD-$name" ]; }; do sleep 0.02; done
 sed "s/77.0/$time.00$(($$ % 10))e-6/" "${0%/*}/records-$ranks" > "$1"
 """
 

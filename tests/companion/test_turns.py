@@ -217,9 +217,14 @@ def test_mistakes_are_one_line(mpi: lab.Mpi, word: str, says: str) -> None:
 
 
 def test_without_a_conductor_nothing_goes_on(mpi: lab.Mpi, tmp_path: Path) -> None:
-    conductor = Counting(2, most=5)
+    conductor = Counting(2, most=5)  # a table, two rows of two parts
     done = lab.run(mpi, 2, f"PingPong -iter 10 {conductor.words(2)}", records=tmp_path)
-    assert done.code != 0 and "nobody says any more whose turn it is" in done.errors
+    assert done.code == 3 and len(done.rows) == 2
+    assert len(done.own_errors) == 1 and "nobody says any more whose turn it is" in done.own_errors[0]
+    assert (done.records[-1]["state"], done.records[-1]["reason"]) == (
+        "interrupted",
+        "nobody says any more whose turn it is",
+    )
 
 
 # --- imb -----------------------------------------------------------------------------------------------
@@ -304,13 +309,19 @@ def test_cells_of_a_round_that_measure_the_same_run_together(tmp_path: Path) -> 
         assert len({(item.turn, item.ranks, item.component, item.arguments[0]) for item in lot}) == 1
 
 
+@pytest.mark.parametrize("held", ["hold", "hold-b"])  # both launches, or one that the other waits for
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda n: n.name)
 def test_a_stopped_one_goes_on(
-    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+    imb: Imb,
+    archive: Archive,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
+    held: str,
 ) -> None:
-    log, hold = tmp_path / "log", tmp_path / "hold"
+    log, hold = tmp_path / "log", tmp_path / held
     monkeypatch.setenv("FAKE_LOG", str(log))
-    monkeypatch.setenv("FAKE_HOLD", str(hold))
+    monkeypatch.setenv("FAKE_HOLD", str(tmp_path / "hold"))
     hold.touch()
     process = subprocess.Popen(
         [sys.executable, "-m", "imb", "campaign", str(trial(tmp_path))],
@@ -320,6 +331,7 @@ def test_a_stopped_one_goes_on(
     while not (log.exists() and sorted(log.read_text().split()) == ["a", "b"]):  # both are there
         assert time.monotonic() < end
         time.sleep(0.02)
+    time.sleep(0.5)  # what is not held has ended
     process.send_signal(number)
     _, err = process.communicate(timeout=30)
     if number != signal.SIGKILL:

@@ -77,10 +77,12 @@ def command(
     hosts=n1,n2, ppn= and arguments='...' (IMB's) mean what they mean in a campaign file; from the first word with
     a - in front on, all go to the launcher. "" is a variant without settings.
 
-    Each round launches both variants once, in random order. With --parts 100 both run at the same time, and measure
-    every row by turns in 100 parts: what the machine does meanwhile hits both, which on a machine that others use too shows
-    changes ten times smaller. Rows should last a tenth of a second or more (-time 0.2 -iter 1000000). The process count is measured alone (-npmin N), unless
+    Each round launches both variants once, in random order. The process count is measured alone (-npmin N), unless
     the arguments say otherwise. What --mpi and --programs say holds where a variant does not say it.
+
+    With --parts 100 both run at the same time, and measure every row by turns in 100 parts. What the machine does meanwhile
+    hits both, so where others use it too, far smaller changes show. Rows should last a tenth of a second or more
+    (-time 0.2 -iter 1000000).
 
     Ctrl-C keeps what is done: `imb run --resume` goes on, `imb compare NAME/a NAME/b` judges.
 
