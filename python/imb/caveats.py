@@ -17,6 +17,7 @@ from imb.stats import FEWEST, Values
 if TYPE_CHECKING:
     from imb.compare import Comparison, Logs
 
+LONG_ENOUGH = 0.02  # seconds of a row that is measured by turns
 ENOUGH = 5  # launches a side below which it is always said what they cannot show
 SEEN = 4  # rows that are named
 
@@ -45,16 +46,7 @@ def caveats(a: Side, b: Side, made: Comparison, both: Logs) -> Iterator[str]:
     for name, side, logs in (("A", a, both.a), ("B", b, both.b)):
         yield from _outliers(name, side, logs)
     yield from _power(made)
-    if (
-        made.pairs
-        and not in_parts(a, b)
-        and made.needed
-        and made.needed > max(made.launches_a, made.launches_b)
-    ):
-        yield (
-            "where launches differ so much, variants that run at the same time and measure by turns show smaller changes:"
-            " imb ab --parts 100, or parts = 100 in the campaign's file"
-        )
+    yield from _by_turns(a, b, made)
 
 
 def _of_side(name: str, side: Side) -> Iterator[str]:
@@ -136,6 +128,24 @@ def _power(made: Comparison) -> Iterator[str]:
         yield (
             f"with fewer than {FEWEST} launches on a side nothing is called faster or slower: a launch may have been"
             " disturbed; its side is taken to spread like the other one"
+        )
+
+
+def _by_turns(a: Side, b: Side, made: Comparison) -> Iterator[str]:
+    """Whether launches would better have measured by turns, or rows were too short for it."""
+    few = max(made.launches_a, made.launches_b)
+    if in_parts(a, b):
+        rows = [row for side in (a, b) for launch in side.launches for row in launch.rows.values()]
+        took = _middle(np.array([(row.repetitions or 0) * (row.time_avg_seconds or 0) for row in rows]))
+        if took < LONG_ENOUGH:
+            yield (
+                f"half of the rows lasted {took * 1000:.3g} ms or less, too short to be measured by turns: each part begins"
+                " with cold caches; take -time 0.2 -iter 1000000,100000"
+            )
+    elif made.pairs and made.needed and made.needed > few:
+        yield (
+            "where launches differ so much, variants that run at the same time and measure by turns show smaller changes:"
+            " imb ab --parts 100, or parts = 100 in the campaign's file"
         )
 
 

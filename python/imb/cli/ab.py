@@ -82,7 +82,7 @@ def command(
 
     With --parts 100 both run at the same time, and measure every row by turns in 100 parts. What the machine does meanwhile
     hits both, so where others use it too, far smaller changes show. Rows should last a tenth of a second or more
-    (-time 0.2 -iter 1000000).
+    (-time 0.2 -iter 1000000,100000).
 
     Ctrl-C keeps what is done: `imb run --resume` goes on, `imb compare NAME/a NAME/b` judges.
 
@@ -94,7 +94,7 @@ def command(
       imb ab --a "" --b "UCX_TLS=tcp" -- PingPong
       imb ab --a "MPIR_CVAR_ODD_EVEN_CLIQUES=0" --b "MPIR_CVAR_ODD_EVEN_CLIQUES=1" --launches 20 -- Allreduce -msglog 16
       imb ab --a "--mca btl self,sm" --b "--mca btl self,tcp" --both "bind=core --mca pml ob1" --mpi openmpi PingPong
-      imb ab --a "" --b "UCX_TLS=sm" --both bind=core --parts 100 -- PingPong -time 0.2 -iter 1000000
+      imb ab --a "" --b "UCX_TLS=sm" --both bind=core --parts 100 -- PingPong -time 0.2 -iter 1000000,100000
       imb ab --a "mpi=openmpi" --b "mpi=mpich" --both "cpus=0,1" -- PingPong Exchange
     """
     from imb import samples, session
