@@ -100,9 +100,14 @@ def measure(mpi: mpis.Mpi, options: argparse.Namespace, library: Path, files: li
             running.append(
                 subprocess.Popen(command.words, env=os.environ | command.env, stdout=subprocess.DEVNULL)
             )
-        # One that fails loses its connection, and the others go on.
-        statuses = [process.wait(600) for process in running]
-    good = not any(statuses)
+        statuses: dict[int, int] = {}
+        while len(statuses) < len(running):
+            for side, process in enumerate(running):
+                if side not in statuses and (status := process.poll()) is not None:
+                    statuses[side] = status
+                    conductor.leave(side)  # it may never have come
+            time.sleep(0.2)
+    good = not any(statuses.values())
     if not good:
         for file in files:
             file.unlink(missing_ok=True)

@@ -113,6 +113,8 @@ class Conductor:
             for key, _ in self._selector.select():
                 one = key.fileobj
                 assert isinstance(one, socket.socket)
+                if one.fileno() < 0:  # closed with another of its launch
+                    continue
                 if one is self._listener:
                     self._welcome()
                 elif one is self._alarm:
@@ -148,7 +150,7 @@ class Conductor:
         self._heard[rank] = said
         token, newline, wish = said.partition(b"\n")
         side = next((side for side in self._sides if side.token.encode() == token), None)
-        if newline and side:
+        if newline and side and sum(of is side for of in self._of.values()) < side.ranks:
             self._of[rank] = side
             if wish:
                 self._note(rank, side, wish)
@@ -160,9 +162,13 @@ class Conductor:
         side.measures = side.measures and not side.waits
 
     def _farewell(self, rank: socket.socket) -> None:
-        self._selector.unregister(rank)
-        rank.close()
-        side = self._of.pop(rank)
+        """A stranger, or a rank that ended or lost its line: without it the others of its launch need no turn."""
+        side = self._of[rank]
+        lines = [rank] if side is None else [one for one, of in self._of.items() if of is side]
+        for line in lines:
+            self._selector.unregister(line)
+            line.close()
+            del self._of[line], self._heard[line]
         if side is not None:
             side.gone = True
 

@@ -17,7 +17,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
@@ -233,6 +233,15 @@ def intent_of(made: Plan, item: Item) -> launch.Intent:
     return msgspec.structs.replace(intent, ranks=item.ranks) if item.ranks else intent
 
 
+def _elsewhere(intent: launch.Intent) -> bool:
+    """Whether ranks may be on other hosts, as far as one can know: an allocation, or words for the launcher, may say so."""
+    words = {"-f", "-hosts", "-host", "--host", "-hostfile", "--hostfile", "-machinefile", "--machinefile"}
+    allocated = any(
+        name in os.environ for name in ("SLURM_JOB_ID", "PBS_NODEFILE", "LSB_HOSTS", "PE_HOSTFILE")
+    )
+    return bool(intent.hosts or intent.ppn or words & set(intent.extra) or allocated)
+
+
 Rest = ParamSpec("Rest")
 Made = TypeVar("Made")
 
@@ -278,11 +287,11 @@ def execute(
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
         turns = None
-        if len(items) > 1:
+        if made.parts > 1:
             intents = [intent_of(made, item) for item in items]
             seed = (made.seed or 0) + items[0].number
             ranks = [intent.ranks for intent in intents]
-            turns = stack.enter_context(Conductor(ranks, seed, everywhere=any(i.hosts for i in intents)))
+            turns = stack.enter_context(Conductor(ranks, seed, everywhere=any(map(_elsewhere, intents))))
         started = [
             _start(archive, made, item, turns.words(side, made.parts) if turns else [])
             for side, item in enumerate(items)
@@ -293,12 +302,11 @@ def execute(
             _see_through(made, started[0], on_progress)
         else:
             _see_all_through(made, started, turns, on_progress)
-    # Together or not at all: a launch whose partners are repeated is repeated too.
-    if any(one.facts["outcome"] == "interrupted" for one in started):
-        for one in started:
-            one.facts["outcome"] = "interrupted"
     seconds = (time.monotonic() - began) / len(items)
-    return [_keep(archive, made, one.item, one.spool, one.facts, seconds) for one in started]
+    over = [_store(archive, made, one.item, one.facts, seconds) for one in started]
+    for item, one_over in zip(items, over, strict=True):  # as close together as can be
+        _finish(archive, made, item, one_over)
+    return over
 
 
 def _start(archive: Archive, made: Plan, item: Item, turns: Sequence[str]) -> _Started:
@@ -389,19 +397,24 @@ def _see_all_through(
         finally:
             turns.leave(side)
 
-    with ThreadPoolExecutor(len(started)) as pool:
-        under_way = [pool.submit(see, side, one) for side, one in enumerate(started)]
+    under_way: list[Future[None]] = []
+    interrupted = False
+    with launch.sigterm_interrupts(), ThreadPoolExecutor(len(started)) as pool:
         try:
-            with launch.sigterm_interrupts():
-                wait(under_way, return_when=FIRST_EXCEPTION)
+            under_way += [pool.submit(see, side, one) for side, one in enumerate(started)]
+            wait(under_way, return_when=FIRST_EXCEPTION)
         except KeyboardInterrupt:
-            pass
-        finally:
-            # Where one could not be started, what the others measure has no counterpart.
-            if not all(one.done() for one in under_way):
-                stop.set()
-    for one in under_way:
-        one.result()
+            interrupted = True
+        # Where one could not be started, what the others measure has no counterpart.
+        stop.set()
+        while not all(one.done() for one in under_way):
+            with contextlib.suppress(KeyboardInterrupt):
+                wait(under_way)
+    for future in under_way:
+        future.result()
+    if interrupted or any(one.facts["outcome"] == "interrupted" for one in started):
+        for one in started:  # those that were over would have no partner when the others are repeated
+            one.facts["outcome"] = "interrupted"
 
 
 def _adopt(archive: Archive, made: Plan, item: Item) -> None:
@@ -410,7 +423,8 @@ def _adopt(archive: Archive, made: Plan, item: Item) -> None:
     refuse_if_alive(made, spool / "owner.json")
     if (spool / "facts.json").exists():
         facts = msgspec.json.decode((spool / "facts.json").read_bytes(), type=dict[str, Any])
-        _keep(archive, made, item, spool, facts | {"outcome": "interrupted", "exit_status": None})
+        over = _store(archive, made, item, facts | {"outcome": "interrupted", "exit_status": None})
+        _finish(archive, made, item, over)
     elif spool.exists():
         shutil.rmtree(spool)
 
@@ -443,14 +457,12 @@ def _alive(file: Path) -> Owner | None:
         return None
 
 
-def _keep(
-    archive: Archive,
-    made: Plan,
-    item: Item,
-    spool: Path,
-    facts: dict[str, Any],
-    wall: float | None = None,
+def _store(
+    archive: Archive, made: Plan, item: Item, facts: dict[str, Any], wall: float | None = None
 ) -> Done:
+    """Makes a run of what a launch left."""
+    spool = spool_of(archive, made, item)
+
     def part(name: str) -> bytes | None:
         return (spool / name).read_bytes() if (spool / name).exists() else None
 
@@ -464,7 +476,7 @@ def _keep(
         labels=[] if made.campaign and facts["outcome"] == "interrupted" else item.labels,
     )
     added = archive.add(content)
-    over = Done(
+    return Done(
         number=item.number,
         run=added.id,
         outcome=facts["outcome"],
@@ -473,12 +485,15 @@ def _keep(
         wall=None if wall is None else round(wall, 3),
         problem=facts.get("problem"),
     )
+
+
+def _finish(archive: Archive, made: Plan, item: Item, over: Done) -> None:
+    """From now on this launch is over, unless it was interrupted."""
     if over.outcome != "interrupted":
         write_whole(
             folder_of(archive, made.id) / f"{item.number:04d}.json", msgspec.json.encode(over) + b"\n"
         )
-    shutil.rmtree(spool)
-    return over
+    shutil.rmtree(spool_of(archive, made, item))
 
 
 def rows_of(archive: Archive, over: Done) -> str:

@@ -107,7 +107,9 @@ def test_nobody_waits_for_who_has_gone_or_never_came() -> None:
         def lose_a_rank() -> None:
             b.come()
             time.sleep(0.1)
-            b.lines[0].close()  # the other goes on for a while
+            b.lines[1].sendall(b"r")
+            b.lines[0].close()
+            assert b.lines[1].recv(1) == b""  # told, so that it does not wait for ever either
 
         conductor.leave(2)  # could not be started
         played(lambda: a.play("rpppr"), lose_a_rank)
@@ -115,15 +117,20 @@ def test_nobody_waits_for_who_has_gone_or_never_came() -> None:
 
 
 def test_strangers_are_sent_away() -> None:
-    log: list[str] = []
     with Conductor([1], seed=1) as conductor:
-        player = Player(conductor.words(0, 5), 1, log, "a")
+        player = Player(conductor.words(0, 5), 1, [], "a")
         for words in (b"GET / HTTP/1.1\r\n\r\n", b"x" * 200, b"0123456789abcdef\nr"):
             with socket.create_connection((player.host, int(player.port)), timeout=10) as stranger:
                 stranger.sendall(words)
                 assert stranger.recv(1) == b""
-        played(lambda: player.play("rp"))
-    assert log == ["<ar", ">", "<ap", ">"]
+        with socket.create_connection((player.host, int(player.port)), timeout=10) as more:
+            player.come()
+            time.sleep(0.1)
+            more.sendall(f"{player.token}\n".encode())
+            assert more.recv(1) == b""  # there is one of that name already
+            for line in player.lines:
+                line.sendall(b"r")
+                assert line.recv(1) == b"!"
 
 
 # --- The suite -----------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -176,11 +177,11 @@ def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False)
             if not standing.switch(items[0].variant):  # several at the same time have no set-up
                 left_out += len(items)
                 continue
-            display.begin(items[0], over)
+            display.begin(items, over)
             now_over = session.execute(
                 archive, made, items, on_start=display.tell_command, on_progress=display.show
             )
-            display.end(len(items))
+            display.end()
             over += now_over
             for one in now_over:
                 typer.echo(f"{one.run[:SHORT]}  {_in_words(archive, made, one)}", err=results_to_stderr)
@@ -261,6 +262,7 @@ class _Display:
         self.number = 0
         self.turn = 0
         self.count = 0
+        self.at_once = 1
         self.usual: float | None = None
 
     def __enter__(self) -> _Display:
@@ -284,11 +286,13 @@ class _Display:
             self.turn = turn or 0
             self.say(f"round {turn} of {rounds}: about {in_time(left)} left")
 
-    def begin(self, item: Item, over: list[Done]) -> None:
+    def begin(self, items: Sequence[Item], over: list[Done]) -> None:
+        """`items` run at the same time."""
         from imb import session
 
-        self.tell_time(over, item.turn)
-        self.number = item.number
+        self.tell_time(over, items[0].turn)
+        self.number = items[0].number
+        self.at_once = len(items)
         self.usual = session.seconds_of(self.made, over, self.known)
         self.count = len(over)
 
@@ -302,7 +306,7 @@ class _Display:
         assert isinstance(progress, Progress)
         left = progress.seconds_left(seconds) if self.usual is None else max(self.usual - seconds, 0)
         if left is not None and self.usual is None:
-            left += (self.total - self.count - 1) * (seconds + left)
+            left += (self.total - self.count - self.at_once) / self.at_once * (seconds + left)
         length = "" if progress.bytes is None else f" {progress.bytes} bytes"
         self.bar.update(
             self.task,
@@ -311,7 +315,7 @@ class _Display:
             left="" if left is None else f"{in_time(left)} left",
         )
 
-    def end(self, launches: int) -> None:
+    def end(self) -> None:
         """Makes place for the lines of these launches on standard output."""
-        self.bar.update(self.task, completed=self.count + launches, description="", left="")
+        self.bar.update(self.task, completed=self.count + self.at_once, description="", left="")
         self.bar.stop()
