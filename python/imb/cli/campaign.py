@@ -54,7 +54,7 @@ def command(
       benchmarks = ["PingPong", "Allreduce"]
       processes = 2                              # or a list
       launches = 10                              # of each variant
-      parts = 100                                # all variants at the same time, rows by turns in 100 parts
+      # parts = 100                              # all variants at the same time, rows by turns (no setup then)
       arguments = "-time 1"                      # IMB's
       [common]                                   # settings of all variants
       mpi = "openmpi"                            # compiler, programs, launcher, hosts, ppn
