@@ -5,9 +5,9 @@
 
 Identical launches (recorded by bench/pool.py) are drawn without overlap into two sides and compared: whatever is called
 faster or slower is false. Launches of which every iteration took a known share longer are held against those as they
-were: what is not called slower is missed; likewise pairs of launches that ran at the same time, by turns. What this machine's spread hides is shown with made launches of a smaller
-spread. Draws from one pool are not independent of each other, so the figures are less certain than their number of
-draws suggests. Deterministic. --write puts the figures between the marks of a page.
+were: what is not called slower is missed; likewise pairs of launches that ran at the same time, by turns. What this machine's
+spread hides is shown with made launches of a smaller spread. Draws from one pool are not independent of each other, so the
+figures are less certain than their number of draws suggests. Deterministic. --write puts the figures between the marks of a page.
 """
 
 from __future__ import annotations
@@ -169,22 +169,19 @@ def at_once(
     yield [POWER[0], "time of B", *POWER[1:], "the band found least"]
     names = [f"{curve.benchmark} {band}" for curve, band in pairs[0].rows.members]
     of = pairs[0].rows
-    for n in (3, 5, 10):
-        said = []
-        for _ in range(draws):
-            drawn = random.choice(len(pairs[0].logs), n, replace=False)
-            said.append(judge(of, pairs[0].logs[drawn], pairs[1].logs[drawn], pairs=True))
-        found = np.mean([one.bands > 0 for one in said], axis=0)
-        least = f"{names[int(found.argmin())]}: {percent(found.min())}"
-        yield [f"{n} pairs", "longer", str(len(said)), *power(said), least]
-    for n in (3, 5, 10):
-        said = []
-        for _ in range(draws):
-            drawn = random.choice(len(twins[0].logs), n, replace=False)
-            swap = random.integers(0, 2, (n, 1)) == 1  # which of them is called B says nothing
-            a, b = twins[0].logs[drawn], twins[1].logs[drawn]
-            said.append(judge(of, np.where(swap, b, a), np.where(swap, a, b), pairs=True))
-        yield [f"{n} pairs", "the same", str(len(said)), *power(said), ""]
+    for what, (first, second), same in (("longer", pairs, False), ("the same", twins, True)):
+        for n in (3, 5, 10):
+            said = []
+            for _ in range(draws):
+                drawn = random.choice(len(first.logs), n, replace=False)
+                a, b = first.logs[drawn], second.logs[drawn]
+                if same:  # which of them is called B says nothing
+                    swap = random.integers(0, 2, (n, 1)) == 1
+                    a, b = np.where(swap, b, a), np.where(swap, a, b)
+                said.append(judge(of, a, b, pairs=True))
+            found = np.mean([one.bands > 0 for one in said], axis=0)
+            least = "" if same else f"{names[int(found.argmin())]}: {percent(found.min())}"
+            yield [f"{n} pairs", what, str(len(said)), *power(said), least]
 
 
 def delayed(

@@ -19,7 +19,7 @@ from types import TracebackType
 
 from imb.errors import ImbError
 
-_ROW, _PART = b"r", b"p"  # what a rank says that waits: src/system/turns.h
+_ROW = b"r"  # what a rank says that waits for its next row, not for a part of one: src/system/turns.cpp
 _GO = b"!"
 
 

@@ -401,13 +401,14 @@ def _see_all_through(
     interrupted = False
     with launch.sigterm_interrupts(), ThreadPoolExecutor(len(started)) as pool:
         try:
-            under_way += [pool.submit(see, side, one) for side, one in enumerate(started)]
+            for side, one in enumerate(started):
+                under_way.append(pool.submit(see, side, one))
             wait(under_way, return_when=FIRST_EXCEPTION)
         except KeyboardInterrupt:
             interrupted = True
         # Where one could not be started, what the others measure has no counterpart.
         stop.set()
-        while not all(one.done() for one in under_way):
+        while not all(future.done() for future in under_way):
             with contextlib.suppress(KeyboardInterrupt):
                 wait(under_way)
     for future in under_way:
@@ -415,6 +416,7 @@ def _see_all_through(
     if interrupted or any(one.facts["outcome"] == "interrupted" for one in started):
         for one in started:  # those that were over would have no partner when the others are repeated
             one.facts["outcome"] = "interrupted"
+            one.facts.setdefault("exit_status", None)  # of one that was not launched any more
 
 
 def _adopt(archive: Archive, made: Plan, item: Item) -> None:

@@ -178,12 +178,11 @@ constexpr Option own_rows[] = {
      .syntax = "PARTS,HOST:PORT,TOKEN",
      .help = "measure by turns with other launches",
      .example = "-turns 10,127.0.0.1:40000,abc",
-     .details = "For imb ab --parts and campaigns. Before each row, and PARTS - 1 times within it, all ranks "
-                "sleep until "
-                "whoever listens at HOST:PORT says that it is this launch's turn; the time of a row is the "
-                "mean over its "
-                "parts without the slowest and the fastest tenth. Files and aggregate mode are measured in "
-                "one part.",
+     .details =
+         "For imb ab --parts and campaigns. Before each row, and PARTS - 1 times within it, all ranks sleep "
+         "until whoever listens at HOST:PORT says that it is this launch's turn; the time of a row is the "
+         "mean over its parts without the slowest and the fastest tenth. Files and aggregate mode are "
+         "measured in one part.",
      .apply = [](Draft& draft, std::string_view word) { draft.options.turns = turn_taking(word); }},
     {.name = "set",
      .syntax = "NAME=VALUE",
