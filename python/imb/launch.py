@@ -26,8 +26,9 @@ from imb.errors import ImbError
 from imb.mpis import Mpi
 
 Bind: TypeAlias = Literal["core", "socket", "numa", "none"]
-Outcome: TypeAlias = Literal["finished", "timed_out", "interrupted"]
+Outcome: TypeAlias = Literal["finished", "timed_out", "interrupted", "lingered"]
 GRACE = 5.0  # seconds that a launch has to end by itself when asked to
+LINGER = 60.0  # and when the program has said its last word: Open MPI 5's launcher hangs there once in many thousands
 _POLL = 0.1
 _TURN = (
     1.0  # seconds in which Slurm, on a busy machine, has sent a signal to all processes of a job, one by one
@@ -182,12 +183,13 @@ def run(
     follow: Path | None = None,
     on_line: Callable[[bytes], None] = lambda line: None,
     on_tick: Callable[[float], None] = lambda seconds: None,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> Ended:
     """Runs one launch, its output going straight to files, so that nothing is lost whoever is killed.
 
     `on_line` gets each complete line of the file `follow` while it grows; `on_tick` the seconds since the start, ten
     times a second. After `timeout` seconds the launch is asked to end, and killed with all its processes after `GRACE`
-    more. Ctrl-C does the same at once; a second one kills (in the main thread). SIGTERM, which a scheduler sends to a job that it ends, is
+    more; so it is where it lingers for `LINGER` seconds although `is_over`. Ctrl-C does the same at once; a second one kills (in the main thread). SIGTERM, which a scheduler sends to a job that it ends, is
     taken as Ctrl-C. Raises ImbError where the command cannot be started.
     """
     began = time.monotonic()
@@ -206,12 +208,18 @@ def run(
         except OSError as error:
             raise ImbError(f"cannot start {command.words[0]}: {error.strerror}") from error
     tail = _Tail(follow)
+    said_over: float | None = None
     try:
         with sigterm_interrupts():
             while process.poll() is None:
                 seconds = time.monotonic() - began
                 if timeout is not None and seconds > timeout:
                     outcome = "timed_out"
+                    break
+                if said_over is None and is_over():
+                    said_over = seconds
+                if said_over is not None and seconds > said_over + LINGER:
+                    outcome = "lingered"
                     break
                 tail.read(on_line)
                 on_tick(seconds)

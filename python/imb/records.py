@@ -263,6 +263,11 @@ class End(msgspec.Struct, kw_only=True, tag_field="record", tag="end"):
     failed: int | None = None
     defects: int | None = None
 
+    @property
+    def well(self) -> bool:
+        """Whether all was measured, and every byte checked was right; the program's exit status is 0 then."""
+        return self.state == "complete" and not self.failed and not self.defects
+
 
 Record: TypeAlias = Run | Result | Failure | End
 

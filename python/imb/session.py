@@ -358,12 +358,20 @@ def _see_through(made: Plan, one: _Started, on_progress: Callable[[Progress, flo
             follow=spool / "records.jsonl",
             on_line=progress.feed,
             on_tick=tick,
+            is_over=lambda: progress.end is not None,
         )
     except ImbError:  # nothing has run
         shutil.rmtree(spool)
         raise
     outcome: str = ended.outcome
-    if outcome == "finished":
+    status: int | None = ended.status
+    if outcome == "lingered":
+        assert progress.end
+        outcome, status = "measured" if progress.end.well else "failed", None
+        facts["problem"] = (
+            f"the launcher was still there {launch.LINGER:g} s after the program's end, and was ended"
+        )
+    elif outcome == "finished":
         # A launcher of another MPI starts N programs of one rank each, which all end well.
         ranks = intent_of(made, one.item).ranks
         alone = progress.ranks not in (None, ranks)
@@ -372,7 +380,7 @@ def _see_through(made: Plan, one: _Started, on_progress: Callable[[Progress, flo
         if alone:
             facts["problem"] = f"{progress.ranks} instead of {ranks} ranks: are launcher and MPI of one kind?"
     facts |= {
-        "exit_status": ended.status,
+        "exit_status": status,
         "ended": now(),
         "outcome": outcome,
         "seconds": round(ended.seconds, 3),

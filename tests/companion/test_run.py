@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -75,6 +76,40 @@ def test_a_launch_that_hangs_is_reported_and_the_others_follow(
     outcomes = {archive.run(name).facts()["outcome"] for name in archive.ids()}
     assert outcomes == {"timed_out", "measured"}
     assert not left_over(str(programs))
+
+
+@pytest.mark.parametrize(("memory", "code"), [("1", 0), ("0.00001", 1)])
+def test_a_launcher_that_does_not_end_costs_no_results(
+    mpi: lab.Mpi,
+    imb: Imb,
+    archive: Archive,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    memory: str,
+    code: int,
+) -> None:
+    """As Open MPI 5's now and then does not. The second launch is one that could not measure all."""
+    monkeypatch.setattr("imb.launch.LINGER", 1.0)
+    monkeypatch.setattr("imb.launch.GRACE", 1.0)
+    (tmp_path / "bin").mkdir()
+    real = " ".join(shlex.quote(word) for word in mpi.launcher)
+    for name, text in (
+        ("mpicxx", f'exec {mpi.wrapper} "$@"'),
+        ("mpiexec", f'{real} "$@"; [ "$1" = --version ] || {{ trap "" TERM; while :; do sleep 1; done; }}'),
+    ):
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    programs = mpi.program("MPI1").parent
+    said = imb(
+        "run", "Alltoall", "--mpi", tmp_path, "--programs", programs, "--launches", "2", "--",
+        "-msglog", "14", "-iter", "3", "-mem", memory,
+    )  # fmt: skip
+    assert said.code == code
+    assert said.out.count("(the launcher was still there 1 s after the program's end, and was ended)") == 2
+    facts = [archive.run(name).facts() for name in archive.ids()]
+    assert {one["outcome"] for one in facts} == {"failed" if code else "measured"}
+    assert {one["exit_status"] for one in facts} == {None}
+    assert not left_over(str(tmp_path / "bin"))
 
 
 def test_failure_rows_are_told(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:

@@ -212,7 +212,7 @@ def _in_words(archive: Archive, made: Plan, one: Done) -> str:
     from imb import session
 
     how = {
-        "measured": "",
+        "measured": f" ({one.problem})" if one.problem else "",
         "failed": f": {_failure(one.status or 0)}{_complaint(archive, one)}",
         "timed_out": f": ended after {made.timeout:g} s (--timeout)" if made.timeout else "",
         "interrupted": ": interrupted",
