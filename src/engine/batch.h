@@ -2,7 +2,7 @@
 // repetition.
 #pragma once
 
-#include <algorithm>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -102,35 +102,55 @@ class Batch {
   virtual Hints hints() const { return {}; }
 };
 
-template <class Pattern, class Count>
-class BatchOf final : public Batch {
-  static constexpr bool rooted = Pattern::spec.rooted;
-  static constexpr bool one_sided = Pattern::spec.access != Access::two_sided;
-  static constexpr bool aggregates = Pattern::spec.aggregation != Aggregation::none;
-  static constexpr bool exposes = Pattern::spec.exposed != Exposed::nothing;
-
+/// A batch on buffers. Nothing here is timed.
+class BufferBatch : public Batch {
  public:
-  explicit BatchOf(const Stage& stage) : stage_(stage) {
+  std::int64_t check(std::int64_t repetitions) override;
+
+ protected:
+  using Moving = Laps<true, true>;
+
+  BufferBatch(const Spec& spec, const Stage& stage) : spec_(spec), stage_(stage) {}
+  const Stage& stage() const { return stage_; }
+  LapPlan lap_plan() const;
+
+ private:
+  /// The calls under test, from this lap on, completed.
+  virtual void repeat(Moving laps, std::int64_t repetitions) = 0;
+  virtual Expected expects(const Place& place) const = 0;
+  virtual bool updates_receive(const Place& place) const = 0;
+
+  bool exposes() const { return spec_.exposed != Exposed::nothing; }
+  void with_own_memory(const std::function<void()>& use) const;
+  void synchronise() const;
+  void fill_again() const;
+  std::int64_t check_round(Content& content, const Moving& first, std::int64_t done, std::int64_t round);
+  void prepare_contents(const Content& content, const Lap& lap, std::byte* image) const;
+
+  const Spec& spec_;
+  Stage stage_;
+};
+
+/// A context with the memory that it points to.
+template <class Count>
+class Group {
+ public:
+  Group(const Spec& spec, const Stage& stage, int peer) {
     const Place& place = stage.place;
     const std::int64_t elements = place.elements;
-    const bool divided =
-        Pattern::spec.receive == Extent::even_share || Pattern::spec.receive == Extent::block_share;
+    const bool divided = spec.receive == Extent::even_share || spec.receive == Extent::block_share;
     context_.comm = stage.comm;
     context_.rank = place.rank;
     context_.ranks = place.ranks;
+    context_.peer = peer;
     context_.left = (place.rank + place.ranks - 1) % place.ranks;
-    context_.right = (place.rank + 1) % place.ranks;
+    context_.right = right_of(place);
     context_.count = static_cast<Count>(elements / stage.type_covers);
     context_.span = stage.geometry.message_extent;
     context_.type = divided ? stage.single_type : stage.type;
     context_.element = stage.single_type;
     context_.op = stage.op;
-    if constexpr (requires { Pattern::peer_of(place); }) {
-      context_.peer = Pattern::peer_of(place);
-    } else {
-      context_.peer = context_.right;  // of two processes, the other one
-    }
-    if constexpr (Pattern::spec.by_displacement) {
+    if (spec.by_displacement) {
       counts_.assign(place.ranks, context_.count);
       for (int rank = 0; rank < place.ranks; ++rank) {
         displacements_.push_back(static_cast<call::Displacement<Count>>(rank * std::int64_t{context_.count}));
@@ -138,15 +158,15 @@ class BatchOf final : public Batch {
     }
     if (divided) {
       for (int rank = 0; rank < place.ranks; ++rank) {
-        shares_.push_back(static_cast<Count>(share(Pattern::spec.receive, elements, place.ranks, rank)));
+        shares_.push_back(static_cast<Count>(share(spec.receive, elements, place.ranks, rank)));
       }
       context_.share = shares_.front();
     }
-    if constexpr (Pattern::spec.message_rate) {
+    if (spec.message_rate) {
       requests_.assign(2 * static_cast<std::size_t>(stage.window), MPI_REQUEST_NULL);
       context_.window = stage.window;
     }
-    if constexpr (one_sided) {
+    if (spec.access != Access::two_sided) {
       for (int step = 1; step < place.ranks; ++step) others_.push_back((place.rank + step) % place.ranks);
       context_.others = others_.data();
       context_.window_kind = stage.window_kind;
@@ -155,7 +175,7 @@ class BatchOf final : public Batch {
       if (stage.win != nullptr) {
         context_.win = stage.win->handle();
         context_.bases = stage.win->bases().data();
-        if constexpr (exposes) context_.peer_base = context_.bases[context_.peer];
+        if (spec.exposed != Exposed::nothing) context_.peer_base = context_.bases[peer];
       }
     }
     context_.counts = counts_.data();
@@ -163,78 +183,72 @@ class BatchOf final : public Batch {
     context_.shares = shares_.data();
     context_.requests = requests_.data();
   }
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  const Context<Count>& context() const { return context_; }
+  static int right_of(const Place& place) { return (place.rank + 1) % place.ranks; }
+
+ private:
+  Context<Count> context_;
+  std::vector<Count> counts_;
+  std::vector<Count> shares_;
+  std::vector<call::Displacement<Count>> displacements_;
+  std::vector<MPI_Request> requests_;
+  std::vector<int> others_;
+};
+
+/// What differs from pattern to pattern: the timed loops, and what each has to say of itself.
+template <class Pattern, class Count>
+class BatchOf final : public BufferBatch {
+ public:
+  explicit BatchOf(const Stage& stage)
+      : BufferBatch(Pattern::spec, stage), group_(Pattern::spec, stage, peer_of(stage.place)) {}
 
   double run(std::int64_t repetitions, Timing timing, std::span<double> samples) override {
     if (!takes_part()) return 0;
     [[maybe_unused]] const auto held = hold();
-    if constexpr (aggregates) {
-      if (stage_.aggregate) return time<Pattern, true>(context_, repetitions, timing, samples);
+    if constexpr (Pattern::spec.aggregation != Aggregation::none) {
+      if (stage().aggregate) return time<Pattern, true>(group_.context(), repetitions, timing, samples);
     }
-    return time<Pattern, false>(context_, repetitions, timing, samples);
+    return time<Pattern, false>(group_.context(), repetitions, timing, samples);
   }
 
   double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> samples,
                        const Load& load) override {
     if constexpr (Pattern::spec.overlap) {
-      const Loaded<Context<Count>> loaded{context_, load};
+      const Loaded<Context<Count>> loaded{group_.context(), load};
       return time<WithLoad<Pattern, WallClock>, false>(loaded, repetitions, timing, samples);
     }
     return 0;
   }
 
-  // In rounds of as many repetitions as are completed together: one, or a sample's disjoint sections.
-  std::int64_t check(std::int64_t repetitions) override {
-    if (!takes_part() && !exposes) return 0;
-    Content content(stage_.element, Pattern::spec.reduction, stage_.place.ranks);
-    std::int64_t defects = 0;
-    Moving laps(lap_plan());
-    synchronise();  // what was in flight before has arrived
-    for (std::int64_t done = 0; done < repetitions;) {
-      const std::int64_t round =
-          stage_.aggregate ? std::min(stage_.geometry.sections, repetitions - done) : 1;
-      const Moving first = stage_.aggregate ? Moving(lap_plan()) : laps;
-      defects += check_round(content, first, done, round);
-      for (std::int64_t i = 0; i < round; ++i) laps.advance();
-      done += round;
-    }
-    with_own_memory([&] { fill_again(); });
-    synchronise();
-    return defects;
-  }
-
   bool takes_part() const override {
-    if constexpr (requires { Pattern::takes_part(stage_.place); }) return Pattern::takes_part(stage_.place);
+    if constexpr (requires { Pattern::takes_part(stage().place); }) {
+      return Pattern::takes_part(stage().place);
+    }
     return true;
   }
 
  private:
-  using Moving = Laps<true, rooted>;
   struct Nothing {};
 
+  static int peer_of(const Place& place) {
+    if constexpr (requires { Pattern::peer_of(place); }) return Pattern::peer_of(place);
+    return Group<Count>::right_of(place);  // of two processes, the other one
+  }
+
   auto hold() const {
-    if constexpr (requires { Pattern::hold(context_); }) {
-      return Pattern::hold(context_);
+    if constexpr (requires { Pattern::hold(group_.context()); }) {
+      return Pattern::hold(group_.context());
     } else {
       return Nothing{};
     }
   }
 
-  LapPlan lap_plan() const {
-    const Geometry& geometry = stage_.geometry;
-    const bool reads = Pattern::spec.exposed == Exposed::send;
-    return {.first = {.send = reinterpret_cast<char*>(stage_.send),
-                      .receive = reinterpret_cast<char*>(stage_.receive)},
-            .send_stride = geometry.send.stride,
-            .receive_stride = geometry.receive.stride,
-            .remote_stride = reads ? geometry.send.stride : geometry.receive.stride,
-            .slots = geometry.slots,
-            .ranks = stage_.place.ranks,
-            .root_step = stage_.root_shift ? 1 : 0};
-  }
-
   template <class Step, bool aggregate, class Seen>
   double time(const Seen& context, std::int64_t repetitions, Timing timing, std::span<double> samples) {
-    return stage_.geometry.slots > 1
+    return stage().geometry.slots > 1
                ? time_moving<Step, aggregate, true>(context, repetitions, timing, samples)
                : time_moving<Step, aggregate, false>(context, repetitions, timing, samples);
   }
@@ -242,93 +256,27 @@ class BatchOf final : public Batch {
   template <class Step, bool aggregate, bool moving, class Seen>
   double time_moving(const Seen& context, std::int64_t repetitions, Timing timing,
                      std::span<double> samples) {
-    const Laps<moving, rooted> laps(lap_plan());
+    const Laps<moving, Pattern::spec.rooted> laps(lap_plan());
     return timed_as<Step, Pattern::spec.kind, aggregate>(context, laps, repetitions, timing, samples,
-                                                         stage_.barrier, stage_.comm);
+                                                         stage().barrier, stage().comm);
   }
 
-  // What a rank's own loads and stores see of memory in a window, and what they leave there for others:
-  // fences see to that themselves.
-  template <class Use>
-  void with_own_memory(Use use) const {
-    if constexpr (exposes && Pattern::spec.access == Access::passive_target) {
-      const LockOne own(stage_.place.rank, context_.win, MPI_LOCK_EXCLUSIVE);
-      use();
-    } else {
-      use();
+  void repeat(Moving laps, std::int64_t repetitions) override {
+    [[maybe_unused]] const auto held = hold();
+    for (std::int64_t i = 0; i < repetitions; ++i, laps.advance()) {
+      Pattern::step(group_.context(), laps.lap());
     }
-  }
-  void synchronise() const {
-    if constexpr (exposes) MPI_Barrier(stage_.comm);
+    close<Pattern>(group_.context());
   }
 
-  void fill_again() const {
-    const auto fill = [&](std::byte* memory, std::int64_t bytes) {
-      const std::span all(memory, static_cast<std::size_t>(bytes));
-      fill_for_timing(all, stage_.element, Pattern::spec, stage_.place.rank);
-    };
-    fill(stage_.send, stage_.geometry.send.total);
-    fill(stage_.receive, stage_.geometry.receive.total);
-  }
+  Expected expects(const Place& place) const override { return Pattern::expects(place); }
 
-  std::int64_t check_round(Content& content, const Moving& first, std::int64_t done, std::int64_t round) {
-    const std::int64_t watched = stage_.geometry.receive_span(round) + Content::guard;
-    const std::span actual(reinterpret_cast<std::byte*>(first.lap().receive),
-                           static_cast<std::size_t>(watched));
-    const std::span expected = stage_.expected.first(actual.size());
-
-    with_own_memory([&] {
-      std::ranges::fill(actual, Content::armed);
-      std::ranges::fill(expected, Content::armed);
-      Moving laps = first;
-      for (std::int64_t i = 0; i < round; ++i, laps.advance()) {
-        content.begin_repetition(done + i);
-        prepare(content, laps.lap(), expected.data() + (laps.lap().receive - first.lap().receive));
-      }
-    });
-    synchronise();
-    if (takes_part()) {
-      [[maybe_unused]] const auto held = hold();
-      Moving laps = first;
-      for (std::int64_t i = 0; i < round; ++i, laps.advance()) Pattern::step(context_, laps.lap());
-      close<Pattern>(context_);
-    }
-    synchronise();
-    std::int64_t defects = 0;
-    with_own_memory([&] { defects = count_differences(actual, expected); });
-    return defects;
-  }
-
-  static bool updates_receive(const Place& place) {
+  bool updates_receive(const Place& place) const override {
     if constexpr (requires { Pattern::updates(place); }) return Pattern::updates(place);
     return Pattern::spec.updates_receive;
   }
 
-  // Contents of one repetition: of the send buffer, of the receive buffer before, and of its image after it.
-  void prepare(const Content& content, const Lap& lap, std::byte* image) const {
-    constexpr Spec spec = Pattern::spec;
-    Place place = stage_.place;
-    place.root = lap.root;
-    std::byte* const send = reinterpret_cast<std::byte*>(lap.send);
-    std::byte* const receive = reinterpret_cast<std::byte*>(lap.receive);
-    for (std::byte* const memory : {receive, image}) {
-      if (updates_receive(place)) content.write(memory, nobody(place), 0, place.elements);
-      if (spec.shares_buffer && place.rank == place.root)
-        content.write(memory, place.rank, 0, place.elements);
-    }
-    const std::int64_t held = stage_.geometry.send.footprint / stage_.element.extent();
-    content.write(send, place.rank, 0, held);
-    if (spec.compares) content.write(send + context_.span, nobody(place), 0, place.elements);
-    for (const Piece& piece : Pattern::expects(place)) content.write(image, piece, nobody(place));
-  }
-
-  Stage stage_;
-  Context<Count> context_;
-  std::vector<Count> counts_;
-  std::vector<Count> shares_;
-  std::vector<call::Displacement<Count>> displacements_;
-  std::vector<MPI_Request> requests_;
-  std::vector<int> others_;
+  Group<Count> group_;
 };
 
 /// A row of a catalogue.

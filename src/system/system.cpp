@@ -1,6 +1,7 @@
 #include "system/system.h"
 
 #include <fcntl.h>
+#include <regex.h>
 #include <sched.h>
 #include <sys/statvfs.h>
 #include <sys/time.h>
@@ -18,7 +19,6 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
-#include <regex>
 #include <sstream>
 #include <string_view>
 #include <system_error>
@@ -132,10 +132,29 @@ std::string why_not_writable(const std::string& folder) {
   return access(folder.c_str(), W_OK | X_OK) == 0 ? "" : std::strerror(errno);
 }
 
+namespace {
+
+// POSIX's: <regex> takes as long to compile as all the rest of this file.
+class Expression {
+ public:
+  explicit Expression(const char* text) { regcomp(&compiled_, text, REG_EXTENDED | REG_NOSUB); }
+  Expression(const Expression&) = delete;
+  Expression& operator=(const Expression&) = delete;
+  ~Expression() { regfree(&compiled_); }
+  bool matches(const std::string& text) const {
+    return regexec(&compiled_, text.c_str(), 0, nullptr, 0) == 0;
+  }
+
+ private:
+  regex_t compiled_{};
+};
+
+}  // namespace
+
 std::vector<std::string> scratch_files(const std::string& base) {
   // Suffixes of ROMIO's and OMPIO's own files for shared pointers, and of that with which OMPIO tries a lock.
-  static const std::regex rest(
-      R"((_g[0-9]+)?(_[0-9]+)?(\.shfp\.[0-9.]+|-[0-9]+\.lock|_cid-[0-9]+-[0-9]+\.sm|\.(data|metadata|locktest)\.[0-9]+)?)");
+  static const Expression rest(
+      R"(^(_g[0-9]+)?(_[0-9]+)?(\.shfp\.[0-9.]+|-[0-9]+\.lock|_cid-[0-9]+-[0-9]+\.sm|\.(data|metadata|locktest)\.[0-9]+)?$)");
   const std::filesystem::path path(base);
   const std::string stem = path.filename().string();
   std::vector<std::string> found;
@@ -144,7 +163,7 @@ std::vector<std::string> scratch_files(const std::string& base) {
        entry.increment(error)) {
     std::string name = entry->path().filename().string();
     if (name.starts_with('.')) name.erase(0, 1);
-    if (!name.starts_with(stem) || !std::regex_match(name.substr(stem.size()), rest)) continue;
+    if (!name.starts_with(stem) || !rest.matches(name.substr(stem.size()))) continue;
     // A link too: writing through it would reach what it points to.
     if (!std::filesystem::is_directory(entry->symlink_status(error))) found.push_back(entry->path().string());
   }
