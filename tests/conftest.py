@@ -1,7 +1,23 @@
 """Which MPIs the tests run under."""
 
+import functools
+from collections.abc import Callable
+from pathlib import Path
+
 import lab
 import pytest
+
+
+@pytest.fixture(scope="session")
+def liars(tmp_path_factory: pytest.TempPathFactory) -> Callable[[lab.Mpi, str], Path]:
+    """tests/SOURCE as a library for interposing, built once for each MPI."""
+
+    @functools.cache
+    def library(mpi: lab.Mpi, source: str) -> Path:
+        target = tmp_path_factory.mktemp("interposed") / f"{Path(source).stem}-{mpi.key}.so"
+        return lab.compile_shared(mpi, lab.TOP / "tests" / source, target)
+
+    return library
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -22,6 +22,8 @@ import pytest
 TOP = Path(__file__).resolve().parent.parent
 ENVIRONMENT = TOP / os.environ.get("OPENIMB_ENV", ".env")
 IN_CI = bool(os.environ.get("OPENIMB_CI"))
+# Open MPI 5's transport over libfabric, which no test needs, sleeps for a second of every MPI_Init where no adapter is.
+os.environ.setdefault("OMPI_MCA_btl", "^ofi")
 
 
 def missing(what: str) -> None:

@@ -495,27 +495,13 @@ def failed(done: lab.Launch) -> set[Point]:
     return {(record["benchmark"], record["mode"]) for record in records}
 
 
-@pytest.fixture(scope="module")
-def liars(tmp_path_factory):
-    """The library that lies, built once for each MPI."""
-    built: dict[str, Path] = {}
-
-    def library(mpi: lab.Mpi) -> Path:
-        if mpi.key not in built:
-            target = tmp_path_factory.mktemp("lying") / f"liblying-{mpi.key}.so"
-            built[mpi.key] = lab.compile_shared(mpi, lab.TOP / "tests" / "lying_files.cpp", target)
-        return built[mpi.key]
-
-    return library
-
-
 @pytest.mark.parametrize("how", ["none", "drop", "shift", "flip", "twice", "lost"])
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_check_finds_a_lying_mpi_in_every_benchmark(mpi, how, ranks, liars, tmp_path):
     """On one rank those that run on one; on two, of which the last one lies, all others."""
     if how == "twice" and ranks == 1:
         pytest.skip("one process has no shared pointer")
-    wrap = ["env", f"LD_PRELOAD={liars(mpi)}", f"LIE_HOW={how}"]
+    wrap = ["env", f"LD_PRELOAD={liars(mpi, 'lying_files.cpp')}", f"LIE_HOW={how}"]
     names = SINGLE if ranks == 1 else MANY
     words = f"-iter 3,1,2 -msgsize 101 -npmin {ranks} -check {QUICK} -fsync never {' '.join(names)}"
     done = io(mpi, ranks, words, tmp_path, wrap)
@@ -543,7 +529,7 @@ def test_check_finds_a_lying_mpi_in_every_benchmark(mpi, how, ranks, liars, tmp_
 
 @pytest.mark.parametrize("mode", ["-multi 1", "-off_cache 0.1,64 -reorder 1", "-show_tail yes -sync on"])
 def test_check_finds_a_lying_mpi_in_every_mode(mpi, mode, liars, tmp_path):
-    wrap = ["env", f"LD_PRELOAD={liars(mpi)}", "LIE_HOW=flip"]
+    wrap = ["env", f"LD_PRELOAD={liars(mpi, 'lying_files.cpp')}", "LIE_HOW=flip"]
     names = NAMES if mode == "-multi 1" else MANY
     least = 1 if mode == "-multi 1" else 2
     words = f"-iter 3,1,2 -msgsize 101 -npmin {least} -check {QUICK} -fsync never {mode} {' '.join(names)}"
