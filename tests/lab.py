@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import re
-import signal
 import subprocess
 import warnings
 from dataclasses import dataclass, field
@@ -140,17 +139,21 @@ class Hangs(Exception):
     """A launch that does not end. `alone`: all ranks have gone, and the launcher itself says so."""
 
     def __init__(self, process: subprocess.Popen, timeout: float) -> None:
-        family = psutil.Process(process.pid).children(recursive=True)
-        alive = [f"{one.pid} {one.status()} {one.cmdline()}" for one in family if one.is_running()]
-        os.killpg(process.pid, signal.SIGKILL)
-        for one in family:  # in groups of their own under some launchers
-            with contextlib.suppress(psutil.Error):
-                one.kill()
+        launcher_is_there = process.poll() is None
+        alive = []
+        for (
+            one
+        ) in psutil.process_iter():  # of this session: ranks are in groups of their own under some launchers
+            with contextlib.suppress(psutil.Error, ProcessLookupError):
+                if os.getsid(one.pid) == process.pid and one.status() != psutil.STATUS_ZOMBIE:
+                    if one.pid != process.pid:
+                        alive.append(f"{one.pid} {one.cmdline()}")
+                    one.kill()
         text, errors = process.communicate()
         super().__init__(
             f"hangs after {timeout} s: {process.args!r}; below it: {alive}\n{text[-3000:]}\n{errors[-3000:]}"
         )
-        self.alone = not alive and PRTERUN_SAW_THE_END in errors
+        self.alone = launcher_is_there and not alive and PRTERUN_SAW_THE_END in errors
 
 
 def finish(process: subprocess.Popen, timeout: float = 120) -> Launch:
@@ -183,7 +186,7 @@ def run(
     def launch() -> Launch:
         return finish(start(mpi, ranks, words, wrap, component, folder), timeout)
 
-    # Two mishaps of Open MPI 5's launcher, each in one of a thousand launches or fewer: its server does not start, so that
+    # Two mishaps of Open MPI 5's launcher, each once in some thousands of launches: its server does not start, so that
     # nothing of ours has run yet; or it does not end, although all ranks have, and it has said so.
     try:
         done = launch()

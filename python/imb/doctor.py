@@ -201,11 +201,12 @@ def verdict(what: str, command: str, ended: launch.Ended, text: str, words: list
     """On a check that has ended, by its output and the lines of its standard error."""
     found = re.search(r"openimb-check (\d+) (\d) ([\d.]+) (.*)", text)
     if ended.outcome == "timed_out":
+        hang = f"hang for {_CHECK_SECONDS:.0f} s"
+        if found:
+            advice = "try again; see docs/known-mpi-issues.md"
+            return Finding("problem", what, f"{hang} at their end, or their launcher does", advice)
         return Finding(
-            "problem",
-            what,
-            f"hang for {_CHECK_SECONDS:.0f} s",
-            f"try `{command}`; a firewall or a wrong network device is usual",
+            "problem", what, hang, f"try `{command}`; a firewall or a wrong network device is usual"
         )
     if ended.status or not found:
         return Finding(

@@ -28,7 +28,7 @@ from imb.mpis import Mpi
 Bind: TypeAlias = Literal["core", "socket", "numa", "none"]
 Outcome: TypeAlias = Literal["finished", "timed_out", "interrupted", "lingered"]
 GRACE = 5.0  # seconds that a launch has to end by itself when asked to
-LINGER = 60.0  # and when the program has said its last word: Open MPI 5's launcher hangs there once in many thousands
+LINGER = 60.0  # and when the program has said its last word: now and then Open MPI 5's launcher hangs there
 _POLL = 0.1
 _TURN = (
     1.0  # seconds in which Slurm, on a busy machine, has sent a signal to all processes of a job, one by one
@@ -167,7 +167,8 @@ def _srun(mpi: Mpi, intent: Intent, program: Sequence[str], cores: int) -> Comma
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
-    """How a launch ended. `status`: exit status, or minus the signal, as subprocess has it."""
+    """How a launch ended. `status`: exit status, or minus the signal, as subprocess has it. `seconds`: until then, or until
+    it was over and only lingered."""
 
     outcome: Outcome
     status: int
@@ -189,7 +190,7 @@ def run(
 
     `on_line` gets each complete line of the file `follow` while it grows; `on_tick` the seconds since the start, ten
     times a second. After `timeout` seconds the launch is asked to end, and killed with all its processes after `GRACE`
-    more; so it is where it lingers for `LINGER` seconds although `is_over`. Ctrl-C does the same at once; a second one kills (in the main thread). SIGTERM, which a scheduler sends to a job that it ends, is
+    more. From when it `is_over` it has `LINGER` seconds instead. Ctrl-C does the same at once; a second one kills (in the main thread). SIGTERM, which a scheduler sends to a job that it ends, is
     taken as Ctrl-C. Raises ImbError where the command cannot be started.
     """
     began = time.monotonic()
@@ -213,15 +214,16 @@ def run(
         with sigterm_interrupts():
             while process.poll() is None:
                 seconds = time.monotonic() - began
-                if timeout is not None and seconds > timeout:
-                    outcome = "timed_out"
-                    break
+                tail.read(on_line)
                 if said_over is None and is_over():
                     said_over = seconds
-                if said_over is not None and seconds > said_over + LINGER:
-                    outcome = "lingered"
+                if said_over is not None:
+                    if seconds > said_over + LINGER:
+                        outcome = "lingered"
+                        break
+                elif timeout is not None and seconds > timeout:
+                    outcome = "timed_out"
                     break
-                tail.read(on_line)
                 on_tick(seconds)
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(_POLL)
@@ -232,7 +234,10 @@ def run(
     finally:
         status = _end(process)
     tail.read(on_line)
-    return Ended(outcome=outcome, status=status, seconds=time.monotonic() - began)
+    seconds = time.monotonic() - began
+    if outcome == "lingered" and said_over is not None:
+        seconds = said_over
+    return Ended(outcome=outcome, status=status, seconds=seconds)
 
 
 def _end_with_parent() -> None:

@@ -264,9 +264,11 @@ class End(msgspec.Struct, kw_only=True, tag_field="record", tag="end"):
     defects: int | None = None
 
     @property
-    def well(self) -> bool:
-        """Whether all was measured, and every byte checked was right; the program's exit status is 0 then."""
-        return self.state == "complete" and not self.failed and not self.defects
+    def exit_status(self) -> int:
+        """The program's, as far as it depends on what was measured."""
+        if self.defects:
+            return 4
+        return 3 if self.failed or self.state != "complete" else 0
 
 
 Record: TypeAlias = Run | Result | Failure | End

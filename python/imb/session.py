@@ -99,6 +99,7 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float | None = None
     wall: float | None = None
     problem: str | None = None
+    note: str | None = None
 
 
 class Owner(msgspec.Struct, frozen=True):
@@ -364,19 +365,16 @@ def _see_through(made: Plan, one: _Started, on_progress: Callable[[Progress, flo
         shutil.rmtree(spool)
         raise
     outcome: str = ended.outcome
-    status: int | None = ended.status
-    if outcome == "lingered":
-        assert progress.end
-        outcome, status = "measured" if progress.end.well else "failed", None
-        facts["problem"] = (
-            f"the launcher was still there {launch.LINGER:g} s after the program's end, and was ended"
-        )
-    elif outcome == "finished":
+    status = ended.status
+    if outcome == "lingered" and progress.end:
+        outcome, status = "finished", progress.end.exit_status
+        facts["note"] = f"the launcher was still there {launch.LINGER:g} s after the end, and was ended"
+    if outcome == "finished":
         # A launcher of another MPI starts N programs of one rank each, which all end well.
         ranks = intent_of(made, one.item).ranks
         alone = progress.ranks not in (None, ranks)
         cut = progress.end is None and (spool / "records.jsonl").exists()
-        outcome = "failed" if ended.status or cut or alone else "measured"
+        outcome = "failed" if status or cut or alone else "measured"
         if alone:
             facts["problem"] = f"{progress.ranks} instead of {ranks} ranks: are launcher and MPI of one kind?"
     facts |= {
@@ -494,6 +492,7 @@ def _store(
         seconds=facts.get("seconds"),
         wall=None if wall is None else round(wall, 3),
         problem=facts.get("problem"),
+        note=facts.get("note"),
     )
 
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/file_content.h"
+
 namespace openimb {
 
 namespace {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "engine/batch.h"
-#include "engine/file_content.h"
 #include "mpi/file.h"
 
 namespace openimb {

@@ -212,7 +212,7 @@ def _in_words(archive: Archive, made: Plan, one: Done) -> str:
     from imb import session
 
     how = {
-        "measured": f" ({one.problem})" if one.problem else "",
+        "measured": "",
         "failed": f": {_failure(one.status or 0)}{_complaint(archive, one)}",
         "timed_out": f": ended after {made.timeout:g} s (--timeout)" if made.timeout else "",
         "interrupted": ": interrupted",
@@ -222,7 +222,9 @@ def _in_words(archive: Archive, made: Plan, one: Done) -> str:
         f"{made.campaign}/{made.variants[item.variant].name}, {item.ranks} ranks, " if made.campaign else ""
     )
     where = f"launch {one.number} of {len(made.items)}, {what}IMB-{item.component}, turn {item.turn}"
-    return f"{where}: {session.rows_of(archive, one)} in {one.seconds or 0:.1f} s{how}"
+    return f"{where}: {session.rows_of(archive, one)} in {one.seconds or 0:.1f} s{how}" + (
+        f" ({one.note})" if one.note else ""
+    )
 
 
 def _failure(status: int) -> str:
