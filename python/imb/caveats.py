@@ -13,6 +13,7 @@ import numpy as np
 from imb.differing import unknown
 from imb.samples import Key, Launch, Side, in_parts
 from imb.stats import FEWEST, Values
+from imb.wording import counted
 
 if TYPE_CHECKING:
     from imb.compare import Comparison, Logs
@@ -25,7 +26,7 @@ SEEN = 4  # rows that are named
 def caveats(a: Side, b: Side, made: Comparison, both: Logs) -> Iterator[str]:
     """Sentences, the most important first; `made` and `both` are what `imb.compare` found."""
     if shared := {launch.name for launch in a.launches} & {launch.name for launch in b.launches}:
-        yield f"{_count(len(shared), 'launch', 'launches')} are on both sides, which makes them more alike than they are"
+        yield f"{counted(len(shared), 'launch')} are on both sides, which makes them more alike than they are"
     for name, side in (("A", a), ("B", b)):
         yield from _of_side(name, side)
     yield from _one_sided_failures(a, b)
@@ -39,7 +40,7 @@ def caveats(a: Side, b: Side, made: Comparison, both: Logs) -> Iterator[str]:
         )
     placed = sum(band.rows for band in made.bands)
     if placed < len(made.rows):
-        yield f"{_count(len(made.rows) - placed, 'row')} of a length that is in no band; see --bands"
+        yield f"{counted(len(made.rows) - placed, 'row')} of a length that is in no band; see --bands"
     for name, lacking, side in zip("AB", unknown(a, b), (a, b), strict=True):
         if lacking and any(launch.rows for launch in side.launches):
             yield f"not known of {name}, but of the other side: {', '.join(lacking)}"
@@ -55,7 +56,7 @@ def _of_side(name: str, side: Side) -> Iterator[str]:
         yield f"{name}: what was received was wrong in {_some(dict.fromkeys(wrong))}; no speed makes up for that"
     ends = Counter(filter(None, map(_how_it_ended, side.launches)))
     for how, count in ends.items():
-        yield f"{name}: {_count(count, 'launch', 'launches')} {how}; what was measured until then counts"
+        yield f"{name}: {counted(count, 'launch')} {how}; what was measured until then counts"
     if lacking := _lacking(side):
         yield f"{name}: some launch lacks {_some(lacking)}"
 
@@ -115,7 +116,7 @@ def _power(made: Comparison) -> Iterator[str]:
     few = min(of_a, of_b)
     if few >= ENOUGH and made.verdict != "cannot tell":
         return
-    sides = f"{of_a} against {_count(of_b, 'launch', 'launches')}"
+    sides = f"{of_a} against {counted(of_b, 'launch')}"
     if made.detectable is None:
         yield f"{sides} cannot tell how much launches differ among themselves; take {ENOUGH} a side or more"
         return
@@ -153,11 +154,7 @@ def _middle(values: Values) -> float:
     return float(np.median(values)) if len(values) else 0.0
 
 
-def _count(count: int, noun: str, plural: str | None = None) -> str:
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
-
-
 def _some(keys: Iterable[Key]) -> str:
     keys = list(keys)
     shown = "; ".join(map(str, keys[:SEEN]))
-    return f"{_count(len(keys), 'row')} ({shown}{'; …' if len(keys) > SEEN else ''})"
+    return f"{counted(len(keys), 'row')} ({shown}{'; …' if len(keys) > SEEN else ''})"

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from imb.archive import Archive
-from imb.cli.common import ArchiveOption, columns_of_text, counted, share_of
+from imb.cli.common import ArchiveOption, columns_of_text, share_of
 from imb.cli.judging import show as show_comparison
 from imb.cli.judging import worst
 from imb.cli.launching import MpiOption, ProgramsOption, all_measured, built, launch_all
 from imb.errors import ImbError
+from imb.wording import counted
 
 if TYPE_CHECKING:
     from imb.baseline import Baseline

@@ -46,12 +46,6 @@ def share_of(text: str, option: str) -> float:
     return share
 
 
-def counted(count: int, noun: str) -> str:
-    """1 row, 2 rows, 1,000 launches."""
-    ending = "" if count == 1 else "es" if noun.endswith("ch") else "s"
-    return f"{count:,} {noun}{ending}"
-
-
 def columns_of_text(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Aligned columns without lines: quick with thousands of rows, and easy for other programs to cut."""
     cells = [list(names), *map(list, rows)]

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from imb.cli.common import ArchiveOption, SideArgument, columns_of_text, counted
+from imb.cli.common import ArchiveOption, SideArgument, columns_of_text
 from imb.errors import ImbError
+from imb.wording import counted
 
 if TYPE_CHECKING:
     from imb.diagnose import Diagnosis

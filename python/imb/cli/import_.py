@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from imb.archive import SHORT, Archive
-from imb.cli.common import ArchiveOption, counted
+from imb.cli.common import ArchiveOption
 from imb.errors import ImbError
+from imb.wording import counted
 
 if TYPE_CHECKING:
     from imb.importer import FileReport

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from imb.archive import Archive
-from imb.cli.common import ArchiveOption, counted
+from imb.cli.common import ArchiveOption
 from imb.cli.launching import (
     CpusOption,
     EnvOption,
@@ -20,6 +20,7 @@ from imb.cli.launching import (
     prepare,
 )
 from imb.errors import ImbError
+from imb.wording import counted
 
 
 def command(

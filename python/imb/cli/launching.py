@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from imb.archive import SHORT, Archive
-from imb.cli.common import counted
 from imb.errors import ImbError
+from imb.wording import counted
 
 if TYPE_CHECKING:
     from imb.campaign import Settings

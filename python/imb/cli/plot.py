@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from imb.cli.common import SIDE, ArchiveOption, counted
+from imb.cli.common import SIDE, ArchiveOption
+from imb.wording import counted
 
 
 def command(

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from imb.cli.common import SIDE, ArchiveOption, counted, share_of
+from imb.cli.common import SIDE, ArchiveOption, share_of
+from imb.wording import counted
 
 
 def command(

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from imb.archive import Archive
-from imb.cli.common import ArchiveOption, counted
+from imb.cli.common import ArchiveOption
+from imb.wording import counted
 
 
 def command(

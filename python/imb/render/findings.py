@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from imb.diagnose import Diagnosis, Model, megabytes, size, us
+from imb.diagnose import Diagnosis, Model
+from imb.wording import megabytes, size, us
 
 MODEL_HEADINGS = ("curve", "latency", "interval", "bandwidth", "interval", "deviation", "worst", "lines")
 

@@ -24,6 +24,7 @@ from imb.render.comparison import verdict_in_words
 from imb.render.findings import MODEL_HEADINGS, model_rows
 from imb.samples import MORE_IS_BETTER, Key, Side
 from imb.stats import change_points
+from imb.wording import counted
 
 Values = npt.NDArray[np.float64]
 MARKS = {"faster": "▲", "slower": "▼", "same": "=", "cannot tell": "?"}
@@ -130,7 +131,7 @@ def report_page(
     launches = sum(len(side.launches) for side in sides)
     page = {
         "title": title or _title(sides),
-        "subtitle": f"{_n(launches, 'launch', 'launches')}, {_n(rows, 'row')}"
+        "subtitle": f"{counted(launches, 'launch')}, {counted(rows, 'row')}"
         + (f", measured {_dates(sides)}" if _dates(sides) else ""),
         "sides": [
             {"letter": _letter(i), "name": side.name, "about": _about(side)} for i, side in enumerate(sides)
@@ -170,9 +171,9 @@ def comparison_page(comparison: Comparison, *, title: str | None = None, now: da
     sections = _compared_sections(comparison)
     page = {
         "title": title or f"{names[1]} against {names[0]}",
-        "subtitle": f"{_n(len(comparison.rows), 'row')} and {_n(len(comparison.bands), 'band')} compared",
+        "subtitle": f"{counted(len(comparison.rows), 'row')} and {counted(len(comparison.bands), 'band')} compared",
         "sides": [
-            {"letter": _letter(i), "name": name, "about": _n(counts[i], "launch", "launches")}
+            {"letter": _letter(i), "name": name, "about": counted(counts[i], "launch")}
             for i, name in enumerate(names)
         ],
         "verdicts": [_verdict(comparison, 0, 1)],
@@ -293,7 +294,7 @@ def _keys(side: Side) -> list[Key]:
 
 
 def _layout(key: Key) -> str:
-    words = [_n(key.processes, "rank") if key.processes else "number of ranks not known"]
+    words = [counted(key.processes, "rank") if key.processes else "number of ranks not known"]
     if (key.group_count or 1) > 1:
         words.append(f"in each of {key.group_count} groups")
     if key.group is not None:
@@ -443,8 +444,8 @@ def _verdict(comparison: Comparison, a: int, b: int) -> dict[str, Any]:
         "slug": comparison.verdict.replace(" ", "-"),
         "mark": MARKS[comparison.verdict],
         "word": verdict_in_words(comparison, _letter(a), _letter(b)),
-        "sentence": f"Of {_n(len(comparison.bands), 'band')} of lengths {', '.join(counts)}; "
-        f"{comparison.launches_a} against {_n(comparison.launches_b, 'launch', 'launches')}"
+        "sentence": f"Of {counted(len(comparison.bands), 'band')} of lengths {', '.join(counts)}; "
+        f"{comparison.launches_a} against {counted(comparison.launches_b, 'launch')}"
         + (", judged in pairs" if comparison.pairs else "")
         + f", changes under {comparison.settings.relevant:.0%} do not matter.{extremes}",
         "warnings": comparison.warnings,
@@ -670,7 +671,7 @@ def _title(sides: Sequence[Side]) -> str:
 def _about(side: Side) -> str:
     hosts = dict.fromkeys(host for launch in side.launches for host in launch.hosts())
     placements = {launch.placement() for launch in side.launches} - {None}
-    words = [_n(len(side.launches), "launch", "launches"), *sorted(map(str, placements))]
+    words = [counted(len(side.launches), "launch"), *sorted(map(str, placements))]
     words += (
         [f"on {', '.join(hosts)}"] if 0 < len(hosts) <= 4 else [f"on {len(hosts)} hosts"] if hosts else []
     )
@@ -690,10 +691,6 @@ def _named(number: int, side: Side) -> str:
 
 def _letter(number: int) -> str:
     return chr(ord("A") + number) if number < 26 else f"S{number + 1}"
-
-
-def _n(count: int, noun: str, several: str | None = None) -> str:
-    return f"{count:,} {noun if count == 1 else several or noun + 's'}"
 
 
 def _positive(values: Values) -> Values:

@@ -1,0 +1,64 @@
+"""What looks wrong in results, with the numbers that say so and what to try next. Pure.
+
+A rule looks at the curves of a side and yields findings; RULES lists them. Every rule judges medians over launches. What
+a rule cannot judge, and why, is a note. Docs: docs/companion.md, "Diagnosis".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from imb.diagnose import expected, launches, shape, spread
+from imb.diagnose.case import (
+    LEVELS,
+    Case,
+    Diagnosis,
+    Finding,
+    Level,
+    Limits,
+    Model,
+    Thresholds,
+    described,
+    rate,
+)
+from imb.samples import Side
+
+__all__ = [
+    "LEVELS", "RULES", "Diagnosis", "Finding", "Level", "Limits", "Model", "Thresholds", "described", "diagnose", "rate",
+]  # fmt: skip
+
+RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
+    launches.defects,
+    launches.failures,
+    launches.ends,
+    expected.latency,
+    expected.bandwidth,
+    spread.rank_spread,
+    spread.slowest_rank,
+    spread.launch_spread,
+    spread.tails,
+    shape.cliffs,
+    shape.plateaus,
+    expected.collectives,
+    expected.overlap,
+    shape.switches,
+)
+
+
+def diagnose(side: Side, thresholds: Thresholds | None = None, limits: Limits | None = None) -> Diagnosis:
+    """Applies every rule."""
+    case = Case(side, thresholds or Thresholds(), limits or Limits())
+    findings = [finding for rule in RULES for finding in rule(case)]
+    findings.sort(key=lambda one: (LEVELS.index(one.level), -one.weight))
+    models = [
+        Model(curve=curve.key, fit=curve.fit, segments=curve.segments)
+        for curve in case.curves
+        if curve.fit is not None and curve.communicates
+    ]
+    return Diagnosis(
+        side=side.name,
+        launches=len(side.launches),
+        findings=findings,
+        models=models,
+        notes=case.notes,
+    )

@@ -1,0 +1,238 @@
+"""What rules look at and what they say: thresholds, curves, findings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from imb import curves
+from imb.errors import ImbError
+from imb.records import Result
+from imb.samples import Key, Side
+
+Level: TypeAlias = Literal["problem", "warning", "information"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+Values = npt.NDArray[np.float64]
+_Said = msgspec.Meta
+
+
+class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a rule begins to speak. `--threshold NAME=VALUE` changes one."""
+
+    rank_spread: Annotated[float, _Said(description="t_max / t_min over ranks, of one row")] = 3.0
+    slowest_share: Annotated[
+        float, _Said(description="share of rows in which the same rank is the slowest")
+    ] = 0.5
+    slowest_excess: Annotated[
+        float, _Said(description="t_max / t_avg from which a row says who is slowest")
+    ] = 1.1
+    launch_spread: Annotated[
+        float, _Said(description="90th over 10th percentile of launches, of one row")
+    ] = 1.2
+    tail: Annotated[float, _Said(description="p99 / p50 of the repetitions of one row")] = 3.0
+    cliff: Annotated[
+        float, _Said(description="share of its bandwidth that a curve loses from one length to the next")
+    ] = 0.3
+    plateau: Annotated[
+        float, _Said(description="bandwidth of long messages over what shorter ones promise")
+    ] = 0.67
+    switch: Annotated[
+        float, _Said(description="share by which time jumps where one straight line follows another")
+    ] = 0.15
+    collective: Annotated[
+        float, _Said(description="time of a collective over what point-to-point times imply")
+    ] = 3.0
+    link_share: Annotated[float, _Said(description="best bandwidth over that of the link (--link)")] = 0.9
+    memory_share: Annotated[
+        float, _Said(description="bandwidth of the longest message over half of --memory")
+    ] = 0.5
+    latency_intra: Annotated[float, _Said(description="seconds of a short message within a node")] = 5e-6
+    latency_inter: Annotated[float, _Said(description="seconds of a short message between nodes")] = 20e-6
+    overlap: Annotated[float, _Said(description="per cent of overlap, of 64 KiB and longer")] = 20.0
+    load_drift: Annotated[
+        float, _Said(description="relative change of the speed of the computation during a row")
+    ] = 0.1
+
+    def with_values(self, words: Sequence[str]) -> Thresholds:
+        """These, changed by `NAME=VALUE`s. Raises ImbError."""
+        changes: dict[str, float] = {}
+        for word in words:
+            name, _, value = word.partition("=")
+            name = name.strip().replace("-", "_")
+            if name not in self.__struct_fields__:
+                near = get_close_matches(name, self.__struct_fields__, 1)
+                names = (
+                    f"did you mean {near[0]}?" if near else f"there are {', '.join(self.__struct_fields__)}"
+                )
+                raise ImbError(f"there is no threshold {name!r}; {names}")
+            try:
+                changes[name] = float(value)
+            except ValueError:
+                raise ImbError(f"--threshold {word}: give a number, as in {name}=2.5") from None
+            if not 0 <= changes[name] < float("inf"):
+                raise ImbError(f"--threshold {word}: give a number that is not negative")
+        return msgspec.structs.replace(self, **changes)
+
+
+def described() -> dict[str, str]:
+    """What each threshold is of, by name."""
+    hints = get_type_hints(Thresholds, include_extras=True)
+    return {name: get_args(hints[name])[1].description for name in Thresholds.__struct_fields__}
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What the hardware can do, where it is known: bytes per second. `link` in one direction; `memory` reading and
+    writing together, as STREAM's copy counts."""
+
+    link: float | None = None
+    memory: float | None = None
+
+
+def rate(text: str) -> float:
+    """Bytes per second of `100Gb/s`, `12.5 GB/s`, `20GiB/s`; b are bits, B bytes. Raises ImbError."""
+    match = re.fullmatch(r"\s*([\d.]+)\s*([kKMGT]?)(i?)([bB])(?:it)?(?:/s|ps)\s*", text)
+    try:
+        number = float(match[1]) if match else 0.0
+    except ValueError:
+        number = 0.0
+    if not match or not number > 0:
+        raise ImbError(f"{text!r} is no rate; give one as in 100Gb/s (bits) or 20GB/s (bytes)")
+    prefix: float = (1024.0 if match[3] else 1000.0) ** " KMGT".index(match[2].upper() or " ")
+    return number * prefix / (8 if match[4] == "b" else 1)
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """`found` is a sentence with the decisive numbers, `evidence` has all of them (times in seconds, lengths in bytes),
+    `weight` says how far over the threshold, 1 is just over it."""
+
+    level: Level
+    rule: str
+    where: str
+    found: str
+    advice: str
+    evidence: dict[str, Any] = {}
+    weight: float = 1.0
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True):
+    """The latency-bandwidth model of one curve, and the straight lines it falls into."""
+
+    curve: Key
+    fit: curves.Fit
+    segments: list[curves.Segment]
+
+
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
+    """Findings, the worst first; notes say what could not be judged."""
+
+    side: str
+    launches: int
+    findings: list[Finding]
+    models: list[Model]
+    notes: list[str]
+
+    @property
+    def healthy(self) -> bool:
+        """Whether nothing but information was found."""
+        return all(finding.level == "information" for finding in self.findings)
+
+
+class Curve:
+    """One benchmark on one layout over lengths: rows by launch and length, missing ones None; times are NaN there."""
+
+    def __init__(self, key: Key, keys: list[Key], side: Side) -> None:
+        self.key = key
+        self.keys = sorted(keys, key=lambda one: -1 if one.bytes is None else one.bytes)
+        self.rows: list[list[Result | None]] = [
+            [launch.rows.get(one) for one in self.keys] for launch in side.launches
+        ]
+        first = next(row for rows in self.rows for row in rows if row is not None)
+        self.kind = first.kind
+        metric = "pure" if first.time_pure_seconds is not None else "time"
+        self.times: Values = np.array([side.values(one, metric) for one in self.keys]).T
+        self.times[~(self.times > 0)] = np.nan
+
+    @cached_property
+    def medians(self) -> Values:
+        """Seconds, shape (lengths,); NaN where no launch has the row."""
+        return median(self.times)
+
+    @cached_property
+    def shape(self) -> tuple[Values, Values, Values]:
+        """Lengths (n,), median times (n,) and times by launch (launches, n) of the rows that have both.
+
+        A collective of no bytes only returns: its row belongs to no curve.
+        """
+        least = 1 if self.kind == "collective" else 0
+        good = [
+            i
+            for i, one in enumerate(self.keys)
+            if one.bytes is not None and one.bytes >= least and self.medians[i] > 0
+        ]
+        lengths = np.array([self.keys[i].bytes for i in good], dtype=np.float64)
+        return lengths, self.medians[good], self.times[:, good]
+
+    @cached_property
+    def fit(self) -> curves.Fit | None:
+        """The latency-bandwidth model of the medians."""
+        return curves.fit(*self.shape[:2])
+
+    @cached_property
+    def segments(self) -> list[curves.Segment]:
+        """The straight lines of the medians."""
+        return curves.segments(*self.shape[:2])
+
+    def numbers(self, take: Callable[[Result], float | None]) -> Values:
+        """Of every row, shape (launches, lengths); NaN where a row lacks it."""
+        said = [[None if row is None else take(row) for row in rows] for rows in self.rows]
+        return np.array([[np.nan if v is None else v for v in row] for row in said], dtype=np.float64)
+
+    @property
+    def transfer(self) -> bool:
+        """Whether it moves messages between two processes and counts each once per repetition."""
+        return self.kind == "single_transfer" and self.key.processes in (2, None)
+
+    @property
+    def communicates(self) -> bool:
+        return self.key.benchmark != "Reduce_local" and self.key.component != "IO"
+
+
+class Case:
+    """What the rules look at."""
+
+    def __init__(self, side: Side, thresholds: Thresholds, limits: Limits) -> None:
+        self.side, self.thresholds, self.limits = side, thresholds, limits
+        self.notes: list[str] = []
+        by_curve: dict[Key, list[Key]] = {}
+        for key in side.keys():  # noqa: SIM118  (a Side is no mapping)
+            by_curve.setdefault(key.curve(), []).append(key)
+        self.curves = [Curve(key, keys, side) for key, keys in by_curve.items()]
+
+    def note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def placement(self, processes: int | None) -> str | None:
+        """`intra-node` or `inter-node` of the first ranks, None where it is not known or not the same in all launches."""
+        found = set()
+        for launch in self.side.launches:
+            ranks = (launch.run.ranks or [])[:processes]
+            hosts = {rank.host for rank in ranks}
+            found.add(None if not hosts else "intra-node" if len(hosts) == 1 else "inter-node")
+        return found.pop() if len(found) == 1 else None
+
+
+def median(values: Values) -> Values:
+    """Over launches, NaN where there is none; without NumPy's warning about it."""
+    found = np.full(values.shape[1], np.nan)
+    some = ~np.isnan(values).all(axis=0)
+    if some.any():
+        found[some] = np.nanmedian(values[:, some], axis=0)
+    return found

@@ -1,0 +1,206 @@
+"""Rules that hold a curve against what others, or the hardware, let expect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from imb import costs
+from imb.diagnose.case import Case, Curve, Finding, median
+from imb.wording import counted, megabytes, size, us
+
+# Bytes in one direction of a link per repetition, in lengths.
+_ONE_WAY = {"sendrecv": 1.0, "exchange": 2.0}
+
+
+def latency(case: Case) -> Iterator[Finding]:
+    for curve in case.curves:
+        if curve.key.benchmark.lower() not in ("pingpong", "osu_latency") or not curve.transfer:
+            continue
+        lengths, medians, _ = curve.shape
+        short = medians[lengths <= 8]
+        where = case.placement(2)
+        limit = case.thresholds.latency_inter if where != "intra-node" else case.thresholds.latency_intra
+        if not len(short) or short.min() <= limit:
+            continue
+        yield Finding(
+            level="warning",
+            rule="latency",
+            where=str(curve.key),
+            found=f"a short message takes {us(short.min())}, more than {us(limit)}"
+            + (" within a node" if where == "intra-node" else "")
+            + "; usual are 0.5 to 2 µs with shared memory or RDMA, 5 to 20 µs over Ethernet",
+            advice="see which transport is used (is shared memory switched off? is the fast network's adapter found?), and "
+            "whether there are more ranks than cores",
+            evidence={"seconds": float(short.min()), "placement": where},
+            weight=float(short.min() / limit),
+        )
+
+
+def bandwidth(case: Case) -> Iterator[Finding]:
+    best: tuple[float, Curve, float] | None = None
+    longest: tuple[float, Curve, float] | None = None
+    for curve in case.curves:
+        factor = _ONE_WAY.get(curve.key.benchmark.lower(), 1.0 if curve.transfer else 0.0)
+        lengths, medians, _ = curve.shape
+        if (
+            not factor
+            or curve.key.processes not in (2, None)
+            or curve.key.component == "IO"
+            or not len(lengths)
+        ):
+            continue
+        if (curve.key.group_count or 1) > 1 or lengths[-1] < 65536:
+            continue
+        rates = factor * lengths / medians
+        at = int(np.argmax(rates))
+        best = max(filter(None, [best, (float(rates[at]), curve, lengths[at])]), key=lambda one: one[0])
+        last = (float(rates[-1]), curve, lengths[-1])
+        longest = max(filter(None, [longest, last]), key=lambda one: one[0])
+    link, memory, placement = case.limits.link, case.limits.memory, case.placement(2)
+    if link and placement == "intra-node":
+        case.note("--link: ranks 0 and 1 are on one host, their messages do not pass a link")
+        link = None
+    if memory and placement == "inter-node":
+        case.note("--memory: ranks 0 and 1 are on two hosts; their messages are judged by --link only")
+        memory = None
+    if (link or memory) and (best is None or longest is None):
+        case.note("--link, --memory: take a transfer between two processes of 64 KiB or more, as of PingPong")
+        return
+    share = case.thresholds.link_share
+    if link and best and best[0] < share * link:
+        yield Finding(
+            level="warning",
+            rule="link",
+            where=str(best[1].key),
+            found=f"best bandwidth is {megabytes(best[0])} at {size(best[2])}, {best[0] / link:.0%} of the link's "
+            f"{megabytes(link)}; well-tuned systems reach 90 to 95 %",
+            advice="look at the link's rate and width (ibstat, ethtool), its MTU, the adapter's PCIe lanes and NUMA node, and "
+            "which transport is used (UCX_LOG_LEVEL=info, FI_LOG_LEVEL=info)",
+            evidence={"bandwidth": best[0], "link": link, "bytes": int(best[2])},
+            weight=share * link / best[0],
+        )
+    if link and best and best[0] > 1.05 * link:
+        yield Finding(
+            level="warning",
+            rule="link",
+            where=str(best[1].key),
+            found=f"{megabytes(best[0])} at {size(best[2])} is more than the link's {megabytes(link)}",
+            advice="messages do not go over that link only: are the ranks on one node, or is there a second rail? is --link "
+            "in bits (Gb/s) or bytes (GB/s)?",
+            evidence={"bandwidth": best[0], "link": link, "bytes": int(best[2])},
+            weight=best[0] / link,
+        )
+    part = case.thresholds.memory_share
+    if memory and longest and longest[0] < part * memory / 2:
+        yield Finding(
+            level="warning",
+            rule="memory",
+            where=str(longest[1].key),
+            found=f"{megabytes(longest[0])} at {size(longest[2])} is {longest[0] / (memory / 2):.0%} of half the memory's "
+            f"{megabytes(memory)}, which one copy (each byte read and written once) could use",
+            advice="messages are copied more than once: switch single copy on (CMA, XPMEM, KNEM), and bring both ranks to one "
+            "NUMA node (--bind, --cpus)",
+            evidence={"bandwidth": longest[0], "memory": memory, "bytes": int(longest[2])},
+            weight=part * memory / 2 / longest[0],
+        )
+
+
+def collectives(case: Case) -> Iterator[Finding]:
+    limit = case.thresholds.collective
+    pairs = [c for c in case.curves if c.key.benchmark.lower() in ("pingpong", "osu_latency") and c.transfer]
+    if not pairs or len(pairs[0].shape[0]) < 2:
+        if any(costs.family(c.key.benchmark) for c in case.curves):
+            case.note("collectives against point-to-point: takes PingPong in the same launches")
+        return
+    local = next((c for c in case.curves if c.key.benchmark == "Reduce_local" and len(c.shape[0]) > 1), None)
+    message = _interpolation(pairs[0])
+    combine = _interpolation(local) if local else message  # no slower than to send it: a lenient guess
+    for curve in case.curves:
+        processes = curve.key.processes
+        if not processes or costs.family(curve.key.benchmark) is None or processes < 2:
+            continue
+        if (curve.key.group_count or 1) > 1:
+            continue  # groups share what PingPong had alone
+        if case.placement(2) != case.placement(processes):
+            case.note(
+                f"collectives of {processes} ranks against point-to-point: PingPong is {case.placement(2)}, they are "
+                f"{case.placement(processes)}; measure PingPong between two nodes (-map) as well"
+            )
+            continue
+        rows = []
+        for i, one in enumerate(curve.keys):
+            implied = costs.expected(curve.key.benchmark, processes, one.bytes or 0, message, combine)
+            if implied and curve.medians[i] > 0 and one.bytes != 0:
+                rows.append((float(curve.medians[i] / implied[0]), i, *implied))
+        over = [row for row in rows if row[0] > limit]
+        if len(over) < min(2, len(rows)) or not over:
+            continue
+        ratio, at, seconds, algorithm = max(over)
+        yield Finding(
+            level="warning",
+            rule="collective",
+            where=str(curve.key),
+            found=f"takes {ratio:.1f} times what PingPong implies at {size(curve.keys[at].bytes)}: {us(curve.medians[at])} "
+            f"instead of {us(seconds)} ({algorithm}); more than {limit:g} times at {len(over)} of {counted(len(rows), 'length')}",
+            advice="try the MPI's other algorithms for this collective (coll_tuned_*_algorithm, I_MPI_ADJUST_*, "
+            "MPIR_CVAR_*_ALGORITHM) and its node-aware ones; look at contention: fewer ranks per node, -multi 0 PingPong",
+            evidence={
+                "ratio": ratio,
+                "bytes": [curve.keys[i].bytes for _, i, *_ in over],
+                "expected_seconds": seconds,
+                "algorithm": algorithm,
+                "combine": "Reduce_local" if local else "assumed as quick as a message",
+            },
+            weight=ratio / limit,
+        )
+
+
+def overlap(case: Case) -> Iterator[Finding]:
+    limit = case.thresholds.overlap
+    for curve in case.curves:
+        overlap = median(curve.numbers(lambda row: row.overlap_percent))
+        long = [
+            i for i, one in enumerate(curve.keys) if (one.bytes or 0) >= 65536 and not np.isnan(overlap[i])
+        ]
+        drift = median(np.abs(curve.numbers(lambda row: row.load_drift)))
+        if len(over := np.flatnonzero(drift > case.thresholds.load_drift)):
+            at = int(over[np.argmax(drift[over])])
+            yield Finding(
+                level="warning",
+                rule="load-drift",
+                where=str(curve.key),
+                found=f"the computation ran {drift[at]:.0%} off the speed it was calibrated for at "
+                f"{size(curve.keys[at].bytes)}, in {counted(len(over), 'row')} by more than "
+                f"{case.thresholds.load_drift:.0%}",
+                advice="another program or a changing clock frequency disturbs: fix the frequency, look at imb doctor; the "
+                "overlap of these rows is not to be trusted",
+                evidence={"drift": float(drift[at]), "bytes": [curve.keys[i].bytes for i in over]},
+                weight=float(drift[at] / max(case.thresholds.load_drift, 1e-9)),
+            )
+        if long and np.median(overlap[long]) < limit:
+            yield Finding(
+                level="information",
+                rule="overlap",
+                where=str(curve.key),
+                found=f"computation hides {np.median(overlap[long]):.0f} % of the communication of 64 KiB and more (median of "
+                f"{counted(len(long), 'length')})",
+                advice="this MPI works inside its calls only: call MPI_Test during the computation (-progress 10 shows what "
+                "that gives), or try its progress thread (MPIR_CVAR_ASYNC_PROGRESS, I_MPI_ASYNC_PROGRESS)",
+                evidence={"overlap_percent": [float(overlap[i]) for i in long]},
+                weight=limit / max(float(np.median(overlap[long])), 1.0),
+            )
+
+
+def _interpolation(curve: Curve) -> Callable[[float], float]:
+    """Seconds of any length: linear between those measured, by the last two beyond them."""
+    lengths, medians, _ = curve.shape
+
+    def seconds(n: float) -> float:
+        if n > lengths[-1]:
+            slope = max((medians[-1] - medians[-2]) / (lengths[-1] - lengths[-2]), 0.0)
+            return float(medians[-1] + slope * (n - lengths[-1]))
+        return float(np.interp(n, lengths, medians))
+
+    return seconds

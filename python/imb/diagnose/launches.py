@@ -1,0 +1,88 @@
+"""Rules about launches: wrong bytes, rows that failed, launches cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from imb.diagnose.case import Case, Finding
+from imb.samples import Key
+from imb.wording import counted, size, sizes
+
+
+def defects(case: Case) -> Iterator[Finding]:
+    for curve in case.curves:
+        wrong = curve.numbers(lambda row: row.defects)
+        if np.nansum(wrong) > 0:
+            at = int(np.argmax(np.nan_to_num(wrong).sum(axis=0)))
+            rows = int((np.nan_to_num(wrong) > 0).sum())
+            yield Finding(
+                level="problem",
+                rule="defects",
+                where=str(curve.key),
+                found=f"-check found {int(np.nansum(wrong)):,} defects in {counted(rows, 'row')}, most at "
+                f"{size(curve.keys[at].bytes)}: ranks did not receive what was sent",
+                advice="believe no figure of this MPI or transport; repeat with another transport (UCX_TLS, "
+                "OMPI_MCA_pml, FI_PROVIDER) to find the one that is broken, and test memory and adapter",
+                evidence={"defects": int(np.nansum(wrong)), "rows": rows},
+                weight=float(rows),
+            )
+
+
+_FAILED = {
+    "out_of_memory": "give more (-mem), or measure shorter messages (-msglog)",
+    "int_overflow": "the count does not fit an int: use an MPI with large counts, or shorter messages",
+    "time_out": "give more time (-time), or look why it is so slow: see the lengths before it",
+    "no_space": "choose another folder (-file)",
+    "io_error": "look at the file system, and at the text of the error",
+    "invalid_processes": "give it the number of processes that it needs",
+    "unavailable": "this MPI lacks the call; use one that has it",
+}
+
+
+def failures(case: Case) -> Iterator[Finding]:
+    found: dict[tuple[Key, str], list[tuple[Key, str]]] = {}
+    for launch in case.side.launches:
+        for key, failure in launch.failures.items():
+            said = (key, failure.detail or "")
+            found.setdefault((key.curve(), failure.cause or "failure"), []).append(said)
+    for (key, cause), rows in found.items():
+        natural = cause in ("invalid_processes", "unavailable")
+        lengths = sorted({one.bytes for one, _ in rows if one.bytes is not None})
+        at = f" at {sizes(lengths)}" if lengths else ""
+        detail = next((text for _, text in rows if text), "")
+        yield Finding(
+            level="information" if natural else "problem" if cause == "io_error" else "warning",
+            rule="failures",
+            where=str(key),
+            found=f"{cause.replace('_', ' ')}{at}, {counted(len(rows), 'row')} not measured"
+            + (f" ({detail[:120]})" if detail else ""),
+            advice=_FAILED.get(cause, "look at the output of the launch"),
+            evidence={"cause": cause, "rows": len(rows), "bytes": lengths},
+            weight=float(len(rows)),
+        )
+
+
+def ends(case: Case) -> Iterator[Finding]:
+    """Launches that did not come to their end; failure rows and defects are told by their own rules."""
+    for launch in case.side.launches:
+        status, problem = launch.facts.get("exit_status"), launch.facts.get("problem")
+        if problem:
+            what = str(problem)
+        elif launch.end is None and launch.run.program == "OpenIMB":
+            what = "its records have no end: it was cut off"
+        elif launch.end is not None and launch.end.state != "complete":
+            what = f"it was {launch.end.state}" + (f" ({launch.end.reason})" if launch.end.reason else "")
+        elif launch.facts.get("outcome") in (None, "measured") or status in (3, 4):
+            continue
+        else:
+            what = f"it {launch.facts['outcome']}, exit status {status}"
+        yield Finding(
+            level="warning",
+            rule="end",
+            where=f"launch {launch.name}",
+            found=f"{what}; {counted(len(launch.rows), 'row')} are there",
+            advice=f"see what it printed (imb show {launch.name} --output), and repeat it",
+            evidence={"exit_status": status, "rows": len(launch.rows)},
+        )

@@ -1,0 +1,165 @@
+"""Rules about the shape of a curve over lengths: cliffs, plateaus, switches of the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from imb import curves
+from imb.diagnose.case import Case, Finding
+from imb.samples import Side
+from imb.wording import and_others, megabytes, size, us
+
+
+def cliffs(case: Case) -> Iterator[Finding]:
+    """One finding for all curves that fall between the same two lengths."""
+    limit = case.thresholds.cliff
+    places: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    for curve in case.curves:
+        lengths, medians, times = curve.shape
+        if len(lengths) < 2 or not curve.communicates:
+            continue
+        positive = lengths > 0
+        lengths, medians, times = lengths[positive], medians[positive], times[:, positive]
+        rates = lengths / medians
+        kept = rates[1:] / rates[:-1]
+        with np.errstate(invalid="ignore"):
+            drops = lengths[1:] / times[:, 1:] < lengths[:-1] / times[:, :-1]
+        told = (~np.isnan(times[:, 1:]) & ~np.isnan(times[:, :-1])).sum(axis=0)
+        often = drops.sum(axis=0) / np.maximum(told, 1)
+        for i in np.flatnonzero((kept < 1 - limit) & (often >= 0.8)):
+            back = np.flatnonzero(rates[i + 1 :] >= rates[i])
+            places.setdefault((int(lengths[i]), int(lengths[i + 1])), []).append(
+                {
+                    "curve": str(curve.key),
+                    "lost": float(1 - kept[i]),
+                    "from": float(rates[i]),
+                    "to": float(rates[i + 1]),
+                    "regained_at_bytes": int(lengths[i + 1 + back[0]]) if len(back) else None,
+                    "launches_with_it": float(often[i]),
+                }
+            )
+    for (before, after), curves_there in places.items():
+        first, *others = sorted(curves_there, key=lambda one: -float(one["lost"]))
+        again = first["regained_at_bytes"]
+        yield Finding(
+            level="warning",
+            rule="cliff",
+            where=and_others(first["curve"], [one["curve"] for one in others]),
+            found=f"bandwidth falls by {first['lost']:.0%} from {size(before)} to {size(after)} "
+            f"({megabytes(first['from'])} to {megabytes(first['to'])}) and is "
+            + (f"regained at {size(again)}" if again else "not regained"),
+            advice="a protocol or algorithm that begins at this length is slower than the one before: move its "
+            "threshold (UCX_RNDV_THRESH, I_MPI_EAGER_THRESHOLD, MPIR_CVAR_*, btl_*_eager_limit) or choose another"
+            if again
+            else "long messages do not fit what short ones fitted: a cache (imb doctor tells sizes), a registration "
+            "cache, an MTU or a flow limit; compare with -off_cache -1 and with another transport",
+            evidence={"from_bytes": before, "to_bytes": after, "curves": curves_there, **_caches(case.side)},
+            weight=float(first["lost"] / max(limit, 1e-9)),
+        )
+
+
+def plateaus(case: Case) -> Iterator[Finding]:
+    """Bandwidth that stops growing where the model of the shorter lengths has it grow on."""
+    limit = case.thresholds.plateau
+    for curve in case.curves:
+        lengths, medians, _ = curve.shape
+        positive = lengths > 0
+        lengths, medians = lengths[positive], medians[positive]
+        if len(lengths) < 8 or not curve.communicates:
+            continue
+        rates = lengths / medians
+        flat = np.abs(rates / np.median(rates[-3:]) - 1) < 0.1
+        start = len(rates) - int(np.argmin(flat[::-1])) if not flat.all() else 0
+        # Up to where it is flat, and with something of the bandwidth in it: else shorter lengths promise nothing.
+        if len(rates) - start < 3 or start < 5 or medians[start - 1] < 2 * medians[0]:
+            continue
+        before = curves.fit(lengths[:start], medians[:start])
+        if before is None or not before.per_byte_high > 0:
+            continue
+        promised = lengths[start:] / (before.latency + before.per_byte_high * lengths[start:])
+        share = float(np.median(rates[start:] / promised))
+        if not share < limit:
+            continue
+        yield Finding(
+            level="warning",
+            rule="plateau",
+            where=str(curve.key),
+            found=f"bandwidth stays at {megabytes(float(np.median(rates[start:])))} from {size(lengths[start])} on; up to "
+            f"there times promise at least {megabytes(float(promised[-1]))} at {size(lengths[-1])}",
+            advice="something else than the path of the shorter messages limits long ones: memory bandwidth or a cache "
+            "(see -off_cache), a second copy (is single copy by CMA, XPMEM or KNEM on?), one lane or rail in use",
+            evidence={
+                "from_bytes": int(lengths[start]),
+                "bandwidth": float(np.median(rates[start:])),
+                "promised": float(promised[-1]),
+                "share": share,
+                **_caches(case.side),
+            },
+            weight=limit / share,
+        )
+
+
+def switches(case: Case) -> Iterator[Finding]:
+    """One finding for all curves in which another straight line begins between the same two lengths."""
+    limit = case.thresholds.switch
+    places: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    for curve in case.curves:
+        lengths = curve.shape[0]
+        if not curve.communicates:
+            continue
+        for left, right in zip(curve.segments, curve.segments[1:], strict=False):
+            at, end = lengths[right.first], lengths[right.last]
+            old, old_end = (left.latency + left.per_byte * n for n in (at, end))
+            jump = (right.latency + right.per_byte * at) / old - 1 if old > 0 else 0.0
+            # What the old line says far away counts only where its slope is known: where bytes made half of its time.
+            last = left.per_byte * lengths[left.last]
+            known = old_end > 0 and last > 0.5 * (left.latency + last)
+            far = (right.latency + right.per_byte * end) / old_end - 1 if known else 0.0
+            if max(abs(jump), abs(far)) <= limit:
+                continue
+            places.setdefault((int(lengths[left.last]), int(at)), []).append(
+                {
+                    "curve": str(curve.key),
+                    "jump": float(jump),
+                    "far": float(far),
+                    "before": _line(left),
+                    "after": _line(right),
+                }
+            )
+    for (before, after), there in places.items():
+        # The plainest benchmark says most; of the others the one that jumps most.
+        plain = [one for one in there if one["curve"].startswith("PingPong")]
+        first = (plain or sorted(there, key=lambda one: -abs(float(one["jump"]))))[0]
+        jump = first["jump"]
+        yield Finding(
+            level="information",
+            rule="switch",
+            where=and_others(first["curve"], [one["curve"] for one in there if one is not first]),
+            found=f"another straight line begins between {size(before)} and {size(after)}: {first['before']}, then "
+            f"{first['after']}; time at {size(after)} {'jumps' if jump >= 0 else 'falls'} by {abs(jump):.0%}",
+            advice="most often a change of protocol (eager to rendezvous) or of a collective's algorithm, or a cache that "
+            "is full; compare with the thresholds of the MPI, and measure lengths in between (-msglen)",
+            evidence={"last_bytes": before, "first_bytes": after, "curves": there},
+            weight=len(there) * max(abs(jump), abs(float(first["far"]))) / max(limit, 1e-9),
+        )
+
+
+def _caches(side: Side) -> dict[str, Any]:
+    """Sizes of the caches as the conditions have them."""
+    try:
+        said = side.launches[0].facts["conditions"]["machine"]["caches"]
+        return {"caches": {str(one["name"]): str(one["size"]) for one in said}}
+    except (KeyError, TypeError, IndexError):
+        return {}
+
+
+def _line(segment: curves.Segment) -> str:
+    if segment.per_byte <= 0:
+        return us(segment.latency)
+    slope = megabytes(1 / segment.per_byte)
+    return (
+        f"{us(segment.latency)} + length at {slope}" if segment.latency > 0 else f"{slope} per further byte"
+    )

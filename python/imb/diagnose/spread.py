@@ -1,0 +1,170 @@
+"""Rules about spread: over ranks, over launches, over repetitions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from imb import costs
+from imb.diagnose.case import Case, Finding, median
+from imb.samples import Launch
+from imb.wording import and_others, counted, size, sizes, us
+
+
+def rank_spread(case: Case) -> Iterator[Finding]:
+    limit = case.thresholds.rank_spread
+    for curve in case.curves:
+        least = curve.numbers(lambda row: row.time_min_seconds)
+        most = curve.numbers(lambda row: row.time_max_seconds)
+        ratios = median(most / np.where(least > 0, least, np.nan))
+        # Without a byte to move a collective only returns; how quickly is no matter of communication.
+        moved = np.array([one.bytes != 0 or curve.transfer for one in curve.keys])
+        over = np.flatnonzero((ratios > limit) & moved)
+        if not len(over):
+            continue
+        at = int(over[np.argmax(ratios[over])])
+        rooted = (costs.family(curve.key.benchmark) or "") in ("bcast", "scatter", "gather", "reduce")
+        slowest = _most_often(row.slowest_rank for rows in curve.rows if (row := rows[at]) is not None)
+        lengths = [curve.keys[i].bytes for i in over]
+        yield Finding(
+            level="information" if rooted else "warning",
+            rule="rank-spread",
+            where=str(curve.key),
+            found=f"t_max is {ratios[at]:.1f} times t_min over ranks at {size(curve.keys[at].bytes)}"
+            f" ({us(median(least)[at])} and {us(median(most)[at])})"
+            + (f"; more than {limit:g} times at {sizes(lengths)}" if len(over) > 1 else "")
+            + (f"; rank {slowest} is the slowest" if slowest is not None else ""),
+            advice="some ranks of a rooted collective are done as soon as their message is on its way, so this may be "
+            "natural; repeat with -sync on to see it without the next repetitions"
+            if rooted
+            else "look for what keeps that rank's CPU busy (imb doctor, other jobs, interrupts), for ranks that share a "
+            "core (--bind core), and for a node with another frequency or adapter; repeat with -show_tail yes",
+            evidence={"ratio": float(ratios[at]), "bytes": lengths, "slowest_rank": slowest},
+            weight=float(ratios[at] / limit),
+        )
+
+
+def slowest_rank(case: Case) -> Iterator[Finding]:
+    """One rank that is the slowest far more often than chance has it (binomial test), where three or more take part."""
+    from scipy.special import bdtrc
+
+    excess, share = case.thresholds.slowest_excess, case.thresholds.slowest_share
+    by_layout: dict[int, Counter[int]] = {}
+    slower: dict[int, list[float]] = {}
+    for curve in case.curves:
+        processes = curve.key.processes or 0
+        if processes < 3 or (costs.family(curve.key.benchmark) or "") in (
+            "bcast",
+            "scatter",
+            "gather",
+            "reduce",
+        ):
+            continue
+        for row in (row for rows in curve.rows for row in rows if row is not None):
+            if (
+                row.slowest_rank is None
+                or not row.bytes
+                or not row.time_avg_seconds
+                or not row.time_max_seconds
+            ):
+                continue
+            if row.time_max_seconds > excess * row.time_avg_seconds:
+                by_layout.setdefault(processes, Counter())[row.slowest_rank] += 1
+                slower.setdefault(processes, []).append(row.time_max_seconds / row.time_avg_seconds)
+    for processes, counts in by_layout.items():
+        rank, times = counts.most_common(1)[0]
+        rows = counts.total()
+        # Rows of one launch are not independent: many rows of few launches prove less than the test says.
+        chance = float(bdtrc(times - 1, rows, 1 / processes))
+        if rows < 5 or times / rows < share or chance > 1e-3:
+            continue
+        yield Finding(
+            level="warning",
+            rule="slowest-rank",
+            where=f"{processes} ranks",
+            found=f"rank {rank}{_place(case.side.launches[0], rank)} is the slowest in {times} of {counted(rows, 'row')} in "
+            f"which ranks differ by more than {excess - 1:.0%}, by {np.median(slower[processes]) - 1:.0%} in the median",
+            advice="look at its CPU: frequency, other load, interrupts, a neighbour on the same core; give it another CPU or "
+            "node (--hosts, --bind) and see whether the slowness stays with the rank or with the place",
+            evidence={"rank": rank, "rows": rows, "slowest_in": times, "p": chance},
+            weight=times / rows / share,
+        )
+
+
+def launch_spread(case: Case) -> Iterator[Finding]:
+    """One finding for all curves: what makes launches differ is rarely a matter of one benchmark."""
+    if len(case.side.launches) < 3:
+        case.note(f"spread between launches: takes three launches, there are {len(case.side.launches)}")
+        return
+    limit = case.thresholds.launch_spread
+    medians: dict[str, float] = {}
+    all_medians: list[float] = []
+    worst = (0.0, "")
+    for curve in case.curves:
+        enough = (~np.isnan(curve.times)).sum(axis=0) >= 3
+        if not enough.any():
+            continue
+        low, high = np.nanpercentile(curve.times[:, enough], [10, 90], axis=0)
+        spread = high / low
+        keys = [one for one, good in zip(curve.keys, enough, strict=True) if good]
+        all_medians.append(float(np.median(spread)))
+        if (spread > limit).mean() < 0.25:  # of many rows a few are always far off
+            continue
+        medians[str(curve.key)] = float(np.median(spread))
+        at = int(np.argmax(spread))
+        worst = max(worst, (float(spread[at]), str(keys[at])))
+    if not medians:
+        return
+    typical = float(np.median(all_medians))
+    first, *others = sorted(medians, key=lambda name: -medians[name])
+    yield Finding(
+        level="warning" if typical > limit else "information",
+        rule="launch-spread",
+        where=and_others(first, others),
+        found=f"launches differ by more than a factor of {limit:g} (90th over 10th percentile of {len(case.side.launches)}) "
+        f"in {len(medians)} of {counted(len(case.curves), 'curve')}: by {typical:.2f} in the median, {worst[0]:.2f} at worst "
+        f"({worst[1]})",
+        advice="repeat on a quiet machine with ranks bound (--bind core) and more launches; compare only medians over "
+        "launches, and look whether times fall into two groups (imb report): placement or frequency differ then",
+        evidence={"launches": len(case.side.launches), "median_spread": medians, "largest": worst[0]},
+        weight=typical / limit,
+    )
+
+
+def tails(case: Case) -> Iterator[Finding]:
+    limit = case.thresholds.tail
+    for curve in case.curves:
+        middle = curve.numbers(lambda row: (row.quantiles or {}).get("p50"))
+        tail = curve.numbers(lambda row: (row.quantiles or {}).get("p99"))
+        ratios = median(tail / np.where(middle > 0, middle, np.nan))
+        over = np.flatnonzero(ratios > limit)
+        if not len(over):
+            continue
+        at = int(over[np.argmax(ratios[over])])
+        yield Finding(
+            level="warning",
+            rule="tail",
+            where=str(curve.key),
+            found=f"one repetition of 100 takes {ratios[at]:.1f} times the median at {size(curve.keys[at].bytes)} "
+            f"(p50 {us(median(middle)[at])}, p99 {us(median(tail)[at])}), more than {limit:g} times at "
+            f"{len(over)} of {counted(len(curve.keys), 'length')}",
+            advice="something takes the CPU or the network now and then: daemons, interrupts, a hypervisor, other jobs; "
+            "leave a core free for the system, and compare with an idle node",
+            evidence={"ratio": float(ratios[at]), "bytes": [curve.keys[i].bytes for i in over]},
+            weight=float(ratios[at] / limit),
+        )
+
+
+def _most_often(said: Iterator[int | None]) -> int | None:
+    counted = Counter(one for one in said if one is not None)
+    return counted.most_common(1)[0][0] if counted else None
+
+
+def _place(launch: Launch, rank: int) -> str:
+    """` (host n1, CPUs 0-3)` of a rank, where it is known."""
+    for one in launch.run.ranks or []:
+        if one.rank == rank:
+            return f" (host {one.host}{f', CPUs {one.cpus}' if one.cpus else ''})"
+    return ""

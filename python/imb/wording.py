@@ -1,0 +1,49 @@
+"""Numbers in words, the same everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def counted(count: int, noun: str) -> str:
+    """1 row, 2 rows, 1,000 launches."""
+    ending = "" if count == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{count:,} {noun}{ending}"
+
+
+def size(count: float | None) -> str:
+    """`0 bytes`, `64 bytes`, `4 KiB`; exact lengths that are no multiple stay bytes."""
+    if count is None:
+        return "no length"
+    n = int(count)
+    for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if n >= 1 << power and n % (1 << power) == 0:
+            return f"{n >> power} {unit}"
+    return f"{n} byte{'' if n == 1 else 's'}"
+
+
+def sizes(lengths: Sequence[int | None]) -> str:
+    """All of them, or how many where they are more than three."""
+    if len(lengths) > 3:
+        return f"{len(lengths)} lengths from {size(lengths[0])} to {size(lengths[-1])}"
+    return ", ".join(map(size, lengths))
+
+
+def us(seconds: float) -> str:
+    """Microseconds with three digits or so."""
+    micro = seconds * 1e6
+    return f"{micro:.2f} µs" if micro < 100 else f"{micro:,.0f} µs"
+
+
+def megabytes(per_second: float) -> str:
+    """Bytes per second as MB/s or GB/s of 10^6 and 10^9 bytes."""
+    return f"{per_second / 1e9:.2f} GB/s" if per_second >= 1e9 else f"{per_second / 1e6:.1f} MB/s"
+
+
+def and_others(first: str, others: Sequence[str]) -> str:
+    """`PingPong, 2 ranks; also Bcast, 2 ranks and 3 more`."""
+    if not others:
+        return first
+    named = others if len(others) <= 2 else others[:1]
+    rest = len(others) - len(named)
+    return f"{first}; also {'; '.join(named)}{f' and {rest} more' if rest else ''}"
