@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <new>
 #include <optional>
@@ -31,6 +32,11 @@ void library_barrier(MPI_Comm comm) { MPI_Barrier(comm); }
 double mean_of(const Batch* batch, double elapsed, std::int64_t repetitions) {
   if (batch == nullptr || !batch->takes_part()) return std::numeric_limits<double>::quiet_NaN();
   return elapsed / static_cast<double>(repetitions);
+}
+
+// Room for the times of repetitions from this one on, where there is any.
+std::span<double> samples_from(std::span<double> samples, std::int64_t first) {
+  return samples.empty() ? samples : samples.subspan(static_cast<std::size_t>(first));
 }
 
 // Thrown by all ranks at once: the point under way becomes this row.
@@ -114,8 +120,10 @@ class Session {
   void fill_files(const Scene& scene, std::int64_t bytes) const;
   void require_no_trouble(const Scene& scene, std::int64_t bytes, std::string mine) const;
   int parts_of(const Scene& scene, std::int64_t bytes, std::int64_t repetitions) const;
+  // Runs so many repetitions from this one on; seconds.
+  using Part = std::function<double(std::int64_t first, std::int64_t count)>;
   double run_parts(const Scene& scene, Batch* batch, std::int64_t bytes, std::int64_t repetitions,
-                   Timing timing, std::span<double> samples) const;
+                   const Part& run) const;
   double run_batch(const Scene& scene, Batch* batch, std::int64_t bytes, std::int64_t repetitions,
                    Timing timing, std::span<double> samples) const;
   void prepare(const Scene& scene, Batch* batch, std::int64_t bytes) const;
@@ -497,10 +505,10 @@ int Session::parts_of(const Scene& scene, std::int64_t bytes, std::int64_t repet
       std::clamp(repetitions / cycle, std::int64_t{1}, std::int64_t{options_.turns->parts}));
 }
 
-// The sample itself: seconds of all repetitions. By turns with other launches in parts, each warmed up by one
+// A sample: seconds of all repetitions. By turns with other launches in parts, each warmed up by one
 // repetition.
 double Session::run_parts(const Scene& scene, Batch* batch, std::int64_t bytes, std::int64_t repetitions,
-                          Timing timing, std::span<double> samples) const {
+                          const Part& run) const {
   const int parts = parts_of(scene, bytes, repetitions);
   std::vector<double> each;  // seconds per repetition
   double elapsed = 0;
@@ -512,9 +520,11 @@ double Session::run_parts(const Scene& scene, Batch* batch, std::int64_t bytes, 
       if (options_.warm_up && batch) batch->run(1, Timing::total, {});
     }
     prepare(scene, batch, bytes);
+    // Again, as close as can be: no library of docs/known-mpi-issues.md survives a nonblocking write that
+    // fails.
+    if (scene.spec().file == FileUse::write) require_space(scene, bytes);
     for (int i = 0; i < options_.settings.barriers; ++i) barrier_(world_.handle());
-    const std::size_t from = samples.empty() ? 0 : static_cast<std::size_t>(first);
-    elapsed = batch ? batch->run(count, timing, samples.subspan(from)) : 0.0;
+    elapsed = batch ? run(first, count) : 0.0;
     each.push_back(elapsed / static_cast<double>(count));
     barrier_(world_.handle());  // where the ranks that do not take part wait
   }
@@ -540,7 +550,10 @@ void Session::measure(Scene& scene, Batch* batch, std::int64_t bytes) {
                                                       : Timing::total;
   std::vector<double> samples(timing == Timing::total ? 0 : static_cast<std::size_t>(repetitions), 0.0);
 
-  const double elapsed = run_parts(scene, batch, bytes, repetitions, timing, samples);
+  const auto run = [&](std::int64_t first, std::int64_t count) {
+    return batch->run(count, timing, samples_from(samples, first));
+  };
+  const double elapsed = run_parts(scene, batch, bytes, repetitions, run);
   if (options_.turns && stopping()) return;  // others may have measured at the same time
   if (batch) batch->conclude(repetitions);
   require_no_trouble(scene, bytes, batch ? batch->take_trouble() : "");
@@ -550,6 +563,7 @@ void Session::measure(Scene& scene, Batch* batch, std::int64_t bytes) {
       scene.spec().computing_target ? while_target_computes(batch, repetitions, elapsed)
       : scene.spec().overlap        ? while_computing(scene, batch, bytes, repetitions, timing, elapsed)
                                     : Overlapped();
+  if (options_.turns && scene.spec().overlap && stopping()) return;
   Measurement measurement{.bytes = bytes, .repetitions = repetitions, .rows = {}};
   if (rank_ == 0) measurement.rows = rows_of(scene.table, bytes, options_.window, seconds, computing);
   if (options_.every_repetition()) add_samples(scene, measurement.rows, samples);
@@ -592,17 +606,19 @@ Overlapped Session::while_computing(const Scene& scene, Batch* batch, std::int64
   const double slowest = scene.active() ? scene.group.largest(pure) : 0;
   const std::int64_t units = load_.units_for(fixed ? target : slowest / static_cast<double>(repetitions));
   double computing = 0;
+  std::vector<double> each;  // seconds of computing per repetition
   const Load load = make_load(load_, units, options_.progress, computing);
   std::vector<double> samples(timing == Timing::total ? 0 : static_cast<std::size_t>(repetitions), 0.0);
-  prepare(scene, batch, bytes);
-  // Again, as close as can be: no library of docs/known-mpi-issues.md survives a nonblocking write that
-  // fails.
-  if (scene.spec().file == FileUse::write) require_space(scene, bytes);
-  for (int i = 0; i < options_.settings.barriers; ++i) barrier_(world_.handle());
-  const double elapsed = batch ? batch->run_with_load(repetitions, timing, samples, load) : 0.0;
-  barrier_(world_.handle());
+  const double elapsed =
+      run_parts(scene, batch, bytes, repetitions, [&](std::int64_t first, std::int64_t count) {
+        computing = 0;
+        const double took = batch->run_with_load(count, timing, samples_from(samples, first), load);
+        each.push_back(computing / static_cast<double>(count));
+        return took;
+      });
   if (batch) batch->conclude(repetitions);
   require_no_trouble(scene, bytes, batch ? batch->take_trouble() : "");
+  if (each.size() > 1) computing = trimmed_mean(std::move(each)) * static_cast<double>(repetitions);
   if (fixed) computing = load_.seconds_for(units) * static_cast<double>(repetitions);
   return {.t_ovrl = world_.gather(mean_of(batch, elapsed, repetitions)),
           .t_cpu = world_.gather(mean_of(batch, computing, repetitions))};

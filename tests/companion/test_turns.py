@@ -173,6 +173,8 @@ class Counting:
         # Whole cycles of roots: five repetitions on two ranks are two of them.
         ("MPI1", "Bcast -msglen {sizes} -iter 5 -iter_policy off", "r rp rp"),
         ("MPI1", "Bcast -msglen {sizes} -iter 5 -iter_policy off -root_shift off", "r rpp rpp"),
+        # Both halves, the second with computation.
+        ("NBC", "Ialltoall -msglen {sizes} -iter 7 -iter_policy off -show_tail on", "r rpppp rpppp"),
         # What completes together stays together.
         ("RMA", "Unidir_put -msglen {sizes} -iter 9,9 -iter_policy off", "r rpp rpp r r r"),
         ("IO", "P_Write_priv -msglen {sizes} -iter 9 -iter_policy off -file {folder}", "r r r r r r"),

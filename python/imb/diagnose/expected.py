@@ -15,6 +15,7 @@ _ONE_WAY = {"sendrecv": 1.0, "exchange": 2.0}
 
 
 def latency(case: Case) -> Iterator[Finding]:
+    """A short message takes longer than is usual."""
     for curve in case.curves:
         if curve.key.benchmark.lower() not in ("pingpong", "osu_latency") or not curve.transfer:
             continue
@@ -39,6 +40,7 @@ def latency(case: Case) -> Iterator[Finding]:
 
 
 def bandwidth(case: Case) -> Iterator[Finding]:
+    """The best bandwidth is far from that of link or memory, or above it."""
     best: tuple[float, Curve, float] | None = None
     longest: tuple[float, Curve, float] | None = None
     for curve in case.curves:
@@ -108,6 +110,7 @@ def bandwidth(case: Case) -> Iterator[Finding]:
 
 
 def collectives(case: Case) -> Iterator[Finding]:
+    """A collective takes many times what PingPong implies."""
     limit = case.thresholds.collective
     pairs = [c for c in case.curves if c.key.benchmark.lower() in ("pingpong", "osu_latency") and c.transfer]
     if not pairs or len(pairs[0].shape[0]) < 2:
@@ -158,6 +161,7 @@ def collectives(case: Case) -> Iterator[Finding]:
 
 
 def overlap(case: Case) -> Iterator[Finding]:
+    """Computation hides little, or did not keep its speed."""
     limit = case.thresholds.overlap
     for curve in case.curves:
         overlap = median(curve.numbers(lambda row: row.overlap_percent))

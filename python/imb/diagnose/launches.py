@@ -12,6 +12,7 @@ from imb.wording import counted, size, sizes
 
 
 def defects(case: Case) -> Iterator[Finding]:
+    """Bytes that -check found wrong."""
     for curve in case.curves:
         wrong = curve.numbers(lambda row: row.defects)
         if np.nansum(wrong) > 0:
@@ -42,6 +43,7 @@ _FAILED = {
 
 
 def failures(case: Case) -> Iterator[Finding]:
+    """Rows that could not be measured."""
     found: dict[tuple[Key, str], list[tuple[Key, str]]] = {}
     for launch in case.side.launches:
         for key, failure in launch.failures.items():

@@ -14,6 +14,7 @@ from imb.wording import and_others, counted, size, sizes, us
 
 
 def rank_spread(case: Case) -> Iterator[Finding]:
+    """Times of a row differ widely over ranks."""
     limit = case.thresholds.rank_spread
     for curve in case.curves:
         least = curve.numbers(lambda row: row.time_min_seconds)
@@ -134,6 +135,7 @@ def launch_spread(case: Case) -> Iterator[Finding]:
 
 
 def tails(case: Case) -> Iterator[Finding]:
+    """One repetition in a hundred takes many times the median."""
     limit = case.thresholds.tail
     for curve in case.curves:
         middle = curve.numbers(lambda row: (row.quantiles or {}).get("p50"))

@@ -1,0 +1,113 @@
+"""Speed over time, with the changes of level in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from imb.compare import BANDS, Band
+from imb.render.marks import Values, letter, positive, short
+from imb.render.panels import keys_of
+from imb.samples import Key, Side
+from imb.stats import change_points
+
+
+def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
+    """Launches in the order of time: of each curve and band the geometric mean of time over its row's median, and where
+    a new level begins. None where no side has five launches."""
+    if max(len(side.launches) for side in sides) < 5:
+        return None
+    ordered = [_by_date(side) for side in sides]
+    dated = all(launch.run.date for side in ordered for launch in side.launches)
+    groups: dict[Key, dict[Band, list[Key]]] = {}
+    none = Band()
+    for key in dict.fromkeys(key for side in ordered for key in keys_of(side)):
+        band = next((one for one in BANDS if one.has(key.bytes)), none)
+        groups.setdefault(key.curve(), {}).setdefault(band, []).append(key)
+    # The probability of a change that is none is 1 % in all of the page together.
+    level = 0.01 / max(1, len(sides) * sum(map(len, groups.values())))
+    curves: list[dict[str, Any]] = []
+    changes: list[dict[str, Any]] = []
+    for curve, of_bands in groups.items():
+        drawn: list[dict[str, Any]] = []
+        for band, keys in of_bands.items():
+            name = "other" if band == none and keys[0].bytes is not None else str(band)
+            logs = [np.log(positive(np.array([side.values(key) for key in keys]))) for side in ordered]
+            levels = [_means(of - _centre(of)) for of in logs]
+            found = [_changes(values, level) for values in levels]
+            for number, places in enumerate(found):
+                changes += _told(places, levels[number], ordered[number], letter(number), str(curve), name)
+            drawn.append(
+                {"band": name, "values": [[short(v) for v in values] for values in levels], "changes": found}
+            )
+        curves.append({"title": str(curve), "bands": drawn})
+    changes.sort(key=lambda one: -one["weight"])
+    first = next((i for i, one in enumerate(curves) if changes and one["title"] == changes[0]["curve"]), 0)
+    return {
+        "curves": curves,
+        "first": first,
+        "dated": dated,
+        "changes": changes[:40],
+        "sides": [
+            {
+                "letter": letter(number),
+                "dates": [launch.run.date or "" for launch in side.launches],
+                "names": [launch.name for launch in side.launches],
+            }
+            for number, side in enumerate(ordered)
+        ],
+    }
+
+
+def _centre(logs: Values) -> Values:
+    """Of every row the median over launches, shape (rows, 1); 0 where no launch has it."""
+    centre = np.zeros((len(logs), 1))
+    known = (~np.isnan(logs)).any(axis=1)
+    if known.any():
+        centre[known, 0] = np.nanmedian(logs[known], axis=1)
+    return centre
+
+
+def _means(logs: Values) -> Values:
+    """Of shape (rows, launches) the geometric mean over rows, NaN where a launch has none."""
+    known = ~np.isnan(logs)
+    counts = known.sum(axis=0)
+    sums = np.where(known, logs, 0).sum(axis=0)
+    return np.where(counts > 0, np.exp(sums / np.maximum(counts, 1)), np.nan)
+
+
+def _changes(values: Values, level: float) -> list[int]:
+    """Indices into `values` where a new level begins; launches without a figure are passed over."""
+    known = np.flatnonzero(~np.isnan(values))
+    return [int(known[i]) for i in change_points(values[known], level)] if len(known) >= 4 else []
+
+
+def _told(
+    places: Sequence[int], values: Values, side: Side, letter: str, curve: str, band: str
+) -> list[dict[str, Any]]:
+    edges = [0, *places, len(values)]
+    told = []
+    for before, at, after in zip(edges, edges[1:], edges[2:], strict=False):
+        old, new = (float(np.exp(np.nanmean(np.log(part)))) for part in (values[before:at], values[at:after]))
+        launch = side.launches[at]
+        told.append(
+            {
+                "side": letter,
+                "curve": curve,
+                "band": band,
+                "launch": launch.name,
+                "date": launch.run.date or "",
+                "before": f"{old:.3f}",
+                "after": f"{new:.3f}",
+                "change": f"{new / old - 1:+.1%} time",
+                "weight": abs(float(np.log(new / old))),
+            }
+        )
+    return told
+
+
+def _by_date(side: Side) -> Side:
+    launches = sorted(side.launches, key=lambda launch: launch.run.date or "")
+    return Side(name=side.name, launches=launches)

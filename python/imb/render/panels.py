@@ -1,0 +1,279 @@
+"""Charts over length, with the tables beneath them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from imb.compare import Comparison, Effect, RowEffect
+from imb.render import shortened
+from imb.render.marks import MARKS, TIMES, TO, Values, digits, letter, positive, short
+from imb.samples import Key, Side
+from imb.wording import counted
+
+_UNITS = {"bandwidth": ("MB/s", 1e-6), "messages": ("messages/s", 1.0), "overlap": ("%", 1.0)}
+_TITLES = {"bandwidth": "Bandwidth", "messages": "Message rate", "overlap": "Overlap", "time": "Time"}
+_INTERVAL = f"10{TO}90 %"
+
+
+class Column(NamedTuple):
+    """Of a table, shape (lengths,)."""
+
+    cells: list[str]
+    range: bool
+
+
+class Series(msgspec.Struct, kw_only=True):
+    """One line of a chart; y, lo, hi of shape (lengths,). `side` chooses colour, dash and marker."""
+
+    name: str
+    letter: str
+    side: int
+    y: list[float | None]
+    lo: list[float | None]
+    hi: list[float | None]
+    verdict: list[str | None] | None = None
+
+    @property
+    def spread(self) -> bool:
+        """Whether there is an interval anywhere."""
+        return any(value is not None for value in self.lo)
+
+    def columns(self) -> list[Column]:
+        """Values, and intervals where there are any, as a table shows them."""
+        marks = [MARKS.get(one or "", "") for one in self.verdict] if self.verdict else [""] * len(self.y)
+        values = [f"{digits(y)} {mark}".strip() for y, mark in zip(self.y, marks, strict=True)]
+        if not self.spread:
+            return [Column(values, False)]
+        between = [
+            "" if lo is None or hi is None else f"{digits(lo)}{TO}{digits(hi)}"
+            for lo, hi in zip(self.lo, self.hi, strict=True)
+        ]
+        return [Column(values, False), Column(between, True)]
+
+
+class Panel(msgspec.Struct, kw_only=True):
+    """One chart."""
+
+    title: str
+    unit: str
+    series: list[Series]
+    interval: str = _INTERVAL
+    legend: bool = False
+    speed: bool = False
+    linear: bool = False
+
+
+class Variant(msgspec.Struct, kw_only=True):
+    """One layout of a benchmark: its lengths in bytes, and charts over them."""
+
+    label: str
+    x: list[int | None]
+    panels: list[Panel]
+
+    @property
+    def lengths(self) -> list[str]:
+        """As a table shows them."""
+        return [TO if n is None else f"{n:,}" for n in self.x]
+
+    def columns(self) -> list[Column]:
+        """Of all charts, from left to right."""
+        return [column for panel in self.panels for one in panel.series for column in one.columns()]
+
+
+class Section(msgspec.Struct, kw_only=True):
+    """One benchmark. `drawn`: a curve needs two lengths."""
+
+    id: str
+    title: str
+    variants: list[Variant]
+
+    @property
+    def drawn(self) -> bool:
+        return any(len(one.x) > 1 for one in self.variants)
+
+
+def sections_of(sides: Sequence[Side], comparisons: Sequence[Comparison]) -> list[Section]:
+    """A section for each benchmark of the sides."""
+    effects = [{row.key: row.effect for row in one.rows} for one in comparisons]
+    keys = list(dict.fromkeys(key for side in sides for key in keys_of(side)))
+    made = []
+    for number, (title, layouts) in enumerate(_by_benchmark(keys).items()):
+        variants = []
+        for label, rows in layouts.items():
+            panels = _measured(sides, rows)
+            if effects:
+                panels.append(_speeds(effects, rows))
+            variants.append(Variant(label=label, x=[key.bytes for key in rows], panels=panels))
+        made.append(Section(id=f"b{number}", title=title, variants=_alike(variants)))
+    return made
+
+
+def compared_sections(comparison: Comparison) -> list[Section]:
+    """A section for each benchmark of a comparison."""
+    by_key = {row.key: row for row in comparison.rows}
+    made = []
+    for number, (title, layouts) in enumerate(_by_benchmark(list(by_key)).items()):
+        variants = []
+        for label, keys in layouts.items():
+            rows = [by_key[key] for key in keys]
+            panels = [
+                _medians(comparison, rows),
+                _speeds([{row.key: row.effect for row in comparison.rows}], keys),
+            ]
+            variants.append(Variant(label=label, x=[key.bytes for key in keys], panels=panels))
+        made.append(Section(id=f"b{number}", title=title, variants=variants))
+    return made
+
+
+def _by_benchmark(keys: Iterable[Key]) -> dict[str, dict[str, list[Key]]]:
+    """Title (benchmark and mode) -> layout -> keys, shortest first."""
+    keys = list(keys)
+    several = {
+        key.benchmark for key in keys if len({k.component for k in keys if k.benchmark == key.benchmark}) > 1
+    }
+    found: dict[str, dict[str, list[Key]]] = {}
+    for key in keys:
+        title = key.benchmark + (f", {key.mode.replace('_', '-')}" if key.mode else "")
+        title += f" ({key.component})" if key.benchmark in several and key.component else ""
+        found.setdefault(title, {}).setdefault(layout_of(key), []).append(key)
+    for layouts in found.values():
+        for rows in layouts.values():
+            rows.sort(key=lambda one: -1 if one.bytes is None else one.bytes)
+    return found
+
+
+def keys_of(side: Side) -> list[Key]:
+    """All rows of a side, once."""
+    return side.keys()
+
+
+def layout_of(key: Key) -> str:
+    """Processes, groups and the like of a row, in words."""
+    words = [counted(key.processes, "rank") if key.processes else "number of ranks not known"]
+    if (key.group_count or 1) > 1:
+        words.append(f"in each of {key.group_count} groups")
+    if key.group is not None:
+        words.append(f"group {key.group}")
+    return ", ".join(words)
+
+
+def _measured(sides: Sequence[Side], keys: Sequence[Key]) -> list[Panel]:
+    panels = [_panel(sides, keys, "Time", "µs", lambda side, key: side.values(key) * 1e6)]
+    firsts = [row for side in sides for launch in side.launches if (row := launch.rows.get(keys[-1]))]
+    if any(row.overlap_percent is not None for row in firsts):
+        panel = _panel(sides, keys, "Overlap", "%", lambda side, key: side.values(key, "overlap"))
+        return [*panels, msgspec.structs.replace(panel, linear=True)]
+    if any(row.bytes_per_second is not None for row in firsts):
+        panels.append(
+            _panel(
+                sides,
+                keys,
+                "Bandwidth",
+                "MB/s",
+                lambda side, key: positive(side.values(key, "bandwidth")) / 1e6,
+            )
+        )
+    elif any(key.bytes for key in keys):
+        panels.append(
+            _panel(
+                sides,
+                keys,
+                "Length / time",
+                "MB/s",
+                lambda side, key: positive((key.bytes or 0) / side.values(key)) / 1e6,
+            )
+        )
+    return panels
+
+
+def _panel(
+    sides: Sequence[Side], keys: Sequence[Key], title: str, unit: str, take: Callable[[Side, Key], Values]
+) -> Panel:
+    series = []
+    for number, side in enumerate(sides):
+        values = np.array([take(side, key) for key in keys])  # (lengths, launches)
+        if np.isnan(values).all():
+            continue
+        low, middle, high = _percentiles(values)
+        series.append(
+            Series(
+                name=_named(number, side),
+                letter=letter(number) if len(sides) > 1 else "",
+                side=number,
+                y=middle,
+                lo=low,
+                hi=high,
+            )
+        )
+    return Panel(title=title, unit=unit, series=series, legend=len(sides) > 1)
+
+
+def _named(number: int, side: Side) -> str:
+    return f"{letter(number)} {shortened(side.name, 28)}"
+
+
+def _percentiles(values: Values) -> tuple[list[float | None], ...]:
+    """The 10th, 50th and 90th over launches, of each length; the outer ones where there are two launches."""
+    known = ~np.isnan(values)
+    found = np.full((3, len(values)), np.nan)
+    some = known.any(axis=1)
+    if some.any():
+        found[:, some] = np.nanpercentile(values[some], [10, 50, 90], axis=1)
+    few = known.sum(axis=1) < 2
+    found[0, few] = found[2, few] = np.nan
+    return tuple([short(value) for value in row] for row in found)
+
+
+def _speeds(effects: Sequence[dict[Key, Effect]], keys: Sequence[Key]) -> Panel:
+    series = []
+    for number, of in enumerate(effects, start=1):
+        found = [of.get(key) for key in keys]
+        if not any(found):
+            continue
+        series.append(
+            Series(
+                name=f"{letter(number)} over A",
+                letter=letter(number) if len(effects) > 1 else "",
+                side=number,
+                y=[short(one.speed) if one else None for one in found],
+                lo=[short(one.low) if one and one.low else None for one in found],
+                hi=[short(one.high) if one and one.high else None for one in found],
+                verdict=[one.verdict if one else None for one in found],
+            )
+        )
+    title = "Speed of B over A" if len(effects) == 1 else "Speed over A"
+    return Panel(title=title, unit=TIMES, series=series, interval="95 %", speed=True, legend=len(effects) > 1)
+
+
+def _medians(comparison: Comparison, rows: Sequence[RowEffect]) -> Panel:
+    metric = comparison.settings.metric
+    unit, factor = _UNITS.get(metric, ("µs", 1e6))
+    names = (comparison.name_a, comparison.name_b)
+    nothing: list[float | None] = [None] * len(rows)
+    series = [
+        Series(
+            name=f"{letter(i)} {shortened(names[i], 28)}",
+            letter=letter(i),
+            side=i,
+            y=[short((row.a, row.b)[i] * factor) for row in rows],
+            lo=nothing,
+            hi=nothing,
+        )
+        for i in range(2)
+    ]
+    return Panel(
+        title=_TITLES.get(metric, metric), unit=unit, series=series, legend=True, linear=metric == "overlap"
+    )
+
+
+def _alike(variants: list[Variant]) -> list[Variant]:
+    """All layouts of a section have as many charts: those of the one that has most; others leave them empty."""
+    most = max(variants, key=lambda one: len(one.panels)).panels
+    for one in variants:
+        for panel in most[len(one.panels) :]:
+            one.panels.append(msgspec.structs.replace(panel, series=[]))
+    return variants
