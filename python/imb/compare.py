@@ -283,7 +283,7 @@ def _refuse_other_placement(a: Side, b: Side) -> None:
 
 
 def _rows_of_both(a: Side, b: Side, settings: Settings) -> tuple[list[Key], list[Key], list[Key]]:
-    of_a, of_b = a.keys(), b.keys()
+    of_a, of_b = a.all_keys(), b.all_keys()
     if settings.benchmarks:
         wanted = {name.lower() for name in settings.benchmarks}
         there = {key.benchmark.lower(): key.benchmark for key in chain(of_a, of_b)}

@@ -75,7 +75,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     launches: Sequence[Launch]
 
-    def keys(self) -> list[Key]:
+    def all_keys(self) -> list[Key]:
         """Of all launches, each once, in the order of the first launch that has it."""
         return list(dict.fromkeys(key for launch in self.launches for key in launch.rows))
 

@@ -23,7 +23,7 @@ def test_a_label_names_all_its_runs(archive: Archive) -> None:
     archive.add_many(Content(records=launch(t), labels=["a"]) for t in (1.0, 2.0, 3.0))
     archive.add(Content(records=launch(9.0), labels=["b"]))
     side = load(archive, "a")
-    (key,) = side.keys()
+    (key,) = side.all_keys()
     assert sorted(side.values(key)) == [1.0, 2.0, 3.0]
     assert str(key) == "PingPong, 2 ranks, 8 bytes"
     assert np.isnan(side.values(key, "bandwidth")).all()
@@ -33,7 +33,7 @@ def test_names_queries_and_files(archive: Archive, tmp_path: Path) -> None:
     added = archive.add(Content(records=launch(1.0)))
     (tmp_path / "some.jsonl").write_bytes(launch(2.0) + launch(3.0))
     both = load(archive, f"{added.id[:8]},{tmp_path / 'some.jsonl'}")
-    assert both.values(both.keys()[0]).tolist() == [1.0, 2.0, 3.0]
+    assert both.values(both.all_keys()[0]).tolist() == [1.0, 2.0, 3.0]
     assert len({one.name for one in both.launches}) == 3
     assert len(load(archive, "SELECT run FROM runs").launches) == 1
 
@@ -57,4 +57,4 @@ def test_what_is_not_there_is_an_error(archive: Archive, what: str) -> None:
 def test_logs_of_others_are_sides_too(imb: Imb, archive: Archive) -> None:
     log = Path(__file__).parents[1] / "reference"
     side = load(archive, str(next(log.rglob("*.txt"))))
-    assert side.keys()
+    assert side.all_keys()

@@ -211,7 +211,7 @@ class Case:
         self.side, self.thresholds, self.limits = side, thresholds, limits
         self.notes: list[str] = []
         by_curve: dict[Key, list[Key]] = {}
-        for key in side.keys():  # noqa: SIM118  (a Side is no mapping)
+        for key in side.all_keys():
             by_curve.setdefault(key.curve(), []).append(key)
         self.curves = [Curve(key, keys, side) for key, keys in by_curve.items()]
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from imb.compare import BANDS, Band
 from imb.render.marks import Values, letter, positive, short
-from imb.render.panels import keys_of
 from imb.samples import Key, Side
 from imb.stats import change_points
 
@@ -23,7 +22,7 @@ def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
     dated = all(launch.run.date for side in ordered for launch in side.launches)
     groups: dict[Key, dict[Band, list[Key]]] = {}
     none = Band()
-    for key in dict.fromkeys(key for side in ordered for key in keys_of(side)):
+    for key in dict.fromkeys(key for side in ordered for key in side.all_keys()):
         band = next((one for one in BANDS if one.has(key.bytes)), none)
         groups.setdefault(key.curve(), {}).setdefault(band, []).append(key)
     # The probability of a change that is none is 1 % in all of the page together.

@@ -99,7 +99,7 @@ class Section(msgspec.Struct, kw_only=True):
 def sections_of(sides: Sequence[Side], comparisons: Sequence[Comparison]) -> list[Section]:
     """A section for each benchmark of the sides."""
     effects = [{row.key: row.effect for row in one.rows} for one in comparisons]
-    keys = list(dict.fromkeys(key for side in sides for key in keys_of(side)))
+    keys = list(dict.fromkeys(key for side in sides for key in side.all_keys()))
     made = []
     for number, (title, layouts) in enumerate(_by_benchmark(keys).items()):
         variants = []
@@ -144,11 +144,6 @@ def _by_benchmark(keys: Iterable[Key]) -> dict[str, dict[str, list[Key]]]:
         for rows in layouts.values():
             rows.sort(key=lambda one: -1 if one.bytes is None else one.bytes)
     return found
-
-
-def keys_of(side: Side) -> list[Key]:
-    """All rows of a side, once."""
-    return side.keys()
 
 
 def layout_of(key: Key) -> str:

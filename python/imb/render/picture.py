@@ -46,14 +46,14 @@ def lines_of(sides: Sequence[Side], metric: str, benchmarks: Sequence[str]) -> l
     if metric not in METRICS:
         raise ImbError(f"there is no metric {metric!r}; there are {', '.join(METRICS)}")
     factor = _UNITS.get(metric, ("µs", 1e6))[1]
-    there = list(dict.fromkeys(key.benchmark for side in sides for key in _keys(side)))
+    there = list(dict.fromkeys(key.benchmark for side in sides for key in side.all_keys()))
     wanted = {name.lower() for name in benchmarks}
     if missing := [name for name in benchmarks if name.lower() not in {one.lower() for one in there}]:
         raise ImbError(f"there is no {missing[0]} in it; there are {', '.join(there)}")
     lines = []
     for number, side in enumerate(sides):
         by_curve: dict[Key, list[Key]] = {}
-        for key in _keys(side):
+        for key in side.all_keys():
             if key.bytes is not None and (not wanted or key.benchmark.lower() in wanted):
                 by_curve.setdefault(key.curve(), []).append(key)
         for curve, keys in by_curve.items():
@@ -183,10 +183,6 @@ def text(lines: Sequence[Line], metric: str, *, width: int = 78, height: int = 1
         names = [line.name for line in same] if len(same) > 1 else []
         made.append("\n".join([*(row.rstrip() for row in drawn.split("\n")), *names]))
     return "\n\n".join(made)
-
-
-def _keys(side: Side) -> list[Key]:
-    return side.keys()
 
 
 def _name(number: int, side: Side, curve: Key, sides: int) -> str:

@@ -11,7 +11,6 @@ from imb.compare import BANDS, Band, Comparison, Effect
 from imb.differing import Difference, conditions_of
 from imb.render.comparison import verdict_in_words
 from imb.render.marks import MARKS, TIMES, TO, letter
-from imb.render.panels import keys_of
 from imb.samples import MORE_IS_BETTER, Key, Side
 from imb.wording import counted
 
@@ -90,7 +89,7 @@ def repeatability(side: Side) -> dict[str, Any]:
     """How far launches differ, by benchmark and band: 90th over 10th percentile, median of the band's rows."""
     curves: dict[Key, dict[Band, list[float]]] = {}
     none = Band()
-    for key in keys_of(side):
+    for key in side.all_keys():
         values = side.values(key)
         values = values[values > 0]
         if len(values) >= 3:
