@@ -8,6 +8,7 @@ A new baseline of the same name is a new version. Versions of one name may be of
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import secrets
@@ -72,7 +73,7 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
-    """The file. `tolerances`: metric -> the smallest change that matters, 0.05 is 5 %."""
+    """The file. `tolerances`: metric -> the smallest change that matters, 0.05 is 5 %. `sha256`: of the same without it."""
 
     format: str = FORMAT
     name: str
@@ -85,6 +86,12 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     placement: str | None
     tolerances: dict[str, float]
     launches: list[Kept]
+    sha256: str = ""
+
+    def hashed(self) -> Baseline:
+        """With the hash that belongs to it."""
+        text = msgspec.json.encode(msgspec.structs.replace(self, sha256=""))
+        return msgspec.structs.replace(self, sha256=hashlib.sha256(text).hexdigest())
 
     def __str__(self) -> str:
         return f"{self.name}@{self.version}"
@@ -194,7 +201,7 @@ def add(archive: Archive, made: Baseline) -> Baseline:
     folder.mkdir(parents=True, exist_ok=True)
     while True:
         newest = max((int(path.stem) for path in folder.glob("[0-9]*.json")), default=0)
-        numbered = msgspec.structs.replace(made, version=newest + 1)
+        numbered = msgspec.structs.replace(made, version=newest + 1).hashed()
         part = folder / f".{secrets.token_hex(8)}"
         write_whole(part, msgspec.json.encode(numbered) + b"\n")
         try:
@@ -208,14 +215,25 @@ def add(archive: Archive, made: Baseline) -> Baseline:
 
 def versions(archive: Archive, name: str | None = None) -> list[Baseline]:
     """All baselines, or those of a name, oldest version first. Raises ImbError."""
-    return [_read(path) for path in sorted(_folder(archive).glob(f"{name or '*'}/[0-9]*.json"))]
+    return [load(path) for path in files(archive, name)]
 
 
-def _read(path: Path) -> Baseline:
+def files(archive: Archive, name: str | None = None) -> list[Path]:
+    """Where `versions` are."""
+    return sorted(_folder(archive).glob(f"{name or '*'}/[0-9]*.json"))
+
+
+def load(path: Path) -> Baseline:
+    """Raises ImbError, also where the file is not as it was made."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Baseline)
-    except msgspec.MsgspecError as error:
-        raise ImbError(f"{path} is no baseline ({error})") from error
+        found = msgspec.json.decode(path.read_bytes(), type=Baseline)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ImbError(f"{path} is no baseline that can be read ({error})") from error
+    if found != found.hashed():
+        raise ImbError(
+            f"{path} has changed since it was made; bring back a copy, or remove it and set the baseline anew"
+        )
+    return found
 
 
 def named(archive: Archive, name: str) -> list[Baseline]:

@@ -1,4 +1,4 @@
-"""Is the archive what it was?"""
+"""Is the archive what it was: runs, labels, baselines?"""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from collections.abc import Iterator, Sequence
 import jsonschema_rs
 import msgspec
 
+from imb import baseline
 from imb.archive import CONTENT, FORMAT, SHORT, Archive, FileFacts, LabelChange, Manifest, name_of
+from imb.errors import ImbError
 from imb.suite import suite_folder
 
 _MOST = 5  # lines of one file that are named
@@ -32,6 +34,7 @@ def verify_archive(archive: Archive, runs: Sequence[str] | None = None) -> Itera
         yield _verify_run(archive, run_id, validator)
     if runs is None:
         yield from _verify_labels(archive)
+        yield from _verify_baselines(archive)
         if archive.tmp.is_dir():
             for left in sorted(archive.tmp.iterdir()):
                 yield Finding(remarks=[f"{left}: a run that is being added, or whose writer was killed"])
@@ -105,6 +108,14 @@ def _verify_records(finding: Finding, where: str, data: bytes, validator: jsonsc
     if last != "end":
         finding.cut_off = True
         finding.remarks.append(f"{where}: has no end record: the launch was cut off; its results are good")
+
+
+def _verify_baselines(archive: Archive) -> Iterator[Finding]:
+    for path in baseline.files(archive):
+        try:
+            baseline.load(path)
+        except ImbError as error:
+            yield Finding(damage=[str(error)])
 
 
 def _verify_labels(archive: Archive) -> Iterator[Finding]:

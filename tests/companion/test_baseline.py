@@ -116,6 +116,25 @@ def test_a_baseline_never_changes_and_outlives_its_runs(imb: Imb, kept: Archive)
     assert imb("verify").code == 0
 
 
+def test_a_changed_baseline_judges_nothing(imb: Imb, kept: Archive) -> None:
+    results(kept, "now", 1.0)
+    file = kept.folder / "baselines" / "fabric" / "0001.json"
+    good = file.read_bytes()
+    assert b'"time":0.05' in good
+    for bad, says in (
+        (good.replace(b'"time":0.05', b'"time":0.95'), "has changed since it was made"),
+        (good[:-40], "is no baseline that can be read"),
+    ):
+        file.write_bytes(bad)
+        for words in (["baseline", "check", "fabric", "now"], ["baseline", "list"]):
+            said = imb(*words)
+            assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1
+        said = imb("verify")
+        assert said.code == 1 and f"{file} {says}" in said.err and "1 damaged" in said.out
+    file.write_bytes(good)
+    assert imb("verify").code == 0 and imb("baseline", "check", "fabric", "now").code == 0
+
+
 def _set(folder: Path) -> None:
     archive = Archive(folder)
     for _ in range(10):

@@ -20,7 +20,7 @@ def command(
     """Reads the whole archive and names what is wrong in it.
 
     Every file of every run must have the hash that the run's name stands for; records must satisfy the schema that
-    they name. A run whose records have no end is named as cut off: its results are good all the same. Changes nothing.
+    they name; baselines must be as they were made. A run whose records have no end is named as cut off: its results are good all the same. Changes nothing.
 
     Exit status: 0 all is well, 1 something is damaged. A run that was cut off before it came here is no damage.
     """
