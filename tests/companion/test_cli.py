@@ -70,6 +70,13 @@ def test_mistakes_are_one_line_and_status_2(imb: Imb, words: list[str], says: st
     assert len(said.err.splitlines()) == 1 and said.err.startswith("imb: ")
 
 
+@pytest.mark.parametrize("words", [[], ["baseline"]])
+def test_no_command_shows_which_there_are(imb: Imb, words: list[str]) -> None:
+    said = imb(*words)
+    assert (said.code, said.out) == (2, "")
+    assert said.err == imb(*words, "--help").out
+
+
 def test_an_empty_archive(imb: Imb) -> None:
     said = imb("ls")
     assert (said.code, said.out) == (0, "") and "the archive is empty" in said.err

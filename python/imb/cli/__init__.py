@@ -7,11 +7,12 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Callable
-from typing import Annotated
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, cast
 
 import typer
 import typer.core
+import typer.main
 
 from imb import __version__
 from imb.errors import ImbError
@@ -41,7 +42,26 @@ COMMANDS = (
 )
 
 
+class _Commands(Mapping[str, Any]):
+    """Imported when they are asked for: all of them take as long as a short command itself."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in COMMANDS:
+            raise KeyError(name)
+        return _imported(name)
+
+
 class _InOrder(typer.core.TyperGroup):
+    def __init__(self, **words: Any) -> None:
+        super().__init__(**words)
+        self.commands = cast(Any, _Commands())
+
     def list_commands(self, ctx: object) -> list[str]:
         return list(COMMANDS)
 
@@ -86,14 +106,20 @@ def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-for _name in COMMANDS:
-    _module = importlib.import_module(f"imb.cli.{_name}_" if _name == "import" else f"imb.cli.{_name}")
-    if hasattr(_module, "app"):  # several commands under one name
-        for _one in _module.app.registered_commands:
-            _one.callback = _interruptible(_one.callback)
-        app.add_typer(_module.app, name=_name)
+@functools.cache
+def _imported(name: str) -> Any:
+    module = importlib.import_module(f"imb.cli.{name}_" if name == "import" else f"imb.cli.{name}")
+    if hasattr(module, "app"):  # several commands under one name
+        for one in module.app.registered_commands:
+            one.callback = _interruptible(one.callback)
+        made = typer.main.get_command(module.app)
     else:
-        app.command(_name)(_interruptible(_module.command))
+        alone = typer.Typer(rich_markup_mode=None, add_completion=False)
+        alone.command(name)(_interruptible(module.command))
+        made = typer.main.get_command(alone)
+    made.name = name
+    return made
+
 
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of the click that this Typer uses
 
@@ -111,6 +137,9 @@ def main(words: list[str] | None = None) -> None:
     except UnicodeEncodeError as error:  # a word of the command line, which would get into JSON
         sys.exit(_complain(f"{error.object[:60]!r} is no UTF-8; give text", 2))
     except _UsageError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # `imb` alone: its message is the help
+            print(_message(error), file=sys.stderr)
+            sys.exit(2)
         sys.exit(_complain(_usage(error), 2))
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(_complain("interrupted", 130))
@@ -122,8 +151,12 @@ def main(words: list[str] | None = None) -> None:
     sys.exit(status if isinstance(status, int) else 0)
 
 
+def _message(error: Exception) -> str:
+    return str(getattr(error, "format_message", lambda: error)())
+
+
 def _usage(error: Exception) -> str:
-    words = " ".join(getattr(error, "format_message", lambda: str(error))().split())
+    words = " ".join(_message(error).split())
     context = getattr(error, "ctx", None)
     return f"{words.rstrip('.')}; see `{context.command_path if context else 'imb'} --help`"
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from imb.samples import Side
 
 app = typer.Typer(
+    add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
     help="""Keeps results that later ones are held against: set, list, show, check.
