@@ -140,12 +140,15 @@ class Hangs(Exception):
 
     def __init__(self, process: subprocess.Popen, timeout: float) -> None:
         launcher_is_there = process.poll() is None
+        # Ranks are in groups of their own under some launchers, in sessions under others.
+        below: set[int] = set()
+        with contextlib.suppress(psutil.Error):
+            below = {one.pid for one in psutil.Process(process.pid).children(recursive=True)}
         alive = []
-        for (
-            one
-        ) in psutil.process_iter():  # of this session: ranks are in groups of their own under some launchers
+        for one in psutil.process_iter():
             with contextlib.suppress(psutil.Error, ProcessLookupError):
-                if os.getsid(one.pid) == process.pid and one.status() != psutil.STATUS_ZOMBIE:
+                ours = one.pid in below or os.getsid(one.pid) == process.pid
+                if ours and one.status() != psutil.STATUS_ZOMBIE:
                     if one.pid != process.pid:
                         alive.append(f"{one.pid} {one.cmdline()}")
                     one.kill()

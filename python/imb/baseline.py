@@ -31,6 +31,8 @@ from imb.records import Record, read, write
 from imb.samples import METRICS, Launch, Side, launches_of
 
 FORMAT = "openimb-baseline/1"
+_UNHASHED = b'""}'  # at the end of a file whose hash is not known yet
+_HASHED = re.compile(rb'"([0-9a-f]{64})"\}\n$')
 _NAME = re.compile(r"[A-Za-z0-9][\w.+=:-]*$", re.ASCII)
 
 
@@ -73,7 +75,8 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
-    """The file. `tolerances`: metric -> the smallest change that matters, 0.05 is 5 %. `sha256`: of the same without it."""
+    """The file. `tolerances`: metric -> the smallest change that matters, 0.05 is 5 %. `sha256`: of the
+    file, in which there is nothing between its quotes; the last field, so that later ones do not change it."""
 
     format: str = FORMAT
     name: str
@@ -87,11 +90,6 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     tolerances: dict[str, float]
     launches: list[Kept]
     sha256: str = ""
-
-    def hashed(self) -> Baseline:
-        """With the hash that belongs to it."""
-        text = msgspec.json.encode(msgspec.structs.replace(self, sha256=""))
-        return msgspec.structs.replace(self, sha256=hashlib.sha256(text).hexdigest())
 
     def __str__(self) -> str:
         return f"{self.name}@{self.version}"
@@ -201,9 +199,11 @@ def add(archive: Archive, made: Baseline) -> Baseline:
     folder.mkdir(parents=True, exist_ok=True)
     while True:
         newest = max((int(path.stem) for path in folder.glob("[0-9]*.json")), default=0)
-        numbered = msgspec.structs.replace(made, version=newest + 1).hashed()
+        numbered = msgspec.structs.replace(made, version=newest + 1)
         part = folder / f".{secrets.token_hex(8)}"
-        write_whole(part, msgspec.json.encode(numbered) + b"\n")
+        text = msgspec.json.encode(numbered)
+        digest = hashlib.sha256(text).hexdigest().encode()
+        write_whole(part, text.removesuffix(_UNHASHED) + b'"' + digest + b'"}\n')
         try:
             # A link, unlike a rename, never takes the place of a file that another host has just written.
             with suppress(FileExistsError):
@@ -213,39 +213,36 @@ def add(archive: Archive, made: Baseline) -> Baseline:
             part.unlink()
 
 
-def versions(archive: Archive, name: str | None = None) -> list[Baseline]:
-    """All baselines, or those of a name, oldest version first. Raises ImbError."""
-    return [load(path) for path in files(archive, name)]
-
-
 def files(archive: Archive, name: str | None = None) -> list[Path]:
-    """Where `versions` are."""
+    """Where the baselines are, or those of a name, oldest version first."""
     return sorted(_folder(archive).glob(f"{name or '*'}/[0-9]*.json"))
 
 
 def load(path: Path) -> Baseline:
     """Raises ImbError, also where the file is not as it was made."""
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=Baseline)
+        text = path.read_bytes()
+        found = msgspec.json.decode(text, type=Baseline)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ImbError(f"{path} is no baseline that can be read ({error})") from error
-    if found != found.hashed():
+    said = _HASHED.search(text, max(len(text) - 80, 0))
+    whole = text[: said.start()] + _UNHASHED if said else b""
+    if not said or hashlib.sha256(whole).hexdigest().encode() != said[1]:
         raise ImbError(
             f"{path} has changed since it was made; bring back a copy, or remove it and set the baseline anew"
         )
+    if (found.name, found.version) != (path.parent.name, int(path.stem)):
+        raise ImbError(f"{path} is {found}, not what its path says; remove it")
     return found
 
 
 def named(archive: Archive, name: str) -> list[Baseline]:
     """The versions that NAME or NAME@VERSION means, oldest first. Raises ImbError where there is none."""
     bare, at, version = name.partition("@")
-    found = (
-        [one for one in versions(archive, bare) if not at or str(one.version) == version]
-        if _NAME.match(bare)
-        else []
-    )
+    there = files(archive, bare) if _NAME.match(bare) else []
+    found = [load(path) for path in there if not at or str(int(path.stem)) == version]
     if not found:
-        known = ", ".join(sorted({one.name for one in versions(archive)})) or "none yet"
+        known = ", ".join(sorted({path.parent.name for path in files(archive)})) or "none yet"
         raise ImbError(
             f"no baseline {name} in {archive.folder}; there are: {known}; `imb baseline set` makes one"
         )

@@ -200,15 +200,15 @@ def _two_ranks(mpi: Mpi) -> Finding:
 def verdict(what: str, command: str, ended: launch.Ended, text: str, words: list[str]) -> Finding:
     """On a check that has ended, by its output and the lines of its standard error."""
     found = re.search(r"openimb-check (\d+) (\d) ([\d.]+) (.*)", text)
-    if ended.outcome == "timed_out":
-        hang = f"hang for {_CHECK_SECONDS:.0f} s"
-        if found:
-            advice = "try again; see docs/known-mpi-issues.md"
-            return Finding("problem", what, f"{hang} at their end, or their launcher does", advice)
+    hangs = ended.outcome == "timed_out"
+    if hangs and not found:
         return Finding(
-            "problem", what, hang, f"try `{command}`; a firewall or a wrong network device is usual"
+            "problem",
+            what,
+            f"hang for {_CHECK_SECONDS:.0f} s",
+            f"try `{command}`; a firewall or a wrong network device is usual",
         )
-    if ended.status or not found:
+    if not found or (ended.status and not hangs):
         return Finding(
             "problem",
             what,
@@ -225,6 +225,13 @@ def verdict(what: str, command: str, ended: launch.Ended, text: str, words: list
     if found[2] != "1":
         return Finding(
             "problem", what, "received wrong data", "this MPI must not be used; see docs/known-mpi-issues.md"
+        )
+    if hangs:
+        return Finding(
+            "problem",
+            what,
+            f"hang at their end, or their launcher does, for {_CHECK_SECONDS:.0f} s",
+            "try again; see docs/known-mpi-issues.md",
         )
     if float(found[3]) > 50:  # between cores of a host it is below 2
         return Finding(

@@ -304,7 +304,10 @@ def execute(
         else:
             _see_all_through(made, started, turns, on_progress)
     seconds = (time.monotonic() - began) / len(items)
-    over = [_store(archive, made, one.item, one.facts, seconds) for one in started]
+    over = [
+        _store(archive, made, one.item, one.facts, None if "note" in one.facts else seconds)
+        for one in started  # a launch that lingered says nothing about how long others take
+    ]
     for item, one_over in zip(items, over, strict=True):  # as close together as can be
         _finish(archive, made, item, one_over)
     return over
@@ -368,7 +371,9 @@ def _see_through(made: Plan, one: _Started, on_progress: Callable[[Progress, flo
     status = ended.status
     if outcome == "lingered" and progress.end:
         outcome, status = "finished", progress.end.exit_status
-        facts["note"] = f"the launcher was still there {launch.LINGER:g} s after the end, and was ended"
+        facts["note"] = (
+            f"it was still there {launch.LINGER:g} s after its last record, and was ended; exit status by the records"
+        )
     if outcome == "finished":
         # A launcher of another MPI starts N programs of one rank each, which all end well.
         ranks = intent_of(made, one.item).ranks

@@ -123,7 +123,7 @@ class Session {
   // Runs so many repetitions from this one on; seconds.
   using Part = std::function<double(std::int64_t first, std::int64_t count)>;
   double run_parts(const Scene& scene, Batch* batch, std::int64_t bytes, std::int64_t repetitions,
-                   const Part& run) const;
+                   const Part& run, bool nonblocking = false) const;
   double run_batch(const Scene& scene, Batch* batch, std::int64_t bytes, std::int64_t repetitions,
                    Timing timing, std::span<double> samples) const;
   void prepare(const Scene& scene, Batch* batch, std::int64_t bytes) const;
@@ -508,7 +508,7 @@ int Session::parts_of(const Scene& scene, std::int64_t bytes, std::int64_t repet
 // A sample: seconds of all repetitions. By turns with other launches in parts, each warmed up by one
 // repetition.
 double Session::run_parts(const Scene& scene, Batch* batch, std::int64_t bytes, std::int64_t repetitions,
-                          const Part& run) const {
+                          const Part& run, bool nonblocking) const {
   const int parts = parts_of(scene, bytes, repetitions);
   std::vector<double> each;  // seconds per repetition
   double elapsed = 0;
@@ -522,7 +522,7 @@ double Session::run_parts(const Scene& scene, Batch* batch, std::int64_t bytes, 
     prepare(scene, batch, bytes);
     // Again, as close as can be: no library of docs/known-mpi-issues.md survives a nonblocking write that
     // fails.
-    if (scene.spec().file == FileUse::write) require_space(scene, bytes);
+    if (nonblocking && scene.spec().file == FileUse::write) require_space(scene, bytes);
     for (int i = 0; i < options_.settings.barriers; ++i) barrier_(world_.handle());
     elapsed = batch ? run(first, count) : 0.0;
     each.push_back(elapsed / static_cast<double>(count));
@@ -550,7 +550,7 @@ void Session::measure(Scene& scene, Batch* batch, std::int64_t bytes) {
                                                       : Timing::total;
   std::vector<double> samples(timing == Timing::total ? 0 : static_cast<std::size_t>(repetitions), 0.0);
 
-  const auto run = [&](std::int64_t first, std::int64_t count) {
+  const Part run = [&](std::int64_t first, std::int64_t count) {
     return batch->run(count, timing, samples_from(samples, first));
   };
   const double elapsed = run_parts(scene, batch, bytes, repetitions, run);
@@ -609,13 +609,13 @@ Overlapped Session::while_computing(const Scene& scene, Batch* batch, std::int64
   std::vector<double> each;  // seconds of computing per repetition
   const Load load = make_load(load_, units, options_.progress, computing);
   std::vector<double> samples(timing == Timing::total ? 0 : static_cast<std::size_t>(repetitions), 0.0);
-  const double elapsed =
-      run_parts(scene, batch, bytes, repetitions, [&](std::int64_t first, std::int64_t count) {
-        computing = 0;
-        const double took = batch->run_with_load(count, timing, samples_from(samples, first), load);
-        each.push_back(computing / static_cast<double>(count));
-        return took;
-      });
+  const Part run = [&](std::int64_t first, std::int64_t count) {
+    computing = 0;
+    const double took = batch->run_with_load(count, timing, samples_from(samples, first), load);
+    each.push_back(computing / static_cast<double>(count));
+    return took;
+  };
+  const double elapsed = run_parts(scene, batch, bytes, repetitions, run, true);
   if (batch) batch->conclude(repetitions);
   require_no_trouble(scene, bytes, batch ? batch->take_trouble() : "");
   if (each.size() > 1) computing = trimmed_mean(std::move(each)) * static_cast<double>(repetitions);

@@ -121,14 +121,21 @@ def test_a_changed_baseline_judges_nothing(imb: Imb, kept: Archive) -> None:
     file = kept.folder / "baselines" / "fabric" / "0001.json"
     good = file.read_bytes()
     assert b'"time":0.05' in good
+    assert imb("baseline", "set", "fabric", "now").code == 0
+    copy = file.with_name("0003.json")
+    copy.write_bytes(good)
+    assert "is fabric@1, not what its path says" in imb("verify").err
+    copy.unlink()
     for bad, says in (
         (good.replace(b'"time":0.05', b'"time":0.95'), "has changed since it was made"),
         (good[:-40], "is no baseline that can be read"),
     ):
         file.write_bytes(bad)
-        for words in (["baseline", "check", "fabric", "now"], ["baseline", "list"]):
-            said = imb(*words)
-            assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1
+        said = imb("baseline", "check", "fabric", "now")
+        assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1
+        said = imb("baseline", "list")
+        assert said.code == 2 and says in said.err and "fabric@2" in said.out
+        assert imb("baseline", "check", "fabric@2", "now").code == 0
         said = imb("verify")
         assert said.code == 1 and f"{file} {says}" in said.err and "1 damaged" in said.out
     file.write_bytes(good)
@@ -149,7 +156,7 @@ def test_writers_at_once_take_no_version_from_each_other(imb: Imb, kept: Archive
     for writer in writers:
         writer.join()
         assert writer.exitcode == 0
-    assert [one.version for one in baseline.versions(kept, "fabric")] == list(range(1, 22))
+    assert [one.version for one in baseline.named(kept, "fabric")] == list(range(1, 22))
 
 
 @pytest.mark.parametrize(("time", "code"), [(1, 0), (2, 10)])

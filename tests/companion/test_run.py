@@ -105,7 +105,7 @@ def test_a_launcher_that_does_not_end_costs_no_results(
         "--", "-msglog", "14", "-iter", "3", "-mem", memory,
     )  # fmt: skip
     assert said.code == code
-    assert said.out.count(" (the launcher was still there 1 s after the end, and was ended)") == 2
+    assert said.out.count(" (it was still there 1 s after its last record, and was ended") == 2
     assert ("not all could be measured" in said.out) == bool(code)
     facts = [archive.run(name).facts() for name in archive.ids()]
     assert {one["outcome"] for one in facts} == {"failed" if code else "measured"}

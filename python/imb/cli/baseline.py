@@ -97,7 +97,12 @@ def list_(archive: ArchiveOption = None) -> None:
     """Lists all baselines, a version a line."""
     from imb import baseline
 
-    found = baseline.versions(Archive(archive))
+    found, bad = [], []
+    for path in baseline.files(Archive(archive)):
+        try:
+            found.append(baseline.load(path))
+        except ImbError as error:
+            bad.append(str(error))
     rows = [
         (str(b), b.created[:10], b.placement or "unknown", str(len(b.launches)), _limits(b.tolerances), str(b.machine), b.note or "")
         for b in found
@@ -105,6 +110,10 @@ def list_(archive: ArchiveOption = None) -> None:
     if rows:
         headings = ("BASELINE", "DATE", "PLACEMENT", "LAUNCHES", "TOLERANCES", "MACHINE", "NOTE")
         typer.echo(columns_of_text(headings, rows))
+    for line in bad:
+        typer.echo(f"imb: {line}", err=True)
+    if bad:
+        raise typer.Exit(2)
 
 
 @app.command("show")

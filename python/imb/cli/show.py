@@ -71,7 +71,7 @@ def _facts(found: StoredRun, records: Records, tags: Tags) -> str:
         "conditions": _conditions(facts.get("conditions")),
         "exit status": facts.get("exit_status"),
         "outcome": facts.get("problem") or facts.get("outcome"),
-        "note": facts.get("note"),
+        "remark": facts.get("note"),
         "state": end.state + (f" ({end.reason})" if end.reason else "")
         if end
         else "the log does not tell its end",
