@@ -205,6 +205,13 @@ def run(
     return done
 
 
+def effort(ranks: int, mode: str, most: int) -> tuple[int, list[int]]:
+    """How many repetitions of which lengths, where every benchmark runs: with more ranks than cores, of which each barrier
+    takes milliseconds, as many as have every rank for a root."""
+    crowded = ranks == 5 or (ranks > 2 and mode != "standard")
+    return (ranks, [72]) if crowded else (most, [0, 72])
+
+
 @dataclass
 class Table:
     """One table of the text output."""

@@ -65,9 +65,7 @@ def test_every_benchmark_is_complete_and_correct(any_mpi, mode, ranks, tmp_path)
         pytest.skip("MPICH 4.0.2 spins without yielding: seconds per barrier with more ranks than cores")
     if mode in ("sync", "tail") and ranks in (1, 4, 5):
         pytest.skip("the same loops on 2 and 3 ranks say it all; oversubscribed ranks are slow")
-    # More ranks than cores take milliseconds for each barrier.
-    crowded = ranks == 5 or (ranks > 2 and mode != "standard")
-    repetitions, sizes = (2, [72]) if crowded else (6, [0, 72])
+    repetitions, sizes = lab.effort(ranks, mode, 6)
     few = f"-iter {repetitions} -msgsize {','.join(map(str, sizes))} -window_size 4 -check -time 60"
     done = lab.run(any_mpi, ranks, f"{few} {MODES[mode]} {' '.join(NAMES)}", records=tmp_path)
     impossible = [name for name in NAMES if not process_counts(name, ranks)]

@@ -56,9 +56,7 @@ def test_every_benchmark_is_complete_and_correct(any_mpi, mode, ranks, tmp_path)
         pytest.skip("MPICH 4.0.2 spins without yielding: seconds per barrier with more ranks than cores")
     if (mode != "standard" and ranks in (1, 5)) or (mode not in ("standard", "multi1") and ranks == 4):
         pytest.skip("the same loops on 2 and 3 ranks say it all; oversubscribed ranks are slow")
-    # More ranks than cores take milliseconds for each barrier.
-    crowded = ranks == 5 or (ranks > 2 and mode != "standard")
-    repetitions, sizes = (2, [72]) if crowded else (4, [0, 72])
+    repetitions, sizes = lab.effort(ranks, mode, 4)
     few = f"-iter {repetitions} -msgsize {','.join(map(str, sizes))} -check -time 60"
     words = f"{few} {MODES[mode]} {' '.join(NAMES)}"
     done = lab.run(any_mpi, ranks, words, component="NBC", records=tmp_path)

@@ -79,9 +79,7 @@ def test_every_benchmark_is_complete_and_correct(any_mpi, component, mode, ranks
     if any_mpi.key == "deb-openmpi" and ranks == 1:
         pytest.skip("Open MPI 4.1.4 makes no window for a single process: docs/known-mpi-issues.md")
     names = NAMES[component]
-    # More ranks than cores take milliseconds for each barrier.
-    crowded = ranks == 5 or (ranks > 2 and mode != "standard")
-    repetitions, sizes = (2, [72]) if crowded else (6, [0, 72])
+    repetitions, sizes = lab.effort(ranks, mode, 6)
     few = f"-iter {repetitions},1,{repetitions} -msgsize {','.join(map(str, sizes))} -check -time 60"
     words = f"{few} {MODES[mode]} {' '.join(names)}"
     done = lab.run(any_mpi, ranks, words, component=component, records=tmp_path)

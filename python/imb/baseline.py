@@ -198,7 +198,7 @@ def add(archive: Archive, made: Baseline) -> Baseline:
     folder = _folder(archive) / made.name
     folder.mkdir(parents=True, exist_ok=True)
     while True:
-        newest = max((int(path.stem) for path in folder.glob("[0-9]*.json")), default=0)
+        newest = max((int(path.stem) for path in files(archive, made.name)), default=0)
         numbered = msgspec.structs.replace(made, version=newest + 1)
         part = folder / f".{secrets.token_hex(8)}"
         text = msgspec.json.encode(numbered)
@@ -215,7 +215,8 @@ def add(archive: Archive, made: Baseline) -> Baseline:
 
 def files(archive: Archive, name: str | None = None) -> list[Path]:
     """Where the baselines are, or those of a name, oldest version first."""
-    return sorted(_folder(archive).glob(f"{name or '*'}/[0-9]*.json"))
+    found = _folder(archive).glob(f"{name or '*'}/*.json")
+    return sorted(path for path in found if path.stem.isdecimal())
 
 
 def load(path: Path) -> Baseline:

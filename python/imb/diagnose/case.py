@@ -10,16 +10,14 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from imb import curves
 from imb.errors import ImbError
 from imb.records import Result
-from imb.samples import Key, Side
+from imb.samples import Key, Side, Values
 
 Level: TypeAlias = Literal["problem", "warning", "information"]
 LEVELS: tuple[Level, ...] = get_args(Level)
-Values = npt.NDArray[np.float64]
 _Said = msgspec.Meta
 
 

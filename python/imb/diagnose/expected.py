@@ -164,9 +164,9 @@ def overlap(case: Case) -> Iterator[Finding]:
     """Computation hides little, or did not keep its speed."""
     limit = case.thresholds.overlap
     for curve in case.curves:
-        overlap = median(curve.numbers(lambda row: row.overlap_percent))
+        hidden = median(curve.numbers(lambda row: row.overlap_percent))
         long = [
-            i for i, one in enumerate(curve.keys) if (one.bytes or 0) >= 65536 and not np.isnan(overlap[i])
+            i for i, one in enumerate(curve.keys) if (one.bytes or 0) >= 65536 and not np.isnan(hidden[i])
         ]
         drift = median(np.abs(curve.numbers(lambda row: row.load_drift)))
         if len(over := np.flatnonzero(drift > case.thresholds.load_drift)):
@@ -183,17 +183,17 @@ def overlap(case: Case) -> Iterator[Finding]:
                 evidence={"drift": float(drift[at]), "bytes": [curve.keys[i].bytes for i in over]},
                 weight=float(drift[at] / max(case.thresholds.load_drift, 1e-9)),
             )
-        if long and np.median(overlap[long]) < limit:
+        if long and np.median(hidden[long]) < limit:
             yield Finding(
                 level="information",
                 rule="overlap",
                 where=str(curve.key),
-                found=f"computation hides {np.median(overlap[long]):.0f} % of the communication of 64 KiB and more (median of "
+                found=f"computation hides {np.median(hidden[long]):.0f} % of the communication of 64 KiB and more (median of "
                 f"{counted(len(long), 'length')})",
                 advice="this MPI works inside its calls only: call MPI_Test during the computation (-progress 10 shows what "
                 "that gives), or try its progress thread (MPIR_CVAR_ASYNC_PROGRESS, I_MPI_ASYNC_PROGRESS)",
-                evidence={"overlap_percent": [float(overlap[i]) for i in long]},
-                weight=limit / max(float(np.median(overlap[long])), 1.0),
+                evidence={"overlap_percent": [float(hidden[i]) for i in long]},
+                weight=limit / max(float(np.median(hidden[long])), 1.0),
             )
 
 

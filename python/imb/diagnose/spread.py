@@ -160,8 +160,8 @@ def tails(case: Case) -> Iterator[Finding]:
 
 
 def _most_often(said: Iterator[int | None]) -> int | None:
-    counted = Counter(one for one in said if one is not None)
-    return counted.most_common(1)[0][0] if counted else None
+    times = Counter(one for one in said if one is not None)
+    return times.most_common(1)[0][0] if times else None
 
 
 def _place(launch: Launch, rank: int) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from imb.compare import BANDS, Band
-from imb.render.marks import Values, letter, positive, short
-from imb.samples import Key, Side
+from imb.render.marks import letter, positive, short
+from imb.samples import Key, Side, Values
 from imb.stats import change_points
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Values = npt.NDArray[np.float64]
+from imb.samples import Values
+
 MARKS = {"faster": "▲", "slower": "▼", "same": "=", "cannot tell": "?"}
 TO, TIMES = "\u2013", "\u00d7"  # en dash, multiplication sign
 

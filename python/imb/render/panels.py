@@ -10,8 +10,8 @@ import numpy as np
 
 from imb.compare import Comparison, Effect, RowEffect
 from imb.render import shortened
-from imb.render.marks import MARKS, TIMES, TO, Values, digits, letter, positive, short
-from imb.samples import Key, Side
+from imb.render.marks import MARKS, TIMES, TO, digits, letter, positive, short
+from imb.samples import Key, Side, Values
 from imb.wording import counted
 
 _UNITS = {"bandwidth": ("MB/s", 1e-6), "messages": ("messages/s", 1.0), "overlap": ("%", 1.0)}

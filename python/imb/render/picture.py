@@ -8,13 +8,11 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from imb.errors import ImbError
 from imb.render import shortened
 from imb.samples import METRICS, Key, Side
 
-Values = npt.NDArray[np.float64]
 FORMATS = (".png", ".svg", ".pdf")
 _UNITS = {"bandwidth": ("MB/s", 1e-6), "messages": ("messages/s", 1.0), "overlap": ("%", 1.0)}
 # Okabe and Ito's colours, which people who see few colours can tell apart; dash and marker say the same once more.
