@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "benchmarks/catalogue.h"
+#include "benchmarks/components.h"
 #include "mpi/datatype.h"
 #include "system/system.h"
 
@@ -18,10 +18,9 @@ namespace {
 // Separates texts that travel together; no command line and no text file of ours holds it.
 constexpr char separator = '\0';
 
-std::vector<Spec> specs() {
-  std::vector<Spec> all;
-  for (const Entry& entry : component().entries) all.push_back(*entry.spec);
-  return all;
+Program program_of(const Component& component, const std::string& name) {
+  const ComponentFacts& facts = component.list.facts;
+  return {name, facts.title, component.list.benchmarks, facts.standard, facts.uses_files, all_components()};
 }
 
 FileText read_text(const std::string& path) {
@@ -96,9 +95,11 @@ std::string formatted_time(std::time_t now, const char* format, const std::tm* (
 
 }  // namespace
 
-std::string launch_name() { return "IMB-" + std::string(component().name); }
+std::string launch_name(const Component& component) {
+  return "IMB-" + std::string(component.list.facts.name);
+}
 
-Launch understand(const Communicator& world, int argc, char** argv) {
+Launch understand(const Component& component, const Communicator& world, int argc, char** argv) {
   std::string joined;
   for (int i = 0; i < argc; ++i) (joined += argv[i]) += separator;
   Launch launch{.command_line = split_words(world.broadcast(joined)), .options = {}};
@@ -109,20 +110,17 @@ Launch understand(const Communicator& world, int argc, char** argv) {
     const bool ok = world.broadcast(mine.ok ? "y" : "") == "y";
     return FileText{ok, world.broadcast(mine.text), world.broadcast(mine.why)};
   };
-  const std::vector<Spec> catalogue = specs();
-  const std::string name = launch_name();
-  launch.options = parse({name, component().part, catalogue, component().standard}, arguments, world.size(),
-                         read_at_rank_0);
+  const std::string name = launch_name(component);
+  launch.options = parse(program_of(component, name), arguments, world.size(), read_at_rank_0);
   require_type("-data_type", launch.options.data);
   require_type("-red_data_type", launch.options.reduction);
   require_info(launch.options);
   return launch;
 }
 
-std::optional<std::string> words_to_print(const Launch& launch) {
-  const std::vector<Spec> catalogue = specs();
-  const std::string name = launch_name();
-  const Program program{name, component().part, catalogue, component().standard};
+std::optional<std::string> words_to_print(const Component& component, const Launch& launch) {
+  const std::string name = launch_name(component);
+  const Program program = program_of(component, name);
   switch (launch.options.action) {
     case Options::Action::help:
       return help_text(program, launch.options.help_topic);
@@ -158,9 +156,9 @@ std::unique_ptr<system::Turns> line_for_turns(const Communicator& world, const O
   return line;
 }
 
-std::string scratch_base(const Communicator& world, const Options& options) {
+std::string scratch_base(const Component& component, const Communicator& world, const Options& options) {
   namespace fs = std::filesystem;
-  if (component().entries.front().spec->access != Access::file) return "";
+  if (!component.list.facts.uses_files) return "";
   constexpr const char* guide_name = "IMB_out";
   std::error_code error;
   const fs::path asked = fs::absolute(options.file.empty() ? "." : options.file, error).lexically_normal();
@@ -202,8 +200,9 @@ std::optional<OffCache> known_off_cache(const Communicator& world, const Options
   return known;
 }
 
-RunFacts gather_facts(const Communicator& world, const Environment& environment, const Launch& launch,
-                      const std::optional<OffCache>& off_cache, const std::string& scratch_base) {
+RunFacts gather_facts(const Component& component, const Communicator& world, const Environment& environment,
+                      const Launch& launch, const std::optional<OffCache>& off_cache,
+                      const std::string& scratch_base) {
   // One gather for both: at a thousand ranks, messages that wait at rank 0 for their turn cost more than they
   // carry.
   const std::vector<std::string> places =
@@ -216,8 +215,9 @@ RunFacts gather_facts(const Communicator& world, const Environment& environment,
   }
   const system::Machine machine = system::machine();
   const std::time_t now = std::time(nullptr);
-  facts.component = component().name;
-  facts.part = component().part;
+  facts.component = component.list.facts.name;
+  facts.part = component.list.facts.title;
+  facts.quirks = component.list.facts.quirks;
   facts.version = OPENIMB_VERSION;
   facts.date = formatted_time(now, "%a %b %e %H:%M:%S %Y",
                               [](const std::time_t* t) -> const std::tm* { return std::localtime(t); });
@@ -242,7 +242,7 @@ RunFacts gather_facts(const Communicator& world, const Environment& environment,
     facts.file_system = system::file_system_type(std::filesystem::path(scratch_base).parent_path().string());
   }
   for (const Selected& selected : launch.options.selection) {
-    const Spec& spec = *component().entries[selected.index].spec;
+    const Spec& spec = component.list.benchmarks[static_cast<std::size_t>(selected.index)];
     facts.benchmarks.push_back((selected.multi ? "Multi-" : "") + std::string(spec.name));
     facts.benchmark_notes.emplace_back(spec.notes);
   }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/catalogue.h"
 #include "cli/command_line.h"
 #include "mpi/world.h"
 #include "plan/options.h"
@@ -22,14 +23,14 @@ struct Launch {
 };
 
 /// "IMB-MPI1".
-std::string launch_name();
+std::string launch_name(const Component& component);
 
 /// Rank 0's words, parsed on every rank; files are read by rank 0 and their text shared. Throws UsageError on
 /// all ranks or on none.
-Launch understand(const Communicator& world, int argc, char** argv);
+Launch understand(const Component& component, const Communicator& world, int argc, char** argv);
 
 /// The text of -help, -list and -version; nothing for a run.
-std::optional<std::string> words_to_print(const Launch& launch);
+std::optional<std::string> words_to_print(const Component& component, const Launch& launch);
 
 /// -json and -dumpfile, opened by rank 0 before anything is measured. Throws UsageError on all ranks or on
 /// none.
@@ -48,12 +49,13 @@ std::unique_ptr<system::Turns> line_for_turns(const Communicator& world, const O
 /// The path, absolute and without suffixes, of the files that IMB-IO makes; empty for other components.
 /// Throws UsageError on all ranks or on none: where a rank cannot write, or where something has the name that
 /// was given.
-std::string scratch_base(const Communicator& world, const Options& options);
+std::string scratch_base(const Component& component, const Communicator& world, const Options& options);
 
 /// -off_cache with what was left open filled in: -set CACHE_SIZE, or the largest of any rank's machine.
 std::optional<OffCache> known_off_cache(const Communicator& world, const Options& options);
 
-RunFacts gather_facts(const Communicator& world, const Environment& environment, const Launch& launch,
-                      const std::optional<OffCache>& off_cache, const std::string& scratch_base);
+RunFacts gather_facts(const Component& component, const Communicator& world, const Environment& environment,
+                      const Launch& launch, const std::optional<OffCache>& off_cache,
+                      const std::string& scratch_base);
 
 }  // namespace openimb

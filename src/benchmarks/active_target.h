@@ -13,14 +13,13 @@ constexpr Spec fenced(std::string_view name, Kind kind, Exposed exposed) {
   return {.name = name,
           .kind = kind,
           .access = Access::active_target,
-          .exposed = exposed,
           .aggregation = Aggregation::aggregate_first,
-          .lengths_of_reductions = true};
+          .one_sided = {.exposed = exposed, .lengths_of_reductions = true}};
 }
 
 struct Fenced {
   template <class C>
-  static Fences hold(const C& c) {
+  static Fences epoch(const C& c) {
     return Fences(c.win);
   }
   template <class C>
@@ -35,7 +34,7 @@ struct FencedPair : Fenced {
   static void step(const C& c, const Lap& lap) {
     if (Ways::is_origin(c.rank)) Move::move(c, lap, c.peer, c.peer_base, 0, 0);
   }
-  static Expected expects(const Place& place) { return moved_by_pair<Move, Ways>(place); }
+  static Expected expects(const Endpoint& e) { return moved_by_pair<Move, Ways>(e); }
 };
 
 struct Unidir_Put : FencedPair<Put, OneWay> {
@@ -53,7 +52,7 @@ struct Bidir_Get : FencedPair<Get, BothWays> {
 
 /// Every process, rank 0 included, adds to the window of rank 0.
 struct FencedAccumulate : Fenced {
-  static bool updates(const Place& place) { return place.rank == 0; }
+  static bool updates(const Endpoint& e) { return e.rank == 0; }
   static constexpr Spec spec = [] {
     Spec spec = fenced("Accumulate", Kind::collective, Exposed::receive);
     spec.reduction = spec.updates_receive = true;
@@ -63,27 +62,28 @@ struct FencedAccumulate : Fenced {
   static void step(const C& c, const Lap& lap) {
     call::accumulate(lap.send, c.count, c.type, 0, place_at(c, lap, c.bases[0], 0), c.op, c.win);
   }
-  static Expected expects(const Place& p) {
-    return updates(p) ? Expected{{Piece::all_ranks, 0, 0, p.elements, true}} : Expected{};
+  static Expected expects(const Endpoint& e) {
+    return updates(e) ? Expected{{.count = e.elements, .added = true, .summed = e.ranks}} : Expected{};
   }
 };
 
 /// A window made, used for one element put to the own rank, and freed.
 struct MakeWindow {
   static constexpr Spec spec{
-      .name = "Window", .access = Access::active_target, .lengths_of_reductions = true};
+      .name = "Window", .access = Access::active_target, .one_sided = {.lengths_of_reductions = true}};
   template <class C>
   static void step(const C& c, const Lap& lap) {
     void* memory = lap.receive;
-    MPI_Win win = open_window(c.window_kind, memory, c.window_bytes, c.info, c.comm);
+    MPI_Win win = MPI_WIN_NULL;
+    open_window(c.window_kind, memory, c.window_bytes, c.info, c.comm, win);
     MPI_Win_fence(0, win);
     const MPI_Aint at = c.window_kind == WindowKind::dynamic ? reinterpret_cast<MPI_Aint>(memory) : 0;
     call::put(lap.send, std::min<decltype(c.count)>(1, c.count), c.element, c.rank, at, win);
     MPI_Win_fence(0, win);
     MPI_Win_free(&win);
   }
-  static Expected expects(const Place& p) {
-    return {{p.rank, 0, 0, p.own_window ? std::min<std::int64_t>(1, p.elements) : 0}};
+  static Expected expects(const Endpoint& e) {
+    return {{e.rank, 0, 0, e.own_window ? std::min<std::int64_t>(1, e.elements) : 0}};
   }
 };
 

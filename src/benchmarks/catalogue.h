@@ -1,22 +1,36 @@
-// The components' catalogues: explicit, ordered, one file each. An executable links exactly one.
+// Catalogues: a component's benchmarks as an ordered list of types. Their specs can be had without their
+// loops, so that every executable knows the names of all components and compiles one.
 #pragma once
 
+#include <array>
 #include <span>
-#include <string_view>
 
 #include "engine/batch.h"
-#include "plan/options.h"
+#include "plan/component.h"
 
 namespace openimb {
 
-struct Component {
-  std::string_view name;           ///< "MPI1"
-  std::string_view part;           ///< "MPI-1 part", as in the banner
-  std::span<const Entry> entries;  ///< in the order in which they run
-  Standard standard = {};          ///< what holds where nothing else is asked for
+template <class... Patterns>
+struct Catalogue {
+  static constexpr std::array<Spec, sizeof...(Patterns)> specs{Patterns::spec...};
+  /// Compiles all loops.
+  template <template <class, class> class BatchType>
+  static constexpr std::array<Entry, sizeof...(Patterns)> entries() {
+    return {entry<Patterns, BatchType>()...};
+  }
 };
 
-/// Defined by the catalogue that is linked.
-const Component& component();
+/// What an executable is made of.
+struct Component {
+  const ComponentList& list;
+  std::span<const Entry> entries;  ///< parallel to list.benchmarks
+};
+
+/// One for each src/benchmarks/<component>.cpp.
+const Component& mpi1();
+const Component& ext();
+const Component& rma();
+const Component& nbc();
+const Component& io();
 
 }  // namespace openimb

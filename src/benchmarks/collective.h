@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <vector>
 
 #include "engine/pattern.h"
 #include "plan/geometry.h"
@@ -16,7 +17,7 @@ struct Bcast {
   static void step(const C& c, const Lap& lap, Request... request) {
     call::broadcast(lap.receive, c.count, c.type, lap.root, c.comm, request...);
   }
-  static Expected expects(const Place& place) { return message_of(place, place.root); }
+  static Expected expects(const Endpoint& e) { return message_of(e, e.root); }
 };
 
 struct Allgather {
@@ -25,20 +26,21 @@ struct Allgather {
   static void step(const C& c, const Lap& lap, Request... request) {
     call::allgather(lap.send, lap.receive, c.count, c.type, c.comm, request...);
   }
-  static Expected expects(const Place& place) { return message_of_each(place, 0); }
+  static Expected expects(const Endpoint& e) { return message_of_each(e, 0); }
 };
 
 struct Allgatherv {
-  static constexpr Spec spec{.name = "Allgatherv", .receive = Extent::per_rank, .by_displacement = true};
+  static constexpr Spec spec{
+      .name = "Allgatherv", .receive = Extent::per_rank, .displacements = Displacements::elements};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::allgatherv(lap.send, c.count, lap.receive, c.counts, c.displacements, c.type, c.comm, request...);
   }
-  static Expected expects(const Place& place) { return message_of_each(place, 0); }
+  static Expected expects(const Endpoint& e) { return message_of_each(e, 0); }
 };
 
 /// What a scatter delivers: this rank's message out of the root's buffer.
-inline Expected part_of_root(const Place& p) { return {{p.root, p.rank * p.elements, 0, p.elements}}; }
+inline Expected part_of_root(const Endpoint& e) { return {{e.root, e.rank * e.elements, 0, e.elements}}; }
 
 struct Scatter {
   static constexpr Spec spec{.name = "Scatter", .send = Extent::per_rank, .rooted = true};
@@ -46,23 +48,23 @@ struct Scatter {
   static void step(const C& c, const Lap& lap, Request... request) {
     call::scatter(lap.send, lap.receive, c.count, c.type, lap.root, c.comm, request...);
   }
-  static Expected expects(const Place& place) { return part_of_root(place); }
+  static Expected expects(const Endpoint& e) { return part_of_root(e); }
 };
 
 struct Scatterv {
   static constexpr Spec spec{
-      .name = "Scatterv", .send = Extent::per_rank, .rooted = true, .by_displacement = true};
+      .name = "Scatterv", .send = Extent::per_rank, .rooted = true, .displacements = Displacements::elements};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::scatterv(lap.send, c.counts, c.displacements, lap.receive, c.count, c.type, lap.root, c.comm,
                    request...);
   }
-  static Expected expects(const Place& place) { return part_of_root(place); }
+  static Expected expects(const Endpoint& e) { return part_of_root(e); }
 };
 
 /// What a gather delivers: everything at the root, nothing elsewhere.
-inline Expected each_at_root(const Place& place) {
-  return place.rank == place.root ? message_of_each(place, 0) : Expected{};
+inline Expected each_at_root(const Endpoint& e) {
+  return e.rank == e.root ? message_of_each(e, 0) : Expected{};
 }
 
 struct Gather {
@@ -71,18 +73,20 @@ struct Gather {
   static void step(const C& c, const Lap& lap, Request... request) {
     call::gather(lap.send, lap.receive, c.count, c.type, lap.root, c.comm, request...);
   }
-  static Expected expects(const Place& place) { return each_at_root(place); }
+  static Expected expects(const Endpoint& e) { return each_at_root(e); }
 };
 
 struct Gatherv {
-  static constexpr Spec spec{
-      .name = "Gatherv", .receive = Extent::per_rank, .rooted = true, .by_displacement = true};
+  static constexpr Spec spec{.name = "Gatherv",
+                             .receive = Extent::per_rank,
+                             .rooted = true,
+                             .displacements = Displacements::elements};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::gatherv(lap.send, c.count, lap.receive, c.counts, c.displacements, c.type, lap.root, c.comm,
                   request...);
   }
-  static Expected expects(const Place& place) { return each_at_root(place); }
+  static Expected expects(const Endpoint& e) { return each_at_root(e); }
 };
 
 struct Alltoall {
@@ -91,21 +95,20 @@ struct Alltoall {
   static void step(const C& c, const Lap& lap, Request... request) {
     call::alltoall(lap.send, lap.receive, c.count, c.type, c.comm, request...);
   }
-  static Expected expects(const Place& place) { return message_of_each(place, place.rank * place.elements); }
+  static Expected expects(const Endpoint& e) { return message_of_each(e, e.rank * e.elements); }
 };
 
 struct Alltoallv {
-  static constexpr Spec spec{
-      .name = "Alltoallv", .send = Extent::per_rank, .receive = Extent::per_rank, .by_displacement = true};
+  static constexpr Spec spec{.name = "Alltoallv",
+                             .send = Extent::per_rank,
+                             .receive = Extent::per_rank,
+                             .displacements = Displacements::elements};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::alltoallv(lap.send, lap.receive, c.counts, c.displacements, c.type, c.comm, request...);
   }
-  static Expected expects(const Place& place) { return message_of_each(place, place.rank * place.elements); }
+  static Expected expects(const Endpoint& e) { return message_of_each(e, e.rank * e.elements); }
 };
-
-/// `count` elements of the sum over all ranks, from `at` on.
-inline Expected sum(std::int64_t at, std::int64_t count) { return {{Piece::all_ranks, at, 0, count}}; }
 
 struct Reduce {
   static constexpr Spec spec{.name = "Reduce", .reduction = true, .rooted = true};
@@ -113,7 +116,9 @@ struct Reduce {
   static void step(const C& c, const Lap& lap, Request... request) {
     call::reduce(lap.send, lap.receive, c.count, c.type, c.op, lap.root, c.comm, request...);
   }
-  static Expected expects(const Place& p) { return p.rank == p.root ? sum(0, p.elements) : Expected{}; }
+  static Expected expects(const Endpoint& e) {
+    return e.rank == e.root ? sum_of_first(e.ranks, 0, e.elements) : Expected{};
+  }
 };
 
 struct Allreduce {
@@ -122,7 +127,7 @@ struct Allreduce {
   static void step(const C& c, const Lap& lap, Request... request) {
     call::allreduce(lap.send, lap.receive, c.count, c.type, c.op, c.comm, request...);
   }
-  static Expected expects(const Place& place) { return sum(0, place.elements); }
+  static Expected expects(const Endpoint& e) { return sum_of_first(e.ranks, 0, e.elements); }
 };
 
 struct Reduce_scatter {
@@ -131,9 +136,10 @@ struct Reduce_scatter {
   static void step(const C& c, const Lap& lap, Request... request) {
     call::reduce_scatter(lap.send, lap.receive, c.shares, c.type, c.op, c.comm, request...);
   }
-  static Expected expects(const Place& p) {
-    const std::int64_t larger = std::min<std::int64_t>(p.rank, p.elements % p.ranks);
-    return sum(p.rank * (p.elements / p.ranks) + larger, share(spec.receive, p.elements, p.ranks, p.rank));
+  static Expected expects(const Endpoint& e) {
+    const std::int64_t larger = std::min<std::int64_t>(e.rank, e.elements % e.ranks);
+    const std::int64_t at = e.rank * (e.elements / e.ranks) + larger;
+    return sum_of_first(e.ranks, at, share(spec.receive, e.elements, e.ranks, e.rank));
   }
 };
 
@@ -144,9 +150,9 @@ struct Reduce_scatter_block {
   static void step(const C& c, const Lap& lap) {
     call::reduce_scatter_block(lap.send, lap.receive, c.share, c.type, c.op, c.comm);
   }
-  static Expected expects(const Place& p) {
-    const std::int64_t block = share(spec.receive, p.elements, p.ranks, p.rank);
-    return sum(p.rank * block, block);
+  static Expected expects(const Endpoint& e) {
+    const std::int64_t block = share(spec.receive, e.elements, e.ranks, e.rank);
+    return sum_of_first(e.ranks, e.rank * block, block);
   }
 };
 
@@ -156,17 +162,67 @@ struct Reduce_local {
   static void step(const C& c, const Lap& lap) {
     call::reduce_local(lap.send, lap.receive, c.count, c.type, c.op);
   }
-  static Expected expects(const Place& p) { return {{p.rank, 0, 0, p.elements, true}}; }
+  static Expected expects(const Endpoint& e) { return {{e.rank, 0, 0, e.elements, true}}; }
+};
+
+/// Rank r's result is the sum over ranks 0 to r.
+struct Scan {
+  static constexpr Spec spec{.name = "Scan", .reduction = true, .in_default_list = false};
+  template <class C, class... Request>
+  static void step(const C& c, const Lap& lap, Request... request) {
+    call::scan(lap.send, lap.receive, c.count, c.type, c.op, c.comm, request...);
+  }
+  static Expected expects(const Endpoint& e) { return sum_of_first(e.rank + 1, 0, e.elements); }
+};
+
+/// Of the ranks below r; rank 0 has no result.
+struct Exscan {
+  static constexpr Spec spec{.name = "Exscan", .reduction = true, .in_default_list = false};
+  template <class C, class... Request>
+  static void step(const C& c, const Lap& lap, Request... request) {
+    call::exscan(lap.send, lap.receive, c.count, c.type, c.op, c.comm, request...);
+  }
+  static Expected expects(const Endpoint& e) {
+    return e.rank > 0 ? sum_of_first(e.rank, 0, e.elements) : Expected{};
+  }
+};
+
+/// The arguments that MPI_Alltoallw has for each rank: the type, and where its message lies, in bytes.
+template <class Count>
+struct TypesPerRank {
+  std::vector<MPI_Datatype> types;
+  std::vector<call::Displacement<Count>> at;
+};
+
+/// Alltoallv with a data type for each rank, here equal ones.
+struct Alltoallw {
+  static constexpr Spec spec{.name = "Alltoallw",
+                             .send = Extent::per_rank,
+                             .receive = Extent::per_rank,
+                             .displacements = Displacements::bytes,
+                             .in_default_list = false};
+  template <class C>
+  static auto prepare(const C& c, const LapPlan&) {
+    TypesPerRank<decltype(c.count)> w{std::vector(static_cast<std::size_t>(c.ranks), c.type), {}};
+    using At = call::Displacement<decltype(c.count)>;
+    for (int rank = 0; rank < c.ranks; ++rank) w.at.push_back(static_cast<At>(rank * c.span));
+    return w;
+  }
+  template <class C, class W, class... Request>
+  static void step(const C& c, const Lap& lap, W& w, Request... request) {
+    call::alltoallw(lap.send, lap.receive, c.counts, w.at.data(), w.types.data(), c.comm, request...);
+  }
+  static Expected expects(const Endpoint& e) { return message_of_each(e, e.rank * e.elements); }
 };
 
 struct Barrier {
   static constexpr Spec spec{
-      .name = "Barrier", .kind = Kind::synchronisation, .send = Extent::none, .receive = Extent::none};
+      .name = "Barrier", .kind = Kind::synchronization, .send = Extent::none, .receive = Extent::none};
   template <class C, class... Request>
   static void step(const C& c, const Lap&, Request... request) {
     call::barrier(c.comm, request...);
   }
-  static Expected expects(const Place&) { return {}; }
+  static Expected expects(const Endpoint&) { return {}; }
 };
 
 }  // namespace openimb

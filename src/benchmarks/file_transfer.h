@@ -1,6 +1,6 @@
 // IMB-IO: a share of an I/O portion to or from a file. One template over what is done (write, read), how a
-// process finds its place (individual pointer, offset, shared pointer), and who is at it: the rows are in
-// io.cpp. Source: guide, "IMB-IO Blocking Benchmarks", "IMB-IO Non-blocking Benchmarks".
+// process finds its place (individual pointer, offset, shared pointer), and who transfers: the rows are in
+// io.h. Source: guide, "IMB-IO Blocking Benchmarks", "IMB-IO Non-blocking Benchmarks".
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,10 @@ namespace openimb {
 
 /// A benchmark's name as a template argument.
 template <std::size_t size>
-struct Name {
+struct Label {
   char text[size]{};
   // NOLINTNEXTLINE(google-explicit-constructor): written as a literal
-  constexpr Name(const char (&literal)[size]) { std::ranges::copy(literal, text); }
+  constexpr Label(const char (&literal)[size]) { std::ranges::copy(literal, text); }
   constexpr std::string_view view() const { return {text, size - 1}; }
 };
 
@@ -78,24 +78,24 @@ struct Priv {
   using One = call::ByIndividual;
 };
 
-/// Who is at it, as the guide's names begin: S_, P_, C_.
+/// Who transfers, as the guide's names begin: S_, P_, C_.
 struct Single {
   static constexpr Kind kind = Kind::single_transfer;
-  template <class Place>
-  using Way = typename Place::One;
+  template <class Pointer>
+  using Way = typename Pointer::One;
 };
 struct Parallel {
   static constexpr Kind kind = Kind::parallel_transfer;
-  template <class Place>
-  using Way = typename Place::One;
+  template <class Pointer>
+  using Way = typename Pointer::One;
 };
 struct Collective {
   static constexpr Kind kind = Kind::collective;
-  template <class Place>
-  using Way = typename Place::All;
+  template <class Pointer>
+  using Way = typename Pointer::All;
 };
 
-template <class Action, class Who, class Place>
+template <class Action, class Who, class Pointer>
 constexpr Spec file_transfer(std::string_view name, Aggregation aggregation) {
   constexpr bool writes = Action::use == FileUse::write;
   return {.name = name,
@@ -103,17 +103,15 @@ constexpr Spec file_transfer(std::string_view name, Aggregation aggregation) {
           .send = writes ? Extent::even_share : Extent::none,
           .receive = writes ? Extent::none : Extent::even_share,
           .access = Access::file,
-          .file = Action::use,
-          .file_pointer = Place::pointer,
-          .own_file = Place::own_file,
-          .aggregation = aggregation};
+          .aggregation = aggregation,
+          .file = {.use = Action::use, .pointer = Pointer::pointer, .own = Pointer::own_file}};
 }
 
 /// Reads have nothing to complete: their one table has the mode that the reference outputs give it.
-template <Name name, class Who, class Action, class Place>
-struct Blocking {
-  using Way = typename Who::template Way<Place>;
-  static constexpr Spec spec = file_transfer<Action, Who, Place>(
+template <Label name, class Who, class Action, class Pointer>
+struct BlockingFile {
+  using Way = typename Who::template Way<Pointer>;
+  static constexpr Spec spec = file_transfer<Action, Who, Pointer>(
       name.view(),
       Action::use == FileUse::write ? Aggregation::aggregate_first : Aggregation::aggregate_only);
   template <class C>
@@ -123,12 +121,12 @@ struct Blocking {
 };
 
 /// Its step is the blocking one, which t_pure is the time of.
-template <Name name, class Who, class Action, class Place>
-struct Nonblocking : Blocking<name, Who, Action, Place> {
-  using Way = typename Who::template Way<Place>;
+template <Label name, class Who, class Action, class Pointer>
+struct NonblockingFile : BlockingFile<name, Who, Action, Pointer> {
+  using Way = typename Who::template Way<Pointer>;
   static constexpr Spec spec = [] {
-    Spec spec = file_transfer<Action, Who, Place>(name.view(), Aggregation::non_aggregate_only);
-    spec.overlap = spec.fixed_load = true;
+    Spec spec = file_transfer<Action, Who, Pointer>(name.view(), Aggregation::non_aggregate_only);
+    spec.overlap = Overlap::fixed;
     return spec;
   }();
   template <class C>
@@ -144,17 +142,19 @@ struct Nonblocking : Blocking<name, Who, Action, Place> {
 /// Opens and closes; one byte of each process is the guide's negligible action.
 struct Open_Close {
   static constexpr Spec spec{.name = "Open_Close",
-                             .kind = Kind::synchronisation,
+                             .kind = Kind::synchronization,
                              .send = Extent::none,
                              .receive = Extent::none,
                              .access = Access::file,
-                             .file = FileUse::open};
+                             .file = {.use = FileUse::open}};
+  /// What fails to open returns quickly: its time must not count.
   template <class C>
   static void step(const C& c, const Lap&) {
     MPI_File file = MPI_FILE_NULL;
-    MPI_File_open(c.comm, c.name, C::mode, c.info, &file);
-    MPI_File_write_at(file, c.rank, &c.mark, 1, MPI_BYTE, MPI_STATUS_IGNORE);
-    MPI_File_close(&file);
+    c.errors->keep(MPI_File_open(c.comm, c.name, C::mode, c.info, &file));
+    if (file == MPI_FILE_NULL) return;
+    c.errors->keep(MPI_File_write_at(file, c.rank, &c.mark, 1, MPI_BYTE, MPI_STATUS_IGNORE));
+    c.errors->keep(MPI_File_close(&file));
   }
 };
 

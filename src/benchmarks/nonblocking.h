@@ -9,22 +9,28 @@ namespace openimb {
 template <class Blocking>
 struct Nonblocking {
   template <class C>
-  static void post(const C& c, const Lap& lap, MPI_Request* request) {
-    Blocking::step(c, lap, request);
+  static auto prepare(const C& c, const LapPlan& plan)
+    requires requires { Blocking::prepare(c, plan); }
+  {
+    return Blocking::prepare(c, plan);
   }
-  template <class C>
-  static void step(const C& c, const Lap& lap) {
+  template <class C, class... StateAndRequest>
+  static void post(const C& c, const Lap& lap, StateAndRequest&&... state_and_request) {
+    Blocking::step(c, lap, state_and_request...);
+  }
+  template <class C, class... State>
+  static void step(const C& c, const Lap& lap, State&... state) {
     MPI_Request request;
-    post(c, lap, &request);
+    post(c, lap, state..., &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
-  static Expected expects(const Place& place) { return Blocking::expects(place); }
+  static Expected expects(const Endpoint& e) { return Blocking::expects(e); }
 };
 
-/// Measures overlap with computation: in the default list.
+/// Measures overlap with computation.
 constexpr Spec overlapped(Spec spec, std::string_view name) {
   spec.name = name;
-  spec.overlap = true;
+  spec.overlap = Overlap::matched;
   return spec;
 }
 
@@ -112,6 +118,25 @@ struct Ibarrier : Nonblocking<Barrier> {
 };
 struct Ibarrier_pure : Nonblocking<Barrier> {
   static constexpr Spec spec = pure(Barrier::spec, "Ibarrier_pure");
+};
+
+struct Iscan : Nonblocking<Scan> {
+  static constexpr Spec spec = overlapped(Scan::spec, "Iscan");
+};
+struct Iscan_pure : Nonblocking<Scan> {
+  static constexpr Spec spec = pure(Scan::spec, "Iscan_pure");
+};
+struct Iexscan : Nonblocking<Exscan> {
+  static constexpr Spec spec = overlapped(Exscan::spec, "Iexscan");
+};
+struct Iexscan_pure : Nonblocking<Exscan> {
+  static constexpr Spec spec = pure(Exscan::spec, "Iexscan_pure");
+};
+struct Ialltoallw : Nonblocking<Alltoallw> {
+  static constexpr Spec spec = overlapped(Alltoallw::spec, "Ialltoallw");
+};
+struct Ialltoallw_pure : Nonblocking<Alltoallw> {
+  static constexpr Spec spec = pure(Alltoallw::spec, "Ialltoallw_pure");
 };
 
 }  // namespace openimb

@@ -42,9 +42,9 @@ struct BothWays {
 
 /// What a pair has moved: a put arrives at the origin's peer, a get at the origin.
 template <class Move, class Ways>
-Expected moved_by_pair(const Place& p) {
-  const int origin = Move::exposed == Exposed::receive ? 1 - p.rank : p.rank;
-  return Ways::is_origin(origin) ? message_of(p, 1 - p.rank) : Expected{};
+Expected moved_by_pair(const Endpoint& e) {
+  const int origin = Move::exposed == Exposed::receive ? 1 - e.rank : e.rank;
+  return Ways::is_origin(origin) ? message_of(e, 1 - e.rank) : Expected{};
 }
 
 }  // namespace openimb

@@ -1,4 +1,4 @@
-// Parallel transfer benchmarks: every process of the group with its neighbours in a periodic chain, or pairs
+// Parallel transfer benchmarks: every process of the group with its neighbors in a periodic chain, or pairs
 // of processes with a window of messages in flight. Source: guide, "Parallel Transfer Benchmarks"; Uniband
 // and Biband: public user guide of IMB 2021.
 #pragma once
@@ -13,10 +13,10 @@ struct Sendrecv {
   static void step(const C& c, const Lap& lap) {
     call::send_receive(lap.send, lap.receive, c.count, c.type, c.right, c.left, message_tag, c.comm);
   }
-  static Expected expects(const Place& p) { return message_of(p, (p.rank + p.ranks - 1) % p.ranks); }
+  static Expected expects(const Endpoint& e) { return message_of(e, e.left()); }
 };
 
-// With two processes both neighbours are the same rank: tags keep the directions apart.
+// With two processes both neighbors are the same rank: tags keep the directions apart.
 inline constexpr int to_left = 1, to_right = 2;
 
 struct Exchange {
@@ -34,9 +34,8 @@ struct Exchange {
     call::receive(lap.receive + c.span, c.count, c.type, c.right, to_left, c.comm);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
   }
-  static Expected expects(const Place& p) {
-    return {{(p.rank + p.ranks - 1) % p.ranks, 0, 0, p.elements},
-            {(p.rank + 1) % p.ranks, p.elements, p.elements, p.elements}};
+  static Expected expects(const Endpoint& e) {
+    return {{e.left(), 0, 0, e.elements}, {e.right(), e.elements, e.elements, e.elements}};
   }
 };
 
@@ -45,19 +44,19 @@ struct Exchange {
 /// bytes.
 struct WindowOfPairs {
   static bool first_half(int rank, int ranks) { return rank < ranks / 2; }
-  static bool takes_part(const Place& p) { return p.rank < p.ranks / 2 * 2; }
-  static int peer_of(const Place& p) {
-    return first_half(p.rank, p.ranks) ? p.rank + p.ranks / 2 : p.rank - p.ranks / 2;
+  static bool takes_part(const Endpoint& e) { return e.rank < e.ranks / 2 * 2; }
+  static int peer_of(const Endpoint& e) {
+    return first_half(e.rank, e.ranks) ? e.rank + e.ranks / 2 : e.rank - e.ranks / 2;
   }
   template <class C>
   static void start_sends(const C& c, const Lap& lap, MPI_Request* requests) {
-    for (int i = 0; i < c.window; ++i) {
+    for (int i = 0; i < c.in_flight; ++i) {
       call::start_send(lap.send, c.count, c.type, c.peer, message_tag, c.comm, &requests[i]);
     }
   }
   template <class C>
   static void start_receives(const C& c, const Lap& lap, MPI_Request* requests) {
-    for (int i = 0; i < c.window; ++i) {
+    for (int i = 0; i < c.in_flight; ++i) {
       call::start_receive(lap.receive, c.count, c.type, c.peer, message_tag, c.comm, &requests[i]);
     }
   }
@@ -76,10 +75,10 @@ struct Uniband : WindowOfPairs {
     } else {
       start_receives(c, lap, c.requests);
     }
-    MPI_Waitall(c.window, c.requests, MPI_STATUSES_IGNORE);
+    MPI_Waitall(c.in_flight, c.requests, MPI_STATUSES_IGNORE);
   }
-  static Expected expects(const Place& p) {
-    return first_half(p.rank, p.ranks) ? Expected{} : message_of(p, peer_of(p));
+  static Expected expects(const Endpoint& e) {
+    return first_half(e.rank, e.ranks) ? Expected{} : message_of(e, peer_of(e));
   }
 };
 
@@ -93,10 +92,10 @@ struct Biband : WindowOfPairs {
   template <class C>
   static void step(const C& c, const Lap& lap) {
     start_receives(c, lap, c.requests);
-    start_sends(c, lap, c.requests + c.window);
-    MPI_Waitall(2 * c.window, c.requests, MPI_STATUSES_IGNORE);
+    start_sends(c, lap, c.requests + c.in_flight);
+    MPI_Waitall(2 * c.in_flight, c.requests, MPI_STATUSES_IGNORE);
   }
-  static Expected expects(const Place& p) { return message_of(p, peer_of(p)); }
+  static Expected expects(const Endpoint& e) { return message_of(e, peer_of(e)); }
 };
 
 }  // namespace openimb

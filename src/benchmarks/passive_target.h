@@ -8,7 +8,7 @@ namespace openimb {
 
 /// The parts of a Spec that all of IMB-RMA has.
 constexpr Spec passive(std::string_view name, Kind kind, Exposed exposed) {
-  return {.name = name, .kind = kind, .access = Access::passive_target, .exposed = exposed};
+  return {.name = name, .kind = kind, .access = Access::passive_target, .one_sided = {.exposed = exposed}};
 }
 
 /// Two processes, in both modes.
@@ -31,9 +31,9 @@ struct AtOrigin {
 
 template <class Ways, class Completion = AtTarget>
 struct LockedPeer {
-  static bool takes_part(const Place& place) { return Ways::is_origin(place.rank); }
+  static bool takes_part(const Endpoint& e) { return Ways::is_origin(e.rank); }
   template <class C>
-  static LockOne hold(const C& c) {
+  static LockOne epoch(const C& c) {
     return LockOne(c.peer, c.win);
   }
   template <class C>
@@ -48,7 +48,7 @@ struct PassivePair : LockedPeer<Ways, Completion> {
   static void step(const C& c, const Lap& lap) {
     Move::move(c, lap, c.peer, c.peer_base, 0, 0);
   }
-  static Expected expects(const Place& place) { return moved_by_pair<Move, Ways>(place); }
+  static Expected expects(const Endpoint& e) { return moved_by_pair<Move, Ways>(e); }
 };
 
 struct Unidir_put : PassivePair<Put, OneWay> {
@@ -74,7 +74,7 @@ struct Truly_passive_put : PassivePair<Put, OneWay> {
   static constexpr Spec spec = [] {
     Spec spec = passive("Truly_passive_put", Kind::single_transfer, Put::exposed);
     spec.throughput = false;
-    spec.computing_target = true;
+    spec.one_sided.computing_target = true;
     spec.notes =
         "#     The benchmark measures execution time of MPI_Put for 2 cases:\n"
         "#     1) The target is waiting in MPI_Barrier call (t_pure value)\n"
@@ -108,9 +108,9 @@ constexpr Spec with_all(std::string_view name, Exposed exposed, bool in_default_
 template <class Move, class Origins, class Completion = AtTarget>
 struct WithAll {
   static constexpr bool puts = Move::exposed == Exposed::receive;
-  static bool takes_part(const Place& place) { return Origins::is_origin(place.rank); }
+  static bool takes_part(const Endpoint& e) { return Origins::is_origin(e.rank); }
   template <class C>
-  static LockAll hold(const C& c) {
+  static LockAll epoch(const C& c) {
     return LockAll(c.win);
   }
   template <class C>
@@ -124,11 +124,11 @@ struct WithAll {
   static void close(const C& c) {
     Completion::flush_all(c.win);
   }
-  static Expected expects(const Place& p) {
-    if (!puts && !Origins::is_origin(p.rank)) return {};
-    Expected expected = message_of_each(p, 0);
+  static Expected expects(const Endpoint& e) {
+    if (!puts && !Origins::is_origin(e.rank)) return {};
+    Expected expected = message_of_each(e, 0);
     std::erase_if(expected, [&](const Piece& piece) {
-      return piece.rank == p.rank || (puts && !Origins::is_origin(piece.rank));
+      return piece.rank == e.rank || (puts && !Origins::is_origin(piece.rank));
     });
     return expected;
   }
@@ -153,20 +153,20 @@ struct Get_all_local : WithAll<Get, One, AtOrigin> {
   static constexpr Spec spec = with_all<One>("Get_all_local", Get::exposed, false);
 };
 
-constexpr Spec with_neighbours(std::string_view name, Exposed exposed) {
+constexpr Spec with_neighbors(std::string_view name, Exposed exposed) {
   Spec spec = passive(name, Kind::parallel_transfer, exposed);
   spec.send = spec.receive = Extent::two;
   spec.throughput = false;
   return spec;
 }
 
-/// Both neighbours in the periodic chain, as in Exchange: message 0 travels to the right, message 1 to the
+/// Both neighbors in the periodic chain, as in Exchange: message 0 travels to the right, message 1 to the
 /// left.
 template <class Move>
 struct WithNeighbours {
   static constexpr bool puts = Move::exposed == Exposed::receive;
   template <class C>
-  static LockTwo hold(const C& c) {
+  static LockTwo epoch(const C& c) {
     return LockTwo(c.left, c.right, c.win);
   }
   template <class C>
@@ -181,17 +181,16 @@ struct WithNeighbours {
     MPI_Win_flush(c.right, c.win);
     MPI_Win_flush(c.left, c.win);
   }
-  static Expected expects(const Place& p) {
-    return {{(p.rank + p.ranks - 1) % p.ranks, 0, 0, p.elements},
-            {(p.rank + 1) % p.ranks, p.elements, p.elements, p.elements}};
+  static Expected expects(const Endpoint& e) {
+    return {{e.left(), 0, 0, e.elements}, {e.right(), e.elements, e.elements, e.elements}};
   }
 };
 
 struct Exchange_put : WithNeighbours<Put> {
-  static constexpr Spec spec = with_neighbours("Exchange_put", Put::exposed);
+  static constexpr Spec spec = with_neighbors("Exchange_put", Put::exposed);
 };
 struct Exchange_get : WithNeighbours<Get> {
-  static constexpr Spec spec = with_neighbours("Exchange_get", Get::exposed);
+  static constexpr Spec spec = with_neighbors("Exchange_get", Get::exposed);
 };
 
 constexpr Spec atomic(std::string_view name) {
@@ -203,15 +202,15 @@ constexpr Spec atomic(std::string_view name) {
 /// One word of the target's memory.
 constexpr Spec atomic_word(std::string_view name) {
   Spec spec = atomic(name);
-  spec.single_element = true;
+  spec.one_sided.single_element = true;
   return spec;
 }
 
 /// Rank 0 works on what rank 1 holds; what it fetches goes to its own receive buffer.
 struct Atomic : LockedPeer<OneWay> {
-  static bool updates(const Place& place) { return place.rank == 1; }
-  static Expected fetched(const Place& p) { return message_of(p, nobody(p)); }
-  static Expected added(const Place& p) { return {{0, 0, 0, p.elements, true}}; }
+  static bool updates(const Endpoint& e) { return e.rank == 1; }
+  static Expected fetched(const Endpoint& e) { return message_of(e, initial_content(e)); }
+  static Expected added(const Endpoint& e) { return {{0, 0, 0, e.elements, true}}; }
 };
 
 struct Accumulate : Atomic {
@@ -220,7 +219,7 @@ struct Accumulate : Atomic {
   static void step(const C& c, const Lap& lap) {
     call::accumulate(lap.send, c.count, c.type, c.peer, place_at(c, lap, c.peer_base, 0), c.op, c.win);
   }
-  static Expected expects(const Place& p) { return p.rank == 1 ? added(p) : Expected{}; }
+  static Expected expects(const Endpoint& e) { return e.rank == 1 ? added(e) : Expected{}; }
 };
 
 struct Get_accumulate : Atomic {
@@ -230,7 +229,7 @@ struct Get_accumulate : Atomic {
     const MPI_Aint at = place_at(c, lap, c.peer_base, 0);
     call::get_accumulate(lap.send, lap.receive, c.count, c.type, c.peer, at, c.op, c.win);
   }
-  static Expected expects(const Place& p) { return p.rank == 1 ? added(p) : fetched(p); }
+  static Expected expects(const Endpoint& e) { return e.rank == 1 ? added(e) : fetched(e); }
 };
 
 struct Fetch_and_op : Atomic {
@@ -240,7 +239,7 @@ struct Fetch_and_op : Atomic {
     const MPI_Aint at = place_at(c, lap, c.peer_base, 0);
     MPI_Fetch_and_op(lap.send, lap.receive, c.type, c.peer, at, c.op, c.win);
   }
-  static Expected expects(const Place& p) { return p.rank == 1 ? added(p) : fetched(p); }
+  static Expected expects(const Endpoint& e) { return e.rank == 1 ? added(e) : fetched(e); }
 };
 
 /// Message 0 of the send buffer replaces what the target holds if that equals message 1.
@@ -248,7 +247,7 @@ struct Compare_and_swap : Atomic {
   static constexpr Spec spec = [] {
     Spec spec = atomic_word("Compare_and_swap");
     spec.send = Extent::two;
-    spec.integers_only = spec.compares = true;
+    spec.one_sided.integers_only = spec.one_sided.compares = true;
     spec.notes = "#     Uses MPI_INT data type\n";
     return spec;
   }();
@@ -257,7 +256,7 @@ struct Compare_and_swap : Atomic {
     const MPI_Aint at = place_at(c, lap, c.peer_base, 0);
     MPI_Compare_and_swap(lap.send, lap.send + c.span, lap.receive, c.type, c.peer, at, c.win);
   }
-  static Expected expects(const Place& p) { return p.rank == 1 ? message_of(p, 0) : fetched(p); }
+  static Expected expects(const Endpoint& e) { return e.rank == 1 ? message_of(e, 0) : fetched(e); }
 };
 
 }  // namespace openimb

@@ -26,7 +26,7 @@ struct PingPong {
       send_message(c, lap);
     }
   }
-  static Expected expects(const Place& place) { return message_of(place, 1 - place.rank); }
+  static Expected expects(const Endpoint& e) { return message_of(e, 1 - e.rank); }
 };
 
 struct PingPongSpecificSource : PingPong {
@@ -49,7 +49,7 @@ struct PingPing {
     receive_message(c, lap, source);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
-  static Expected expects(const Place& place) { return message_of(place, 1 - place.rank); }
+  static Expected expects(const Endpoint& e) { return message_of(e, 1 - e.rank); }
 };
 
 struct PingPingSpecificSource : PingPing {

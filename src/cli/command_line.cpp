@@ -155,11 +155,11 @@ void check_component(const Program& program, const std::vector<Use>& uses, int w
   constexpr std::string_view of_messages[] = {"data_type", "red_data_type", "contig_type"};
   for (const Use& use : uses) {
     if (use.option == nullptr) continue;
-    if (!program.on_files() && std::ranges::find(of_files, use.option->name) != std::end(of_files)) {
+    if (!program.uses_files && std::ranges::find(of_files, use.option->name) != std::end(of_files)) {
       throw UsageError(dashed(*use.option) + ": " + std::string(program.name) +
                        " uses no files; leave it out, or run IMB-IO");
     }
-    if (program.on_files() && std::ranges::find(of_messages, use.option->name) != std::end(of_messages)) {
+    if (program.uses_files && std::ranges::find(of_messages, use.option->name) != std::end(of_messages)) {
       throw UsageError(dashed(*use.option) + ": " + std::string(program.name) +
                        " writes and reads bytes (MPI_BYTE); leave it out");
     }

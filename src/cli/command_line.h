@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plan/component.h"
 #include "plan/options.h"
 #include "plan/spec.h"
 
@@ -34,8 +35,8 @@ struct Program {
   std::string_view part;            ///< "MPI-1 part"
   std::span<const Spec> catalogue;  ///< in the order in which the benchmarks run
   Standard standard = {};
-
-  bool on_files() const { return !catalogue.empty() && catalogue.front().access == Access::file; }
+  bool uses_files = false;
+  std::span<const ComponentList> suite = {};  ///< all components, this one too
 };
 
 /// `arguments` without the program's name; `world`: ranks of the launch. Throws UsageError.

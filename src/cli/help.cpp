@@ -62,8 +62,8 @@ std::string_view in_words(Kind kind) {
       return "parallel transfer";
     case Kind::collective:
       return "collective";
-    case Kind::synchronisation:
-      return "synchronisation";
+    case Kind::synchronization:
+      return "synchronization";
   }
   return {};
 }

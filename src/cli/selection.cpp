@@ -26,40 +26,16 @@ std::optional<Selected> find(const Program& program, std::string_view name) {
   return Selected{static_cast<int>(spec - program.catalogue.data()), has_multi_prefix(name)};
 }
 
-struct Component {
-  std::string_view program;
-  std::string_view names;  ///< blank-separated
-};
-constexpr Component components[] = {
-    {"IMB-MPI1",
-     "PingPong PingPing Sendrecv Exchange Allreduce Reduce Reduce_local Reduce_scatter Reduce_scatter_block "
-     "Allgather "
-     "Allgatherv Gather Gatherv Scatter Scatterv Alltoall Alltoallv Bcast Barrier Uniband Biband"},
-    {"IMB-EXT", "Window Unidir_Get Unidir_Put Bidir_Get Bidir_Put Accumulate"},
-    {"IMB-NBC",
-     "Ibcast Iallgather Iallgatherv Igather Igatherv Iscatter Iscatterv Ialltoall Ialltoallv Ireduce "
-     "Ireduce_scatter "
-     "Iallreduce Ibarrier"},
-    {"IMB-RMA",
-     "Unidir_put Bidir_put Unidir_get Bidir_get Put_local Put_all_local Get_local Get_all_local One_put_all "
-     "All_put_all One_get_all All_get_all Exchange_put Exchange_get Accumulate Get_accumulate Fetch_and_op "
-     "Compare_and_swap Truly_passive_put"},
-};
-
 /// The other executable that has this benchmark, or an empty text.
-std::string_view component_of(const Program& program, std::string_view name) {
-  std::string_view word = without_multi(name);
-  const std::string lower = lower_case(word);
-  const bool action = lower.find("read") != std::string::npos || lower.find("write") != std::string::npos;
-  const bool on_files = lower == "open_close" || (action && lower.find('_') == 1);
-  if (on_files && program.name != "IMB-IO") return "IMB-IO";
-  if (lower.ends_with("_pure")) word.remove_suffix(5);
+std::string component_of(const Program& program, std::string_view name) {
+  const std::string_view word = without_multi(name);
   // Unidir_Put and Unidir_put are different benchmarks: exact spelling first.
   for (const bool exact : {true, false}) {
-    for (const Component& component : components) {
-      if (component.program == program.name) continue;
-      for (const std::string_view known : split(component.names, ' ')) {
-        if (exact ? known == word : same_name(known, word)) return component.program;
+    for (const ComponentList& component : program.suite) {
+      const std::string executable = "IMB-" + std::string(component.facts.name);
+      if (executable == program.name) continue;
+      for (const Spec& spec : component.benchmarks) {
+        if (exact ? spec.name == word : same_name(spec.name, word)) return executable;
       }
     }
   }
@@ -68,8 +44,8 @@ std::string_view component_of(const Program& program, std::string_view name) {
 
 std::string unknown(const Program& program, const Name& name) {
   const std::string message = name.where + "unknown benchmark " + quoted(name.text) + ": ";
-  if (const std::string_view other = component_of(program, name.text); !other.empty()) {
-    return message + "it is one of " + std::string(other);
+  if (const std::string other = component_of(program, name.text); !other.empty()) {
+    return message + "it is one of " + other;
   }
   if (const std::string_view meant = nearest_benchmark(program, name.text); !meant.empty()) {
     return message + "did you mean " + std::string(meant) + "?";

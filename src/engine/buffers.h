@@ -1,62 +1,45 @@
-// The send and receive memory of one rank. Page-aligned, grown and never shrunk while a launch lasts, so that
-// tables reuse memory that MPI has already seen.
+// The send and receive memory of one rank. Grown and never shrunk while a launch lasts, so that tables reuse
+// memory that MPI has already seen.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <new>
-#include <span>
 
 #include "engine/content.h"
+#include "memory/memory.h"
 #include "plan/geometry.h"
 
 namespace openimb {
 
-class Memory {
+/// One side's buffer.
+class Buffer {
  public:
   /// Contents are lost when it grows. Throws std::bad_alloc, and then holds nothing.
-  void ensure(std::int64_t bytes) {
-    if (bytes <= size_) return;
+  void ensure(MemoryKind kind, std::int64_t bytes) {
+    if (memory_ && bytes <= memory_->bytes()) return;
     memory_.reset();  // first: old and new together would exceed what -mem allows
-    size_ = 0;
-    memory_.reset(static_cast<std::byte*>(::operator new(static_cast<std::size_t>(bytes), page)));
-    size_ = bytes;
+    memory_ = allocate_memory(kind, bytes);
   }
-  std::byte* data() const { return memory_.get(); }
-  std::span<std::byte> first(std::int64_t bytes) const {
-    return {memory_.get(), static_cast<std::size_t>(bytes)};
-  }
+  /// Null until ensured.
+  Memory* memory() const { return memory_.get(); }
 
  private:
-  static constexpr std::align_val_t page{4096};
-  struct Free {
-    void operator()(std::byte* memory) const { ::operator delete(memory, page); }
-  };
-  std::unique_ptr<std::byte[], Free> memory_;
-  std::int64_t size_ = 0;
+  std::unique_ptr<Memory> memory_;
 };
 
 struct Buffers {
-  Memory send;
-  Memory receive;
-  Memory expected;  ///< -check only: what the receive buffer must look like
-  Capacity capacity;
+  Buffer send;
+  Buffer receive;
 
   /// Room for every point that `wanted` covers, guards included; not for the side that `elsewhere` names,
   /// whose memory comes from MPI. Throws std::bad_alloc.
-  void ensure(const Capacity& wanted, bool check, Exposed elsewhere) {
-    capacity = {};
-    if (elsewhere != Exposed::send) send.ensure(wanted.send + Content::guard);
-    if (elsewhere != Exposed::receive) receive.ensure(wanted.receive + Content::guard);
-    if (check) expected.ensure(wanted.receive_checked + Content::guard);
-    capacity = wanted;
+  void ensure(const Capacity& wanted, MemoryKind kind, Exposed elsewhere) {
+    if (elsewhere != Exposed::send) send.ensure(kind, wanted.send + Content::guard);
+    if (elsewhere != Exposed::receive) receive.ensure(kind, wanted.receive + Content::guard);
   }
 };
 
-/// Bytes per process that a point needs, as -mem counts them.
-inline std::int64_t memory_needed(const Geometry& geometry, bool check) {
-  return geometry.total() + (check ? geometry.receive_span(geometry.sections) : 0);
-}
+/// Fills the first `bytes` of a buffer with what it holds while it is timed (fill_for_timing), in chunks.
+void fill_for_timing(Memory& memory, std::int64_t bytes, const Element& element, const Spec& spec, int rank);
 
 }  // namespace openimb

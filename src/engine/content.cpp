@@ -86,31 +86,40 @@ void write_bytes(std::byte* at, int rank, std::int64_t first, std::int64_t count
 
 }  // namespace
 
-void fill_for_timing(std::span<std::byte> memory, const Element& element, const Spec& spec, int rank) {
-  if (spec.compares) {
-    std::ranges::fill(memory, std::byte{0});
+void fill_for_timing(std::span<std::byte> image, std::int64_t at, const Element& element, const Spec& spec,
+                     int rank) {
+  if (spec.one_sided.compares) {
+    std::ranges::fill(image, std::byte{0});
     return;
   }
   const DataType type = spec.reduction ? element.type : DataType::single_precision;
   const bool narrow = type == DataType::float16 || type == DataType::bfloat16 || type == DataType::character;
   const std::int64_t size = describe(type).size;
-  const auto count = static_cast<std::int64_t>(memory.size()) / size;
+  const auto count = static_cast<std::int64_t>(image.size()) / size;
   with_store(type, [&](auto store) {
     for (std::int64_t i = 0; i < count; ++i) {
-      const double value = 0.1 * (rank + 1) + static_cast<double>(i);
-      store(memory.data() + i * size, narrow ? static_cast<double>(i % 4) : value);
+      const std::int64_t index = at / size + i;
+      const double value = 0.1 * (rank + 1) + static_cast<double>(index);
+      store(image.data() + i * size, narrow ? static_cast<double>(index % 4) : value);
     }
   });
-  std::fill(memory.begin() + count * size, memory.end(), std::byte{0});
+  std::fill(image.begin() + count * size, image.end(), std::byte{0});
 }
 
 Content::Content(const Element& element, bool reduction, int ranks)
-    : element_(element), reduction_(reduction), ranks_(ranks), sums_(reduction ? reduction_period : 0) {
+    : element_(element), reduction_(reduction), ranks_(ranks) {}
+
+// One table at a time: a rank expects sums over the same ranks again and again.
+const std::vector<double>& Content::sums_of_first(int ranks) const {
+  if (summed_ == ranks) return sums_;
+  sums_.assign(reduction_period, 0);
   for (std::size_t place = 0; place < sums_.size(); ++place) {
     for (int rank = 0; rank < ranks; ++rank) {
-      sums_[place] += reduction_value(rank, static_cast<std::int64_t>(place), ranks);
+      sums_[place] += reduction_value(rank, static_cast<std::int64_t>(place), ranks_);
     }
   }
+  summed_ = ranks;
+  return sums_;
 }
 
 void Content::begin_repetition(std::int64_t repetition) {
@@ -130,26 +139,36 @@ void Content::write(std::byte* at, int rank, std::int64_t first, std::int64_t co
   });
 }
 
-void Content::write(std::byte* receive, const Piece& piece, int held_rank) const {
+void Content::write(std::span<std::byte> image, std::int64_t begin, const Piece& piece, int held_rank) const {
   const std::int64_t stride = element_.extent();
-  std::byte* const at = receive + piece.receive_at * stride;
-  if (piece.rank != Piece::all_ranks && !piece.added) {
-    return write(at, piece.rank, piece.send_at, piece.count);
-  }
+  const std::int64_t from = std::max(piece.receive_at, begin / stride);
+  const std::int64_t end = begin + static_cast<std::int64_t>(image.size());
+  const std::int64_t to = std::min(piece.receive_at + piece.count, (end + stride - 1) / stride);
+  if (from >= to) return;
+  Piece part = piece;
+  part.send_at += from - piece.receive_at;
+  part.count = to - from;
+  std::byte* const at = image.data() + (from * stride - begin);
+  if (part.summed == 0 && !part.added) return write(at, part.rank, part.send_at, part.count);
+  write_sums(at, part, held_rank);
+}
+
+void Content::write_sums(std::byte* at, const Piece& part, int held_rank) const {
+  const std::int64_t stride = element_.extent();
+  const std::vector<double>* const sums = part.summed > 0 ? &sums_of_first(part.summed) : nullptr;
   with_store(element_.type, [&](auto store) {
-    for (std::int64_t i = 0; i < piece.count; ++i) {
-      const std::int64_t index = piece.send_at + shift_ + i;
-      const double sum = piece.rank == Piece::all_ranks ? sums_[index % reduction_period]
-                                                        : reduction_value(piece.rank, index, ranks_);
-      store(at + i * stride, sum + (piece.added ? reduction_value(held_rank, index, ranks_) : 0));
+    for (std::int64_t i = 0; i < part.count; ++i) {
+      const std::int64_t index = part.send_at + shift_ + i;
+      const double sum = sums != nullptr ? (*sums)[static_cast<std::size_t>(index % reduction_period)]
+                                         : reduction_value(part.rank, index, ranks_);
+      store(at + i * stride, sum + (part.added ? reduction_value(held_rank, index, ranks_) : 0));
     }
   });
 }
 
 std::int64_t count_differences(std::span<const std::byte> actual, std::span<const std::byte> expected) {
-  if (std::memcmp(actual.data(), expected.data(), expected.size()) == 0) return 0;
-  return std::inner_product(actual.begin(), actual.begin() + static_cast<std::ptrdiff_t>(expected.size()),
-                            expected.begin(), std::int64_t{0}, std::plus<>(),
+  if (actual.empty() || std::memcmp(actual.data(), expected.data(), expected.size()) == 0) return 0;
+  return std::inner_product(actual.begin(), actual.end(), expected.begin(), std::int64_t{0}, std::plus<>(),
                             [](std::byte a, std::byte b) { return a != b ? 1 : 0; });
 }
 

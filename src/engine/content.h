@@ -1,5 +1,5 @@
 // What buffers hold: the guide's BUF_VALUE for timing, and contents that identify every element for -check.
-// Pure memory, no MPI. Source: guide, "Buffer Initialization", "Checking Results".
+// Images in ordinary memory, no MPI. Source: guide, "Buffer Initialization", "Checking Results".
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,12 @@
 
 namespace openimb {
 
-/// Fills `memory` with BUF_VALUE(rank, i) = 0.1 * (rank + 1) + i: as floats for messages, as the element's
-/// own type for reductions (16-bit floats: small integers, which stay finite when summed). Where operands are
-/// compared, all of them are zero: each repetition finds what it looks for.
-void fill_for_timing(std::span<std::byte> memory, const Element& element, const Spec& spec, int rank);
+/// Fills `image` with BUF_VALUE(rank, i) = 0.1 * (rank + 1) + i, from byte `at` of a buffer on, which must be
+/// a multiple of 16: as floats for messages, as the element's own type for reductions (16-bit floats: small
+/// integers, which stay finite when summed). Where operands are compared, all of them are zero: each
+/// repetition finds what it looks for.
+void fill_for_timing(std::span<std::byte> image, std::int64_t at, const Element& element, const Spec& spec,
+                     int rank);
 
 /// Contents under -check are functions of (rank, element index, repetition): what arrives late is wrong too.
 /// Reductions get small integers whose sum over `ranks` ranks is exact in every type; messages get values
@@ -36,18 +38,24 @@ class Content {
   /// `count` elements of `rank`'s send buffer, from element `first` on, written to `at`; gaps between resized
   /// elements are left alone.
   void write(std::byte* at, int rank, std::int64_t first, std::int64_t count) const;
-  /// The same for a piece; `held_rank`: whose content the receive buffer held (Piece::added).
-  void write(std::byte* receive, const Piece& piece, int held_rank) const;
+  /// Of a piece, what lies in an image of the receive buffer that begins at byte `begin` of it, a multiple of
+  /// the element's extent; `held_rank`: whose content the receive buffer held (Piece::added).
+  void write(std::span<std::byte> image, std::int64_t begin, const Piece& piece, int held_rank) const;
 
  private:
+  void write_sums(std::byte* at, const Piece& part, int held_rank) const;
+  const std::vector<double>& sums_of_first(int ranks) const;
+
   Element element_;
   bool reduction_;
   int ranks_;
-  std::int64_t shift_ = 0;    ///< added to every index
-  std::vector<double> sums_;  ///< over all ranks, by position in the period; reductions only
+  std::int64_t shift_ = 0;  ///< added to every index
+  mutable std::vector<double>
+      sums_;  ///< of reductions, by position in the period; of the first `summed_` ranks
+  mutable int summed_ = 0;
 };
 
-/// Number of bytes in which the two differ.
+/// Number of bytes in which the two differ. They are of the same length.
 std::int64_t count_differences(std::span<const std::byte> actual, std::span<const std::byte> expected);
 
 }  // namespace openimb

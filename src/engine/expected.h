@@ -1,5 +1,5 @@
-// What a correct MPI delivers, in words a benchmark can say: pieces of send buffers at places in the receive
-// buffer.
+// What a correct MPI delivers, in terms a benchmark can state: pieces of send buffers at places in the
+// receive buffer.
 #pragma once
 
 #include <cstdint>
@@ -7,43 +7,53 @@
 
 namespace openimb {
 
-/// Where a rank stands when it is asked what it expects. `elements`: base elements in one message;
-/// `own_window`: a window is memory of ours, not MPI's.
-struct Place {
+/// This rank in its group, as a benchmark is asked what it expects there. `elements`: base elements in one
+/// message; `own_window`: the memory of a window is ours, not MPI's.
+struct Endpoint {
   int rank = 0;
   int ranks = 1;
   int root = 0;
   std::int64_t elements = 0;
   bool own_window = true;
+
+  /// Neighbors in the periodic chain.
+  int left() const { return (rank + ranks - 1) % ranks; }
+  int right() const { return (rank + 1) % ranks; }
 };
 
 /// `count` elements at `receive_at` in the receive buffer must equal those at `send_at` in `rank`'s send
-/// buffer, or their sum over all ranks; `added`: to what the receive buffer held. All offsets in base
-/// elements.
+/// buffer; where `summed` is above 0, the sum over ranks 0 to summed - 1 instead. `added`: to what the
+/// receive buffer held. All offsets in base elements.
 struct Piece {
-  static constexpr int all_ranks = -1;
   int rank = 0;
   std::int64_t send_at = 0;
   std::int64_t receive_at = 0;
   std::int64_t count = 0;
   bool added = false;
+  int summed = 0;
 };
 using Expected = std::vector<Piece>;
 
-/// Of whom, so to say, an updated receive buffer holds the message before a repetition, on every rank.
-inline int nobody(const Place& place) { return place.ranks; }
+/// Before a repetition, an updated receive buffer holds on every rank what a further rank's send buffer
+/// would.
+inline int initial_content(const Endpoint& e) { return e.ranks; }
 
 /// The whole message of one rank at the beginning of the receive buffer.
-inline Expected message_of(const Place& place, int rank) { return {{rank, 0, 0, place.elements}}; }
+inline Expected message_of(const Endpoint& e, int rank) { return {{rank, 0, 0, e.elements}}; }
 
 /// Every rank's message, in rank order; `send_at`: where in its send buffer each rank holds the part for this
 /// one.
-inline Expected message_of_each(const Place& place, std::int64_t send_at) {
+inline Expected message_of_each(const Endpoint& e, std::int64_t send_at) {
   Expected expected;
-  for (int rank = 0; rank < place.ranks; ++rank) {
-    expected.push_back({rank, send_at, rank * place.elements, place.elements});
+  for (int rank = 0; rank < e.ranks; ++rank) {
+    expected.push_back({rank, send_at, rank * e.elements, e.elements});
   }
   return expected;
+}
+
+/// `count` elements of the sum over the first `ranks` ranks, from `at` in their send buffers on.
+inline Expected sum_of_first(int ranks, std::int64_t at, std::int64_t count) {
+  return {{.send_at = at, .count = count, .summed = ranks}};
 }
 
 }  // namespace openimb

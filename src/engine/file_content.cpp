@@ -43,10 +43,8 @@ std::int64_t count_file_defects(std::span<const std::byte> memory, std::int64_t 
   return wrong;
 }
 
-std::uint64_t fingerprint(std::span<const std::byte> block) {
-  std::uint64_t hash = 0xCBF29CE484222325U;
-  for (const std::byte value : block) hash = (hash ^ static_cast<std::uint64_t>(value)) * 0x100000001B3U;
-  return hash;
+void Fingerprint::add(std::span<const std::byte> part) {
+  for (const std::byte value : part) hash_ = (hash_ ^ static_cast<std::uint64_t>(value)) * 0x100000001B3U;
 }
 
 void Blocks::add(std::uint64_t fingerprint, std::int64_t bytes) {

@@ -16,8 +16,15 @@ void fill_as_file(std::span<std::byte> memory, std::int64_t position);
 /// Number of bytes of `memory` that differ from what a file holds from byte `position` on.
 std::int64_t count_file_defects(std::span<const std::byte> memory, std::int64_t position);
 
-/// 64-bit FNV-1a. Source: Fowler, Noll, Vo; IETF draft-eastlake-fnv.
-std::uint64_t fingerprint(std::span<const std::byte> block);
+/// 64-bit FNV-1a of a block that comes in parts. Source: Fowler, Noll, Vo; IETF draft-eastlake-fnv.
+class Fingerprint {
+ public:
+  void add(std::span<const std::byte> part);
+  std::uint64_t value() const { return hash_; }
+
+ private:
+  std::uint64_t hash_ = 0xCBF29CE484222325U;
+};
 
 /// Blocks of known contents, each of which must turn up once, in whatever order.
 class Blocks {
@@ -34,26 +41,23 @@ class Blocks {
 };
 
 /// Takes all blocks out of a file of `bytes` bytes that should be made of nothing else, each of `longer` or
-/// `shorter` bytes. `read(position, memory)`: the file's contents there. Returns the bytes that were missing
-/// or left over, whichever is more.
-template <class Read>
-std::int64_t count_misplaced(Blocks& blocks, std::int64_t bytes, std::span<std::byte> longer,
-                             std::int64_t shorter, Read read) {
+/// `shorter` bytes. `fingerprint_at(position, length)`: of the file's contents there. Returns the bytes that
+/// were missing or left over, whichever is more.
+template <class FingerprintAt>
+std::int64_t count_misplaced(Blocks& blocks, std::int64_t bytes, std::int64_t longer, std::int64_t shorter,
+                             FingerprintAt fingerprint_at) {
   std::int64_t left_over = 0;
   const auto found = [&](std::int64_t position, std::int64_t length) {
     if (length == 0 || position + length > bytes) return false;
-    const std::span block = longer.first(static_cast<std::size_t>(length));
-    read(position, block);
-    return blocks.take(fingerprint(block), length);
+    return blocks.take(fingerprint_at(position, length), length);
   };
-  const auto longest = static_cast<std::int64_t>(longer.size());
   for (std::int64_t position = 0; position < bytes;) {
-    if (found(position, longest)) {
-      position += longest;
-    } else if (shorter != longest && found(position, shorter)) {
+    if (found(position, longer)) {
+      position += longer;
+    } else if (shorter != longer && found(position, shorter)) {
       position += shorter;
     } else {
-      const std::int64_t step = shorter > 0 ? shorter : longest;
+      const std::int64_t step = shorter > 0 ? shorter : longer;
       left_over += step < bytes - position ? step : bytes - position;
       position += step;
     }

@@ -8,12 +8,13 @@
 
 #include "engine/cpu_load.h"
 #include "engine/timed_loop.h"
+#include "session/batch.h"
 
 namespace openimb {
 
 /// What a rank computes in each repetition: `tests` parts with a call of MPI_Test behind each, and a last
 /// one.
-struct Load {
+struct LoadPlan {
   CpuLoad* cpu = nullptr;
   std::int64_t units_between = 0;
   std::int64_t units_last = 0;
@@ -21,25 +22,25 @@ struct Load {
   double* seconds = nullptr;  ///< the time of it all is added here
 };
 
-inline Load make_load(CpuLoad& cpu, std::int64_t units, int tests, double& seconds) {
-  const std::int64_t between = units / (tests + 1);
-  return {&cpu, between, units - between * tests, tests, &seconds};
+inline LoadPlan plan_load(CpuLoad& cpu, LoadUse& use) {
+  const std::int64_t between = use.units / (use.tests + 1);
+  return {&cpu, between, use.units - between * use.tests, use.tests, &use.computing};
 }
 
 template <class Context>
 struct Loaded {
-  Context group;
-  Load load;
+  Context inner;
+  LoadPlan load;
 };
 
 /// A repetition of a pattern that has `post`, and `finish` where a wait for the request is not enough. The
 /// two clock reads are what t_CPU costs. MPI_Test of what has no request returns at once.
 template <class Pattern, class Clock>
 struct WithLoad {
-  template <class Context>
-  static void step(const Loaded<Context>& c, const Lap& lap) {
+  template <class Context, class... State>
+  static void step(const Loaded<Context>& c, const Lap& lap, State&... state) {
     MPI_Request request;
-    Pattern::post(c.group, lap, &request);
+    Pattern::post(c.inner, lap, state..., &request);
     const double start = Clock::now();
     for (int i = 0; i < c.load.tests; ++i) {
       int done = 0;
@@ -48,17 +49,17 @@ struct WithLoad {
     }
     c.load.cpu->compute(c.load.units_last);
     *c.load.seconds += Clock::now() - start;
-    if constexpr (requires { Pattern::finish(c.group, lap, &request); }) {
-      Pattern::finish(c.group, lap, &request);
+    if constexpr (requires { Pattern::finish(c.inner, lap, &request); }) {
+      Pattern::finish(c.inner, lap, &request);
     } else {
       MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
   }
   template <class Context>
   static void close(const Loaded<Context>& c)
-    requires requires { Pattern::close(c.group); }
+    requires requires { Pattern::close(c.inner); }
   {
-    Pattern::close(c.group);
+    Pattern::close(c.inner);
   }
 };
 

@@ -7,13 +7,14 @@
 
 namespace openimb {
 
-/// What one repetition works on.
+/// What one repetition works on: the addresses of its buffers, for MPI calls alone, and its root.
 struct Lap {
   char* send = nullptr;
   char* receive = nullptr;
   int root = 0;
   std::int64_t remote = 0;  ///< one-sided: bytes from where the target's window begins
   std::int64_t offset = 0;  ///< in bytes, in a file
+  std::int64_t slot = 0;    ///< which of the places in the buffers these are: 0 to LapPlan::slots - 1
 };
 
 /// From one repetition's buffers and root to the next. Strides are bytes; `root_step` is 0 or 1.
@@ -26,6 +27,16 @@ struct LapPlan {
   int ranks = 1;
   int root_step = 0;
   std::int64_t offset_stride = 0;  ///< never wraps: each repetition has a part of the file for itself
+
+  /// The buffers of one slot.
+  Lap at(std::int64_t slot) const {
+    Lap lap = first;
+    lap.send += slot * send_stride;
+    lap.receive += slot * receive_stride;
+    lap.remote += slot * remote_stride;
+    lap.slot = slot;
+    return lap;
+  }
 };
 
 /// Steps by addition and compare-and-wrap; what does not move costs nothing.
@@ -36,8 +47,8 @@ class Laps {
   const Lap& lap() const { return lap_; }
   void advance() {
     if constexpr (moving_buffers) {
-      if (++slot_ == plan_.slots) {
-        slot_ = 0;
+      if (++lap_.slot == plan_.slots) {
+        lap_.slot = 0;
         lap_.send = plan_.first.send;
         lap_.receive = plan_.first.receive;
         lap_.remote = plan_.first.remote;
@@ -57,7 +68,6 @@ class Laps {
  private:
   LapPlan plan_;
   Lap lap_;
-  std::int64_t slot_ = 0;
 };
 
 /// The default: one clock pair around all repetitions, nothing else.
@@ -87,7 +97,7 @@ struct EveryRepetition {
 
 /// -sync on: an untimed barrier before each repetition, the clock around the repetition alone.
 template <class Clock, class Barrier>
-struct Synchronised {
+struct Synchronized {
   double* next;
   Barrier barrier;
   double begin = 0;
@@ -107,29 +117,35 @@ struct Synchronised {
 };
 
 /// Completes what `step` began, where the pattern has something to complete: `close`.
-template <class Pattern, class Context>
-inline void close(const Context& context) {
-  if constexpr (requires { Pattern::close(context); }) Pattern::close(context);
+template <class Pattern, class Context, class... State>
+inline void close(const Context& context, State&... state) {
+  if constexpr (requires { Pattern::close(context, state...); }) {
+    Pattern::close(context, state...);
+  } else if constexpr (requires { Pattern::close(context); }) {
+    Pattern::close(context);
+  }
 }
 
 /// Runs `repetitions` repetitions; returns the seconds they took together. Each is completed, or, aggregate,
 /// all of them at the end; of repetitions timed one by one the last one's time then has the completion.
+/// `state`: what the pattern's `prepare` made, if it has one.
 /// By value, so that the compiler sees that no MPI call can change the context and keeps it in registers;
 /// flatten, so that no step is too long for that: a call of it would give the context's address away.
-template <class Pattern, class Clock, bool aggregate = false, class Context, class Laps, class Record>
+template <class Pattern, class Clock, bool aggregate = false, class Context, class Laps, class Record,
+          class... State>
 [[gnu::noinline, gnu::flatten]] double drive(const Context context, Laps laps, const std::int64_t repetitions,
-                                             Record record) {
+                                             Record record, State&... state) {
   const double start = Clock::now();
   record.start(start);
   for (std::int64_t i = 0; i < repetitions; ++i) {
     record.before();
-    Pattern::step(context, laps.lap());
-    if constexpr (!aggregate) close<Pattern>(context);
+    Pattern::step(context, laps.lap(), state...);
+    if constexpr (!aggregate) close<Pattern>(context, state...);
     record.after();
     laps.advance();
   }
   if constexpr (aggregate) {
-    close<Pattern>(context);
+    close<Pattern>(context, state...);
     record.completed();
   }
   return record.total(Clock::now() - start);

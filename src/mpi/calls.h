@@ -1,10 +1,11 @@
 // The MPI calls under test, each once with int counts and once, where the MPI has it, with MPI_Count: a
-// pattern is written once and compiles to either. Return codes are not looked at: MPI's default error handler
-// ends the job with its own text. Source: MPI 4.0, section 2.5.8 (large counts).
+// pattern is written once and compiles to either. Return codes are not looked at: the error handler in force
+// (mpi/errors.h) ends the job with a message. Source: MPI 4.0, section 2.5.8 (large counts).
 #pragma once
 
 #include <mpi.h>
 
+#include <string_view>
 #include <type_traits>
 
 namespace openimb::call {
@@ -19,6 +20,13 @@ inline constexpr bool has_large_count = false;
 /// v-collectives take int displacements with int counts and MPI_Aint with MPI_Count.
 template <class Count>
 using Displacement = std::conditional_t<std::is_same_v<Count, int>, int, MPI_Aint>;
+
+/// Why a benchmark of neighborhood collectives cannot run; empty where it can.
+#ifdef OPENIMB_SMPI  // declares them, and aborts when they are called
+inline constexpr std::string_view why_no_neighborhoods = "the simulator has no neighborhood collectives";
+#else
+inline constexpr std::string_view why_no_neighborhoods = {};
+#endif
 
 using Type = MPI_Datatype;
 using Comm = MPI_Comm;
@@ -66,6 +74,15 @@ template <class Count>
 void send_receive(const void* out, void* in, Count count, Type type, int to, int from, int tag, Comm comm) {
   OPENIMB_CALL(Sendrecv, out, count, type, to, tag, in, count, type, from, tag, comm, MPI_STATUS_IGNORE)
 }
+template <class Count>
+void prepare_send(const void* data, Count count, Type type, int to, int tag, Comm comm,
+                  MPI_Request* request) {
+  OPENIMB_CALL(Send_init, data, count, type, to, tag, comm, request)
+}
+template <class Count>
+void prepare_receive(void* data, Count count, Type type, int from, int tag, Comm comm, MPI_Request* request) {
+  OPENIMB_CALL(Recv_init, data, count, type, from, tag, comm, request)
+}
 template <class Count, class... Request>
 void broadcast(void* data, Count count, Type type, int root, Comm comm, Request... request) {
   OPENIMB_COLLECTIVE(Bcast, Ibcast, data, count, type, root, comm)
@@ -105,6 +122,27 @@ template <class Count, class... Request>
 void alltoallv(const void* out, void* in, const Count* counts, const Displacement<Count>* at, Type type,
                Comm comm, Request... request) {
   OPENIMB_COLLECTIVE(Alltoallv, Ialltoallv, out, counts, at, type, in, counts, at, type, comm)
+}
+template <class Count, class... Request>
+void alltoallw(const void* out, void* in, const Count* counts, const Displacement<Count>* at,
+               const Type* types, Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Alltoallw, Ialltoallw, out, counts, at, types, in, counts, at, types, comm)
+}
+template <class Count>
+void neighbor_allgather(const void* out, void* in, Count count, Type type, Comm comm) {
+  OPENIMB_CALL(Neighbor_allgather, out, count, type, in, count, type, comm)
+}
+template <class Count>
+void neighbor_alltoall(const void* out, void* in, Count count, Type type, Comm comm) {
+  OPENIMB_CALL(Neighbor_alltoall, out, count, type, in, count, type, comm)
+}
+template <class Count, class... Request>
+void scan(const void* out, void* in, Count count, Type type, Op op, Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Scan, Iscan, out, in, count, type, op, comm)
+}
+template <class Count, class... Request>
+void exscan(const void* out, void* in, Count count, Type type, Op op, Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Exscan, Iexscan, out, in, count, type, op, comm)
 }
 template <class Count, class... Request>
 void reduce(const void* out, void* in, Count count, Type type, Op op, int root, Comm comm,

@@ -1,6 +1,8 @@
 #include "mpi/datatype.h"
 
 #include <cstddef>
+#include <limits>
+#include <type_traits>
 
 #include "mpi/calls.h"
 
@@ -11,7 +13,7 @@ MPI_Datatype base_type(DataType type) {
     case DataType::byte:
       return MPI_BYTE;
     case DataType::character:
-      return MPI_CHAR;
+      return MPI_SIGNED_CHAR;  // MPI_CHAR is text: no reduction takes it (MPI 3.1, section 5.9.2)
     case DataType::integer:
       return MPI_INT;
     case DataType::single_precision:
@@ -31,6 +33,20 @@ MPI_Datatype base_type(DataType type) {
   }
 }
 
+namespace {
+
+// The _c call only where an int does not suffice.
+void make_vector(std::int64_t elements, MPI_Datatype base, MPI_Datatype* made) {
+#ifdef OPENIMB_LARGE_COUNT
+  if (elements > std::numeric_limits<int>::max()) {
+    return call::make_vector_type<call::LargeCount>(elements, base, made);
+  }
+#endif
+  call::make_vector_type<int>(static_cast<int>(elements), base, made);
+}
+
+}  // namespace
+
 ElementType::ElementType(const Element& element, std::int64_t vector_elements)
     : type_(base_type(element.type)) {
   const bool resized = element.extent() != element.size();
@@ -46,11 +62,7 @@ ElementType::ElementType(const Element& element, std::int64_t vector_elements)
   }
   if (element.is_vector() && vector_elements > 0) {
     MPI_Datatype made;
-#ifdef OPENIMB_LARGE_COUNT
-    call::make_vector_type<call::LargeCount>(vector_elements, type_, &made);
-#else
-    call::make_vector_type<int>(static_cast<int>(vector_elements), type_, &made);
-#endif
+    make_vector(vector_elements, type_, &made);
     own(made);
     covers_ = vector_elements;
   }
@@ -62,6 +74,17 @@ ElementType::~ElementType() {
 }
 
 namespace {
+
+// Integers wrap around: repeated reductions of large values overflow, which is undefined for signed ones.
+template <class T>
+T wrapping_sum(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    using Unsigned = std::make_unsigned_t<T>;
+    return static_cast<T>(static_cast<Unsigned>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b)));
+  } else {
+    return a + b;
+  }
+}
 
 // All derived types here are runs of equally spaced base elements, so size and extent say how many and how
 // far apart.
@@ -76,7 +99,7 @@ void sum_spaced(void* in, void* inout, int* length, MPI_Datatype* type) {
   const T* const from = static_cast<const T*>(in);
   T* const to = static_cast<T*>(inout);
   for (std::ptrdiff_t i = 0; i < *length * in_one; ++i) {
-    to[i * spacing] = static_cast<T>(to[i * spacing] + from[i * spacing]);
+    to[i * spacing] = wrapping_sum(to[i * spacing], from[i * spacing]);
   }
 }
 

@@ -3,17 +3,23 @@
 #include <algorithm>
 #include <array>
 
+#include "mpi/errors.h"
+
 namespace openimb {
 
 namespace {
 
-int first_error = MPI_SUCCESS;
-
-void note(int code) {
-  if (first_error == MPI_SUCCESS) first_error = code;
+/// Who hears of errors on which open file: an error handler is told the handle alone.
+std::vector<std::pair<MPI_File, FileErrors*>>& open_files() {
+  static std::vector<std::pair<MPI_File, FileErrors*>> files;
+  return files;
 }
 
-void on_error(MPI_File*, int* code, ...) { note(*code); }
+void on_error(MPI_File* file, int* code, ...) {
+  for (const auto& [handle, errors] : open_files()) {
+    if (handle == *file) errors->keep(*code);
+  }
+}
 
 // Made once, and never freed: files may outlive whoever asked for it first.
 MPI_Errhandler error_keeper() {
@@ -25,47 +31,70 @@ MPI_Errhandler error_keeper() {
   return handler;
 }
 
+// One block where this process's share lies, as wide as the whole portion.
+MPI_Datatype make_tile_type(const Tile& tile) {
+  constexpr std::int64_t chunk = 1 << 30;
+  const int whole = static_cast<int>(tile.share / chunk), rest = static_cast<int>(tile.share % chunk);
+  MPI_Datatype made = MPI_DATATYPE_NULL, block = MPI_DATATYPE_NULL, large = MPI_DATATYPE_NULL;
+  MPI_Type_contiguous(static_cast<int>(chunk), MPI_BYTE, &large);
+  const std::array<int, 2> lengths{whole, rest};
+  const std::array<MPI_Aint, 2> at{static_cast<MPI_Aint>(tile.first),
+                                   static_cast<MPI_Aint>(tile.first + whole * chunk)};
+  const std::array<MPI_Datatype, 2> types{large, MPI_BYTE};
+  const int parts = whole > 0 ? 2 : 1, from = whole > 0 ? 0 : 1;
+  MPI_Type_create_struct(parts, lengths.data() + from, at.data() + from, types.data() + from, &block);
+  MPI_Type_create_resized(block, 0, static_cast<MPI_Aint>(tile.portion), &made);
+  MPI_Type_commit(&made);
+  MPI_Type_free(&large);
+  MPI_Type_free(&block);
+  return made;
+}
+
 }  // namespace
 
-File::File(MPI_Comm comm, const std::string& name, int mode, MPI_Info info) {
+std::string FileErrors::take() {
+  const int code = std::exchange(code_, MPI_SUCCESS);
+  std::string text = std::exchange(text_, {});
+  return code == MPI_SUCCESS ? text : error_text(code);
+}
+
+File::File(MPI_Comm comm, const std::string& name, int mode, MPI_Info info, FileErrors& errors)
+    : errors_(&errors) {
   const int code = MPI_File_open(comm, name.c_str(), mode, info, &file_);
+  errors.keep(code);
   if (code != MPI_SUCCESS) {
     file_ = MPI_FILE_NULL;
-    note(code);
     return;
   }
+  open_files().emplace_back(file_, errors_);
   MPI_File_set_errhandler(file_, error_keeper());
+}
+
+File::~File() {
+  if (file_ == MPI_FILE_NULL) return;
+  const MPI_File closed = file_;
+  // Not all MPIs call the handler for an error at close.
+  errors_->keep(MPI_File_close(&file_));
+  std::erase_if(open_files(), [&](const auto& open) { return open.first == closed; });
+}
+
+MPI_Offset File::size() const {
+  MPI_Offset size = 0;
+  errors_->keep(MPI_File_get_size(file_, &size));
+  return size;
 }
 
 void File::set_view(const Tile& tile, MPI_Info info) {
   MPI_Datatype type = MPI_BYTE;
-  if (tile.share > 0 && tile.share < tile.portion) {
-    // One block where this process's share lies, as wide as the whole portion.
-    MPI_Datatype bytes = MPI_DATATYPE_NULL, block = MPI_DATATYPE_NULL;
-    constexpr std::int64_t chunk = 1 << 30;
-    const int whole = static_cast<int>(tile.share / chunk), rest = static_cast<int>(tile.share % chunk);
-    MPI_Datatype large = MPI_DATATYPE_NULL;
-    MPI_Type_contiguous(static_cast<int>(chunk), MPI_BYTE, &large);
-    const std::array<int, 2> lengths{whole, rest};
-    const std::array<MPI_Aint, 2> at{static_cast<MPI_Aint>(tile.first),
-                                     static_cast<MPI_Aint>(tile.first + whole * chunk)};
-    const std::array<MPI_Datatype, 2> types{large, MPI_BYTE};
-    const int parts = whole > 0 ? 2 : 1, from = whole > 0 ? 0 : 1;
-    MPI_Type_create_struct(parts, lengths.data() + from, at.data() + from, types.data() + from, &block);
-    MPI_Type_create_resized(block, 0, static_cast<MPI_Aint>(tile.portion), &bytes);
-    MPI_Type_commit(&bytes);
-    MPI_Type_free(&large);
-    MPI_Type_free(&block);
-    type = bytes;
-  }
-  MPI_File_set_view(file_, 0, MPI_BYTE, type, "native", info);
+  if (tile.share > 0 && tile.share < tile.portion) type = make_tile_type(tile);
+  errors_->keep(MPI_File_set_view(file_, 0, MPI_BYTE, type, "native", info));
   if (type != MPI_BYTE) MPI_Type_free(&type);
 }
 
-Hints File::hints() const {
+std::vector<std::pair<std::string, std::string>> File::hints() const {
   MPI_Info info = MPI_INFO_NULL;
   MPI_File_get_info(file_, &info);
-  Hints hints;
+  std::vector<std::pair<std::string, std::string>> hints;
   if (info == MPI_INFO_NULL) return hints;
   int count = 0;
   MPI_Info_get_nkeys(info, &count);
@@ -80,25 +109,6 @@ Hints File::hints() const {
   MPI_Info_free(&info);
   std::ranges::sort(hints);
   return hints;
-}
-
-std::string take_file_trouble() {
-  const int code = std::exchange(first_error, MPI_SUCCESS);
-  if (code == MPI_SUCCESS) return {};
-  std::array<char, MPI_MAX_ERROR_STRING + 1> text{};
-  int length = 0;
-  MPI_Error_string(code, text.data(), &length);
-  std::string words(text.data(), static_cast<std::size_t>(length));
-  // On one line, and of an error stack the last entry: where it began.
-  while (!words.empty() && (words.back() == '\n' || words.back() == ' ')) words.pop_back();
-  const std::size_t last = words.rfind('\n');
-  if (last != std::string::npos) words.erase(0, last + 1);
-  // ROMIO's names its function and line first: "ADIOI_GEN_WRITECONTIG(80)....: ".
-  const std::size_t colon = words.find(": ");
-  if (colon != std::string::npos && words.substr(0, colon).find_last_of(").") + 1 == colon) {
-    words.erase(0, colon + 2);
-  }
-  return words.empty() ? "an error without words" : words;
 }
 
 }  // namespace openimb

@@ -1,5 +1,5 @@
-// A file, owned. What goes wrong with it is kept as words: MPI's default for files is to go on without any.
-// Source: MPI 3.1, chapter 13.
+// Files, owned, and the errors of calls on them: MPI's default for files is to go on without a message.
+// Source: MPI 3.1, chapter 13 and section 8.3.3.
 #pragma once
 
 #include <mpi.h>
@@ -12,37 +12,57 @@
 
 namespace openimb {
 
-using Hints = std::vector<std::pair<std::string, std::string>>;
+/// The first error of some files, kept until it is asked for. Must outlive the files that report to it.
+class FileErrors {
+ public:
+  FileErrors() = default;
+  FileErrors(const FileErrors&) = delete;
+  FileErrors& operator=(const FileErrors&) = delete;
+  /// The return code of a call on a file; MPI_SUCCESS is none.
+  void keep(int code) {
+    if (code != MPI_SUCCESS && code_ == MPI_SUCCESS) code_ = code;
+  }
+  /// An error that MPI did not report.
+  void keep(const std::string& text) {
+    if (text_.empty()) text_ = text;
+  }
+  /// One line, or empty; then forgets it.
+  std::string take();
+
+ private:
+  int code_ = MPI_SUCCESS;
+  std::string text_;
+};
 
 /// Collective over a communicator to make and to destroy.
 class File {
  public:
   File() = default;
-  /// `mode`: MPI_MODE_... Where MPI cannot open it, false as a bool, and the reason is a file_trouble().
-  File(MPI_Comm comm, const std::string& name, int mode, MPI_Info info);
-  File(File&& other) noexcept : file_(std::exchange(other.file_, MPI_FILE_NULL)) {}
+  /// `mode`: MPI_MODE_... Where MPI cannot open it, false as a bool. All errors, from opening to closing, go
+  /// to `errors`.
+  File(MPI_Comm comm, const std::string& name, int mode, MPI_Info info, FileErrors& errors);
+  File(File&& other) noexcept
+      : file_(std::exchange(other.file_, MPI_FILE_NULL)), errors_(std::exchange(other.errors_, nullptr)) {}
   File& operator=(File&& other) noexcept {
     std::swap(file_, other.file_);
+    std::swap(errors_, other.errors_);
     return *this;
   }
-  ~File() {
-    if (file_ != MPI_FILE_NULL) MPI_File_close(&file_);
-  }
+  ~File();
 
   explicit operator bool() const { return file_ != MPI_FILE_NULL; }
   MPI_File handle() const { return file_; }
+  /// In bytes; 0 where MPI does not say.
+  MPI_Offset size() const;
   /// Through the view of an individual pointer, one process sees its own tiles alone; collective. A process
   /// without a share sees all of the file, and has nothing to move.
   void set_view(const Tile& tile, MPI_Info info);
   /// What MPI made of the hints, and its own.
-  Hints hints() const;
+  std::vector<std::pair<std::string, std::string>> hints() const;
 
  private:
   MPI_File file_ = MPI_FILE_NULL;
+  FileErrors* errors_ = nullptr;
 };
-
-/// What MPI said of the first call that failed since it was asked last; empty where all went well. Of files
-/// that File opened, and of attempts to open.
-std::string take_file_trouble();
 
 }  // namespace openimb

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "mpi/errors.h"
+
 namespace openimb {
 
 namespace {
@@ -10,7 +12,7 @@ namespace {
 class ErrorsReturned {
  public:
   explicit ErrorsReturned(MPI_Comm comm) : comm_(comm) { MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN); }
-  ~ErrorsReturned() { MPI_Comm_set_errhandler(comm_, MPI_ERRORS_ARE_FATAL); }
+  ~ErrorsReturned() { MPI_Comm_set_errhandler(comm_, fatal_errors()); }
   ErrorsReturned(const ErrorsReturned&) = delete;
   ErrorsReturned& operator=(const ErrorsReturned&) = delete;
 
@@ -31,19 +33,21 @@ Info::~Info() {
 }
 
 Window::Window(WindowKind kind, std::byte* memory, std::int64_t bytes, MPI_Info info, MPI_Comm comm)
-    : memory_(memory) {
+    : memory_(memory), dynamic_(kind == WindowKind::dynamic) {
   int ranks = 1;
   MPI_Comm_size(comm, &ranks);
   bases_.assign(static_cast<std::size_t>(ranks), 0);
-  {
-    const ErrorsReturned scope(comm);
-    win_ = open_window(kind, memory_, static_cast<MPI_Aint>(bytes), info, comm);
-  }
-  if (win_ != MPI_WIN_NULL && kind == WindowKind::dynamic) {
-    MPI_Aint mine = 0;
-    MPI_Get_address(memory_, &mine);
-    MPI_Allgather(&mine, 1, MPI_AINT, bases_.data(), 1, MPI_AINT, comm);
-  }
+  const ErrorsReturned scope(comm);
+  const int code = open_window(kind, memory_, static_cast<MPI_Aint>(bytes), info, comm, win_);
+  good_ = code == MPI_SUCCESS && win_ != MPI_WIN_NULL;
+  if (good_) MPI_Win_set_errhandler(win_, fatal_window_errors());
+}
+
+void Window::exchange_bases(MPI_Comm comm) {
+  if (!dynamic_) return;
+  MPI_Aint mine = 0;
+  MPI_Get_address(memory_, &mine);
+  MPI_Allgather(&mine, 1, MPI_AINT, bases_.data(), 1, MPI_AINT, comm);
 }
 
 bool share_memory(MPI_Comm comm) {

@@ -1,4 +1,4 @@
-// Windows of every kind, owned, and the epochs that a benchmark holds open around its batch. Source: MPI 3.1,
+// Windows of every kind, owned, and the epochs that a benchmark holds open around its runs. Source: MPI 3.1,
 // chapter 11.
 #pragma once
 
@@ -35,38 +35,38 @@ constexpr bool allocates(WindowKind kind) {
 }
 
 /// Makes a window as it is made: IMB-EXT's Window times it. Displacements count bytes. MPI_Win_free ends
-/// every kind, attached memory included, and only when all ranks have come to it.
-inline MPI_Win open_window(WindowKind kind, void*& memory, MPI_Aint bytes, MPI_Info info, MPI_Comm comm) {
-  MPI_Win win = MPI_WIN_NULL;
+/// every kind, attached memory included, and only when all ranks have come to it. Returns MPI's code; an
+/// error may leave a window, too (dynamic: made, but nothing attached).
+inline int open_window(WindowKind kind, void*& memory, MPI_Aint bytes, MPI_Info info, MPI_Comm comm,
+                       MPI_Win& win) {
   switch (kind) {
     case WindowKind::create:
-      MPI_Win_create(memory, bytes, 1, info, comm, &win);
-      break;
+      return MPI_Win_create(memory, bytes, 1, info, comm, &win);
     case WindowKind::allocate:
-      MPI_Win_allocate(bytes, 1, info, comm, static_cast<void*>(&memory), &win);
-      break;
+      return MPI_Win_allocate(bytes, 1, info, comm, static_cast<void*>(&memory), &win);
     case WindowKind::shared:
-      MPI_Win_allocate_shared(bytes, 1, info, comm, static_cast<void*>(&memory), &win);
-      break;
+      return MPI_Win_allocate_shared(bytes, 1, info, comm, static_cast<void*>(&memory), &win);
     case WindowKind::dynamic:
-      MPI_Win_create_dynamic(info, comm, &win);
-      // Nothing cannot be attached.
-      if (win != MPI_WIN_NULL) MPI_Win_attach(win, memory, bytes > 0 ? bytes : 1);
       break;
   }
-  return win;
+  const int code = MPI_Win_create_dynamic(info, comm, &win);
+  // Nothing cannot be attached.
+  return win == MPI_WIN_NULL ? code : MPI_Win_attach(win, memory, bytes > 0 ? bytes : 1);
 }
+
 /// An owned window over the ranks of a communicator; collective to make and to destroy.
 class Window {
  public:
   Window() = default;
   /// `memory`: what to expose, at least one byte of it allocated; ignored by kinds that allocate. Where MPI
-  /// cannot make it, false as a bool.
+  /// cannot make it on this rank, false as a bool.
   Window(WindowKind kind, std::byte* memory, std::int64_t bytes, MPI_Info info, MPI_Comm comm);
   Window(Window&& other) noexcept { *this = std::move(other); }
   Window& operator=(Window&& other) noexcept {
     std::swap(memory_, other.memory_);
     std::swap(win_, other.win_);
+    std::swap(good_, other.good_);
+    std::swap(dynamic_, other.dynamic_);
     std::swap(bases_, other.bases_);
     return *this;
   }
@@ -74,7 +74,14 @@ class Window {
     if (win_ != MPI_WIN_NULL) MPI_Win_free(&win_);
   }
 
-  explicit operator bool() const { return win_ != MPI_WIN_NULL; }
+  explicit operator bool() const { return good_; }
+  /// Whether there is something to free, good or not.
+  bool has_handle() const { return win_ != MPI_WIN_NULL; }
+  /// Leaves the window to MPI: where another rank has none, nothing can free this one.
+  void abandon() { win_ = MPI_WIN_NULL; }
+  /// Where memory of a dynamic window begins is exchanged once all ranks have a good one; collective.
+  void exchange_bases(MPI_Comm comm);
+
   MPI_Win handle() const { return win_; }
   std::byte* memory() const { return static_cast<std::byte*>(memory_); }
   /// Per rank, the displacement at which its memory begins: 0, or an address in a dynamic window.
@@ -83,6 +90,8 @@ class Window {
  private:
   void* memory_ = nullptr;
   MPI_Win win_ = MPI_WIN_NULL;
+  bool good_ = false;
+  bool dynamic_ = false;
   std::vector<MPI_Aint> bases_;
 };
 

@@ -9,18 +9,18 @@ namespace openimb {
 std::string file_name(const std::string& base, const Spec& spec, const Layout& layout, int group, int rank) {
   std::string name = base;
   if (layout.group_count() > 1) name += "_g" + std::to_string(group);
-  if (spec.own_file) name += "_" + std::to_string(rank);
+  if (spec.file.own) name += "_" + std::to_string(rank);
   return name;
 }
 
 std::int64_t first_place_in_all_files(const Spec& spec, int rank) {
   constexpr int longest_file_bits = 40;
-  return spec.own_file ? std::int64_t{rank} << longest_file_bits : 0;
+  return spec.file.own ? std::int64_t{rank} << longest_file_bits : 0;
 }
 
 Tile tile_of(const Spec& spec, std::int64_t bytes, int processes, int rank) {
   const std::int64_t mine = share(Extent::even_share, bytes, processes, rank);
-  if (spec.own_file) return {.portion = mine, .first = 0, .share = mine};
+  if (spec.file.own) return {.portion = mine, .first = 0, .share = mine};
   const std::int64_t even = bytes / processes, rest = bytes % processes;
   return {.portion = bytes, .first = rank * even + std::min<std::int64_t>(rank, rest), .share = mine};
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "plan/grid.h"
+
 namespace openimb {
 
 namespace {
@@ -26,8 +28,9 @@ std::int64_t elements_held(Extent extent, std::int64_t elements, int processes) 
       return times(2, elements);
     case Extent::per_rank:
       return times(processes, elements);
+    case Extent::per_neighbor:
+      return times(grid_neighbors, elements);
     case Extent::even_share:
-      return share(extent, elements, processes, 0);
     case Extent::block_share:
       return share(extent, elements, processes, 0);
   }
@@ -39,12 +42,10 @@ std::int64_t elements_held(Extent extent, std::int64_t elements, int processes) 
 void Capacity::cover(const Geometry& geometry) {
   send = std::max(send, geometry.send.total);
   receive = std::max(receive, geometry.receive.total);
-  receive_checked = std::max(receive_checked, geometry.receive_span(geometry.sections));
 }
 
 bool Capacity::covers(const Geometry& geometry) const {
-  return geometry.send.total <= send && geometry.receive.total <= receive &&
-         geometry.receive_span(geometry.sections) <= receive_checked;
+  return geometry.send.total <= send && geometry.receive.total <= receive;
 }
 
 std::int64_t share(Extent extent, std::int64_t elements, int processes, int rank) {
@@ -53,6 +54,43 @@ std::int64_t share(Extent extent, std::int64_t elements, int processes, int rank
   if (extent == Extent::block_share) return even + (rest > 0 ? 1 : 0);
   return even + (rank < rest ? 1 : 0);
 }
+
+namespace {
+
+// The largest int argument: one message's count; for vector collectives the last displacement; for a
+// scattered reduction the sum of the counts; of what goes to a file, a process's share.
+std::int64_t most_counted(const Spec& spec, std::int64_t elements, std::int64_t input, int processes,
+                          std::int64_t extent) {
+  if (spec.on_files()) return share(Extent::even_share, elements, processes, 0);
+  if (spec.displacements == Displacements::elements) return times(processes, elements);
+  if (spec.displacements == Displacements::bytes) return times(times(processes, elements), extent);
+  return std::max(input / std::max(1, processes), elements);
+}
+
+// Where one repetition's memory lies relative to the one before: see plan_geometry().
+void plan_slots(Geometry& geometry, const std::optional<OffCache>& cache) {
+  geometry.slots = geometry.sections;
+  BufferPlan* const sides[] = {&geometry.send, &geometry.receive};
+  const std::int64_t widest = std::max(geometry.send.footprint, geometry.receive.footprint);
+  if (!cache || cache->cache_line <= 0 || widest == 0) {
+    for (BufferPlan* side : sides) side->stride = geometry.sections > 1 ? side->footprint : 0;
+    return;
+  }
+  // Whole multiples of any element's extent, so that every slot is aligned for its type.
+  constexpr std::int64_t alignment = 16;
+  const std::int64_t line = (cache->cache_line + alignment - 1) / alignment * alignment;
+  for (BufferPlan* side : sides) {
+    if (side->footprint == 0) continue;
+    // Up to the next line and two lines on: at least two full lines lie between two messages.
+    side->stride = plus((side->footprint + line - 1) / line * line, 2 * line);
+  }
+  const std::int64_t stride = std::max(geometry.send.stride, geometry.receive.stride);
+  const std::int64_t span = times(2, std::max(cache->cache_size, widest));
+  geometry.slots =
+      std::max({std::int64_t{2}, geometry.sections, span / stride + (span % stride != 0 ? 1 : 0)});
+}
+
+}  // namespace
 
 Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, const Element& element,
                        const std::optional<OffCache>& cache, std::int64_t sections) {
@@ -67,34 +105,12 @@ Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, cons
   geometry.receive.footprint =
       times(elements_held(spec.receive, geometry.elements, processes), element.extent());
 
-  // int arguments: one message's count; for v-collectives the last displacement; for a scattered reduction
-  // the sum; of what goes to a file, a process's share.
-  const std::int64_t most_counted =
-      spec.access == Access::file ? share(Extent::even_share, geometry.elements, processes, 0)
-      : spec.by_displacement      ? times(processes, geometry.elements)
-                                  : std::max(input / std::max(1, processes), geometry.elements);
-  geometry.exceeds_int = most_counted > std::numeric_limits<int>::max();
+  geometry.exceeds_int = most_counted(spec, geometry.elements, input, processes, element.extent()) >
+                         std::numeric_limits<int>::max();
 
   geometry.sections = sections;
-  geometry.slots = sections;
-  BufferPlan* const sides[] = {&geometry.send, &geometry.receive};
-  const std::int64_t widest = std::max(geometry.send.footprint, geometry.receive.footprint);
-  if (cache && cache->cache_line > 0 && widest > 0) {
-    // Whole multiples of any element's extent, so that every slot is aligned for its type.
-    constexpr std::int64_t alignment = 16;
-    const std::int64_t line = (cache->cache_line + alignment - 1) / alignment * alignment;
-    for (BufferPlan* side : sides) {
-      if (side->footprint == 0) continue;
-      // Up to the next line and two lines on: at least two full lines lie between two messages.
-      side->stride = plus((side->footprint + line - 1) / line * line, 2 * line);
-    }
-    const std::int64_t stride = std::max(geometry.send.stride, geometry.receive.stride);
-    const std::int64_t span = times(2, std::max(cache->cache_size, widest));
-    geometry.slots = std::max({std::int64_t{2}, sections, span / stride + (span % stride != 0 ? 1 : 0)});
-  } else if (sections > 1) {
-    for (BufferPlan* side : sides) side->stride = side->footprint;
-  }
-  for (BufferPlan* side : sides) {
+  plan_slots(geometry, cache);
+  for (BufferPlan* const side : {&geometry.send, &geometry.receive}) {
     side->total = plus(times(geometry.slots - 1, side->stride), side->footprint);
   }
   return geometry;

@@ -47,7 +47,6 @@ Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, cons
 struct Capacity {
   std::int64_t send = 0;
   std::int64_t receive = 0;
-  std::int64_t receive_checked = 0;  ///< of the receive buffer, what is looked at in one go
 
   void cover(const Geometry& geometry);
   bool covers(const Geometry& geometry) const;

@@ -12,6 +12,13 @@ int Layout::group_of(int world_rank) const {
   return -1;
 }
 
+int Layout::rank_in_group(int world_rank) const {
+  const int group = group_of(world_rank);
+  if (group < 0) return 0;
+  const std::vector<int>& members = groups[static_cast<std::size_t>(group)];
+  return static_cast<int>(std::ranges::find(members, world_rank) - members.begin());
+}
+
 std::vector<int> rank_order(int world, const std::optional<Map>& map) {
   std::vector<int> order;
   if (!map) {
@@ -26,7 +33,7 @@ std::vector<int> rank_order(int world, const std::optional<Map>& map) {
 }
 
 std::vector<int> process_counts(const Spec& spec, int available, int min_processes) {
-  const int partners = spec.access == Access::file ? 1 : 2;
+  const int partners = spec.on_files() ? 1 : 2;
   if (spec.kind == Kind::single_transfer) {
     return available >= partners ? std::vector{partners} : std::vector<int>{};
   }

@@ -12,6 +12,7 @@ namespace openimb {
 /// The groups that run one table's benchmark at the same time.
 struct Layout {
   int processes = 0;  ///< in each group
+  int threads = 1;    ///< of each process, that communicate
   int world = 0;      ///< ranks of the launch
   std::vector<std::vector<int>>
       groups;  ///< world ranks by rank in the group; groups ordered by their first rank
@@ -19,8 +20,10 @@ struct Layout {
 
   int group_count() const { return static_cast<int>(groups.size()); }
   int idle() const { return world - processes * group_count(); }
-  /// Index of the group a world rank belongs to, -1 for a rank that waits.
+  /// Index of the group a world rank belongs to, -1 for an idle rank.
   int group_of(int world_rank) const;
+  /// Its rank in that group, 0 for an idle rank.
+  int rank_in_group(int world_rank) const;
 };
 
 /// World ranks in the order in which groups are filled: 0, 1, 2, ... or, with a map, along its rows.

@@ -19,10 +19,10 @@ std::vector<std::int64_t> lengths_asked_for(const Options& options) {
 }  // namespace
 
 std::vector<std::int64_t> message_lengths(const Spec& spec, const Options& options) {
-  if (spec.kind == Kind::synchronisation) return {0};
+  if (spec.kind == Kind::synchronization) return {0};
   std::int64_t unit = options.element(spec).size();
-  if (spec.single_element) return {unit};
-  if (spec.lengths_of_reductions) unit = std::max(unit, options.reduction.size());
+  if (spec.one_sided.single_element) return {unit};
+  if (spec.one_sided.lengths_of_reductions) unit = std::max(unit, options.reduction.size());
   std::vector<std::int64_t> lengths;
   for (const std::int64_t asked : lengths_asked_for(options)) {
     const std::int64_t rounded = (asked + unit - 1) / unit * unit;

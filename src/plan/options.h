@@ -135,10 +135,10 @@ struct Options {
   bool every_repetition() const { return show_tail || !dump_file.empty(); }
   /// What a benchmark's messages are made of. Source for files: guide, "IMB-IO Blocking Benchmarks".
   Element element(const Spec& spec) const {
-    if (spec.access == Access::file) return {DataType::byte, Contiguity::base};
+    if (spec.on_files()) return {DataType::byte, Contiguity::base};
     Element element = spec.reduction ? reduction : data;
-    if (spec.integers_only) element.type = DataType::integer;
-    if (spec.single_element) element.contiguity = Contiguity::base;
+    if (spec.one_sided.integers_only) element.type = DataType::integer;
+    if (spec.one_sided.single_element) element.contiguity = Contiguity::base;
     return element;
   }
 };

@@ -10,9 +10,9 @@ namespace openimb {
 enum class Kind {
   single_transfer,    ///< two active processes
   multiple_transfer,  ///< one process with all others of the group
-  parallel_transfer,  ///< all processes of the group, each with its neighbours or with all others
+  parallel_transfer,  ///< all processes of the group, each with its neighbors or with all others
   collective,         ///< all processes of the group in one MPI collective
-  synchronisation     ///< no message: one row, no #bytes column
+  synchronization     ///< no message: one row, no #bytes column
 };
 
 /// How many messages of the size under test one rank's buffer holds.
@@ -20,11 +20,15 @@ enum class Extent {
   none,
   one,
   two,
-  per_rank,    ///< one message for each process of the group
-  even_share,  ///< the message divided over the group, the first ranks one element more where it does not
-               ///< divide
-  block_share  ///< the message divided over the group, every rank ceil(elements / processes)
+  per_rank,      ///< one message for each process of the group
+  per_neighbor,  ///< one for each neighbor in the periodic grid (plan/grid.h)
+  even_share,    ///< the message divided over the group, the first ranks one element more where it does not
+                 ///< divide
+  block_share    ///< the message divided over the group, every rank ceil(elements / processes)
 };
+
+/// What the displacement arguments of a vector collective count; int arguments limit them.
+enum class Displacements { none, elements, bytes };
 
 /// Who completes a transfer, and how. Source: MPI 3.1, section 11.5.
 enum class Access {
@@ -34,8 +38,33 @@ enum class Access {
   file             ///< a file takes the place of the other process
 };
 
+/// Whether transfers are completed one by one, or all of a sample at once; and which table comes first, where
+/// there are two. Source: guide, "MPI-2 Benchmark Modes"; the order: reference outputs.
+enum class Aggregation { none, aggregate_first, non_aggregate_first, aggregate_only, non_aggregate_only };
+
+/// The mode of one table.
+enum class Transfers { unmarked, aggregate, non_aggregate };
+
+/// Whether a benchmark is timed once more with computation between start and wait, and for how long it then
+/// computes.
+enum class Overlap {
+  none,
+  matched,  ///< as long as the operation takes alone
+  fixed     ///< TARGET_CPU_SECS, whatever the operation takes
+};
+
 /// Which buffer the other processes reach through a window.
 enum class Exposed { nothing, send, receive };
+
+/// What only one-sided benchmarks have.
+struct OneSided {
+  Exposed exposed = Exposed::nothing;
+  bool lengths_of_reductions = false;  ///< lengths are whole reduction elements, whatever is transferred
+  bool single_element = false;         ///< always one element of a predefined type (MPI_Fetch_and_op)
+  bool integers_only = false;          ///< of reduction types: int, whatever is asked for
+  bool compares = false;  ///< the second message of the send buffer is compared with what the target holds
+  bool computing_target = false;  ///< timed twice, once while the target computes outside MPI
+};
 
 /// What a benchmark does with its file.
 enum class FileUse { none, write, read, open };
@@ -47,12 +76,12 @@ enum class FilePointer {
   shared       ///< one for all processes
 };
 
-/// Whether transfers are completed one by one, or all of a sample at once; and which table comes first, where
-/// there are two. Source: guide, "MPI-2 Benchmark Modes"; the order: reference outputs.
-enum class Aggregation { none, aggregate_first, non_aggregate_first, aggregate_only, non_aggregate_only };
-
-/// The mode of one table.
-enum class Transfers { unmarked, aggregate, non_aggregate };
+/// What only benchmarks on files have.
+struct FileTransfer {
+  FileUse use = FileUse::none;
+  FilePointer pointer = FilePointer::individual;
+  bool own = false;  ///< each process has a file of its own, opened for MPI_COMM_SELF
+};
 
 /// Source: guide, "MPI-1 Benchmarks" and the following; the definitions of the names that the guide lacks are
 /// in docs/methodology.md.
@@ -61,34 +90,30 @@ struct Spec {
   Kind kind = Kind::collective;
   Extent send = Extent::one;
   Extent receive = Extent::one;
-  double time_factor = 1.0;      ///< reported time / time of one repetition (PingPong: 0.5)
-  int turnover = 1;              ///< messages into and out of one process per repetition, for the throughput
+  double time_factor = 1.0;   ///< reported time / time of one repetition (PingPong: 0.5)
+  int turnover = 1;           ///< messages into and out of one process per repetition, for the throughput
+  bool throughput = true;     ///< of transfers: whether the table shows one
+  bool message_rate = false;  ///< has many messages in flight per repetition; prints Mbytes/sec and Msg/sec
+  int min_processes = 1;
+
   bool reduction = false;        ///< uses the reduction data type
   bool rooted = false;           ///< root is i % processes in repetition i
   bool shares_buffer = false;    ///< the root sends from the receive buffer (Bcast)
   bool updates_receive = false;  ///< the receive buffer is input as well as output
-  bool by_displacement = false;  ///< addresses its buffers through int displacements (v-collectives)
-  bool message_rate = false;     ///< moves a window of messages per repetition; prints Mbytes/sec and Msg/sec
-  int min_processes = 1;
-  bool throughput = true;  ///< of transfers: whether the table shows one
+  Displacements displacements = Displacements::none;
 
   Access access = Access::two_sided;
-  FileUse file = FileUse::none;
-  FilePointer file_pointer = FilePointer::individual;
-  bool own_file = false;  ///< each process has a file of its own, opened for MPI_COMM_SELF
-  Exposed exposed = Exposed::nothing;
   Aggregation aggregation = Aggregation::none;
-  bool lengths_of_reductions = false;  ///< lengths are whole reduction elements, whatever is transferred
-  bool single_element = false;         ///< always one element of a predefined type (MPI_Fetch_and_op)
-  bool integers_only = false;          ///< of reduction types: int, whatever is asked for
-  bool compares = false;  ///< the second message of the send buffer is compared with what the target holds
-  bool computing_target = false;  ///< timed twice, once while the target computes outside MPI
-
-  bool overlap = false;     ///< timed once more with computation between start and wait
-  bool fixed_load = false;  ///< of that computation: TARGET_CPU_SECS, whatever the transfer takes
+  Overlap overlap = Overlap::none;
+  OneSided one_sided = {};
+  FileTransfer file = {};
 
   bool in_default_list = true;
-  std::string_view notes = {};  ///< comment lines under its name in the banner, each with # and newline
+  std::string_view unavailable = {};  ///< why the MPI built for cannot run it; empty: it can
+  std::string_view notes = {};        ///< comment lines under its name in the banner, each with # and newline
+
+  constexpr bool on_files() const { return access == Access::file; }
+  constexpr bool overlaps() const { return overlap != Overlap::none; }
 };
 
 }  // namespace openimb

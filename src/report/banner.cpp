@@ -43,13 +43,10 @@ std::string title(const RunFacts& facts) {
   return text += rule;
 }
 
-// Blanks at the ends of lines are where each component's reference output has them.
-bool blank_ends(const RunFacts& facts) { return facts.component == "MPI1" || facts.component == "RMA"; }
-
 std::string calling_sequence(const RunFacts& facts) {
   std::string text = "# Calling sequence was: \n\n#";
   for (const std::string& word : facts.command_line) text += ' ' + on_one_line(word);
-  return text += blank_ends(facts) ? " \n\n" : "\n\n";
+  return text += facts.quirks.blank_ends ? " \n\n" : "\n\n";
 }
 
 bool on_files(const RunFacts& facts) { return !facts.file.empty(); }
@@ -106,13 +103,13 @@ std::string banner(const RunFacts& facts, const Options& options,
   text += lengths(facts, options);
   text += "#\n";
   if (!on_files(facts)) {
-    const char* const type_end = facts.component == "MPI1" ? " " : "";
+    const char* const type_end = facts.quirks.blank_after_type ? " " : "";
     text += statement("MPI_Datatype", data_type(options.data) + " ");
     text += statement("MPI_Datatype for reductions", data_type(options.reduction) + type_end);
     text += statement("MPI_Op", "MPI_SUM  ");
   }
   text += our_statements(facts, options, differences);
-  text += blank_ends(facts) ? "# \n# \n" : "#\n#\n";
+  text += facts.quirks.blank_ends ? "# \n# \n" : "#\n#\n";
   text += "\n# List of Benchmarks to run:\n\n";
   for (std::size_t i = 0; i < facts.benchmarks.size(); ++i) {
     text += "# " + facts.benchmarks[i] + "\n" +

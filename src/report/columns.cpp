@@ -48,13 +48,13 @@ std::vector<Column> columns_of(TableKind kind) {
       return {bytes, repetitions, t_min, t_max, t_avg};
     case TableKind::rate:
       return {bytes, repetitions, bandwidth, message_rate};
-    case TableKind::synchronisation:
+    case TableKind::synchronization:
       return {repetitions, t_min, t_max, t_avg};
     case TableKind::passive:
       return {bytes, repetitions, t_pure, t_overlap};
     case TableKind::overlap:
       return {bytes, repetitions, t_overlap, t_pure, t_cpu, overlap};
-    case TableKind::synchronisation_overlap:
+    case TableKind::synchronization_overlap:
       return {repetitions, t_overlap, t_pure, t_cpu, overlap};
   }
   return {};

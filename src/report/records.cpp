@@ -164,6 +164,7 @@ void write_point(JsonWriter& json, const Table& table, int group) {
   json.field("mode", name_of(table.transfers));
   json.field("multi", name_of(table.multi));
   json.field("processes", layout.processes);
+  json.field("threads", layout.threads);
   json.field("group_count", layout.group_count());
   json.field("group", group < 0 ? std::nullopt : std::optional(group));
   // Without a map and with one group they are 0, 1, 2, ...: said by `processes`.
@@ -181,6 +182,7 @@ std::string result_record(const Table& table, const Measurement& measurement, co
     json.field("time_max_seconds", row.t_max);
     json.field("time_avg_seconds", row.t_avg);
     json.field("slowest_rank", row.slowest_rank);
+    if (table.layout.threads > 1) json.field("slowest_thread", row.slowest_thread);
     json.field_if_any("time_overlapped_seconds", row.t_overlap);
     json.field_if_any("time_pure_seconds", row.t_pure);
     json.field_if_any("time_cpu_seconds", row.t_cpu);

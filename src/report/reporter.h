@@ -14,6 +14,7 @@ class Reporter {
   virtual ~Reporter() = default;
   virtual void begin(const RunFacts& facts, const Options& options) = 0;
   virtual void open_table(const Table& table) = 0;
+  virtual void close_table(const Table& table) { static_cast<void>(table); }
   virtual void row(const Table& table, const Measurement& measurement) = 0;
   virtual void failure(const Table& table, const Failure& failure) = 0;
   virtual void end(const Ending& ending) = 0;

@@ -55,9 +55,10 @@ std::string map_lines(const Layout& layout, const Map& map) {
 }
 
 std::string layout_lines(const Layout& layout) {
+  const std::string threads = layout.threads > 1 ? formatted(" (threads: %d)", layout.threads) : "";
   std::string text = layout.group_count() > 1 ? group_lines(layout)
-                     : layout.map             ? map_lines(layout, *layout.map)
-                                              : formatted("# #processes = %d \n", layout.processes);
+                     : layout.map ? map_lines(layout, *layout.map)
+                                  : formatted("# #processes = %d%s \n", layout.processes, threads.c_str());
   if (layout.idle() > 0) {
     text += formatted("# ( %d additional process%s waiting in MPI_Barrier)\n", layout.idle(),
                       layout.idle() == 1 ? "" : "es");

@@ -1,4 +1,4 @@
-// What was measured, as plain values: from here on nobody knows about MPI.
+// What was measured, as plain values: from here on nothing knows about MPI.
 #pragma once
 
 #include <array>
@@ -7,35 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "plan/layout.h"
+#include "plan/component.h"
 #include "plan/options.h"
-#include "plan/spec.h"
+#include "plan/table.h"
 
 namespace openimb {
-
-/// The columns of a table. Source: reference layout of IMB 2021.
-enum class TableKind {
-  time_and_bandwidth,
-  range_and_bandwidth,
-  range,
-  rate,
-  synchronisation,
-  passive,
-  overlap,
-  synchronisation_overlap
-};
-
-/// One table: a benchmark on one layout.
-struct Table {
-  Spec spec;
-  Layout layout;
-  TableKind kind = TableKind::range;
-  Multi multi = Multi::off;
-  Transfers transfers = Transfers::unmarked;
-  bool defects = false;  ///< -check adds the column
-  bool tail = false;     ///< -show_tail adds a line under each row
-};
-TableKind table_kind(const Spec& spec, Multi multi);
 
 /// Quantiles of the repetitions' times in seconds: of each repetition the slowest rank's time.
 inline constexpr std::array<double, 12> tail_quantiles = {0,    0.10, 0.25,  0.50,  0.75,   0.90,
@@ -47,11 +23,12 @@ using Tail = std::array<double, 12>;
 /// One line of a table: one group, or all groups together.
 struct Row {
   int group = -1;    ///< index into layout.groups; -1: all groups (or the only one)
-  double t_min = 0;  ///< seconds; over the ranks, of each rank's mean over its repetitions
+  double t_min = 0;  ///< seconds; over ranks and threads, of each one's mean over its repetitions
   double t_max = 0;
   double t_avg = 0;
   int slowest_rank = 0;                   ///< world rank with t_max
-  std::optional<double> t_overlap;        ///< the largest time while somebody computed
+  int slowest_thread = 0;                 ///< its thread with t_max
+  std::optional<double> t_overlap;        ///< the largest time with computation
   std::optional<double> t_pure;           ///< overlap: without computation, of the rank with t_overlap
   std::optional<double> t_cpu;            ///< overlap: of the computation, on that rank
   std::optional<double> overlap_percent;  ///< 0 to 100
@@ -70,25 +47,6 @@ struct Measurement {
   std::int64_t bytes = 0;
   std::int64_t repetitions = 0;
   std::vector<Row> rows;
-};
-
-/// One point that could not be measured.
-struct Failure {
-  enum class Cause {
-    out_of_memory,
-    int_overflow,
-    time_out,
-    invalid_processes,
-    unavailable,
-    no_space,  ///< of storage
-    io_error
-  };
-  Cause cause = Cause::out_of_memory;
-  std::int64_t bytes = 0;
-  std::int64_t needed_bytes = 0;  ///< for this point; out_of_memory: per process
-  std::int64_t free_bytes = 0;    ///< no_space: what there is
-  double seconds = 0;             ///< time_out: what one repetition takes
-  std::string detail;             ///< in words, for the record
 };
 
 /// How the launch ended.
@@ -111,9 +69,10 @@ struct RankPlace {
 struct RunFacts {
   std::string component;  ///< "MPI1"
   std::string part;       ///< "MPI-1 part"
-  std::string version;    ///< of OpenIMB
-  std::string date;       ///< as the C library's ctime prints it, without the newline
-  std::string date_iso;   ///< 2026-01-31T12:00:00Z
+  BannerQuirks quirks;
+  std::string version;   ///< of OpenIMB
+  std::string date;      ///< as the C library's ctime prints it, without the newline
+  std::string date_iso;  ///< 2026-01-31T12:00:00Z
   std::string machine, system, release, kernel;
   std::string mpi_version;      ///< standard, "4.1"
   std::string mpi_library;      ///< one line

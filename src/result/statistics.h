@@ -2,35 +2,55 @@
 // Fan 1).
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "result/measurement.h"
 
 namespace openimb {
 
-/// The same times per rank while somebody computed; empty where nobody did.
+/// Seconds per repetition while something computed, indexed as the times without; empty where nothing did.
 struct Overlapped {
   std::vector<double> t_ovrl;
   std::vector<double> t_cpu;  ///< empty where it was another process that computed
 };
 
-/// `seconds`: one rank's mean time of a repetition each, indexed by world rank; NaN for ranks that took no
-/// part. Applies the time factor. Multi::each_group gives a row per group, otherwise one row whose extremes
-/// are over all groups and whose throughput follows from the largest time (guide: minimum throughput).
-std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int window, std::span<const double> seconds,
-                         const Overlapped& overlapped = {});
+/// What the ranks report of one point, at rank 0. A vector of times has one entry for each thread of each
+/// rank, at world rank * threads + thread; NaN where it took no part.
+struct PointTimes {
+  std::vector<double> seconds;  ///< mean of one repetition each
+  Overlapped overlapped = {};
+  std::vector<std::vector<double>> samples =
+      {};                                 ///< of each repetition the slowest time, a series per row; or none
+  std::vector<double> defects = {};       ///< wrong bytes by world rank; empty without -check
+  std::optional<double> load_drift = {};  ///< Row::load_drift
+  std::vector<std::pair<std::string, std::string>> hints = {};
+};
+
+/// The figures of a point. `in_flight`: messages in flight per repetition, of benchmarks that print a message
+/// rate. Applies the time factor to all times but single samples, which come with it applied.
+Measurement measurement_of(const Table& table, std::int64_t bytes, std::int64_t repetitions, int in_flight,
+                           PointTimes times);
+
+/// The rows alone. Multi::each_group gives a row per group, otherwise one row whose extremes are over all
+/// groups and whose throughput follows from the largest time (guide: minimum throughput).
+std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int in_flight,
+                         std::span<const double> seconds, const Overlapped& overlapped = {});
 
 /// How much of the shorter of communication and computation the other one hid, in percent: guide, "Measuring
 /// Communication and Computation Overlap". 0 where either takes no time.
 double overlap_percent(double t_pure, double t_cpu, double t_ovrl);
 
-/// Quantiles of one row's repetitions. `samples` is sorted in place and must not be empty.
-Tail tail_of(std::span<double> samples);
+/// Quantiles of one row's repetitions. `samples` must not be empty.
+Tail tail_of(std::vector<double> samples);
 
-/// What a row takes that was measured in `parts`, at least one, in seconds per repetition each: the mean
-/// without the slowest and the fastest tenth (rounded down), so that a part from which somebody took the CPU
-/// does not stand for the row.
-double trimmed_mean(std::vector<double> parts);
+/// What a row takes that was measured in `segments`, at least one, in seconds per repetition each: the mean
+/// without the slowest and the fastest tenth (rounded down), so that a segment in which the CPU was taken
+/// away does not stand for the row.
+double trimmed_mean(std::vector<double> segments);
 
 }  // namespace openimb

@@ -16,9 +16,15 @@ constexpr Spec catalogue[] = {
     {.name = "Allreduce", .reduction = true},
     {.name = "Uniband", .kind = Kind::parallel_transfer, .message_rate = true, .in_default_list = false},
     {.name = "Bcast", .rooted = true},
-    {.name = "Barrier", .kind = Kind::synchronisation},
+    {.name = "Barrier", .kind = Kind::synchronization},
 };
-constexpr Program program{"IMB-MPI1", "MPI-1 part", catalogue};
+constexpr Spec ext[] = {{.name = "Window"}, {.name = "Unidir_Put"}};
+constexpr Spec rma[] = {{.name = "Unidir_put"}};
+constexpr Spec nbc[] = {{.name = "Ibcast_pure"}};
+constexpr Spec io[] = {{.name = "S_Write_Indv"}};
+constexpr ComponentList suite[] = {
+    {{.name = "EXT"}, ext}, {{.name = "RMA"}, rma}, {{.name = "NBC"}, nbc}, {{.name = "IO"}, io}};
+constexpr Program program{"IMB-MPI1", "MPI-1 part", catalogue, {}, false, suite};
 
 struct Files {
   std::map<std::string, std::string> texts;
@@ -518,7 +524,7 @@ TEST_CASE("the example of every option is a command line that parses") {
                                {.name = "Alltoallv", .access = Access::file},
                                {.name = "PingPongSpecificSource", .access = Access::file}};
   const Program messages{"IMB-MPI1", "MPI-1 part", others};
-  const Program io{"IMB-IO", "MPI-IO part", on_files, standard_of_files};
+  const Program io{"IMB-IO", "MPI-IO part", on_files, standard_of_files, true};
   std::istringstream help(help_text(messages, ""));
   int examples = 0;
   for (std::string line; std::getline(help, line);) {
@@ -537,7 +543,7 @@ TEST_CASE("the example of every option is a command line that parses") {
 
 TEST_CASE("IMB-IO has standards and options of its own") {
   constexpr Spec writes[] = {{.name = "S_Write_Indv", .access = Access::file}};
-  const Program io{"IMB-IO", "MPI-IO part", writes, standard_of_files};
+  const Program io{"IMB-IO", "MPI-IO part", writes, standard_of_files, true};
   const auto given = [](const Program& program, const char* line, int world = 8) {
     Files none;
     return parse(program, words(line), world, none.reader());
@@ -592,7 +598,7 @@ TEST_CASE("list and version") {
         "  Allreduce                collective\n"
         "  Uniband                  parallel transfer (off by default)\n"
         "  Bcast                    collective\n"
-        "  Barrier                  synchronisation\n");
+        "  Barrier                  synchronization\n");
   const std::string version = version_text(program);
   CHECK(version.starts_with("OpenIMB "));
   CHECK(version.ends_with(" (IMB-MPI1), compatible with Intel(R) MPI Benchmarks 4.0\n"));

@@ -50,7 +50,7 @@ TEST_CASE("a piece starts where it says") {
   const Content content({DataType::integer, Contiguity::base}, false, 2);
   const auto whole = written<int>(content, 1, 0, 10);
   std::vector<int> received(4, -1);
-  content.write(reinterpret_cast<std::byte*>(received.data()), Piece{1, 6, 1, 3}, 2);
+  content.write(std::as_writable_bytes(std::span(received)), 0, Piece{1, 6, 1, 3}, 2);
   CHECK(received == std::vector<int>{-1, whole[6], whole[7], whole[8]});
 }
 
@@ -63,14 +63,16 @@ TEST_CASE("sums over all ranks are exact in every type, for few ranks and for ma
     for (int i = 0; i < 2000; ++i) sum[i] += one[i];
   }
   std::vector<double> expected(2000);
-  as_double.write(reinterpret_cast<std::byte*>(expected.data()), Piece{Piece::all_ranks, 0, 0, 2000}, ranks);
+  as_double.write(std::as_writable_bytes(std::span(expected)), 0, Piece{.count = 2000, .summed = ranks},
+                  ranks);
   CHECK(sum == expected);
   CHECK(*std::max_element(sum.begin(), sum.end()) < 128);  // exact in bfloat16 and in a signed char
   CHECK(*std::max_element(sum.begin(), sum.end()) > 0);
 
   const Content as_bfloat16({DataType::bfloat16, Contiguity::base}, true, ranks);
   std::vector<std::uint16_t> narrow(2000);
-  as_bfloat16.write(reinterpret_cast<std::byte*>(narrow.data()), Piece{Piece::all_ranks, 0, 0, 2000}, ranks);
+  as_bfloat16.write(std::as_writable_bytes(std::span(narrow)), 0, Piece{.count = 2000, .summed = ranks},
+                    ranks);
   for (int i = 0; i < 2000; ++i) {
     const std::uint32_t bits = static_cast<std::uint32_t>(narrow[i]) << 16;
     float value;
@@ -111,10 +113,11 @@ TEST_CASE("differences are counted in bytes") {
 
 TEST_CASE("timing buffers hold BUF_VALUE") {
   std::vector<float> memory(10);
-  fill_for_timing(std::as_writable_bytes(std::span(memory)), {DataType::byte, Contiguity::base}, Spec{}, 2);
+  fill_for_timing(std::as_writable_bytes(std::span(memory)), 0, {DataType::byte, Contiguity::base}, Spec{},
+                  2);
   for (int i = 0; i < 10; ++i) CHECK(memory[i] == Approx(0.1 * 3 + i));
   std::vector<double> doubles(4);
-  fill_for_timing(std::as_writable_bytes(std::span(doubles)), {DataType::double_precision, Contiguity::base},
-                  Spec{.reduction = true}, 0);
+  fill_for_timing(std::as_writable_bytes(std::span(doubles)), 0,
+                  {DataType::double_precision, Contiguity::base}, Spec{.reduction = true}, 0);
   CHECK(doubles[3] == Approx(3.1));
 }

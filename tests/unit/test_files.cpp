@@ -21,10 +21,10 @@ constexpr Spec common{.name = "P_Write_Expl",
                       .send = Extent::even_share,
                       .receive = Extent::none,
                       .access = Access::file,
-                      .file = FileUse::write};
+                      .file = {.use = FileUse::write}};
 constexpr Spec own = [] {
   Spec spec = common;
-  spec.own_file = true;
+  spec.file.own = true;
   return spec;
 }();
 constexpr Spec single = [] {
@@ -33,6 +33,12 @@ constexpr Spec single = [] {
   return spec;
 }();
 
+std::uint64_t fingerprint(std::span<const std::byte> block) {
+  Fingerprint all;
+  all.add(block);
+  return all.value();
+}
+
 // A file made of blocks, with what is said of them.
 struct File {
   Bytes contents;
@@ -40,11 +46,12 @@ struct File {
   std::int64_t longest = 0, shortest = 0;
 
   std::int64_t misplaced() {
-    Bytes room(static_cast<std::size_t>(longest));
-    const auto read = [&](std::int64_t at, std::span<std::byte> memory) {
-      std::copy_n(contents.begin() + at, memory.size(), memory.begin());
+    const auto fingerprint_at = [&](std::int64_t at, std::int64_t length) {
+      return fingerprint(
+          std::span(contents).subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(length)));
     };
-    return count_misplaced(blocks, static_cast<std::int64_t>(contents.size()), room, shortest, read);
+    return count_misplaced(blocks, static_cast<std::int64_t>(contents.size()), longest, shortest,
+                           fingerprint_at);
   }
 };
 

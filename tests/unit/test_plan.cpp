@@ -21,11 +21,13 @@ constexpr Spec transfer{.name = "PingPong", .kind = Kind::single_transfer};
 constexpr Spec allreduce{.name = "Allreduce", .reduction = true};
 constexpr Spec bcast{.name = "Bcast", .rooted = true};
 constexpr Spec barrier{
-    .name = "Barrier", .kind = Kind::synchronisation, .send = Extent::none, .receive = Extent::none};
+    .name = "Barrier", .kind = Kind::synchronization, .send = Extent::none, .receive = Extent::none};
 constexpr Spec gather{.name = "Gather", .send = Extent::one, .receive = Extent::per_rank};
 constexpr Spec alltoall{.name = "Alltoall", .send = Extent::per_rank, .receive = Extent::per_rank};
-constexpr Spec alltoallv{
-    .name = "Alltoallv", .send = Extent::per_rank, .receive = Extent::per_rank, .by_displacement = true};
+constexpr Spec alltoallv{.name = "Alltoallv",
+                         .send = Extent::per_rank,
+                         .receive = Extent::per_rank,
+                         .displacements = Displacements::elements};
 constexpr Spec reduce_scatter{.name = "Reduce_scatter", .receive = Extent::even_share, .reduction = true};
 
 constexpr Element bytes_element{};
@@ -52,7 +54,7 @@ TEST_CASE("process counts double from the least to all") {
   CHECK(process_counts({.kind = Kind::collective}, 5, 2) == Ranks{2, 4, 5});
   CHECK(process_counts({.kind = Kind::collective}, 8, 2) == Ranks{2, 4, 8});
   CHECK(process_counts({.kind = Kind::parallel_transfer}, 11, 5) == Ranks{5, 10, 11});
-  CHECK(process_counts({.kind = Kind::synchronisation}, 14, 7) == Ranks{7, 14});
+  CHECK(process_counts({.kind = Kind::synchronization}, 14, 7) == Ranks{7, 14});
   CHECK(process_counts({.kind = Kind::collective}, 4, 1) == Ranks{1, 2, 4});
   CHECK(process_counts({.kind = Kind::collective}, 4, 4) == Ranks{4});
   CHECK(process_counts({.kind = Kind::collective}, 3, 9) == Ranks{3});
@@ -383,15 +385,15 @@ TEST_CASE("lengths of one-sided benchmarks") {
   Options options;
   options.lengths = {0, 1, 6, 8};
   // As the reference outputs of IMB-EXT have it: whole floats, also of bytes.
-  const Spec fenced{.lengths_of_reductions = true};
+  const Spec fenced{.one_sided = {.lengths_of_reductions = true}};
   CHECK(message_lengths(fenced, options) == Lengths{0, 4, 8});
   options.data.type = DataType::double_precision;
   CHECK(message_lengths(fenced, options) == Lengths{0, 8});
-  const Spec swap{.reduction = true, .single_element = true, .integers_only = true};
+  const Spec swap{.reduction = true, .one_sided = {.single_element = true, .integers_only = true}};
   CHECK(message_lengths(swap, options) == Lengths{4});
   options.reduction = {DataType::double_precision, Contiguity::resized};
   CHECK(options.element(swap).type == DataType::integer);
   CHECK(options.element(swap).contiguity == Contiguity::base);
-  const Spec fetch{.reduction = true, .single_element = true};
+  const Spec fetch{.reduction = true, .one_sided = {.single_element = true}};
   CHECK(message_lengths(fetch, options) == Lengths{8});
 }

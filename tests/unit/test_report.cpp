@@ -56,14 +56,14 @@ constexpr Spec sendrecv{.name = "Sendrecv", .kind = Kind::parallel_transfer, .tu
 constexpr Spec uniband{.name = "Uniband", .kind = Kind::parallel_transfer, .message_rate = true};
 constexpr Spec allreduce{.name = "Allreduce", .kind = Kind::collective, .reduction = true};
 constexpr Spec barrier{
-    .name = "Barrier", .kind = Kind::synchronisation, .send = Extent::none, .receive = Extent::none};
+    .name = "Barrier", .kind = Kind::synchronization, .send = Extent::none, .receive = Extent::none};
 constexpr Spec bidir_put{
     .name = "Bidir_put", .kind = Kind::single_transfer, .aggregation = Aggregation::non_aggregate_first};
 constexpr Spec one_put_all{.name = "One_put_all", .kind = Kind::multiple_transfer};
-constexpr Spec iallreduce{.name = "Iallreduce", .reduction = true, .overlap = true};
-constexpr Spec ibarrier{.name = "Ibarrier", .kind = Kind::synchronisation, .overlap = true};
+constexpr Spec iallreduce{.name = "Iallreduce", .reduction = true, .overlap = Overlap::matched};
+constexpr Spec ibarrier{.name = "Ibarrier", .kind = Kind::synchronization, .overlap = Overlap::matched};
 constexpr Spec passive_put{
-    .name = "Truly_passive_put", .kind = Kind::single_transfer, .computing_target = true};
+    .name = "Truly_passive_put", .kind = Kind::single_transfer, .one_sided = {.computing_target = true}};
 
 Table table_of(const Spec& spec, Layout layout, Multi multi = Multi::off) {
   return {.spec = spec, .layout = std::move(layout), .kind = table_kind(spec, multi), .multi = multi};
@@ -124,6 +124,7 @@ std::string end_of(const Ending& ending) {
 RunFacts example_facts() {
   RunFacts facts;
   facts.component = "MPI1";
+  facts.quirks = {.blank_ends = true, .blank_after_type = true};
   facts.part = "MPI-1 part";
   facts.version = "0.1.0";
   facts.date = "Sat Nov 21 07:05:53 2026";
@@ -225,6 +226,7 @@ TEST_CASE("banner with everything that is said only when it is so") {
 TEST_CASE("the banner of IMB-IO") {
   RunFacts facts = example_facts();
   facts.component = "IO";
+  facts.quirks = {};
   facts.part = "MPI-IO part";
   facts.command_line = {"./IMB-IO"};
   facts.benchmarks = {"S_IWrite_Indv"};
@@ -339,6 +341,7 @@ TEST_CASE("the mode stands under the head") {
 TEST_CASE("notes stand under their benchmark in the banner") {
   RunFacts facts = example_facts();
   facts.component = "RMA";
+  facts.quirks = {.blank_ends = true};
   facts.benchmarks = {"Bidir_put", "Compare_and_swap", "Exchange_put"};
   facts.benchmark_notes = {"", "#     Uses MPI_INT data type\n", ""};
   const std::string text = text_of([&](Reporter& out) { out.begin(facts, {}); });
@@ -821,6 +824,7 @@ void grouped_run(Reporter& out) {
 void one_sided_run(Reporter& out) {
   RunFacts facts = example_facts();
   facts.component = "RMA";
+  facts.quirks = {.blank_ends = true};
   facts.part = "MPI-RMA part";
   facts.command_line = {"./IMB-RMA", "-window", "allocate",  "-info",       "accumulate_ops=same_op",
                         "-iter",     "100",     "Bidir_put", "One_put_all", "Truly_passive_put"};
@@ -848,6 +852,7 @@ void one_sided_run(Reporter& out) {
 void overlap_run(Reporter& out) {
   RunFacts facts = example_facts();
   facts.component = "NBC";
+  facts.quirks = {};
   facts.part = "MPI-NBC part";
   facts.command_line = {"./IMB-NBC", "-progress", "10", "Iallreduce", "Ibarrier", "Ibcast_pure"};
   facts.benchmarks = {"Iallreduce", "Ibarrier", "Ibcast_pure"};
@@ -870,6 +875,7 @@ void overlap_run(Reporter& out) {
 void file_run(Reporter& out) {
   RunFacts facts = example_facts();
   facts.component = "IO";
+  facts.quirks = {};
   facts.part = "MPI-IO part";
   facts.command_line = {"./IMB-IO", "-file", "/scratch", "-fsync", "never", "P_Write_Expl", "P_IWrite_Expl"};
   facts.benchmarks = {"P_Write_Expl", "P_IWrite_Expl"};
@@ -885,7 +891,7 @@ void file_run(Reporter& out) {
   const auto measured = [&](std::string_view name, Transfers transfers, Row row) {
     Table table =
         table_of({.name = name, .kind = Kind::parallel_transfer, .access = Access::file}, all_of(2));
-    table.spec.overlap = row.t_overlap.has_value();
+    table.spec.overlap = row.t_overlap ? Overlap::fixed : Overlap::none;
     table.transfers = transfers;
     out.open_table(table);
     row.hints = {{"cb_nodes", "1"}, {"striping_unit", "1048576"}};

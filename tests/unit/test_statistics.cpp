@@ -15,7 +15,7 @@ constexpr Spec sendrecv{.name = "Sendrecv", .kind = Kind::parallel_transfer, .tu
 constexpr Spec uniband{.name = "Uniband", .kind = Kind::parallel_transfer, .message_rate = true};
 constexpr Spec biband{.name = "Biband", .kind = Kind::parallel_transfer, .turnover = 2, .message_rate = true};
 constexpr Spec bcast{.name = "Bcast", .rooted = true};
-constexpr Spec barrier{.name = "Barrier", .kind = Kind::synchronisation};
+constexpr Spec barrier{.name = "Barrier", .kind = Kind::synchronization};
 
 constexpr int window = 256;
 
@@ -36,18 +36,18 @@ TEST_CASE("which table a benchmark has") {
   for (const Multi multi : {Multi::off, Multi::summary, Multi::each_group}) {
     CHECK(table_kind(sendrecv, multi) == TableKind::range_and_bandwidth);
     CHECK(table_kind(bcast, multi) == TableKind::range);
-    CHECK(table_kind(barrier, multi) == TableKind::synchronisation);
+    CHECK(table_kind(barrier, multi) == TableKind::synchronization);
     CHECK(table_kind(uniband, multi) == TableKind::rate);
   }
   const Spec one_put_all{.name = "One_put_all", .kind = Kind::multiple_transfer};
   CHECK(table_kind(one_put_all, Multi::off) == TableKind::time_and_bandwidth);
   CHECK(table_kind(one_put_all, Multi::summary) == TableKind::range_and_bandwidth);
   CHECK(table_kind({.kind = Kind::parallel_transfer, .throughput = false}, Multi::off) == TableKind::range);
-  CHECK(table_kind({.kind = Kind::single_transfer, .computing_target = true}, Multi::off) ==
+  CHECK(table_kind({.kind = Kind::single_transfer, .one_sided = {.computing_target = true}}, Multi::off) ==
         TableKind::passive);
-  CHECK(table_kind({.name = "Ibcast", .overlap = true}, Multi::off) == TableKind::overlap);
-  CHECK(table_kind({.kind = Kind::synchronisation, .overlap = true}, Multi::off) ==
-        TableKind::synchronisation_overlap);
+  CHECK(table_kind({.name = "Ibcast", .overlap = Overlap::matched}, Multi::off) == TableKind::overlap);
+  CHECK(table_kind({.kind = Kind::synchronization, .overlap = Overlap::matched}, Multi::off) ==
+        TableKind::synchronization_overlap);
   CHECK(table_kind(pingpong, Multi::off) == TableKind::time_and_bandwidth);
   CHECK(table_kind(pingpong, Multi::each_group) == TableKind::time_and_bandwidth);
   CHECK(table_kind(pingpong, Multi::summary) == TableKind::range_and_bandwidth);
@@ -166,7 +166,6 @@ TEST_CASE("quantiles are repetitions that happened, by nearest rank") {
   std::ranges::reverse(samples);
   const Tail tail = tail_of(samples);
   CHECK(tail == Tail{1, 100, 250, 500, 750, 900, 950, 990, 995, 999, 1000, 1000});
-  CHECK(std::ranges::is_sorted(samples));
 }
 
 TEST_CASE("quantiles of few repetitions") {
@@ -191,7 +190,8 @@ TEST_CASE("a multiple transfer counts every target, and only the origin has a ti
 
 TEST_CASE("the time while the target computes is a figure of its own") {
   const double none = std::nan("");
-  const Spec spec{.name = "Truly_passive_put", .kind = Kind::single_transfer, .computing_target = true};
+  const Spec spec{
+      .name = "Truly_passive_put", .kind = Kind::single_transfer, .one_sided = {.computing_target = true}};
   const Table table = table_of(spec, make_layout(4, 2, true, {}), Multi::each_group);
   const std::vector<Row> rows = rows_of(table, 8, window, std::vector<double>{1.0, none, 2.0, none},
                                         {.t_ovrl = {3.0, none, 2.5, none}, .t_cpu = {}});
@@ -217,7 +217,7 @@ TEST_CASE("overlap: what of the shorter one was hidden") {
 }
 
 TEST_CASE("the figures of overlap are those of the rank with the largest t_ovrl") {
-  const Spec spec{.name = "Ibcast", .overlap = true};
+  const Spec spec{.name = "Ibcast", .overlap = Overlap::matched};
   const Overlapped computing{.t_ovrl = {5.0, 7.0, 6.0, 1.0}, .t_cpu = {3.0, 4.0, 3.5, 0.5}};
   const std::vector<double> pure{6.0, 5.0, 2.0, 1.0};
   const Row row = rows_of(table_of(spec, make_layout(4, 4, false, {})), 8, window, pure, computing).at(0);

@@ -58,7 +58,7 @@ TEST_CASE("a synchronised batch leaves the barrier out of the time") {
   std::vector<double> samples(2);
   const auto barrier = [] { clock_now += 50; };
   const double total = drive<Pattern, FakeClock>(
-      &seen, Laps<false, false>({}), 2, Synchronised<FakeClock, decltype(barrier)>{samples.data(), barrier});
+      &seen, Laps<false, false>({}), 2, Synchronized<FakeClock, decltype(barrier)>{samples.data(), barrier});
   CHECK(samples == std::vector<double>{1.0, 2.0});
   CHECK(total == 3.0);
 }

@@ -1,0 +1,19 @@
+// All components with the names and specs of their benchmarks: what -list, -help and suggestions know.
+#pragma once
+
+#include <span>
+
+#include "plan/component.h"
+
+namespace openimb {
+
+enum class ComponentIndex { mpi1, ext, rma, nbc, io };
+
+/// In the order of ComponentIndex.
+std::span<const ComponentList> all_components();
+
+inline const ComponentList& component_list(ComponentIndex index) {
+  return all_components()[static_cast<std::size_t>(index)];
+}
+
+}  // namespace openimb

@@ -1,0 +1,11 @@
+// IMB-EXT. The order is that of the reference outputs.
+#pragma once
+
+#include "benchmarks/active_target.h"
+#include "benchmarks/catalogue.h"
+
+namespace openimb {
+
+using Ext = Catalogue<MakeWindow, Unidir_Get, Unidir_Put, Bidir_Get, Bidir_Put, FencedAccumulate>;
+
+}  // namespace openimb

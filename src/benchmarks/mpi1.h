@@ -1,0 +1,19 @@
+// IMB-MPI1. The order is that of the reference outputs; names off by default stand beside their relatives.
+#pragma once
+
+#include "benchmarks/catalogue.h"
+#include "benchmarks/collective.h"
+#include "benchmarks/neighborhood.h"
+#include "benchmarks/parallel_transfer.h"
+#include "benchmarks/persistent.h"
+#include "benchmarks/single_transfer.h"
+
+namespace openimb {
+
+using Mpi1 =
+    Catalogue<PingPong, PingPongSpecificSource, PingPong_persist, PingPing, PingPingSpecificSource, Sendrecv,
+              Exchange, Uniband, Biband, Allreduce, Reduce, Reduce_local, Reduce_scatter,
+              Reduce_scatter_block, Scan, Exscan, Allgather, Allgatherv, Gather, Gatherv, Scatter, Scatterv,
+              Alltoall, Alltoallv, Alltoallw, Neighbor_allgather, Neighbor_alltoall, Bcast, Barrier>;
+
+}  // namespace openimb

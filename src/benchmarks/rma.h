@@ -1,0 +1,14 @@
+// IMB-RMA. The order is that of the reference outputs; names off by default stand beside their relatives.
+#pragma once
+
+#include "benchmarks/catalogue.h"
+#include "benchmarks/passive_target.h"
+
+namespace openimb {
+
+using Rma =
+    Catalogue<Unidir_put, Bidir_put, Unidir_get, Bidir_get, Put_local, Put_all_local, Get_local,
+              Get_all_local, One_put_all, All_put_all, One_get_all, All_get_all, Exchange_put, Exchange_get,
+              Accumulate, Get_accumulate, Fetch_and_op, Compare_and_swap, Truly_passive_put>;
+
+}  // namespace openimb

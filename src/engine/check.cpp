@@ -1,0 +1,111 @@
+#include "engine/check.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "plan/schedule.h"
+
+namespace openimb {
+
+BufferCheck::BufferCheck(const Spec& spec, const Setup& setup, Expectation expectation)
+    : spec_(spec),
+      setup_(setup),
+      expectation_(std::move(expectation)),
+      content_(setup.element, spec.reduction, setup.endpoint.ranks) {
+  const std::int64_t widest = std::max(setup.geometry.receive_span(setup.geometry.sections) + Content::guard,
+                                       setup.geometry.send.footprint);
+  image_.resize(static_cast<std::size_t>(std::min(image_chunk, widest)));
+  actual_.resize(image_.size());
+}
+
+// use(where the chunk begins, its image)
+template <class Use>
+void BufferCheck::for_each_chunk(std::int64_t bytes, Use use) {
+  const auto most = static_cast<std::int64_t>(image_.size());
+  for (std::int64_t begin = 0; begin < bytes; begin += most) {
+    use(begin, std::span(image_).first(static_cast<std::size_t>(std::min(most, bytes - begin))));
+  }
+}
+
+Endpoint BufferCheck::endpoint_of(const Checked& one) const {
+  Endpoint endpoint = setup_.endpoint;
+  endpoint.root = one.root;
+  return endpoint;
+}
+
+void BufferCheck::arm(std::span<const Checked> round) {
+  const std::int64_t first = receive_at(round.front());
+  const std::int64_t watched =
+      setup_.geometry.receive_span(static_cast<std::int64_t>(round.size())) + Content::guard;
+  for_each_chunk(watched, [&](std::int64_t begin, std::span<std::byte> image) {
+    compose(image, begin, round, false);
+    setup_.receive->write(first + begin, image);
+  });
+  for (const Checked& one : round) write_send(one);
+}
+
+void BufferCheck::write_send(const Checked& one) {
+  const Geometry& geometry = setup_.geometry;
+  const std::int64_t extent = setup_.element.extent();
+  const Endpoint endpoint = endpoint_of(one);
+  content_.begin_repetition(one.repetition);
+  for_each_chunk(geometry.send.footprint, [&](std::int64_t begin, std::span<std::byte> image) {
+    const std::int64_t all = geometry.send.footprint / extent;
+    std::ranges::fill(image, Content::armed);
+    content_.write(image, begin, {.rank = endpoint.rank, .count = all}, 0);
+    if (spec_.one_sided.compares) {
+      const Piece compared{.rank = initial_content(endpoint),
+                           .receive_at = geometry.message_extent / extent,
+                           .count = endpoint.elements};
+      content_.write(image, begin, compared, 0);
+    }
+    setup_.send->write(one.slot * geometry.send.stride + begin, image);
+  });
+}
+
+std::int64_t BufferCheck::count_defects(std::span<const Checked> round) {
+  const std::int64_t first = receive_at(round.front());
+  const std::int64_t watched =
+      setup_.geometry.receive_span(static_cast<std::int64_t>(round.size())) + Content::guard;
+  std::int64_t defects = 0;
+  for_each_chunk(watched, [&](std::int64_t begin, std::span<std::byte> image) {
+    compose(image, begin, round, true);
+    const std::span actual = std::span(actual_).first(image.size());
+    setup_.receive->read(first + begin, actual);
+    defects += count_differences(actual, image);
+  });
+  return defects;
+}
+
+// The receive buffer of all repetitions of a round, `begin` bytes behind the first one's: before they run, or
+// after.
+void BufferCheck::compose(std::span<std::byte> image, std::int64_t begin, std::span<const Checked> round,
+                          bool after) {
+  std::ranges::fill(image, Content::armed);
+  const std::int64_t end = begin + static_cast<std::int64_t>(image.size());
+  for (const Checked& one : round) {
+    const std::int64_t at = receive_at(one) - receive_at(round.front());
+    if (at >= end || at + setup_.geometry.receive.footprint <= begin) continue;
+    // From here on relative to this repetition's buffer, of which the image may hold but a part.
+    const std::int64_t skipped = std::max<std::int64_t>(0, at - begin);
+    compose_one(image.subspan(static_cast<std::size_t>(skipped)), std::max<std::int64_t>(0, begin - at), one,
+                after);
+  }
+}
+
+void BufferCheck::compose_one(std::span<std::byte> image, std::int64_t begin, const Checked& one,
+                              bool after) {
+  const Endpoint endpoint = endpoint_of(one);
+  const int initial = initial_content(endpoint);
+  content_.begin_repetition(one.repetition);
+  if (expectation_.updates(endpoint)) {
+    content_.write(image, begin, {.rank = initial, .count = endpoint.elements}, initial);
+  }
+  if (spec_.shares_buffer && endpoint.rank == endpoint.root) {
+    content_.write(image, begin, {.rank = endpoint.rank, .count = endpoint.elements}, initial);
+  }
+  if (!after) return;
+  for (const Piece& piece : expectation_.expects(endpoint)) content_.write(image, begin, piece, initial);
+}
+
+}  // namespace openimb

@@ -1,0 +1,53 @@
+// -check of benchmarks on buffers: arms the buffers before repetitions and compares them afterwards, byte for
+// byte, in chunks. Nothing here is timed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "engine/content.h"
+#include "engine/setup.h"
+
+namespace openimb {
+
+/// What a benchmark says of its repetitions.
+struct Expectation {
+  std::function<Expected(const Endpoint&)> expects;
+  std::function<bool(const Endpoint&)> updates;
+};
+
+/// One repetition among those that are compared together: its number, its root and its place in the buffers.
+struct Checked {
+  std::int64_t repetition = 0;
+  std::int64_t slot = 0;
+  int root = 0;
+};
+
+class BufferCheck {
+ public:
+  BufferCheck(const Spec& spec, const Setup& setup, Expectation expectation);
+
+  /// Arms the receive buffer and writes contents for these repetitions, whose slots follow one another.
+  void arm(std::span<const Checked> round);
+  /// Bytes that are not as a correct MPI leaves them, the guard behind the last one included.
+  std::int64_t count_defects(std::span<const Checked> round);
+
+ private:
+  Endpoint endpoint_of(const Checked& one) const;
+  std::int64_t receive_at(const Checked& one) const { return one.slot * setup_.geometry.receive.stride; }
+  void write_send(const Checked& one);
+  void compose(std::span<std::byte> image, std::int64_t begin, std::span<const Checked> round, bool after);
+  void compose_one(std::span<std::byte> image, std::int64_t begin, const Checked& one, bool after);
+  template <class Use>
+  void for_each_chunk(std::int64_t bytes, Use use);
+
+  const Spec& spec_;
+  const Setup& setup_;
+  Expectation expectation_;
+  Content content_;
+  std::vector<std::byte> image_;
+  std::vector<std::byte> actual_;
+};
+
+}  // namespace openimb

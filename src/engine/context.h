@@ -1,0 +1,67 @@
+// What a pattern's step sees of its rank: one small context that all have in common, and one for each family.
+// All are constant over a batch and copied into the timed loop.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+
+#include "mpi/calls.h"
+#include "mpi/window.h"
+
+namespace openimb {
+
+/// This rank in its group.
+struct GroupContext {
+  MPI_Comm comm = MPI_COMM_NULL;
+  int rank = 0;
+  int ranks = 1;
+  int peer = 0;  ///< the other rank of a pair
+  int left = 0;  ///< neighbors in the periodic chain
+  int right = 0;
+};
+
+/// Messages between ranks: point-to-point and collectives. `Count` is int or MPI_Count.
+template <class Count>
+struct MessageContext : GroupContext {
+  Count count = 0;        ///< MPI elements in one message
+  std::int64_t span = 0;  ///< bytes from one message to the next in a buffer that holds several
+  MPI_Datatype type = MPI_BYTE;
+  MPI_Datatype element = MPI_BYTE;  ///< one base element, where `type` may be a vector of them
+  MPI_Op op = MPI_SUM;
+  const Count* counts = nullptr;                             ///< per rank: `count` each
+  const call::Displacement<Count>* displacements = nullptr;  ///< per rank, in elements
+  const Count* shares = nullptr;    ///< per rank, of a message divided over the group
+  Count share = 0;                  ///< the same for equal blocks
+  int in_flight = 1;                ///< messages per repetition
+  MPI_Request* requests = nullptr;  ///< 2 * in_flight of them
+};
+
+/// One-sided transfers.
+template <class Count>
+struct WindowContext : MessageContext<Count> {
+  MPI_Win win = MPI_WIN_NULL;
+  const MPI_Aint* bases = nullptr;  ///< per rank, the displacement at which its window begins
+  MPI_Aint peer_base = 0;           ///< the peer's of these
+  const int* others = nullptr;      ///< the ranks - 1 other ranks, the right neighbor first
+  WindowKind window_kind = WindowKind::create;
+  MPI_Info info = MPI_INFO_NULL;
+  MPI_Aint window_bytes = 0;  ///< to expose: one message
+};
+
+class FileErrors;
+
+/// Transfers to and from a file; `comm` is the communicator that opens it.
+template <class Count>
+struct FileContext : GroupContext {
+  static constexpr int mode = MPI_MODE_CREATE | MPI_MODE_RDWR;
+  MPI_File file = MPI_FILE_NULL;
+  Count count = 0;  ///< of bytes: this process's share
+  MPI_Datatype type = MPI_BYTE;
+  const char* name = nullptr;
+  MPI_Info info = MPI_INFO_NULL;
+  unsigned char mark = 0;        ///< what Open_Close writes: 1 to 255, by rank, as a hole reads as 0
+  FileErrors* errors = nullptr;  ///< of files that a step opens itself
+};
+
+}  // namespace openimb

@@ -1,0 +1,94 @@
+// A context with the memory that it points to.
+#pragma once
+
+#include <type_traits>
+#include <vector>
+
+#include "engine/context.h"
+#include "engine/setup.h"
+
+namespace openimb {
+
+template <Access access, class Count>
+using ContextOf =
+    std::conditional_t<access == Access::two_sided, MessageContext<Count>, WindowContext<Count>>;
+
+template <class Context, class Count>
+class EndpointContext {
+ public:
+  EndpointContext(const Spec& spec, const Setup& setup, int peer) {
+    add_group(setup, peer);
+    add_messages(spec, setup);
+    if (spec.displacements != Displacements::none) add_counts();
+    if (is_divided(spec)) add_shares(spec, setup.endpoint.elements);
+    if (spec.message_rate) add_requests(setup.in_flight);
+    if constexpr (std::is_same_v<Context, WindowContext<Count>>) add_window(spec, setup);
+  }
+  EndpointContext(const EndpointContext&) = delete;
+  EndpointContext& operator=(const EndpointContext&) = delete;
+
+  const Context& context() const { return context_; }
+  static bool is_divided(const Spec& spec) {
+    return spec.receive == Extent::even_share || spec.receive == Extent::block_share;
+  }
+
+ private:
+  void add_group(const Setup& setup, int peer) {
+    context_.comm = setup.comm;
+    context_.rank = setup.endpoint.rank;
+    context_.ranks = setup.endpoint.ranks;
+    context_.peer = peer;
+    context_.left = setup.endpoint.left();
+    context_.right = setup.endpoint.right();
+  }
+  void add_messages(const Spec& spec, const Setup& setup) {
+    context_.count = static_cast<Count>(setup.endpoint.elements / setup.type.covers());
+    context_.span = setup.geometry.message_extent;
+    context_.type = is_divided(spec) ? setup.single.handle() : setup.type.handle();
+    context_.element = setup.single.handle();
+    context_.op = setup.op;
+  }
+  void add_counts() {
+    counts_.assign(static_cast<std::size_t>(context_.ranks), context_.count);
+    for (int rank = 0; rank < context_.ranks; ++rank) {
+      displacements_.push_back(static_cast<call::Displacement<Count>>(rank * std::int64_t{context_.count}));
+    }
+    context_.counts = counts_.data();
+    context_.displacements = displacements_.data();
+  }
+  void add_shares(const Spec& spec, std::int64_t elements) {
+    for (int rank = 0; rank < context_.ranks; ++rank) {
+      shares_.push_back(static_cast<Count>(share(spec.receive, elements, context_.ranks, rank)));
+    }
+    context_.shares = shares_.data();
+    context_.share = shares_.front();
+  }
+  void add_requests(int in_flight) {
+    requests_.assign(2 * static_cast<std::size_t>(in_flight), MPI_REQUEST_NULL);
+    context_.requests = requests_.data();
+    context_.in_flight = in_flight;
+  }
+  void add_window(const Spec& spec, const Setup& setup) {
+    for (int step = 1; step < context_.ranks; ++step) {
+      others_.push_back((context_.rank + step) % context_.ranks);
+    }
+    context_.others = others_.data();
+    context_.window_kind = setup.window_kind;
+    context_.info = setup.info;
+    context_.window_bytes = setup.geometry.receive.footprint;
+    context_.win = setup.window.handle();
+    context_.bases = setup.window.bases().data();
+    if (spec.one_sided.exposed != Exposed::nothing) {
+      context_.peer_base = context_.bases[context_.peer];
+    }
+  }
+
+  Context context_;
+  std::vector<Count> counts_;
+  std::vector<Count> shares_;
+  std::vector<call::Displacement<Count>> displacements_;
+  std::vector<MPI_Request> requests_;
+  std::vector<int> others_;
+};
+
+}  // namespace openimb

@@ -1,0 +1,173 @@
+#include "engine/file_check.h"
+
+#include <algorithm>
+#include <array>
+
+#include "engine/buffers.h"
+#include "engine/content.h"
+#include "plan/schedule.h"
+
+namespace openimb {
+
+namespace {
+
+void invert(std::span<std::byte> memory) {
+  for (std::byte& value : memory) value = ~value;
+}
+
+// Armed with what a file does not hold from `position` on, so that a short read shows.
+void read_from(const File& file, std::int64_t at, std::span<std::byte> memory, std::int64_t position) {
+  fill_as_file(memory, position);
+  invert(memory);
+  MPI_File_read_at(file.handle(), at, memory.data(), static_cast<int>(memory.size()), MPI_BYTE,
+                   MPI_STATUS_IGNORE);
+}
+
+}  // namespace
+
+FileCheck::FileCheck(const Spec& spec, const Setup& setup, const GroupContext& group)
+    : spec_(spec), setup_(setup), group_(group) {
+  const std::int64_t longest = std::max<std::int64_t>({1, setup.file.tile.share, tile(0).share});
+  chunk_.resize(static_cast<std::size_t>(std::min(image_chunk, longest)));
+}
+
+bool FileCheck::any_order() const {
+  return spec_.file.pointer == FilePointer::shared && spec_.kind != Kind::collective;
+}
+
+Tile FileCheck::tile(int rank) const {
+  return tile_of(spec_, setup_.file.bytes, setup_.endpoint.ranks, rank);
+}
+
+std::int64_t FileCheck::first_place() const { return first_place_in_all_files(spec_, setup_.endpoint.rank); }
+
+// use(where the chunk begins, its image)
+template <class Use>
+void FileCheck::for_each_chunk(std::int64_t bytes, Use use) {
+  const auto most = static_cast<std::int64_t>(chunk_.size());
+  for (std::int64_t begin = 0; begin < bytes; begin += most) {
+    use(begin, std::span(chunk_).first(static_cast<std::size_t>(std::min(most, bytes - begin))));
+  }
+}
+
+void FileCheck::write_send(std::int64_t i, std::int64_t slot) {
+  const Tile& mine = setup_.file.tile;
+  for_each_chunk(mine.share, [&](std::int64_t begin, std::span<std::byte> chunk) {
+    fill_as_file(chunk, first_place() + mine.offset(i) + begin);
+    setup_.send->write(slot * setup_.geometry.send.stride + begin, chunk);
+  });
+}
+
+std::int64_t FileCheck::count_written(std::int64_t repetitions, const std::function<File()>& open) {
+  if (any_order() && group_.rank != 0) return 0;
+  const File file = open();
+  if (!file) return (any_order() ? setup_.file.bytes : setup_.file.tile.share) * repetitions;
+  return any_order() ? count_misplaced_writes(repetitions, file) : count_misread(repetitions, file);
+}
+
+// Bytes beyond what was written are errors, too; unread bytes count as wrong.
+std::int64_t FileCheck::count_misread(std::int64_t repetitions, const File& file) {
+  const int whose = alone() ? setup_.endpoint.rank : setup_.endpoint.right();
+  const Tile theirs = alone() ? setup_.file.tile : tile(whose);
+  std::int64_t defects = 0;
+  for (std::int64_t i = 0; i < repetitions; ++i) {
+    for_each_chunk(theirs.share, [&](std::int64_t begin, std::span<std::byte> chunk) {
+      const std::int64_t position = first_place_in_all_files(spec_, whose) + theirs.offset(i) + begin;
+      read_from(file, theirs.offset(i) + begin, chunk, position);
+      defects += count_file_defects(chunk, position);
+    });
+  }
+  if (group_.rank != 0) return defects;
+  return defects + std::max<std::int64_t>(0, file.size() - setup_.file.tile.portion * repetitions);
+}
+
+std::uint64_t FileCheck::fingerprint_of_content(std::int64_t position, std::int64_t bytes) {
+  Fingerprint fingerprint;
+  for_each_chunk(bytes, [&](std::int64_t begin, std::span<std::byte> chunk) {
+    fill_as_file(chunk, position + begin);
+    fingerprint.add(chunk);
+  });
+  return fingerprint.value();
+}
+
+std::int64_t FileCheck::count_misplaced_writes(std::int64_t repetitions, const File& file) {
+  const int ranks = setup_.endpoint.ranks;
+  Blocks blocks;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const Tile theirs = tile(rank);
+    for (std::int64_t i = 0; i < repetitions && theirs.share > 0; ++i) {
+      blocks.add(fingerprint_of_content(theirs.offset(i), theirs.share), theirs.share);
+    }
+  }
+  const auto fingerprint_at = [&](std::int64_t position, std::int64_t bytes) {
+    Fingerprint fingerprint;
+    for_each_chunk(bytes, [&](std::int64_t begin, std::span<std::byte> chunk) {
+      read_from(file, position + begin, chunk, position + begin);
+      fingerprint.add(chunk);
+    });
+    return fingerprint.value();
+  };
+  return count_misplaced(blocks, file.size(), tile(0).share, tile(ranks - 1).share, fingerprint_at);
+}
+
+void FileCheck::arm_receive(std::int64_t i, std::int64_t slot) {
+  const Tile& mine = setup_.file.tile;
+  const std::int64_t at = slot * setup_.geometry.receive.stride;
+  for_each_chunk(mine.share, [&](std::int64_t begin, std::span<std::byte> chunk) {
+    fill_as_file(chunk, first_place() + mine.offset(i) + begin);
+    invert(chunk);
+    setup_.receive->write(at + begin, chunk);
+  });
+  std::array<std::byte, Content::guard> guard{};
+  guard.fill(Content::armed);
+  setup_.receive->write(at + mine.share, guard);
+}
+
+void FileCheck::look_at_receive(std::int64_t i, std::int64_t slot) {
+  const Tile& mine = setup_.file.tile;
+  const std::int64_t at = slot * setup_.geometry.receive.stride;
+  Fingerprint fingerprint;
+  for_each_chunk(mine.share, [&](std::int64_t begin, std::span<std::byte> chunk) {
+    setup_.receive->read(at + begin, chunk);
+    fingerprint.add(chunk);
+    if (!any_order()) defects_ += count_file_defects(chunk, first_place() + mine.offset(i) + begin);
+  });
+  if (any_order()) seen_.push_back(fingerprint.value());
+  std::array<std::byte, Content::guard> guard{};
+  setup_.receive->read(at + mine.share, guard);
+  defects_ += std::ranges::count_if(guard, [](std::byte value) { return value != Content::armed; });
+}
+
+std::int64_t FileCheck::count_read(std::int64_t repetitions) {
+  return defects_ + (any_order() ? count_misplaced_reads(repetitions) : 0);
+}
+
+// All ranks' blocks together must make up the file.
+std::int64_t FileCheck::count_misplaced_reads(std::int64_t repetitions) {
+  const int ranks = setup_.endpoint.ranks;
+  std::vector<std::uint64_t> all(group_.rank == 0 ? seen_.size() * static_cast<std::size_t>(ranks) : 0);
+  const int count = static_cast<int>(seen_.size());
+  MPI_Gather(seen_.data(), count, MPI_UINT64_T, all.data(), count, MPI_UINT64_T, 0, group_.comm);
+  if (group_.rank != 0) return 0;
+  Blocks blocks;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const Tile theirs = tile(rank);
+    for (std::int64_t i = 0; i < repetitions && theirs.share > 0; ++i) {
+      blocks.add(all[static_cast<std::size_t>(rank * repetitions + i)], theirs.share);
+    }
+  }
+  return count_misplaced(
+      blocks, setup_.file.bytes * repetitions, tile(0).share, tile(ranks - 1).share,
+      [&](std::int64_t at, std::int64_t bytes) { return fingerprint_of_content(at, bytes); });
+}
+
+void FileCheck::restore() {
+  const Geometry& geometry = setup_.geometry;
+  const int rank = setup_.endpoint.rank;
+  if (setup_.send != nullptr) fill_for_timing(*setup_.send, geometry.send.total, setup_.element, spec_, rank);
+  if (setup_.receive != nullptr) {
+    fill_for_timing(*setup_.receive, geometry.receive.total, setup_.element, spec_, rank);
+  }
+}
+
+}  // namespace openimb

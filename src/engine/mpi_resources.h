@@ -1,0 +1,49 @@
+// What tables and points need open, in MPI: communicators, windows, files, and the buffers of the launch.
+// Whatever only some ranks could get is freed by agreement, never by those ranks alone.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "engine/batch.h"
+#include "engine/buffers.h"
+#include "engine/calibrated_load.h"
+#include "engine/mpi_agreement.h"
+#include "mpi/window.h"
+#include "mpi/world.h"
+#include "session/resources.h"
+
+namespace openimb {
+
+class MpiResources final : public Resources {
+ public:
+  /// `entries`: the component's, indexed as its catalogue; `file_base`: path of its files without suffixes.
+  /// All but the latter outlive the resources.
+  MpiResources(const Communicator& world, std::span<const Entry> entries, const Options& options,
+               CalibratedLoad& load, std::string file_base)
+      : world_(world),
+        entries_(entries),
+        options_(options),
+        load_(load),
+        file_base_(std::move(file_base)),
+        info_(options.info) {}
+
+  std::unique_ptr<OpenTable> open(const TablePlan& plan) override;
+
+ private:
+  friend class MpiTable;
+  const Communicator& world_;
+  std::span<const Entry> entries_;
+  const Options& options_;
+  CalibratedLoad& load_;
+  const std::string file_base_;
+  const Info info_;
+  Buffers buffers_;
+};
+
+/// The barrier in force: MPI's, or that of -imb_barrier.
+using BarrierFunction = void (*)(MPI_Comm);
+BarrierFunction barrier_of(const Options& options);
+
+}  // namespace openimb

@@ -1,0 +1,242 @@
+#include "engine/mpi_table.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "engine/file_content.h"
+#include "mpi/file.h"
+#include "plan/files.h"
+
+namespace openimb {
+
+namespace {
+
+void library_barrier(MPI_Comm comm) { MPI_Barrier(comm); }
+
+Communicator split_for(const Communicator& world, const Layout& layout) {
+  const int rank = world.rank();
+  return world.split(layout.group_of(rank), layout.rank_in_group(rank));
+}
+
+// One base element, as elements lie in a buffer.
+Element single_element(Element element) {
+  element.contiguity = element.extent() == element.size() ? Contiguity::base : Contiguity::resized;
+  return element;
+}
+
+bool is_divided(const Spec& spec) {
+  return spec.receive == Extent::even_share || spec.receive == Extent::block_share;
+}
+
+}  // namespace
+
+BarrierFunction barrier_of(const Options& options) {
+  return options.own_barrier ? dissemination_barrier : library_barrier;
+}
+
+std::unique_ptr<OpenTable> MpiResources::open(const TablePlan& plan) {
+  return std::make_unique<MpiTable>(*this, plan);
+}
+
+MpiTable::MpiTable(MpiResources& shared, const TablePlan& plan)
+    : shared_(shared),
+      plan_(plan),
+      group_(split_for(shared.world_, plan.table.layout)),
+      agreement_(group_, barrier_of(shared.options_)),
+      sum_(plan.element) {
+  if (!windows_work()) {
+    const std::string kind = name_of(window_kind());
+    const char* const why = window_kind() == WindowKind::shared ? ", or they share no memory" : "";
+    failure_ = {.cause = Failure::Cause::unavailable,
+                .detail = "this MPI makes no window for these processes (-window " + kind + ")" + why};
+    return;
+  }
+  allocate();
+}
+
+// The side whose memory MPI allocates.
+Exposed MpiTable::allocated_by_mpi() const {
+  return allocates(window_kind()) ? spec().one_sided.exposed : Exposed::nothing;
+}
+
+// Whether MPI makes windows of this kind for all groups.
+bool MpiTable::windows_work() {
+  if (spec().access == Access::two_sided || spec().on_files()) return true;
+  bool failed = active() && window_kind() == WindowKind::shared && !share_memory(group_.handle());
+  if (shared_.world_.anyone(failed)) return false;
+  alignas(64) std::byte memory[64];
+  Window trial;
+  if (active()) trial = Window(window_kind(), memory, sizeof memory, shared_.info_.handle(), group_.handle());
+  failed = active() && !trial;
+  if (!shared_.world_.anyone(failed)) return true;
+  if (agreement_.any(active() && !trial.has_handle())) trial.abandon();
+  return false;
+}
+
+// One allocation for all points of a table, so that addresses stay the same; where memory is short, for
+// fewer.
+void MpiTable::allocate() {
+  std::vector<const Point*> points;
+  for (const Point& point : plan_.points) {
+    if (!point.failure) points.push_back(&point);
+  }
+  if (points.empty()) return;
+  std::ranges::sort(points, {}, &Point::needed_bytes);
+  if (plan_.warm_up) points.insert(points.begin(), &*plan_.warm_up);
+  const std::size_t least = plan_.warm_up ? 1 : 0;
+  for (; points.size() > least; points.pop_back()) {
+    if (!shared_.world_.anyone(active() && !try_to_allocate(points))) break;
+    unallocatable_ = points.back()->needed_bytes;
+  }
+}
+
+bool MpiTable::try_to_allocate(std::span<const Point* const> points) {
+  Capacity capacity;
+  for (const Point* point : points) capacity.cover(point->geometry);
+  Buffers& buffers = shared_.buffers_;
+  const Exposed elsewhere = allocated_by_mpi();
+  try {
+    buffers.ensure(capacity, MemoryKind::host, elsewhere);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  const int rank = shared_.world_.rank();
+  if (elsewhere != Exposed::send) {
+    fill_for_timing(*buffers.send.memory(), capacity.send, plan_.element, spec(), rank);
+  }
+  if (elsewhere != Exposed::receive) {
+    fill_for_timing(*buffers.receive.memory(), capacity.receive, plan_.element, spec(), rank);
+  }
+  return true;
+}
+
+// The window of one point, on active ranks; without a handle where the benchmark exposes nothing.
+Window MpiTable::make_window(const Geometry& geometry) const {
+  const Exposed exposed = spec().one_sided.exposed;
+  if (exposed == Exposed::nothing || !active()) return {};
+  const bool send = exposed == Exposed::send;
+  const std::int64_t bytes = send ? geometry.send.total : geometry.receive.total;
+  if (!allocates(window_kind())) {
+    const Buffer& buffer = send ? shared_.buffers_.send : shared_.buffers_.receive;
+    std::byte* const memory = buffer.memory()->address();
+    return {window_kind(), memory, bytes, shared_.info_.handle(), group_.handle()};
+  }
+  // Room for the guard, and whole lines, so that every rank's part of shared memory is aligned.
+  const std::int64_t room = (bytes + 2 * Content::guard - 1) / Content::guard * Content::guard;
+  return {window_kind(), nullptr, room, shared_.info_.handle(), group_.handle()};
+}
+
+OpenTable::Opened MpiTable::open(const Point& point) {
+  Window window = make_window(point.geometry);
+  if (spec().one_sided.exposed != Exposed::nothing) {
+    if (shared_.world_.anyone(active() && !window)) {
+      // Where a rank has none to free, the others cannot free theirs.
+      if (agreement_.any(active() && !window.has_handle())) window.abandon();
+      return {.batch = nullptr,
+              .failure = Failure{.cause = Failure::Cause::out_of_memory,
+                                 .bytes = point.bytes,
+                                 .needed_bytes = point.needed_bytes,
+                                 .detail = "MPI could not make the window (-window " +
+                                           std::string(name_of(window_kind())) + ")"}};
+    }
+    if (active()) window.exchange_bases(group_.handle());
+  }
+  if (!active()) return {.batch = std::make_unique<IdleBatch>(), .failure = {}};
+  std::unique_ptr<Setup> setup = make_setup(point, std::move(window));
+  adopt_window_memory(*setup);
+  const Entry& entry = shared_.entries_[static_cast<std::size_t>(plan_.benchmark)];
+  const auto make = point.geometry.exceeds_int ? entry.make_large : entry.make;
+  return {.batch = make(std::move(setup)), .failure = {}};
+}
+
+std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, Window window) const {
+  const Options& options = shared_.options_;
+  const Layout& layout = plan_.table.layout;
+  const int rank = group_.rank();
+  const int group = layout.group_of(shared_.world_.rank());
+  return std::unique_ptr<Setup>(new Setup{
+      .comm = group_.handle(),
+      .endpoint = {.rank = rank,
+                   .ranks = group_.size(),
+                   .root = 0,
+                   .elements = point.geometry.elements,
+                   .own_window = !allocates(window_kind())},
+      .geometry = point.geometry,
+      .aggregate = plan_.table.aggregate(),
+      .root_shift = options.root_shift,
+      .in_flight = options.window,
+      .element = plan_.element,
+      .type = ElementType(plan_.element, is_divided(spec()) ? 0 : point.geometry.elements),
+      .single = ElementType(single_element(plan_.element), 0),
+      // Derived types too: only a predefined operation may be used one-sidedly (MPI 3.1, section 11.3.4).
+      .op = spec().access == Access::two_sided ? sum_.handle() : MPI_SUM,
+      .info = shared_.info_.handle(),
+      .window_kind = window_kind(),
+      .window = std::move(window),
+      .window_memory = nullptr,
+      .send = shared_.buffers_.send.memory(),
+      .receive = shared_.buffers_.receive.memory(),
+      .file = {.name = file_name(shared_.file_base_, spec(), layout, group, rank),
+               .tile = tile_of(spec(), point.bytes, layout.processes, rank),
+               .bytes = point.bytes,
+               .repetitions = point.planned,
+               .sync = options.file_sync},
+      .load = &shared_.load_.cpu(),
+      .barrier = barrier_of(options)});
+}
+
+// Memory that MPI allocated takes the place of a buffer. Before the first epoch, a rank's own stores need no
+// lock, which a window with no_locks does not have; passive targets synchronize their copies by one.
+void MpiTable::adopt_window_memory(Setup& setup) const {
+  const Exposed exposed = allocated_by_mpi();
+  if (exposed == Exposed::nothing) return;
+  const bool send = exposed == Exposed::send;
+  const std::int64_t bytes = send ? setup.geometry.send.total : setup.geometry.receive.total;
+  setup.window_memory = adopt_memory(MemoryKind::host, setup.window.memory(), bytes + Content::guard);
+  (send ? setup.send : setup.receive) = setup.window_memory.get();
+  const auto fill = [&] {
+    fill_for_timing(*setup.window_memory, bytes, plan_.element, spec(), shared_.world_.rank());
+  };
+  if (spec().access == Access::passive_target) {
+    const LockOne own(setup.endpoint.rank, setup.window.handle(), MPI_LOCK_EXCLUSIVE);
+    fill();
+  } else {
+    fill();
+  }
+}
+
+// What is read must have been written: by position, and by the process that reads it, or, -reorder, by one
+// further on.
+std::string MpiTable::fill_files(const Point& point) {
+  constexpr std::int64_t chunk = 16 * mebibyte;  // written at once
+  const Layout& layout = plan_.table.layout;
+  const int ranks = shared_.world_.size();
+  const int reader = (shared_.world_.rank() - shared_.options_.reorder % ranks + ranks) % ranks;
+  MPI_Barrier(shared_.world_.handle());
+  const int group = layout.group_of(reader);
+  if (group < 0) return {};
+  const int rank = layout.rank_in_group(reader);
+  const Tile tile = tile_of(spec(), point.bytes, layout.processes, rank);
+  const std::string name = file_name(shared_.file_base_, spec(), layout, group, rank);
+  FileErrors errors;
+  {
+    const File file(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_WRONLY, shared_.info_.handle(), errors);
+    const std::int64_t origin = first_place_in_all_files(spec(), rank);
+    std::vector<std::byte> memory(static_cast<std::size_t>(std::min(tile.share, chunk)));
+    for (std::int64_t i = 0; file && i < point.planned; ++i) {
+      for (std::int64_t done = 0; done < tile.share; done += chunk) {
+        const std::int64_t at = tile.offset(i) + done;
+        const std::span part =
+            std::span(memory).first(static_cast<std::size_t>(std::min(chunk, tile.share - done)));
+        fill_as_file(part, origin + at);
+        MPI_File_write_at(file.handle(), at, part.data(), static_cast<int>(part.size()), MPI_BYTE,
+                          MPI_STATUS_IGNORE);
+      }
+    }
+    if (file) MPI_File_sync(file.handle());
+  }
+  return errors.take();
+}
+
+}  // namespace openimb

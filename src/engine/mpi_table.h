@@ -1,0 +1,43 @@
+// What one table needs open, in MPI.
+#pragma once
+
+#include "engine/mpi_resources.h"
+#include "mpi/datatype.h"
+
+namespace openimb {
+
+class MpiTable final : public OpenTable {
+ public:
+  /// Collective over the world.
+  MpiTable(MpiResources& shared, const TablePlan& plan);
+
+  std::optional<Failure> failure() const override { return failure_; }
+  bool has_memory_for(const Point& point) const override {
+    return unallocatable_ == 0 || point.needed_bytes < unallocatable_;
+  }
+  Agreement& group() override { return agreement_; }
+  Opened open(const Point& point) override;
+  std::string fill_files(const Point& point) override;
+
+ private:
+  const Spec& spec() const { return plan_.spec(); }
+  bool active() const { return group_.contains_me(); }
+  WindowKind window_kind() const { return shared_.options_.window_kind; }
+  Exposed allocated_by_mpi() const;
+  bool windows_work();
+  void allocate();
+  bool try_to_allocate(std::span<const Point* const> points);
+  Window make_window(const Geometry& geometry) const;
+  std::unique_ptr<Setup> make_setup(const Point& point, Window window) const;
+  void adopt_window_memory(Setup& setup) const;
+
+  MpiResources& shared_;
+  const TablePlan& plan_;
+  const Communicator group_;  ///< null on idle ranks
+  MpiAgreement agreement_;
+  const SumOperation sum_;
+  std::optional<Failure> failure_;
+  std::int64_t unallocatable_ = 0;  ///< from this many bytes on, points found no memory; 0: none
+};
+
+}  // namespace openimb

@@ -1,0 +1,74 @@
+// Everything that one point needs on one rank.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "engine/cpu_load.h"
+#include "engine/expected.h"
+#include "engine/timed_loop.h"
+#include "memory/memory.h"
+#include "mpi/datatype.h"
+#include "mpi/window.h"
+#include "plan/files.h"
+#include "plan/geometry.h"
+#include "plan/options.h"
+#include "plan/spec.h"
+
+namespace openimb {
+
+/// Of benchmarks on files.
+struct FileSetup {
+  std::string name;
+  Tile tile;
+  std::int64_t bytes = 0;        ///< the length under test
+  std::int64_t repetitions = 0;  ///< that a file which is read has contents for
+  FileSync sync = FileSync::standard;
+};
+
+/// Owned by the batch and destroyed behind it, in the reverse order of members. Communicator, operation, info
+/// and buffers belong to the table and outlive it.
+struct Setup {
+  MPI_Comm comm = MPI_COMM_NULL;
+  Endpoint endpoint;  ///< root: where it starts
+  Geometry geometry;
+  bool aggregate = false;
+  bool root_shift = true;
+  int in_flight = 1;
+  Element element;
+  ElementType type;    ///< covers type.covers() base elements
+  ElementType single;  ///< one base element
+  MPI_Op op = MPI_SUM;
+  MPI_Info info = MPI_INFO_NULL;
+  WindowKind window_kind = WindowKind::create;
+  Window window;                          ///< without a handle where nothing is exposed
+  std::unique_ptr<Memory> window_memory;  ///< where MPI allocated it
+  Memory* send = nullptr;
+  Memory* receive = nullptr;
+  FileSetup file;
+  CpuLoad* load = nullptr;
+  void (*barrier)(MPI_Comm) = nullptr;  ///< between repetitions of a synchronized batch
+};
+
+/// From one repetition to the next: `rotates`: the root moves on.
+inline LapPlan lap_plan(const Setup& setup, bool reads_remote, bool rotates) {
+  const Geometry& geometry = setup.geometry;
+  const auto address = [](const Memory* memory) {
+    return memory != nullptr ? reinterpret_cast<char*>(memory->address()) : nullptr;
+  };
+  return {.first = {.send = address(setup.send),
+                    .receive = address(setup.receive),
+                    .offset = setup.file.tile.first},
+          .send_stride = geometry.send.stride,
+          .receive_stride = geometry.receive.stride,
+          .remote_stride = reads_remote ? geometry.send.stride : geometry.receive.stride,
+          .slots = geometry.slots,
+          .ranks = setup.endpoint.ranks,
+          .root_step = rotates && setup.root_shift ? 1 : 0,
+          .offset_stride = setup.file.tile.portion};
+}
+
+}  // namespace openimb

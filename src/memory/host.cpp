@@ -1,0 +1,50 @@
+// The memory of this process.
+#include <cstring>
+#include <new>
+
+#include "memory/memory.h"
+
+namespace openimb {
+
+namespace {
+
+constexpr std::align_val_t page{4096};
+
+class HostMemory : public Memory {
+ public:
+  HostMemory(std::byte* address, std::int64_t bytes) : address_(address), bytes_(bytes) {}
+  MemoryKind kind() const override { return MemoryKind::host; }
+  std::byte* address() const override { return address_; }
+  std::int64_t bytes() const override { return bytes_; }
+  void write(std::int64_t at, std::span<const std::byte> image) override {
+    if (!image.empty()) std::memcpy(address_ + at, image.data(), image.size());
+  }
+  void read(std::int64_t at, std::span<std::byte> image) const override {
+    if (!image.empty()) std::memcpy(image.data(), address_ + at, image.size());
+  }
+
+ private:
+  std::byte* address_;
+  std::int64_t bytes_;
+};
+
+class OwnedHostMemory final : public HostMemory {
+ public:
+  explicit OwnedHostMemory(std::int64_t bytes)
+      : HostMemory(static_cast<std::byte*>(::operator new(static_cast<std::size_t>(bytes), page)), bytes) {}
+  OwnedHostMemory(const OwnedHostMemory&) = delete;
+  OwnedHostMemory& operator=(const OwnedHostMemory&) = delete;
+  ~OwnedHostMemory() override { ::operator delete(address(), page); }
+};
+
+}  // namespace
+
+std::unique_ptr<Memory> allocate_memory(MemoryKind, std::int64_t bytes) {
+  return std::make_unique<OwnedHostMemory>(bytes);
+}
+
+std::unique_ptr<Memory> adopt_memory(MemoryKind, std::byte* address, std::int64_t bytes) {
+  return std::make_unique<HostMemory>(address, bytes);
+}
+
+}  // namespace openimb

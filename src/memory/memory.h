@@ -1,0 +1,32 @@
+// Where message buffers live. Nothing but a Memory and MPI looks at what its address points to: contents are
+// composed and compared as images in ordinary memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace openimb {
+
+enum class MemoryKind { host };
+
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  virtual MemoryKind kind() const = 0;
+  /// For MPI calls; never to be dereferenced.
+  virtual std::byte* address() const = 0;
+  virtual std::int64_t bytes() const = 0;
+  /// Copies an image to, or from, the bytes that begin at `at`. at + image.size() must not exceed bytes().
+  virtual void write(std::int64_t at, std::span<const std::byte> image) = 0;
+  virtual void read(std::int64_t at, std::span<std::byte> image) const = 0;
+};
+
+/// Page-aligned. Throws std::bad_alloc.
+std::unique_ptr<Memory> allocate_memory(MemoryKind kind, std::int64_t bytes);
+
+/// Memory that MPI allocated for a window, which outlives the result.
+std::unique_ptr<Memory> adopt_memory(MemoryKind kind, std::byte* address, std::int64_t bytes);
+
+}  // namespace openimb

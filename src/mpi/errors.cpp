@@ -1,0 +1,66 @@
+#include "mpi/errors.h"
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+
+namespace openimb {
+
+namespace {
+
+constexpr int exit_aborted = 5;
+
+AbortJob abort_job_with = [](const char* message) {
+  std::fprintf(stderr, "IMB: %s\n", message);
+  MPI_Abort(MPI_COMM_WORLD, exit_aborted);
+  std::abort();
+};
+
+// Called by MPI, whose frames no exception may cross.
+void on_fatal(int code) noexcept {
+  const std::string message = "MPI reports: " + error_text(code) + "; the run is aborted";
+  abort_job_with(message.c_str());
+}
+
+void on_comm_error(MPI_Comm*, int* code, ...) { on_fatal(*code); }
+void on_window_error(MPI_Win*, int* code, ...) { on_fatal(*code); }
+
+}  // namespace
+
+void set_abort_job(AbortJob abort_job) { abort_job_with = abort_job; }
+
+MPI_Errhandler fatal_errors() {
+  static const MPI_Errhandler handler = [] {
+    MPI_Errhandler made = MPI_ERRHANDLER_NULL;
+    MPI_Comm_create_errhandler(on_comm_error, &made);
+    return made;
+  }();
+  return handler;
+}
+
+MPI_Errhandler fatal_window_errors() {
+  static const MPI_Errhandler handler = [] {
+    MPI_Errhandler made = MPI_ERRHANDLER_NULL;
+    MPI_Win_create_errhandler(on_window_error, &made);
+    return made;
+  }();
+  return handler;
+}
+
+std::string error_text(int code) {
+  std::array<char, MPI_MAX_ERROR_STRING + 1> buffer{};
+  int length = 0;
+  MPI_Error_string(code, buffer.data(), &length);
+  std::string text(buffer.data(), static_cast<std::size_t>(length));
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  const std::size_t last = text.rfind('\n');
+  if (last != std::string::npos) text.erase(0, last + 1);
+  // ROMIO's begins with its function and line: "ADIOI_GEN_WRITECONTIG(80)....: ".
+  const std::size_t colon = text.find(": ");
+  if (colon != std::string::npos && text.substr(0, colon).find_last_of(").") + 1 == colon) {
+    text.erase(0, colon + 2);
+  }
+  return text.empty() ? "an error without a text" : text;
+}
+
+}  // namespace openimb

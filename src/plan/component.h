@@ -1,0 +1,32 @@
+// What a component is, apart from its benchmarks: names, standard settings, requirements, quirks of layout.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "plan/options.h"
+#include "plan/spec.h"
+
+namespace openimb {
+
+/// Where the banners of the reference outputs differ without a reason.
+struct BannerQuirks {
+  bool blank_ends = false;        ///< a blank at the end of the calling sequence and of empty comment lines
+  bool blank_after_type = false;  ///< and behind the data type of reductions
+};
+
+struct ComponentFacts {
+  std::string_view name;   ///< "MPI1"; the executable is IMB-MPI1
+  std::string_view title;  ///< "MPI-1 part", as in the banner
+  Standard standard = {};
+  bool uses_files = false;  ///< makes files: needs a folder, a guardian, room
+  BannerQuirks quirks = {};
+};
+
+/// A component with what its benchmarks are, in the order in which they run.
+struct ComponentList {
+  ComponentFacts facts;
+  std::span<const Spec> benchmarks;
+};
+
+}  // namespace openimb

@@ -1,0 +1,59 @@
+#include "plan/sampling.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace openimb {
+
+namespace {
+
+std::int64_t count_of(std::span<const Sample> samples, Purpose purpose) {
+  return std::ranges::count(samples, purpose, [](const Sample& sample) { return sample.step.purpose; });
+}
+
+Next measure(std::int64_t repetitions) {
+  return {.answer = Next::Answer::step,
+          .step = {.purpose = Purpose::measure, .repetitions = repetitions},
+          .total = repetitions};
+}
+
+Next prepare(Purpose purpose, std::int64_t repetitions) {
+  return {.answer = Next::Answer::step, .step = {.purpose = purpose, .repetitions = repetitions}};
+}
+
+}  // namespace
+
+Next GuideSampling::next(std::span<const Sample> so_far) const {
+  const Settings& settings = limits_.settings;
+  if (count_of(so_far, Purpose::measure) > 0) return {.answer = Next::Answer::done};
+  if (limits_.warm_up && so_far.empty()) {
+    return prepare(Purpose::warm_up, warm_up_repetitions(settings, limits_.planned));
+  }
+  if (limits_.policy == IterationPolicy::off) return measure(limits_.planned);
+  const std::int64_t trials = count_of(so_far, Purpose::trial);
+  if (trials == 0) return prepare(Purpose::trial, 1);
+  const Sample& last = so_far.back();
+  const double each = last.seconds / static_cast<double>(last.step.repetitions) + limits_.load_seconds;
+  const std::int64_t fitting =
+      within_time(settings, limits_.policy, limits_.planned, each, limits_.processes);
+  if (fitting < limits_.planned && trials == 1) {
+    return prepare(Purpose::trial, estimate_repetitions(settings, limits_.planned, each));
+  }
+  if (fitting == 0) return {.answer = Next::Answer::time_out, .seconds_each = each};
+  return measure(fitting);
+}
+
+Next SegmentedSampling::next(std::span<const Sample> so_far) const {
+  const std::int64_t measured = count_of(so_far, Purpose::measure);
+  const auto settled = so_far.first(so_far.size() - static_cast<std::size_t>(measured));
+  Next next = whole_->next(settled);
+  if (next.answer != Next::Answer::step || next.step.purpose != Purpose::measure) return next;
+  const std::int64_t all = next.step.repetitions;
+  const std::int64_t segments = std::clamp(all / cycle_, std::int64_t{1}, std::int64_t{segments_});
+  if (measured == segments) return {.answer = Next::Answer::done};
+  next.step.repetitions = all * (measured + 1) / segments - all * measured / segments;
+  next.step.further_segment = measured > 0;
+  return next;
+}
+
+}  // namespace openimb

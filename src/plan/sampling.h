@@ -1,0 +1,87 @@
+// How many repetitions come next. A sampling is asked again and again with the samples of a point so far, and
+// answers "so many repetitions more" or "done, because". It is pure: samples are seconds that all ranks agree
+// on, so that all ranks get the same answer. Source: guide, "Actual Benchmarking", "-iter_policy", "-time".
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "plan/options.h"
+#include "plan/repetitions.h"
+
+namespace openimb {
+
+/// What a batch of repetitions is for.
+enum class Purpose {
+  warm_up,  ///< untimed
+  trial,    ///< timed to estimate what one repetition takes
+  measure   ///< counts
+};
+
+struct Step {
+  Purpose purpose = Purpose::measure;
+  std::int64_t repetitions = 0;
+  /// A further segment of a row that alternates with other launches: waits until it may measure, and is
+  /// warmed up by one repetition.
+  bool further_segment = false;
+};
+
+/// A step that was done: the seconds of the slowest rank, equal on all ranks; 0 for a warm-up.
+struct Sample {
+  Step step;
+  double seconds = 0;
+};
+
+struct Next {
+  enum class Answer { step, done, time_out };
+  Answer answer = Answer::done;
+  Step step = {};
+  std::int64_t total = 0;   ///< of a step that measures: measured repetitions of the point in all
+  double seconds_each = 0;  ///< time_out: what one repetition takes
+};
+
+class Sampling {
+ public:
+  virtual ~Sampling() = default;
+  virtual Next next(std::span<const Sample> so_far) const = 0;
+};
+
+/// What the guide's policies look at.
+struct SamplingLimits {
+  Settings settings;
+  IterationPolicy policy = IterationPolicy::dynamic;
+  std::int64_t planned = 0;  ///< repetitions before their time is known
+  int processes = 1;
+  double load_seconds = 0;  ///< per repetition, of a load that does not depend on the transfer
+  bool warm_up = true;
+};
+
+/// One sample. Warms up; tries one repetition, and where the time limit might cut the number of them, some
+/// more, as the one may have been unlucky; then measures as many as all limits allow.
+class GuideSampling final : public Sampling {
+ public:
+  explicit GuideSampling(const SamplingLimits& limits) : limits_(limits) {}
+  Next next(std::span<const Sample> so_far) const override;
+
+ private:
+  SamplingLimits limits_;
+};
+
+/// The same sample cut into segments that alternate with those of other launches (duet benchmarking: Bulej et
+/// al., ICPE 2020).
+class SegmentedSampling final : public Sampling {
+ public:
+  /// At most `segments`, each of at least `cycle` repetitions: a segment begins anew with the first buffers
+  /// and the first root, so it must have whole cycles of both.
+  SegmentedSampling(std::unique_ptr<Sampling> whole, int segments, std::int64_t cycle)
+      : whole_(std::move(whole)), segments_(segments), cycle_(cycle) {}
+  Next next(std::span<const Sample> so_far) const override;
+
+ private:
+  std::unique_ptr<Sampling> whole_;
+  int segments_;
+  std::int64_t cycle_;
+};
+
+}  // namespace openimb

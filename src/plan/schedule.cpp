@@ -1,0 +1,156 @@
+#include "plan/schedule.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "plan/lengths.h"
+
+namespace openimb {
+
+namespace {
+
+// Guide, "Warm-Up Phase": a message of sizeof(assign_type), here at least one element.
+constexpr std::int64_t assign_type_bytes = 4;
+
+std::int64_t warm_up_bytes(const Spec& spec, const Element& element) {
+  return spec.kind == Kind::synchronization ? 0 : std::max(assign_type_bytes, element.size());
+}
+
+}  // namespace
+
+Failure out_of_memory(const Point& point, bool beyond_limit) {
+  return {.cause = Failure::Cause::out_of_memory,
+          .bytes = point.bytes,
+          .needed_bytes = point.needed_bytes,
+          .detail =
+              beyond_limit ? "more than the limit set by -mem" : "the machine has not that much memory left"};
+}
+
+Schedule::Schedule(std::span<const Spec> catalogue, const Options& options, int ranks,
+                   const std::optional<OffCache>& off_cache, bool large_counts)
+    : catalogue_(catalogue),
+      options_(options),
+      ranks_(ranks),
+      off_cache_(off_cache),
+      large_counts_(large_counts) {
+  for (const Selected& selected : options.selection) add_tables(selected);
+}
+
+void Schedule::add_tables(const Selected& selected) {
+  const Spec& spec = catalogue_[static_cast<std::size_t>(selected.index)];
+  const bool prefixed_only = selected.multi && options_.multi == Multi::off;
+  const Multi multi = prefixed_only ? Multi::summary : options_.multi;
+  const int available = static_cast<int>(rank_order(ranks_, options_.map).size());
+  const int least = std::min(options_.min_processes.value_or(options_.standard.min_processes), available);
+  const std::vector<int> counts = process_counts(spec, available, least);
+  if (counts.empty() || !spec.unavailable.empty()) {
+    tables_.push_back({.benchmark = selected.index, .multi = Multi::off, .processes = available});
+    return;
+  }
+  for (const int processes : counts) {
+    for (const Transfers transfers : modes_of(spec)) {
+      tables_.push_back({selected.index, multi, processes, transfers});
+    }
+  }
+}
+
+std::vector<Transfers> Schedule::modes_of(const Spec& spec) const {
+  if (spec.aggregation == Aggregation::none) return {Transfers::unmarked};
+  if (spec.aggregation == Aggregation::aggregate_only) return {Transfers::aggregate};
+  if (spec.aggregation == Aggregation::non_aggregate_only) return {Transfers::non_aggregate};
+  if (options_.aggregate_mode == AggregateMode::aggregate) return {Transfers::aggregate};
+  if (options_.aggregate_mode == AggregateMode::non_aggregate) return {Transfers::non_aggregate};
+  if (spec.aggregation == Aggregation::aggregate_first) {
+    return {Transfers::aggregate, Transfers::non_aggregate};
+  }
+  return {Transfers::non_aggregate, Transfers::aggregate};
+}
+
+TablePlan Schedule::plan(const TableKey& key) const {
+  const Spec& spec = catalogue_[static_cast<std::size_t>(key.benchmark)];
+  TablePlan plan{.benchmark = key.benchmark,
+                 .table = {.spec = spec,
+                           .layout = {.processes = key.processes, .world = ranks_, .groups = {}, .map = {}},
+                           .kind = table_kind(spec, key.multi),
+                           .multi = key.multi,
+                           .transfers = key.transfers,
+                           .defects = options_.check,
+                           .tail = options_.show_tail},
+                 .element = options_.element(spec),
+                 .policy = effective_policy(options_.settings.policy, spec),
+                 .points = {},
+                 .warm_up = {},
+                 .failure = {}};
+  if (!spec.unavailable.empty()) {
+    plan.failure = {.cause = Failure::Cause::unavailable, .detail = std::string(spec.unavailable)};
+  } else if (process_counts(spec, key.processes, key.processes).empty()) {
+    plan.failure = {.cause = Failure::Cause::invalid_processes, .detail = "needs at least 2 processes"};
+  }
+  if (plan.failure) return plan;
+  plan.table.layout = make_layout(ranks_, key.processes, key.multi != Multi::off, options_.map);
+  for (const std::int64_t bytes : message_lengths(spec, options_)) {
+    plan.points.push_back(plan_point(plan, bytes));
+  }
+  // Guide, "Warm-Up Phase": none for files.
+  if (options_.warm_up && !spec.on_files()) {
+    plan.warm_up = plan_point(plan, warm_up_bytes(spec, plan.element));
+    if (plan.warm_up->failure) plan.warm_up.reset();
+  }
+  return plan;
+}
+
+Point Schedule::plan_point(const TablePlan& plan, std::int64_t bytes) const {
+  const Spec& spec = plan.spec();
+  const Settings& settings = options_.settings;
+  const int processes = plan.table.layout.processes;
+  Point point{.bytes = bytes, .geometry = {}, .failure = {}};
+  point.planned = planned_repetitions(settings, most_repetitions(settings, spec, plan.table.transfers),
+                                      plan.policy, bytes, processes);
+  // Files have room for every repetition; buffers need none for that.
+  const std::int64_t sections =
+      spec.on_files() ? 1 : disjoint_sections(settings, plan.table.transfers, point.planned, bytes);
+  point.geometry = plan_geometry(spec, bytes, processes, plan.element, off_cache_, sections);
+  point.needed_bytes = memory_needed(plan, point);
+  point.failure = failure_of(point);
+  return point;
+}
+
+// Message buffers; what -check composes and what it reads, a chunk of each; each repetition's own time, which
+// is kept twice where ranks are compared.
+std::int64_t Schedule::memory_needed(const TablePlan& plan, const Point& point) const {
+  const Geometry& geometry = point.geometry;
+  const std::int64_t widest =
+      plan.spec().on_files() ? geometry.total() : geometry.receive_span(geometry.sections);
+  const std::int64_t images = options_.check ? 2 * std::min(image_chunk, widest) : 0;
+  const std::int64_t samples = options_.every_repetition() ? point.planned : 0;
+  return geometry.total() + images + 2 * samples * std::int64_t{sizeof(double)};
+}
+
+std::optional<Failure> Schedule::failure_of(const Point& point) const {
+  if (point.needed_bytes > options_.settings.max_memory) return out_of_memory(point, true);
+  if (point.geometry.exceeds_int && !large_counts_) {
+    return Failure{.cause = Failure::Cause::int_overflow,
+                   .bytes = point.bytes,
+                   .detail = "a count or displacement exceeds an int and this MPI has no large-count calls"};
+  }
+  return std::nullopt;
+}
+
+std::unique_ptr<Sampling> Schedule::sampling(const TablePlan& plan, const Point& point) const {
+  const Spec& spec = plan.spec();
+  auto whole = std::make_unique<GuideSampling>(SamplingLimits{
+      .settings = options_.settings,
+      .policy = plan.policy,
+      .planned = point.planned,
+      .processes = plan.table.layout.processes,
+      .load_seconds = spec.overlap == Overlap::fixed ? options_.settings.target_cpu_seconds : 0,
+      .warm_up = options_.warm_up && !spec.on_files()});
+  // What completes together, or goes on in a file, stays together.
+  if (!options_.turns || spec.on_files() || plan.table.aggregate()) return whole;
+  const bool rotates = spec.rooted && options_.root_shift;
+  const std::int64_t cycle =
+      std::max<std::int64_t>(point.geometry.slots, rotates ? plan.table.layout.processes : 1);
+  return std::make_unique<SegmentedSampling>(std::move(whole), options_.turns->parts, cycle);
+}
+
+}  // namespace openimb

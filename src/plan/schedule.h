@@ -1,0 +1,86 @@
+// The plan of a launch: which tables come in which order, and the points of each, with geometry, memory and
+// counts, or the reason why a point cannot be measured. Pure: equal on all ranks. Source: guide, "Control
+// Flow", "Memory and Disk Space Requirements".
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "plan/geometry.h"
+#include "plan/options.h"
+#include "plan/sampling.h"
+#include "plan/table.h"
+
+namespace openimb {
+
+/// Bytes that are composed or compared at once by -check and when buffers are filled: bounds the memory that
+/// both need beside the message buffers. A multiple of every element's extent.
+inline constexpr std::int64_t image_chunk = 1 << 20;
+
+/// One point: a length in a table.
+struct Point {
+  std::int64_t bytes = 0;
+  Geometry geometry;
+  std::int64_t needed_bytes = 0;   ///< per process, as -mem counts them
+  std::int64_t planned = 0;        ///< repetitions before their time is known
+  std::optional<Failure> failure;  ///< why it cannot be measured, as far as that is known beforehand
+};
+
+/// Names a table; small, so that the whole plan of a large launch is.
+struct TableKey {
+  int benchmark = 0;  ///< index into the catalogue
+  Multi multi = Multi::off;
+  int processes = 0;
+  Transfers transfers = Transfers::unmarked;
+  bool operator==(const TableKey&) const = default;
+};
+
+struct TablePlan {
+  int benchmark = 0;
+  Table table;
+  Element element;
+  IterationPolicy policy = IterationPolicy::dynamic;
+  std::vector<Point> points;       ///< in the order in which they run
+  std::optional<Point> warm_up;    ///< guide, "Warm-Up Phase": a short message, once per table
+  std::optional<Failure> failure;  ///< why there is no table
+
+  const Spec& spec() const { return table.spec; }
+};
+
+class Schedule {
+ public:
+  /// `catalogue`: of the component, indexed by Options::selection; `ranks`: of the launch; `off_cache`: with
+  /// the machine's figures filled in; `large_counts`: whether the MPI has calls with MPI_Count. All four
+  /// outlive the schedule.
+  Schedule(std::span<const Spec> catalogue, const Options& options, int ranks,
+           const std::optional<OffCache>& off_cache, bool large_counts);
+
+  /// In the order in which they run.
+  const std::vector<TableKey>& tables() const { return tables_; }
+  TablePlan plan(const TableKey& key) const;
+
+  /// How the repetitions of a point are decided upon.
+  std::unique_ptr<Sampling> sampling(const TablePlan& plan, const Point& point) const;
+
+ private:
+  void add_tables(const Selected& selected);
+  std::vector<Transfers> modes_of(const Spec& spec) const;
+  Point plan_point(const TablePlan& plan, std::int64_t bytes) const;
+  std::int64_t memory_needed(const TablePlan& plan, const Point& point) const;
+  std::optional<Failure> failure_of(const Point& point) const;
+
+  std::span<const Spec> catalogue_;
+  const Options& options_;
+  const int ranks_;
+  const std::optional<OffCache>& off_cache_;
+  const bool large_counts_;
+  std::vector<TableKey> tables_;
+};
+
+/// The row of a point that found less memory than it needs, beyond the limit set by -mem or on the machine.
+Failure out_of_memory(const Point& point, bool beyond_limit);
+
+}  // namespace openimb

@@ -1,0 +1,58 @@
+// One table of the output, and why a row of it could not be measured.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "plan/layout.h"
+#include "plan/options.h"
+#include "plan/spec.h"
+
+namespace openimb {
+
+/// The columns of a table. Source: reference layout of IMB 2021.
+enum class TableKind {
+  time_and_bandwidth,
+  range_and_bandwidth,
+  range,
+  rate,
+  synchronization,
+  passive,
+  overlap,
+  synchronization_overlap
+};
+
+/// One table: a benchmark on one layout.
+struct Table {
+  Spec spec;
+  Layout layout;
+  TableKind kind = TableKind::range;
+  Multi multi = Multi::off;
+  Transfers transfers = Transfers::unmarked;
+  bool defects = false;  ///< -check adds the column
+  bool tail = false;     ///< -show_tail adds a line under each row
+
+  bool aggregate() const { return transfers == Transfers::aggregate; }
+};
+TableKind table_kind(const Spec& spec, Multi multi);
+
+/// One point that could not be measured.
+struct Failure {
+  enum class Cause {
+    out_of_memory,
+    int_overflow,
+    time_out,
+    invalid_processes,
+    unavailable,
+    no_space,  ///< of storage
+    io_error
+  };
+  Cause cause = Cause::out_of_memory;
+  std::int64_t bytes = 0;
+  std::int64_t needed_bytes = 0;  ///< for this point; out_of_memory: per process
+  std::int64_t free_bytes = 0;    ///< no_space: what there is
+  double seconds = 0;             ///< time_out: what one repetition takes
+  std::string detail;             ///< one line, for the record
+};
+
+}  // namespace openimb

@@ -1,0 +1,29 @@
+// What ranks have to agree on, and what they tell each other. The session knows ranks by this interface
+// alone: MPI's is engine/mpi_agreement.h, the unit tests have one between threads.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace openimb {
+
+/// A set of ranks: those of the launch, or those of one group. All calls are collective over it.
+class Agreement {
+ public:
+  virtual ~Agreement() = default;
+  virtual int rank() const = 0;
+  virtual int ranks() const = 0;
+  virtual void barrier() = 0;
+  /// The largest value of any rank, on every rank.
+  virtual double largest(double mine) = 0;
+  bool any(bool mine) { return largest(mine ? 1.0 : 0.0) > 0; }
+  /// One value per rank at rank 0; empty elsewhere.
+  virtual std::vector<double> gather(double mine) = 0;
+  virtual std::vector<std::string> gather(const std::string& mine) = 0;
+  virtual std::vector<std::vector<double>> gather(std::span<const double> mine) = 0;
+  /// Element by element the largest of any rank, at rank 0; empty elsewhere. All ranks give as many.
+  virtual std::vector<double> slowest(std::span<const double> mine) = 0;
+};
+
+}  // namespace openimb

@@ -1,0 +1,236 @@
+#include "session/point_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "result/statistics.h"
+
+namespace openimb {
+
+namespace {
+
+Failure time_out(const Point& point, double seconds_each) {
+  return {.cause = Failure::Cause::time_out,
+          .bytes = point.bytes,
+          .seconds = seconds_each,
+          .detail = "one repetition takes longer than the time for all of them"};
+}
+
+// Room for the times of repetitions from this one on, where there is any.
+std::span<double> samples_from(std::span<double> samples, std::int64_t first) {
+  return samples.empty() ? samples : samples.subspan(static_cast<std::size_t>(first));
+}
+
+}  // namespace
+
+PointRun::PointRun(const SessionParts& parts, const TablePlan& plan, OpenTable& open, const Point& point,
+                   std::function<bool()> stopping)
+    : parts_(parts), plan_(plan), open_(open), point_(point), stopping_(std::move(stopping)) {
+  if (plan.spec().on_files()) require_space();
+  OpenTable::Opened opened = open.open(point);
+  if (opened.failure) throw PointFailed{*opened.failure};
+  batch_ = std::move(opened.batch);
+  if (plan.spec().file.use == FileUse::read) require_no_error(open.fill_files(point));
+}
+
+std::optional<Measurement> PointRun::measure() {
+  if (!take_samples()) return std::nullopt;
+  batch_->conclude(total_);
+  require_no_error(batch_->take_error());
+  if (plan_.spec().one_sided.computing_target) run_while_target_computes();
+  if (plan_.spec().overlaps()) run_with_load();
+  if (parts_.options.turns && plan_.spec().overlaps() && stopping_()) return std::nullopt;
+  return measurement();
+}
+
+// Whether the launch goes on.
+bool PointRun::take_samples() {
+  const std::unique_ptr<Sampling> sampling = parts_.schedule.sampling(plan_, point_);
+  std::vector<Sample> samples;
+  for (;;) {
+    const Next next = sampling->next(samples);
+    if (next.answer == Next::Answer::time_out) throw PointFailed{time_out(point_, next.seconds_each)};
+    if (next.answer == Next::Answer::done) break;
+    if (next.step.purpose == Purpose::measure && segments_.empty()) begin_measuring(next.total);
+    const double mine = take(next.step);
+    const bool timed = next.step.purpose != Purpose::warm_up;
+    samples.push_back({next.step, timed ? parts_.world.largest(mine) : 0});
+  }
+  return !parts_.options.turns || !stopping_();
+}
+
+void PointRun::begin_measuring(std::int64_t total) {
+  total_ = total;
+  if (timing() != Timing::total) each_.assign(static_cast<std::size_t>(total), 0.0);
+  if (!parts_.options.check) return;
+  prepare();
+  wrong_ = batch_->check(total);
+  require_no_error(batch_->take_error());
+}
+
+// This rank's seconds.
+double PointRun::take(const Step& step) {
+  if (step.purpose == Purpose::warm_up) {
+    batch_->run(step.repetitions, Timing::total, {});
+    return 0;
+  }
+  if (step.purpose == Purpose::trial) {
+    prepare();
+    const double seconds = batch_->run(step.repetitions, Timing::total, {});
+    require_no_error(batch_->take_error());
+    return seconds;
+  }
+  std::int64_t first = 0;
+  for (const Step& segment : segments_) first += segment.repetitions;
+  const double seconds = timed(first, step, [&](std::int64_t from, std::int64_t repetitions) {
+    return batch_->run(repetitions, timing(), samples_from(each_, from));
+  });
+  segments_.push_back(step);
+  seconds_.push_back(seconds / static_cast<double>(step.repetitions));
+  return seconds;
+}
+
+// One measured segment, between barriers of the world, where idle ranks wait.
+double PointRun::timed(std::int64_t first, const Step& step, const Run& run) {
+  if (step.further_segment) {
+    parts_.surroundings.take_turn(false);
+    if (parts_.options.warm_up) batch_->run(1, Timing::total, {});
+  }
+  prepare();
+  // Once more, as close as can be: no library of docs/known-mpi-issues.md survives a nonblocking write that
+  // fails.
+  if (with_load_ && plan_.spec().file.use == FileUse::write) require_space();
+  for (int i = 0; i < parts_.options.settings.barriers; ++i) parts_.world.barrier();
+  const double seconds = run(first, step.repetitions);
+  parts_.world.barrier();
+  return seconds;
+}
+
+// The same segments once more, every rank computing in each repetition: for as long as the slowest of its
+// group needed without, or for TARGET_CPU_SECS. t_CPU is what the load took; of a fixed load what it takes
+// when nothing else runs, by the guide's definition for files.
+void PointRun::run_with_load() {
+  const bool fixed = plan_.spec().overlap == Overlap::fixed;
+  const double target = parts_.options.settings.target_cpu_seconds;
+  if (!parts_.load.calibrated()) parts_.load.calibrate(target);
+  const double alone = batch_->takes_part() ? trimmed_mean(seconds_) : 0;
+  const std::int64_t units = parts_.load.units_for(fixed ? target : open_.group().largest(alone));
+  LoadUse load{.units = units, .tests = parts_.options.progress};
+  with_load_ = true;
+  std::vector<double> with_load, computing, unused(each_.size());
+  std::int64_t done = 0;
+  for (const Step& segment : segments_) {
+    load.computing = 0;
+    const double seconds = timed(done, segment, [&](std::int64_t first, std::int64_t repetitions) {
+      return batch_->run_with_load(repetitions, timing(), samples_from(unused, first), load);
+    });
+    done += segment.repetitions;
+    with_load.push_back(seconds / static_cast<double>(segment.repetitions));
+    computing.push_back(load.computing / static_cast<double>(segment.repetitions));
+  }
+  batch_->conclude(total_);
+  require_no_error(batch_->take_error());
+  const double t_cpu = fixed ? parts_.load.seconds_for(units) : trimmed_mean(std::move(computing));
+  overlapped_.t_ovrl = parts_.world.gather(mean_of(trimmed_mean(std::move(with_load))));
+  overlapped_.t_cpu = parts_.world.gather(mean_of(t_cpu));
+}
+
+// The batch once more, while ranks that take no part compute for as long as all ranks together needed before,
+// and only then come to wait in MPI.
+void PointRun::run_while_target_computes() {
+  if (!parts_.load.calibrated()) parts_.load.calibrate(parts_.options.settings.target_cpu_seconds);
+  const double pure = trimmed_mean(seconds_) * static_cast<double>(total_);
+  const std::int64_t units = parts_.load.units_for(parts_.world.largest(pure));
+  for (int i = 0; i < parts_.options.settings.barriers; ++i) parts_.world.barrier();
+  if (!idle() && !batch_->takes_part()) parts_.load.compute(units);
+  const double seconds = batch_->run(total_, Timing::total, {});
+  parts_.world.barrier();
+  overlapped_.t_ovrl = parts_.world.gather(mean_of(seconds / static_cast<double>(total_)));
+}
+
+Measurement PointRun::measurement() {
+  PointTimes times{.seconds = parts_.world.gather(mean_of(trimmed_mean(seconds_)))};
+  times.overlapped = std::move(overlapped_);
+  if (parts_.options.every_repetition()) times.samples = gather_samples();
+  if (parts_.options.check) times.defects = parts_.world.gather(static_cast<double>(wrong_));
+  if (plan_.spec().overlaps()) times.load_drift = drift_of_load();
+  times.hints = batch_->hints();
+  if (parts_.world.rank() != 0) return {.bytes = point_.bytes, .repetitions = total_, .rows = {}};
+  return measurement_of(plan_.table, point_.bytes, total_, parts_.options.window, std::move(times));
+}
+
+// Of every repetition the slowest rank's time, one series per row, at rank 0.
+std::vector<std::vector<double>> PointRun::gather_samples() {
+  for (double& seconds : each_) seconds *= plan_.spec().time_factor;
+  if (plan_.table.multi != Multi::each_group) return {parts_.world.slowest(each_)};
+  const std::vector<double> of_group = open_.group().slowest(each_);
+  const std::vector<std::vector<double>> all =
+      parts_.world.gather(idle() ? std::span<const double>() : std::span<const double>(of_group));
+  std::vector<std::vector<double>> series;
+  if (parts_.world.rank() != 0) return series;
+  for (const std::vector<int>& group : plan_.table.layout.groups) {
+    series.push_back(all[static_cast<std::size_t>(group.front())]);
+  }
+  return series;
+}
+
+// Whether the load still takes what it was calibrated for, on the rank where it does least; what has changed
+// is calibrated anew.
+double PointRun::drift_of_load() {
+  constexpr double noticeable = 0.1;
+  const double seconds = parts_.options.settings.target_cpu_seconds;
+  const double mine = parts_.load.drift(seconds);
+  if (std::abs(mine) > noticeable) parts_.load.calibrate(seconds);
+  const double up = parts_.world.largest(mine), down = -parts_.world.largest(-mine);
+  return up > -down ? up : down;
+}
+
+void PointRun::prepare() {
+  batch_->prepare();
+  require_no_error(batch_->take_error());
+}
+
+// What storage has left, as far as it says so, must hold all that a point writes.
+void PointRun::require_space() const {
+  const std::int64_t needed = point_.planned * point_.bytes * plan_.table.layout.group_count();
+  const double least = -parts_.world.largest(-static_cast<double>(parts_.surroundings.free_bytes()));
+  if (static_cast<double>(needed) <= least) return;
+  throw PointFailed{{.cause = Failure::Cause::no_space,
+                     .bytes = point_.bytes,
+                     .needed_bytes = needed,
+                     .free_bytes = static_cast<std::int64_t>(least),
+                     .detail = "the files of this point do not fit where they should lie"}};
+}
+
+// Where calls that fail go on, the ranks agree whether one did. Only files have such calls.
+void PointRun::require_no_error(const std::string& mine) const {
+  if (!plan_.spec().on_files() || !parts_.world.any(!mine.empty())) return;
+  const std::vector<std::string> errors = parts_.world.gather(mine);
+  std::string detail;
+  for (std::size_t rank = 0; rank < errors.size() && detail.empty(); ++rank) {
+    if (!errors[rank].empty()) detail = "rank " + std::to_string(rank) + ": " + errors[rank];
+  }
+  throw PointFailed{{.cause = Failure::Cause::io_error, .bytes = point_.bytes, .detail = detail}};
+}
+
+// What a rank reports: NaN where it took no part.
+double PointRun::mean_of(double seconds) const {
+  return batch_->takes_part() ? seconds : std::numeric_limits<double>::quiet_NaN();
+}
+
+bool PointRun::idle() const { return plan_.table.layout.group_of(parts_.world.rank()) < 0; }
+
+Timing PointRun::timing() const {
+  const bool can_synchronize = plan_.spec().kind == Kind::collective && !plan_.table.aggregate();
+  if (parts_.options.synchronise_each && can_synchronize) return Timing::synchronized;
+  return parts_.options.every_repetition() ? Timing::every_repetition : Timing::total;
+}
+
+double PointRun::pause_seconds() const {
+  const double seconds = seconds_.empty() ? 0 : trimmed_mean(seconds_) * static_cast<double>(total_);
+  return std::max(0.1, seconds / 10);
+}
+
+}  // namespace openimb

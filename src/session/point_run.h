@@ -1,0 +1,68 @@
+// The samples of one point, from warm-up to the Measurement.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "result/statistics.h"
+#include "session/session.h"
+
+namespace openimb {
+
+/// Thrown by all ranks at once: the point under way becomes this row.
+struct PointFailed {
+  Failure failure;
+};
+
+/// Collective over the world to make, to use and to destroy.
+class PointRun {
+ public:
+  /// `stopping`: whether the launch is to end; collective. Throws PointFailed.
+  PointRun(const SessionParts& parts, const TablePlan& plan, OpenTable& open, const Point& point,
+           std::function<bool()> stopping);
+  /// At rank 0 with rows, elsewhere without; nothing where the launch is to end and others may have measured
+  /// at the same time. Throws PointFailed.
+  std::optional<Measurement> measure();
+  /// How long -msg_pause waits behind this point.
+  double pause_seconds() const;
+
+ private:
+  /// A run of `repetitions`, `first` of which have gone before; seconds.
+  using Run = std::function<double(std::int64_t first, std::int64_t repetitions)>;
+
+  bool take_samples();
+  double take(const Step& step);
+  double timed(std::int64_t first, const Step& step, const Run& run);
+  void begin_measuring(std::int64_t total);
+  void run_with_load();
+  void run_while_target_computes();
+  Measurement measurement();
+  std::vector<std::vector<double>> gather_samples();
+  double drift_of_load();
+  void prepare();
+  void require_space() const;
+  void require_no_error(const std::string& mine) const;
+  double mean_of(double seconds) const;
+  bool idle() const;
+  Timing timing() const;
+
+  const SessionParts& parts_;
+  const TablePlan& plan_;
+  OpenTable& open_;
+  const Point& point_;
+  std::function<bool()> stopping_;
+  std::unique_ptr<Batch> batch_;
+
+  std::int64_t total_ = 0;       ///< measured repetitions
+  std::int64_t wrong_ = 0;       ///< bytes, of -check
+  std::vector<Step> segments_;   ///< measured
+  std::vector<double> seconds_;  ///< of each, on this rank, per repetition
+  std::vector<double> each_;     ///< of each repetition, where that is wanted
+  bool with_load_ = false;       ///< computes in each repetition
+  Overlapped overlapped_;
+};
+
+}  // namespace openimb

@@ -1,0 +1,42 @@
+// What tables and points need open: communicators, buffers, windows, files. Owned here, freed by agreement.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "plan/schedule.h"
+#include "session/agreement.h"
+#include "session/batch.h"
+
+namespace openimb {
+
+/// What is open for one table on this rank. Collective over all ranks of the launch to make, to use and to
+/// destroy, unless said otherwise.
+class OpenTable {
+ public:
+  virtual ~OpenTable() = default;
+  /// Why the table cannot run after all; equal on all ranks. Local.
+  virtual std::optional<Failure> failure() const = 0;
+  /// Whether all ranks found memory for a point. Local, and equal on all ranks.
+  virtual bool has_memory_for(const Point& point) const = 0;
+  /// The ranks of this rank's group; an idle rank is alone.
+  virtual Agreement& group() = 0;
+
+  /// A batch on every rank, or a failure on every rank.
+  struct Opened {
+    std::unique_ptr<Batch> batch;
+    std::optional<Failure> failure;
+  };
+  virtual Opened open(const Point& point) = 0;
+  /// Writes the files that the point will read; returns this rank's error in one line, or nothing.
+  virtual std::string fill_files(const Point& point) = 0;
+};
+
+class Resources {
+ public:
+  virtual ~Resources() = default;
+  virtual std::unique_ptr<OpenTable> open(const TablePlan& plan) = 0;
+};
+
+}  // namespace openimb

@@ -1,0 +1,47 @@
+// One launch: walks the schedule, keeps all ranks in step, and hands every point to a reporter. Knows neither
+// MPI nor the operating system: ranks, resources and surroundings are interfaces. Source: guide, "Control
+// Flow", "Synchronization", "Communicators, Active Processes".
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "plan/options.h"
+#include "plan/schedule.h"
+#include "report/reporter.h"
+#include "result/measurement.h"
+#include "session/agreement.h"
+#include "session/load.h"
+#include "session/resources.h"
+
+namespace openimb {
+
+/// What the session asks of its surroundings. All are called on every rank, but progress.
+struct Surroundings {
+  std::function<bool()> stop_requested;      ///< on this rank; acted on by all, between two points
+  std::function<std::string()> stop_reason;  ///< "SIGTERM"
+  std::function<void(double seconds)> pause;
+  std::function<void(const Ending& so_far)> progress;  ///< rank 0, after each row
+  /// Waits until this launch may measure, where launches alternate: before a row, or before a further
+  /// segment.
+  std::function<void(bool row)> take_turn;
+  std::function<std::int64_t()> free_bytes;  ///< of storage, where this rank's files lie
+};
+
+/// All that a session works with; each outlives it.
+struct SessionParts {
+  const Options& options;
+  const Schedule& schedule;
+  Agreement& world;
+  Resources& resources;
+  Load& load;  ///< calibrated, or on first use
+  Reporter& reporter;
+  const Surroundings& surroundings;
+};
+
+/// Collective over the world. Returns how it ended; the reporter (rank 0's; others are never called) has had
+/// everything but begin() and end().
+Ending run_session(const SessionParts& parts);
+
+}  // namespace openimb
