@@ -316,7 +316,7 @@ class TimedLoop:
     aggregate: bool  # completed once, behind the loop
     large: bool  # MPI_Count instead of int
     laps: tuple[bool, bool, bool]  # moving buffers, moving root, moving place in a file
-    record: str  # Total, EveryRepetition or Synchronised
+    record: str  # Total, EveryRepetition or Synchronized
     file_sync: str  # openimb::Completed: -fsync standard or never; empty where no file is written
     function: Function
 
@@ -372,7 +372,7 @@ def _instruction(line: str) -> Instruction:
 def timed_loops(program: Path) -> list[TimedLoop]:
     found = []
     for function in functions(program, "openimb::drive<"):
-        pattern, _clock, aggregate, context, laps, record = _template_arguments(
+        pattern, _clock, aggregate, context, laps, record, *_state = _template_arguments(
             function.name, "openimb::drive<"
         )
         buffers, root, offset = (word == "true" for word in _template_arguments(laps, "openimb::Laps<"))
@@ -399,8 +399,8 @@ def timed_loops(program: Path) -> list[TimedLoop]:
 
 
 def _spelt_out(pattern: str) -> str:
-    """The name that a pattern has as its first argument, openimb::Name, a list of characters; empty if it has none."""
-    found = re.search(r"openimb::Name<\w+>\{char ?\[\d+\]\{(.*?)\}\}", pattern)
+    """The name that a pattern has as its first argument, openimb::Label, a list of characters; empty if it has none."""
+    found = re.search(r"openimb::Label<\w+>\{char ?\[\d+\]\{(.*?)\}\}", pattern)
     return "".join(chr(int(code)) for code in re.findall(r"\(char\)(\d+)", found[1])) if found else ""
 
 

@@ -178,7 +178,7 @@ WITHOUT_COUNT = {
     ),
 }
 ONE_SIDED = {"Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap"}
-CLOCK_READS = {"Total": 0, "EveryRepetition": 1, "Synchronised": 2}  # per repetition
+CLOCK_READS = {"Total": 0, "EveryRepetition": 1, "Synchronized": 2}  # per repetition
 CLOCK_READS_OF_LOAD = 2  # before and after it
 TESTED: Calls = (LOAD, "MPI_Test")  # a part of the load with a test behind it
 
@@ -290,13 +290,13 @@ def faults_of_pointer_calls(loop: TimedLoop) -> list[str]:
     for index, instruction in enumerate(function.code):
         if not instruction.is_call or instruction.callee:
             continue
-        if loop.record != "Synchronised":
+        if loop.record != "Synchronized":
             found.append(f"calls through a pointer: {instruction}")
             continue
         for ways in (function.predecessors, function.successors):
             if function.calls_near(index, ways) != {CLOCK}:
                 found.append(f"barrier inside the clock: {instruction}")
-    for each in function.loops if loop.record == "Synchronised" else []:
+    for each in function.loops if loop.record == "Synchronized" else []:
         barriers = each.counts(lambda i: i.is_call and i.callee is None)
         if barriers != {1}:
             found.append(f"{sorted(barriers)} barriers per repetition")
@@ -368,7 +368,7 @@ def rotated(calls: Calls) -> Calls:
 
 def timed(way: Calls, loop: TimedLoop) -> Calls:
     """With the clock, and the barrier through a pointer, where the loop has them."""
-    before = {"Synchronised": (None, CLOCK)}.get(loop.record, ())
+    before = {"Synchronized": (None, CLOCK)}.get(loop.record, ())
     after = () if loop.record == "Total" else (CLOCK,)
     return rotated((*before, *way, *after))
 
@@ -435,7 +435,7 @@ def test_every_benchmark_is_there_in_every_mode(mpi, component):
         for record in CLOCK_READS
         for sync in repetition.file_syncs
         if not (aggregate and loaded)
-        if record != "Synchronised" or (pattern in SYNCHRONISED and not aggregate)
+        if record != "Synchronized" or (pattern in SYNCHRONISED and not aggregate)
     }
     found = {
         key(loop.pattern, loop.loaded, loop.aggregate, loop.large, loop.laps, loop.record, loop.file_sync)
@@ -610,7 +610,7 @@ float columns[100][100], product[100], factors[100];
 
 namespace wrong {
 template <class Clock, class Barrier>
-struct Synchronised : openimb::Synchronised<Clock, Barrier> {
+struct Synchronized : openimb::Synchronized<Clock, Barrier> {
   void before() {
     this->begin = Clock::now();
     this->barrier();
@@ -671,9 +671,9 @@ int main(int argc, char** argv) {
   run<Clean>(argc, EveryRepetition<Clock>{samples});
   run_loaded<Overlaps>(argc, EveryRepetition<Clock>{samples});
   run<Flushes, true>(argc, EveryRepetition<Clock>{samples});
-  run<Clean>(argc, Synchronised<Clock, Barrier>{samples, barrier});
-  run_loaded<Overlaps>(argc, Synchronised<Clock, Barrier>{samples, barrier});
-  run<Divides>(argc, wrong::Synchronised<Clock, Barrier>{{samples, barrier}});
+  run<Clean>(argc, Synchronized<Clock, Barrier>{samples, barrier});
+  run_loaded<Overlaps>(argc, Synchronized<Clock, Barrier>{samples, barrier});
+  run<Divides>(argc, wrong::Synchronized<Clock, Barrier>{{samples, barrier}});
   return sum > 0 && argv != nullptr;
 }
 """
@@ -691,7 +691,7 @@ SEEDED_FAULTS = {
     ("ComputesTwice", "Total"): f"a repetition: MPI_Ibarrier {LOAD} {CLOCK}",
     ("FlushesEach", "Total"): "a repetition: MPI_Send MPI_Win_flush",
     ("FlushesTwice", "Total"): "around the loop, not",
-    ("Divides", "Synchronised"): "barrier inside the clock",
+    ("Divides", "Synchronized"): "barrier inside the clock",
 }
 WITHOUT_FAULT = {
     *((pattern, False, record) for pattern in ("Clean", "Overlaps") for record in CLOCK_READS),
