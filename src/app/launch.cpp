@@ -9,6 +9,7 @@
 
 #include "benchmarks/components.h"
 #include "mpi/datatype.h"
+#include "report/catalogue.h"
 #include "system/system.h"
 
 namespace openimb {
@@ -125,7 +126,7 @@ std::optional<std::string> words_to_print(const Component& component, const Laun
     case Options::Action::help:
       return help_text(program, launch.options.help_topic);
     case Options::Action::list:
-      return list_text(program);
+      return launch.options.list_as_json ? catalogue_json(all_components(), OPENIMB_VERSION) : list_text(program);
     case Options::Action::version:
       return version_text(program);
     case Options::Action::run:

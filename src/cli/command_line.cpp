@@ -94,7 +94,10 @@ std::optional<Options> action_only(const Program& program, Arguments arguments) 
     if (option == nullptr || option->action == Options::Action::run) continue;
     Options options;
     options.action = option->action;
-    if (option->words == Words::optional_one && i + 1 < arguments.size()) {
+    const bool has_word = option->words == Words::optional_one && i + 1 < arguments.size();
+    if (has_word && option->action == Options::Action::list) {
+      options.list_as_json = same_name(arguments[i + 1], "json");
+    } else if (has_word) {
       options.help_topic = arguments[i + 1];
       help_text(program, options.help_topic);  // throws where the topic is unknown
     }

@@ -144,7 +144,8 @@ std::string list_text(const Program& program) {
   for (const Spec& spec : program.catalogue) {
     const std::string left = "  " + std::string(spec.name);
     text += left + indent(left.size() < text_column ? text_column - left.size() : 1) +
-            std::string(in_words(spec.kind)) + (spec.in_default_list ? "" : " (off by default)") + "\n";
+            std::string(in_words(spec.kind)) + (spec.in_default_list ? "" : " (off by default)") +
+            (spec.unavailable.empty() ? "" : " (unavailable: " + std::string(spec.unavailable) + ")") + "\n";
   }
   return text;
 }

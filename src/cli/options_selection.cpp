@@ -62,9 +62,11 @@ constexpr Option selection_rows[] = {
                 "have run is no error; to exclude everything is one.",
      .apply = [](Draft& draft, std::string_view word) { add_names(draft.names.excluded, word); }},
     {.name = "list",
-     .words = Words::none,
+     .words = Words::optional_one,
+     .syntax = "[json]",
      .help = "show the benchmarks and stop",
      .example = "-list",
+     .details = "json: those of all components, with their kinds, as one JSON object.",
      .action = Options::Action::list},
 };
 

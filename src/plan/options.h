@@ -94,6 +94,7 @@ struct TurnTaking {
 struct Options {
   enum class Action { run, help, list, version };
   Action action = Action::run;
+  bool list_as_json = false;
   std::string help_topic;  ///< -help TOPIC: an option or a benchmark; empty: everything
 
   std::vector<Selected> selection;

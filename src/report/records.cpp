@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "report/catalogue.h"
 #include "report/format.h"
 #include "report/json_writer.h"
 #include "report/output.h"
@@ -14,11 +15,6 @@ namespace {
 
 constexpr const char* schema = "openimb-record/1";
 
-constexpr const char* name_of(Kind kind) {
-  constexpr const char* names[] = {"single_transfer", "multiple_transfer", "parallel_transfer", "collective",
-                                   "synchronisation"};
-  return names[static_cast<int>(kind)];
-}
 constexpr const char* name_of(Multi multi) {
   constexpr const char* names[] = {"off", "summary", "each_group"};
   return names[static_cast<int>(multi)];
@@ -160,7 +156,7 @@ void write_platform(JsonWriter& json, const RunFacts& facts) {
 void write_point(JsonWriter& json, const Table& table, int group) {
   const Layout& layout = table.layout;
   json.field("benchmark", table.spec.name);
-  json.field("kind", name_of(table.spec.kind));
+  json.field("kind", openimb::name_of(table.spec.kind));
   json.field("mode", name_of(table.transfers));
   json.field("multi", name_of(table.multi));
   json.field("processes", layout.processes);

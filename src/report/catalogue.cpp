@@ -1,0 +1,57 @@
+#include "report/catalogue.h"
+
+#include <optional>
+
+#include "plan/table.h"
+#include "report/json_writer.h"
+
+namespace openimb {
+
+const char* name_of(Kind kind) {
+  // Spelt as in the first records, which stay readable.
+  constexpr const char* names[] = {"single_transfer", "multiple_transfer", "parallel_transfer", "collective",
+                                   "synchronisation"};
+  return names[static_cast<int>(kind)];
+}
+
+namespace {
+
+// Bytes moved per reported time are this times the length, where a table says so by its Mbytes/sec.
+std::optional<int> turnover(const Spec& spec) {
+  const TableKind kind = table_kind(spec, Multi::off);
+  const bool shows = kind == TableKind::time_and_bandwidth || kind == TableKind::range_and_bandwidth;
+  if (!shows || spec.kind == Kind::multiple_transfer || spec.on_files()) return std::nullopt;
+  return spec.turnover;
+}
+
+void write_benchmark(JsonWriter& json, const Spec& spec) {
+  json.field("name", spec.name);
+  json.field("kind", name_of(spec.kind));
+  json.field("default", spec.in_default_list);
+  json.field("overlaps", spec.overlaps());
+  json.field("reduces", spec.reduction);
+  json.field("min_processes", spec.kind == Kind::single_transfer && !spec.on_files() ? 2 : spec.min_processes);
+  json.field("turnover", turnover(spec));
+  json.field("unavailable",
+             spec.unavailable.empty() ? std::nullopt : std::optional<std::string_view>(spec.unavailable));
+}
+
+}  // namespace
+
+std::string catalogue_json(std::span<const ComponentList> components, std::string_view version) {
+  JsonWriter json;
+  json.object([&] {
+    json.field("schema", "openimb-benchmarks/1");
+    json.field("version", version);
+    json.array_of_objects("components", components, [&](const ComponentList& component) {
+      json.field("name", component.facts.name);
+      json.field("title", component.facts.title);
+      json.field("uses_files", component.facts.uses_files);
+      json.array_of_objects("benchmarks", component.benchmarks,
+                            [&](const Spec& spec) { write_benchmark(json, spec); });
+    });
+  });
+  return std::move(json).line();
+}
+
+}  // namespace openimb
