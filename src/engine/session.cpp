@@ -248,6 +248,7 @@ void Session::run_table(Scene& scene) {
     surroundings_.take_turn(true);
     run_point(scene, bytes);
   }
+  if (rank_ == 0) reporter_.close_table(scene.table);
 }
 
 std::optional<Failure> Session::failure_before_allocation(const Scene& scene, std::int64_t bytes) const {
