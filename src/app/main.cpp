@@ -111,7 +111,7 @@ int measure(const Communicator& world, const Environment& environment, const Lau
   system::catch_stop_signals(world.rank() == 0 ? stop_grace_seconds : 0);
   const auto turns_lost = [&] { return turns && turns->lost(); };
   const auto why_stopped = [&] {
-    const std::string mine = system::stop_signal();
+    std::string mine = system::stop_signal();
     if (!mine.empty()) return mine;
     return std::string(turns_lost() ? connection_lost : "a signal to another rank");
   };

@@ -76,7 +76,7 @@ void detach(int keep) {
   std::error_code error;
   for (std::filesystem::directory_iterator entry("/proc/self/fd", error), end; !error && entry != end;
        entry.increment(error)) {
-    descriptors.push_back(std::atoi(entry->path().filename().c_str()));
+    descriptors.push_back(static_cast<int>(std::strtol(entry->path().filename().c_str(), nullptr, 10)));
   }
   for (const int descriptor : descriptors) {
     if (descriptor > 2 && descriptor != keep) close(descriptor);
@@ -87,10 +87,11 @@ void detach(int keep) {
 class Watch {
  public:
   bool reserve(const std::string& base, const std::string& token, bool only_unused) {
-    constexpr double patience_seconds = 5, step_seconds = 0.02;
+    constexpr int most_steps = 250;
+    constexpr double step_seconds = 0.02;
     lock_.emplace(base, token);
     State state = lock_->take();
-    for (double waited = 0; state == State::cleaning && waited < patience_seconds; waited += step_seconds) {
+    for (int step = 0; state == State::cleaning && step < most_steps; ++step) {
       pause_for(step_seconds);
       state = lock_->take();
     }
