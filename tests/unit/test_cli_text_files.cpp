@@ -1,9 +1,12 @@
 // Files named on the command line, and what is compared before an output overwrites one.
 #include <catch2/catch.hpp>
+#include <initializer_list>
 #include <map>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -145,15 +148,20 @@ TEST_CASE("two outputs in one file, by whatever path") {
 TEST_CASE("an input is not overwritten, by whatever path") {
   const std::vector<std::pair<std::string, std::string>> inputs = {
       {"-input names", "names"}, {"-msglen lengths", "lengths"}, {"-set @settings", "settings"}};
+  const auto line = [](std::initializer_list<std::string_view> pieces) {
+    std::string text;
+    for (const std::string_view piece : pieces) (text += piece) += ' ';
+    return text;
+  };
   for (const auto& [option, name] : inputs) {
     for (const std::string output : {"-json", "-dumpfile"}) {
-      INFO(option + " " + output);
-      const std::string expected =
-          output + " would overwrite " + name + ", which this command line reads; name another file";
-      CHECK(error_with(option + " " + output + " " + name, {}) == expected);
-      CHECK(error_with(output + " ./" + name + " " + option, {}) == expected);
-      CHECK(error_with(option + " " + output + " link", {"link", name}) == expected);
-      CHECK(error_with(option + " " + output + " new", {"link", name}) == "no error");
+      INFO(option << ' ' << output);
+      std::string expected = output + " would overwrite ";
+      (expected += name) += ", which this command line reads; name another file";
+      CHECK(error_with(line({option, output, name}), {}) == expected);
+      CHECK(error_with(line({output, "./a/../" + name, option}), {}) == expected);
+      CHECK(error_with(line({option, output, "link"}), {"link", name}) == expected);
+      CHECK(error_with(line({option, output, "new"}), {"link", name}) == "no error");
     }
   }
   CHECK(error_with("-input names -input other -json link", {"link", "other"}) ==
