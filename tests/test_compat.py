@@ -11,7 +11,7 @@ WIDTH = 13
 
 # Banner lines that say who and where, and comment lines that only we print.
 OURS_ALONE = re.compile(
-    r"# (MPI Library {11}: |(Mbytes/sec|Settings|File|Completion of writes) +: {3}|The load of the row above )"
+    r"# (MPI Library {11}: |(Mbytes/sec|Settings|File|Completion of writes) +: {3}|note: )"
 )
 SITE = re.compile(
     r"(# (?:Date|Machine|System|Release|Version|MPI Version) {2,}: |# MPI Thread Environment: ).*"

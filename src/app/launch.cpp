@@ -1,16 +1,21 @@
 #include "app/launch.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 
 #include "benchmarks/components.h"
 #include "mpi/datatype.h"
 #include "report/catalogue.h"
-#include "system/system.h"
+#include "system/environment.h"
+#include "system/machine.h"
+#include "system/output_file.h"
+#include "system/storage.h"
 
 namespace openimb {
 
@@ -63,13 +68,14 @@ void require_info(const Options& options) {
   }
 }
 
+// Its contents stay until all files are open.
 std::unique_ptr<std::FILE, OutputFiles::Close> open_shared(const Communicator& world, const char* option,
                                                            const std::string& path) {
   std::unique_ptr<std::FILE, OutputFiles::Close> file;
   if (path.empty()) return file;
   std::string why;
   if (world.rank() == 0) {
-    file.reset(std::fopen(path.c_str(), "w"));
+    file.reset(system::open_output(path));
     if (!file) why = std::strerror(errno);
   }
   why = world.broadcast(why);
@@ -80,14 +86,6 @@ std::unique_ptr<std::FILE, OutputFiles::Close> open_shared(const Communicator& w
   return file;
 }
 
-// What the first rank has to say that has anything to say; on all ranks.
-std::string first_words(const Communicator& world, std::string mine) {
-  for (const std::string& words : world.gather(mine)) {
-    if (mine.empty()) mine = words;
-  }
-  return world.broadcast(mine);
-}
-
 std::string formatted_time(std::time_t now, const char* format, const std::tm* (*zone)(const std::time_t*)) {
   char text[64];
   const std::tm* const parts = zone(&now);
@@ -95,6 +93,13 @@ std::string formatted_time(std::time_t now, const char* format, const std::tm* (
 }
 
 }  // namespace
+
+std::string first_message(const Communicator& world, std::string mine) {
+  for (const std::string& message : world.gather(mine)) {
+    if (mine.empty()) mine = message;
+  }
+  return world.broadcast(mine);
+}
 
 std::string launch_name(const Component& component) {
   return "IMB-" + std::string(component.list.facts.name);
@@ -111,22 +116,27 @@ Launch understand(const Component& component, const Communicator& world, int arg
     const bool ok = world.broadcast(mine.ok ? "y" : "") == "y";
     return FileText{ok, world.broadcast(mine.text), world.broadcast(mine.why)};
   };
+  const SameFile same_at_rank_0 = [&](const std::string& a, const std::string& b) {
+    return world.broadcast(world.rank() == 0 && system::same_file(a, b) ? "y" : "") == "y";
+  };
   const std::string name = launch_name(component);
-  launch.options = parse(program_of(component, name), arguments, world.size(), read_at_rank_0);
+  launch.options =
+      parse(program_of(component, name), arguments, world.size(), read_at_rank_0, same_at_rank_0);
   require_type("-data_type", launch.options.data);
   require_type("-red_data_type", launch.options.reduction);
   require_info(launch.options);
   return launch;
 }
 
-std::optional<std::string> words_to_print(const Component& component, const Launch& launch) {
+std::optional<std::string> text_to_print(const Component& component, const Launch& launch) {
   const std::string name = launch_name(component);
   const Program program = program_of(component, name);
   switch (launch.options.action) {
     case Options::Action::help:
       return help_text(program, launch.options.help_topic);
     case Options::Action::list:
-      return launch.options.list_as_json ? catalogue_json(all_components(), OPENIMB_VERSION) : list_text(program);
+      return launch.options.list_as_json ? catalogue_json(all_components(), OPENIMB_VERSION)
+                                         : list_text(program);
     case Options::Action::version:
       return version_text(program);
     case Options::Action::run:
@@ -135,52 +145,43 @@ std::optional<std::string> words_to_print(const Component& component, const Laun
   return std::nullopt;
 }
 
+std::vector<std::string> warnings_of(const Launch& launch, const Environment& environment) {
+  constexpr std::string_view levels[] = {"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED",
+                                         "MPI_THREAD_MULTIPLE"};
+  std::vector<std::string> warnings = launch.options.warnings;
+  const auto asked = static_cast<std::size_t>(launch.options.thread_level);
+  const std::string_view granted = environment.thread_level();
+  if (std::ranges::find(levels, granted) < std::begin(levels) + asked) {
+    warnings.push_back("asked for " + std::string(levels[asked]) + ", MPI granted " + std::string(granted));
+  }
+  return warnings;
+}
+
 OutputFiles::OutputFiles(const Communicator& world, const Options& options)
     : records(open_shared(world, "-json", options.json_file)),
-      dump(open_shared(world, "-dumpfile", options.dump_file)) {}
+      dump(open_shared(world, "-dumpfile", options.dump_file)) {
+  for (const auto* file : {&records, &dump}) {
+    if (*file) system::empty_file(file->get());
+  }
+}
 
-std::unique_ptr<system::Turns> line_for_turns(const Communicator& world, const Options& options) {
-  std::unique_ptr<system::Turns> line;
-  if (!options.turns) return line;
+std::unique_ptr<system::Interleave> connect_interleave(const Communicator& world, const Options& options) {
+  std::unique_ptr<system::Interleave> connection;
+  if (!options.turns) return connection;
   std::string why;
 #ifdef OPENIMB_SMPI
   why = "-turns: simulated ranks are one process, which cannot sleep for one of them";
 #else
   try {
-    line = std::make_unique<system::Turns>(options.turns->host, options.turns->port, options.turns->token);
+    connection =
+        std::make_unique<system::Interleave>(options.turns->host, options.turns->port, options.turns->token);
   } catch (const std::runtime_error& error) {
     why = error.what();
   }
 #endif
-  why = first_words(world, why);
+  why = first_message(world, why);
   if (!why.empty()) throw UsageError(why + "; imb ab --parts and imb campaign give this option");
-  return line;
-}
-
-std::string scratch_base(const Component& component, const Communicator& world, const Options& options) {
-  namespace fs = std::filesystem;
-  if (!component.list.facts.uses_files) return "";
-  constexpr const char* guide_name = "IMB_out";
-  std::error_code error;
-  const fs::path asked = fs::absolute(options.file.empty() ? "." : options.file, error).lexically_normal();
-  const bool folder = fs::is_directory(asked, error);
-  const std::string base = world.broadcast((folder ? asked / guide_name : asked).string());
-  const std::string where = fs::path(base).parent_path().string();
-
-  std::string why = system::why_not_writable(where);
-  if (!why.empty())
-    why = "cannot make files in " + where + ": " + why + " (host " + system::host_name() + ")";
-  // What a user names may be a user's; what has the guide's name is a leftover.
-  if (why.empty() && world.rank() == 0 && !folder) {
-    if (const auto there = system::scratch_files(base); !there.empty()) {
-      why = there.front() + " is there already, and this run would delete it";
-    }
-  }
-  why = first_words(world, why);
-  if (!why.empty()) {
-    throw UsageError("-file: " + why + "; name a folder that exists and is writable, or a new file in one");
-  }
-  return base;
+  return connection;
 }
 
 std::optional<OffCache> known_off_cache(const Communicator& world, const Options& options) {

@@ -1,5 +1,5 @@
-// What surrounds a session: understanding the command line on all ranks alike, opening files, gathering
-// facts.
+// The preparation of a session: the command line, parsed alike on all ranks; output files; facts about the
+// run.
 #pragma once
 
 #include <cstdio>
@@ -13,7 +13,7 @@
 #include "mpi/world.h"
 #include "plan/options.h"
 #include "result/measurement.h"
-#include "system/turns.h"
+#include "system/interleave.h"
 
 namespace openimb {
 
@@ -25,15 +25,21 @@ struct Launch {
 /// "IMB-MPI1".
 std::string launch_name(const Component& component);
 
-/// Rank 0's words, parsed on every rank; files are read by rank 0 and their text shared. Throws UsageError on
-/// all ranks or on none.
+/// The first message of any rank that has one, on all ranks; empty where none has. Collective.
+std::string first_message(const Communicator& world, std::string mine);
+
+/// Rank 0's command line, parsed on every rank; files are read by rank 0 and their text shared. Throws
+/// UsageError on all ranks or on none.
 Launch understand(const Component& component, const Communicator& world, int argc, char** argv);
 
 /// The text of -help, -list and -version; nothing for a run.
-std::optional<std::string> words_to_print(const Component& component, const Launch& launch);
+std::optional<std::string> text_to_print(const Component& component, const Launch& launch);
 
-/// -json and -dumpfile, opened by rank 0 before anything is measured. Throws UsageError on all ranks or on
-/// none.
+/// Messages for stderr that do not stop the run.
+std::vector<std::string> warnings_of(const Launch& launch, const Environment& environment);
+
+/// -json and -dumpfile, opened by rank 0 before anything is measured, and emptied once both are open. Throws
+/// UsageError on all ranks or on none.
 struct OutputFiles {
   OutputFiles(const Communicator& world, const Options& options);
   struct Close {
@@ -43,13 +49,8 @@ struct OutputFiles {
   std::unique_ptr<std::FILE, Close> dump;
 };
 
-/// -turns: this rank's line to who says whose turn it is. Throws UsageError on all ranks or on none.
-std::unique_ptr<system::Turns> line_for_turns(const Communicator& world, const Options& options);
-
-/// The path, absolute and without suffixes, of the files that IMB-IO makes; empty for other components.
-/// Throws UsageError on all ranks or on none: where a rank cannot write, or where something has the name that
-/// was given.
-std::string scratch_base(const Component& component, const Communicator& world, const Options& options);
+/// -turns: this rank's connection to the interleaving server. Throws UsageError on all ranks or on none.
+std::unique_ptr<system::Interleave> connect_interleave(const Communicator& world, const Options& options);
 
 /// -off_cache with what was left open filled in: -set CACHE_SIZE, or the largest of any rank's machine.
 std::optional<OffCache> known_off_cache(const Communicator& world, const Options& options);

@@ -28,7 +28,7 @@ std::string unknown_option(std::string_view word) {
          (meant.empty() ? ": -help shows the options" : ": did you mean -" + std::string(meant) + "?");
 }
 
-/// Reads words off the command line one use at a time.
+/// Reads the command line, one option with its words at a time.
 class Reader {
  public:
   Reader(const Program& program, Arguments arguments) : program_(program), rest_(arguments) {}
@@ -71,7 +71,7 @@ class Reader {
     return words;
   }
 
-  // What may be a benchmark is left for the selection, which must not become the default list by a slip.
+  // What may be a benchmark is left to the selection, which must not become the default list by mistake.
   std::string dropped_words() {
     std::string dropped;
     while (at_word() && find_benchmark(program_, rest_.front()) == nullptr &&
@@ -87,7 +87,8 @@ class Reader {
 
 bool is(const Option* option, std::string_view name) { return option != nullptr && option->name == name; }
 
-/// -help, -list and -version decide alone, whatever else the command line says: the first of them, if any.
+/// The first of -help, -list and -version, if any: it alone counts, and the rest of the command line is
+/// ignored.
 std::optional<Options> action_only(const Program& program, Arguments arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const Option* const option = find_option(arguments[i]);
@@ -151,7 +152,7 @@ void check_contradictions(const std::vector<Use>& uses, const Options& options) 
   }
 }
 
-// Options that say nothing to this executable, where ignoring them would mislead.
+// Options without effect in this executable, where ignoring them would mislead.
 void check_component(const Program& program, const std::vector<Use>& uses, int world,
                      const Options& options) {
   constexpr std::string_view of_files[] = {"file", "fsync", "reorder"};
@@ -175,23 +176,26 @@ void check_component(const Program& program, const std::vector<Use>& uses, int w
   }
 }
 
-// Names of one file as far as words can tell: links are not looked at.
-bool same_file(const std::string& a, const std::string& b) {
-  const auto normal = [](const std::string& name) { return std::filesystem::path(name).lexically_normal(); };
-  return !a.empty() && normal(a) == normal(b);
-}
+constexpr std::size_t longest_path = 1024;
 
 // What is written must not be what was read, nor written twice.
-void check_files(const Draft& draft) {
+void check_files(const Draft& draft, const SameFile& same_file) {
   const Options& options = draft.options;
-  if (same_file(options.json_file, options.dump_file)) {
-    throw UsageError("-json and -dumpfile name the same file, " + options.json_file + "; give them one each");
+  const auto same = [&](const std::string& a, const std::string& b) {
+    const auto normal = [](const std::string& name) {
+      return std::filesystem::path(name).lexically_normal();
+    };
+    return !a.empty() && !b.empty() && (normal(a) == normal(b) || (same_file && same_file(a, b)));
+  };
+  if (same(options.json_file, options.dump_file)) {
+    throw UsageError("-json and -dumpfile name the same file, " + shown(options.json_file, longest_path) +
+                     "; give them one each");
   }
   const auto keep = [&](const std::string& option, const std::string& name) {
     const auto input =
-        std::ranges::find_if(draft.inputs, [&](const std::string& read) { return same_file(name, read); });
+        std::ranges::find_if(draft.inputs, [&](const std::string& read) { return same(name, read); });
     if (input == draft.inputs.end()) return;
-    throw UsageError(option + " would overwrite " + *input +
+    throw UsageError(option + " would overwrite " + shown(*input, longest_path) +
                      ", which this command line reads; name another file");
   };
   keep("-json", options.json_file);
@@ -201,7 +205,7 @@ void check_files(const Draft& draft) {
 }  // namespace
 
 Options parse(const Program& program, std::span<const std::string> arguments, int world,
-              const ReadFile& read_file) {
+              const ReadFile& read_file, const SameFile& same_file) {
   if (auto action = action_only(program, arguments)) return *action;
 
   Draft draft{.program = program, .world = world, .read_file = read_file};
@@ -222,7 +226,7 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
   }
   check_contradictions(uses, draft.options);
   check_component(program, uses, world, draft.options);
-  check_files(draft);
+  check_files(draft, same_file);
   draft.options.selection = select_benchmarks(program, draft.names, ignored);
   return draft.options;
 }
@@ -237,7 +241,7 @@ ThreadLevel requested_thread_level(std::span<const std::string> arguments) {
     try {
       option->apply(draft, arguments[i + 1]);
     } catch (const BadValue&) {
-      // parse() says so when MPI runs and there is somebody to say it once.
+      // parse() reports it, once for all ranks, when MPI is up.
       return ThreadLevel::single;
     }
   }

@@ -28,8 +28,10 @@ struct FileText {
   std::string why;
 };
 using ReadFile = std::function<FileText(const std::string& path)>;
+/// Whether two paths lead to one file.
+using SameFile = std::function<bool(const std::string& a, const std::string& b)>;
 
-/// The executable the words are for.
+/// The executable that the command line belongs to.
 struct Program {
   std::string_view name;            ///< "IMB-MPI1"
   std::string_view part;            ///< "MPI-1 part"
@@ -39,9 +41,10 @@ struct Program {
   std::span<const ComponentList> suite = {};  ///< all components, this one too
 };
 
-/// `arguments` without the program's name; `world`: ranks of the launch. Throws UsageError.
+/// `arguments` without the program's name; `world`: ranks of the launch; `same_file`: without it, paths are
+/// compared by their spelling. Throws UsageError.
 Options parse(const Program& program, std::span<const std::string> arguments, int world,
-              const ReadFile& read_file);
+              const ReadFile& read_file, const SameFile& same_file = {});
 
 /// What -thread_level asks for, or single: needed before MPI, and so before parse(), whose errors it leaves
 /// alone.

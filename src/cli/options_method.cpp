@@ -52,7 +52,7 @@ constexpr Option method_rows[] = {
      .standard = "1",
      .example = "-mem 0.5",
      .details = "In GB of 2^30 bytes or with k, m or g. A length that needs more becomes an out-of-mem row "
-                "that says how much, and the run goes on.",
+                "with the amount needed, and the run continues.",
      .apply =
          [](Draft& draft, std::string_view word) {
            draft.options.settings.max_memory = byte_count(word, gibibyte, 1, largest_length);
@@ -72,7 +72,7 @@ constexpr Option method_rows[] = {
      .apply = [](Draft& draft, std::string_view word) { draft.options.synchronise_each = on_or_off(word); }},
     {.name = "imb_barrier",
      .syntax = "on|off",
-     .help = "synchronise without MPI_Barrier",
+     .help = "synchronize without MPI_Barrier",
      .standard = "off",
      .example = "-imb_barrier on",
      .details = "on: a barrier made of point-to-point messages, the same with every MPI. The benchmark "

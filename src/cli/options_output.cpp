@@ -47,7 +47,7 @@ constexpr Option output_rows[] = {
     {.name = "help",
      .words = Words::optional_one,
      .syntax = "[TOPIC]",
-     .help = "this, or all about one option or benchmark; also -h",
+     .help = "show this, or the details of one option or benchmark; also -h",
      .example = "-help iter",
      .action = Options::Action::help},
     {.name = "version",
@@ -127,9 +127,9 @@ constexpr Option own_rows[] = {
      .standard = "IMB_out here",
      .example = "-file /scratch/me",
      .details =
-         "A folder that exists: IMB_out in there. Otherwise the name of a file that does not exist yet, in a "
-         "folder that does. Files of groups end in _g and the group, those of single processes in _ and the "
-         "rank. All are deleted, however the run ends.",
+         "A folder that exists: IMB_out in there, or IMB_out.2 while another IMB-IO uses that. Otherwise the "
+         "name of a file that does not exist yet, in a folder that does. Files of groups end in _g and the "
+         "group, those of single processes in _ and the rank. All are deleted, however the run ends.",
      .apply =
          [](Draft& draft, std::string_view word) {
            if (word.empty()) throw BadValue("the name is empty");
@@ -154,10 +154,9 @@ constexpr Option own_rows[] = {
      .help = "IMB-IO: ranks read what the rank N further on wrote",
      .standard = "0",
      .example = "-reorder 4",
-     .details =
-         "0: files that are read were written by who reads them, and a page cache may still hold them. "
-         "With N processes on each host, -reorder N makes another host the writer. Through a shared "
-         "pointer who reads what is decided while reading.",
+     .details = "0: each rank reads what it wrote, which the page cache may still hold. "
+                "With N processes on each host, -reorder N makes another host the writer. Through a shared "
+                "pointer, the order of reading decides which rank reads what.",
      .apply =
          [](Draft& draft, std::string_view word) {
            draft.options.reorder = static_cast<int>(whole_number(word, 0, 1 << 30));
@@ -176,11 +175,11 @@ constexpr Option own_rows[] = {
      .apply = [](Draft& draft, std::string_view word) { draft.options.json_file = word; }},
     {.name = "turns",
      .syntax = "PARTS,HOST:PORT,TOKEN",
-     .help = "measure by turns with other launches",
+     .help = "interleave with other launches",
      .example = "-turns 10,127.0.0.1:40000,abc",
      .details =
          "For imb ab --parts and campaigns. Before each row, and PARTS - 1 times within it, all ranks sleep "
-         "until whoever listens at HOST:PORT says that it is this launch's turn; the time of a row is the "
+         "until the interleaving server at HOST:PORT gives this launch its turn. The time of a row is the "
          "mean over its parts without the slowest and the fastest tenth. Files and aggregate mode are "
          "measured in one part.",
      .apply = [](Draft& draft, std::string_view word) { draft.options.turns = turn_taking(word); }},
@@ -188,9 +187,9 @@ constexpr Option own_rows[] = {
      .syntax = "NAME=VALUE",
      .help = "set a parameter of IMB_settings.h; @FILE reads many",
      .example = "-set MSGSPERSAMPLE=20",
-     .details =
-         "May be repeated, and comes before all other options wherever it stands. FILE has one NAME=VALUE a "
-         "line; a comment begins with #. The parameters, with their values in standard mode:",
+     .details = "May be repeated, and comes before all other options wherever it stands. FILE has one "
+                "NAME=VALUE per "
+                "line; a comment begins with #. The parameters, with their values in standard mode:",
      .apply = set},
     {.name = "mbyte",
      .syntax = "BYTES",
@@ -207,7 +206,7 @@ constexpr Option own_rows[] = {
      .help = "warn of unknown options and names, do not stop",
      .example = "-ignore_unknown",
      .details =
-         "For wrappers that rely on it. An unknown option is dropped with the words behind it, up to the "
+         "For wrappers that rely on it. An unknown option is dropped with the arguments after it, up to the "
          "next option or benchmark. Where every benchmark named is unknown, that is an error nevertheless.",
      .apply = [](Draft& draft, std::string_view) { draft.ignore_unknown = true; }},
 };

@@ -24,8 +24,8 @@ void set_map(Draft& draft, std::string_view word) {
   const std::int64_t rows = whole_number(word.substr(0, cross), 1, most_int);
   const std::int64_t columns = whole_number(word.substr(cross + 1), 1, most_int);
   if (rows * columns > draft.world) {
-    throw BadValue(std::string(word) + " needs " + std::to_string(rows * columns) +
-                   " processes, the launch has " + std::to_string(draft.world));
+    throw BadValue(shown(word) + " needs " + std::to_string(rows * columns) + " processes, the launch has " +
+                   std::to_string(draft.world));
   }
   draft.options.map = Map{static_cast<int>(rows), static_cast<int>(columns)};
 }
@@ -42,13 +42,14 @@ constexpr Option selection_rows[] = {
      .syntax = "FILE",
      .help = "run the benchmarks that FILE names",
      .example = "-input chosen.txt",
-     .details = "FILE has one name a line; a comment begins with #, blank lines are skipped. The names count "
-                "as if they stood on the command line in the place of this option.",
+     .details =
+         "FILE has one name per line; a comment begins with #, blank lines are skipped. The names count "
+         "as if they were given on the command line in place of this option.",
      .apply = read_benchmarks},
     {.name = "include",
      .words = Words::list,
      .syntax = "NAME...",
-     .help = "run these too, behind the others",
+     .help = "run these too, after the others",
      .example = "-include PingPongSpecificSource Uniband",
      .details = "The names are separated by blanks or by commas. Where the first word has a comma, that word "
                 "is the whole list; otherwise all words up to the next option belong to it.",
@@ -107,7 +108,7 @@ constexpr Option process_rows[] = {
      .standard = "single",
      .example = "-thread_level multiple",
      .details = "The thread support that is asked of MPI. The benchmarks communicate from one thread at any "
-                "level; the banner says what MPI granted.",
+                "level; the banner shows what MPI granted, and less than requested is a warning.",
      .apply =
          [](Draft& draft, std::string_view word) {
            constexpr ThreadLevel levels[] = {ThreadLevel::single, ThreadLevel::funneled,

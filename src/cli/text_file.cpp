@@ -6,18 +6,23 @@ namespace openimb {
 
 std::vector<Entry> read_entries(const ReadFile& read_file, const std::string& path, std::string_view option,
                                 std::string_view what) {
+  constexpr std::size_t longest_path = 1024;
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";  // of editors on Windows
+  const std::string name = shown(path, longest_path);
   const FileText file = read_file(path);
-  if (!file.ok) throw UsageError("-" + std::string(option) + ": cannot read " + path + ": " + file.why);
+  if (!file.ok) throw UsageError("-" + std::string(option) + ": cannot read " + name + ": " + file.why);
+  std::string_view lines = file.text;
+  if (lines.starts_with(byte_order_mark)) lines.remove_prefix(byte_order_mark.size());
   std::vector<Entry> entries;
   int number = 0;
-  for (const std::string_view line : split(file.text, '\n')) {
+  for (const std::string_view line : split(lines, '\n')) {
     ++number;
     const std::string_view text = trimmed(line.substr(0, line.find('#')));
-    if (!text.empty()) entries.push_back({std::string(text), path + ":" + std::to_string(number) + ": "});
+    if (!text.empty()) entries.push_back({std::string(text), name + ":" + std::to_string(number) + ": "});
   }
   if (entries.empty()) {
-    throw UsageError("-" + std::string(option) + ": " + path + " holds no " + std::string(what) +
-                     "; write one a line");
+    throw UsageError("-" + std::string(option) + ": " + name + " holds no " + std::string(what) +
+                     "; write one per line");
   }
   return entries;
 }

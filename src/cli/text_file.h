@@ -1,4 +1,4 @@
-// Files that hold one entry a line: benchmark names, lengths, settings.
+// Files with one entry per line: benchmark names, lengths, settings.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ struct Entry {
   std::string where;  ///< "FILE:LINE: "
 };
 
-/// The entries of a file; a comment begins with #, blank lines are skipped. `what` ("lengths") names them for
-/// the error when there are none; `option` is the one that named the file.
+/// The entries of a file; a comment begins with #; blank lines and a byte order mark are skipped. `what`
+/// ("lengths") names them in the error for a file without entries; `option` is the one that named the file.
 std::vector<Entry> read_entries(const ReadFile& read_file, const std::string& path, std::string_view option,
                                 std::string_view what);
 

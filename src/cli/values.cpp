@@ -65,12 +65,22 @@ Suffix suffix_of(std::string_view text) {
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
-  std::string result(text);
-  // A message is one line whatever was typed.
+std::string shown(std::string_view text, std::size_t longest) {
+  std::string result(text.substr(0, longest));
+  if (text.size() > longest) {
+    // A character of several bytes (UTF-8) is not cut in two.
+    constexpr unsigned char continuation_mask = 0xC0, continuation = 0x80;
+    for (std::size_t i = longest;
+         i > 0 && (static_cast<unsigned char>(text[i]) & continuation_mask) == continuation; --i) {
+      result.pop_back();
+    }
+    result += "...";
+  }
   std::ranges::replace_if(result, [](unsigned char letter) { return letter < ' ' || letter == 127; }, '?');
-  return '"' + result + '"';
+  return result;
 }
+
+std::string quoted(std::string_view text) { return '"' + shown(text) + '"'; }
 
 std::string lower_case(std::string_view text) {
   std::string result(text);

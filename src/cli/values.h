@@ -1,6 +1,7 @@
 // From one word to one value: whole and real numbers, sizes in bytes, on or off, one of several words.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <stdexcept>
@@ -10,7 +11,7 @@
 
 namespace openimb {
 
-/// What is wrong with a value. Whoever knows the option or the line it stood on adds that.
+/// What is wrong with a value. The caller adds the option, or the line of the file.
 class BadValue : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -21,6 +22,9 @@ inline constexpr std::int64_t largest_exponent = 40;
 inline constexpr std::int64_t largest_cache = std::int64_t{1} << 40;
 inline constexpr std::int64_t largest_cache_line = 1 << 20;
 
+/// User's text for a message: one line, cut to `longest` bytes.
+std::string shown(std::string_view text, std::size_t longest = 60);
+/// The same in quotes.
 std::string quoted(std::string_view text);
 std::string lower_case(std::string_view text);
 bool same_name(std::string_view a, std::string_view b);

@@ -18,7 +18,7 @@ AbortJob abort_job_with = [](const char* message) {
 
 // Called by MPI, whose frames no exception may cross.
 void on_fatal(int code) noexcept {
-  const std::string message = "MPI reports: " + error_text(code) + "; the run is aborted";
+  const std::string message = "MPI reports: " + error_text(code);
   abort_job_with(message.c_str());
 }
 

@@ -30,7 +30,8 @@ void write_benchmark(JsonWriter& json, const Spec& spec) {
   json.field("default", spec.in_default_list);
   json.field("overlaps", spec.overlaps());
   json.field("reduces", spec.reduction);
-  json.field("min_processes", spec.kind == Kind::single_transfer && !spec.on_files() ? 2 : spec.min_processes);
+  json.field("min_processes",
+             spec.kind == Kind::single_transfer && !spec.on_files() ? 2 : spec.min_processes);
   json.field("turnover", turnover(spec));
   json.field("unavailable",
              spec.unavailable.empty() ? std::nullopt : std::optional<std::string_view>(spec.unavailable));

@@ -1,4 +1,5 @@
-// The benchmarks of all components as JSON: -list json. What other programs read instead of a list of their own.
+// The benchmarks of all components as JSON: -list json. What other programs read instead of a list of their
+// own.
 #pragma once
 
 #include <span>

@@ -7,7 +7,6 @@
 #include "report/catalogue.h"
 #include "report/format.h"
 #include "report/json_writer.h"
-#include "report/output.h"
 
 namespace openimb {
 
@@ -240,10 +239,12 @@ std::string failure_record(const Table& table, const Failure& failure) {
 
 }  // namespace
 
-RecordReporter::RecordReporter(std::FILE* out, std::string path) : out_(out), path_(std::move(path)) {}
+RecordReporter::RecordReporter(std::FILE* out, const std::string& path, const LineFile& file)
+    : out_(out, path, file) {}
 
 void RecordReporter::begin(const RunFacts& facts, const Options& options) {
-  write(record("run", [&](JsonWriter& json) {
+  out_.set_program("IMB-" + facts.component);
+  out_.write(record("run", [&](JsonWriter& json) {
     json.field("schema", schema);
     json.field("program", "OpenIMB");
     json.field("version", facts.version);
@@ -267,21 +268,17 @@ void RecordReporter::begin(const RunFacts& facts, const Options& options) {
   }));
 }
 
-void RecordReporter::open_table(const Table&) {}
-
 void RecordReporter::row(const Table& table, const Measurement& measurement) {
   std::string lines;
   for (const Row& row : measurement.rows) lines += result_record(table, measurement, row);
-  write(lines);
+  out_.write(lines);
 }
 
 void RecordReporter::failure(const Table& table, const Failure& failure) {
-  write(failure_record(table, failure));
+  out_.write(failure_record(table, failure));
 }
 
-void RecordReporter::end(const Ending& ending) { write(end_record(ending)); }
-
-void RecordReporter::write(const std::string& line) { write_and_flush(out_, line, '"' + path_ + '"', ok_); }
+void RecordReporter::end(const Ending& ending) { out_.write(end_record(ending)); }
 
 std::string end_record(const Ending& ending) {
   return record("end", [&](JsonWriter& json) {

@@ -1,9 +1,10 @@
-// JSON lines: one object a line, flushed as it is written; schema/record.schema.json is their definition.
+// JSON lines: one object per line, flushed when it is written; schema/record.schema.json defines them.
 #pragma once
 
 #include <cstdio>
 #include <string>
 
+#include "report/output.h"
 #include "report/reporter.h"
 
 namespace openimb {
@@ -11,19 +12,17 @@ namespace openimb {
 class RecordReporter final : public Reporter {
  public:
   /// `out` stays the caller's; `path` is for messages.
-  RecordReporter(std::FILE* out, std::string path);
+  RecordReporter(std::FILE* out, const std::string& path, const LineFile& file = {});
   void begin(const RunFacts& facts, const Options& options) override;
-  void open_table(const Table& table) override;
+  void open_table(const Table&) override {}
+  void close_table(const Table&) override {}
   void row(const Table& table, const Measurement& measurement) override;
   void failure(const Table& table, const Failure& failure) override;
   void end(const Ending& ending) override;
-  bool ok() const override { return ok_; }
+  bool ok() const override { return out_.ok(); }
 
  private:
-  void write(const std::string& line);
-  std::FILE* out_;
-  std::string path_;
-  bool ok_ = true;
+  LineOutput out_;
 };
 
 /// The `end` record as a line, newline included; also written by the signal handler.

@@ -1,10 +1,8 @@
 #include "report/tee.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "report/format.h"
-#include "report/output.h"
 
 namespace openimb {
 
@@ -24,6 +22,10 @@ void Tee::failure(const Table& table, const Failure& failure) {
   for (const auto& reporter : reporters_) reporter->failure(table, failure);
 }
 
+void Tee::close_table(const Table& table) {
+  for (const auto& reporter : reporters_) reporter->close_table(table);
+}
+
 void Tee::end(const Ending& ending) {
   for (const auto& reporter : reporters_) reporter->end(ending);
 }
@@ -32,7 +34,12 @@ bool Tee::ok() const {
   return std::ranges::all_of(reporters_, [](const auto& reporter) { return reporter->ok(); });
 }
 
-DumpReporter::DumpReporter(std::FILE* out, std::string path) : out_(out), path_(std::move(path)) {}
+DumpReporter::DumpReporter(std::FILE* out, const std::string& path, const LineFile& file)
+    : out_(out, path, file) {}
+
+void DumpReporter::begin(const RunFacts& facts, const Options&) {
+  out_.set_program("IMB-" + facts.component);
+}
 
 void DumpReporter::row(const Table&, const Measurement& measurement) {
   std::string text;
@@ -42,7 +49,7 @@ void DumpReporter::row(const Table&, const Measurement& measurement) {
       text += formatted("%lld %.4f\n", static_cast<long long>(measurement.bytes), seconds * 1e6);
     }
   }
-  write_and_flush(out_, text, '"' + path_ + '"', ok_);
+  out_.write(text);
 }
 
 }  // namespace openimb

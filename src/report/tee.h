@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "report/output.h"
 #include "report/reporter.h"
 
 namespace openimb {
@@ -17,6 +18,7 @@ class Tee final : public Reporter {
   void open_table(const Table& table) override;
   void row(const Table& table, const Measurement& measurement) override;
   void failure(const Table& table, const Failure& failure) override;
+  void close_table(const Table& table) override;
   void end(const Ending& ending) override;
   bool ok() const override;
 
@@ -27,18 +29,17 @@ class Tee final : public Reporter {
 /// -dumpfile: one line "bytes microseconds" per repetition.
 class DumpReporter final : public Reporter {
  public:
-  DumpReporter(std::FILE* out, std::string path);
-  void begin(const RunFacts&, const Options&) override {}
+  DumpReporter(std::FILE* out, const std::string& path, const LineFile& file = {});
+  void begin(const RunFacts& facts, const Options& options) override;
   void open_table(const Table&) override {}
   void row(const Table& table, const Measurement& measurement) override;
   void failure(const Table&, const Failure&) override {}
+  void close_table(const Table&) override {}
   void end(const Ending&) override {}
-  bool ok() const override { return ok_; }
+  bool ok() const override { return out_.ok(); }
 
  private:
-  std::FILE* out_;
-  std::string path_;
-  bool ok_ = true;
+  LineOutput out_;
 };
 
 }  // namespace openimb

@@ -92,13 +92,19 @@ std::string tail_line(const std::optional<Tail>& tail) {
   return text += " ]\n";
 }
 
-// A comment, so that what reads rows is not disturbed.
-std::string drift_line(const std::optional<double>& drift) {
+// What the reader should know about a row, as a comment line.
+std::string drift_note(const Table& table, std::int64_t bytes, const Row& row) {
   constexpr double noticeable = 0.1;
-  if (!drift || std::abs(*drift) <= noticeable) return "";
+  if (!row.load_drift || std::abs(*row.load_drift) <= noticeable) return "";
+  std::string where;
+  if (table.spec.kind != Kind::synchronization) where = formatted("%lld B", static_cast<long long>(bytes));
+  if (table.multi == Multi::each_group) {
+    where += (where.empty() ? "" : ", ") + formatted("group %d", row.group);
+  }
   return formatted(
-      "# The load of the row above ran %.0f %% %s than calibrated: doubt its t_CPU and overlap\n",
-      100 * std::abs(*drift), *drift > 0 ? "slower" : "faster");
+      "# note: %s%sCPU load ran %.0f %% %s than calibrated; t_CPU and overlap of this row are unreliable\n",
+      where.c_str(), where.empty() ? "" : ": ", 100 * std::abs(*row.load_drift),
+      *row.load_drift > 0 ? "slower" : "faster");
 }
 
 std::string lines_of(const Table& table, const Measurement& measurement, double bytes_per_megabyte) {
@@ -108,7 +114,6 @@ std::string lines_of(const Table& table, const Measurement& measurement, double 
     for (const Column& column : columns) text += column.cell({measurement, row, bytes_per_megabyte});
     text += '\n';
     text += table.tail ? tail_line(row.tail) : "";
-    text += drift_line(row.load_drift);
   }
   return text;
 }
@@ -173,8 +178,8 @@ std::string shortcomings(const Ending& ending) {
   return text;
 }
 
-// Other people's scripts take the reference's last line for full success, so nothing else may end with it.
-std::string last_words(const Ending& ending) {
+// Existing scripts take the reference's last line for full success, so no other ending may print it.
+std::string footer(const Ending& ending) {
   const bool complete = ending.state == Ending::State::complete;
   if (complete && ending.failed == 0 && ending.defects == 0) return "All processes entering MPI_Finalize";
   return (complete ? shortcomings(ending) : interruption(ending)) +
@@ -188,21 +193,29 @@ TextReporter::TextReporter(std::FILE* out, std::vector<std::string> differences)
 
 void TextReporter::begin(const RunFacts& facts, const Options& options) {
   bytes_per_megabyte_ = options.bytes_per_megabyte;
+  name_.program = "IMB-" + facts.component;
   write(banner(facts, options, differences_));
 }
 
-void TextReporter::open_table(const Table& table) { write(table_head(table)); }
+void TextReporter::open_table(const Table& table) { write(take_notes() + table_head(table)); }
 
 void TextReporter::row(const Table& table, const Measurement& measurement) {
   write(lines_of(table, measurement, bytes_per_megabyte_));
+  for (const Row& row : measurement.rows) notes_ += drift_note(table, measurement.bytes, row);
 }
 
 void TextReporter::failure(const Table& table, const Failure& failure) {
   write(failure_lines(table, failure));
 }
 
-void TextReporter::end(const Ending& ending) { write("\n\n# " + last_words(ending) + "\n\n"); }
+void TextReporter::close_table(const Table&) {
+  if (!notes_.empty()) write(take_notes());
+}
 
-void TextReporter::write(const std::string& text) { write_and_flush(out_, text, "standard output", ok_); }
+void TextReporter::end(const Ending& ending) { write(take_notes() + "\n\n# " + footer(ending) + "\n\n"); }
+
+std::string TextReporter::take_notes() { return std::exchange(notes_, {}); }
+
+void TextReporter::write(const std::string& text) { write_and_flush(out_, text, name_, ok_); }
 
 }  // namespace openimb

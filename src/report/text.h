@@ -1,9 +1,13 @@
-// The classic text tables: what people read and other people's parsers rely on.
+// The classic text tables, for people and for existing parsers: no line stands between the rows of a table,
+// notes follow it.
 // Source: reference layout of IMB 2021 (13-wide columns, rules, group lists, failure rows, footer).
 #pragma once
 
 #include <cstdio>
+#include <string>
+#include <vector>
 
+#include "report/output.h"
 #include "report/reporter.h"
 
 namespace openimb {
@@ -16,13 +20,17 @@ class TextReporter final : public Reporter {
   void open_table(const Table& table) override;
   void row(const Table& table, const Measurement& measurement) override;
   void failure(const Table& table, const Failure& failure) override;
+  void close_table(const Table& table) override;
   void end(const Ending& ending) override;
   bool ok() const override { return ok_; }
 
  private:
   void write(const std::string& text);
+  std::string take_notes();
   std::FILE* out_;
+  OutputName name_{.program = "IMB", .name = "standard output"};
   std::vector<std::string> differences_;
+  std::string notes_;  ///< on the rows of the open table
   double bytes_per_megabyte_ = 1048576;
   bool ok_ = true;
 };

@@ -22,8 +22,9 @@ constexpr Spec ext[] = {{.name = "Window"}, {.name = "Unidir_Put"}};
 constexpr Spec rma[] = {{.name = "Unidir_put"}};
 constexpr Spec nbc[] = {{.name = "Ibcast_pure"}};
 constexpr Spec io[] = {{.name = "S_Write_Indv"}};
+constexpr ComponentFacts named(std::string_view name) { return {.name = name, .title = {}}; }
 constexpr ComponentList suite[] = {
-    {{.name = "EXT"}, ext}, {{.name = "RMA"}, rma}, {{.name = "NBC"}, nbc}, {{.name = "IO"}, io}};
+    {named("EXT"), ext}, {named("RMA"), rma}, {named("NBC"), nbc}, {named("IO"), io}};
 constexpr Program program{"IMB-MPI1", "MPI-1 part", catalogue, {}, false, suite};
 
 struct Files {
@@ -181,7 +182,7 @@ TEST_CASE("a file of lengths") {
   CHECK(parsed("-msglen l", files).lengths == Lengths{4096, 8, 0, 1 << 20});
   CHECK(error_of("-msglen bad", files) ==
         "bad:3: \"12x\" is not a size; a length is a line such as 4096 or 64k");
-  CHECK(error_of("-msglen empty", files) == "-msglen: empty holds no lengths; write one a line");
+  CHECK(error_of("-msglen empty", files) == "-msglen: empty holds no lengths; write one per line");
   CHECK(error_of("-msglen gone", files) == "-msglen: cannot read gone: No such file or directory");
   CHECK(error_of("-msglen l -msgsize 4", files) ==
         "-msglen and -msgsize contradict each other; give one of them");
@@ -384,7 +385,7 @@ TEST_CASE("-set reads files") {
   CHECK(parsed("-set @s", files).settings.barriers == 1);
   CHECK(error_of("-set @bad", files) ==
         "bad:2: N_BARR: \"x\" is not a whole number; a setting is a line such as MSGSPERSAMPLE=20");
-  CHECK(error_of("-set @none", files) == "-set: none holds no settings; write one a line");
+  CHECK(error_of("-set @none", files) == "-set: none holds no settings; write one per line");
   CHECK(error_of("-set @gone", files) == "-set: cannot read gone: No such file or directory");
 }
 
@@ -437,7 +438,7 @@ TEST_CASE("names from a file") {
   CHECK(selection_of("-input n", files) == "Barrier Multi-Allreduce");
   CHECK(selection_of("Uniband -input n PingPong", files) == "Uniband Barrier Multi-Allreduce PingPong");
   CHECK(error_of("-input bad", files) == "bad:2: unknown benchmark \"Bcsat\": did you mean Bcast?");
-  CHECK(error_of("-input none", files) == "-input: none holds no benchmark names; write one a line");
+  CHECK(error_of("-input none", files) == "-input: none holds no benchmark names; write one per line");
   CHECK(error_of("-input gone", files) == "-input: cannot read gone: No such file or directory");
 }
 

@@ -473,17 +473,65 @@ TEST_CASE("rows of all table kinds") {
         "            8          100         1.75         2.25\n");
 }
 
-TEST_CASE("a load that has drifted is a comment under its row") {
+TEST_CASE("a load that has drifted is a note behind the table") {
+  const Table table = table_of(iallreduce, all_of(2));
+  const auto row_with = [](double drift) {
+    Row row = overlapped_row();
+    row.load_drift = drift;
+    return row;
+  };
+  const auto written_rows = [&](double first, double second, bool close) {
+    return text_of([&](Reporter& out) {
+      out.row(table, one_row(8, 100, row_with(first)));
+      out.row(table, one_row(16, 100, row_with(second)));
+      if (close) out.close_table(table);
+    });
+  };
+  const std::string rows = written_rows(0.1, -0.1, true);
+  CHECK(rows == written_rows(0.1, -0.1, false));
+  CHECK(written_rows(0.256, -0.5, true) == rows +
+                                               "# note: 8 B: CPU load ran 26 % slower than calibrated; t_CPU "
+                                               "and overlap of this row are unreliable\n"
+                                               "# note: 16 B: CPU load ran 50 % faster than calibrated; "
+                                               "t_CPU and overlap of this row are unreliable\n");
+  CHECK(written_rows(0.256, -0.5, false) == rows);
+}
+
+TEST_CASE("a note names what identifies its row") {
   Row row = overlapped_row();
-  row.load_drift = 0.1;
-  const auto lines = [&] { return lines_of(table_of(ibarrier, all_of(2)), one_row(0, 100, row)); };
-  const std::string plain = lines();
-  row.load_drift = 0.256;
-  CHECK(lines() ==
-        plain + "# The load of the row above ran 26 % slower than calibrated: doubt its t_CPU and overlap\n");
-  row.load_drift = -0.5;
-  CHECK(lines() ==
-        plain + "# The load of the row above ran 50 % faster than calibrated: doubt its t_CPU and overlap\n");
+  row.load_drift = 0.5;
+  row.group = 3;
+  const auto note_of = [&](const Table& table) {
+    const std::string text = text_of([&](Reporter& out) {
+      out.row(table, one_row(64, 1, row));
+      out.close_table(table);
+    });
+    return text.substr(text.find("# note"));
+  };
+  const std::string rest =
+      "CPU load ran 50 % slower than calibrated; t_CPU and overlap of this row are unreliable\n";
+  CHECK(note_of(table_of(ibarrier, all_of(2))) == "# note: " + rest);
+  CHECK(note_of(table_of(iallreduce, make_layout(4, 2, true, {}), Multi::each_group)) ==
+        "# note: 64 B, group 3: " + rest);
+}
+
+TEST_CASE("notes of a table that was not closed stand before what follows") {
+  const Table table = table_of(iallreduce, all_of(2));
+  Row row = overlapped_row();
+  row.load_drift = 0.5;
+  const auto begun = [&](Reporter& out) { out.row(table, one_row(8, 1, row)); };
+  const std::string next_table = text_of([&](Reporter& out) {
+    begun(out);
+    out.open_table(table);
+    out.close_table(table);
+  });
+  CHECK(next_table.find("# note: 8 B") < next_table.find("# Benchmarking"));
+  CHECK(next_table.find("# note", next_table.find("# note") + 1) == std::string::npos);
+  const std::string ended_at_once = text_of([&](Reporter& out) {
+    begun(out);
+    out.end(stopped(Ending::State::interrupted, "SIGTERM", 1, 0, 0));
+  });
+  CHECK(ended_at_once.find("# note: 8 B") < ended_at_once.find("# Interrupted"));
 }
 
 TEST_CASE("throughput in the unit that was chosen") {

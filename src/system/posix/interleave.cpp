@@ -1,4 +1,4 @@
-#include "system/turns.h"
+#include "system/interleave.h"
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -14,9 +14,15 @@ namespace openimb::system {
 
 namespace {
 
-// Written whole, or not at all; a conductor that is gone is no SIGPIPE.
-bool say(int socket, const std::string& words) {
-  return send(socket, words.data(), words.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(words.size());
+#ifdef MSG_NOSIGNAL
+constexpr int no_signal = MSG_NOSIGNAL;
+#else
+constexpr int no_signal = 0;
+#endif
+
+// All bytes or none; a server that has ended must not cause a SIGPIPE.
+bool send_all(int socket, const std::string& text) {
+  return send(socket, text.data(), text.size(), no_signal) == static_cast<ssize_t>(text.size());
 }
 
 int connected(const addrinfo* addresses) {
@@ -33,7 +39,7 @@ int connected(const addrinfo* addresses) {
 
 }  // namespace
 
-Turns::Turns(const std::string& host, const std::string& port, const std::string& token) {
+Interleave::Interleave(const std::string& host, const std::string& port, const std::string& token) {
   addrinfo hints{}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
   const std::string where = "-turns: " + host + ":" + port + ": ";
@@ -46,15 +52,19 @@ Turns::Turns(const std::string& host, const std::string& port, const std::string
   if (socket_ < 0) throw std::runtime_error(where + std::strerror(error));
   const int at_once = 1;
   setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
-  if (!say(socket_, token + "\n")) throw std::runtime_error(where + std::strerror(errno));
+  if (!send_all(socket_, token + "\n")) {
+    const int send_error = errno;
+    close(socket_);
+    throw std::runtime_error(where + std::strerror(send_error));
+  }
 }
 
-Turns::~Turns() {
+Interleave::~Interleave() {
   if (socket_ >= 0) close(socket_);
 }
 
-void Turns::take(bool row) {
-  if (!lost_) lost_ = !say(socket_, row ? "r" : "p");
+void Interleave::take(bool row) {
+  if (!lost_) lost_ = !send_all(socket_, row ? "r" : "p");
   if (lost_) return;
   char answer = 0;
   ssize_t got = 0;

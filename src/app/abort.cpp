@@ -1,0 +1,116 @@
+#include "app/abort.h"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "system/signals.h"
+#include "system/sleep.h"
+
+namespace openimb {
+
+namespace {
+
+constexpr double abort_seconds = 0.5;  // MPI_Abort that takes longer hangs
+constexpr double start_seconds = 5;    // the same for MPI_Init
+// Open MPI's launcher loses output that arrives together with an abort.
+constexpr double output_seconds = 0.1;
+
+const char* program_name = "IMB";
+std::atomic<bool> aborting{false};
+std::atomic<bool> starting_mpi{false};
+
+bool mpi_is_up() {
+  int initialized = 0, finalized = 0;
+  MPI_Initialized(&initialized);
+  MPI_Finalized(&finalized);
+  return initialized != 0 && finalized == 0;
+}
+
+// A rank that exits before MPI_Init leaves the others waiting there: MPICH's launcher does not end the job.
+// So this rank joins them to abort them.
+void start_mpi_to_abort() {
+  if (starting_mpi.load()) return;  // the exception comes out of MPI_Init
+  system::exit_after(start_seconds, exit_aborted);
+  MPI_Init(nullptr, nullptr);
+}
+
+// Must not allocate: memory may be what is missing. `use` is called while the exception, and so its text,
+// lives.
+template <class Use>
+void with_reason_of_exception(Use use) {
+  if (!std::current_exception()) return use("terminated without an exception");
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    use("out of memory");
+  } catch (const std::exception& error) {
+    use(error.what());
+  } catch (...) {
+    use("unknown exception");
+  }
+}
+
+void print_reason(const char* reason, bool with_rank) {
+  static std::array<char, 512> line;
+  int rank = 0;
+  if (with_rank) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  constexpr int longest_reason = 400;
+  const int length = with_rank
+                         ? std::snprintf(line.data(), line.size(), "%s: rank %d: %.*s; the run is aborted",
+                                         program_name, rank, longest_reason, reason)
+                         : std::snprintf(line.data(), line.size(), "%s: %.*s; the run is aborted",
+                                         program_name, longest_reason, reason);
+  const std::size_t end =
+      std::min<std::size_t>(static_cast<std::size_t>(std::max(0, length)), line.size() - 2);
+  std::replace_if(
+      line.begin(), line.begin() + static_cast<std::ptrdiff_t>(end), [](char c) { return c >= 0 && c < ' '; },
+      ' ');
+  line[end] = '\n';
+  system::write_to_stderr(line.data(), end + 1);
+}
+
+// `with_reason` calls its argument with the text, which need not outlive the call.
+template <class WithReason>
+[[noreturn]] void leave(WithReason with_reason) {
+  // Another thread is here already, or this one again: the first reason counts.
+  if (aborting.exchange(true)) system::exit_now(exit_aborted);
+  system::exit_after(abort_seconds, exit_aborted);
+  const bool up = mpi_is_up();
+  with_reason([&](const char* reason) {
+    print_reason(reason, up);
+    system::write_abort_record(reason);
+  });
+  if (!up) start_mpi_to_abort();
+  if (mpi_is_up()) {
+    system::pause_for(output_seconds);
+    system::exit_after(abort_seconds, exit_aborted);
+    MPI_Abort(MPI_COMM_WORLD, exit_aborted);
+  }
+  system::exit_now(exit_aborted);
+}
+
+[[noreturn]] void on_terminate() {
+  leave([](auto use) { with_reason_of_exception(use); });
+}
+
+}  // namespace
+
+void abort_run(const char* reason) {
+  leave([reason](auto use) { use(reason); });
+}
+
+void note_start_of_mpi() { starting_mpi.store(true); }
+
+void abort_on_exceptions(const char* program) {
+  program_name = program;
+  system::prepare_exit_timer();
+  std::set_terminate(on_terminate);
+}
+
+}  // namespace openimb

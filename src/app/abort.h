@@ -1,0 +1,17 @@
+// The one way out for what one rank alone runs into: one line, the `end` record, MPI_Abort.
+#pragma once
+
+namespace openimb {
+
+inline constexpr int exit_aborted = 5;
+
+/// Installs the terminate handler. An exception without a handler on the stack calls it without unwinding, so
+/// that no collective destructor (a barrier, MPI_Win_free) waits for ranks that do not come. Therefore
+/// nothing below may catch std::exception. `program`: "IMB-MPI1"; must live as long as the process.
+void abort_on_exceptions(const char* program);
+/// The same for an error that is no exception: one line with `reason`; does not return.
+[[noreturn]] void abort_run(const char* reason);
+/// Call it before MPI_Init, which must not be called twice.
+void note_start_of_mpi();
+
+}  // namespace openimb

@@ -1,0 +1,93 @@
+#include "app/scratch.h"
+
+#include <filesystem>
+
+#include "app/launch.h"
+#include "benchmarks/catalogue.h"
+#include "system/machine.h"
+#include "system/scratch_files.h"
+#include "system/storage.h"
+
+namespace openimb {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void refuse(const std::string& why) {
+  throw UsageError("-file: " + why + "; name a folder that exists and is writable, or a new file in one");
+}
+
+void require_writable(const Communicator& world, const std::string& folder) {
+  std::string why = system::why_not_writable(folder);
+  if (!why.empty())
+    why = "cannot make files in " + folder + ": " + why + " (host " + system::host_name() + ")";
+  why = first_message(world, why);
+  if (!why.empty()) refuse(why);
+}
+
+}  // namespace
+
+ScratchFiles::ScratchFiles(const Component& component, const Communicator& world, const Options& options,
+                           std::optional<system::Guardian>& guardian)
+    : world_(world), guardian_(guardian) {
+  if (!component.list.facts.uses_files) return;
+  constexpr const char* guide_name = "IMB_out";
+  std::error_code error;
+  const fs::path asked = fs::absolute(options.file.empty() ? "." : options.file, error).lexically_normal();
+  const bool folder = world.broadcast(fs::is_directory(asked, error) ? "y" : "") == "y";
+  const std::string wanted = world.broadcast((folder ? asked / guide_name : asked).string());
+  require_writable(world, fs::path(wanted).parent_path().string());
+  responsible_ = first_on_host(world);
+  if (!responsible_) guardian_.reset();
+  choose(wanted, folder);
+  sweep();
+}
+
+// Rank 0 first: on a file system that hosts share, the guardians of other hosts find its reservation.
+bool ScratchFiles::reserve(const std::string& base, const std::string& token, bool only_unused) const {
+  bool refused = false;
+  if (world_.rank() == 0 && guardian_) refused = !guardian_->reserve(base, token, only_unused);
+  if (world_.anyone(refused)) return false;
+  if (world_.rank() != 0 && guardian_) refused = !guardian_->reserve(base, token, only_unused);
+  if (!world_.anyone(refused)) return true;
+  if (guardian_) guardian_->release();
+  return false;
+}
+
+// In a folder the guide's name, or one of its own where another launch has that. A file named by the user is
+// that file or nothing: what existed there is the user's.
+void ScratchFiles::choose(const std::string& wanted, bool folder) {
+  constexpr int most_launches = 99;
+  const std::string token = world_.broadcast(system::launch_token());
+  if (folder && responsible_ && guardian_) system::delete_abandoned(wanted);
+  for (int number = 1; base_.empty() && number <= (folder ? most_launches : 1); ++number) {
+    const std::string base = number == 1 ? wanted : wanted + "." + std::to_string(number);
+    if (reserve(base, token, number > 1)) base_ = base;
+  }
+  if (base_.empty()) refuse(wanted + " is in use by another IMB-IO");
+  std::string why;
+  if (world_.rank() == 0 && !folder) {
+    if (const auto there = system::scratch_files(base_); !there.empty()) {
+      why = there.front() + " is there already, and this run would delete it";
+    }
+  }
+  why = first_message(world_, why);
+  if (why.empty()) return;
+  guardian_.reset();
+  refuse(why);
+}
+
+void ScratchFiles::sweep() const {
+  MPI_Barrier(world_.handle());
+  if (responsible_) system::delete_scratch_files(base_);
+  MPI_Barrier(world_.handle());
+}
+
+ScratchFiles::~ScratchFiles() {
+  if (base_.empty()) return;
+  sweep();
+  guardian_.reset();
+}
+
+}  // namespace openimb

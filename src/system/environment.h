@@ -1,0 +1,13 @@
+// Environment variables that configure MPI libraries and their transports.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace openimb::system {
+
+/// Names and values, sorted by name.
+std::vector<std::pair<std::string, std::string>> mpi_environment();
+
+}  // namespace openimb::system

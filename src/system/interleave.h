@@ -1,0 +1,31 @@
+// Interleaved launches: which of the launches that run on one machine at the same time may measure now.
+#pragma once
+
+#include <string>
+
+namespace openimb::system {
+
+/// This rank's connection to the interleaving server (`imb` has one). Over TCP the rank sends its launch's
+/// token, then one byte whenever it waits; the server answers with one byte when all ranks of the launch may
+/// measure. A waiting rank sleeps, so that it does not disturb the launch that measures. A launch that has
+/// ended gives up its turn.
+class Interleave {
+ public:
+  /// Throws std::runtime_error, with a message, where no server answers.
+  Interleave(const std::string& host, const std::string& port, const std::string& token);
+  ~Interleave();
+  Interleave(const Interleave&) = delete;
+  Interleave& operator=(const Interleave&) = delete;
+  /// Gives up the turn, if the launch has it, and sleeps until the next. `row`: before a new row, which waits
+  /// until the rows of other launches have ended; else before the next segment of a row. Returns at once
+  /// where the connection is lost.
+  void take(bool row);
+  /// The connection is lost: what is measured from then on may not have the machine for itself.
+  bool lost() const { return lost_; }
+
+ private:
+  int socket_ = -1;
+  bool lost_ = false;
+};
+
+}  // namespace openimb::system

@@ -1,0 +1,24 @@
+// What the operating system reports about this host: name, release, CPUs, caches.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace openimb::system {
+
+struct Machine {
+  std::string machine, system, release, kernel;  ///< uname's machine, sysname, release, version
+};
+Machine machine();
+std::string host_name();
+/// CPUs this process may run on, as a Linux CPU list ("0-3,8"); empty where the system does not report it.
+std::string allowed_cpus();
+
+/// Last-level cache and its line, in bytes; zero where unknown.
+struct Cache {
+  std::int64_t size = 0;
+  int line = 0;
+};
+Cache last_level_cache();
+
+}  // namespace openimb::system

@@ -1,0 +1,28 @@
+// Files that a run writes: opened without losing their contents, and without torn lines when a disk is full.
+#pragma once
+
+#include <cstddef>
+#include <cstdio>
+#include <string>
+
+namespace openimb::system {
+
+/// Opens for writing and creates the file if need be, but leaves its contents until empty_file(). Null, with
+/// errno, where that fails.
+std::FILE* open_output(const std::string& path);
+/// Empties a regular file; false, with errno, where that fails.
+bool empty_file(std::FILE* file);
+
+/// Where the next byte of a file goes; negative where that has no meaning (a pipe).
+long long position_of(std::FILE* file);
+/// Removes what lies behind `position` and continues there. False where the file cannot be cut.
+bool cut_file(std::FILE* file, long long position);
+
+/// Writes all bytes, or none where the file can be cut. Async-signal-safe.
+bool write_whole(int descriptor, const char* text, std::size_t length) noexcept;
+
+/// Opens what is closed of standard input, output and error, so that no socket of MPI gets their numbers and
+/// our output. Writing to a closed standard output still fails.
+void occupy_standard_streams();
+
+}  // namespace openimb::system

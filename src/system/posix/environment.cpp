@@ -1,0 +1,30 @@
+#include "system/environment.h"
+
+#include <algorithm>
+#include <string_view>
+
+// POSIX leaves this declaration to the program; glibc makes it too.
+extern char** environ;  // NOLINT(readability-redundant-declaration)
+
+namespace openimb::system {
+
+std::vector<std::pair<std::string, std::string>> mpi_environment() {
+  constexpr std::string_view prefixes[] = {"OMPI_MCA_", "PRTE_MCA_",  "PMIX_MCA_",
+                                           "MPICH_",    "MPIR_CVAR_", "I_MPI_",
+                                           "UCX_",      "FI_",        "OMP_NUM_THREADS"};
+  std::vector<std::pair<std::string, std::string>> found;
+  if (environ == nullptr) return found;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view variable(*entry);
+    const auto equals = variable.find('=');
+    if (equals == std::string_view::npos) continue;
+    const std::string_view name = variable.substr(0, equals);
+    if (std::ranges::any_of(prefixes, [&](std::string_view prefix) { return name.starts_with(prefix); })) {
+      found.emplace_back(name, variable.substr(equals + 1));
+    }
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+}  // namespace openimb::system

@@ -1,0 +1,64 @@
+#include "system/output_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace openimb::system {
+
+namespace {
+
+bool is_regular(int descriptor) {
+  struct stat facts{};
+  return fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
+bool cut(int descriptor, off_t position) {
+  return position >= 0 && is_regular(descriptor) && ftruncate(descriptor, position) == 0 &&
+         lseek(descriptor, position, SEEK_SET) == position;
+}
+
+}  // namespace
+
+std::FILE* open_output(const std::string& path) {
+  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor < 0) return nullptr;
+  std::FILE* const file = fdopen(descriptor, "w");
+  if (file == nullptr) close(descriptor);
+  return file;
+}
+
+bool empty_file(std::FILE* file) { return !is_regular(fileno(file)) || ftruncate(fileno(file), 0) == 0; }
+
+long long position_of(std::FILE* file) { return lseek(fileno(file), 0, SEEK_CUR); }
+
+bool cut_file(std::FILE* file, long long position) { return cut(fileno(file), static_cast<off_t>(position)); }
+
+bool write_whole(int descriptor, const char* text, std::size_t length) noexcept {
+  const off_t start = lseek(descriptor, 0, SEEK_CUR);
+  while (length > 0) {
+    const ssize_t count = write(descriptor, text, length);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      cut(descriptor, start);
+      return false;
+    }
+    text += count;
+    length -= static_cast<std::size_t>(count);
+  }
+  return true;
+}
+
+void occupy_standard_streams() {
+  // The lowest free number is taken each time. Opened for the other direction, reading or writing fails as it
+  // would on a closed stream.
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) >= 0) continue;
+    const int mode = stream == STDIN_FILENO ? O_WRONLY : stream == STDOUT_FILENO ? O_RDONLY : O_RDWR;
+    if (open("/dev/null", mode) < 0) return;
+  }
+}
+
+}  // namespace openimb::system

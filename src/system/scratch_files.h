@@ -1,0 +1,14 @@
+// The temporary files of IMB-IO: which names belong to a run, and how they are deleted.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace openimb::system {
+
+/// Existing files of the run with the path `base`: with the suffixes of groups and ranks, and the side files
+/// of MPI libraries.
+std::vector<std::string> scratch_files(const std::string& base);
+void delete_scratch_files(const std::string& base);
+
+}  // namespace openimb::system

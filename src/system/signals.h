@@ -1,0 +1,46 @@
+// Signals that ask for a stop, the end of a process that cannot stop in order, and the `end` record for both.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdio>
+#include <string>
+
+namespace openimb::system {
+
+/// The signals that ask for a stop: SIGINT, SIGTERM, SIGUSR1, SIGUSR2.
+inline constexpr std::size_t stop_signal_count = 4;
+const char* stop_signal_name(std::size_t index);
+
+/// From now on these signals ask for a stop instead of ending the process. When the stop does not come about
+/// within `grace_seconds` (a long point, or a rank that waits for one that is gone; 0: no limit), or a second
+/// signal arrives, the process writes the prepared record and exits with 128 + signal.
+void catch_stop_signals(double grace_seconds);
+/// "SIGTERM" once one arrived, else empty.
+std::string stop_signal();
+/// The session has ended in order: no timer ends the process and no prepared record is written any more. A
+/// second signal still ends it, so that a hanging MPI_Finalize can be interrupted.
+void disarm_stop();
+
+/// Lines of at most 512 bytes: one per stop signal, and the two parts of a record that an abort completes
+/// with its reason.
+struct EndRecords {
+  std::array<std::string, stop_signal_count> by_signal;
+  std::string before_reason, after_reason;
+};
+/// Prepares what the handlers write to `file`; they may run at the same time. Null: nothing will be written.
+void prepare_end_record(std::FILE* file, const EndRecords& records);
+
+/// Writes the prepared record of an abort, once. Async-signal-safe.
+void write_abort_record(const char* reason) noexcept;
+/// Ends the process with this status after so many seconds, whatever it does until then. Async-signal-safe
+/// once catch_stop_signals() or prepare_exit_timer() was called.
+void exit_after(double seconds, int status) noexcept;
+/// Creates the timer of exit_after().
+void prepare_exit_timer();
+/// Ends the process at once, without destructors.
+[[noreturn]] void exit_now(int status) noexcept;
+/// Writes to standard error without allocating.
+void write_to_stderr(const char* text, std::size_t length) noexcept;
+
+}  // namespace openimb::system

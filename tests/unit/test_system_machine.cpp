@@ -1,0 +1,103 @@
+// Facts about this machine and its environment; they differ by host, so the tests hold them to what is always
+// true.
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cctype>
+#include <chrono>
+#include <cstdlib>
+#include <string>
+
+#include "system/environment.h"
+#include "system/machine.h"
+#include "system/sleep.h"
+
+using namespace openimb::system;
+
+namespace {
+
+/// An environment variable for the time of a test.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Variable() { unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+};
+
+const std::string* value_of(const std::vector<std::pair<std::string, std::string>>& all, const char* name) {
+  const auto found = std::ranges::find(all, name, &std::pair<std::string, std::string>::first);
+  return found == all.end() ? nullptr : &found->second;
+}
+
+}  // namespace
+
+TEST_CASE("the machine has a name and a system") {
+  const Machine here = machine();
+  CHECK_FALSE(here.machine.empty());
+  CHECK_FALSE(here.system.empty());
+  CHECK_FALSE(here.release.empty());
+  CHECK(machine().release == here.release);
+  CHECK_FALSE(host_name().empty());
+  CHECK(host_name().find('\n') == std::string::npos);
+}
+
+TEST_CASE("the CPU list has only numbers, commas and dashes") {
+  const std::string cpus = allowed_cpus();
+  CHECK(std::ranges::all_of(cpus,
+                            [](unsigned char c) { return std::isdigit(c) != 0 || c == ',' || c == '-'; }));
+#ifdef __linux__
+  REQUIRE_FALSE(cpus.empty());
+  CHECK(std::isdigit(static_cast<unsigned char>(cpus.front())) != 0);
+  CHECK(std::isdigit(static_cast<unsigned char>(cpus.back())) != 0);
+#endif
+}
+
+TEST_CASE("cache figures are plausible where they are known") {
+  const Cache cache = last_level_cache();
+  CHECK(cache.size >= 0);
+  CHECK(cache.line >= 0);
+  if (cache.size > 0) CHECK(cache.size >= 64 * 1024);
+  if (cache.line > 0) CHECK((cache.line & (cache.line - 1)) == 0);
+}
+
+TEST_CASE("the environment of MPI libraries, sorted by name") {
+  const Variable a("UCX_OPENIMB_TEST", "tcp,self"), b("OMPI_MCA_openimb_test", "a=b"),
+      c("FI_OPENIMB_TEST", ""), other("OPENIMB_TEST", "not for MPI"), inside("MY_UCX_TEST", "no");
+  const auto found = mpi_environment();
+  REQUIRE(value_of(found, "UCX_OPENIMB_TEST") != nullptr);
+  CHECK(*value_of(found, "UCX_OPENIMB_TEST") == "tcp,self");
+  REQUIRE(value_of(found, "OMPI_MCA_openimb_test") != nullptr);
+  CHECK(*value_of(found, "OMPI_MCA_openimb_test") == "a=b");
+  REQUIRE(value_of(found, "FI_OPENIMB_TEST") != nullptr);
+  CHECK(value_of(found, "FI_OPENIMB_TEST")->empty());
+  CHECK(value_of(found, "OPENIMB_TEST") == nullptr);
+  CHECK(value_of(found, "MY_UCX_TEST") == nullptr);
+  CHECK(std::ranges::is_sorted(found));
+}
+
+TEST_CASE("every prefix of MPI libraries and transports is recorded") {
+  for (const char* name : {"PRTE_MCA_openimb_test", "PMIX_MCA_openimb_test", "MPICH_OPENIMB_TEST",
+                           "MPIR_CVAR_OPENIMB_TEST", "I_MPI_OPENIMB_TEST", "OMP_NUM_THREADS"}) {
+    INFO(name);
+    const char* const before = std::getenv(name);
+    if (before != nullptr) continue;
+    const Variable set(name, "1");
+    const auto found = mpi_environment();
+    REQUIRE(value_of(found, name) != nullptr);
+    CHECK(*value_of(found, name) == "1");
+  }
+}
+
+TEST_CASE("a pause lasts as long as it should") {
+  const auto start = std::chrono::steady_clock::now();
+  pause_for(0.05);
+  CHECK(std::chrono::steady_clock::now() - start >= std::chrono::milliseconds(50));
+  pause_for(0);
+  pause_for(-1);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+}
