@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import re
+import signal
 import subprocess
 import warnings
 from dataclasses import dataclass, field
@@ -203,6 +204,21 @@ def run(
     if file and file.exists():
         done.records = [json.loads(line) for line in file.read_text().splitlines()]
     return done
+
+
+def codes_after(mpi: Mpi, number: int, target: int | str) -> set[int]:
+    """Exit statuses of a launch of which rank `target`, or the launcher, got a signal.
+
+    3 after an orderly stop. Rank 0 leaves with 128 + the signal if the point at hand takes longer than the launcher
+    may wait; other ranks wait for rank 0. Each launcher has its own ways with a killed rank and with its own end.
+    """
+    if number == signal.SIGKILL:
+        if target == "launcher":
+            return {-number}
+        return {number} if mpi.flavour == "mpich" else {128 + number}
+    if target == "launcher" and mpi.flavour == "openmpi" and number in (signal.SIGTERM, signal.SIGINT):
+        return {1}  # it forwards others
+    return {3} if target not in (0, "launcher") else {3, 128 + number}
 
 
 def effort(ranks: int, mode: str, most: int) -> tuple[int, list[int]]:

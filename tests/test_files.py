@@ -431,7 +431,8 @@ def names_while_running(mpi: lab.Mpi, ranks: int, words: str, folder: Path) -> s
     load = "-iter 4,1,4 -msgsize 64 -time 60 -fsync never -set TARGET_CPU_SECS=0.05"
     process = lab.start(mpi, ranks, f"{load} {words}".split(), component="IO", folder=folder)
     seen: set[str] = set()
-    while process.poll() is None:
+    end = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < end:
         # Open MPI tries a lock with a file that is gone at once; ours excludes other launches.
         names = {path.name for path in folder.iterdir()}
         seen |= {name for name in names if ".locktest." not in name and not name.endswith(".imb-lock")}

@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -209,9 +210,12 @@ def test_progress_is_live_on_a_terminal(tmp_path: Path) -> None:
         [sys.executable, "-m", "imb", "run", *words], stdout=theirs, stderr=theirs
     ) as process:
         os.close(theirs)
+        deadline = threading.Timer(60, process.kill)
+        deadline.start()
         shown = b""
         while part := terminal_said(ours):
             shown += part
+        deadline.cancel()
     os.close(ours)
     assert process.returncode == 0
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())

@@ -1,0 +1,119 @@
+// An MPI of which one call fails on one rank. Variables beside those of inject.h:
+//   FAIL_CALL=name  such as MPI_File_open; MPI_Win: any that makes a window or attaches memory to one
+//   FAIL_AT=k       its k-th call on that rank fails, counted from 1
+//   FAIL_AT=0       nothing fails; the number of calls goes to FAIL_LOG
+//   FAIL_HANDLER=0  the error is returned, but the error handler is not invoked (default: it is, as the
+//   standard says)
+// The real call is made first, so that a collective one completes on the other ranks. A window or a file that
+// one rank does not get is never freed there: ranks that have it and free it wait forever, as with a library
+// of which a collective call fails on one rank only.
+#include <mpi.h>
+
+#include <cstring>
+
+#include "inject.h"
+
+namespace {
+
+int calls = 0;
+
+bool fails(const char* name) {
+  static const char* const wanted = std::getenv("FAIL_CALL");
+  static const int at = inject::number_in("FAIL_AT", 0);
+  if (wanted == nullptr || !inject::here()) return false;
+  const bool any_window = std::strcmp(wanted, "MPI_Win") == 0 && std::strncmp(name, "MPI_Win", 7) == 0;
+  if (!any_window && std::strcmp(wanted, name) != 0) return false;
+  if (++calls != at) return false;
+  inject::announce(name);
+  return true;
+}
+
+bool invokes_handler() { return inject::number_in("FAIL_HANDLER", 1) != 0; }
+
+int refuse(MPI_File file) {
+  if (invokes_handler()) PMPI_File_call_errhandler(file, MPI_ERR_OTHER);
+  return MPI_ERR_OTHER;
+}
+
+int refuse(MPI_Comm comm, MPI_Win* win) {
+  *win = MPI_WIN_NULL;
+  if (invokes_handler()) PMPI_Comm_call_errhandler(comm, MPI_ERR_NO_MEM);
+  return MPI_ERR_NO_MEM;
+}
+
+}  // namespace
+
+extern "C" {
+
+int MPI_Finalize() {
+  if (std::getenv("FAIL_CALL") != nullptr && inject::here() && inject::number_in("FAIL_AT", 0) == 0) {
+    inject::say_count(calls);
+  }
+  return PMPI_Finalize();
+}
+
+#define MAKES_WINDOW(name, parameters, arguments)                     \
+  int MPI_Win_##name parameters {                                     \
+    const int code = PMPI_Win_##name arguments;                       \
+    if (code != MPI_SUCCESS || !fails("MPI_Win_" #name)) return code; \
+    return refuse(comm, win);                                         \
+  }
+MAKES_WINDOW(create, (void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* win),
+             (base, size, unit, info, comm, win))
+MAKES_WINDOW(allocate, (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win),
+             (size, unit, info, comm, base, win))
+MAKES_WINDOW(allocate_shared,
+             (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win),
+             (size, unit, info, comm, base, win))
+MAKES_WINDOW(create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win* win), (info, comm, win))
+
+int MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
+  if (!fails("MPI_Win_attach")) return PMPI_Win_attach(win, base, size);
+  if (invokes_handler()) PMPI_Win_call_errhandler(win, MPI_ERR_NO_MEM);
+  return MPI_ERR_NO_MEM;
+}
+
+int MPI_File_open(MPI_Comm comm, const char* name, int mode, MPI_Info info, MPI_File* file) {
+  const int code = PMPI_File_open(comm, name, mode, info, file);
+  if (code != MPI_SUCCESS || !fails("MPI_File_open")) return code;
+  int ranks = 1;
+  PMPI_Comm_size(comm, &ranks);
+  if (ranks == 1) PMPI_File_close(file);
+  *file = MPI_FILE_NULL;
+  return refuse(MPI_FILE_NULL);  // whose handler is the one of files that are not open
+}
+
+int MPI_File_delete(const char* name, MPI_Info info) {
+  const int code = PMPI_File_delete(name, info);
+  return fails("MPI_File_delete") ? refuse(MPI_FILE_NULL) : code;
+}
+
+int MPI_File_close(MPI_File* file) {
+  // Its handler must be asked while the file is open.
+  const bool failing = fails("MPI_File_close");
+  if (failing && invokes_handler()) PMPI_File_call_errhandler(*file, MPI_ERR_OTHER);
+  const int code = PMPI_File_close(file);
+  return failing ? MPI_ERR_OTHER : code;
+}
+
+#define ON_FILE(name, parameters, arguments)               \
+  int MPI_File_##name parameters {                         \
+    const int code = PMPI_File_##name arguments;           \
+    return fails("MPI_File_" #name) ? refuse(file) : code; \
+  }
+ON_FILE(set_view,
+        (MPI_File file, MPI_Offset at, MPI_Datatype element, MPI_Datatype type, const char* how,
+         MPI_Info info),
+        (file, at, element, type, how, info))
+ON_FILE(write_at,
+        (MPI_File file, MPI_Offset at, const void* data, int count, MPI_Datatype type, MPI_Status* status),
+        (file, at, data, count, type, status))
+ON_FILE(write, (MPI_File file, const void* data, int count, MPI_Datatype type, MPI_Status* status),
+        (file, data, count, type, status))
+ON_FILE(read_at_all,
+        (MPI_File file, MPI_Offset at, void* data, int count, MPI_Datatype type, MPI_Status* status),
+        (file, at, data, count, type, status))
+ON_FILE(sync, (MPI_File file), (file))
+ON_FILE(get_size, (MPI_File file, MPI_Offset* size), (file, size))
+
+}  // extern "C"
