@@ -158,7 +158,9 @@ def fault_of(
         own = done.own_errors
         if len(own) != 1:
             return f"exit status {ABORTED} with {len(own)} lines of words, not 1{said}"
-        if not re.match(rf"IMB-{component}: rank {rank}: .*{words}", own[0]):
+        # Before MPI_Init a rank has no number.
+        number = "" if any("before MPI" in line for line in outcome.log) else f"rank {rank}: "
+        if not re.match(rf"IMB-{component}: {number}.*{words}", own[0]):
             return f"words are not of rank {rank} with {words!r}: {own[0]}"
         if outcome.seconds > PROMPT_SECONDS:
             return f"ended {outcome.seconds:.1f} s after the failure"
