@@ -11,9 +11,10 @@ import os
 import random
 import re
 import subprocess
+import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +46,17 @@ SELECTIONS = {
 RECOVERS = "openimb::system::"
 
 Libraries = Callable[[lab.Mpi, str], Path]
+
+
+@pytest.fixture
+def scratch(tmp_path) -> Iterator[Path]:
+    """A folder in memory where there is one: forcing files to a disk is not what takes the time here."""
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(prefix="openimb-", dir=memory) as folder:
+        yield Path(folder)
 
 
 @dataclass
@@ -207,9 +219,9 @@ def functions_in(log: list[str], program: Path) -> str:
 
 
 @pytest.mark.parametrize("component", SELECTIONS)
-def test_an_allocation_that_fails_anywhere(mpi, component, liars: Libraries, tmp_path):
+def test_an_allocation_that_fails_anywhere(mpi, component, liars: Libraries, scratch):
     """Which of them a rank can do without is the program's matter; that the others wait for it is not."""
-    injector = Injector(mpi, component, liars(mpi, "fail_allocation.cpp"), tmp_path)
+    injector = Injector(mpi, component, liars(mpi, "fail_allocation.cpp"), scratch)
     arguments = SELECTIONS[component]
     cases = []
     for rank, stride in STRIDE[mpi.key].items():
@@ -256,31 +268,41 @@ def peaks(outcome: Outcome) -> dict[int, tuple[int, int]]:
     return {int(words[1]): (int(words[3]), int(words[4])) for words in found}
 
 
+# How a library says that it is the one that got no memory.
+LIBRARY_WORDS = re.compile(
+    r"Abort\(|Fatal error|UCX +ERROR|MPI_ERR|Cannot allocate|out of (memory|resource)", re.IGNORECASE
+)
+
+
 @pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize(
     ("component", "arguments"),
     [
-        ("IO", "-check -npmin 2 -iter 1,1,1 -msgsize 4096,{},8192 P_Write_Shared P_Read_Expl C_Write_Expl"),
-        ("MPI1", "-check -npmin 2 -iter 1 -msgsize 4096,{},8192 PingPong Allgather"),
+        ("IO", "-iter 1,1,1 -aggregate_mode aggregate -msgsize 4096,{},8192 P_Write_Shared P_Read_Expl"),
+        ("MPI1", "-iter 1 -msgsize 4096,{},8192 PingPong Allgather"),
     ],
+    ids=["IO", "MPI1"],
 )
-def test_one_rank_without_memory(mpi, component, arguments, rank, liars: Libraries, tmp_path):
-    """How far a point of 96 MiB per rank gets depends on how much room there is."""
-    injector = Injector(mpi, component, liars(mpi, "peak_memory.cpp"), tmp_path)
-    size = "192m" if component == "IO" else "96m"
+def test_one_rank_without_memory(mpi, component, arguments, rank, liars: Libraries, scratch):
+    """How far a point of 48 MiB per rank gets depends on how much room there is."""
+    injector = Injector(mpi, component, liars(mpi, "peak_memory.cpp"), scratch)
+    arguments = f"-check -npmin 2 {arguments}"
+    size = "96m" if component == "IO" else "48m"
     bare = peaks(injector.baseline(arguments.format("2048")))[rank][1]
     baseline = injector.baseline(arguments.format(size)).done
     assert baseline
 
     def judge(room: int) -> str:
-        wrap = only_on(rank, bare + room * 1024)
-        outcome = injector.launch(arguments.format(size), wrap=wrap)
+        outcome = injector.launch(arguments.format(size), wrap=only_on(rank, bare + room * 1024))
+        done = outcome.done
         fault = fault_of(outcome, component, rank, baseline, {"out_of_memory"}, "out of memory")
-        if fault and outcome.done and outcome.done.code == 0 and len(outcome.done.rows) == len(baseline.rows):
+        if done and done.code == 0 and len(done.rows) == len(baseline.rows):
             fault = ""  # there was room
+        if done and done.code not in (0, ROW, ABORTED) and LIBRARY_WORDS.search(done.errors):
+            fault = ""
         return fault and f"{outcome.injection} with room for {room} MiB on rank {rank}: {fault}"
 
-    walk([(room,) for room in (40, 120, 160, 220, 280)], judge)
+    walk([(room,) for room in (20, 40, 60, 80, 100, 120)], judge)
 
 
 @pytest.mark.parametrize("transport", ["default", "rdma"])
@@ -303,10 +325,10 @@ OPEN_CLOSE = "-iter 100,40,100,off -npmin 1 Open_Close"
 
 
 @pytest.mark.parametrize("rank", [None, 0, 1])
-def test_opens_that_fail_are_a_row(mpi, rank, liars: Libraries, tmp_path):
+def test_opens_that_fail_are_a_row(mpi, rank, liars: Libraries, scratch):
     if mpi.flavour == "openmpi" and rank == 1:
         pytest.skip("Open MPI 5.0.11 hangs in MPI_File_open if it fails on another rank than 0 alone")
-    injector = Injector(mpi, "IO", liars(mpi, "fail_files.cpp"), tmp_path)
+    injector = Injector(mpi, "IO", liars(mpi, "fail_files.cpp"), scratch)
     where = {} if rank is None else {"FAIL_RANK": rank}
     outcome = injector.launch(OPEN_CLOSE, FAIL_OPEN=8, **where)
     done = outcome.done
@@ -336,9 +358,9 @@ CLOSES = {
 
 @pytest.mark.parametrize("what", CLOSES)
 @pytest.mark.parametrize("rank", [0, 1])
-def test_a_close_that_reports_a_quota_is_one_row(mpi, rank, what, liars: Libraries, tmp_path):
+def test_a_close_that_reports_a_quota_is_one_row(mpi, rank, what, liars: Libraries, scratch):
     """EDQUOT often shows when a file is closed. One file is lost, so one row is; the rows after it are good."""
-    injector = Injector(mpi, "IO", liars(mpi, "fail_files.cpp"), tmp_path)
+    injector = Injector(mpi, "IO", liars(mpi, "fail_files.cpp"), scratch)
     arguments = CLOSES[what]
     baseline, closes = injector.count(arguments, rank, FAIL_CLOSE=0)
     assert closes > 3
@@ -370,11 +392,11 @@ def test_a_close_that_reports_a_quota_is_one_row(mpi, rank, what, liars: Librari
 MEMORY_ALLOWANCE = 24 << 10  # kB above -mem: the library's own buffers for files, and what is small
 
 
-def test_checking_files_keeps_to_the_memory_limit(mpi, liars: Libraries, tmp_path):
+def test_checking_files_keeps_to_the_memory_limit(mpi, liars: Libraries, scratch):
     """A buffer of 96 MiB fits; the same again, to read back what was written, does not."""
     limit = int(0.11 * (1 << 20))  # kB
     names = "-iter 1,1,1 -npmin 2 S_Write_Expl P_Write_Shared"
-    injector = Injector(mpi, "IO", liars(mpi, "peak_memory.cpp"), tmp_path)
+    injector = Injector(mpi, "IO", liars(mpi, "peak_memory.cpp"), scratch)
     bare = peaks(injector.baseline(f"-msgsize 4096 {names}"))
     outcome = injector.launch(f"-check -mem 0.11 -msgsize 4096,96m {names}")
     assert outcome.done, outcome.hang
@@ -396,10 +418,10 @@ WINDOWS = {
 
 @pytest.mark.parametrize("what", WINDOWS)
 @pytest.mark.parametrize("kind", ["create", "allocate", "shared", "dynamic"])
-def test_a_window_that_one_rank_cannot_make_is_a_row(mpi, kind, what, liars: Libraries, tmp_path):
+def test_a_window_that_one_rank_cannot_make_is_a_row(mpi, kind, what, liars: Libraries, scratch):
     component, arguments = WINDOWS[what]
     arguments += f" -window {kind}"
-    injector = Injector(mpi, component, liars(mpi, "fail_mpi.cpp"), tmp_path)
+    injector = Injector(mpi, component, liars(mpi, "fail_mpi.cpp"), scratch)
     baseline, made = injector.count(arguments, 1, FAIL_CALL="MPI_Win", FAIL_AT=0)
     assert made >= 6
 
@@ -422,10 +444,10 @@ FILE_BENCHMARKS = (
 
 @pytest.mark.parametrize("call", FILE_CALLS)
 @pytest.mark.parametrize("handler", [True, False], ids=["handler", "code only"])
-def test_a_file_call_that_fails_on_one_rank(mpi, call, handler, liars: Libraries, tmp_path):
+def test_a_file_call_that_fails_on_one_rank(mpi, call, handler, liars: Libraries, scratch):
     """The first, one in the middle and the last one. With an error code alone, as MPICH's MPI_File_close has it, and as the
     standard says, with the file's error handler before."""
-    injector = Injector(mpi, "IO", liars(mpi, "fail_mpi.cpp"), tmp_path)
+    injector = Injector(mpi, "IO", liars(mpi, "fail_mpi.cpp"), scratch)
     name = f"MPI_File_{call}"
     cases = []
     for rank in (0, 1):
