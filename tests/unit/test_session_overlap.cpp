@@ -281,3 +281,16 @@ TEST_CASE("alone, a row during which the launch was to end counts") {
   CHECK(outcome.rows("Ibcast").size() == 1);
   CHECK(outcome.ending().state == Ending::State::interrupted);
 }
+
+TEST_CASE("a row during which the launch was to end is dropped, too, while the target computed") {
+  Options options = alternating(2);
+  options.lengths = {8, 64};
+  Model model;
+  model.takes_part = [](const Table&, int rank) { return rank == 0; };
+  model.stop = [](const Rank& rank) { return rank.rank == 0 && std::ranges::count(rank.log, "run 24") == 2; };
+  const Spec catalogue[] = {passive};
+  const Outcome outcome = launch(catalogue, options, 2, model);
+  CHECK(outcome.story() ==
+        Lines{"open Truly_passive_put 2", "row Truly_passive_put 2 8", "close Truly_passive_put 2"});
+  CHECK(outcome.ending().state == Ending::State::interrupted);
+}
