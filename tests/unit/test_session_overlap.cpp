@@ -294,3 +294,13 @@ TEST_CASE("a row during which the launch was to end is dropped, too, while the t
         Lines{"open Truly_passive_put 2", "row Truly_passive_put 2 8", "close Truly_passive_put 2"});
   CHECK(outcome.ending().state == Ending::State::interrupted);
 }
+
+TEST_CASE("who is to end does not pause behind a row that was dropped") {
+  const Spec catalogue[] = {bcast};
+  Options options = alternating(2);
+  options.message_pause = true;
+  const Model model{.stop = [](const Rank& rank) { return std::ranges::count(rank.log, "run 12") == 2; }};
+  const Outcome outcome = launch(catalogue, options, 2, model);
+  CHECK(outcome.rows("Bcast").empty());
+  CHECK(outcome.log(0, {"pause"}).empty());
+}
