@@ -167,6 +167,15 @@ TEST_CASE("fewer repetitions than segments: one each") {
   CHECK(segmented(1, 10, 1) == "t1 m1 done");
 }
 
+TEST_CASE("a segment has whole cycles of buffers and roots, but for what is left over at the end") {
+  CHECK(segmented(24, 3, 4) == "t1 m8 m8+ m8+ done");
+  CHECK(segmented(30, 3, 4) == "t1 m8 m8+ m14+ done");
+  CHECK(segmented(30, 2, 4) == "t1 m12 m18+ done");
+  CHECK(segmented(40, 4, 4) == "t1 m8 m12+ m8+ m12+ done");
+  CHECK(segmented(11, 10, 4) == "t1 m4 m7+ done");
+  CHECK(segmented(3, 10, 4) == "t1 m3 done");
+}
+
 TEST_CASE("segments follow from the count that fits into the time") {
   CHECK(segmented(1000, 4, 1, 0.25) == "t1 t4 m10 m10+ m10+ m10+ done");
   CHECK(segmented(1000, 4, 1, 11) == "t1 t1 time-out");
@@ -254,6 +263,7 @@ TEST_CASE("whatever the limits, segments are whole cycles that add up to the who
     for (std::size_t i = 0; i < segments.size(); ++i) {
       CHECK(segments[i].further_segment == (i > 0));
       CHECK(segments[i].repetitions >= std::min(cycle, total));
+      if (i + 1 < segments.size()) CHECK(segments[i].repetitions % cycle == 0);
     }
     for (const std::int64_t announced : course.totals) CHECK(announced == total);
   }

@@ -427,6 +427,8 @@ TEST_CASE("how a point is sampled follows from the options and the benchmark") {
   CHECK(steps(of_length(allreduce, 8)) == Counts{10, 10, 10, 10});
   CHECK(steps(of_length(file_write, 8)) == Counts{40});
   CHECK(steps(of_length(put, 8)) == Counts{40});  // aggregate
+  // Whole rounds of the root.
+  CHECK(steps(of_length(bcast, 8)) == Counts{8, 12, 8, 12});
   Planned still = of_length(bcast, 8);
   still.options.root_shift = false;
   CHECK(steps(still) == Counts{10, 10, 10, 10});
