@@ -225,8 +225,7 @@ double PointRun::mean_of(double seconds) const {
 bool PointRun::idle() const { return plan_.table.layout.group_of(parts_.world.rank()) < 0; }
 
 Timing PointRun::timing() const {
-  const bool can_synchronize = plan_.spec().kind == Kind::collective && !plan_.table.aggregate();
-  if (parts_.options.synchronise_each && can_synchronize) return Timing::synchronized;
+  if (plan_.synchronized) return Timing::synchronized;
   return parts_.options.every_repetition() ? Timing::every_repetition : Timing::total;
 }
 

@@ -292,7 +292,24 @@ TEST_CASE("each repetition's own time takes memory, twice where ranks are compar
   const std::int64_t times = 2 * 123 * 8;
   SECTION("-show_tail") { planned.options.show_tail = true; }
   SECTION("-dumpfile") { planned.options.dump_file = "samples"; }
+  SECTION("-sync on: the clock goes around each one") { planned.options.synchronise_each = true; }
   CHECK(planned.point().needed_bytes == 16 + times);
+}
+
+TEST_CASE("-sync on: the clock goes around each call of what is completed one by one") {
+  const auto synchronized = [](const Spec& spec, std::size_t table = 0) {
+    Planned planned{.catalogue = {spec}};
+    planned.options.synchronise_each = true;
+    return planned.plan(table).synchronized;
+  };
+  CHECK(synchronized(bcast));
+  CHECK_FALSE(synchronized(pingpong));
+  CHECK_FALSE(synchronized(barrier));
+  Spec fenced = put;
+  fenced.kind = Kind::collective;
+  CHECK_FALSE(synchronized(fenced, 0));
+  CHECK(synchronized(fenced, 1));
+  CHECK_FALSE(Planned{.catalogue = {bcast}}.plan().synchronized);
 }
 
 TEST_CASE("planned counts follow the policy") {
