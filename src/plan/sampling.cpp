@@ -49,9 +49,14 @@ Next SegmentedSampling::next(std::span<const Sample> so_far) const {
   Next next = whole_->next(settled);
   if (next.answer != Next::Answer::step || next.step.purpose != Purpose::measure) return next;
   const std::int64_t all = next.step.repetitions;
-  const std::int64_t segments = std::clamp(all / cycle_, std::int64_t{1}, std::int64_t{segments_});
+  const std::int64_t cycles = all / cycle_;
+  const std::int64_t segments = std::clamp(cycles, std::int64_t{1}, std::int64_t{segments_});
   if (measured == segments) return {.answer = Next::Answer::done};
-  next.step.repetitions = all * (measured + 1) / segments - all * measured / segments;
+  // The last segment has the repetitions that make no whole cycle, too.
+  const auto end_of = [&](std::int64_t segment) {
+    return segment == segments ? all : cycles * segment / segments * cycle_;
+  };
+  next.step.repetitions = end_of(measured + 1) - end_of(measured);
   next.step.further_segment = measured > 0;
   return next;
 }

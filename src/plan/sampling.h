@@ -72,8 +72,8 @@ class GuideSampling final : public Sampling {
 /// al., ICPE 2020).
 class SegmentedSampling final : public Sampling {
  public:
-  /// At most `segments`, each of at least `cycle` repetitions: a segment begins anew with the first buffers
-  /// and the first root, so it must have whole cycles of both.
+  /// At most `segments`, each of whole cycles of `cycle` repetitions, as it begins anew with the first
+  /// buffers and the first root. Only the last one may end within a cycle.
   SegmentedSampling(std::unique_ptr<Sampling> whole, int segments, std::int64_t cycle)
       : whole_(std::move(whole)), segments_(segments), cycle_(cycle) {}
   Next next(std::span<const Sample> so_far) const override;

@@ -78,6 +78,8 @@ TablePlan Schedule::plan(const TableKey& key) const {
                            .tail = options_.show_tail},
                  .element = options_.element(spec),
                  .policy = effective_policy(options_.settings.policy, spec),
+                 .synchronized = options_.synchronise_each && spec.kind == Kind::collective &&
+                                 key.transfers != Transfers::aggregate,
                  .points = {},
                  .warm_up = {},
                  .failure = {}};
@@ -122,7 +124,8 @@ std::int64_t Schedule::memory_needed(const TablePlan& plan, const Point& point) 
   const std::int64_t widest =
       plan.spec().on_files() ? geometry.total() : geometry.receive_span(geometry.sections);
   const std::int64_t images = options_.check ? 2 * std::min(image_chunk, widest) : 0;
-  const std::int64_t samples = options_.every_repetition() ? point.planned : 0;
+  const bool each_timed = options_.every_repetition() || plan.synchronized;
+  const std::int64_t samples = each_timed ? point.planned : 0;
   return geometry.total() + images + 2 * samples * std::int64_t{sizeof(double)};
 }
 

@@ -43,6 +43,7 @@ struct TablePlan {
   Table table;
   Element element;
   IterationPolicy policy = IterationPolicy::dynamic;
+  bool synchronized = false;       ///< -sync on: the clock goes around each repetition
   std::vector<Point> points;       ///< in the order in which they run
   std::optional<Point> warm_up;    ///< guide, "Warm-Up Phase": a short message, once per table
   std::optional<Failure> failure;  ///< why there is no table

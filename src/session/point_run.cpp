@@ -39,9 +39,11 @@ std::optional<Measurement> PointRun::measure() {
   if (!take_samples()) return std::nullopt;
   batch_->conclude(total_);
   require_no_error(batch_->take_error());
-  if (plan_.spec().one_sided.computing_target) run_while_target_computes();
+  const bool target_computes = plan_.spec().one_sided.computing_target;
+  if (target_computes) run_while_target_computes();
   if (plan_.spec().overlaps()) run_with_load();
-  if (parts_.options.turns && plan_.spec().overlaps() && stopping_()) return std::nullopt;
+  const bool twice = target_computes || plan_.spec().overlaps();
+  if (parts_.options.turns && twice && stopping_()) return std::nullopt;
   return measurement();
 }
 
@@ -223,8 +225,7 @@ double PointRun::mean_of(double seconds) const {
 bool PointRun::idle() const { return plan_.table.layout.group_of(parts_.world.rank()) < 0; }
 
 Timing PointRun::timing() const {
-  const bool can_synchronize = plan_.spec().kind == Kind::collective && !plan_.table.aggregate();
-  if (parts_.options.synchronise_each && can_synchronize) return Timing::synchronized;
+  if (plan_.synchronized) return Timing::synchronized;
   return parts_.options.every_repetition() ? Timing::every_repetition : Timing::total;
 }
 

@@ -1,5 +1,7 @@
 #include "session/session.h"
 
+#include <optional>
+
 #include "session/point_run.h"
 
 namespace openimb {
@@ -67,7 +69,9 @@ void Session::run_point(const TablePlan& plan, OpenTable& open, const Point& poi
   if (!open.has_memory_for(point)) return report(plan.table, out_of_memory(point, false));
   try {
     PointRun run(parts_, plan, open, point, [this] { return stopping(); });
-    if (const auto measurement = run.measure()) report(plan.table, *measurement);
+    const std::optional<Measurement> measurement = run.measure();
+    if (!measurement) return;
+    report(plan.table, *measurement);
     if (parts_.options.message_pause) parts_.surroundings.pause(run.pause_seconds());
   } catch (const PointFailed& failed) {
     report(plan.table, failed.failure);

@@ -1,4 +1,5 @@
 // Contents under -check: what identifies an element, and what a comparison notices.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <vector>
@@ -121,3 +122,125 @@ TEST_CASE("timing buffers hold BUF_VALUE") {
                   {DataType::double_precision, Contiguity::base}, Spec{.reduction = true}, 0);
   CHECK(doubles[3] == Approx(3.1));
 }
+
+namespace {
+
+constexpr Element all_elements[] = {{DataType::byte, Contiguity::base},
+                                    {DataType::byte, Contiguity::resized},
+                                    {DataType::integer, Contiguity::base},
+                                    {DataType::integer, Contiguity::resized},
+                                    {DataType::double_precision, Contiguity::resized_vector},
+                                    {DataType::bfloat16, Contiguity::resized},
+                                    {DataType::float16, Contiguity::base_vector}};
+
+// An image of `bytes` bytes composed in chunks of so many.
+std::vector<std::byte> composed(const Content& content, const Piece& piece, int held_rank, std::int64_t bytes,
+                                std::int64_t chunk) {
+  std::vector<std::byte> image(static_cast<std::size_t>(bytes), Content::armed);
+  for (std::int64_t begin = 0; begin < bytes; begin += chunk) {
+    const std::int64_t length = std::min(chunk, bytes - begin);
+    content.write(std::span(image).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(length)),
+                  begin, piece, held_rank);
+  }
+  return image;
+}
+
+}  // namespace
+
+TEST_CASE("a piece that is composed in chunks is the piece as a whole, at every boundary") {
+  for (const Element& element : all_elements) {
+    for (const bool reduction : {false, true}) {
+      Content content(element, reduction, 5);
+      content.begin_repetition(3);
+      const std::int64_t bytes = 40 * element.extent();
+      for (const Piece& piece : {Piece{.rank = 2, .send_at = 7, .receive_at = 5, .count = 23},
+                                 Piece{.send_at = 3, .receive_at = 1, .count = 30, .summed = 4},
+                                 Piece{.rank = 1, .receive_at = 0, .count = 40, .added = true}}) {
+        if (!reduction && (piece.summed > 0 || piece.added)) continue;
+        const auto whole = composed(content, piece, 5, bytes, bytes);
+        for (std::int64_t elements = 1; elements <= 40; ++elements) {
+          INFO(static_cast<int>(element.type) << " in chunks of " << elements << " elements");
+          REQUIRE(composed(content, piece, 5, bytes, elements * element.extent()) == whole);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("outside of a piece an image stays as it was") {
+  const Content content({DataType::integer, Contiguity::resized}, false, 2);
+  const auto image = composed(content, {.rank = 1, .receive_at = 2, .count = 3}, 2, 80, 80);
+  for (std::size_t i = 0; i < 80; ++i) {
+    const bool inside = i >= 16 && i < 40 && i % 8 < 4;
+    INFO("byte " << i);
+    if (!inside) CHECK(image[i] == Content::armed);
+  }
+  CHECK(std::count(image.begin(), image.end(), Content::armed) >= 80 - 12);
+}
+
+TEST_CASE("a last element without its gap still belongs to the image") {
+  // As the memory of a resized type may end: with the data of its last element.
+  const Content content({DataType::integer, Contiguity::resized}, false, 2);
+  const auto longer = composed(content, {.rank = 1, .count = 4}, 2, 32, 32);
+  const auto shorter = composed(content, {.rank = 1, .count = 4}, 2, 28, 28);
+  CHECK(std::equal(shorter.begin(), shorter.end(), longer.begin()));
+}
+
+TEST_CASE("sums are those of the first ranks alone") {
+  const int ranks = 40;  // more than contribute to any one element
+  const Content content({DataType::integer, Contiguity::base}, true, ranks);
+  std::vector<int> sum(1500);
+  for (int first = 1; first <= ranks; ++first) {
+    const auto next = written<int>(content, first - 1, 11, 1500);
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += next[i];
+    std::vector<int> expected(1500);
+    content.write(std::as_writable_bytes(std::span(expected)), 0,
+                  Piece{.send_at = 11, .count = 1500, .summed = first}, ranks);
+    REQUIRE(sum == expected);
+  }
+}
+
+TEST_CASE("what is added goes onto what the receive buffer held") {
+  const Content content({DataType::integer, Contiguity::base}, true, 3);
+  const auto held = written<int>(content, 3, 0, 100);
+  const auto one = written<int>(content, 1, 0, 100);
+  std::vector<int> sums(100), expected(100);
+  content.write(std::as_writable_bytes(std::span(sums)), 0, Piece{.count = 100, .summed = 3}, 3);
+  SECTION("one rank's") {
+    content.write(std::as_writable_bytes(std::span(expected)), 0,
+                  Piece{.rank = 1, .count = 100, .added = true}, 3);
+    for (std::size_t i = 0; i < 100; ++i) CHECK(expected[i] == one[i] + held[i]);
+  }
+  SECTION("a sum") {
+    content.write(std::as_writable_bytes(std::span(expected)), 0,
+                  Piece{.count = 100, .added = true, .summed = 3}, 3);
+    for (std::size_t i = 0; i < 100; ++i) CHECK(expected[i] == sums[i] + held[i]);
+  }
+}
+
+TEST_CASE("what is filled for timing in chunks is filled as a whole") {
+  for (const Element& element : all_elements) {
+    for (const bool reduction : {false, true}) {
+      const Spec spec{.reduction = reduction};
+      std::vector<std::byte> whole(1000), pieces(1000);
+      fill_for_timing(whole, 0, element, spec, 3);
+      for (std::size_t at = 0; at < 1000; at += 48) {
+        const std::size_t bytes = std::min<std::size_t>(48, 1000 - at);
+        fill_for_timing(std::span(pieces).subspan(at, bytes), static_cast<std::int64_t>(at), element, spec,
+                        3);
+      }
+      CHECK(pieces == whole);
+    }
+  }
+}
+
+TEST_CASE("operands that are compared are zero, and so is what is no whole element") {
+  std::vector<std::byte> image(10, std::byte{1});
+  fill_for_timing(image, 0, {DataType::integer, Contiguity::base}, {.one_sided = {.compares = true}}, 2);
+  CHECK(std::count(image.begin(), image.end(), std::byte{0}) == 10);
+  image.assign(10, std::byte{1});
+  fill_for_timing(image, 0, {}, {}, 2);
+  CHECK((image[8] == std::byte{0} && image[9] == std::byte{0}));
+}
+
+TEST_CASE("no difference between nothing and nothing") { CHECK(count_differences({}, {}) == 0); }

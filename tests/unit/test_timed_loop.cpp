@@ -146,3 +146,99 @@ TEST_CASE("offsets in a file move on and never come back, whatever buffers do") 
     CHECK(lap.send == memory + 2 * (i % 2));
   }
 }
+
+TEST_CASE("each repetition is told in which slot it works") {
+  Seen seen{{}, {0.0}};
+  char memory[4];
+  const LapPlan plan{.first = {.send = memory}, .send_stride = 1, .slots = 3};
+  drive<Pattern, FakeClock>(&seen, Laps<true, false>(plan), 7, Total{});
+  for (std::size_t i = 0; i < 7; ++i) CHECK(seen.laps[i].slot == static_cast<std::int64_t>(i % 3));
+  Seen still{{}, {0.0}};
+  drive<Pattern, FakeClock>(&still, Laps<false, false>(plan), 3, Total{});
+  for (const Lap& lap : still.laps) CHECK(lap.slot == 0);
+}
+
+TEST_CASE("a plan says beforehand what the loop will work on") {
+  char send[64], receive[64];
+  const LapPlan plan{.first = {.send = send, .receive = receive, .remote = 50},
+                     .send_stride = 16,
+                     .receive_stride = 8,
+                     .remote_stride = 4,
+                     .slots = 4};
+  Seen seen{{}, {0.0}};
+  drive<Pattern, FakeClock>(&seen, Laps<true, false>(plan), 9, Total{});
+  for (const Lap& lap : seen.laps) {
+    const Lap planned = plan.at(lap.slot);
+    CHECK(planned.send == lap.send);
+    CHECK(planned.receive == lap.receive);
+    CHECK(planned.remote == lap.remote);
+    CHECK(planned.slot == lap.slot);
+  }
+}
+
+namespace {
+
+struct Requests {
+  int started = 0;
+  int completed = 0;
+};
+
+// Owns something for a point: it is handed to each step and each completion.
+struct Persistent {
+  static void step(Seen* const& seen, const Lap& lap, Requests& requests) {
+    Pattern::step(seen, lap);
+    ++requests.started;
+  }
+  static void close(Seen* const&, Requests& requests) {
+    clock_now += 10;
+    requests.completed = requests.started;
+  }
+};
+
+// Owns something, and completes what it began without looking at it.
+struct Indifferent {
+  static void step(Seen* const& seen, const Lap& lap, Requests&) { Pattern::step(seen, lap); }
+  static void close(Seen* const&) { clock_now += 100; }
+};
+
+// Owns something, and has nothing to complete.
+struct Started {
+  static void step(Seen* const& seen, const Lap& lap, Requests& requests) {
+    Pattern::step(seen, lap);
+    ++requests.started;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("what a pattern prepared is the same object in every step and completion") {
+  clock_now = 0;
+  Seen seen{{}, {1.0}};
+  Requests requests;
+  CHECK(drive<Persistent, FakeClock>(&seen, Laps<false, false>({}), 3, Total{}, requests) == 33.0);
+  CHECK((requests.started == 3 && requests.completed == 3));
+  CHECK(drive<Persistent, FakeClock, true>(&seen, Laps<false, false>({}), 3, Total{}, requests) == 13.0);
+  CHECK((requests.started == 6 && requests.completed == 6));
+}
+
+TEST_CASE("a completion need not look at what was prepared, and need not be there") {
+  clock_now = 0;
+  Seen seen{{}, {1.0}};
+  Requests requests;
+  CHECK(drive<Indifferent, FakeClock>(&seen, Laps<false, false>({}), 2, Total{}, requests) == 202.0);
+  CHECK(drive<Started, FakeClock>(&seen, Laps<false, false>({}), 2, Total{}, requests) == 2.0);
+  CHECK((requests.started == 2 && requests.completed == 0));
+}
+
+TEST_CASE("a synchronized batch of one by one completed repetitions times the completion, too") {
+  clock_now = 0;
+  Seen seen{{}, {1.0, 2.0}};
+  Requests requests;
+  std::vector<double> samples(2);
+  const auto barrier = [] { clock_now += 50; };
+  const double total = drive<Persistent, FakeClock>(
+      &seen, Laps<false, false>({}), 2, Synchronized<FakeClock, decltype(barrier)>{samples.data(), barrier},
+      requests);
+  CHECK(samples == std::vector<double>{11.0, 12.0});
+  CHECK(total == 23.0);
+}

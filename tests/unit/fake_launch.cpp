@@ -1,0 +1,358 @@
+#include "fake_launch.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "meeting.h"
+
+namespace openimb::fake {
+
+namespace {
+
+constexpr std::chrono::seconds patience{30};  // only a test that fails waits for so long
+
+std::string numbered(const char* word, std::int64_t number) {
+  return std::string(word) + ' ' + std::to_string(number);
+}
+
+// The world, and one meeting for each group of each table, made by whichever of its ranks comes first.
+class World {
+ public:
+  explicit World(int ranks) : all_("world", ranks, verdict_, patience) {}
+  Meeting& all() { return all_; }
+  Verdict& verdict() { return verdict_; }
+  Meeting& group(const std::string& name, int ranks) {
+    const std::scoped_lock lock(mutex_);
+    auto& group = groups_[name];
+    if (!group) group = std::make_unique<Meeting>(name, ranks, verdict_, patience);
+    return *group;
+  }
+
+ private:
+  Verdict verdict_;
+  Meeting all_;
+  std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<Meeting>> groups_;
+};
+
+class FakeBatch final : public Batch {
+ public:
+  FakeBatch(const Model& model, const Table& table, const Point& point, Rank& rank, Meeting& group, int mine)
+      : model_(model), rank_(rank), group_(group), mine_(mine), at_{table, point.bytes, rank.rank} {}
+  FakeBatch(const FakeBatch&) = delete;
+  FakeBatch& operator=(const FakeBatch&) = delete;
+  // As windows and files are: freed by all ranks of the group together.
+  ~FakeBatch() override {
+    try {
+      group_.exchange(mine_, numbered("free batch", at_.bytes));
+    } catch (const Disagreement&) {  // is told by the verdict
+    }
+  }
+
+  void prepare() override { call("prepare"); }
+  void conclude(std::int64_t repetitions) override { call("conclude", repetitions); }
+
+  double run(std::int64_t repetitions, Timing timing, std::span<double> samples) override {
+    return timed("run", repetitions, timing, samples, [&] { return model_.seconds(at_); });
+  }
+
+  double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> samples,
+                       LoadUse& load) override {
+    return timed("run with load", repetitions, timing, samples, [&] {
+      if (model_.computing) load.computing += model_.computing(at_, load);
+      return model_.with_load(at_, load);
+    });
+  }
+
+  std::int64_t check(std::int64_t repetitions) override {
+    call("check", repetitions);
+    return model_.wrong_bytes ? model_.wrong_bytes(at_) : 0;
+  }
+
+  bool takes_part() const override { return !model_.takes_part || model_.takes_part(at_.table, at_.rank); }
+  std::string take_error() override { return std::exchange(error_, {}); }
+  Hints hints() const override { return model_.hints; }
+
+ private:
+  void call(const char* what, std::int64_t repetitions = -1) {
+    rank_.log.push_back(repetitions < 0 ? what : numbered(what, repetitions));
+    group_.exchange(mine_, rank_.log.back());
+    if (model_.error && error_.empty()) error_ = model_.error(at_, what);
+  }
+
+  template <class Seconds>
+  double timed(const char* what, std::int64_t repetitions, Timing timing, std::span<double> samples,
+               Seconds seconds) {
+    call(what, repetitions);
+    double sum = 0;
+    for (at_.repetition = 0; at_.repetition < repetitions; ++at_.repetition) {
+      const double took = takes_part() ? seconds() : 0;
+      sum += took;
+      if (timing != Timing::total) samples[static_cast<std::size_t>(at_.repetition)] = took;
+    }
+    at_.repetition = 0;
+    ++at_.run;
+    rank_.clock += sum;
+    return sum;
+  }
+
+  const Model& model_;
+  Rank& rank_;
+  Meeting& group_;
+  int mine_;
+  At at_;
+  std::string error_;
+};
+
+class FakeTable final : public OpenTable {
+ public:
+  FakeTable(const Model& model, const TablePlan& plan, Rank& rank, World& world, int number)
+      : model_(model),
+        plan_(plan),
+        rank_(rank),
+        world_(world),
+        name_(std::string(plan.spec().name) + ' ' + std::to_string(plan.table.layout.processes)),
+        group_number_(plan.table.layout.group_of(rank.rank)),
+        meeting_(meeting_of(number)),
+        group_(meeting_, plan.table.layout.rank_in_group(rank.rank)) {
+    world_.all().exchange(rank.rank, "open table " + name_);
+  }
+  FakeTable(const FakeTable&) = delete;
+  FakeTable& operator=(const FakeTable&) = delete;
+  ~FakeTable() override {
+    try {
+      world_.all().exchange(rank_.rank, "close table " + name_);
+    } catch (const Disagreement&) {  // is told by the verdict
+    }
+  }
+
+  std::optional<Failure> failure() const override {
+    return model_.table_failure ? model_.table_failure(plan_.table) : std::nullopt;
+  }
+  bool has_memory_for(const Point& point) const override { return every_rank(model_.has_memory, point); }
+  Agreement& group() override { return group_; }
+
+  Opened open(const Point& point) override {
+    world_.all().exchange(rank_.rank, numbered("open batch", point.bytes));
+    ++rank_.batches;
+    rank_.log.push_back(numbered("open", point.bytes));
+    if (!every_rank(model_.opens, point)) return {.batch = nullptr, .failure = out_of_memory(point, false)};
+    if (group_number_ < 0) return {.batch = std::make_unique<IdleBatch>(), .failure = {}};
+    return {.batch = std::make_unique<FakeBatch>(model_, plan_.table, point, rank_, meeting_, group_.rank()),
+            .failure = {}};
+  }
+
+  std::string fill_files(const Point& point) override {
+    world_.all().exchange(rank_.rank, "fill files");
+    return model_.error ? model_.error({plan_.table, point.bytes, rank_.rank}, "fill") : "";
+  }
+
+ private:
+  Meeting& meeting_of(int number) {
+    const std::string name = "table " + std::to_string(number) + ", ";
+    if (group_number_ < 0) return world_.group(name + "idle rank " + std::to_string(rank_.rank), 1);
+    return world_.group(name + "group " + std::to_string(group_number_), plan_.table.layout.processes);
+  }
+
+  // What one rank lacks, all have agreed upon.
+  bool every_rank(const std::function<bool(const Table&, const Point&, int)>& question,
+                  const Point& point) const {
+    if (!question) return true;
+    for (int rank = 0; rank < world_.all().ranks(); ++rank) {
+      if (!question(plan_.table, point, rank)) return false;
+    }
+    return true;
+  }
+
+  const Model& model_;
+  const TablePlan& plan_;
+  Rank& rank_;
+  World& world_;
+  std::string name_;
+  int group_number_;
+  Meeting& meeting_;
+  ThreadAgreement group_;
+};
+
+class FakeResources final : public Resources {
+ public:
+  FakeResources(const Model& model, Rank& rank, World& world) : model_(model), rank_(rank), world_(world) {}
+  std::unique_ptr<OpenTable> open(const TablePlan& plan) override {
+    return std::make_unique<FakeTable>(model_, plan, rank_, world_, tables_++);
+  }
+
+ private:
+  const Model& model_;
+  Rank& rank_;
+  World& world_;
+  int tables_ = 0;
+};
+
+// A thousand and twenty-four units a second.
+class FakeLoad final : public Load {
+ public:
+  FakeLoad(const Model& model, Rank& rank) : model_(model), rank_(rank), calibrated_(model.calibrated) {}
+  void calibrate(double) override {
+    calibrated_ = true;
+    rank_.log.push_back("calibrate");
+  }
+  bool calibrated() const override { return calibrated_; }
+  std::int64_t units_for(double seconds) const override { return std::llround(seconds * 1024); }
+  double seconds_for(std::int64_t units) const override { return static_cast<double>(units) / 1024; }
+  double drift(double) override { return model_.drift ? model_.drift(rank_.rank, rank_.drifts++) : 0; }
+  void compute(std::int64_t units) override {
+    rank_.log.push_back(numbered("compute", units));
+    rank_.clock += seconds_for(units);
+  }
+
+ private:
+  const Model& model_;
+  Rank& rank_;
+  bool calibrated_;
+};
+
+// Rank 0's; of another rank a call is a disagreement.
+class RecordingReporter final : public Reporter {
+ public:
+  RecordingReporter(int rank, Verdict& verdict, std::vector<Told>& told)
+      : rank_(rank), verdict_(verdict), told_(told) {}
+  void begin(const RunFacts&, const Options&) override { verdict_.disagree("the session calls begin"); }
+  void open_table(const Table& table) override { add({Told::What::open_table, table}); }
+  void close_table(const Table& table) override { add({Told::What::close_table, table}); }
+  void row(const Table& table, const Measurement& measurement) override {
+    add({.what = Told::What::row, .table = table, .measurement = measurement});
+  }
+  void failure(const Table& table, const Failure& failure) override {
+    add({.what = Told::What::failure, .table = table, .failure = failure});
+  }
+  void end(const Ending&) override { verdict_.disagree("the session calls end"); }
+
+ private:
+  void add(Told told) {
+    if (rank_ != 0) return verdict_.disagree(numbered("a reporter is called on rank", rank_));
+    told_.push_back(std::move(told));
+  }
+
+  int rank_;
+  Verdict& verdict_;
+  std::vector<Told>& told_;
+};
+
+Surroundings surroundings_of(const Model& model, Rank& rank, std::vector<Ending>& progress) {
+  return {.stop_requested = [&] { return model.stop && model.stop(rank); },
+          .stop_reason = [&] { return numbered("as rank sees it:", rank.rank); },
+          .pause = [&](double seconds) { rank.log.push_back("pause " + std::to_string(seconds)); },
+          .progress = [&](const Ending& so_far) { progress.push_back(so_far); },
+          .take_turn = [&](bool row) { rank.log.push_back(row ? "turn for a row" : "turn for a segment"); },
+          .free_bytes = [&] { return model.free_bytes ? model.free_bytes(rank) : std::int64_t{1} << 50; }};
+}
+
+void run_rank(const Schedule& schedule, const Options& options, const Model& model, World& world, int number,
+              Outcome& outcome) {
+  Rank& rank = outcome.ranks[static_cast<std::size_t>(number)];
+  rank.rank = number;
+  ThreadAgreement agreement(world.all(), number);
+  FakeResources resources(model, rank, world);
+  FakeLoad load(model, rank);
+  RecordingReporter reporter(number, world.verdict(), outcome.told);
+  const Surroundings surroundings = surroundings_of(model, rank, outcome.progress);
+  try {
+    outcome.endings[static_cast<std::size_t>(number)] =
+        run_session({options, schedule, agreement, resources, load, reporter, surroundings});
+  } catch (const Disagreement&) {  // is told by the verdict
+  } catch (const std::exception& error) {
+    world.verdict().disagree(numbered("rank", number) + " throws " + error.what());
+  }
+  world.all().leave(number);
+}
+
+}  // namespace
+
+Outcome launch_that_may_disagree(std::span<const Spec> catalogue, const Options& options, int ranks,
+                                 const Model& model) {
+  const std::optional<OffCache> off_cache = options.off_cache;
+  const Schedule schedule(catalogue, options, ranks, off_cache, true);
+  World world(ranks);
+  Outcome outcome;
+  outcome.endings.resize(static_cast<std::size_t>(ranks));
+  outcome.ranks.resize(static_cast<std::size_t>(ranks));
+  {
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < ranks; ++rank) {
+      threads.emplace_back([&, rank] { run_rank(schedule, options, model, world, rank, outcome); });
+    }
+  }
+  outcome.disagreement = world.verdict().words();
+  for (int rank = 0; rank < ranks; ++rank) outcome.calls.push_back(world.all().calls(rank));
+  return outcome;
+}
+
+Outcome launch(std::span<const Spec> catalogue, const Options& options, int ranks, const Model& model) {
+  Outcome outcome = launch_that_may_disagree(catalogue, options, ranks, model);
+  INFO("the ranks disagree: " << outcome.disagreement);
+  REQUIRE(outcome.disagreement.empty());
+  for (const auto& calls : outcome.calls) REQUIRE(calls == outcome.calls.front());
+  for (const Ending& ending : outcome.endings) {
+    REQUIRE(ending.state == outcome.ending().state);
+    REQUIRE(ending.measured == outcome.ending().measured);
+    REQUIRE(ending.failed == outcome.ending().failed);
+  }
+  return outcome;
+}
+
+std::vector<Measurement> Outcome::rows(std::string_view benchmark, int processes) const {
+  std::vector<Measurement> rows;
+  for (const Told& one : told) {
+    if (one.what != Told::What::row || one.table.spec.name != benchmark) continue;
+    if (processes == 0 || one.table.layout.processes == processes) rows.push_back(one.measurement);
+  }
+  return rows;
+}
+
+std::vector<Failure> Outcome::failures() const {
+  std::vector<Failure> failures;
+  for (const Told& one : told) {
+    if (one.what == Told::What::failure) failures.push_back(one.failure);
+  }
+  return failures;
+}
+
+std::vector<std::string> Outcome::story() const {
+  constexpr const char* words[] = {"open", "close", "row", "failure"};
+  std::vector<std::string> lines;
+  for (const Told& one : told) {
+    std::string line = words[static_cast<int>(one.what)];
+    line += ' ' + std::string(one.table.spec.name) + ' ' + std::to_string(one.table.layout.processes);
+    if (one.what == Told::What::row) line += ' ' + std::to_string(one.measurement.bytes);
+    if (one.what == Told::What::failure) line += ' ' + std::to_string(one.failure.bytes);
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+std::vector<std::string> Outcome::log(int rank, std::initializer_list<std::string_view> words) const {
+  std::vector<std::string> found;
+  for (const std::string& line : ranks[static_cast<std::size_t>(rank)].log) {
+    if (std::ranges::any_of(words, [&](std::string_view word) { return line.starts_with(word); })) {
+      found.push_back(line);
+    }
+  }
+  return found;
+}
+
+Options small_options(std::size_t benchmarks) {
+  Options options;
+  for (std::size_t i = 0; i < benchmarks; ++i) options.selection.push_back({.index = static_cast<int>(i)});
+  options.lengths = {0, 8, 64};
+  options.settings.repetitions = 8;
+  options.settings.non_aggregate_repetitions = 4;
+  options.warm_up = false;
+  return options;
+}
+
+}  // namespace openimb::fake

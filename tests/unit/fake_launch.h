@@ -1,0 +1,89 @@
+// A launch without MPI: ranks are threads, batches take the times that a test gives them. Each test sets the
+// part of a Model that it is about, launches, and looks at what rank 0 reported.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/schedule.h"
+#include "session/session.h"
+
+namespace openimb::fake {
+
+/// One repetition of a batch on one rank.
+struct At {
+  const Table& table;
+  std::int64_t bytes = 0;
+  int rank = 0;                 ///< in the world
+  std::int64_t repetition = 0;  ///< of this run
+  int run = 0;                  ///< of this batch: warm-up, trials and measurements are runs
+};
+
+/// What one rank has seen so far.
+struct Rank {
+  int rank = 0;
+  int batches = 0;               ///< opened, a table's warm-up among them
+  int drifts = 0;                ///< how often the load's drift was asked for
+  double clock = 0;              ///< seconds of model time
+  std::vector<std::string> log;  ///< what was called, in order
+};
+
+/// What ranks run into. A function that is empty stands for "nothing".
+struct Model {
+  std::function<double(const At&)> seconds = [](const At&) { return 0x1p-10; };
+  std::function<double(const At&, const LoadUse&)> with_load = {};  ///< of a repetition, its load included
+  std::function<double(const At&, const LoadUse&)> computing = {};  ///< of a repetition, its load alone
+  std::function<bool(const Table&, int rank)> takes_part = {};
+  std::function<std::int64_t(const At&)> wrong_bytes = {};
+  /// `where`: prepare, run, check, conclude, fill
+  std::function<std::string(const At&, const std::string& where)> error = {};
+  std::function<std::optional<Failure>(const Table&)> table_failure = {};
+  std::function<bool(const Table&, const Point&, int rank)> has_memory = {};
+  std::function<bool(const Table&, const Point&, int rank)> opens = {};
+  std::function<bool(const Rank&)> stop = {};
+  std::function<double(int rank, int nth)> drift = {};
+  std::function<std::int64_t(const Rank&)> free_bytes = {};
+  Hints hints = {};
+  bool calibrated = true;
+};
+
+/// One call of the reporter.
+struct Told {
+  enum class What { open_table, close_table, row, failure };
+  What what;
+  Table table;
+  Measurement measurement = {};
+  Failure failure = {};
+};
+
+/// What came of a launch.
+struct Outcome {
+  std::string disagreement;  ///< empty: the ranks were in step from the first call to the last
+  std::vector<Ending> endings;
+  std::vector<Rank> ranks;
+  std::vector<std::vector<std::string>> calls;  ///< over the world, by rank
+  std::vector<Told> told;
+  std::vector<Ending> progress;
+
+  const Ending& ending() const { return endings.front(); }
+  std::vector<Measurement> rows(std::string_view benchmark, int processes = 0) const;
+  std::vector<Failure> failures() const;
+  /// One line per call of the reporter: "row Bcast 4 8": benchmark, processes, bytes.
+  std::vector<std::string> story() const;
+  /// What a rank logged that begins with one of these words.
+  std::vector<std::string> log(int rank, std::initializer_list<std::string_view> words) const;
+};
+
+/// Fails the test that runs where ranks disagreed; see `launch_that_may_disagree`.
+Outcome launch(std::span<const Spec> catalogue, const Options& options, int ranks, const Model& model);
+Outcome launch_that_may_disagree(std::span<const Spec> catalogue, const Options& options, int ranks,
+                                 const Model& model);
+
+/// Few and short: lengths 0, 8 and 64, eight repetitions, no warm-up.
+Options small_options(std::size_t benchmarks);
+
+}  // namespace openimb::fake

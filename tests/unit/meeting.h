@@ -1,0 +1,84 @@
+// Threads that stand for ranks: what MPI's collective calls are to processes. Where ranks disagree about the
+// next call, or a rank does not come, all of them are told which; none waits forever.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "session/agreement.h"
+
+namespace openimb::fake {
+
+/// Thrown on every rank that is in a call, or begins one, after ranks have disagreed.
+struct Disagreement : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// The first disagreement of a launch: once there is one, no rank waits for another.
+class Verdict {
+ public:
+  void disagree(const std::string& what);
+  std::string words() const;
+
+ private:
+  friend class Meeting;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string words_;
+};
+
+using Value = std::variant<std::monostate, double, std::string, std::vector<double>>;
+
+/// A communicator.
+class Meeting {
+ public:
+  Meeting(std::string name, int ranks, Verdict& verdict, std::chrono::milliseconds patience);
+
+  /// Collective: what every rank brought to the same call. Throws Disagreement.
+  std::vector<Value> exchange(int rank, const std::string& call, Value mine = {});
+  /// The rank makes no further call: whoever waits for it learns at once.
+  void leave(int rank);
+  int ranks() const { return static_cast<int>(calls_.size()); }
+  /// All calls of one rank so far, in order.
+  const std::vector<std::string>& calls(int rank) const { return calls_[static_cast<std::size_t>(rank)]; }
+
+ private:
+  void arrive(int rank, const std::string& call, Value mine);
+  void complain_about_missing(const char* why);
+
+  const std::string name_;
+  Verdict& verdict_;
+  const std::chrono::milliseconds patience_;
+  std::vector<std::vector<std::string>> calls_;
+  std::vector<bool> left_;
+  std::string call_;                           ///< under way
+  std::vector<std::optional<Value>> arrived_;  ///< in it
+  std::vector<Value> complete_;                ///< of the last one that all ranks came to
+  std::int64_t generation_ = 0;
+};
+
+/// One rank's view of a meeting.
+class ThreadAgreement final : public Agreement {
+ public:
+  ThreadAgreement(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
+  int rank() const override { return rank_; }
+  int ranks() const override { return meeting_.ranks(); }
+  void barrier() override { meeting_.exchange(rank_, "barrier"); }
+  double largest(double mine) override;
+  std::vector<double> gather(double mine) override;
+  std::vector<std::string> gather(const std::string& mine) override;
+  std::vector<std::vector<double>> gather(std::span<const double> mine) override;
+  std::vector<double> slowest(std::span<const double> mine) override;
+
+ private:
+  Meeting& meeting_;
+  int rank_;
+};
+
+}  // namespace openimb::fake

@@ -1,0 +1,472 @@
+// The plan of a launch: which tables come in which order, and what each of their points needs.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "plan/schedule.h"
+
+using namespace openimb;
+using Keys = std::vector<TableKey>;
+using Counts = std::vector<std::int64_t>;
+using Cause = Failure::Cause;
+
+namespace {
+
+constexpr std::int64_t most_int = std::numeric_limits<int>::max();
+
+constexpr Spec pingpong{.name = "PingPong", .kind = Kind::single_transfer};
+constexpr Spec bcast{.name = "Bcast", .rooted = true};
+constexpr Spec allreduce{.name = "Allreduce", .reduction = true};
+constexpr Spec barrier{
+    .name = "Barrier", .kind = Kind::synchronization, .send = Extent::none, .receive = Extent::none};
+constexpr Spec alltoall{.name = "Alltoall", .send = Extent::per_rank, .receive = Extent::per_rank};
+constexpr Spec put{.name = "Unidir_Put",
+                   .kind = Kind::single_transfer,
+                   .access = Access::active_target,
+                   .aggregation = Aggregation::aggregate_first,
+                   .one_sided = {.exposed = Exposed::receive}};
+constexpr Spec file_write{.name = "S_Write_Expl",
+                          .kind = Kind::single_transfer,
+                          .access = Access::file,
+                          .aggregation = Aggregation::non_aggregate_first,
+                          .file = {.use = FileUse::write, .pointer = FilePointer::offset}};
+constexpr Spec absent{.name = "Bcast_c", .unavailable = "no large-count calls"};
+
+// A schedule and what it looks at.
+struct Planned {
+  std::vector<Spec> catalogue;
+  Options options = {};
+  int ranks = 4;
+  std::optional<OffCache> off_cache = {};
+  bool large_counts = true;
+
+  Schedule schedule() {
+    if (options.selection.empty()) {
+      for (std::size_t i = 0; i < catalogue.size(); ++i) {
+        options.selection.push_back({.index = static_cast<int>(i)});
+      }
+    }
+    return {catalogue, options, ranks, off_cache, large_counts};
+  }
+  Keys tables() { return schedule().tables(); }
+  TablePlan plan(std::size_t table = 0) {
+    const Schedule all = schedule();
+    return all.plan(all.tables().at(table));
+  }
+  Point point() { return plan().points.at(0); }
+};
+
+Planned of_length(const Spec& spec, std::int64_t bytes) {
+  Planned planned{.catalogue = {spec}};
+  planned.options.lengths = {bytes};
+  planned.options.min_processes = planned.ranks;
+  return planned;
+}
+
+Counts planned_counts(const TablePlan& plan) {
+  Counts counts;
+  for (const Point& point : plan.points) counts.push_back(point.planned);
+  return counts;
+}
+
+}  // namespace
+
+TEST_CASE("tables are ordered by selection, then by the number of processes") {
+  Planned planned{.catalogue = {pingpong, bcast, barrier}, .ranks = 5};
+  planned.options.selection = {{.index = 2}, {.index = 0}, {.index = 1}};
+  CHECK(planned.tables() == Keys{{2, Multi::off, 2, Transfers::unmarked},
+                                 {2, Multi::off, 4, Transfers::unmarked},
+                                 {2, Multi::off, 5, Transfers::unmarked},
+                                 {0, Multi::off, 2, Transfers::unmarked},
+                                 {1, Multi::off, 2, Transfers::unmarked},
+                                 {1, Multi::off, 4, Transfers::unmarked},
+                                 {1, Multi::off, 5, Transfers::unmarked}});
+}
+
+TEST_CASE("a benchmark that is asked for twice runs twice") {
+  Planned planned{.catalogue = {pingpong}};
+  planned.options.selection = {{.index = 0}, {.index = 0}};
+  CHECK(planned.tables().size() == 2);
+}
+
+TEST_CASE("nothing selected, no table") {
+  const Options nothing;
+  const std::optional<OffCache> none;
+  const Spec catalogue[] = {bcast};
+  CHECK(Schedule(catalogue, nothing, 4, none, true).tables().empty());
+}
+
+TEST_CASE("-npmin begins the process counts, at most with all of them") {
+  const auto counts = [](std::optional<int> least, int ranks) {
+    Planned planned{.catalogue = {bcast}, .ranks = ranks};
+    planned.options.min_processes = least;
+    std::vector<int> processes;
+    for (const TableKey& key : planned.tables()) processes.push_back(key.processes);
+    return processes;
+  };
+  CHECK(counts(std::nullopt, 8) == std::vector{2, 4, 8});
+  CHECK(counts(3, 8) == std::vector{3, 6, 8});
+  CHECK(counts(8, 8) == std::vector{8});
+  CHECK(counts(100, 8) == std::vector{8});
+  CHECK(counts(1, 3) == std::vector{1, 2, 3});
+  CHECK(counts(std::nullopt, 1) == std::vector{1});
+}
+
+TEST_CASE("the component says with how many processes it begins") {
+  Planned planned{.catalogue = {bcast}, .ranks = 2};
+  planned.options.standard.min_processes = 1;
+  CHECK(planned.tables().size() == 2);
+}
+
+TEST_CASE("-map leaves ranks beyond it out") {
+  Planned planned{.catalogue = {bcast}, .ranks = 8};
+  planned.options.map = Map{.rows = 2, .columns = 3};
+  CHECK(planned.tables().back().processes == 6);
+  const TablePlan plan = planned.plan(0);
+  CHECK(plan.table.layout.world == 8);
+  CHECK(plan.table.layout.groups == std::vector<std::vector<int>>{{0, 2}});
+}
+
+TEST_CASE("-multi and the Multi- prefix group the processes") {
+  Planned planned{.catalogue = {pingpong}, .ranks = 5};
+  SECTION("neither") {
+    CHECK(planned.tables() == Keys{{0, Multi::off, 2, Transfers::unmarked}});
+    CHECK(planned.plan().table.layout.group_count() == 1);
+  }
+  SECTION("the prefix alone is -multi 0 for that benchmark") {
+    planned.options.selection = {{.index = 0, .multi = true}, {.index = 0}};
+    CHECK(planned.tables() ==
+          Keys{{0, Multi::summary, 2, Transfers::unmarked}, {0, Multi::off, 2, Transfers::unmarked}});
+    CHECK(planned.plan().table.layout.group_count() == 2);
+    CHECK(planned.plan().table.kind == TableKind::range_and_bandwidth);
+  }
+  SECTION("-multi 1 is for all, with a prefix or without") {
+    planned.options.multi = Multi::each_group;
+    planned.options.selection = {{.index = 0, .multi = true}, {.index = 0}};
+    for (const TableKey& key : planned.tables()) CHECK(key.multi == Multi::each_group);
+    CHECK(planned.plan().table.kind == TableKind::time_and_bandwidth);
+  }
+}
+
+TEST_CASE("aggregate and non-aggregate tables follow each other on each process count") {
+  const auto modes = [](const Spec& spec, AggregateMode mode) {
+    Planned planned{.catalogue = {spec}};
+    planned.options.aggregate_mode = mode;
+    std::vector<Transfers> transfers;
+    for (const TableKey& key : planned.tables()) transfers.push_back(key.transfers);
+    return transfers;
+  };
+  using Modes = std::vector<Transfers>;
+  constexpr auto yes = Transfers::aggregate, no = Transfers::non_aggregate;
+  CHECK(modes(put, AggregateMode::both) == Modes{yes, no});
+  CHECK(modes(put, AggregateMode::aggregate) == Modes{yes});
+  CHECK(modes(put, AggregateMode::non_aggregate) == Modes{no});
+  CHECK(modes(file_write, AggregateMode::both) == Modes{no, yes});
+  CHECK(modes(pingpong, AggregateMode::aggregate) == Modes{Transfers::unmarked});
+
+  // Those with one mode keep it, whatever is asked for.
+  Spec only = put;
+  only.aggregation = Aggregation::aggregate_only;
+  CHECK(modes(only, AggregateMode::non_aggregate) == Modes{yes});
+  only.aggregation = Aggregation::non_aggregate_only;
+  CHECK(modes(only, AggregateMode::aggregate) == Modes{no});
+  only.kind = Kind::collective;
+  only.aggregation = Aggregation::aggregate_first;
+  CHECK(modes(only, AggregateMode::both) == Modes{yes, no, yes, no});
+}
+
+TEST_CASE("what the MPI cannot do is one table, which is its failure") {
+  Planned planned{.catalogue = {absent}, .ranks = 8};
+  planned.options.multi = Multi::each_group;
+  CHECK(planned.tables() == Keys{{0, Multi::off, 8, Transfers::unmarked}});
+  const TablePlan plan = planned.plan();
+  REQUIRE(plan.failure);
+  CHECK(plan.failure->cause == Cause::unavailable);
+  CHECK(plan.failure->detail == "no large-count calls");
+  CHECK(plan.points.empty());
+  CHECK_FALSE(plan.warm_up);
+}
+
+TEST_CASE("so is what needs more processes than there are") {
+  Spec needs_two = bcast;
+  needs_two.min_processes = 2;
+  for (const Spec& spec : {pingpong, needs_two}) {
+    Planned planned{.catalogue = {spec}, .ranks = 1};
+    CHECK(planned.tables() == Keys{{0, Multi::off, 1, Transfers::unmarked}});
+    REQUIRE(planned.plan().failure);
+    CHECK(planned.plan().failure->cause == Cause::invalid_processes);
+    CHECK(planned.plan().points.empty());
+  }
+  // A file takes the place of the other process.
+  CHECK_FALSE(Planned{.catalogue = {file_write}, .ranks = 1}.plan().failure);
+}
+
+TEST_CASE("a table carries what its columns and its layout follow from") {
+  Planned planned{.catalogue = {allreduce}, .ranks = 6};
+  planned.options.check = true;
+  planned.options.show_tail = true;
+  planned.options.reduction = {DataType::double_precision, Contiguity::resized};
+  const TablePlan plan = planned.plan(1);
+  CHECK(plan.benchmark == 0);
+  CHECK(plan.spec().name == "Allreduce");
+  CHECK(plan.table.layout.processes == 4);
+  CHECK(plan.table.layout.world == 6);
+  CHECK(plan.table.layout.threads == 1);
+  CHECK((plan.table.defects && plan.table.tail));
+  CHECK(plan.element.type == DataType::double_precision);
+  CHECK(plan.element.contiguity == Contiguity::resized);
+  CHECK_FALSE(plan.failure);
+}
+
+TEST_CASE("points are the lengths in the order given, each with its geometry") {
+  Planned planned{.catalogue = {alltoall}};
+  planned.options.lengths = {64, 0, 8};
+  const TablePlan plan = planned.plan(1);
+  REQUIRE(plan.points.size() == 3);
+  const Counts lengths{64, 0, 8};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Point& point = plan.points[i];
+    CHECK(point.bytes == lengths[i]);
+    CHECK(point.geometry.elements == lengths[i]);
+    CHECK(point.geometry.send.total == 4 * lengths[i]);
+    CHECK(point.needed_bytes == 8 * lengths[i]);
+    CHECK_FALSE(point.failure);
+  }
+  CHECK(planned.plan(0).points[0].needed_bytes == 4 * 64);
+}
+
+TEST_CASE("-off_cache: points have slots, and need their memory") {
+  Planned planned = of_length(pingpong, 100);
+  CHECK(planned.point().geometry.slots == 1);
+  planned.off_cache = OffCache{.cache_size = 1 << 16, .cache_line = 64};
+  CHECK(planned.point().geometry.slots > 2);
+  CHECK(planned.point().needed_bytes > 1 << 16);
+}
+
+TEST_CASE("aggregate transfers have sections of their own in memory, and none in files") {
+  Planned one_sided{.catalogue = {put}};
+  one_sided.options.lengths = {8};
+  one_sided.options.settings.repetitions = 50;
+  one_sided.options.settings.non_aggregate_repetitions = 20;
+  CHECK(one_sided.plan(0).points[0].geometry.sections == 50);
+  CHECK(one_sided.plan(0).points[0].needed_bytes == 2 * 50 * 8);
+  CHECK(one_sided.plan(1).points[0].geometry.sections == 1);
+  CHECK(planned_counts(one_sided.plan(0)) == Counts{50});
+  CHECK(planned_counts(one_sided.plan(1)) == Counts{20});
+
+  Planned files{.catalogue = {file_write}};
+  files.options.lengths = {8};
+  files.options.settings.repetitions = 50;
+  CHECK(files.plan(1).table.aggregate());
+  CHECK(files.plan(1).points[0].planned == 50);
+  CHECK(files.plan(1).points[0].geometry.sections == 1);
+}
+
+TEST_CASE("-check needs two images, of at most a chunk each") {
+  Planned planned = of_length(bcast, 1000);
+  CHECK(planned.point().needed_bytes == 2000);
+  planned.options.check = true;
+  CHECK(planned.point().needed_bytes == 2000 + 2 * 1000);
+  for (const std::int64_t bytes : {image_chunk - 1, image_chunk, image_chunk + 1, 100 * image_chunk}) {
+    planned.options.lengths = {bytes};
+    CHECK(planned.point().needed_bytes == 2 * bytes + 2 * std::min(bytes, image_chunk));
+  }
+}
+
+TEST_CASE("-check composes what the receive buffer holds, of files what is in memory") {
+  Planned gathering = of_length({.name = "Gather", .receive = Extent::per_rank}, 100);
+  gathering.options.check = true;
+  CHECK(gathering.point().needed_bytes == 500 + 2 * 400);
+  Planned none = of_length(barrier, 0);
+  none.options.check = true;
+  CHECK(none.point().needed_bytes == 0);
+  Planned files = of_length(file_write, 100);
+  files.options.check = true;
+  const std::int64_t buffers = files.point().geometry.total();
+  CHECK(files.point().needed_bytes == buffers + 2 * buffers);
+}
+
+TEST_CASE("each repetition's own time takes memory, twice where ranks are compared") {
+  Planned planned = of_length(bcast, 8);
+  planned.options.settings.repetitions = 123;
+  const std::int64_t times = 2 * 123 * 8;
+  SECTION("-show_tail") { planned.options.show_tail = true; }
+  SECTION("-dumpfile") { planned.options.dump_file = "samples"; }
+  SECTION("-sync on: the clock goes around each one") { planned.options.synchronise_each = true; }
+  CHECK(planned.point().needed_bytes == 16 + times);
+}
+
+TEST_CASE("-sync on: the clock goes around each call of what is completed one by one") {
+  const auto synchronized = [](const Spec& spec, std::size_t table = 0) {
+    Planned planned{.catalogue = {spec}};
+    planned.options.synchronise_each = true;
+    return planned.plan(table).synchronized;
+  };
+  CHECK(synchronized(bcast));
+  CHECK_FALSE(synchronized(pingpong));
+  CHECK_FALSE(synchronized(barrier));
+  Spec fenced = put;
+  fenced.kind = Kind::collective;
+  CHECK_FALSE(synchronized(fenced, 0));
+  CHECK(synchronized(fenced, 1));
+  CHECK_FALSE(Planned{.catalogue = {bcast}}.plan().synchronized);
+}
+
+TEST_CASE("planned counts follow the policy") {
+  Planned planned{.catalogue = {bcast, allreduce}, .ranks = 3};
+  planned.options.min_processes = 3;
+  planned.options.settings.overall_volume = 1000;
+  planned.options.settings.repetitions = 100;
+  planned.options.lengths = {0, 8, 16, 2000};
+  using enum IterationPolicy;
+  const auto counts = [&](IterationPolicy policy, std::size_t table) {
+    planned.options.settings.policy = policy;
+    return planned_counts(planned.plan(table));
+  };
+  CHECK(counts(dynamic, 0) == Counts{100, 100, 62, 1});
+  CHECK(counts(multiple_np, 0) == Counts{99, 99, 60, 3});
+  CHECK(counts(off, 0) == Counts{100, 100, 100, 100});
+  CHECK(counts(automatic, 0) == counts(multiple_np, 0));
+  CHECK(counts(automatic, 1) == counts(dynamic, 1));
+  planned.options.settings.policy = automatic;
+  CHECK(planned.plan(0).policy == multiple_np);
+  CHECK(planned.plan(1).policy == dynamic);
+}
+
+TEST_CASE("a point beyond -mem is a failure that says what it needs") {
+  Planned planned = of_length(bcast, 600);
+  planned.options.lengths = {600, 8};
+  planned.options.settings.max_memory = 1199;
+  const TablePlan plan = planned.plan();
+  REQUIRE(plan.points[0].failure);
+  CHECK(plan.points[0].failure->cause == Cause::out_of_memory);
+  CHECK(plan.points[0].failure->bytes == 600);
+  CHECK(plan.points[0].failure->needed_bytes == 1200);
+  CHECK(plan.points[0].failure->detail == "more than the limit set by -mem");
+  CHECK_FALSE(plan.points[1].failure);
+  planned.options.settings.max_memory = 1200;
+  CHECK_FALSE(planned.point().failure);
+}
+
+TEST_CASE("what a check or samples need counts against -mem") {
+  Planned planned = of_length(bcast, 600);
+  planned.options.settings.max_memory = 1200;
+  SECTION("images") { planned.options.check = true; }
+  SECTION("samples") { planned.options.show_tail = true; }
+  REQUIRE(planned.point().failure);
+  CHECK(planned.point().failure->cause == Cause::out_of_memory);
+}
+
+TEST_CASE("memory that the machine lacks is told apart from the limit") {
+  const Failure failure =
+      out_of_memory({.bytes = 8, .geometry = {}, .needed_bytes = 100, .failure = {}}, false);
+  CHECK(failure.cause == Cause::out_of_memory);
+  CHECK(failure.bytes == 8);
+  CHECK(failure.needed_bytes == 100);
+  CHECK(failure.detail == "the machine has not that much memory left");
+}
+
+TEST_CASE("counts beyond int need large-count calls") {
+  Planned planned = of_length(bcast, most_int + 1);
+  planned.options.settings.max_memory = std::int64_t{1} << 50;
+  CHECK_FALSE(planned.point().failure);
+  planned.large_counts = false;
+  REQUIRE(planned.point().failure);
+  CHECK(planned.point().failure->cause == Cause::int_overflow);
+  CHECK(planned.point().failure->bytes == most_int + 1);
+  planned.options.lengths = {most_int};
+  CHECK_FALSE(planned.point().failure);
+  // What does not fit into memory either is out of memory first.
+  planned.options.lengths = {most_int + 1};
+  planned.options.settings.max_memory = gibibyte;
+  CHECK(planned.point().failure->cause == Cause::out_of_memory);
+}
+
+TEST_CASE("displacements in bytes overflow before those in elements") {
+  const auto overflows = [](Displacements displacements, std::int64_t bytes) {
+    Spec spec = alltoall;
+    spec.displacements = displacements;
+    Planned planned = of_length(spec, bytes);
+    planned.options.data = {DataType::double_precision, Contiguity::base};
+    planned.options.settings.max_memory = std::int64_t{1} << 60;
+    planned.large_counts = false;
+    return planned.point().failure.has_value();
+  };
+  constexpr std::int64_t four_ranks_in_bytes = (most_int / 4 + 1) / 8 * 8;
+  CHECK_FALSE(overflows(Displacements::bytes, four_ranks_in_bytes - 8));
+  CHECK(overflows(Displacements::bytes, four_ranks_in_bytes));
+  CHECK_FALSE(overflows(Displacements::elements, four_ranks_in_bytes));
+  CHECK(overflows(Displacements::elements, 8 * four_ranks_in_bytes));
+  CHECK_FALSE(overflows(Displacements::none, 8 * four_ranks_in_bytes));
+}
+
+TEST_CASE("the warm-up of a table is a short message of at least one element") {
+  const auto warm_up = [](const Spec& spec, Element element) {
+    Planned planned{.catalogue = {spec}};
+    planned.options.data = planned.options.reduction = element;
+    return planned.plan().warm_up;
+  };
+  CHECK(warm_up(bcast, {})->bytes == 4);
+  CHECK(warm_up(allreduce, {DataType::double_precision, Contiguity::base})->bytes == 8);
+  CHECK(warm_up(bcast, {DataType::float16, Contiguity::base})->bytes == 4);
+  CHECK(warm_up(barrier, {})->bytes == 0);
+  CHECK_FALSE(warm_up(file_write, {}));
+}
+
+TEST_CASE("no warm-up where none is asked for or none has room") {
+  Planned planned{.catalogue = {bcast}};
+  SECTION("-warm_up off") { planned.options.warm_up = false; }
+  SECTION("no memory") { planned.options.settings.max_memory = 7; }
+  CHECK_FALSE(planned.plan().warm_up);
+  CHECK_FALSE(planned.plan().failure);
+}
+
+TEST_CASE("how a point is sampled follows from the options and the benchmark") {
+  const auto steps = [](Planned planned) {
+    planned.options.warm_up = false;
+    planned.options.settings.policy = IterationPolicy::off;
+    planned.options.settings.repetitions = 40;
+    planned.options.settings.non_aggregate_repetitions = 40;
+    planned.options.turns = TurnTaking{.parts = 4, .host = {}, .port = {}, .token = {}};
+    const Schedule schedule = planned.schedule();
+    const TablePlan plan = schedule.plan(schedule.tables().at(0));
+    const auto sampling = schedule.sampling(plan, plan.points.at(0));
+    std::vector<Sample> samples;
+    Counts counts;
+    while (counts.size() < 100) {
+      const Next next = sampling->next(samples);
+      if (next.answer != Next::Answer::step) break;
+      samples.push_back({.step = next.step, .seconds = 1});
+      counts.push_back(next.step.repetitions);
+    }
+    return counts;
+  };
+  CHECK(steps(of_length(allreduce, 8)) == Counts{10, 10, 10, 10});
+  CHECK(steps(of_length(file_write, 8)) == Counts{40});
+  CHECK(steps(of_length(put, 8)) == Counts{40});  // aggregate
+  // Whole rounds of the root.
+  CHECK(steps(of_length(bcast, 8)) == Counts{8, 12, 8, 12});
+  Planned still = of_length(bcast, 8);
+  still.options.root_shift = false;
+  CHECK(steps(still) == Counts{10, 10, 10, 10});
+  // And of the slots.
+  Planned moving = of_length(allreduce, 8);
+  moving.off_cache = OffCache{.cache_size = 1024, .cache_line = 64};
+  const std::int64_t slots = moving.point().geometry.slots;
+  for (const std::int64_t count : steps(moving)) CHECK(count >= std::min<std::int64_t>(slots, 40));
+}
+
+TEST_CASE("a fixed load counts when the time of a repetition is estimated") {
+  Spec overlapping = file_write;
+  overlapping.aggregation = Aggregation::none;
+  overlapping.overlap = Overlap::fixed;
+  Planned planned = of_length(overlapping, 8);
+  planned.options.settings.target_cpu_seconds = 11;
+  const Schedule schedule = planned.schedule();
+  const TablePlan plan = schedule.plan(schedule.tables().at(0));
+  const Step trial{.purpose = Purpose::trial, .repetitions = 1};
+  const Sample samples[] = {{trial, 0.5}, {trial, 0.5}};
+  const Next next = schedule.sampling(plan, plan.points.at(0))->next(samples);
+  CHECK(next.answer == Next::Answer::time_out);
+  CHECK(next.seconds_each == 11.5);
+}

@@ -1,0 +1,379 @@
+// A whole session on ranks that are threads: what rank 0 reports, and that all ranks stay in step.
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "fake_launch.h"
+#include "meeting.h"
+
+using namespace openimb;
+using namespace openimb::fake;
+using Lines = std::vector<std::string>;
+
+namespace {
+
+constexpr double tick = 0x1p-10;  // sums of ticks are exact
+
+constexpr Spec pingpong{.name = "PingPong", .kind = Kind::single_transfer, .time_factor = 0.5};
+constexpr Spec bcast{.name = "Bcast", .rooted = true, .shares_buffer = true};
+constexpr Spec uniband{.name = "Uniband", .kind = Kind::parallel_transfer, .message_rate = true};
+constexpr Spec sendrecv{.name = "Sendrecv", .kind = Kind::parallel_transfer, .turnover = 2};
+constexpr Spec barrier{
+    .name = "Barrier", .kind = Kind::synchronization, .send = Extent::none, .receive = Extent::none};
+
+// Rank r takes r + 1 ticks for each repetition.
+Model later_ranks_are_slower() {
+  return {.seconds = [](const At& at) { return (at.rank + 1) * tick; }};
+}
+
+}  // namespace
+
+TEST_CASE("three benchmarks run in order, each on its process counts") {
+  const Spec catalogue[] = {pingpong, bcast, uniband};
+  Options options = small_options(3);
+  options.min_processes = 2;
+  options.lengths = {0, 8};
+  const Outcome outcome = launch(catalogue, options, 5, {});
+  Lines expected;
+  const auto table = [&](const std::string& name) {
+    for (const char* what : {"open ", "row ", "row ", "close "}) expected.push_back(what + name);
+    expected[expected.size() - 3] += " 0";
+    expected[expected.size() - 2] += " 8";
+  };
+  table("PingPong 2");
+  for (const char* processes : {" 2", " 4", " 5"}) table(std::string("Bcast") + processes);
+  for (const char* processes : {" 2", " 4", " 5"}) table(std::string("Uniband") + processes);
+  CHECK(outcome.story() == expected);
+  CHECK(outcome.ending().state == Ending::State::complete);
+  CHECK(outcome.ending().reason.empty());
+  CHECK(outcome.ending().measured == 14);
+  CHECK(outcome.ending().failed == 0);
+}
+
+TEST_CASE("a row has the extremes and the mean over the active ranks") {
+  const Spec catalogue[] = {bcast};
+  const Outcome outcome = launch(catalogue, small_options(1), 5, later_ranks_are_slower());
+  const auto of_four = outcome.rows("Bcast", 4);
+  REQUIRE(of_four.size() == 3);
+  for (const Measurement& measurement : of_four) {
+    CHECK(measurement.repetitions == 8);
+    REQUIRE(measurement.rows.size() == 1);
+    const Row& row = measurement.rows[0];
+    CHECK(row.group == -1);
+    CHECK(row.t_min == tick);
+    CHECK(row.t_max == 4 * tick);
+    CHECK(row.t_avg == 2.5 * tick);
+    CHECK(row.slowest_rank == 3);
+    CHECK_FALSE(row.defects);
+    CHECK_FALSE(row.tail);
+  }
+}
+
+TEST_CASE("of two active ranks among five a ping-pong is reported, by half its time") {
+  const Spec catalogue[] = {pingpong};
+  const Outcome outcome = launch(catalogue, small_options(1), 5, later_ranks_are_slower());
+  const auto rows = outcome.rows("PingPong");
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[1].rows[0].t_min == tick / 2);
+  CHECK(rows[1].rows[0].t_max == tick);
+  CHECK(rows[1].rows[0].slowest_rank == 1);
+  CHECK(rows[1].rows[0].bytes_per_second == 8 / tick);
+  CHECK(rows[2].rows[0].bytes_per_second == 64 / tick);
+}
+
+TEST_CASE("a rank's time is its mean over the repetitions") {
+  const Spec catalogue[] = {bcast};
+  const Model model{.seconds = [](const At& at) { return static_cast<double>(at.repetition + 1) * tick; }};
+  const auto rows = launch(catalogue, small_options(1), 2, model).rows("Bcast");
+  CHECK(rows.at(0).rows.at(0).t_max == 4.5 * tick);  // of 1 to 8
+}
+
+TEST_CASE("-multi 1: every group has its row, and the rank that is left over waits") {
+  const Spec catalogue[] = {sendrecv};
+  Options options = small_options(1);
+  options.multi = Multi::each_group;
+  const Outcome outcome = launch(catalogue, options, 5, later_ranks_are_slower());
+  const Measurement point = outcome.rows("Sendrecv", 2).at(1);
+  REQUIRE(point.rows.size() == 2);
+  CHECK((point.rows[0].group == 0 && point.rows[1].group == 1));
+  CHECK((point.rows[0].t_min == tick && point.rows[0].t_max == 2 * tick));
+  CHECK((point.rows[1].t_min == 3 * tick && point.rows[1].t_max == 4 * tick));
+  CHECK((point.rows[0].slowest_rank == 1 && point.rows[1].slowest_rank == 3));
+  CHECK(point.rows[0].bytes_per_second == 2 * 8 / (2 * tick));
+  CHECK(point.rows[1].bytes_per_second == 2 * 8 / (4 * tick));
+  CHECK(outcome.rows("Sendrecv", 4).at(1).rows.size() == 1);
+  CHECK(outcome.log(4, {"run"}).size() == 6);  // on five processes only
+}
+
+TEST_CASE("-multi 0 and a Multi- prefix: one row over all groups") {
+  const Spec catalogue[] = {uniband};
+  Options options = small_options(1);
+  const bool prefix = GENERATE(false, true);
+  if (prefix) {
+    options.selection = {{.index = 0, .multi = true}};
+  } else {
+    options.multi = Multi::summary;
+  }
+  const auto rows = launch(catalogue, options, 4, later_ranks_are_slower()).rows("Uniband", 2);
+  REQUIRE(rows.size() == 3);
+  REQUIRE(rows[1].rows.size() == 1);
+  CHECK(rows[1].rows[0].group == -1);
+  CHECK((rows[1].rows[0].t_min == tick && rows[1].rows[0].t_max == 4 * tick));
+  CHECK(rows[1].rows[0].messages_per_second == options.window / (4 * tick));
+}
+
+TEST_CASE("-map: ranks report by their number in the world") {
+  const Spec catalogue[] = {sendrecv};
+  Options options = small_options(1);
+  options.map = Map{.rows = 2, .columns = 2};
+  options.multi = Multi::each_group;
+  const auto rows = launch(catalogue, options, 4, later_ranks_are_slower()).rows("Sendrecv", 2);
+  REQUIRE(rows.at(0).rows.size() == 2);
+  CHECK(rows[0].rows[0].slowest_rank == 2);  // groups {0, 2} and {1, 3}
+  CHECK(rows[0].rows[1].t_min == 2 * tick);
+}
+
+TEST_CASE("a synchronization has one row, of no length") {
+  const Spec catalogue[] = {barrier};
+  const Outcome outcome = launch(catalogue, small_options(1), 3, {});
+  CHECK(outcome.story() == Lines{"open Barrier 2", "row Barrier 2 0", "close Barrier 2", "open Barrier 3",
+                                 "row Barrier 3 0", "close Barrier 3"});
+}
+
+TEST_CASE("a row that takes too long is a time-out, and later lengths still run") {
+  const Spec catalogue[] = {bcast, pingpong};
+  const Model model{.seconds = [](const At& at) { return at.bytes == 8 && at.rank == 1 ? 11.0 : tick; }};
+  const Outcome outcome = launch(catalogue, small_options(2), 2, model);
+  CHECK(outcome.story() == Lines{"open Bcast 2", "row Bcast 2 0", "failure Bcast 2 8", "row Bcast 2 64",
+                                 "close Bcast 2", "open PingPong 2", "row PingPong 2 0",
+                                 "failure PingPong 2 8", "row PingPong 2 64", "close PingPong 2"});
+  CHECK(outcome.failures().at(0).cause == Failure::Cause::time_out);
+  CHECK(outcome.failures().at(0).seconds == 11);
+  CHECK(outcome.ending().failed == 2);
+  CHECK(outcome.ending().measured == 4);
+  CHECK(outcome.ending().state == Ending::State::complete);
+}
+
+TEST_CASE("repetitions are as many as fit into the time, by the slowest rank's estimate") {
+  const Spec catalogue[] = {bcast};
+  const Model model{.seconds = [](const At& at) { return at.rank == 2 ? 2.0 : tick; }};
+  const Outcome outcome = launch(catalogue, small_options(1), 3, model);
+  const auto rows = outcome.rows("Bcast", 3);
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[0].repetitions == 5);
+  CHECK(rows[0].rows[0].t_max == 2.0);
+  CHECK(outcome.rows("Bcast", 2).at(0).repetitions == 8);
+  // One repetition, some more because the one may have been unlucky, the measurement.
+  const Lines runs = outcome.log(0, {"run"});
+  CHECK(Lines(runs.end() - 3, runs.end()) == Lines{"run 1", "run 1", "run 5"});
+}
+
+TEST_CASE("one unlucky repetition costs no row") {
+  const Spec catalogue[] = {bcast};
+  const Model model{.seconds = [](const At& at) { return at.run == 0 ? 100.0 : tick; }};
+  const auto rows = launch(catalogue, small_options(1), 2, model).rows("Bcast");
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[0].repetitions == 8);
+}
+
+TEST_CASE("policy off: all repetitions, no estimate, whatever they take") {
+  const Spec catalogue[] = {bcast};
+  Options options = small_options(1);
+  options.settings.policy = IterationPolicy::off;
+  const Outcome outcome = launch(catalogue, options, 2, {.seconds = [](const At&) { return 100.0; }});
+  CHECK(outcome.log(1, {"run"}) == Lines{"run 8", "run 8", "run 8"});
+  CHECK(outcome.rows("Bcast").at(2).rows.at(0).t_max == 100.0);
+}
+
+TEST_CASE("policy multiple_np: every rank is root equally often") {
+  const Spec catalogue[] = {bcast};
+  Options options = small_options(1);
+  options.settings.policy = GENERATE(IterationPolicy::multiple_np, IterationPolicy::automatic);
+  const Outcome outcome = launch(catalogue, options, 3, {});
+  CHECK(outcome.rows("Bcast", 2).at(0).repetitions == 8);
+  CHECK(outcome.rows("Bcast", 3).at(0).repetitions == 6);
+}
+
+TEST_CASE("warm-up: a short message once per table, then the length itself before each row") {
+  const Spec catalogue[] = {bcast};
+  Options options = small_options(1);
+  options.lengths = {64};
+  options.warm_up = true;
+  options.settings.repetitions = 30;
+  const Outcome outcome = launch(catalogue, options, 2, {});
+  CHECK(outcome.ranks[0].log == Lines{"turn for a row", "open 4", "run 10", "turn for a row", "open 64",
+                                      "run 3", "prepare", "run 1", "prepare", "run 30", "conclude 30"});
+}
+
+TEST_CASE("a measurement lies between barriers of all ranks, N_BARR before and one behind") {
+  const Spec catalogue[] = {pingpong};
+  Options options = small_options(1);
+  options.lengths = {8};
+  options.settings.barriers = 4;
+  const Outcome outcome = launch(catalogue, options, 3, {});
+  for (const Lines& calls : outcome.calls) {
+    CHECK(std::ranges::count(calls, "barrier") == 5);
+    CHECK(calls == outcome.calls[0]);
+  }
+  // The idle rank opens what the others open and times nothing.
+  CHECK(outcome.ranks[2].log == Lines{"turn for a row", "turn for a row", "open 8"});
+}
+
+TEST_CASE("progress is told at rank 0 after each row and each failure") {
+  const Spec catalogue[] = {bcast};
+  const Model model{.seconds = [](const At& at) { return at.bytes == 8 ? 11.0 : tick; }};
+  const Outcome outcome = launch(catalogue, small_options(1), 2, model);
+  REQUIRE(outcome.progress.size() == 3);
+  CHECK((outcome.progress[0].measured == 1 && outcome.progress[0].failed == 0));
+  CHECK((outcome.progress[1].measured == 1 && outcome.progress[1].failed == 1));
+  CHECK((outcome.progress[2].measured == 2 && outcome.progress[2].failed == 1));
+}
+
+TEST_CASE("-msg_pause waits a tenth of what the row took, at least a tenth of a second, on every rank") {
+  const Spec catalogue[] = {bcast};
+  Options options = small_options(1);
+  options.message_pause = true;
+  options.lengths = {8, 64};
+  const Model model{.seconds = [](const At& at) { return at.bytes == 8 ? tick : 0.5; }};
+  const Outcome outcome = launch(catalogue, options, 2, model);
+  for (int rank = 0; rank < 2; ++rank) {
+    CHECK(outcome.log(rank, {"pause"}) == Lines{"pause 0.100000", "pause 0.400000"});
+  }
+}
+
+TEST_CASE("defects are added over the ranks, and into the ending") {
+  const Spec catalogue[] = {bcast};
+  Options options = small_options(1);
+  options.check = true;
+  const Model model{.wrong_bytes = [](const At& at) { return at.bytes == 8 ? at.rank + 1 : 0; }};
+  const Outcome outcome = launch(catalogue, options, 4, model);
+  CHECK(outcome.rows("Bcast", 4).at(0).rows.at(0).defects == 0);
+  CHECK(outcome.rows("Bcast", 4).at(1).rows.at(0).defects == 10);
+  CHECK(outcome.rows("Bcast", 2).at(1).rows.at(0).defects == 3);
+  CHECK(outcome.ending().defects == 13);
+  // A pass of its own, over as many repetitions, before those that are timed.
+  const Lines log = outcome.log(3, {"prepare", "run", "check", "conclude"});
+  CHECK(Lines(log.begin(), log.begin() + 7) ==
+        Lines{"prepare", "run 1", "prepare", "check 8", "prepare", "run 8", "conclude 8"});
+}
+
+TEST_CASE("defects of each group are its own") {
+  const Spec catalogue[] = {sendrecv};
+  Options options = small_options(1);
+  options.check = true;
+  options.multi = Multi::each_group;
+  const Model model{.wrong_bytes = [](const At& at) { return std::int64_t{1} << at.rank; }};
+  const auto rows = launch(catalogue, options, 5, model).rows("Sendrecv", 2);
+  REQUIRE(rows.at(0).rows.size() == 2);
+  CHECK(rows[0].rows[0].defects == 3);
+  CHECK(rows[0].rows[1].defects == 12);
+}
+
+TEST_CASE("-show_tail: of each repetition the slowest rank's time") {
+  const Spec catalogue[] = {pingpong};
+  Options options = small_options(1);
+  options.show_tail = true;
+  options.settings.repetitions = 4;
+  // Rank 0 is the slower one in even repetitions, rank 1 in odd ones.
+  const Model model{.seconds = [](const At& at) {
+    return (at.repetition % 2 == at.rank ? static_cast<double>(10 + at.repetition) : 1.0) * tick;
+  }};
+  const auto rows = launch(catalogue, options, 3, model).rows("PingPong");
+  REQUIRE(rows.size() == 3);
+  const Row& row = rows[0].rows.at(0);
+  CHECK(row.samples == std::vector<double>{5 * tick, 5.5 * tick, 6 * tick, 6.5 * tick});
+  REQUIRE(row.tail);
+  CHECK((row.tail->front() == 5 * tick && row.tail->back() == 6.5 * tick));
+  CHECK(row.t_max == (1 + 11 + 1 + 13) * tick / 4 / 2);  // a mean over one rank's repetitions
+}
+
+TEST_CASE("-dumpfile with -multi 1: a series for each group, and none of the idle rank") {
+  const Spec catalogue[] = {sendrecv};
+  Options options = small_options(1);
+  options.dump_file = "samples";
+  options.multi = Multi::each_group;
+  options.settings.repetitions = 2;
+  const Model model{
+      .seconds = [](const At& at) { return static_cast<double>(10 * (at.rank + 1) + at.repetition) * tick; }};
+  const auto rows = launch(catalogue, options, 5, model).rows("Sendrecv", 2);
+  REQUIRE(rows.at(0).rows.size() == 2);
+  CHECK(rows[0].rows[0].samples == std::vector<double>{20 * tick, 21 * tick});
+  CHECK(rows[0].rows[1].samples == std::vector<double>{40 * tick, 41 * tick});
+}
+
+TEST_CASE("series of groups are found where a map puts the groups' first ranks") {
+  const Spec catalogue[] = {sendrecv};
+  Options options = small_options(1);
+  options.show_tail = true;
+  options.multi = Multi::each_group;
+  options.map = Map{.rows = 2, .columns = 3};
+  const auto rows = launch(catalogue, options, 6, later_ranks_are_slower()).rows("Sendrecv", 2);
+  REQUIRE(rows.at(0).rows.size() == 3);  // {0, 2}, {3, 5}, {4, 1}
+  CHECK(rows[0].rows[0].samples.at(0) == 3 * tick);
+  CHECK(rows[0].rows[1].samples.at(0) == 6 * tick);
+  CHECK(rows[0].rows[2].samples.at(0) == 5 * tick);
+}
+
+TEST_CASE("-sync on alone keeps no samples") {
+  const Spec catalogue[] = {bcast};
+  Options options = small_options(1);
+  options.synchronise_each = true;
+  const auto rows = launch(catalogue, options, 2, {}).rows("Bcast");
+  CHECK(rows.at(0).rows.at(0).samples.empty());
+  CHECK(rows.at(0).rows.at(0).t_max == tick);
+}
+
+TEST_CASE("ranks of a group that have no time to report do not count") {
+  const Spec one_put_all{.name = "One_put_all", .kind = Kind::multiple_transfer};
+  const Spec catalogue[] = {one_put_all};
+  const Model model{.seconds = [](const At&) { return tick; },
+                    .takes_part = [](const Table&, int rank) { return rank == 0; }};
+  const auto rows = launch(catalogue, small_options(1), 4, model).rows("One_put_all", 4);
+  CHECK(rows.at(1).rows.at(0).t_min == tick);
+  CHECK(rows.at(1).rows.at(0).t_avg == tick);
+  CHECK(rows.at(1).rows.at(0).bytes_per_second == 3 * 8 / tick);
+}
+
+TEST_CASE("ranks that disagree are told by name, and none waits forever") {
+  Verdict verdict;
+  SECTION("one that does not come in time") {
+    Meeting meeting("world", 3, verdict, std::chrono::milliseconds(20));
+    std::jthread other([&] { CHECK_THROWS_AS(ThreadAgreement(meeting, 1).largest(1), Disagreement); });
+    other.join();
+    CHECK(verdict.words() == "world: largest: these ranks did not come: 0 2");
+  }
+  SECTION("one that has ended") {
+    Meeting meeting("world", 2, verdict, std::chrono::hours(1));
+    meeting.leave(0);
+    CHECK_THROWS_AS(ThreadAgreement(meeting, 1).barrier(), Disagreement);
+    CHECK(verdict.words() == "world: barrier: these ranks have ended: 0");
+  }
+  SECTION("one that calls something else") {
+    Meeting meeting("world", 2, verdict, std::chrono::hours(1));
+    std::jthread other([&] {
+      try {
+        ThreadAgreement(meeting, 1).barrier();
+      } catch (const Disagreement&) {
+      }
+    });
+    try {
+      ThreadAgreement(meeting, 0).gather(1.0);
+    } catch (const Disagreement&) {
+    }
+    other.join();
+    CHECK(verdict.words().find("world: rank") == 0);
+    CHECK(verdict.words().find("gather a number") != std::string::npos);
+  }
+}
+
+TEST_CASE("a session whose ranks disagree is noticed") {
+  const Spec catalogue[] = {bcast};
+  // One rank alone thinks that its table failed: it goes on to the next one.
+  std::atomic<int> asked = 0;
+  const Model model{.table_failure = [&](const Table&) -> std::optional<Failure> {
+    if (asked++ == 0) return Failure{.cause = Failure::Cause::no_space, .detail = "full"};
+    return std::nullopt;
+  }};
+  CHECK_FALSE(launch_that_may_disagree(catalogue, small_options(1), 3, model).disagreement.empty());
+}
