@@ -71,17 +71,20 @@ def test_every_benchmark_is_complete_and_correct(any_mpi, mode, ranks, tmp_path)
         pytest.skip("MPICH 4.0.2 spins without yielding: seconds per barrier with more ranks than cores")
     if mode in ("sync", "tail") and ranks in (1, 4, 5):
         pytest.skip("the same loops on 2 and 3 ranks say it all; oversubscribed ranks are slow")
+    names = list(NAMES)
+    if any_mpi.key == "deb-mpich" and ranks == 1:
+        names.remove("Neighbor_alltoall")  # docs/known-mpi-issues.md
     repetitions, sizes = lab.effort(ranks, mode, 6)
     few = f"-iter {repetitions} -msgsize {','.join(map(str, sizes))} -window_size 4 -check -time 60"
-    done = lab.run(any_mpi, ranks, f"{few} {MODES[mode]} {' '.join(NAMES)}", records=tmp_path)
-    impossible = [name for name in NAMES if not process_counts(name, ranks)]
+    done = lab.run(any_mpi, ranks, f"{few} {MODES[mode]} {' '.join(names)}", records=tmp_path)
+    impossible = [name for name in names if not process_counts(name, ranks)]
     assert done.code == (3 if impossible else 0), done.text + done.errors
     failures = [record["benchmark"] for record in done.records if record["record"] == "failure"]
     assert failures == impossible
 
     multi = MODES[mode].partition("-multi ")[2]
     wanted = []
-    for name in NAMES:
+    for name in names:
         for count in process_counts(name, ranks):
             groups = ranks // count if multi else 1
             for size in [0] if name == "Barrier" else sizes:
