@@ -131,12 +131,13 @@ FAULT = "guard: message memory touched outside of MPI calls and of its Memory"
 
 def test_a_benchmark_that_looks_at_its_message_is_caught(mpi, tmp_path):
     words = "-iter 2 -msgsize 72"
-    for kind, name, caught in (
-        ("all", "Peeks", False),
+    for kind, names, caught in (
+        ("all", "Peeks PeeksInFlight", False),
         ("guarded", "LooksAway", False),
         ("guarded", "Peeks", True),
+        ("guarded", "PeeksInFlight", True),
     ):
         which = linked(mpi, kind)
-        done = lab.run(which, 2, f"{words} {name}", component="SEEDED", folder=tmp_path)
-        assert (done.code != 0) == caught, (kind, name, done.text, done.errors)
+        done = lab.run(which, 2, f"{words} {names}", component="SEEDED", folder=tmp_path)
+        assert (done.code != 0) == caught, (kind, names, done.text, done.errors)
         assert (FAULT in done.errors) == caught

@@ -14,13 +14,30 @@ namespace {
 
 using namespace openimb;
 
+void peek(const char* message) {
+  [[maybe_unused]] const char seen = *const_cast<const volatile char*>(message);
+}
+
 /// Looks at what it has received.
 struct Peeks : Sendrecv {
   static constexpr Spec spec{.name = "Peeks", .kind = Kind::parallel_transfer};
   template <class C>
   static void step(const C& c, const Lap& lap) {
     Sendrecv::step(c, lap);
-    [[maybe_unused]] const char seen = *const_cast<const volatile char*>(lap.receive);
+    peek(lap.receive);
+  }
+};
+
+/// Looks at what it sends while the message is in flight.
+struct PeeksInFlight : Sendrecv {
+  static constexpr Spec spec{.name = "PeeksInFlight", .kind = Kind::parallel_transfer};
+  template <class C>
+  static void step(const C& c, const Lap& lap) {
+    MPI_Request request;
+    call::start_send(lap.send, c.count, c.type, c.right, message_tag, c.comm, &request);
+    peek(lap.send);
+    call::receive(lap.receive, c.count, c.type, c.left, message_tag, c.comm);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
 };
 
@@ -30,7 +47,7 @@ struct LooksAway : Sendrecv {
 };
 
 const Component& seeded() {
-  using Seeded = Catalogue<Peeks, LooksAway>;
+  using Seeded = Catalogue<Peeks, PeeksInFlight, LooksAway>;
   static constexpr auto entries = Seeded::entries<BatchOf>();
   static constexpr ComponentList list{{.name = "SEEDED", .title = "seeded part"}, Seeded::specs};
   static const Component component{list, entries};
