@@ -34,13 +34,15 @@ $(ENV)/bin/cmake:
 	@$(PYTHON) tools/setup.py tools run
 
 CONFIGURE = -DMPI_CXX_COMPILER=$(MPI_WRAPPER) $(if $(MPI_COMPILER),-DCMAKE_CXX_COMPILER=$(MPI_COMPILER)) $(CMAKE_ARGS)
-WITH_TESTS = -DOPENIMB_BUILD_TESTS=ON -DCATCH2_INCLUDE_DIR=$(abspath $(ENV)/catch2)
+# TESTS=programs: what pytest launches. TESTS=1: the unit tests too.
+WITH_TESTS = -DOPENIMB_BUILD_TESTS=ON $(if $(filter programs,$(TESTS)),,-DCATCH2_INCLUDE_DIR=$(abspath $(ENV)/catch2))
+CONFIGURED_TESTS = $(if $(filter programs,$(TESTS)),OPENIMB_BUILD_TESTS:BOOL=ON,CATCH2_INCLUDE_DIR)
 
 .PHONY: build
 build: export CONFIGURED = $(MPI_VERSION) $(CONFIGURE)
 build: $(ENV)/bin/cmake ## build into build/<MPI>/; TESTS=1: the unit tests too
 	@printf '%s\n' "$$CONFIGURED" | cmp -s - $(BUILD)/configured || { rm -rf $(BUILD); mkdir -p $(BUILD); }
-	@if [ ! -f $(BUILD)/build.ninja ] $(if $(TESTS),|| ! grep -q OPENIMB_BUILD_TESTS:BOOL=ON $(BUILD)/CMakeCache.txt); then \
+	@if [ ! -f $(BUILD)/build.ninja ] $(if $(TESTS),|| ! grep -q $(CONFIGURED_TESTS) $(BUILD)/CMakeCache.txt); then \
 	  echo "configuring $(BUILD)"; \
 	  env $(MPI_ENV) $(ENV)/bin/cmake -S . -B $(BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(ENV)/bin/ninja) \
 	    $(CONFIGURE) $(if $(WARNINGS)$(TESTS),-DOPENIMB_WARNINGS=ON) $(if $(TESTS),$(WITH_TESTS)) >$(BUILD)/configure.log 2>&1 \
@@ -140,7 +142,7 @@ test: ## build with every MPI there is, then unit tests and pytest; PYTEST_ARGS=
 	@$(PYTHON) tools/setup.py tools test
 	@choices=$$($(PYTHON) tools/setup.py lab mpich openmpi $(extra_mpi)) || exit 2; \
 	for choice in $$choices; do \
-	  case $$choice in mpich) more=TESTS=1 ;; openmpi) more=WARNINGS=1 ;; *) more= ;; esac; \
+	  case $$choice in mpich) more=TESTS=1 ;; openmpi) more='WARNINGS=1 TESTS=programs' ;; *) more= ;; esac; \
 	  echo "== build with $$choice"; $(MAKE) --no-print-directory build MPI=$$choice $$more || exit 2; \
 	done
 	@build/mpich/bin/openimb-unit-tests

@@ -41,13 +41,14 @@ class Mpi:
     launcher: tuple[str, ...]
     oversubscribe: tuple[str, ...]
     env: dict[str, str] = field(default_factory=dict, hash=False)
+    programs: str = "bin"  # a folder in the build
 
     @property
     def build(self) -> Path:
         return TOP / "build" / self.key
 
     def program(self, component: str = "MPI1") -> Path:
-        return self.build / "bin" / f"IMB-{component}"
+        return self.build / self.programs / f"IMB-{component}"
 
 
 def _read_mpis() -> dict[str, Mpi]:

@@ -129,6 +129,30 @@ int rank_in(MPI_Comm comm) {
 
 std::map<MPI_Request, Received> pending;
 
+// What a persistent receive receives each time that it is started.
+struct Persistent {
+  void* at = nullptr;
+  int count = 0;
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+};
+std::map<MPI_Request, Persistent> persistent;
+
+void watch_persistent(MPI_Request request) {
+  const auto found = persistent.find(request);
+  if (found == persistent.end()) return;
+  pending[request] = watch(found->second.at, found->second.count, found->second.type);
+}
+
+// Of a vector with a data type for each rank, all alike: up to the end of the last rank's part.
+Received watch_each(void* in, const int m[], const int at[], const MPI_Datatype types[], MPI_Comm comm) {
+  const int last = ranks_of(comm) - 1;
+  MPI_Aint lower = 0, extent = 0;
+  PMPI_Type_get_extent(types[last], &lower, &extent);
+  return watch(in, at[last] / (extent > 0 ? extent : 1) + m[last], types[last]);
+}
+
+constexpr long grid_neighbors = 4;
+
 }  // namespace
 
 extern "C" {
@@ -158,6 +182,24 @@ int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
   const int rc = PMPI_Waitall(count, requests, statuses);
   spoil(last);
   return rc;
+}
+int MPI_Recv_init(void* buf, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+                  MPI_Request* request) {
+  const int rc = PMPI_Recv_init(buf, count, type, from, tag, comm, request);
+  persistent[*request] = {buf, count, type};
+  return rc;
+}
+int MPI_Request_free(MPI_Request* request) {
+  persistent.erase(*request);
+  return PMPI_Request_free(request);
+}
+int MPI_Start(MPI_Request* request) {
+  watch_persistent(*request);
+  return PMPI_Start(request);
+}
+int MPI_Startall(int count, MPI_Request requests[]) {
+  for (int i = 0; i < count; ++i) watch_persistent(requests[i]);
+  return PMPI_Startall(count, requests);
 }
 int MPI_Sendrecv(const void* out, int n, MPI_Datatype t, int to, int stag, void* in, int m, MPI_Datatype u,
                  int from, int rtag, MPI_Comm comm, MPI_Status* status) {
@@ -228,6 +270,40 @@ int MPI_Alltoallv(const void* out, const int n[], const int from[], MPI_Datatype
   const int last = ranks_of(comm) - 1;
   const Received r = watch(in, static_cast<long>(at[last]) + m[last], u);
   const int rc = PMPI_Alltoallv(out, n, from, t, in, m, at, u, comm);
+  spoil(r);
+  return rc;
+}
+int MPI_Alltoallw(const void* out, const int n[], const int from[], const MPI_Datatype t[], void* in,
+                  const int m[], const int at[], const MPI_Datatype u[], MPI_Comm comm) {
+  const Received r = watch_each(in, m, at, u, comm);
+  const int rc = PMPI_Alltoallw(out, n, from, t, in, m, at, u, comm);
+  spoil(r);
+  return rc;
+}
+int MPI_Neighbor_allgather(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u,
+                           MPI_Comm comm) {
+  const Received r = watch(in, m * grid_neighbors, u);
+  const int rc = PMPI_Neighbor_allgather(out, n, t, in, m, u, comm);
+  spoil(r);
+  return rc;
+}
+int MPI_Neighbor_alltoall(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u,
+                          MPI_Comm comm) {
+  const Received r = watch(in, m * grid_neighbors, u);
+  const int rc = PMPI_Neighbor_alltoall(out, n, t, in, m, u, comm);
+  spoil(r);
+  return rc;
+}
+int MPI_Scan(const void* out, void* in, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm) {
+  const Received r = watch(in, n, t);
+  const int rc = PMPI_Scan(out, in, n, t, op, comm);
+  spoil(r);
+  return rc;
+}
+// Rank 0 receives nothing: what its receive buffer holds is not MPI's.
+int MPI_Exscan(const void* out, void* in, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm) {
+  const Received r = rank_in(comm) > 0 ? watch(in, n, t) : Received{};
+  const int rc = PMPI_Exscan(out, in, n, t, op, comm);
   spoil(r);
   return rc;
 }
@@ -356,6 +432,28 @@ int MPI_Ireduce_scatter(const void* out, void* in, const int n[], MPI_Datatype t
                         MPI_Request* request) {
   const Received r = watch(in, n[rank_in(comm)], t);
   const int rc = PMPI_Ireduce_scatter(out, in, n, t, op, comm, request);
+  pending[*request] = r;
+  return rc;
+}
+int MPI_Ialltoallw(const void* out, const int n[], const int from[], const MPI_Datatype t[], void* in,
+                   const int m[], const int at[], const MPI_Datatype u[], MPI_Comm comm,
+                   MPI_Request* request) {
+  const Received r = watch_each(in, m, at, u, comm);
+  const int rc = PMPI_Ialltoallw(out, n, from, t, in, m, at, u, comm, request);
+  pending[*request] = r;
+  return rc;
+}
+int MPI_Iscan(const void* out, void* in, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm,
+              MPI_Request* request) {
+  const Received r = watch(in, n, t);
+  const int rc = PMPI_Iscan(out, in, n, t, op, comm, request);
+  pending[*request] = r;
+  return rc;
+}
+int MPI_Iexscan(const void* out, void* in, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm,
+                MPI_Request* request) {
+  const Received r = rank_in(comm) > 0 ? watch(in, n, t) : Received{};
+  const int rc = PMPI_Iexscan(out, in, n, t, op, comm, request);
   pending[*request] = r;
   return rc;
 }

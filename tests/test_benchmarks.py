@@ -8,6 +8,7 @@ import pytest
 NAMES = [
     "PingPong",
     "PingPongSpecificSource",
+    "PingPong_persist",
     "PingPing",
     "PingPingSpecificSource",
     "Sendrecv",
@@ -19,6 +20,8 @@ NAMES = [
     "Reduce_local",
     "Reduce_scatter",
     "Reduce_scatter_block",
+    "Scan",
+    "Exscan",
     "Allgather",
     "Allgatherv",
     "Gather",
@@ -27,11 +30,14 @@ NAMES = [
     "Scatterv",
     "Alltoall",
     "Alltoallv",
+    "Alltoallw",
+    "Neighbor_allgather",
+    "Neighbor_alltoall",
     "Bcast",
     "Barrier",
 ]
 PAIRS = {"Uniband", "Biband"}
-SINGLE = {"PingPong", "PingPongSpecificSource", "PingPing", "PingPingSpecificSource"}
+SINGLE = {"PingPong", "PingPongSpecificSource", "PingPong_persist", "PingPing", "PingPingSpecificSource"}
 
 MODES = {
     "standard": "",
@@ -65,17 +71,20 @@ def test_every_benchmark_is_complete_and_correct(any_mpi, mode, ranks, tmp_path)
         pytest.skip("MPICH 4.0.2 spins without yielding: seconds per barrier with more ranks than cores")
     if mode in ("sync", "tail") and ranks in (1, 4, 5):
         pytest.skip("the same loops on 2 and 3 ranks say it all; oversubscribed ranks are slow")
+    names = list(NAMES)
+    if any_mpi.key == "deb-mpich" and ranks == 1:
+        names.remove("Neighbor_alltoall")  # docs/known-mpi-issues.md
     repetitions, sizes = lab.effort(ranks, mode, 6)
     few = f"-iter {repetitions} -msgsize {','.join(map(str, sizes))} -window_size 4 -check -time 60"
-    done = lab.run(any_mpi, ranks, f"{few} {MODES[mode]} {' '.join(NAMES)}", records=tmp_path)
-    impossible = [name for name in NAMES if not process_counts(name, ranks)]
+    done = lab.run(any_mpi, ranks, f"{few} {MODES[mode]} {' '.join(names)}", records=tmp_path)
+    impossible = [name for name in names if not process_counts(name, ranks)]
     assert done.code == (3 if impossible else 0), done.text + done.errors
     failures = [record["benchmark"] for record in done.records if record["record"] == "failure"]
     assert failures == impossible
 
     multi = MODES[mode].partition("-multi ")[2]
     wanted = []
-    for name in NAMES:
+    for name in names:
         for count in process_counts(name, ranks):
             groups = ranks // count if multi else 1
             for size in [0] if name == "Barrier" else sizes:
@@ -141,12 +150,13 @@ def test_lengths_above_the_old_limit_are_not_clamped(mpi, tmp_path):
 
 def test_more_than_an_int_can_count(mpi, tmp_path):
     """2 GiB and 8 bytes: large-count calls where the MPI has them, a row that says why where it has not."""
-    done = lab.run(mpi, 2, f"-msgsize {2**31 + 8},16 -iter 1 -mem 16 -warm_up off PingPong", records=tmp_path)
+    words = f"-msgsize {2**31 + 8},16 -iter 1 -mem 16 -warm_up off PingPong PingPong_persist"
+    done = lab.run(mpi, 2, words, records=tmp_path)
     kinds = [record["record"] for record in done.records]
     if mpi.flavour == "mpich":
-        assert done.code == 0 and [row["bytes"] for row in done.rows] == [2**31 + 8, 16]
+        assert done.code == 0 and [row["bytes"] for row in done.rows] == 2 * [2**31 + 8, 16]
     else:
-        assert done.code == 3 and kinds == ["run", "failure", "result", "end"]
+        assert done.code == 3 and kinds == ["run", *["failure", "result"] * 2, "end"]
         assert done.records[1]["cause"] == "int_overflow" and "int-overflow." in done.text
 
 

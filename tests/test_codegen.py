@@ -82,7 +82,8 @@ def on_files() -> dict[str, Repetition]:
 
 COLLECTIVE = (
     *("Bcast", "Allgather", "Allgatherv", "Gather", "Gatherv", "Scatter", "Scatterv"),
-    *("Alltoall", "Alltoallv", "Reduce", "Reduce_scatter", "Allreduce", "Barrier"),
+    *("Alltoall", "Alltoallv", "Alltoallw", "Reduce", "Reduce_scatter", "Allreduce", "Scan", "Exscan"),
+    "Barrier",
 )
 NONBLOCKING = {name: f"I{name.lower()}" for name in COLLECTIVE}
 
@@ -90,6 +91,7 @@ BENCHMARKS = {
     "MPI1": {
         "PingPong": Repetition("Send Recv | Recv Send"),
         "PingPongSpecificSource": Repetition("Send Recv | Recv Send"),
+        "PingPong_persist": Repetition("Startall Waitall | Start Wait Start Wait"),
         "PingPing": Repetition("Isend Recv Wait"),
         "PingPingSpecificSource": Repetition("Isend Recv Wait"),
         "Sendrecv": Repetition("Sendrecv"),
@@ -105,6 +107,11 @@ BENCHMARKS = {
         "Gatherv": Repetition("Gatherv"),
         "Alltoall": Repetition("Alltoall"),
         "Alltoallv": Repetition("Alltoallv"),
+        "Alltoallw": Repetition("Alltoallw"),
+        "Neighbor_allgather": Repetition("Neighbor_allgather"),
+        "Neighbor_alltoall": Repetition("Neighbor_alltoall"),
+        "Scan": Repetition("Scan"),
+        "Exscan": Repetition("Exscan"),
         "Reduce": Repetition("Reduce"),
         "Allreduce": Repetition("Allreduce"),
         "Reduce_scatter": Repetition("Reduce_scatter"),
@@ -160,14 +167,25 @@ ROOTED = {
 }
 WINDOWED = {"Uniband", "Biband"}
 # Collectives: what -sync on puts a barrier before.
-SYNCHRONISED = {
+SYNCHRONIZED = {
     *(name + flavour for name in NONBLOCKING.values() for flavour in ("", "_pure")),
     *(*COLLECTIVE, "Reduce_scatter_block", "Reduce_local", "FencedAccumulate", "MakeWindow"),
+    *("Neighbor_allgather", "Neighbor_alltoall"),
     *(name for name in BENCHMARKS["IO"] if name.startswith("C_")),
 } - {"Barrier", "Ibarrier", "Ibarrier_pure"}
 TO_ALL = {"One_put_all", "All_put_all", "One_get_all", "All_get_all", "Put_all_local", "Get_all_local"}
 WITHOUT_COUNT = {
-    *("Wait", "Waitall", "Test", "Barrier", "Ibarrier", "Fetch_and_op", "Compare_and_swap"),
+    *(
+        "Start",
+        "Startall",
+        "Wait",
+        "Waitall",
+        "Test",
+        "Barrier",
+        "Ibarrier",
+        "Fetch_and_op",
+        "Compare_and_swap",
+    ),
     *("Win_create", "Win_allocate", "Win_allocate_shared", "Win_create_dynamic", "Win_attach"),
     *("Win_free", "Win_fence", "Win_flush", "Win_flush_local", "Win_flush_all", "Win_flush_local_all"),
     *("File_open", "File_close", "File_sync"),
@@ -184,13 +202,15 @@ TESTED: Calls = (LOAD, "MPI_Test")  # a part of the load with a test behind it
 
 COLLECTIVE_ARGUMENTS = {
     **{"Bcast": 5, "Allgather": 7, "Allgatherv": 8, "Scatter": 8, "Scatterv": 9, "Gather": 8, "Gatherv": 9},
-    **{"Alltoall": 7, "Alltoallv": 9, "Reduce": 7, "Allreduce": 6, "Reduce_scatter": 6, "Barrier": 1},
+    **{"Alltoall": 7, "Alltoallv": 9, "Alltoallw": 9, "Reduce": 7, "Allreduce": 6, "Reduce_scatter": 6},
+    **{"Scan": 6, "Exscan": 6, "Barrier": 1},
 }
 ARGUMENTS = {
     **COLLECTIVE_ARGUMENTS,
     **{NONBLOCKING[name]: count + 1 for name, count in COLLECTIVE_ARGUMENTS.items()},  # the request
     **{"Test": 3, LOAD: 2},
     **{"Send": 6, "Recv": 7, "Isend": 7, "Irecv": 7, "Sendrecv": 12, "Wait": 2, "Waitall": 3},
+    **{"Start": 1, "Startall": 2, "Neighbor_allgather": 7, "Neighbor_alltoall": 7},
     **{"Reduce_scatter_block": 6, "Reduce_local": 5},
     **{"Put": 8, "Get": 8, "Accumulate": 9, "Get_accumulate": 12, "Fetch_and_op": 7, "Compare_and_swap": 7},
     **{
@@ -435,7 +455,7 @@ def test_every_benchmark_is_there_in_every_mode(mpi, component):
         for record in CLOCK_READS
         for sync in repetition.file_syncs
         if not (aggregate and loaded)
-        if record != "Synchronized" or (pattern in SYNCHRONISED and not aggregate)
+        if record != "Synchronized" or (pattern in SYNCHRONIZED and not aggregate)
     }
     found = {
         key(loop.pattern, loop.loaded, loop.aggregate, loop.large, loop.laps, loop.record, loop.file_sync)
@@ -498,6 +518,7 @@ def compiled(mpi: lab.Mpi, source: Path, target: Path) -> Path:
     ("in_component", "pattern", "by_hand", "more"),
     [
         ("MPI1", "PingPong", "ping_pong", 0),
+        ("MPI1", "PingPong_persist", "ping_pong_persistent", 0),
         ("MPI1", "Allreduce", "allreduce", 0),
         ("NBC", "Iallreduce_pure", "iallreduce_and_wait", 0),
         ("RMA", "Unidir_put", "put_and_flush", FOR_DISPLACEMENT),
@@ -618,8 +639,8 @@ struct Synchronized : openimb::Synchronized<Clock, Barrier> {
 };
 }  // namespace wrong
 
-Context<int> context_of(int argc) {
-  Context<int> context;
+MessageContext<int> context_of(int argc) {
+  MessageContext<int> context;
   context.comm = MPI_COMM_WORLD;
   context.count = context.peer = context.rank = context.ranks = argc;
   return context;
@@ -632,7 +653,8 @@ void run(int argc, Record record) {
 
 template <class Pattern, class Record>
 void run_loaded(int argc, Record record) {
-  const Loaded<Context<int>> context{context_of(argc), make_load(*cpu, argc, argc, sum)};
+  LoadUse use{.units = argc, .tests = argc};
+  const Loaded<MessageContext<int>> context{context_of(argc), plan_load(*cpu, use)};
   sum += drive<WithLoad<Pattern, Clock>, Clock>(context, Laps<false, false>(LapPlan{}), argc, record);
 }
 

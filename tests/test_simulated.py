@@ -225,6 +225,7 @@ def tree(net: Switch, ranks: int, n: int) -> float:
 TRANSFERS: dict[str, Formula] = {
     "PingPong": message,  # half of there and back
     "PingPongSpecificSource": message,
+    "PingPong_persist": message,
     "PingPing": message,  # the two directions of a cable do not meet
     "PingPingSpecificSource": message,
     "Sendrecv": message,  # each cable has one message in and one out
@@ -254,6 +255,9 @@ ALL_WITH_ALL: dict[str, Formula] = {
     "Allgatherv": flood,
     "Alltoall": flood,
     "Alltoallv": flood,
+    "Alltoallw": flood,
+    "Scan": flood,  # each rank to all above it: rank 0's cable and the last one's are the busiest
+    "Exscan": flood,
 }
 
 
@@ -337,6 +341,23 @@ def test_every_benchmark_takes_what_the_platform_implies(ranks, tmp_path):
         wanted = formulas[row["benchmark"]](SWITCH, ranks, row["bytes"])
         assert times(row) == (about(wanted, ranks),) * 3, row
         assert row["repetitions"] == REPETITIONS[ranks]
+
+
+def test_neighborhood_collectives_are_unavailable_with_the_reason(tmp_path):
+    """SMPI declares them and aborts where they are called."""
+    names = ["Neighbor_allgather", "Neighbor_alltoall"]
+    why = "the simulator has no neighborhood collectives"
+    done = simulate(tmp_path / "run", 4, f"{' '.join(names)} Sendrecv -npmin 4 {SHORT} -iter 2", status=3)
+    assert {row["benchmark"] for row in done.rows} == {"Sendrecv"}
+    failures = [record for record in done.records if record["record"] == "failure"]
+    assert [(failure["benchmark"], failure["cause"]) for failure in failures] == [
+        (name, "unavailable") for name in names
+    ]
+    assert all(why in failure["detail"] for failure in failures)
+    assert done.text.count(why) == len(names)
+    listed = simulate(tmp_path / "list", 1, "-list").text.splitlines()
+    marked = [line.split()[0] for line in listed if why in line]
+    assert marked == names
 
 
 @pytest.mark.parametrize("ranks", REPETITIONS)

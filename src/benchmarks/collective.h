@@ -192,6 +192,12 @@ template <class Count>
 struct TypesPerRank {
   std::vector<MPI_Datatype> types;
   std::vector<call::Displacement<Count>> at;
+
+  struct View {
+    const MPI_Datatype* types;
+    const call::Displacement<Count>* at;
+  };
+  View view() const { return {types.data(), at.data()}; }
 };
 
 /// Alltoallv with a data type for each rank, here equal ones.
@@ -208,9 +214,9 @@ struct Alltoallw {
     for (int rank = 0; rank < c.ranks; ++rank) w.at.push_back(static_cast<At>(rank * c.span));
     return w;
   }
-  template <class C, class W, class... Request>
-  static void step(const C& c, const Lap& lap, W& w, Request... request) {
-    call::alltoallw(lap.send, lap.receive, c.counts, w.at.data(), w.types.data(), c.comm, request...);
+  template <class C, class PerRank, class... Request>
+  static void step(const C& c, const Lap& lap, PerRank each, Request... request) {
+    call::alltoallw(lap.send, lap.receive, c.counts, each.at, each.types, c.comm, request...);
   }
   static Expected expects(const Endpoint& e) { return message_of_each(e, e.rank * e.elements); }
 };

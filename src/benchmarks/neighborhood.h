@@ -26,8 +26,8 @@ struct OnGrid {
 struct Neighbor_allgather : OnGrid {
   static constexpr Spec spec = on_grid("Neighbor_allgather", Extent::one);
   template <class C>
-  static void step(const C& c, const Lap& lap, const GridCommunicator& grid) {
-    call::neighbor_allgather(lap.send, lap.receive, c.count, c.type, grid.handle());
+  static void step(const C& c, const Lap& lap, MPI_Comm grid) {
+    call::neighbor_allgather(lap.send, lap.receive, c.count, c.type, grid);
   }
   static Expected expects(const Endpoint& e) {
     Expected all;
@@ -41,8 +41,8 @@ struct Neighbor_allgather : OnGrid {
 struct Neighbor_alltoall : OnGrid {
   static constexpr Spec spec = on_grid("Neighbor_alltoall", Extent::per_neighbor);
   template <class C>
-  static void step(const C& c, const Lap& lap, const GridCommunicator& grid) {
-    call::neighbor_alltoall(lap.send, lap.receive, c.count, c.type, grid.handle());
+  static void step(const C& c, const Lap& lap, MPI_Comm grid) {
+    call::neighbor_alltoall(lap.send, lap.receive, c.count, c.type, grid);
   }
   static Expected expects(const Endpoint& e) {
     Expected all = Neighbor_allgather::expects(e);

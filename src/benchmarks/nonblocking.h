@@ -14,14 +14,14 @@ struct Nonblocking {
   {
     return Blocking::prepare(c, plan);
   }
-  template <class C, class... StateAndRequest>
-  static void post(const C& c, const Lap& lap, StateAndRequest&&... state_and_request) {
-    Blocking::step(c, lap, state_and_request...);
+  template <class C, class... ViewAndRequest>
+  static void post(const C& c, const Lap& lap, ViewAndRequest... view_and_request) {
+    Blocking::step(c, lap, view_and_request...);
   }
-  template <class C, class... State>
-  static void step(const C& c, const Lap& lap, State&... state) {
+  template <class C, class... View>
+  static void step(const C& c, const Lap& lap, View... view) {
     MPI_Request request;
-    post(c, lap, state..., &request);
+    post(c, lap, view..., &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
   static Expected expects(const Endpoint& e) { return Blocking::expects(e); }

@@ -23,7 +23,7 @@ struct PingPong_persist {
     return pairs;
   }
   template <class C>
-  static void step(const C& c, const Lap& lap, const PersistentPairs& pairs) {
+  static void step(const C& c, const Lap& lap, PersistentPairs::View pairs) {
     MPI_Request* const requests = pairs.of(lap.slot);  // send, receive
     if (c.rank == 0) {
       MPI_Startall(2, requests);

@@ -17,7 +17,7 @@ constexpr int most_int = std::numeric_limits<int>::max();
 void read_lengths(Draft& draft, std::string_view path) {
   draft.inputs.emplace_back(path);
   draft.options.lengths.clear();
-  for (const Entry& entry : read_entries(draft.read_file, std::string(path), "msglen", "lengths")) {
+  for (const TextEntry& entry : read_entries(draft.read_file, std::string(path), "msglen", "lengths")) {
     try {
       draft.options.lengths.push_back(byte_count(entry.text, 1, 0, largest_length));
     } catch (const BadValue& problem) {

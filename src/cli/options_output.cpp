@@ -14,7 +14,7 @@ namespace {
 
 void read_parameters(Draft& draft, std::string_view path) {
   draft.inputs.emplace_back(path);
-  for (const Entry& entry : read_entries(draft.read_file, std::string(path), "set", "settings")) {
+  for (const TextEntry& entry : read_entries(draft.read_file, std::string(path), "set", "settings")) {
     try {
       set_parameter(draft.options.settings, entry.text);
     } catch (const BadValue& problem) {

@@ -4,7 +4,7 @@
 
 namespace openimb {
 
-std::vector<Entry> read_entries(const ReadFile& read_file, const std::string& path, std::string_view option,
+std::vector<TextEntry> read_entries(const ReadFile& read_file, const std::string& path, std::string_view option,
                                 std::string_view what) {
   constexpr std::size_t longest_path = 1024;
   constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";  // of editors on Windows
@@ -13,7 +13,7 @@ std::vector<Entry> read_entries(const ReadFile& read_file, const std::string& pa
   if (!file.ok) throw UsageError("-" + std::string(option) + ": cannot read " + name + ": " + file.why);
   std::string_view lines = file.text;
   if (lines.starts_with(byte_order_mark)) lines.remove_prefix(byte_order_mark.size());
-  std::vector<Entry> entries;
+  std::vector<TextEntry> entries;
   int number = 0;
   for (const std::string_view line : split(lines, '\n')) {
     ++number;

@@ -9,14 +9,14 @@
 
 namespace openimb {
 
-struct Entry {
+struct TextEntry {
   std::string text;   ///< without the blanks around it and without comment
   std::string where;  ///< "FILE:LINE: "
 };
 
 /// The entries of a file; a comment begins with #; blank lines and a byte order mark are skipped. `what`
 /// ("lengths") names them in the error for a file without entries; `option` is the one that named the file.
-std::vector<Entry> read_entries(const ReadFile& read_file, const std::string& path, std::string_view option,
+std::vector<TextEntry> read_entries(const ReadFile& read_file, const std::string& path, std::string_view option,
                                 std::string_view what);
 
 }  // namespace openimb

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <type_traits>
 
 #include "engine/check.h"
 #include "engine/endpoint_context.h"
@@ -22,34 +23,35 @@ struct WallClock {
 
 /// One repetition after the other, timed as asked for. `barrier` over `comm`: between those of a synchronized
 /// batch, which only collectives have that are completed one by one.
-template <class Step, Kind kind, bool aggregate, class Seen, class Movement, class... State>
+template <class Step, Kind kind, bool aggregate, class Seen, class Movement, class... View>
 double timed_as(const Seen& context, const Movement& laps, std::int64_t repetitions, Timing timing,
-                std::span<double> samples, const Setup& setup, State&... state) {
+                std::span<double> samples, const Setup& setup, const View&... view) {
   switch (timing) {
     case Timing::total:
-      return drive<Step, WallClock, aggregate>(context, laps, repetitions, Total{}, state...);
+      return drive<Step, WallClock, aggregate>(context, laps, repetitions, Total{}, view...);
     case Timing::every_repetition:
       return drive<Step, WallClock, aggregate>(context, laps, repetitions,
-                                               EveryRepetition<WallClock>{samples.data()}, state...);
+                                               EveryRepetition<WallClock>{samples.data()}, view...);
     case Timing::synchronized:
       if constexpr (kind == Kind::collective && !aggregate) {
         const auto meet = [barrier = setup.barrier, comm = setup.comm] { barrier(comm); };
         return drive<Step, WallClock>(context, laps, repetitions,
-                                      Synchronized<WallClock, decltype(meet)>{samples.data(), meet},
-                                      state...);
+                                      Synchronized<WallClock, decltype(meet)>{samples.data(), meet}, view...);
       }
   }
   return 0;
 }
 
-/// What a pattern's `prepare` made, or nothing.
+/// What a pattern's `prepare` made, or nothing. Its view goes into the timed loop.
 template <class Pattern, class Context>
 class Prepared {
  public:
   Prepared(const Context& c, const LapPlan& plan) : state_(Pattern::prepare(c, plan)) {}
   template <class Use>
   decltype(auto) with(Use use) {
-    return use(state_);
+    const auto view = state_.view();
+    static_assert(std::is_trivially_copyable_v<decltype(view)>);
+    return use(view);
   }
 
  private:
@@ -156,19 +158,19 @@ class BatchOf final : public BufferBatch {
   double time_moving(const Seen& context, std::int64_t repetitions, Timing timing,
                      std::span<double> samples) {
     const Laps<moving, spec.rooted> laps(plan());
-    return prepared_.with([&](auto&... state) {
+    return prepared_.with([&](const auto&... view) {
       return timed_as<Step, spec.kind, aggregate>(context, laps, repetitions, timing, samples, setup(),
-                                                  state...);
+                                                  view...);
     });
   }
 
   void repeat(Moving laps, std::int64_t repetitions) override {
     [[maybe_unused]] const auto open = epoch();
-    prepared_.with([&](auto&... state) {
+    prepared_.with([&](const auto&... view) {
       for (std::int64_t i = 0; i < repetitions; ++i, laps.advance()) {
-        Pattern::step(endpoint_.context(), laps.lap(), state...);
+        Pattern::step(endpoint_.context(), laps.lap(), view...);
       }
-      close<Pattern>(endpoint_.context(), state...);
+      close<Pattern>(endpoint_.context(), view...);
     });
   }
 

@@ -37,10 +37,10 @@ struct Loaded {
 /// two clock reads are what t_CPU costs. MPI_Test of what has no request returns at once.
 template <class Pattern, class Clock>
 struct WithLoad {
-  template <class Context, class... State>
-  static void step(const Loaded<Context>& c, const Lap& lap, State&... state) {
+  template <class Context, class... View>
+  static void step(const Loaded<Context>& c, const Lap& lap, const View&... view) {
     MPI_Request request;
-    Pattern::post(c.inner, lap, state..., &request);
+    Pattern::post(c.inner, lap, view..., &request);
     const double start = Clock::now();
     for (int i = 0; i < c.load.tests; ++i) {
       int done = 0;

@@ -17,8 +17,9 @@
 //
 //   template <class C> static auto prepare(const C& c, const LapPlan& plan);
 //       Untimed: makes what the benchmark owns for a point, an RAII object. Called by all ranks of the group
-//       in the same order, and destroyed in the same order. `step` and `close` then take a third argument,
-//       `State& state`. `plan.at(slot)` has the buffers of each Lap::slot.
+//       in the same order, and destroyed in the same order. `plan.at(slot)` has the buffers of each
+//       Lap::slot. The object has `view()`: handles or pointers, as a small value. `step`, `close` and `post`
+//       take it as their third argument, by value like the context, so that the loop keeps it in registers.
 //
 //   template <class C> static auto epoch(const C& c);
 //       Untimed: an access epoch (a lock, a fence) that is open around each run; an RAII object.

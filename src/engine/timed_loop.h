@@ -117,10 +117,10 @@ struct Synchronized {
 };
 
 /// Completes what `step` began, where the pattern has something to complete: `close`.
-template <class Pattern, class Context, class... State>
-inline void close(const Context& context, State&... state) {
-  if constexpr (requires { Pattern::close(context, state...); }) {
-    Pattern::close(context, state...);
+template <class Pattern, class Context, class... View>
+inline void close(const Context& context, const View&... view) {
+  if constexpr (requires { Pattern::close(context, view...); }) {
+    Pattern::close(context, view...);
   } else if constexpr (requires { Pattern::close(context); }) {
     Pattern::close(context);
   }
@@ -128,24 +128,25 @@ inline void close(const Context& context, State&... state) {
 
 /// Runs `repetitions` repetitions; returns the seconds they took together. Each is completed, or, aggregate,
 /// all of them at the end; of repetitions timed one by one the last one's time then has the completion.
-/// `state`: what the pattern's `prepare` made, if it has one.
-/// By value, so that the compiler sees that no MPI call can change the context and keeps it in registers;
-/// flatten, so that no step is too long for that: a call of it would give the context's address away.
+/// `view`: of what the pattern's `prepare` made, if it has one.
+/// By value, so that the compiler sees that no MPI call can change context and view and keeps them in
+/// registers; flatten, so that no step is too long for that: a call of it would give the context's address
+/// away.
 template <class Pattern, class Clock, bool aggregate = false, class Context, class Laps, class Record,
-          class... State>
+          class... View>
 [[gnu::noinline, gnu::flatten]] double drive(const Context context, Laps laps, const std::int64_t repetitions,
-                                             Record record, State&... state) {
+                                             Record record, const View... view) {
   const double start = Clock::now();
   record.start(start);
   for (std::int64_t i = 0; i < repetitions; ++i) {
     record.before();
-    Pattern::step(context, laps.lap(), state...);
-    if constexpr (!aggregate) close<Pattern>(context, state...);
+    Pattern::step(context, laps.lap(), view...);
+    if constexpr (!aggregate) close<Pattern>(context, view...);
     record.after();
     laps.advance();
   }
   if constexpr (aggregate) {
-    close<Pattern>(context, state...);
+    close<Pattern>(context, view...);
     record.completed();
   }
   return record.total(Clock::now() - start);

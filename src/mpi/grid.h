@@ -23,7 +23,7 @@ class GridCommunicator {
   ~GridCommunicator() { MPI_Comm_free(&handle_); }
   GridCommunicator(const GridCommunicator&) = delete;
   GridCommunicator& operator=(const GridCommunicator&) = delete;
-  MPI_Comm handle() const { return handle_; }
+  MPI_Comm view() const { return handle_; }
 
  private:
   MPI_Comm handle_ = MPI_COMM_NULL;

@@ -25,10 +25,12 @@ class PersistentPairs {
   /// Where to put the requests of the next slot: first its send, then its receive. Valid until the next call.
   MPI_Request* add_send() { return add(); }
   MPI_Request* add_receive() { return add(); }
-  /// A slot's two.
-  MPI_Request* of(std::int64_t slot) const {
-    return const_cast<MPI_Request*>(requests_.data()) + 2 * slot;  // MPI changes what a request stands for
-  }
+  struct View {
+    MPI_Request* first;
+    /// A slot's two.
+    MPI_Request* of(std::int64_t slot) const { return first + 2 * slot; }
+  };
+  View view() { return {requests_.data()}; }
 
  private:
   MPI_Request* add() { return &requests_.emplace_back(MPI_REQUEST_NULL); }

@@ -1,0 +1,68 @@
+// Every component in one executable; which one it is, the name under which it is started says: IMB-MPI1, ...
+// IMB-SEEDED is a benchmark that breaks the rule which guarded_memory.cpp enforces.
+#include <array>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "app/run.h"
+#include "benchmarks/catalogue.h"
+#include "benchmarks/parallel_transfer.h"
+
+namespace {
+
+using namespace openimb;
+
+void peek(const char* message) {
+  [[maybe_unused]] const char seen = *const_cast<const volatile char*>(message);
+}
+
+/// Looks at what it has received.
+struct Peeks : Sendrecv {
+  static constexpr Spec spec{.name = "Peeks", .kind = Kind::parallel_transfer};
+  template <class C>
+  static void step(const C& c, const Lap& lap) {
+    Sendrecv::step(c, lap);
+    peek(lap.receive);
+  }
+};
+
+/// Looks at what it sends while the message is in flight.
+struct PeeksInFlight : Sendrecv {
+  static constexpr Spec spec{.name = "PeeksInFlight", .kind = Kind::parallel_transfer};
+  template <class C>
+  static void step(const C& c, const Lap& lap) {
+    MPI_Request request;
+    call::start_send(lap.send, c.count, c.type, c.right, message_tag, c.comm, &request);
+    peek(lap.send);
+    call::receive(lap.receive, c.count, c.type, c.left, message_tag, c.comm);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+};
+
+/// Follows the rule.
+struct LooksAway : Sendrecv {
+  static constexpr Spec spec{.name = "LooksAway", .kind = Kind::parallel_transfer};
+};
+
+const Component& seeded() {
+  using Seeded = Catalogue<Peeks, PeeksInFlight, LooksAway>;
+  static constexpr auto entries = Seeded::entries<BatchOf>();
+  static constexpr ComponentList list{{.name = "SEEDED", .title = "seeded part"}, Seeded::specs};
+  static const Component component{list, entries};
+  return component;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  constexpr std::array<std::pair<std::string_view, const Component& (*)()>, 6> components{
+      {{"MPI1", mpi1}, {"EXT", ext}, {"RMA", rma}, {"NBC", nbc}, {"IO", io}, {"SEEDED", seeded}}};
+  const std::string_view program = argv[0];
+  for (const auto& [name, component] : components) {
+    if (program.ends_with("IMB-" + std::string(name))) return run(component(), argc, argv);
+  }
+  std::fprintf(stderr, "%s: unknown component; start it as IMB-MPI1, -EXT, -RMA, -NBC, -IO\n", argv[0]);
+  return 2;
+}
