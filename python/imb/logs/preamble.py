@@ -6,7 +6,7 @@ import re
 import string
 from typing import Literal, NamedTuple
 
-from imb.logs.catalogue import KNOWN
+from imb.logs.catalogue import known
 from imb.logs.table import Head
 from imb.records import Mode, State
 
@@ -202,7 +202,7 @@ def _read(text: bytes, prefix: bytes) -> Preamble:
         elif state == "list" and (found := re.fullmatch(r"# ?(\S+)", bare)):
             events.append(Event("listed", here, found[1]))
         elif found := re.fullmatch(r"# ?(\w+)", bare):
-            if found[1] in KNOWN:
+            if found[1] in known():
                 excerpt = found[1]
             else:
                 events.append(Event("text", here, bare))
