@@ -240,6 +240,12 @@ def test_failure_rows_and_what_follows_them() -> None:
     ]
 
 
+@pytest.mark.parametrize(("said", "threads"), [(b"", 1), (b" (threads: 4)", 4)])
+def test_threads_are_read_from_the_head(said: bytes, threads: int) -> None:
+    text = PINGPONG.replace(b"# #processes = 2 ", b"# #processes = 2" + said + b" ")
+    assert (said in text) and {(row.processes, row.threads) for row in results(text)} == {(2, threads)}
+
+
 def test_quantiles_and_drift_belong_to_the_row_above() -> None:
     tail = b"[ " + b", ".join(b"%d.50" % i for i in range(12)) + b" ]\n"
     drift = b"# The load of the row above ran 12 % slower than calibrated: doubt its t_CPU and overlap\n"
@@ -536,6 +542,7 @@ def tables(draw: st.DrawFn) -> list[Result]:
     modes: list[Mode | None] = [None, "aggregate", "non_aggregate"]
     (kind, benchmark), mode = draw(st.sampled_from(kinds)), draw(st.sampled_from(modes))
     processes, defects, tail = draw(counts), draw(st.booleans()), draw(st.booleans())
+    threads = draw(st.integers(1, 64))
     rows = []
     for length in sorted(draw(st.sets(st.integers(0, 2**40), min_size=1, max_size=6))):
         times = [draw(hundredths) * 1e-6 for _ in range(4)]
@@ -545,6 +552,7 @@ def tables(draw: st.DrawFn) -> list[Result]:
             mode=mode,
             multi="off",
             processes=processes,
+            threads=threads,
             group_count=1,
             bytes=0 if kind == "synchronisation" else length,
             repetitions=draw(counts),

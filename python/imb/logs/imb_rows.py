@@ -136,6 +136,7 @@ def failure_of(text: str, columns: tuple[str, ...], head: Head, line: int) -> Fa
         mode=head.mode,
         multi=head.multi,
         processes=head.processes,
+        threads=head.threads,
         group_count=head.group_count,
         groups=[list(group) for group in head.groups] if head.groups else None,
         bytes=cells[0] if cells and "bytes" in columns else None,

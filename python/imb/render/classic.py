@@ -31,6 +31,7 @@ class _Place(NamedTuple):
     mode: str | None
     multi: str | None
     processes: int | None
+    threads: int
     group_count: int | None
 
 
@@ -58,7 +59,7 @@ def _parts(records: list[Record]) -> Iterator[str]:
 
 
 def _place(row: Result | Failure) -> _Place:
-    return _Place(row.benchmark, row.mode, row.multi, row.processes, row.group_count)
+    return _Place(row.benchmark, row.mode, row.multi, row.processes, row.threads, row.group_count)
 
 
 def _banner(run: Run, unit: float) -> str:
@@ -101,7 +102,8 @@ def _head(row: Result | Failure, columns: list[str]) -> str:
             f"# ( {row.group_count} groups of {row.processes} processes each running simultaneous ) "
         )
     elif row.processes is not None:
-        lines.append(f"# #processes = {row.processes} ")
+        threads = f" (threads: {row.threads})" if row.threads > 1 else ""
+        lines.append(f"# #processes = {row.processes}{threads} ")
     lines.append(rule)
     if row.mode:
         lines += ["#", f"#    MODE: {'AGGREGATE' if row.mode == 'aggregate' else 'NON-AGGREGATE'} ", "#"]
