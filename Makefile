@@ -24,7 +24,7 @@ on_path := $(if $(filter auto,$(MPI)),$(realpath $(shell command -v mpicxx 2>/de
 CHOICE_FILE := $(ENV)/choice/$(subst /,_,$(MPI)$(on_path)).mk
 BUILD = build/$(KEY)
 
-ifneq ($(filter run build bench,$(MAKECMDGOALS)),)
+ifneq ($(filter run build bench names,$(MAKECMDGOALS)),)
 include $(CHOICE_FILE)
 endif
 $(CHOICE_FILE): tools/setup.py python/imb/wrappers.py
@@ -80,6 +80,11 @@ companion: $(ENV)/bin/imb ## the command imb, in .env/bin; `make run` brings it 
 	@:
 $(ENV)/bin/imb: pyproject.toml
 	@$(PYTHON) tools/setup.py tools companion
+
+.PHONY: names
+names: PROGRAM = IMB-MPI1
+names: build ## write schema/benchmarks.json: the benchmarks of all components, as the built IMB-MPI1 lists them
+	@set -o pipefail; env $(MPI_ENV) $(BUILD)/bin/IMB-MPI1 -list json | $(PYTHON) tools/benchmark_names.py
 
 # --- Classic: make MPI1 CC=mpicc; no Python, no network --------------------------------------------------------------
 # CC or CXX, from the command line or the environment, may name an MPI wrapper; its C++ sibling is used: the same

@@ -5,30 +5,8 @@ import re
 import lab
 import pytest
 
-EXT = ["Window", "Unidir_Get", "Unidir_Put", "Bidir_Get", "Bidir_Put", "Accumulate"]
-RMA = [
-    "Unidir_put",
-    "Bidir_put",
-    "Unidir_get",
-    "Bidir_get",
-    "Put_local",
-    "Put_all_local",
-    "Get_local",
-    "Get_all_local",
-    "One_put_all",
-    "All_put_all",
-    "One_get_all",
-    "All_get_all",
-    "Exchange_put",
-    "Exchange_get",
-    "Accumulate",
-    "Get_accumulate",
-    "Fetch_and_op",
-    "Compare_and_swap",
-    "Truly_passive_put",
-]
-NAMES = {"EXT": EXT, "RMA": RMA}
-OFF_BY_DEFAULT = {"Get_local", "Get_all_local"}
+NAMES = {component: lab.names(component) for component in ("EXT", "RMA")}
+OFF_BY_DEFAULT = {name for component in NAMES for name in lab.names(component, default=False)}
 WORDS = {"Fetch_and_op": 4, "Compare_and_swap": 4}  # one element, whatever the lengths asked for
 FETCHING = {"Get_accumulate", "Fetch_and_op", "Compare_and_swap"}
 MULTIPLE = {"Put_all_local", "Get_all_local", "One_put_all", "One_get_all"}

@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import lab
 import pytest
 from test_simulated import Simulation, Switch, about, flood, simulate, stages, times, tree, without_date
 
@@ -178,6 +179,11 @@ def assert_as_expected(rows: list[dict], fsync: str = "standard", net: Storage =
 
 
 # --- All benchmarks --------------------------------------------------------------------------------------------------
+
+
+def test_every_blocking_benchmark_has_its_time() -> None:
+    nonblocking = {name for name in lab.names("IO") if "_IWrite_" in name or "_IRead_" in name}
+    assert set(ALL) == set(lab.names("IO")) - nonblocking
 
 
 @pytest.mark.parametrize("ranks", REPETITIONS)

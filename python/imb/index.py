@@ -28,7 +28,7 @@ from imb.records import End, Failure, Record, Result, Run
 if TYPE_CHECKING:
     import duckdb
 
-VERSION = 1  # of the columns; another one is another folder
+VERSION = 2  # of the columns; another one is another folder, which is filled anew
 _AT_ONCE = 32_000_000  # bytes of logs that are read together
 _MANY_SEGMENTS = 64
 

@@ -181,11 +181,16 @@ class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
 
 
 class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
-    """One row: one length on one layout, measured. `line` is its line in a foreign log."""
+    """One row: one length on one layout, measured. `line` is its line in a foreign log.
+
+    Records of older versions have no `threads`: each process had one.
+    """
 
     OPTIONAL: ClassVar[frozenset[str]] = frozenset(
         [
+            "threads",
             "groups",
+            "slowest_thread",
             "time_overlapped_seconds",
             "time_pure_seconds",
             "time_cpu_seconds",
@@ -205,6 +210,7 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
     mode: Mode | None = None
     multi: Multi | None = None
     processes: int | None = None
+    threads: int = 1
     group_count: int | None = None
     group: int | None = None
     groups: list[list[int]] | None = None
@@ -214,6 +220,7 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
     time_max_seconds: float | None = None
     time_avg_seconds: float | None = None
     slowest_rank: int | None = None
+    slowest_thread: int | None = None
     time_overlapped_seconds: float | None = None
     time_pure_seconds: float | None = None
     time_cpu_seconds: float | None = None
@@ -231,7 +238,7 @@ class Failure(msgspec.Struct, kw_only=True, tag_field="record", tag="failure"):
     """One point, or with `bytes` None one benchmark, that could not be measured."""
 
     OPTIONAL: ClassVar[frozenset[str]] = frozenset(
-        ["groups", "needed_bytes", "free_bytes", "seconds_per_repetition", "line"]
+        ["threads", "groups", "needed_bytes", "free_bytes", "seconds_per_repetition", "line"]
     )
 
     benchmark: str
@@ -239,6 +246,7 @@ class Failure(msgspec.Struct, kw_only=True, tag_field="record", tag="failure"):
     mode: Mode | None = None
     multi: Multi | None = None
     processes: int | None = None
+    threads: int = 1
     group_count: int | None = None
     group: int | None = None
     groups: list[list[int]] | None = None

@@ -29,6 +29,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     mode: Mode | None
     multi: Multi | None
     processes: int | None
+    threads: int = 1
     group_count: int | None
     group: int | None
     bytes: int | None
@@ -44,6 +45,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
         words += [f"{self.group_count} groups"] if (self.group_count or 1) > 1 else []
         words += [f"group {self.group}"] if self.group is not None else []
         words += [f"{self.processes} rank{'' if self.processes == 1 else 's'}"] if self.processes else []
+        words += [f"{self.threads} threads"] if self.threads > 1 else []
         words += [f"{self.bytes} bytes"] if self.bytes is not None else []
         return ", ".join(words)
 
@@ -178,6 +180,7 @@ def key_of(row: Result | Failure, run: Run | None) -> Key:
         mode=row.mode,
         multi=row.multi,
         processes=row.processes,
+        threads=row.threads,
         group_count=row.group_count,
         group=row.group,
         bytes=row.bytes,

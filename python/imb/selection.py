@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import get_args
 
 from imb.errors import ImbError
-from imb.logs.catalogue import KNOWN, kind_of
+from imb.logs.catalogue import suite
 from imb.records import Component, Kind
 
 COMPONENTS: tuple[Component, ...] = get_args(Component)
@@ -37,7 +37,7 @@ def select(names: Sequence[str], kind: str | None = None) -> dict[Component, lis
             chosen.setdefault(whole, [])
         else:
             members = [
-                n for n, k in KNOWN.items() if whole in k.components and kind_of(n, whole) in CLASSES[kind]
+                n for n, found in suite().items() if whole in found and found[whole].kind in CLASSES[kind]
             ]
             if not members:
                 raise ImbError(f"{whole} has no benchmarks of class {kind}")
@@ -48,7 +48,7 @@ def select(names: Sequence[str], kind: str | None = None) -> dict[Component, lis
 def _benchmark(name: str) -> tuple[Component, str]:
     prefix, colon, bare = name.rpartition(":")
     wanted = bare.lower().removeprefix("multi-")
-    found = [(c, n) for n, k in KNOWN.items() for c in k.components if n.lower() == wanted]
+    found = [(c, n) for n, components in suite().items() for c in components if n.lower() == wanted]
     found = [one for one in found if not colon or one[0].lower() == prefix.lower()]
     # Unidir_Put is EXT's, Unidir_put RMA's, and Accumulate both's.
     found = [one for one in found if one[1] == bare] or found
@@ -57,7 +57,7 @@ def _benchmark(name: str) -> tuple[Component, str]:
     if found:
         component, benchmark = found[0]
         return component, bare if bare.lower().startswith("multi-") else benchmark
-    close = difflib.get_close_matches(wanted, [n.lower() for n in KNOWN], 1)
-    spelt = next((n for n in KNOWN if close and n.lower() == close[0]), None)
+    close = difflib.get_close_matches(wanted, [n.lower() for n in suite()], 1)
+    spelt = next((n for n in suite() if close and n.lower() == close[0]), None)
     hint = f"did you mean {spelt}?" if spelt else "IMB-MPI1 -list shows the names"
     raise ImbError(f"no benchmark or component {name}; {hint}")

@@ -242,6 +242,19 @@ def test_export_parquet_json_and_markdown(imb: Imb, tmp_path: Path) -> None:
     assert markdown.count("### ") == 9 and "### One_put_all, 4 processes" in markdown
 
 
+def test_threads_are_columns_of_queries_and_exports(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    archive.add(Content(records=(EXAMPLES / "groups.jsonl").read_bytes()))
+    archive.add(Content(records=(EXAMPLES / "troubled.jsonl").read_bytes()))
+    imb("import", REFERENCES / "rma-np4.txt")
+    sql = "SELECT DISTINCT threads, slowest_thread FROM results ORDER BY ALL"
+    rows = [json.loads(line) for line in imb("query", "--format", "json", sql).out.splitlines()]
+    assert [tuple(row.values()) for row in rows] == [(1, None), (2, 1)]
+    failures = imb("query", "--format", "json", "SELECT DISTINCT threads FROM failures").out
+    assert json.loads(failures) == {"threads": 1}
+    assert imb("export", "--format", "parquet", "--output", tmp_path / "r.parquet").code == 0
+    assert set(pq.read_table(tmp_path / "r.parquet").column("threads").to_pylist()) == {1, 2}
+
+
 def test_export_logs_under_the_naming_convention(imb: Imb, archive: Archive, tmp_path: Path) -> None:
     imb("import", REFERENCES / "mpi1-np6-map2x3-multi0.txt", BOARD)
     archive.add(Content(records=(EXAMPLES / "groups.jsonl").read_bytes()))

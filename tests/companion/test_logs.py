@@ -240,6 +240,12 @@ def test_failure_rows_and_what_follows_them() -> None:
     ]
 
 
+@pytest.mark.parametrize(("said", "threads"), [(b"", 1), (b" (threads: 4)", 4)])
+def test_threads_are_read_from_the_head(said: bytes, threads: int) -> None:
+    text = PINGPONG.replace(b"# #processes = 2 ", b"# #processes = 2" + said + b" ")
+    assert (said in text) and {(row.processes, row.threads) for row in results(text)} == {(2, threads)}
+
+
 def test_quantiles_and_drift_belong_to_the_row_above() -> None:
     tail = b"[ " + b", ".join(b"%d.50" % i for i in range(12)) + b" ]\n"
     drift = b"# The load of the row above ran 12 % slower than calibrated: doubt its t_CPU and overlap\n"
@@ -251,6 +257,103 @@ def test_quantiles_and_drift_belong_to_the_row_above() -> None:
     assert rows[0].quantiles == {name: (i + 0.5) / 1e6 for i, name in enumerate(QUANTILES)}
     assert [row.load_drift for row in rows] == [None, 0.12, None, None]
     assert [row.quantiles for row in rows[1:]] == [None] * 3
+
+
+# Of IMB-NBC -iter 3 -msglog 3 -multi 1 -npmin 1 Iallreduce Ibarrier on a busy machine.
+NOTED = b"""
+#------------------------------------------------------------------------------------------
+# Benchmarking Multi-Iallreduce 
+# ( 2 groups of 1 processes each running simultaneous ) 
+# Group  0:     0
+# 
+# Group  1:     1
+# 
+#------------------------------------------------------------------------------------------
+        Group       #bytes #repetitions t_ovrl[usec] t_pure[usec]  t_CPU[usec]   overlap[%]
+
+            0            0            3         3.31         1.82         1.15         0.00
+            1            0            3         3.42         1.98         1.64        12.02
+
+            0            4            3         1.32         1.98         1.14       100.00
+            1            4            3         1.98         1.72         1.78        88.58
+# note: 0 B, group 1: CPU load ran 87 % faster than calibrated; t_CPU and overlap of this row are unreliable
+# note: 4 B, group 0: CPU load ran 187 % slower than calibrated; t_CPU and overlap of this row are unreliable
+
+#-----------------------------------------------------------------------------
+# Benchmarking Multi-Ibarrier 
+# ( 2 groups of 1 processes each running simultaneous ) 
+# Group  0:     0
+# 
+# Group  1:     1
+# 
+#-----------------------------------------------------------------------------
+        Group #repetitions t_ovrl[usec] t_pure[usec]  t_CPU[usec]   overlap[%]
+
+            0            3         0.14         0.05         0.07         0.00
+            1            3         0.31         0.06         0.25        10.53
+# note: group 1: CPU load ran 40 % faster than calibrated; t_CPU and overlap of this row are unreliable
+
+#-----------------------------------------------------------------------------
+# Benchmarking Iallreduce 
+# #processes = 2 
+#-----------------------------------------------------------------------------
+       #bytes #repetitions t_ovrl[usec] t_pure[usec]  t_CPU[usec]   overlap[%]
+            0            3         8.86         6.71         4.33        50.47
+            4            3        12.64         4.20         2.38         0.00
+# note: 4 B: CPU load ran 90 % slower than calibrated; t_CPU and overlap of this row are unreliable
+
+#-----------------------------------------------------------------------------
+# Benchmarking Ibarrier 
+# #processes = 2 
+#-----------------------------------------------------------------------------
+ #repetitions t_ovrl[usec] t_pure[usec]  t_CPU[usec]   overlap[%]
+            3         9.19         2.06         1.31         0.00
+# note: CPU load ran 11 % faster than calibrated; t_CPU and overlap of this row are unreliable
+
+
+# All processes entering MPI_Finalize
+
+"""  # noqa: W291
+
+
+def test_notes_on_the_load_belong_to_the_row_that_they_name() -> None:
+    log = parse(NOTED, "log")
+    assert not log.problems and not log.notes
+    rows = results(NOTED)
+    assert [(row.benchmark, row.bytes, row.group, row.load_drift) for row in rows] == [
+        ("Iallreduce", 0, 0, None),
+        ("Iallreduce", 0, 1, -0.87),
+        ("Iallreduce", 4, 0, 1.87),
+        ("Iallreduce", 4, 1, None),
+        ("Ibarrier", 0, 0, None),
+        ("Ibarrier", 0, 1, -0.4),
+        ("Iallreduce", 0, None, None),
+        ("Iallreduce", 4, None, 0.9),
+        ("Ibarrier", 0, None, -0.11),
+    ]
+    written = classic.text(row for launch in log.launches for row in launch.records())
+    notes = [line for line in NOTED.decode().splitlines() if line.startswith("# note: ")]
+    assert [line for line in written.splitlines() if line.startswith("# note: ")] == notes
+    assert [row.load_drift for row in results(written.encode())] == [row.load_drift for row in rows]
+
+
+def test_notes_reach_rows_that_a_failure_row_divides() -> None:
+    failure = b'      1048576 out-of-mem.; needed X=   0.004 GB; use flag "-mem X" or MAX_MEM_USAGE>=X (IMB_mem_info.h)\n'
+    row = b"            4            3        12.64         4.20         2.38         0.00\n"
+    note = b"# note: 0 B: CPU load ran 12 % faster than calibrated; t_CPU and overlap of this row are unreliable\n"
+    text = NOTED.replace(row, failure + row).replace(b"# note: 4 B: CPU", note + b"# note: 4 B: CPU")
+    assert not parse(text, "log").notes
+    drifts = {
+        row.bytes: row.load_drift for row in results(text) if row.group is None and row.kind == "collective"
+    }
+    assert drifts == {0: -0.12, 4: 0.9}
+
+
+def test_a_note_on_a_row_that_is_not_there_is_passed_over() -> None:
+    text = NOTED.replace(b"# note: 4 B: CPU", b"# note: 16 B: CPU")
+    [note] = parse(text, "log").notes
+    assert "passed over: # note: 16 B: CPU load" in note.text
+    assert [row.load_drift for row in results(text) if row.benchmark == "Iallreduce"][-1] is None
 
 
 def test_a_comment_between_regular_rows_does_not_end_the_table() -> None:
@@ -536,6 +639,7 @@ def tables(draw: st.DrawFn) -> list[Result]:
     modes: list[Mode | None] = [None, "aggregate", "non_aggregate"]
     (kind, benchmark), mode = draw(st.sampled_from(kinds)), draw(st.sampled_from(modes))
     processes, defects, tail = draw(counts), draw(st.booleans()), draw(st.booleans())
+    threads = draw(st.integers(1, 64))
     rows = []
     for length in sorted(draw(st.sets(st.integers(0, 2**40), min_size=1, max_size=6))):
         times = [draw(hundredths) * 1e-6 for _ in range(4)]
@@ -545,6 +649,7 @@ def tables(draw: st.DrawFn) -> list[Result]:
             mode=mode,
             multi="off",
             processes=processes,
+            threads=threads,
             group_count=1,
             bytes=0 if kind == "synchronisation" else length,
             repetitions=draw(counts),

@@ -62,6 +62,14 @@ def test_words_are_those_of_the_schema(words: Any, where: tuple[str, str]) -> No
     assert list(typing.get_args(words)) == SCHEMA["$defs"][definition]["properties"][field]["enum"]
 
 
+def test_records_without_threads_are_of_one_thread_each() -> None:
+    """As written before there was the field."""
+    line = b'{"record":"result","benchmark":"PingPong","processes":2,"bytes":8}'
+    result = records.decode(line)
+    assert isinstance(result, records.Result) and result.threads == 1
+    assert result.slowest_thread is None and b"slowest_thread" not in records.encode(result)
+
+
 def all_examples() -> list[records.Record]:
     return [record for path in EXAMPLES for record in records.read_file(path).records]
 

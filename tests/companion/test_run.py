@@ -1,5 +1,6 @@
 """imb run, latency, doctor: real launches."""
 
+import contextlib
 import json
 import os
 import pty
@@ -18,8 +19,10 @@ import lab
 import pytest
 from companion.door import Imb
 from imb.archive import Archive
+from imb.errors import ImbError
+from imb.logs.catalogue import kind_of
 from imb.records import Result, Run
-from imb.selection import select
+from imb.selection import CLASSES, COMPONENTS, select
 
 
 def with_(mpi: lab.Mpi) -> list[object]:
@@ -319,6 +322,21 @@ def test_names_find_their_components() -> None:
     assert select(["rma:accumulate", "EXT:Accumulate"]) == {"RMA": ["Accumulate"], "EXT": ["Accumulate"]}
     assert select(["mpi1"], "parallel") == {"MPI1": ["Sendrecv", "Exchange", "Uniband", "Biband"]}
     assert "Barrier" in select(["mpi1"], "collective")["MPI1"]
+    assert select(["pingpong_PERSIST", "exscan", "ialltoallw_pure", "neighbor_alltoall"]) == {
+        "MPI1": ["PingPong_persist", "Exscan", "Neighbor_alltoall"],
+        "NBC": ["Ialltoallw_pure"],
+    }
+
+
+def test_only_the_suite_s_benchmarks_are_chosen() -> None:
+    """A log may have PingPongAnySource; the suite would refuse to run it."""
+    for component in COMPONENTS:
+        for kind in CLASSES:
+            with contextlib.suppress(ImbError):  # a class without benchmarks
+                assert set(select([component], kind)[component]) <= set(lab.names(component))
+    with pytest.raises(ImbError, match="no benchmark or component PingPongAnySource; did you mean PingPong"):
+        select(["PingPongAnySource"])
+    assert kind_of("PingPongAnySource", None) == "single_transfer"
 
 
 def wait_for(what: Any, seconds: float = 30) -> Any:

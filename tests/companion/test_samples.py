@@ -8,6 +8,8 @@ from companion.door import Imb
 from imb.archive import Archive, Content
 from imb.errors import ImbError
 from imb.records import Rank, Result, Run, write
+from imb.render.panels import layout_of
+from imb.render.tables import tables_of
 from imb.samples import load
 
 
@@ -27,6 +29,24 @@ def test_a_label_names_all_its_runs(archive: Archive) -> None:
     assert sorted(side.values(key)) == [1.0, 2.0, 3.0]
     assert str(key) == "PingPong, 2 ranks, 8 bytes"
     assert np.isnan(side.values(key, "bandwidth")).all()
+
+
+def test_rows_of_different_numbers_of_threads_never_mix(archive: Archive) -> None:
+    rows = [
+        Result(benchmark="PingPong", processes=2, threads=n, bytes=8, time_avg_seconds=float(n))
+        for n in (1, 2)
+    ]
+    archive.add(Content(records=write([Run(component="MPI1"), *rows]), labels=["a"]))
+    side = load(archive, "a")
+    assert {str(key): side.values(key).tolist() for key in side.all_keys()} == {
+        "PingPong, 2 ranks, 8 bytes": [1.0],
+        "PingPong, 2 ranks, 2 threads, 8 bytes": [2.0],
+    }
+    assert [layout_of(key) for key in side.all_keys()] == ["2 ranks", "2 ranks, 2 threads"]
+    assert [table.title for table in tables_of(rows)] == [
+        "PingPong, 2 processes",
+        "PingPong, 2 processes, 2 threads",
+    ]
 
 
 def test_names_queries_and_files(archive: Archive, tmp_path: Path) -> None:

@@ -860,10 +860,12 @@ void grouped_run(Reporter& out) {
   Options options;
   options.multi = Multi::summary;
   out.begin(facts, options);
-  const Table groups = table_of(barrier, make_layout(5, 2, true, {}), Multi::summary);
+  Table groups = table_of(barrier, make_layout(5, 2, true, {}), Multi::summary);
+  groups.layout.threads = 2;
   out.open_table(groups);
   Row row = row_of(0.5, 0.625, 0.5625);
   row.slowest_rank = 3;
+  row.slowest_thread = 1;
   row.t_avg = std::nan("");
   out.row(groups, one_row(0, 100, row));
   out.end(ended(1, 0, 0));

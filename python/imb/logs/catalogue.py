@@ -1,93 +1,87 @@
-"""What is known of benchmarks by name: logs do not say it."""
+"""Facts about benchmarks by name, which logs do not contain.
+
+The names of the suite come from schema/benchmarks.json; those that only the real IMB has are listed here.
+"""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
+import msgspec
+
 from imb.records import Component, Kind
+from imb.suite import suite_folder
 
 
-class Known(NamedTuple):
-    """Components that have a benchmark of this name, its kind there, and bytes moved / (X per reported time).
+class Facts(NamedTuple):
+    """A benchmark of one component: bytes moved = `turnover` times length per reported time.
 
-    `turnover` is None where there is no Mbytes/sec, or where it depends on more than the table says.
+    `turnover` is None where the table has no Mbytes/sec, or where it depends on more than the table shows.
     """
 
-    components: tuple[Component, ...]
     kind: Kind
     turnover: int | None = None
 
 
-_SINGLE = (
-    "PingPong PingPongSpecificSource PingPongAnySource PingPing PingPingSpecificSource PingPingAnySource"
-)
-_COLLECTIVE = [
-    "Allreduce",
-    "Reduce",
-    "Reduce_scatter",
-    "Reduce_scatter_block",
-    "Allgather",
-    "Allgatherv",
-    "Gather",
-    "Gatherv",
-    "Scatter",
-    "Scatterv",
-    "Alltoall",
-    "Alltoallv",
-    "Bcast",
-]
-_ONE_SIDED = "Unidir_put Unidir_get Bidir_put Bidir_get Put_local Get_local Fetch_and_op Compare_and_swap Get_accumulate"
+class _Benchmark(msgspec.Struct):
+    name: str
+    kind: Kind
+    turnover: int | None
 
 
-def _catalogue() -> dict[str, Known]:
-    known: dict[str, Known] = {name: Known(("MPI1",), "single_transfer", 1) for name in _SINGLE.split()}
-    known |= {name: Known(("MPI1",), "collective") for name in [*_COLLECTIVE, "Reduce_local"]}
-    for name, turnover in (("Sendrecv", 2), ("Exchange", 4), ("Uniband", None), ("Biband", None)):
-        known[name] = Known(("MPI1",), "parallel_transfer", turnover)
-    for name in _COLLECTIVE:
-        for suffix in ("", "_pure"):
-            known[f"I{name.lower()}{suffix}"] = Known(("NBC",), "collective")
-    for name, component in (
-        ("Barrier", "MPI1"),
-        ("Ibarrier", "NBC"),
-        ("Ibarrier_pure", "NBC"),
-        ("Open_Close", "IO"),
-    ):
-        known[name] = Known((component,), "synchronisation")  # type: ignore[arg-type]
-    for name in ("Unidir_Get", "Unidir_Put", "Bidir_Get", "Bidir_Put"):
-        known[name] = Known(("EXT",), "single_transfer", 1)
-    known["Window"] = Known(("EXT",), "collective")
-    known["Accumulate"] = Known(("EXT", "RMA"), "collective")  # in RMA a single transfer
-    known |= {name: Known(("RMA",), "single_transfer") for name in (*_ONE_SIDED.split(), "Truly_passive_put")}
-    for way in ("put", "get"):
-        known[f"{way.title()}_all_local"] = known[f"One_{way}_all"] = Known(("RMA",), "multiple_transfer")
-        known[f"All_{way}_all"] = known[f"Exchange_{way}"] = Known(("RMA",), "parallel_transfer")
-    for access in ("Write", "IWrite", "Read", "IRead"):
-        for group, pointers in (
-            ("S", "Indv Expl"),
-            ("P", "Indv Expl Shared Priv"),
-            ("C", "Indv Expl Shared"),
-        ):
-            kind: Kind = {"S": "single_transfer", "P": "parallel_transfer", "C": "collective"}[group]  # type: ignore[assignment]
-            known |= {f"{group}_{access}_{pointer}": Known(("IO",), kind) for pointer in pointers.split()}
-    return known
+class _Component(msgspec.Struct):
+    name: Component
+    benchmarks: list[_Benchmark]
 
 
-KNOWN = _catalogue()
+class _File(msgspec.Struct):
+    components: list[_Component]
+
+
+_ONLY_IN_IMB: dict[str, tuple[Component, Facts]] = {
+    "PingPongAnySource": ("MPI1", Facts("single_transfer", 1)),
+    "PingPingAnySource": ("MPI1", Facts("single_transfer", 1)),
+    "Ireduce_scatter_block": ("NBC", Facts("collective")),
+    "Ireduce_scatter_block_pure": ("NBC", Facts("collective")),
+}
+
+
+@cache
+def suite() -> dict[str, dict[Component, Facts]]:
+    """Name -> component -> facts, in the order of the suite. Raises ImbError in a broken installation."""
+    text = (suite_folder() / "schema" / "benchmarks.json").read_bytes()
+    found: dict[str, dict[Component, Facts]] = {}
+    for component in msgspec.json.decode(text, type=_File).components:
+        for each in component.benchmarks:
+            found.setdefault(each.name, {})[component.name] = Facts(each.kind, each.turnover)
+    return found
+
+
+@cache
+def known() -> dict[str, dict[Component, Facts]]:
+    """`suite`, and the names that only the real IMB has: what a log may contain."""
+    return {**suite(), **{name: {component: facts} for name, (component, facts) in _ONLY_IN_IMB.items()}}
+
+
+def facts_of(benchmark: str, component: Component | None) -> Facts | None:
+    """Facts about a benchmark; None where the name is unknown, or where components differ and none is given."""
+    by_component = known().get(benchmark, {})
+    if len(by_component) == 1:
+        return next(iter(by_component.values()))
+    return by_component.get(component) if component else None
 
 
 def kind_of(benchmark: str, component: Component | None) -> Kind | None:
-    """The kind of an IMB benchmark; None where the name is not known."""
-    if benchmark == "Accumulate":
-        return {"EXT": "collective", "RMA": "single_transfer"}.get(component or "")  # type: ignore[return-value]
-    known = KNOWN.get(benchmark)
-    return known.kind if known else None
+    """The kind of an IMB benchmark; None where `facts_of` is None."""
+    facts = facts_of(benchmark, component)
+    return facts.kind if facts else None
 
 
 def component_of(benchmarks: set[str]) -> Component | None:
     """The one component that has all these benchmarks; None where there is none, or several."""
     candidates: set[Component] = {"MPI1", "EXT", "IO", "NBC", "RMA"}
     for name in benchmarks:
-        if name in KNOWN:
-            candidates &= set(KNOWN[name].components)
+        if name in known():
+            candidates &= known()[name].keys()
     return candidates.pop() if len(candidates) == 1 else None

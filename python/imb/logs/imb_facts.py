@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 
-from imb.logs.catalogue import KNOWN
+from imb.logs.catalogue import facts_of
 from imb.logs.preamble import Event
 from imb.logs.table import Launch
 from imb.records import Component, Element, Mpi, Options, Platform, Run
@@ -34,15 +34,15 @@ def unit_by_arithmetic(launch: Launch) -> float | None:
     """Which unit makes length / time come out as the Mbytes/sec printed, over rows that tell them apart."""
     votes = {2.0**20: 0, 1e6: 0}
     for stretch in launch.stretches():
-        known = KNOWN.get(stretch.head.benchmark)
+        facts = facts_of(stretch.head.benchmark, launch.run.component)
         time = "t" if "t" in stretch.columns else "t_max"
-        if not known or not known.turnover or not {"mbytes/sec", "bytes", time} <= set(stretch.columns):
+        if not facts or not facts.turnover or not {"mbytes/sec", "bytes", time} <= set(stretch.columns):
             continue
         at = [stretch.columns.index(name) for name in ("bytes", time, "mbytes/sec")]
         for row in stretch.rows(last=8):
             length, t, rate = (row[i] or 0 for i in at)
             if t >= 10 and rate >= 10:  # else rounding hides the 4.9 %
-                exact = known.turnover * length / (t * 1e-6)
+                exact = facts.turnover * length / (t * 1e-6)
                 for unit in votes:
                     votes[unit] += abs(exact / unit / rate - 1) < 0.01
     best = max(votes, key=lambda unit: votes[unit])

@@ -22,7 +22,13 @@ _CAUSES: tuple[tuple[str, Cause], ...] = (
 )
 _NEEDED = re.compile(r"needed X=\s*([\d.]+)\s*GB")
 _FREE = re.compile(r"free\s+([\d.]+)\s*GB")
-DRIFT = re.compile(r"# The load of the row above ran (\d+) % (slower|faster)")
+_DRIFT_ABOVE = re.compile(
+    r"# The load of the row above ran (?P<percent>\d+) % (?P<how>slower|faster)"
+)  # older
+_DRIFT = re.compile(
+    r"# note: (?:(?:(?P<bytes>\d+) B)?(?:, )?(?:group (?P<group>\d+))?: )?"
+    r"CPU load ran (?P<percent>\d+) % (?P<how>slower|faster) than calibrated"
+)
 
 
 class Header(NamedTuple):
@@ -47,6 +53,38 @@ class Rows:
     def add(self, row: list[float | int | None]) -> None:
         self.values.append(row)
 
+    def take_note(self, text: str, launch: Launch) -> bool:
+        """Keeps what a comment line says about the load of a row of this table; False where it says nothing of that.
+
+        OpenIMB prints these notes behind the table, with the row's length and group; older versions print them behind
+        the row.
+        """
+        if self.values and (found := _DRIFT_ABOVE.match(text)):
+            self.drift[len(self.values) - 1] = _drift_of(found)
+            return True
+        if not (found := _DRIFT.match(text)):
+            return False
+        self.move_to(launch)
+        wanted = [int(found[name]) if found[name] else None for name in ("bytes", "group")]
+        for stretch in self._moved_to(launch):
+            drift = stretch.load_drift or {}
+            for i, row in enumerate(stretch.rows()):
+                cells = dict(zip(stretch.columns, row, strict=True))
+                if [cells.get("bytes"), cells.get("group")] == wanted and i not in drift:
+                    stretch.load_drift = drift | {i: _drift_of(found)}
+                    return True
+        return False
+
+    def _moved_to(self, launch: Launch) -> list[Stretch]:
+        """The parts of this table, which failure rows divide, in order."""
+        parts: list[Stretch] = []
+        for item in reversed(launch.items):
+            if isinstance(item, Stretch):
+                if item.line != self.line:
+                    break
+                parts.insert(0, item)
+        return parts
+
     def move_to(self, launch: Launch) -> None:
         if not self.values:
             return
@@ -61,6 +99,10 @@ class Rows:
         stretch.quantiles, stretch.load_drift = self.quantiles or None, self.drift or None
         launch.items.append(stretch)
         self.clear()
+
+
+def _drift_of(found: re.Match[str]) -> float:
+    return (1 if found["how"] == "slower" else -1) * int(found["percent"]) / 100
 
 
 def header_of(row: bytes) -> Header | None:
@@ -136,6 +178,7 @@ def failure_of(text: str, columns: tuple[str, ...], head: Head, line: int) -> Fa
         mode=head.mode,
         multi=head.multi,
         processes=head.processes,
+        threads=head.threads,
         group_count=head.group_count,
         groups=[list(group) for group in head.groups] if head.groups else None,
         bytes=cells[0] if cells and "bytes" in columns else None,

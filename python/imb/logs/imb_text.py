@@ -15,7 +15,6 @@ from imb.logs import preamble as above
 from imb.logs.catalogue import component_of, kind_of
 from imb.logs.imb_facts import run_of, unit_by_arithmetic, unit_by_version
 from imb.logs.imb_rows import (
-    DRIFT,
     MARK,
     Header,
     Rows,
@@ -215,7 +214,7 @@ class _Reader:
         stop = len(self.text) if stop < 0 else stop
         if not header.prefix and (stop < len(self.text) or self.text.endswith(b"\n")):
             rows = block = self.text[start:stop].rstrip()
-            # A comment that follows a row at once may stand within the table: about that row, or a warning.
+            # A comment that follows a row at once may stand within the table: a note on a row, or a warning.
             within = stop < len(self.text) and not self.text.startswith(b"\n\n", start + len(rows))
             if grouped:
                 block = block.replace(b"\n\n", b"\n").lstrip(b"\n")
@@ -260,8 +259,8 @@ class _Reader:
                 rows.add(row)
             elif text[0] == "[" and rows.values and (quantiles := quantiles_of(text)) is not None:
                 rows.quantiles[len(rows.values) - 1] = quantiles
-            elif text[0] == "#" and rows.values and (drift := DRIFT.match(text)):
-                rows.drift[len(rows.values) - 1] = (1 if drift[2] == "slower" else -1) * int(drift[1]) / 100
+            elif text[0] == "#" and rows.take_note(text, self.launch):
+                pass
             elif failure := failure_of(text, header.columns, head, at_line):
                 failure.kind = kind_of(head.benchmark, self.launch.run.component)
                 rows.move_to(self.launch)

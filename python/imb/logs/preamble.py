@@ -6,7 +6,7 @@ import re
 import string
 from typing import Literal, NamedTuple
 
-from imb.logs.catalogue import KNOWN
+from imb.logs.catalogue import known
 from imb.logs.table import Head
 from imb.records import Mode, State
 
@@ -55,7 +55,9 @@ class Titles:
 
 
 _BENCHMARKING = re.compile(r"#?\s*Benchmarking\s+(Multi-)?(\S+)")
-_PROCESSES = re.compile(r"#?\s*\(?\s*#processes\s*=\s*(\d+)\s*(?:;\s*(rank order))?")
+_PROCESSES = re.compile(
+    r"#?\s*\(?\s*#processes\s*=\s*(\d+)\s*(?:\(threads:\s*(\d+)\))?\s*(?:;\s*(rank order))?"
+)
 _GROUPS = re.compile(r"#?\s*\(\s*(\d+) groups of (\d+) processes")
 _GROUP = re.compile(r"#?\s*Group\s+(\d+):((?:\s+\d+)*)$")
 _RANKS = re.compile(r"#((?:\s+\d+)+)$")
@@ -167,8 +169,10 @@ def _read(text: bytes, prefix: bytes) -> Preamble:
             events.append(Event("banner", start, parts=(program, version, found["part"])))
             head, state = Head(""), "banner"
         elif collecting and (found := _PROCESSES.match(bare)):
-            head = head._replace(processes=_whole(found[1]), group_count=1)
-            mapped = bool(found[2])
+            head = head._replace(
+                processes=_whole(found[1]), threads=_whole(found[2] or "1") or 1, group_count=1
+            )
+            mapped = bool(found[3])
             groups = [[]] if mapped else []
         elif collecting and (found := _GROUPS.match(bare)):
             head = head._replace(group_count=_whole(found[1]), processes=_whole(found[2]))
@@ -202,7 +206,7 @@ def _read(text: bytes, prefix: bytes) -> Preamble:
         elif state == "list" and (found := re.fullmatch(r"# ?(\S+)", bare)):
             events.append(Event("listed", here, found[1]))
         elif found := re.fullmatch(r"# ?(\w+)", bare):
-            if found[1] in KNOWN:
+            if found[1] in known():
                 excerpt = found[1]
             else:
                 events.append(Event("text", here, bare))

@@ -45,6 +45,7 @@ class Head(NamedTuple):
     mode: Mode | None = None
     multi: Multi | None = None
     processes: int | None = None
+    threads: int = 1
     group_count: int | None = None
     groups: tuple[tuple[int, ...], ...] | None = None
 
@@ -141,6 +142,7 @@ def results_of(stretch: Stretch, launch: Launch) -> Iterator[Result]:
             mode=head.mode,
             multi=head.multi,
             processes=head.processes,
+            threads=head.threads,
             group_count=head.group_count,
             groups=[list(group) for group in head.groups] if head.groups else None,
             quantiles=(stretch.quantiles or {}).get(i),

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from imb.logs.table import CELL
 from imb.records import QUANTILES, End, Failure, Record, Result, Run
 
+_NOTICEABLE_DRIFT = 0.1  # as in src/report/text.cpp
 _RULE = "#" + "-" * 64
 _PARTS = {"MPI1": "MPI-1", "EXT": "MPI-2", "IO": "MPI-IO", "NBC": "MPI-NBC", "RMA": "MPI-RMA"}
 _FAILURES = {
@@ -31,6 +32,7 @@ class _Place(NamedTuple):
     mode: str | None
     multi: str | None
     processes: int | None
+    threads: int
     group_count: int | None
 
 
@@ -58,7 +60,7 @@ def _parts(records: list[Record]) -> Iterator[str]:
 
 
 def _place(row: Result | Failure) -> _Place:
-    return _Place(row.benchmark, row.mode, row.multi, row.processes, row.group_count)
+    return _Place(row.benchmark, row.mode, row.multi, row.processes, row.threads, row.group_count)
 
 
 def _banner(run: Run, unit: float) -> str:
@@ -101,7 +103,8 @@ def _head(row: Result | Failure, columns: list[str]) -> str:
             f"# ( {row.group_count} groups of {row.processes} processes each running simultaneous ) "
         )
     elif row.processes is not None:
-        lines.append(f"# #processes = {row.processes} ")
+        threads = f" (threads: {row.threads})" if row.threads > 1 else ""
+        lines.append(f"# #processes = {row.processes}{threads} ")
     lines.append(rule)
     if row.mode:
         lines += ["#", f"#    MODE: {'AGGREGATE' if row.mode == 'aggregate' else 'NON-AGGREGATE'} ", "#"]
@@ -141,7 +144,20 @@ def _table(rows: list[Result], unit: float) -> str:
         if row.quantiles:
             times = ", ".join(f"{(row.quantiles.get(name) or 0) * 1e6:.2f}" for name in QUANTILES)
             lines.append(f"[ {times} ]")
+    lines += [note for row in rows if (note := _note(row))]
     return _head(rows[0], columns) + "\n".join(lines) + "\n"
+
+
+def _note(row: Result) -> str | None:
+    """What a reader must know about a row, as a comment line behind the table."""
+    if row.load_drift is None or abs(row.load_drift) <= _NOTICEABLE_DRIFT:
+        return None
+    where = [] if row.kind == "synchronisation" else [f"{row.bytes or 0} B"]
+    where += [f"group {row.group}"] if row.group is not None else []
+    return (
+        f"# note: {', '.join(where)}{': ' if where else ''}CPU load ran {100 * abs(row.load_drift):.0f} % "
+        f"{'slower' if row.load_drift > 0 else 'faster'} than calibrated; t_CPU and overlap of this row are unreliable"
+    )
 
 
 def _cell(column: str, row: Result, unit: float) -> str:

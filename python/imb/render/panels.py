@@ -149,6 +149,8 @@ def _by_benchmark(keys: Iterable[Key]) -> dict[str, dict[str, list[Key]]]:
 def layout_of(key: Key) -> str:
     """Processes, groups and the like of a row, in words."""
     words = [counted(key.processes, "rank") if key.processes else "number of ranks not known"]
+    if key.threads > 1:
+        words.append(counted(key.threads, "thread"))
     if (key.group_count or 1) > 1:
         words.append(f"in each of {key.group_count} groups")
     if key.group is not None:

@@ -57,6 +57,8 @@ def title_of(record: Result | Failure) -> str:
         words.append(f"{record.group_count} groups of {record.processes} processes")
     elif record.processes is not None:
         words.append("1 process" if record.processes == 1 else f"{record.processes} processes")
+    if record.threads > 1:
+        words.append(f"{record.threads} threads")
     if record.mode:
         words.append(record.mode.replace("_", "-"))
     return ", ".join(words)

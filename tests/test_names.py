@@ -1,0 +1,40 @@
+"""schema/benchmarks.json lists the benchmarks that every built program of every MPI has."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import lab
+import pytest
+
+sys.path.insert(0, str(lab.TOP / "tools"))
+from benchmark_names import lasting
+
+NAMES = json.loads((lab.TOP / "schema" / "benchmarks.json").read_text())
+COMPONENTS = [component["name"] for component in NAMES["components"]]
+
+
+def printed(mpi: lab.Mpi, component: str) -> Any:
+    """Without a launcher, as `make names` and scripts call it."""
+    words = [str(mpi.program(component)), "-list", "json"]
+    return json.loads(subprocess.check_output(words, env=lab.environment(mpi), timeout=60))
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_every_program_lists_these_benchmarks(any_mpi: lab.Mpi, component: str) -> None:
+    if not any_mpi.program(component).exists():
+        lab.missing(f"IMB-{component} of {any_mpi.key}")
+    assert lasting(printed(any_mpi, component)) == NAMES, "run `make names` after an intended change"
+
+
+def test_every_program_is_a_component(any_mpi: lab.Mpi) -> None:
+    programs = {path.name.removeprefix("IMB-") for path in (any_mpi.build / "bin").glob("IMB-*")}
+    assert programs <= set(COMPONENTS)
+
+
+def test_lab_reads_names_in_their_order() -> None:
+    assert lab.names("MPI1")[:2] == ["PingPong", "PingPongSpecificSource"]
+    by_default, others = (lab.names("NBC", default=default) for default in (True, False))
+    assert sorted(by_default + others) == sorted(lab.names("NBC"))
+    assert "Ibcast" in by_default and "Ibcast_pure" in others
