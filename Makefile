@@ -142,7 +142,19 @@ TOOLS := $(ENV)/tools/bin
 PYTEST_ARGS ?=
 extra_mpi = $(filter-out auto,$(MPI))
 
-.PHONY: test bench lint format
+.PHONY: check test bench lint format
+# Installs nothing where the tools are: several checkouts may share them. `imb` is this checkout's.
+$(TOOLS)/pytest $(ENV)/catch2:
+	@$(PYTHON) tools/setup.py tools test
+check: $(ENV)/bin/cmake | $(TOOLS)/pytest $(ENV)/catch2 ## what needs no MPI: the unit tests, compiled without one, and pytest --no-mpi; under two minutes
+	@[ -f build/check/build.ninja ] || { mkdir -p build/check && \
+	  $(ENV)/bin/cmake -S . -B build/check -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(ENV)/bin/ninja) -DOPENIMB_PURE=ON \
+	    -DCMAKE_BUILD_TYPE=Debug -DOPENIMB_WARNINGS=ON $(WITH_TESTS) >build/check/configure.log 2>&1 \
+	    || { cat build/check/configure.log >&2; rm -f build/check/build.ninja; exit 2; }; }
+	@{ $(ENV)/bin/ninja -C build/check --quiet && build/check/bin/openimb-unit-tests; } >build/check/unit-tests.log 2>&1 & \
+	PYTHONPATH='$(CURDIR)/python' OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python -m pytest tests --no-mpi -m 'not browser' $(PYTEST_ARGS); python=$$?; \
+	wait $$!; unit=$$?; cat build/check/unit-tests.log; [ $$python -eq 0 ] && [ $$unit -eq 0 ]
+
 test: ## build with every MPI there is, then unit tests and pytest; PYTEST_ARGS=...
 	@$(PYTHON) tools/setup.py tools test
 	@choices=$$($(PYTHON) tools/setup.py lab mpich openmpi $(extra_mpi)) || exit 2; \

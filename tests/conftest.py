@@ -1,6 +1,9 @@
 """Which MPIs the tests run under."""
 
 import functools
+import shutil
+import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,20 +23,63 @@ def liars(tmp_path_factory: pytest.TempPathFactory) -> Callable[[lab.Mpi, str], 
     return library
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--no-mpi", action="store_true", help="run the tests that need no MPI; refuse one to these"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "needs_mpi: needs an MPI, although no fixture says so")
+    config.addinivalue_line("markers", "browser: looks at reports in a real one")
+    lab.no_mpi = config.getoption("--no-mpi")
+    if lab.no_mpi:
+        sys.addaudithook(refuse_real_mpi)
+
+
+MPI_FIXTURES = ("mpi", "any_mpi")
+MPI_PROGRAMS = {"mpicc", "mpicxx", "mpic++", "mpiexec", "mpirun", "prterun", "smpicxx", "smpirun"}
+
+
+def refuse_real_mpi(event: str, words: tuple[object, ...]) -> None:
+    """Of the programs of an MPI, tests that need none start the scripts that they wrote themselves."""
+    if event != "subprocess.Popen" or Path(str(words[0])).name.split(".")[0] not in MPI_PROGRAMS:
+        return
+    program = shutil.which(str(words[0]))
+    if program and not Path(program).is_relative_to(tempfile.gettempdir()):
+        lab.refuse_mpi(program)
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "mpi" in metafunc.fixturenames:
-        metafunc.parametrize("mpi", lab.MAIN, ids=lambda mpi: mpi.key)
-    if "any_mpi" in metafunc.fixturenames:
-        metafunc.parametrize("any_mpi", lab.REAL, ids=lambda mpi: mpi.key)
+    for name in MPI_FIXTURES:
+        if name in metafunc.fixturenames:
+            mpis = [] if lab.no_mpi else lab.MAIN if name == "mpi" else lab.REAL
+            metafunc.parametrize(name, mpis, ids=lambda mpi: mpi.key)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not lab.no_mpi:
+        return
+    needing, others = [], []
+    for item in items:
+        names = getattr(item, "fixturenames", ())
+        needs = item.get_closest_marker("needs_mpi") or any(name in names for name in MPI_FIXTURES)
+        (needing if needs else others).append(item)
+    config.hook.pytest_deselected(items=needing)
+    items[:] = others
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
+    if lab.no_mpi:
+        return
     keys = {mpi.key for mpi in lab.MAIN}
     if lab.IN_CI and keys != {"openmpi", "mpich"}:
         pytest.exit(f"CI must have Open MPI and MPICH built, found {sorted(keys)}", returncode=1)
 
 
 def pytest_report_header() -> str:
+    if lab.no_mpi:
+        return "MPIs: none, as asked for by --no-mpi"
     return "MPIs: " + (
         ", ".join(mpi.key for mpi in lab.ALL.values() if mpi.program().exists()) or "none built"
     )

@@ -1,12 +1,13 @@
 """The MPIs of this machine as tests see them, and launches of the suite under one of them.
 
 `make test` leaves a file .env/mpi/KEY.json for every MPI and a build in build/KEY. A part that is missing is skipped,
-or, with OPENIMB_CI set, a failure.
+or, with OPENIMB_CI set, a failure. Under `pytest --no-mpi` (`make check`) there is none: a test that asks for one fails.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import re
@@ -15,6 +16,7 @@ import subprocess
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 import pytest
@@ -59,6 +61,10 @@ class Mpi:
         return self.build / self.programs / f"IMB-{component}"
 
 
+no_mpi = False  # pytest --no-mpi
+
+
+@functools.cache
 def _read_mpis() -> dict[str, Mpi]:
     mpis = {}
     for path in sorted((ENVIRONMENT / "mpi").glob("*.json")):
@@ -74,14 +80,32 @@ def _read_mpis() -> dict[str, Mpi]:
     return mpis
 
 
-ALL = _read_mpis()
-REAL = [mpi for mpi in ALL.values() if mpi.flavour != "smpi" and mpi.program().exists()]
-# The two that every test machine has; the others of the lab run the broad matrix only.
-MAIN = [mpi for mpi in REAL if mpi.key in ("openmpi", "mpich")]
+ALL: dict[str, Mpi]
+REAL: list[Mpi]  # those that are built
+MAIN: list[Mpi]  # the two that every test machine has; the others of the lab run the broad matrix only
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """ALL, REAL and MAIN, when a test asks for them."""
+        if name not in ("ALL", "REAL", "MAIN"):
+            raise AttributeError(f"module 'lab' has no attribute {name!r}")
+        refuse_mpi(f"lab.{name}")
+        mpis = _read_mpis()
+        real = [mpi for mpi in mpis.values() if mpi.flavour != "smpi" and mpi.program().exists()]
+        main = [mpi for mpi in real if mpi.key in ("openmpi", "mpich")]
+        return {"ALL": mpis, "REAL": real, "MAIN": main}[name]
+
+
+def refuse_mpi(what: str) -> None:
+    """Under --no-mpi, fails the test that asks for one."""
+    if no_mpi:
+        pytest.fail(f"{what}: this test needs an MPI; mark it with @pytest.mark.needs_mpi")
 
 
 def smpi() -> Mpi:
-    found = [mpi for mpi in ALL.values() if mpi.flavour == "smpi" and mpi.program().exists()]
+    refuse_mpi("lab.smpi()")
+    found = [mpi for mpi in _read_mpis().values() if mpi.flavour == "smpi" and mpi.program().exists()]
     if not found:
         missing("SimGrid's SMPI (Debian: libsimgrid-dev)")
     return found[0]

@@ -10,10 +10,12 @@ MAY_USE = {
     "report": {"plan", "result"},
     "cli": {"plan"},
     "system": set(),
+    "memory": set(),
+    "session": {"plan", "result", "report"},
     "mpi": {"plan"},
-    "engine": {"plan", "result", "report", "mpi"},
+    "engine": {"plan", "session", "memory", "mpi"},
     "benchmarks": {"engine", "mpi", "plan"},
-    "app": {"plan", "result", "report", "cli", "system", "mpi", "engine", "benchmarks"},
+    "app": {"plan", "result", "report", "cli", "system", "memory", "session", "mpi", "engine", "benchmarks"},
 }
 MAY_SEE_MPI = {"mpi", "engine", "benchmarks", "app"}
 # The parts of these modules that the unit tests run without MPI.
@@ -69,6 +71,99 @@ def test_pure_parts_of_the_engine_stay_pure():
 def test_operating_system_calls_live_in_one_folder():
     folders = {path.parts[0] for path, text in sources() if OPERATING_SYSTEM.search(text)}
     assert folders == {"system"}
+    named = re.compile(r"(?m)^ *# *(?:el)?if.*\b(_WIN32|_WIN64|__linux__|__APPLE__|__unix__|__FreeBSD__)\b")
+    elsewhere = [str(path) for path, text in sources() if path.parts[0] != "system" and named.search(text)]
+    assert not elsewhere
+
+
+def test_files_are_short():
+    """A file that has grown beyond this does more than one thing."""
+    longest = {str(path): text.count("\n") for path, text in sources()}
+    assert not {path: lines for path, lines in longest.items() if lines > 400}
+    assert longest["session/session.cpp"] <= 300
+
+
+def without_literals(text):
+    """Comments, strings and characters are gone, lines are where they were."""
+    literal = r'//[^\n]*|R"\((?:.|\n)*?\)"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])*\'|(?m:^ *#(?:.*\\\n)*.*$)'
+    return re.sub(literal, lambda found: "\n" * found[0].count("\n"), text)
+
+
+def functions(text):
+    """First line and number of lines of every function, from its head to its closing brace. Lambdas are part of what they
+    are in."""
+    text = without_literals(text)
+    ends, opened = {}, []
+    for at, sign in enumerate(text):
+        if sign == "{":
+            opened.append(at)
+        elif sign == "}":
+            ends[opened.pop()] = at
+    assert not opened, "braces that do not match"
+    at = begin = 0
+    while at < len(text):
+        sign = text[at]
+        if sign == "{":
+            head = text[begin:at].strip()
+            if re.search(r"(?m)^ *(inline )?(namespace|class|struct|union|extern|enum)\b", head):
+                at, begin = at + 1, at + 1
+                continue
+            body = re.search(
+                r"\)( const| noexcept| override| final| mutable| -> [\w:<>*& ]+)*$|\)\s+:\s.*[)}]$",
+                head,
+                re.S,
+            )
+            if body and "=" not in re.sub(r"\(.*", "", head.replace("operator=", ""), flags=re.S):
+                begin += len(text[begin:at]) - len(text[begin:at].lstrip())
+                yield head.splitlines()[0], text.count("\n", begin, ends[at]) + 1
+                begin = ends[at] + 1
+            at = ends[at]  # else a list, of which the statement may go on
+        elif sign in ";}":
+            begin = at + 1
+        at += 1
+
+
+def test_the_measure_of_functions():
+    text = """namespace a {
+int one(int x,
+        int y) {
+  if (x) {
+    return y;
+  }
+  return 0;
+}
+
+class B {
+ public:
+  explicit B(int x) : x_(x) {
+    run([&] {
+      x;
+    });
+  }
+  int x_ = 0;
+};
+constexpr Row rows[] = {{"}", [](int x) {
+                           return x;
+                         }}};
+template <class T>
+C::C(T x)
+    : x_{x}, y_(2) {
+}
+}
+"""
+    assert list(functions(text)) == [("int one(int x,", 7), ("public:", 6), ("template <class T>", 4)]
+
+
+def test_functions_are_short():
+    longest = [(str(path), name, lines) for path, text in sources() for name, lines in functions(text)]
+    assert len(longest) > 400, "the measure of functions finds too few"
+    assert not [found for found in longest if found[2] > 50]
+
+
+def test_unit_tests_are_at_least_half_of_the_sources():
+    source = sum(text.count("\n") for _, text in sources())
+    tests = sum(path.read_text().count("\n") for path in (TOP / "tests" / "unit").glob("*.[ch]*"))
+    assert tests >= source / 2, f"{tests} lines of unit tests for {source} lines of source"
 
 
 def test_documentation_lists_every_module():
@@ -84,6 +179,8 @@ def test_benchmarks_are_at_most_ten_code_lines():
             if "Spec spec" not in body:
                 continue
             inside = re.sub(r"(?ms)static constexpr Spec spec\b.*?(\}|\}\(\)|\));\n(?=  |\Z)", "", body)
+            # What a benchmark owns is made in lines of its own.
+            inside = re.sub(r"(?ms)^  static auto prepare\(.*?^  \}\n", "", inside)
             code = [
                 line for line in inside.splitlines() if line.strip() and not line.strip().startswith("//")
             ]

@@ -38,6 +38,8 @@ from pathlib import Path
 import lab
 import pytest
 
+pytestmark = pytest.mark.needs_mpi  # a simulated one
+
 ENVELOPE = 16  # bytes
 EAGER_BELOW = 65536  # bytes
 WINDOW = 4  # messages of Uniband and Biband

@@ -29,6 +29,8 @@ import lab
 import pytest
 from test_simulated import Simulation, Switch, about, flood, simulate, stages, times, tree, without_date
 
+pytestmark = pytest.mark.needs_mpi  # a simulated one
+
 
 @dataclass(frozen=True)
 class Storage(Switch):

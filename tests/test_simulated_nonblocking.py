@@ -50,6 +50,8 @@ from test_simulated import (
     without_date,
 )
 
+pytestmark = pytest.mark.needs_mpi  # a simulated one
+
 UNIT = 2.0**-30  # seconds of computing
 LENGTHS = (1024, 2048)
 SIZES = f"-msgsize {','.join(map(str, LENGTHS))} -iter_policy off"

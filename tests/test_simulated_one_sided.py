@@ -43,6 +43,8 @@ from test_simulated import (
     without_date,
 )
 
+pytestmark = pytest.mark.needs_mpi  # a simulated one
+
 CALL = 2.0**-22  # seconds: longer than 16 bytes are on a cable, shorter than 1040
 LENGTHS = (0, 1024, 65536)
 SIZES = f"-msgsize {','.join(map(str, LENGTHS))} -iter_policy off"

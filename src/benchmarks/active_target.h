@@ -67,6 +67,12 @@ struct FencedAccumulate : Fenced {
   }
 };
 
+/// Where this rank's window begins, for an origin: a dynamic one is addressed as the memory is.
+template <class C>
+MPI_Aint base_of(const C& c, const void* memory) {
+  return c.window_kind == WindowKind::dynamic ? reinterpret_cast<MPI_Aint>(memory) : 0;
+}
+
 /// A window made, used for one element put to the own rank, and freed.
 struct MakeWindow {
   static constexpr Spec spec{
@@ -77,8 +83,7 @@ struct MakeWindow {
     MPI_Win win = MPI_WIN_NULL;
     open_window(c.window_kind, memory, c.window_bytes, c.info, c.comm, win);
     MPI_Win_fence(0, win);
-    const MPI_Aint at = c.window_kind == WindowKind::dynamic ? reinterpret_cast<MPI_Aint>(memory) : 0;
-    call::put(lap.send, std::min<decltype(c.count)>(1, c.count), c.element, c.rank, at, win);
+    call::put(lap.send, std::min<decltype(c.count)>(1, c.count), c.element, c.rank, base_of(c, memory), win);
     MPI_Win_fence(0, win);
     MPI_Win_free(&win);
   }

@@ -25,6 +25,8 @@ from imb.records import Record, Result, write
 from imb.render.page import comparison_page, report_page
 from imb.samples import load
 
+pytestmark = pytest.mark.browser
+
 EVIL = "<img src=x onerror=document.title='owned'><script>document.title='owned'</script>"
 
 

@@ -34,6 +34,7 @@ def said_by(folder: str) -> str:
     return subprocess.run([Path(folder, "IMB-MPI1")], capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.needs_mpi
 def test_builds_lie_side_by_side_and_are_made_when_something_changed(imb: Imb, small: Path) -> None:
     if len(lab.MAIN) < 2:
         lab.missing("Open MPI and MPICH")
@@ -71,6 +72,7 @@ def test_mistakes(mpi: lab.Mpi, imb: Imb, words: list[str], says: str) -> None:
     assert said.code == 2 and says in said.err
 
 
+@pytest.mark.needs_mpi
 def test_the_suite_is_built_and_runs(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The real sources; one component, without optimisation: the others take minutes and are built by `make`."""
     if not lab.MAIN:

@@ -126,6 +126,7 @@ def test_srun_launches(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
         (["--hosts", "n1,n9"], "Invalid node name"),
     ],
 )
+@pytest.mark.needs_mpi
 def test_a_refused_job_is_one_line(words: list[str], says: str, archive: Archive) -> None:
     if not lab.MAIN:
         lab.missing("Open MPI or MPICH")
@@ -135,6 +136,7 @@ def test_a_refused_job_is_one_line(words: list[str], says: str, archive: Archive
 
 
 @pytest.mark.usefixtures("scheduler")
+@pytest.mark.needs_mpi
 def test_a_cancelled_job_leaves_its_runs_and_is_resumed(imb: Imb, archive: Archive) -> None:
     if not lab.MAIN:
         lab.missing("Open MPI or MPICH")
@@ -210,6 +212,7 @@ def test_a_host_that_cannot_be_reached_is_told(two_hosts: Hosts, mpi: lab.Mpi, a
     assert [run.facts()["outcome"] for run in stored(archive)] == ["failed"]
 
 
+@pytest.mark.needs_mpi
 def test_two_hosts_write_into_one_archive(
     two_hosts: Hosts, imb: Imb, archive: Archive, tmp_path: Path
 ) -> None:

@@ -37,6 +37,7 @@ def reframe(
     )  # fmt: skip
 
 
+@pytest.mark.needs_mpi
 def test_figures_of_a_real_launch(tmp_path: Path) -> None:
     mpich = next((mpi for mpi in lab.MAIN if mpi.key == "mpich"), None)
     if mpich is None:

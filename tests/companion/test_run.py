@@ -177,6 +177,7 @@ def test_ctrl_c_keeps_what_is_done(mpi: lab.Mpi, archive: Archive) -> None:
     assert list(archive.run(name).records().of(Result))
 
 
+@pytest.mark.needs_mpi
 def test_a_local_job_leaves_the_same_records(
     imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -193,6 +194,7 @@ def test_a_local_job_leaves_the_same_records(
     assert archive.run(name).facts()["outcome"] == "measured" and archive.run(name).part("records.jsonl")
 
 
+@pytest.mark.needs_mpi
 def test_progress_is_live_on_a_terminal(tmp_path: Path) -> None:
     if not lab.MAIN:
         lab.missing("Open MPI or MPICH")
@@ -280,6 +282,7 @@ def test_doctor_finds_a_broken_installation(imb: Imb, tmp_path: Path) -> None:
     assert "no compiler here" in said.out and "install the compiler" in said.out
 
 
+@pytest.mark.needs_mpi
 def test_a_launcher_of_another_mpi_is_noticed(imb: Imb, tmp_path: Path) -> None:
     """It starts N programs of one rank each, which all end well."""
     if len(lab.MAIN) < 2:
@@ -367,6 +370,7 @@ def small_disk(archive: Archive) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", archive.folder], check=True)
 
 
+@pytest.mark.needs_mpi
 def test_a_full_disk_is_one_line_and_nothing_is_lost(imb: Imb, archive: Archive, small_disk: Path) -> None:
     if not lab.MAIN:
         lab.missing("Open MPI or MPICH")
@@ -394,6 +398,7 @@ def test_a_full_disk_is_one_line_and_nothing_is_lost(imb: Imb, archive: Archive,
         assert said.code == 2 and len(said.err.splitlines()) == 1 and "Read-only file system" in said.err
 
 
+@pytest.mark.needs_mpi
 def test_words_that_are_no_text(
     imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -415,6 +420,7 @@ def test_words_that_are_no_text(
     assert {archive.run(run).manifest.origin for run in archive.ids()} == {None, str(tmp_path / "a\\xff.log")}
 
 
+@pytest.mark.needs_mpi
 def test_a_launcher_that_is_not_there(imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     if not lab.MAIN:
         lab.missing("Open MPI or MPICH")
