@@ -5,37 +5,7 @@ import re
 import lab
 import pytest
 
-NAMES = [
-    "PingPong",
-    "PingPongSpecificSource",
-    "PingPong_persist",
-    "PingPing",
-    "PingPingSpecificSource",
-    "Sendrecv",
-    "Exchange",
-    "Uniband",
-    "Biband",
-    "Allreduce",
-    "Reduce",
-    "Reduce_local",
-    "Reduce_scatter",
-    "Reduce_scatter_block",
-    "Scan",
-    "Exscan",
-    "Allgather",
-    "Allgatherv",
-    "Gather",
-    "Gatherv",
-    "Scatter",
-    "Scatterv",
-    "Alltoall",
-    "Alltoallv",
-    "Alltoallw",
-    "Neighbor_allgather",
-    "Neighbor_alltoall",
-    "Bcast",
-    "Barrier",
-]
+NAMES = lab.names("MPI1")
 PAIRS = {"Uniband", "Biband"}
 SINGLE = {"PingPong", "PingPongSpecificSource", "PingPong_persist", "PingPing", "PingPingSpecificSource"}
 

@@ -171,14 +171,14 @@ OutputFiles::OutputFiles(const Communicator& world, const Options& options)
 
 std::unique_ptr<system::Interleave> connect_interleave(const Communicator& world, const Options& options) {
   std::unique_ptr<system::Interleave> connection;
-  if (!options.turns) return connection;
+  if (!options.interleaving) return connection;
   std::string why;
 #ifdef OPENIMB_SMPI
   why = "-turns: simulated ranks are one process, which cannot sleep for one of them";
 #else
   try {
-    connection =
-        std::make_unique<system::Interleave>(options.turns->host, options.turns->port, options.turns->token);
+    connection = std::make_unique<system::Interleave>(options.interleaving->host, options.interleaving->port,
+                                                      options.interleaving->token);
   } catch (const std::runtime_error& error) {
     why = error.what();
   }

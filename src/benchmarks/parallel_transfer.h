@@ -1,5 +1,5 @@
 // Parallel transfer benchmarks: every process of the group with its neighbors in a periodic chain, or pairs
-// of processes with a window of messages in flight. Source: guide, "Parallel Transfer Benchmarks"; Uniband
+// of processes with many messages in flight. Source: guide, "Parallel Transfer Benchmarks"; Uniband
 // and Biband: public user guide of IMB 2021.
 #pragma once
 
@@ -40,9 +40,8 @@ struct Exchange {
 };
 
 /// Rank i of the first half with rank i of the second; with an odd number the last rank stands aside. A
-/// repetition is a window of messages in flight; all of a window use the same buffers and carry the same
-/// bytes.
-struct WindowOfPairs {
+/// repetition has many messages in flight, which use the same buffers and carry the same bytes.
+struct PairsInFlight {
   static bool first_half(int rank, int ranks) { return rank < ranks / 2; }
   static bool takes_part(const Endpoint& e) { return e.rank < e.ranks / 2 * 2; }
   static int peer_of(const Endpoint& e) {
@@ -62,7 +61,7 @@ struct WindowOfPairs {
   }
 };
 
-struct Uniband : WindowOfPairs {
+struct Uniband : PairsInFlight {
   static constexpr Spec spec{.name = "Uniband",
                              .kind = Kind::parallel_transfer,
                              .message_rate = true,
@@ -82,7 +81,7 @@ struct Uniband : WindowOfPairs {
   }
 };
 
-struct Biband : WindowOfPairs {
+struct Biband : PairsInFlight {
   static constexpr Spec spec{.name = "Biband",
                              .kind = Kind::parallel_transfer,
                              .turnover = 2,

@@ -58,12 +58,12 @@ class Reader {
 
   std::vector<std::string> words_of(const Option& option) {
     std::vector<std::string> words;
-    if (option.words == Words::none || option.words == Words::optional_one) return words;
+    if (option.values == Values::none || option.values == Values::optional_one) return words;
     if (!at_word() || rest_.front().empty()) {
       throw UsageError(dashed(option) + ": value missing; for example: " + std::string(option.example));
     }
     words.push_back(take());
-    if (option.words == Words::list) {
+    if (option.values == Values::list) {
       // "A,B" is a list of its own, "A, B" is one that goes on.
       const bool commas = words.front().find(',') != std::string::npos;
       while (at_word() && (!commas || words.back().ends_with(','))) words.push_back(take());
@@ -95,7 +95,7 @@ std::optional<Options> action_only(const Program& program, Arguments arguments) 
     if (option == nullptr || option->action == Options::Action::run) continue;
     Options options;
     options.action = option->action;
-    const bool has_word = option->words == Words::optional_one && i + 1 < arguments.size();
+    const bool has_word = option->values == Values::optional_one && i + 1 < arguments.size();
     if (has_word && option->action == Options::Action::list) {
       options.list_as_json = same_name(arguments[i + 1], "json");
     } else if (has_word) {

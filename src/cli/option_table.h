@@ -9,16 +9,16 @@
 
 namespace openimb {
 
-/// How many words follow an option.
-enum class Words { none, one, optional_one, list };
+/// How many values follow an option.
+enum class Values { none, one, optional_one, list };
 
 struct Option {
   std::string_view name;  ///< as on the command line, without the dash
-  Words words = Words::one;
-  std::string_view syntax = {};    ///< of the words: "N[,VOL]"
+  Values values = Values::one;
+  std::string_view syntax = {};    ///< of the values: "N[,VOL]"
   std::string_view help = {};      ///< what it does, in one line
   std::string_view standard = {};  ///< what holds without it; empty where that says nothing
-  std::string_view example = {};   ///< option and words
+  std::string_view example = {};   ///< option and values
   std::string_view details = {};   ///< what -help NAME adds; a newline ends a paragraph
   /// Called for each word, or once with an empty one where the option has none. Throws BadValue.
   void (*apply)(Draft& draft, std::string_view word) = nullptr;

@@ -69,7 +69,7 @@ constexpr Option method_rows[] = {
      .standard = "off",
      .example = "-sync on",
      .details = "on: the clock goes around each repetition. off: it goes once around all of them.",
-     .apply = [](Draft& draft, std::string_view word) { draft.options.synchronise_each = on_or_off(word); }},
+     .apply = [](Draft& draft, std::string_view word) { draft.options.synchronize_each = on_or_off(word); }},
     {.name = "imb_barrier",
      .syntax = "on|off",
      .help = "synchronize without MPI_Barrier",
@@ -121,7 +121,7 @@ constexpr Option method_rows[] = {
      .example = "-window_size 64",
      .apply =
          [](Draft& draft, std::string_view word) {
-           draft.options.window = static_cast<int>(whole_number(word, 1, 1000000));
+           draft.options.in_flight = static_cast<int>(whole_number(word, 1, 1000000));
          }},
 };
 

@@ -45,13 +45,13 @@ constexpr Option output_rows[] = {
      .details = "One line for each: bytes and microseconds.",
      .apply = [](Draft& draft, std::string_view word) { draft.options.dump_file = word; }},
     {.name = "help",
-     .words = Words::optional_one,
+     .values = Values::optional_one,
      .syntax = "[TOPIC]",
      .help = "show this, or the details of one option or benchmark; also -h",
      .example = "-help iter",
      .action = Options::Action::help},
     {.name = "version",
-     .words = Words::none,
+     .values = Values::none,
      .help = "show the version and stop",
      .example = "-version",
      .action = Options::Action::version},
@@ -73,14 +73,14 @@ void add_info(Draft& draft, std::string_view word) {
   }
 }
 
-TurnTaking turn_taking(std::string_view word) {
+Interleaving interleaving_of(std::string_view word) {
   const std::vector<std::string_view> pieces = split(word, ',');
   const std::size_t colon = pieces.size() == 3 ? pieces[1].rfind(':') : std::string_view::npos;
   if (colon == std::string_view::npos || colon == 0 || pieces[2].empty()) {
     throw BadValue(quoted(word) + " is not PARTS,HOST:PORT,TOKEN");
   }
   whole_number(pieces[1].substr(colon + 1), 1, 65535);
-  return {.parts = static_cast<int>(whole_number(pieces[0], 1, 1000)),
+  return {.segments = static_cast<int>(whole_number(pieces[0], 1, 1000)),
           .host = std::string(pieces[1].substr(0, colon)),
           .port = std::string(pieces[1].substr(colon + 1)),
           .token = std::string(pieces[2])};
@@ -162,7 +162,7 @@ constexpr Option own_rows[] = {
            draft.options.reorder = static_cast<int>(whole_number(word, 0, 1 << 30));
          }},
     {.name = "check",
-     .words = Words::none,
+     .values = Values::none,
      .help = "verify what is received; adds the column defects",
      .example = "-check",
      .details = "In a pass of its own before the timing, so that times stay comparable. A defect is a "
@@ -182,7 +182,8 @@ constexpr Option own_rows[] = {
          "until the interleaving server at HOST:PORT gives this launch its turn. The time of a row is the "
          "mean over its parts without the slowest and the fastest tenth. Files and aggregate mode are "
          "measured in one part.",
-     .apply = [](Draft& draft, std::string_view word) { draft.options.turns = turn_taking(word); }},
+     .apply = [](Draft& draft,
+                 std::string_view word) { draft.options.interleaving = interleaving_of(word); }},
     {.name = "set",
      .syntax = "NAME=VALUE",
      .help = "set a parameter of IMB_settings.h; @FILE reads many",
@@ -202,7 +203,7 @@ constexpr Option own_rows[] = {
            draft.options.bytes_per_megabyte = static_cast<double>(byte_count(word, 1, 1, gibibyte));
          }},
     {.name = "ignore_unknown",
-     .words = Words::none,
+     .values = Values::none,
      .help = "warn of unknown options and names, do not stop",
      .example = "-ignore_unknown",
      .details =

@@ -42,7 +42,7 @@ std::string component_of(const Program& program, std::string_view name) {
   return {};
 }
 
-std::string unknown(const Program& program, const Name& name) {
+std::string unknown(const Program& program, const NamedBenchmark& name) {
   const std::string message = name.where + "unknown benchmark " + quoted(name.text) + ": ";
   if (const std::string other = component_of(program, name.text); !other.empty()) {
     return message + "it is one of " + other;
@@ -61,9 +61,9 @@ class Selector {
   Selector(const Program& program, std::vector<std::string>* ignored)
       : program_(program), ignored_(ignored) {}
 
-  std::vector<Selected> resolve(const std::vector<Name>& names) const {
+  std::vector<Selected> resolve(const std::vector<NamedBenchmark>& names) const {
     std::vector<Selected> found;
-    for (const Name& name : names) {
+    for (const NamedBenchmark& name : names) {
       if (const auto selected = find(program_, name.text)) {
         found.push_back(*selected);
       } else if (ignored_ != nullptr) {
@@ -96,7 +96,7 @@ std::vector<Selected> default_selection(const Program& program) {
 
 }  // namespace
 
-void add_names(std::vector<Name>& list, std::string_view word, const std::string& where) {
+void add_names(std::vector<NamedBenchmark>& list, std::string_view word, const std::string& where) {
   const std::size_t before = list.size();
   for (const std::string_view piece : split(word, ',')) {
     if (const std::string_view name = trimmed(piece); !name.empty())

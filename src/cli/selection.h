@@ -10,21 +10,21 @@
 namespace openimb {
 
 /// A benchmark as the user wrote it.
-struct Name {
+struct NamedBenchmark {
   std::string text;
   std::string where;  ///< "FILE:LINE: " or empty for the command line
 };
 
 struct NameLists {
-  std::vector<Name> named;     ///< replace the default list
-  std::vector<Name> included;  ///< added to it
-  std::vector<Name> excluded;  ///< removed from it
+  std::vector<NamedBenchmark> named;     ///< replace the default list
+  std::vector<NamedBenchmark> included;  ///< added to it
+  std::vector<NamedBenchmark> excluded;  ///< removed from it
 };
 
 /// "A,B" is two names.
-void add_names(std::vector<Name>& list, std::string_view word, const std::string& where = "");
+void add_names(std::vector<NamedBenchmark>& list, std::string_view word, const std::string& where = "");
 
-/// Throws UsageError. With `ignored`, what nobody knows goes there instead, but never the only names given.
+/// Throws UsageError. With `ignored`, unknown names go there instead, but never the only names given.
 std::vector<Selected> select_benchmarks(const Program& program, const NameLists& lists,
                                         std::vector<std::string>* ignored);
 

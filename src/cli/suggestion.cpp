@@ -11,7 +11,7 @@ namespace openimb {
 
 namespace {
 
-/// Letters inserted, dropped, changed or swapped with their neighbour to get from `a` to `b` (optimal string
+/// Letters inserted, dropped, changed or swapped with their neighbor to get from `a` to `b` (optimal string
 /// alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last(b.size() + 1), last(b.size() + 1), row(b.size() + 1);

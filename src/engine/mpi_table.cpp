@@ -165,7 +165,7 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, Window window) c
       .geometry = point.geometry,
       .aggregate = plan_.table.aggregate(),
       .root_shift = options.root_shift,
-      .in_flight = options.window,
+      .in_flight = options.in_flight,
       .element = plan_.element,
       .type = ElementType(plan_.element, is_divided(spec()) ? 0 : point.geometry.elements),
       .single = ElementType(single_element(plan_.element), 0),

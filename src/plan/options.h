@@ -1,4 +1,4 @@
-// Everything a launch was asked to do, as values. Filled by src/cli, read by everybody, changed by nobody.
+// Everything a launch was asked to do, as values. Filled by src/cli, then only read.
 #pragma once
 
 #include <cstdint>
@@ -85,10 +85,10 @@ struct Selected {
   bool multi = false;
 };
 
-/// -turns: launches that run at the same time measure by turns, each row in so many parts.
-struct TurnTaking {
-  int parts = 1;
-  std::string host, port, token;  ///< of who says whose turn it is, and what this launch is known by
+/// -turns: launches that run at the same time alternate, each row in so many segments.
+struct Interleaving {
+  int segments = 1;
+  std::string host, port, token;  ///< of the interleaving server, and the name of this launch there
 };
 
 struct Options {
@@ -109,7 +109,7 @@ struct Options {
   ThreadLevel thread_level = ThreadLevel::single;
 
   bool root_shift = true;
-  bool synchronise_each = false;  ///< -sync on
+  bool synchronize_each = false;  ///< -sync on
   bool own_barrier = false;       ///< -imb_barrier on
   Element data{DataType::byte, Contiguity::base};
   Element reduction{DataType::single_precision, Contiguity::base};
@@ -121,14 +121,14 @@ struct Options {
   std::vector<std::pair<std::string, std::string>> info;  ///< -info, for windows and files
   std::string file;  ///< -file: a folder, or the name of a file; empty: IMB_out in the current folder
   FileSync file_sync = FileSync::standard;
-  int reorder = 0;   ///< -reorder: who fills a file that is read is so many ranks further on
-  int progress = 0;  ///< -progress: calls of MPI_Test within the computation of an overlapped repetition
-  int window = 256;  ///< messages per repetition of Uniband and Biband
+  int reorder = 0;      ///< -reorder: who fills a file that is read is so many ranks further on
+  int progress = 0;     ///< -progress: calls of MPI_Test within the computation of an overlapped repetition
+  int in_flight = 256;  ///< messages per repetition of Uniband and Biband
   bool show_tail = false;
   std::string dump_file;
   bool check = false;
   std::string json_file;
-  std::optional<TurnTaking> turns;
+  std::optional<Interleaving> interleaving;
   double bytes_per_megabyte = 1048576;  ///< -mbyte
   std::vector<std::string> warnings;    ///< what -ignore_unknown let pass, one line each
 

@@ -78,7 +78,7 @@ TablePlan Schedule::plan(const TableKey& key) const {
                            .tail = options_.show_tail},
                  .element = options_.element(spec),
                  .policy = effective_policy(options_.settings.policy, spec),
-                 .synchronized = options_.synchronise_each && spec.kind == Kind::collective &&
+                 .synchronized = options_.synchronize_each && spec.kind == Kind::collective &&
                                  key.transfers != Transfers::aggregate,
                  .points = {},
                  .warm_up = {},
@@ -149,11 +149,11 @@ std::unique_ptr<Sampling> Schedule::sampling(const TablePlan& plan, const Point&
       .load_seconds = spec.overlap == Overlap::fixed ? options_.settings.target_cpu_seconds : 0,
       .warm_up = options_.warm_up && !spec.on_files()});
   // What completes together, or goes on in a file, stays together.
-  if (!options_.turns || spec.on_files() || plan.table.aggregate()) return whole;
+  if (!options_.interleaving || spec.on_files() || plan.table.aggregate()) return whole;
   const bool rotates = spec.rooted && options_.root_shift;
   const std::int64_t cycle =
       std::max<std::int64_t>(point.geometry.slots, rotates ? plan.table.layout.processes : 1);
-  return std::make_unique<SegmentedSampling>(std::move(whole), options_.turns->parts, cycle);
+  return std::make_unique<SegmentedSampling>(std::move(whole), options_.interleaving->segments, cycle);
 }
 
 }  // namespace openimb

@@ -99,10 +99,10 @@ void write_options(JsonWriter& json, const Options& options) {
     json.field("thread_level", openimb::name_of(options.thread_level));
     json.field("warm_up", options.warm_up);
     json.field("root_shift", options.root_shift);
-    json.field("synchronise_each", options.synchronise_each);
+    json.field("synchronise_each", options.synchronize_each);
     json.field("own_barrier", options.own_barrier);
     json.field("message_pause", options.message_pause);
-    json.field("window", options.window);
+    json.field("window", options.in_flight);
     json.field("progress", options.progress);
     json.field("window_kind", openimb::name_of(options.window_kind));
     json.field("aggregate_mode", openimb::name_of(options.aggregate_mode));
@@ -111,7 +111,7 @@ void write_options(JsonWriter& json, const Options& options) {
     });
     json.field("file_sync", openimb::name_of(options.file_sync));
     json.field("reorder", options.reorder);
-    json.field("parts", options.turns ? options.turns->parts : 1);
+    json.field("parts", options.interleaving ? options.interleaving->segments : 1);
     json.field("check", options.check);
     json.field("every_repetition", options.every_repetition());
     json.field("show_tail", options.show_tail);

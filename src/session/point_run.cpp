@@ -43,7 +43,7 @@ std::optional<Measurement> PointRun::measure() {
   if (target_computes) run_while_target_computes();
   if (plan_.spec().overlaps()) run_with_load();
   const bool twice = target_computes || plan_.spec().overlaps();
-  if (parts_.options.turns && twice && stopping_()) return std::nullopt;
+  if (parts_.options.interleaving && twice && stopping_()) return std::nullopt;
   return measurement();
 }
 
@@ -60,7 +60,7 @@ bool PointRun::take_samples() {
     const bool timed = next.step.purpose != Purpose::warm_up;
     samples.push_back({next.step, timed ? parts_.world.largest(mine) : 0});
   }
-  return !parts_.options.turns || !stopping_();
+  return !parts_.options.interleaving || !stopping_();
 }
 
 void PointRun::begin_measuring(std::int64_t total) {
@@ -160,7 +160,7 @@ Measurement PointRun::measurement() {
   if (plan_.spec().overlaps()) times.load_drift = drift_of_load();
   times.hints = batch_->hints();
   if (parts_.world.rank() != 0) return {.bytes = point_.bytes, .repetitions = total_, .rows = {}};
-  return measurement_of(plan_.table, point_.bytes, total_, parts_.options.window, std::move(times));
+  return measurement_of(plan_.table, point_.bytes, total_, parts_.options.in_flight, std::move(times));
 }
 
 // Of every repetition the slowest rank's time, one series per row, at rank 0.

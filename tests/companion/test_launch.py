@@ -148,7 +148,10 @@ def test_ctrl_c_asks_the_launch_to_end(tmp_path: Path, sent: signal.Signals) -> 
     )
 
     def press() -> None:
+        end = time.monotonic() + 20  # `run` below waits longer, and says what is missing
         while "up" not in ((tmp_path / "out").read_text() if (tmp_path / "out").exists() else ""):
+            if time.monotonic() > end:
+                return
             time.sleep(0.05)
         os.kill(os.getpid(), sent)
 

@@ -66,7 +66,7 @@ def test_a_launch_that_hangs_is_reported_and_the_others_follow(
     monkeypatch.setattr("imb.launch.GRACE", 1.0)
     programs = tmp_path / "programs"
     programs.mkdir()
-    (programs / "IMB-MPI1").write_text("#!/bin/sh\ntrap '' TERM\necho began\nwhile :; do sleep 1; done\n")
+    (programs / "IMB-MPI1").write_text("#!/bin/sh\ntrap '' TERM\necho began\nsleep 120\n")
     (programs / "IMB-MPI1").chmod(0o755)
     (programs / "IMB-RMA").symlink_to(mpi.program("RMA"))
     said = imb(
@@ -99,7 +99,7 @@ def test_a_launcher_that_does_not_end_costs_no_results(
     real = " ".join(shlex.quote(word) for word in mpi.launcher)
     for name, text in (
         ("mpicxx", f'exec {mpi.wrapper} "$@"'),
-        ("mpiexec", f'{real} "$@"; [ "$1" = --version ] || {{ trap "" TERM; while :; do sleep 1; done; }}'),
+        ("mpiexec", f'{real} "$@"; [ "$1" = --version ] || {{ trap "" TERM; sleep 120; }}'),
     ):
         (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / "bin" / name).chmod(0o755)

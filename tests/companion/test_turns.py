@@ -21,7 +21,10 @@ from companion.door import Imb
 from imb import campaign
 from imb.archive import Archive
 from imb.conductor import Conductor
+from imb.logs import parse
 from imb.records import Run
+
+PATIENCE = 60  # seconds that a server of these tests waits for a launch
 
 # --- The conductor -------------------------------------------------------------------------------------
 
@@ -142,6 +145,7 @@ class Counting:
     def __init__(self, ranks: int, most: int = 10**9, delay: float = 0) -> None:
         self.delay = delay
         self.server = socket.create_server(("127.0.0.1", 0))
+        self.server.settimeout(PATIENCE)
         self.wishes = ""
         self.thread = threading.Thread(target=self._serve, args=(ranks, most), daemon=True)
         self.thread.start()
@@ -151,6 +155,8 @@ class Counting:
 
     def _serve(self, ranks: int, most: int) -> None:
         lines = [self.server.accept()[0] for _ in range(ranks)]
+        for line in lines:
+            line.settimeout(PATIENCE)
         tokens = [line.recv(6) for line in lines]
         assert tokens == [b"token\n"] * ranks
         while len(self.wishes) < most and (wish := lines[0].recv(1)):
@@ -229,11 +235,11 @@ def test_without_a_conductor_nothing_goes_on(mpi: lab.Mpi, tmp_path: Path) -> No
     conductor = Counting(2, most=5)  # a table, two rows of two parts
     done = lab.run(mpi, 2, f"PingPong -iter 10 {conductor.words(2)}", records=tmp_path)
     assert done.code == 3 and len(done.rows) == 2
-    assert len(done.own_errors) == 1 and "nobody says any more whose turn it is" in done.own_errors[0]
-    assert (done.records[-1]["state"], done.records[-1]["reason"]) == (
-        "interrupted",
-        "nobody says any more whose turn it is",
-    )
+    reason = "lost connection to the interleaving server; run stopped after the last complete row"
+    assert len(done.own_errors) == 1 and reason in done.own_errors[0]
+    assert (done.records[-1]["state"], done.records[-1]["reason"]) == ("interrupted", reason)
+    [launch] = parse(done.text.encode(), "output").launches
+    assert launch.end and (launch.end.state, launch.end.reason) == ("interrupted", reason)
 
 
 # --- imb -----------------------------------------------------------------------------------------------

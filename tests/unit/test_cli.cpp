@@ -248,7 +248,7 @@ TEST_CASE("options about the method") {
   CHECK(parsed("-mem 64k").settings.max_memory == 65536);
 
   CHECK_FALSE(parsed("-root_shift off").root_shift);
-  CHECK(parsed("-sync on").synchronise_each);
+  CHECK(parsed("-sync on").synchronize_each);
   CHECK(parsed("-imb_barrier on").own_barrier);
   CHECK(parsed("-data_type double").data.type == DataType::double_precision);
   CHECK(parsed("-data_type BFLOAT16").data.type == DataType::bfloat16);
@@ -256,7 +256,7 @@ TEST_CASE("options about the method") {
   CHECK(parsed("-red_data_type char").reduction.type == DataType::character);
   CHECK(parsed("-contig_type resize_vec").data.contiguity == Contiguity::resized_vector);
   CHECK(parsed("-contig_type resize_vec").reduction.contiguity == Contiguity::resized_vector);
-  CHECK(parsed("-window_size 64").window == 64);
+  CHECK(parsed("-window_size 64").in_flight == 64);
 
   CHECK(error_of("-off_cache 0") ==
         "-off_cache: \"0\" is below the least, 1; for example: -off_cache 16,128");
@@ -279,7 +279,7 @@ TEST_CASE("options about the method") {
 
 TEST_CASE("on and off have several words") {
   for (const char* word : {"on", "1", "yes", "TRUE", "enable"})
-    CHECK(parsed(std::string("-sync ") + word).synchronise_each);
+    CHECK(parsed(std::string("-sync ") + word).synchronize_each);
   for (const char* word : {"off", "0", "No", "false", "disable"}) {
     CHECK_FALSE(parsed(std::string("-root_shift ") + word).root_shift);
   }

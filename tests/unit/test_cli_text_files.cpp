@@ -28,14 +28,14 @@ ReadFile files(std::map<std::string, std::string> texts) {
   };
 }
 
-std::vector<Entry> entries(const std::string& text) {
+std::vector<TextEntry> entries(const std::string& text) {
   return read_entries(files({{"f", text}}), "f", "input", "benchmark names");
 }
 
 /// Texts and places, as "place text" lines.
 std::string listing(const std::string& text) {
   std::string result;
-  for (const Entry& entry : entries(text)) result += entry.where + entry.text + "\n";
+  for (const TextEntry& entry : entries(text)) result += entry.where + entry.text + "\n";
   return result;
 }
 

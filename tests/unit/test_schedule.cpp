@@ -292,14 +292,14 @@ TEST_CASE("each repetition's own time takes memory, twice where ranks are compar
   const std::int64_t times = 2 * 123 * 8;
   SECTION("-show_tail") { planned.options.show_tail = true; }
   SECTION("-dumpfile") { planned.options.dump_file = "samples"; }
-  SECTION("-sync on: the clock goes around each one") { planned.options.synchronise_each = true; }
+  SECTION("-sync on: the clock goes around each one") { planned.options.synchronize_each = true; }
   CHECK(planned.point().needed_bytes == 16 + times);
 }
 
 TEST_CASE("-sync on: the clock goes around each call of what is completed one by one") {
   const auto synchronized = [](const Spec& spec, std::size_t table = 0) {
     Planned planned{.catalogue = {spec}};
-    planned.options.synchronise_each = true;
+    planned.options.synchronize_each = true;
     return planned.plan(table).synchronized;
   };
   CHECK(synchronized(bcast));
@@ -427,7 +427,7 @@ TEST_CASE("how a point is sampled follows from the options and the benchmark") {
     planned.options.settings.policy = IterationPolicy::off;
     planned.options.settings.repetitions = 40;
     planned.options.settings.non_aggregate_repetitions = 40;
-    planned.options.turns = TurnTaking{.parts = 4, .host = {}, .port = {}, .token = {}};
+    planned.options.interleaving = Interleaving{.segments = 4, .host = {}, .port = {}, .token = {}};
     const Schedule schedule = planned.schedule();
     const TablePlan plan = schedule.plan(schedule.tables().at(0));
     const auto sampling = schedule.sampling(plan, plan.points.at(0));

@@ -120,7 +120,7 @@ TEST_CASE("-multi 0 and a Multi- prefix: one row over all groups") {
   REQUIRE(rows[1].rows.size() == 1);
   CHECK(rows[1].rows[0].group == -1);
   CHECK((rows[1].rows[0].t_min == tick && rows[1].rows[0].t_max == 4 * tick));
-  CHECK(rows[1].rows[0].messages_per_second == options.window / (4 * tick));
+  CHECK(rows[1].rows[0].messages_per_second == options.in_flight / (4 * tick));
 }
 
 TEST_CASE("-map: ranks report by their number in the world") {
@@ -318,7 +318,7 @@ TEST_CASE("series of groups are found where a map puts the groups' first ranks")
 TEST_CASE("-sync on alone keeps no samples") {
   const Spec catalogue[] = {bcast};
   Options options = small_options(1);
-  options.synchronise_each = true;
+  options.synchronize_each = true;
   const auto rows = launch(catalogue, options, 2, {}).rows("Bcast");
   CHECK(rows.at(0).rows.at(0).samples.empty());
   CHECK(rows.at(0).rows.at(0).t_max == tick);

@@ -51,7 +51,7 @@ Options one_length() {
 Options alternating(int parts) {
   Options options = one_length();
   options.settings.repetitions = 24;
-  options.turns = TurnTaking{.parts = parts, .host = {}, .port = {}, .token = {}};
+  options.interleaving = Interleaving{.segments = parts, .host = {}, .port = {}, .token = {}};
   return options;
 }
 

@@ -183,29 +183,29 @@ struct Requests {
   int completed = 0;
 };
 
-// Owns something for a point: it is handed to each step and each completion.
+// Owns something for a point: a view of it is handed to each step and each completion.
 struct Persistent {
-  static void step(Seen* const& seen, const Lap& lap, Requests& requests) {
+  static void step(Seen* const& seen, const Lap& lap, Requests* requests) {
     Pattern::step(seen, lap);
-    ++requests.started;
+    ++requests->started;
   }
-  static void close(Seen* const&, Requests& requests) {
+  static void close(Seen* const&, Requests* requests) {
     clock_now += 10;
-    requests.completed = requests.started;
+    requests->completed = requests->started;
   }
 };
 
 // Owns something, and completes what it began without looking at it.
 struct Indifferent {
-  static void step(Seen* const& seen, const Lap& lap, Requests&) { Pattern::step(seen, lap); }
+  static void step(Seen* const& seen, const Lap& lap, Requests*) { Pattern::step(seen, lap); }
   static void close(Seen* const&) { clock_now += 100; }
 };
 
 // Owns something, and has nothing to complete.
 struct Started {
-  static void step(Seen* const& seen, const Lap& lap, Requests& requests) {
+  static void step(Seen* const& seen, const Lap& lap, Requests* requests) {
     Pattern::step(seen, lap);
-    ++requests.started;
+    ++requests->started;
   }
 };
 
@@ -215,9 +215,9 @@ TEST_CASE("what a pattern prepared is the same object in every step and completi
   clock_now = 0;
   Seen seen{{}, {1.0}};
   Requests requests;
-  CHECK(drive<Persistent, FakeClock>(&seen, Laps<false, false>({}), 3, Total{}, requests) == 33.0);
+  CHECK(drive<Persistent, FakeClock>(&seen, Laps<false, false>({}), 3, Total{}, &requests) == 33.0);
   CHECK((requests.started == 3 && requests.completed == 3));
-  CHECK(drive<Persistent, FakeClock, true>(&seen, Laps<false, false>({}), 3, Total{}, requests) == 13.0);
+  CHECK(drive<Persistent, FakeClock, true>(&seen, Laps<false, false>({}), 3, Total{}, &requests) == 13.0);
   CHECK((requests.started == 6 && requests.completed == 6));
 }
 
@@ -225,8 +225,8 @@ TEST_CASE("a completion need not look at what was prepared, and need not be ther
   clock_now = 0;
   Seen seen{{}, {1.0}};
   Requests requests;
-  CHECK(drive<Indifferent, FakeClock>(&seen, Laps<false, false>({}), 2, Total{}, requests) == 202.0);
-  CHECK(drive<Started, FakeClock>(&seen, Laps<false, false>({}), 2, Total{}, requests) == 2.0);
+  CHECK(drive<Indifferent, FakeClock>(&seen, Laps<false, false>({}), 2, Total{}, &requests) == 202.0);
+  CHECK(drive<Started, FakeClock>(&seen, Laps<false, false>({}), 2, Total{}, &requests) == 2.0);
   CHECK((requests.started == 2 && requests.completed == 0));
 }
 
@@ -238,7 +238,7 @@ TEST_CASE("a synchronized batch of one by one completed repetitions times the co
   const auto barrier = [] { clock_now += 50; };
   const double total = drive<Persistent, FakeClock>(
       &seen, Laps<false, false>({}), 2, Synchronized<FakeClock, decltype(barrier)>{samples.data(), barrier},
-      requests);
+      &requests);
   CHECK(samples == std::vector<double>{11.0, 12.0});
   CHECK(total == 23.0);
 }

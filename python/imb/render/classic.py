@@ -211,5 +211,5 @@ def _last_words(end: End) -> str:
         return "All processes entering MPI_Finalize"
     if end.state == "complete":
         return f"Finished with {end.failed or 0} failure rows"
-    by = f" by {end.reason.split()[0]}" if end.reason else ""
+    by = f" by {_one_line(end.reason)}" if end.reason else ""
     return f"{end.state.title()}{by}: {end.measured or 0} points measured"
