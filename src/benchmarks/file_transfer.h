@@ -153,7 +153,7 @@ struct Open_Close {
     MPI_File file = MPI_FILE_NULL;
     c.errors->keep(MPI_File_open(c.comm, c.name, C::mode, c.info, &file));
     if (file == MPI_FILE_NULL) return;
-    c.errors->keep(MPI_File_write_at(file, c.rank, &c.mark, 1, MPI_BYTE, MPI_STATUS_IGNORE));
+    c.errors->keep(MPI_File_write_at(file, c.rank, c.mark, 1, MPI_BYTE, MPI_STATUS_IGNORE));
     c.errors->keep(MPI_File_close(&file));
   }
 };

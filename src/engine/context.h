@@ -60,7 +60,9 @@ struct FileContext : GroupContext {
   MPI_Datatype type = MPI_BYTE;
   const char* name = nullptr;
   MPI_Info info = MPI_INFO_NULL;
-  unsigned char mark = 0;        ///< what Open_Close writes: 1 to 255, by rank, as a hole reads as 0
+  /// What Open_Close writes: 1 to 255, by rank, as a hole reads as 0. Elsewhere, since MPI gets its address:
+  /// with that of the context, no field could stay in a register.
+  const unsigned char* mark = nullptr;
   FileErrors* errors = nullptr;  ///< of files that a step opens itself
 };
 

@@ -12,6 +12,7 @@ FileBatch::FileBatch(const Spec& spec, std::unique_ptr<const Setup> setup)
   group_.comm = alone() ? MPI_COMM_SELF : setup_->comm;
   MPI_Comm_rank(group_.comm, &group_.rank);
   MPI_Comm_size(group_.comm, &group_.ranks);
+  mark_ = mark_of(group_.rank);
 }
 
 FileBatch::~FileBatch() {

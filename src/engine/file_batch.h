@@ -50,7 +50,7 @@ class FileBatch : public Batch {
     context.count = static_cast<Count>(setup_->file.tile.share);
     context.name = setup_->file.name.c_str();
     context.info = setup_->info;
-    context.mark = mark_of(group_.rank);
+    context.mark = &mark_;
     context.errors = &errors_;
     return context;
   }
@@ -76,6 +76,7 @@ class FileBatch : public Batch {
   const Spec& spec_;
   std::unique_ptr<const Setup> setup_;
   GroupContext group_;  ///< of those who open the file
+  unsigned char mark_ = 0;
   mutable FileErrors errors_;
   File file_;
   Hints hints_;

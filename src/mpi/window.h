@@ -51,7 +51,7 @@ inline int open_window(WindowKind kind, void*& memory, MPI_Aint bytes, MPI_Info 
   }
   const int code = MPI_Win_create_dynamic(info, comm, &win);
   // Nothing cannot be attached.
-  return win == MPI_WIN_NULL ? code : MPI_Win_attach(win, memory, bytes > 0 ? bytes : 1);
+  return code != MPI_SUCCESS ? code : MPI_Win_attach(win, memory, bytes > 0 ? bytes : 1);
 }
 
 /// An owned window over the ranks of a communicator; collective to make and to destroy.
