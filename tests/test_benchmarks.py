@@ -5,31 +5,7 @@ import re
 import lab
 import pytest
 
-NAMES = [
-    "PingPong",
-    "PingPongSpecificSource",
-    "PingPing",
-    "PingPingSpecificSource",
-    "Sendrecv",
-    "Exchange",
-    "Uniband",
-    "Biband",
-    "Allreduce",
-    "Reduce",
-    "Reduce_local",
-    "Reduce_scatter",
-    "Reduce_scatter_block",
-    "Allgather",
-    "Allgatherv",
-    "Gather",
-    "Gatherv",
-    "Scatter",
-    "Scatterv",
-    "Alltoall",
-    "Alltoallv",
-    "Bcast",
-    "Barrier",
-]
+NAMES = lab.names("MPI1")
 PAIRS = {"Uniband", "Biband"}
 SINGLE = {"PingPong", "PingPongSpecificSource", "PingPing", "PingPingSpecificSource"}
 

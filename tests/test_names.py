@@ -7,6 +7,9 @@ from typing import Any
 
 import lab
 import pytest
+import test_codegen
+import test_simulated
+import test_simulated_nonblocking
 
 sys.path.insert(0, str(lab.TOP / "tools"))
 from benchmark_names import lasting
@@ -38,3 +41,18 @@ def test_lab_reads_names_in_their_order() -> None:
     by_default, others = (lab.names("NBC", default=default) for default in (True, False))
     assert sorted(by_default + others) == sorted(lab.names("NBC"))
     assert "Ibcast" in by_default and "Ibcast_pure" in others
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_every_benchmark_has_its_calls_in_the_machine_code(component: str) -> None:
+    patterns = {"MakeWindow": "Window", "FencedAccumulate": "Accumulate"}  # names in two components
+    covered = {patterns.get(name, name) for name in test_codegen.BENCHMARKS[component]}
+    assert covered == set(lab.names(component))
+
+
+def test_every_benchmark_has_its_time_on_the_simulated_machine() -> None:
+    """But neighborhood collectives, which SMPI lacks."""
+    formulas = test_simulated.TRANSFERS | test_simulated.COLLECTIVES | test_simulated.ALL_WITH_ALL
+    assert set(formulas) == {name for name in lab.names("MPI1") if not name.startswith("Neighbor_")}
+    with_load = {name for name in lab.names("NBC") if not name.endswith("_pure")}
+    assert set(test_simulated_nonblocking.NONBLOCKING) == with_load

@@ -5,22 +5,9 @@ import re
 import lab
 import pytest
 
-OVERLAP = [
-    "Ibcast",
-    "Iallgather",
-    "Iallgatherv",
-    "Igather",
-    "Igatherv",
-    "Iscatter",
-    "Iscatterv",
-    "Ialltoall",
-    "Ialltoallv",
-    "Ireduce",
-    "Ireduce_scatter",
-    "Iallreduce",
-    "Ibarrier",
-]
-NAMES = [name for overlap in OVERLAP for name in (overlap, f"{overlap}_pure")]
+NAMES = lab.names("NBC")
+OVERLAP = [name for name in NAMES if not name.endswith("_pure")]
+OFF_BY_DEFAULT = set(lab.names("NBC", default=False))
 OVERLAP_FIELDS = {
     "time_overlapped_seconds",
     "time_pure_seconds",
