@@ -34,9 +34,14 @@ std::string rank_lines(std::string lead, std::span<const int> ranks) {
   return text += "# \n";
 }
 
+// Where there is one thread, the reference layout does not say so.
+std::string threads_of(const Layout& layout) {
+  return layout.threads > 1 ? formatted(" (threads: %d)", layout.threads) : "";
+}
+
 std::string group_lines(const Layout& layout) {
-  std::string text = formatted("# ( %d groups of %d processes each running simultaneous ) \n",
-                               layout.group_count(), layout.processes);
+  std::string text = formatted("# ( %d groups of %d processes each running simultaneous )%s \n",
+                               layout.group_count(), layout.processes, threads_of(layout).c_str());
   for (int group = 0; group < layout.group_count(); ++group) {
     text += rank_lines(formatted("# Group %2d: ", group), layout.groups[static_cast<std::size_t>(group)]);
   }
@@ -44,7 +49,8 @@ std::string group_lines(const Layout& layout) {
 }
 
 std::string map_lines(const Layout& layout, const Map& map) {
-  std::string text = formatted("# #processes = %d; rank order (rowwise): \n", layout.processes);
+  std::string text = formatted("# #processes = %d%s; rank order (rowwise): \n", layout.processes,
+                               threads_of(layout).c_str());
   std::span<const int> ranks = layout.groups.front();
   while (!ranks.empty()) {
     const std::size_t count = std::min(ranks.size(), static_cast<std::size_t>(std::max(1, map.columns)));
@@ -55,10 +61,10 @@ std::string map_lines(const Layout& layout, const Map& map) {
 }
 
 std::string layout_lines(const Layout& layout) {
-  const std::string threads = layout.threads > 1 ? formatted(" (threads: %d)", layout.threads) : "";
   std::string text = layout.group_count() > 1 ? group_lines(layout)
-                     : layout.map ? map_lines(layout, *layout.map)
-                                  : formatted("# #processes = %d%s \n", layout.processes, threads.c_str());
+                     : layout.map
+                         ? map_lines(layout, *layout.map)
+                         : formatted("# #processes = %d%s \n", layout.processes, threads_of(layout).c_str());
   if (layout.idle() > 0) {
     text += formatted("# ( %d additional process%s waiting in MPI_Barrier)\n", layout.idle(),
                       layout.idle() == 1 ? "" : "es");

@@ -58,7 +58,7 @@ _BENCHMARKING = re.compile(r"#?\s*Benchmarking\s+(Multi-)?(\S+)")
 _PROCESSES = re.compile(
     r"#?\s*\(?\s*#processes\s*=\s*(\d+)\s*(?:\(threads:\s*(\d+)\))?\s*(?:;\s*(rank order))?"
 )
-_GROUPS = re.compile(r"#?\s*\(\s*(\d+) groups of (\d+) processes")
+_GROUPS = re.compile(r"#?\s*\(\s*(\d+) groups of (\d+) processes[^)]*\)?\s*(?:\(threads:\s*(\d+)\))?")
 _GROUP = re.compile(r"#?\s*Group\s+(\d+):((?:\s+\d+)*)$")
 _RANKS = re.compile(r"#((?:\s+\d+)+)$")
 _WAITING = re.compile(r"#?\s*\(\s*\d+ additional process(?:es)? waiting")
@@ -175,7 +175,11 @@ def _read(text: bytes, prefix: bytes) -> Preamble:
             mapped = bool(found[3])
             groups = [[]] if mapped else []
         elif collecting and (found := _GROUPS.match(bare)):
-            head = head._replace(group_count=_whole(found[1]), processes=_whole(found[2]))
+            head = head._replace(
+                group_count=_whole(found[1]),
+                processes=_whole(found[2]),
+                threads=_whole(found[3] or "1") or 1,
+            )
         elif collecting and (found := _GROUP.match(bare)):
             groups.append([int(rank) for rank in found[2].split()[:100_000] if len(rank) < 12])
         elif collecting and groups and (found := _RANKS.match(bare)):

@@ -98,12 +98,12 @@ def _head(row: Result | Failure, columns: list[str]) -> str:
     rule = "#" + "-" * (max(1, len(columns)) * CELL - 1)
     several = (row.group_count or 1) > 1
     lines = ["", rule, f"# Benchmarking {'Multi-' if several else ''}{row.benchmark} "]
+    threads = f" (threads: {row.threads})" if row.threads > 1 else ""
     if several:
         lines.append(
-            f"# ( {row.group_count} groups of {row.processes} processes each running simultaneous ) "
+            f"# ( {row.group_count} groups of {row.processes} processes each running simultaneous ){threads} "
         )
     elif row.processes is not None:
-        threads = f" (threads: {row.threads})" if row.threads > 1 else ""
         lines.append(f"# #processes = {row.processes}{threads} ")
     lines.append(rule)
     if row.mode:
