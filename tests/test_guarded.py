@@ -21,18 +21,8 @@ from pathlib import Path
 
 import lab
 import pytest
-import test_benchmarks
-import test_files
-import test_nonblocking
-import test_one_sided
 
-NAMES = {
-    "MPI1": test_benchmarks.NAMES,
-    "EXT": test_one_sided.EXT,
-    "RMA": test_one_sided.RMA,
-    "NBC": test_nonblocking.NAMES,
-    "IO": test_files.NAMES,
-}
+NAMES = {component: lab.names(component) for component in ("MPI1", "EXT", "RMA", "NBC", "IO")}
 ONE = {"MPI1": "Sendrecv", "EXT": "Bidir_Put", "RMA": "Bidir_put", "NBC": "Iallreduce", "IO": "P_Write_Priv"}
 # A message within a page; and one over many, which is sent when the receiver is ready.
 LENGTHS = "-msgsize 72,300000"

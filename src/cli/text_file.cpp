@@ -4,8 +4,8 @@
 
 namespace openimb {
 
-std::vector<TextEntry> read_entries(const ReadFile& read_file, const std::string& path, std::string_view option,
-                                std::string_view what) {
+std::vector<TextEntry> read_entries(const ReadFile& read_file, const std::string& path,
+                                    std::string_view option, std::string_view what) {
   constexpr std::size_t longest_path = 1024;
   constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";  // of editors on Windows
   const std::string name = shown(path, longest_path);
