@@ -17,7 +17,7 @@ class Session {
   void run_table(const TableKey& key);
   void run_points(const TablePlan& plan, OpenTable& open);
   void run_point(const TablePlan& plan, OpenTable& open, const Point& point);
-  void warm_up(const TablePlan& plan, OpenTable& open);
+  std::optional<Failure> warm_up(const TablePlan& plan, OpenTable& open);
   void report(const Table& table, const Failure& failure);
   void report(const Table& table, const Measurement& measurement);
   bool stopping();
@@ -40,13 +40,13 @@ void Session::run_table(const TableKey& key) {
   parts_.surroundings.take_turn(true);
   const std::unique_ptr<OpenTable> open = parts_.resources.open(plan);
   if (const auto failure = open->failure()) return report(plan.table, *failure);
+  if (const auto failure = warm_up(plan, *open)) return report(plan.table, *failure);
   if (parts_.world.rank() == 0) parts_.reporter.open_table(plan.table);
   run_points(plan, *open);
   if (parts_.world.rank() == 0) parts_.reporter.close_table(plan.table);
 }
 
 void Session::run_points(const TablePlan& plan, OpenTable& open) {
-  warm_up(plan, open);
   for (const Point& point : plan.points) {
     if (stopping()) return;
     parts_.surroundings.take_turn(true);
@@ -54,14 +54,17 @@ void Session::run_points(const TablePlan& plan, OpenTable& open) {
   }
 }
 
-// Guide, "Warm-Up Phase": N_WARMUP repetitions with a short message, once per table. A failure shows again
-// where it counts.
-void Session::warm_up(const TablePlan& plan, OpenTable& open) {
-  if (!plan.warm_up || !open.has_memory_for(*plan.warm_up)) return;
+// Guide, "Warm-Up Phase": N_WARMUP repetitions with a short message, once per table. Why that failed, if it
+// did: the table does not run then.
+std::optional<Failure> Session::warm_up(const TablePlan& plan, OpenTable& open) {
+  if (!plan.warm_up || !open.has_memory_for(*plan.warm_up)) return std::nullopt;
   const OpenTable::Opened opened = open.open(*plan.warm_up);
-  if (!opened.failure) {
-    opened.batch->run(parts_.options.settings.warm_up_repetitions, Timing::total, {});
+  if (opened.failure) {
+    return Failure{.cause = Failure::Cause::unavailable,
+                   .detail = opened.failure->detail + "; warm-up failed"};
   }
+  opened.batch->run(parts_.options.settings.warm_up_repetitions, Timing::total, {});
+  return std::nullopt;
 }
 
 void Session::run_point(const TablePlan& plan, OpenTable& open, const Point& point) {

@@ -78,12 +78,24 @@ TEST_CASE("no memory for the warm-up message costs no row") {
   Options options = three_processes(1);
   options.warm_up = true;
   Model model;
-  const auto has = [](const Table&, const Point& point, int) { return point.bytes != 4; };
-  SECTION("known before") { model.has_memory = has; }
-  SECTION("found when it is opened") { model.opens = has; }
+  model.has_memory = [](const Table&, const Point& point, int) { return point.bytes != 4; };
   const Outcome outcome = launch(catalogue, options, 3, model);
   CHECK(outcome.ending().measured == 3);
   CHECK(outcome.ending().failed == 0);
+}
+
+TEST_CASE("a warm-up that cannot be opened is a failure of its table, not silence") {
+  const Spec catalogue[] = {bcast};
+  Options options = three_processes(1);
+  options.warm_up = true;
+  Model model;
+  model.opens = [](const Table&, const Point& point, int rank) { return point.bytes != 4 || rank != 1; };
+  const Outcome outcome = launch(catalogue, options, 3, model);
+  REQUIRE(outcome.failures().size() == 1);
+  CHECK(outcome.failures()[0].cause == Cause::unavailable);
+  CHECK(outcome.failures()[0].detail.ends_with("; warm-up failed"));
+  CHECK(outcome.ending().measured == 0);
+  CHECK(outcome.ending().state == Ending::State::complete);
 }
 
 TEST_CASE("a table that cannot run is one failure") {
