@@ -428,7 +428,10 @@ def test_a_window_that_one_rank_cannot_make_is_a_row(mpi, kind, what, liars: Lib
     def judge(rank: int, at: int) -> str:
         outcome = injector.launch(arguments, FAIL_CALL="MPI_Win", FAIL_RANK=rank, FAIL_AT=at)
         fault = fault_of(outcome, component, rank, baseline, {"out_of_memory", "unavailable"})
-        # Window makes windows in its timed loop, where ranks cannot agree on anything.
+        # Window makes windows in its timed loop, where ranks cannot agree on anything, and a new window has MPI's own
+        # error handler, which ends the job with MPI's text and status.
+        if what == "Window" and kind == "dynamic" and outcome.done and outcome.done.code not in (0, ROW, ABORTED):
+            fault = "" if re.search("[Ff]atal error|MPI_ERRORS_ARE_FATAL", outcome.done.errors) else fault
         if not fault and outcome.done and outcome.done.code != ROW and what != "Window":
             fault = f"exit status {outcome.done.code}: {outcome.done.own_errors}"
         return fault and f"{outcome.injection}: {outcome.log}: {fault}"
@@ -436,7 +439,10 @@ def test_a_window_that_one_rank_cannot_make_is_a_row(mpi, kind, what, liars: Lib
     walk([(rank, at) for rank in (0, 1) for at in range(1, 7)], judge)
 
 
-FILE_CALLS = ["open", "set_view", "write_at", "write", "read_at_all", "sync", "close", "get_size", "delete"]
+# Deleting is left out: what is left of a file goes when the launch ends, and no figure depends on it.
+FILE_CALLS = ["open", "set_view", "write_at", "write", "read_at_all", "sync", "close", "get_size"]
+# In the timed loop return codes are not looked at: MPI calls the file's error handler.
+TIMED_CALLS = {"write_at", "write", "read_at_all", "sync"}
 FILE_BENCHMARKS = (
     "-check -iter 2,1,2 -msgsize 4096 -npmin 2 S_Write_Expl P_Write_Indv P_Write_Expl C_Read_Expl Open_Close"
 )
@@ -447,17 +453,21 @@ FILE_BENCHMARKS = (
 def test_a_file_call_that_fails_on_one_rank(mpi, call, handler, liars: Libraries, scratch):
     """The first, one in the middle and the last one. With an error code alone, as MPICH's MPI_File_close has it, and as the
     standard says, with the file's error handler before."""
+    if call in TIMED_CALLS and not handler:
+        pytest.skip("MPI 3.1, section 8.3: an error of a file calls the file's error handler")
+    # Open_Close opens in its timed loop, where ranks cannot agree: a library must, as MPICH does, or it hangs by itself.
+    benchmarks = FILE_BENCHMARKS.replace(" Open_Close", "") if call == "open" else FILE_BENCHMARKS
     injector = Injector(mpi, "IO", liars(mpi, "fail_mpi.cpp"), scratch)
     name = f"MPI_File_{call}"
     cases = []
     for rank in (0, 1):
-        baseline, calls = injector.count(FILE_BENCHMARKS, rank, FAIL_CALL=name, FAIL_AT=0)
+        baseline, calls = injector.count(benchmarks, rank, FAIL_CALL=name, FAIL_AT=0)
         cases += [(rank, at, baseline) for at in sorted({1, calls // 2, calls} - {0}) if calls > 0]
     assert cases, f"{name} is never called"
 
     def judge(rank: int, at: int, baseline: lab.Launch) -> str:
         outcome = injector.launch(
-            FILE_BENCHMARKS, FAIL_CALL=name, FAIL_RANK=rank, FAIL_AT=at, FAIL_HANDLER=int(handler)
+            benchmarks, FAIL_CALL=name, FAIL_RANK=rank, FAIL_AT=at, FAIL_HANDLER=int(handler)
         )
         fault = fault_of(outcome, "IO", rank, baseline, {"io_error"})
         if not fault and outcome.done and outcome.done.code == ROW:

@@ -47,7 +47,11 @@ std::int64_t FileBatch::check(std::int64_t repetitions) {
 
 void FileBatch::open() {
   file_ = File(group_.comm, setup_->file.name, FileContext<int>::mode, setup_->info, errors_);
-  if (!file_) return;
+  // Where a rank has none to close, the others cannot close theirs.
+  int all_open = 0;
+  const int open = file_ ? 1 : 0;
+  MPI_Allreduce(&open, &all_open, 1, MPI_INT, MPI_MIN, group_.comm);
+  if (all_open == 0) return file_.abandon();
   if (spec_.file.pointer == FilePointer::individual) file_.set_view(setup_->file.tile, setup_->info);
   hints_ = file_.hints();
 }

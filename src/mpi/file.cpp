@@ -15,6 +15,10 @@ std::vector<std::pair<MPI_File, FileErrors*>>& open_files() {
   return files;
 }
 
+void forget(MPI_File file) {
+  std::erase_if(open_files(), [&](const auto& open) { return open.first == file; });
+}
+
 void on_error(MPI_File* file, int* code, ...) {
   for (const auto& [handle, errors] : open_files()) {
     if (handle == *file) errors->keep(*code);
@@ -75,7 +79,12 @@ File::~File() {
   const MPI_File closed = file_;
   // Not all MPIs call the handler for an error at close.
   errors_->keep(MPI_File_close(&file_));
-  std::erase_if(open_files(), [&](const auto& open) { return open.first == closed; });
+  forget(closed);
+}
+
+void File::abandon() {
+  if (file_ != MPI_FILE_NULL) forget(file_);
+  file_ = MPI_FILE_NULL;
 }
 
 MPI_Offset File::size() const {

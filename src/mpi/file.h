@@ -51,6 +51,8 @@ class File {
   ~File();
 
   explicit operator bool() const { return file_ != MPI_FILE_NULL; }
+  /// Leaves the file to MPI: where another rank has none, nothing can close this one.
+  void abandon();
   MPI_File handle() const { return file_; }
   /// In bytes; 0 where MPI does not say.
   MPI_Offset size() const;

@@ -20,6 +20,15 @@ class ErrorsReturned {
   MPI_Comm comm_;
 };
 
+// As open_window, but what attaching reports comes back: it goes to the window's error handler, which ends
+// the job unless told otherwise.
+int attach_to_new(void* memory, MPI_Aint bytes, MPI_Info info, MPI_Comm comm, MPI_Win& win) {
+  const int code = MPI_Win_create_dynamic(info, comm, &win);
+  if (code != MPI_SUCCESS) return code;
+  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+  return MPI_Win_attach(win, memory, bytes > 0 ? bytes : 1);
+}
+
 }  // namespace
 
 Info::Info(std::span<const std::pair<std::string, std::string>> pairs) {
@@ -38,7 +47,9 @@ Window::Window(WindowKind kind, std::byte* memory, std::int64_t bytes, MPI_Info 
   MPI_Comm_size(comm, &ranks);
   bases_.assign(static_cast<std::size_t>(ranks), 0);
   const ErrorsReturned scope(comm);
-  const int code = open_window(kind, memory_, static_cast<MPI_Aint>(bytes), info, comm, win_);
+  const auto size = static_cast<MPI_Aint>(bytes);
+  const int code = dynamic_ ? attach_to_new(memory_, size, info, comm, win_)
+                            : open_window(kind, memory_, size, info, comm, win_);
   good_ = code == MPI_SUCCESS && win_ != MPI_WIN_NULL;
   if (good_) MPI_Win_set_errhandler(win_, fatal_window_errors());
 }
