@@ -145,6 +145,8 @@ OpenTable::Opened MpiTable::open(const Point& point) {
   if (!active()) return {.batch = std::make_unique<IdleBatch>(), .failure = {}};
   std::unique_ptr<Setup> setup = make_setup(point, std::move(window));
   adopt_window_memory(*setup);
+  // A rank that already accesses another's memory while that one fills it spoils it, and waits for its lock.
+  if (allocated_by_mpi() != Exposed::nothing) MPI_Barrier(group_.handle());
   const Entry& entry = shared_.entries_[static_cast<std::size_t>(plan_.benchmark)];
   const auto make = point.geometry.exceeds_int ? entry.make_large : entry.make;
   return {.batch = make(std::move(setup)), .failure = {}};
