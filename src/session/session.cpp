@@ -1,5 +1,6 @@
 #include "session/session.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "session/point_run.h"
@@ -57,7 +58,9 @@ void Session::run_points(const TablePlan& plan, OpenTable& open) {
 // Guide, "Warm-Up Phase": N_WARMUP repetitions with a short message, once per table. Why that failed, if it
 // did: the table does not run then.
 std::optional<Failure> Session::warm_up(const TablePlan& plan, OpenTable& open) {
-  if (!plan.warm_up || !open.has_memory_for(*plan.warm_up)) return std::nullopt;
+  const bool any_point = std::ranges::any_of(
+      plan.points, [&](const Point& point) { return !point.failure && open.has_memory_for(point); });
+  if (!any_point || !plan.warm_up || !open.has_memory_for(*plan.warm_up)) return std::nullopt;
   const OpenTable::Opened opened = open.open(*plan.warm_up);
   if (opened.failure) {
     return Failure{.cause = Failure::Cause::unavailable,

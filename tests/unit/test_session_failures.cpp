@@ -84,6 +84,17 @@ TEST_CASE("no memory for the warm-up message costs no row") {
   CHECK(outcome.ending().failed == 0);
 }
 
+TEST_CASE("a table of which no point can run is not warmed up") {
+  const Spec catalogue[] = {bcast};
+  Options options = three_processes(1);
+  options.warm_up = true;
+  options.lengths = {64, 128};
+  options.settings.max_memory = 20;
+  const Outcome outcome = launch(catalogue, options, 3, {});
+  CHECK(outcome.ending().failed == 2);
+  CHECK(outcome.log(1, {"open"}).empty());
+}
+
 TEST_CASE("a warm-up that cannot be opened is a failure of its table, not silence") {
   const Spec catalogue[] = {bcast};
   Options options = three_processes(1);
