@@ -430,7 +430,12 @@ def test_a_window_that_one_rank_cannot_make_is_a_row(mpi, kind, what, liars: Lib
         fault = fault_of(outcome, component, rank, baseline, {"out_of_memory", "unavailable"})
         # Window makes windows in its timed loop, where ranks cannot agree on anything, and a new window has MPI's own
         # error handler, which ends the job with MPI's text and status.
-        if what == "Window" and kind == "dynamic" and outcome.done and outcome.done.code not in (0, ROW, ABORTED):
+        if (
+            what == "Window"
+            and kind == "dynamic"
+            and outcome.done
+            and outcome.done.code not in (0, ROW, ABORTED)
+        ):
             fault = "" if re.search("[Ff]atal error|MPI_ERRORS_ARE_FATAL", outcome.done.errors) else fault
         if not fault and outcome.done and outcome.done.code != ROW and what != "Window":
             fault = f"exit status {outcome.done.code}: {outcome.done.own_errors}"
