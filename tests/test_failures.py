@@ -25,7 +25,7 @@ import pytest
 ROW, ABORTED = 3, 5  # exit status: a failure row; a rank that could not go on
 
 # A launch that takes longer hangs; without a failure one takes 0.1 to 1 s.
-LAUNCH_SECONDS = float(os.environ.get("OPENIMB_LAUNCH_SECONDS", "20"))
+LAUNCH_SECONDS = float(os.environ.get("OPENIMB_LAUNCH_SECONDS", "45"))
 PROMPT_SECONDS = 3  # from a failure that ends the job to its end
 PARALLEL = 2  # launches at once
 MOST_COMPLAINTS = 4  # a walk that found so many faults stops
