@@ -28,9 +28,6 @@ class EndpointContext {
   EndpointContext& operator=(const EndpointContext&) = delete;
 
   const Context& context() const { return context_; }
-  static bool is_divided(const Spec& spec) {
-    return spec.receive == Extent::even_share || spec.receive == Extent::block_share;
-  }
 
  private:
   void add_group(const Setup& setup, int peer) {

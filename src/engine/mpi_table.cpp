@@ -25,10 +25,6 @@ Element single_element(Element element) {
   return element;
 }
 
-bool is_divided(const Spec& spec) {
-  return spec.receive == Extent::even_share || spec.receive == Extent::block_share;
-}
-
 }  // namespace
 
 BarrierFunction barrier_of(const Options& options) {

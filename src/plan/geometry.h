@@ -52,6 +52,11 @@ struct Capacity {
   bool covers(const Geometry& geometry) const;
 };
 
+/// Whether a rank receives its share of a message divided over the group.
+constexpr bool is_divided(const Spec& spec) {
+  return spec.receive == Extent::even_share || spec.receive == Extent::block_share;
+}
+
 /// Elements that `rank` holds of a message divided over the group: even_share gives the first `elements %
 /// processes` ranks one more (guide, Reduce_scatter); block_share gives each rank the ceiling.
 std::int64_t share(Extent extent, std::int64_t elements, int processes, int rank);
