@@ -16,7 +16,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import lab
@@ -105,6 +105,9 @@ class Injector:
         except lab.Hangs as stuck:
             hang = str(stuck)
         ended = time.monotonic()
+        errors = log.with_suffix(".errors")
+        if done and errors.exists():
+            done = replace(done, errors=errors.read_text() + done.errors)
         lines = log.read_text().splitlines() if log.exists() else []
         return Outcome(injection, done, lines, ended, hang)
 
@@ -257,8 +260,12 @@ def test_an_allocation_that_fails_anywhere(mpi, component, liars: Libraries, scr
 
 
 def only_on(rank: int, kibibytes: int) -> list[str]:
-    """Words before a program of which one rank may not have more address space than this."""
-    script = f'[ "${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" != {rank} ] || ulimit -v {kibibytes}; exec "$0" "$@"'
+    """Words before a program of which one rank may not have more address space than this. That rank's errors go into a
+    file: when a library aborts, a launcher may end before it has passed on the last words."""
+    script = (
+        f'[ "${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" = {rank} ] || exec "$0" "$@"; '
+        f'ulimit -v {kibibytes}; exec "$0" "$@" 2> "$FAIL_LOG.errors"'
+    )
     return ["bash", "-c", script]
 
 
