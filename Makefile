@@ -36,7 +36,7 @@ $(ENV)/bin/cmake:
 CONFIGURE = -DMPI_CXX_COMPILER=$(MPI_WRAPPER) $(if $(MPI_COMPILER),-DCMAKE_CXX_COMPILER=$(MPI_COMPILER)) $(CMAKE_ARGS)
 # TESTS=programs: what pytest launches. TESTS=1: the unit tests too.
 WITH_TESTS = -DOPENIMB_BUILD_TESTS=ON $(if $(filter programs,$(TESTS)),,-DCATCH2_INCLUDE_DIR=$(abspath $(ENV)/catch2))
-CONFIGURED_TESTS = $(if $(filter programs,$(TESTS)),OPENIMB_BUILD_TESTS:BOOL=ON,CATCH2_INCLUDE_DIR)
+CONFIGURED_TESTS = ^$(if $(filter programs,$(TESTS)),OPENIMB_BUILD_TESTS:BOOL=ON,CATCH2_INCLUDE_DIR:)
 
 .PHONY: build
 build: export CONFIGURED = $(MPI_VERSION) $(CONFIGURE)

@@ -385,7 +385,7 @@ def timed_loops(program: Path) -> list[TimedLoop]:
             file_sync = FILE_SYNCS[policy]
         found.append(
             TimedLoop(
-                _spelt_out(pattern) or pattern.rpartition("::")[2],
+                _benchmark_of(pattern, loaded),
                 loaded,
                 aggregate == "true",
                 "Context<int>" not in context,
@@ -398,24 +398,34 @@ def timed_loops(program: Path) -> list[TimedLoop]:
     return found
 
 
-def _spelt_out(pattern: str) -> str:
-    """The name that a pattern has as its first argument, openimb::Label, a list of characters; empty if it has none."""
-    found = re.search(r"openimb::Label<\w+>\{char ?\[\d+\]\{(.*?)\}\}", pattern)
-    return "".join(chr(int(code)) for code in re.findall(r"\(char\)(\d+)", found[1])) if found else ""
+PLACES = {"Individual": "Indv", "Offset": "Expl", "Shared": "Shared"}
 
 
-def same_code(pattern: str) -> str:
-    """One name for all benchmarks whose repetitions are the same calls with the same arguments: who is at it differs.
-    Compilers fold such loops, and under which of their names one is found is chance."""
-    if found := re.fullmatch(r"[SP]_I?(Write|Read)_(\w+)", pattern):
+def _benchmark_of(pattern: str, loaded: bool) -> str:
+    """The type's name, or of one that benchmarks have in common the benchmark that same_code names them by."""
+    name = re.sub(r"openimb::| ", "", pattern)
+    if found := re.fullmatch(r"Nonblocking<(\w+)>", name):
+        return f"I{found[1].lower()}"
+    if found := re.fullmatch(r"FileCalls<(\w+),call::(All)?By(\w+)>", name):
+        return f"{'C' if found[2] else 'P'}_{'I' * loaded}{found[1]}_{PLACES[found[3]]}"
+    if found := re.fullmatch(r"MoveToPeer<(\w+),At(\w+)>", name):
+        return f"Unidir_{found[1].lower()}" if found[2] == "Target" else f"{found[1]}_local"
+    if found := re.fullmatch(r"MoveToAll<(\w+),At(\w+)>", name):
+        return f"One_{found[1].lower()}_all" if found[2] == "Target" else f"{found[1]}_all_local"
+    return name.rpartition("::")[2]
+
+
+def same_code(benchmark: str) -> str:
+    """One name for all benchmarks whose repetitions are the same calls with the same arguments, and so one loop."""
+    if found := re.fullmatch(r"[SP]_I?(Write|Read)_(\w+)", benchmark):
         return f"P_{found[1]}_{'Indv' if found[2] == 'Priv' else found[2]}"
-    if found := re.fullmatch(r"C_I(Write|Read)_(\w+)", pattern):
+    if found := re.fullmatch(r"C_I(Write|Read)_(\w+)", benchmark):
         return f"C_{found[1]}_{found[2]}"
-    if found := re.fullmatch(r"(?:Unidir|Bidir|Truly_passive)_(put|get)", pattern):
+    if found := re.fullmatch(r"(?:Unidir|Bidir|Truly_passive)_(put|get)", benchmark):
         return f"Unidir_{found[1]}"
-    if found := re.fullmatch(r"(?:One|All)_(put|get)_all", pattern):
+    if found := re.fullmatch(r"(?:One|All)_(put|get)_all", benchmark):
         return f"One_{found[1]}_all"
-    return "Ibarrier" if pattern == "Ibarrier_pure" else pattern
+    return benchmark.removesuffix("_pure")
 
 
 def default_loop(loops: Iterable[TimedLoop], benchmark: str) -> TimedLoop:

@@ -85,6 +85,7 @@ def launch(program: tuple[lab.Mpi, Path], ranks: int, words: str, folder: Path, 
     return lab.run(mpi, ranks, words, records=folder, wrap=["env", *wrap.split(), *exchange])
 
 
+@pytest.mark.needs_mpi
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_example_runs_and_checks(program, ranks, tmp_path):
     words = f"-check -iter 3 -msgsize 0,72,20000 -npmin {ranks} -root_shift on {NAME} Allreduce"
@@ -95,6 +96,7 @@ def test_example_runs_and_checks(program, ranks, tmp_path):
     assert f"  {NAME} " in launch(program, 1, "-list", tmp_path).text
 
 
+@pytest.mark.needs_mpi
 @pytest.mark.parametrize("how", ["flip", "drop", "shift", "late", "stale"])
 def test_a_lying_mpi_is_found_in_the_example(program, liars, how, tmp_path):
     library = liars(program[0], "lying_mpi.cpp")

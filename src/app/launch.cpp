@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
 #include <string_view>
 
 #include "benchmarks/components.h"
@@ -245,7 +244,7 @@ RunFacts gather_facts(const Component& component, const Communicator& world, con
   facts.off_cache = off_cache;
   facts.file = scratch_base;
   if (!scratch_base.empty()) {
-    facts.file_system = system::file_system_type(std::filesystem::path(scratch_base).parent_path().string());
+    facts.file_system = system::file_system_type(system::folder_of(scratch_base));
   }
   for (const Selected& selected : launch.options.selection) {
     const Spec& spec = component.list.benchmarks[static_cast<std::size_t>(selected.index)];

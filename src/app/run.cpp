@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,10 +9,11 @@
 #include "app/abort.h"
 #include "app/launch.h"
 #include "app/scratch.h"
-#include "benchmarks/catalogue.h"
+#include "benchmarks/component.h"
 #include "cli/command_line.h"
 #include "engine/calibrated_load.h"
 #include "engine/mpi_resources.h"
+#include "mpi/calls.h"
 #include "mpi/errors.h"
 #include "mpi/world.h"
 #include "report/output.h"
@@ -158,11 +158,7 @@ class Measuring {
                 [this](bool row) {
                   if (interleave_) interleave_->take(row);
                 },
-            .free_bytes =
-                [this] {
-                  const std::filesystem::path base(scratch_.base());
-                  return system::free_bytes(base.parent_path().string());
-                }};
+            .free_bytes = [this] { return system::free_bytes(system::folder_of(scratch_.base())); }};
   }
 
   void end(const Ending& ending) {

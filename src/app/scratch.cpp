@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "app/launch.h"
-#include "benchmarks/catalogue.h"
+#include "benchmarks/component.h"
 #include "system/machine.h"
 #include "system/scratch_files.h"
 #include "system/storage.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "benchmarks/catalogue.h"
+#include "benchmarks/component.h"
 #include "mpi/world.h"
 #include "plan/options.h"
 #include "system/guardian.h"

@@ -20,17 +20,4 @@ struct Catalogue {
   }
 };
 
-/// What an executable is made of.
-struct Component {
-  const ComponentList& list;
-  std::span<const Entry> entries;  ///< parallel to list.benchmarks
-};
-
-/// One for each src/benchmarks/<component>.cpp.
-const Component& mpi1();
-const Component& ext();
-const Component& rma();
-const Component& nbc();
-const Component& io();
-
 }  // namespace openimb

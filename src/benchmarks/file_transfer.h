@@ -107,28 +107,13 @@ constexpr Spec file_transfer(std::string_view name, Aggregation aggregation) {
           .file = {.use = Action::use, .pointer = Pointer::pointer, .own = Pointer::own_file}};
 }
 
-/// Reads have nothing to complete: their one table has the mode that the reference outputs give it.
-template <Label name, class Who, class Action, class Pointer>
-struct BlockingFile {
-  using Way = typename Who::template Way<Pointer>;
-  static constexpr Spec spec = file_transfer<Action, Who, Pointer>(
-      name.view(),
-      Action::use == FileUse::write ? Aggregation::aggregate_first : Aggregation::aggregate_only);
+/// The calls of a blocking benchmark, and of a nonblocking one, whose t_pure is the time of `step`.
+template <class Action, class Way>
+struct FileCalls {
   template <class C>
   static void step(const C& c, const Lap& lap) {
     Action::template move<Way>(c, lap);
   }
-};
-
-/// Its step is the blocking one, which t_pure is the time of.
-template <Label name, class Who, class Action, class Pointer>
-struct NonblockingFile : BlockingFile<name, Who, Action, Pointer> {
-  using Way = typename Who::template Way<Pointer>;
-  static constexpr Spec spec = [] {
-    Spec spec = file_transfer<Action, Who, Pointer>(name.view(), Aggregation::non_aggregate_only);
-    spec.overlap = Overlap::fixed;
-    return spec;
-  }();
   template <class C>
   static void post(const C& c, const Lap& lap, MPI_Request* request) {
     Action::template start<Way>(c, lap, request);
@@ -137,6 +122,25 @@ struct NonblockingFile : BlockingFile<name, Who, Action, Pointer> {
   static void finish(const C& c, const Lap& lap, MPI_Request* request) {
     Action::template finish<Way>(c, lap, request);
   }
+};
+
+/// Reads have nothing to complete: their one table has the mode that the reference outputs give it.
+template <Label name, class Who, class Action, class Pointer>
+struct BlockingFile {
+  using Loop = FileCalls<Action, typename Who::template Way<Pointer>>;
+  static constexpr Spec spec = file_transfer<Action, Who, Pointer>(
+      name.view(),
+      Action::use == FileUse::write ? Aggregation::aggregate_first : Aggregation::aggregate_only);
+};
+
+template <Label name, class Who, class Action, class Pointer>
+struct NonblockingFile {
+  using Loop = FileCalls<Action, typename Who::template Way<Pointer>>;
+  static constexpr Spec spec = [] {
+    Spec spec = file_transfer<Action, Who, Pointer>(name.view(), Aggregation::non_aggregate_only);
+    spec.overlap = Overlap::fixed;
+    return spec;
+  }();
 };
 
 /// Opens and closes; one byte of each process is the guide's negligible action.

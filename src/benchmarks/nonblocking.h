@@ -8,6 +8,7 @@ namespace openimb {
 
 template <class Blocking>
 struct Nonblocking {
+  using Loop = Nonblocking;
   template <class C>
   static auto prepare(const C& c, const LapPlan& plan)
     requires requires { Blocking::prepare(c, plan); }

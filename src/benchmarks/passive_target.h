@@ -29,25 +29,34 @@ struct AtOrigin {
   static void flush_all(MPI_Win win) { MPI_Win_flush_local_all(win); }
 };
 
-template <class Ways, class Completion = AtTarget>
+template <class Ways>
 struct LockedPeer {
   static bool takes_part(const Endpoint& e) { return Ways::is_origin(e.rank); }
   template <class C>
   static LockOne epoch(const C& c) {
     return LockOne(c.peer, c.win);
   }
+};
+
+template <class Completion>
+struct FlushedPeer {
   template <class C>
   static void close(const C& c) {
     Completion::flush(c.peer, c.win);
   }
 };
 
-template <class Move, class Ways, class Completion = AtTarget>
-struct PassivePair : LockedPeer<Ways, Completion> {
+template <class Move, class Completion>
+struct MoveToPeer : FlushedPeer<Completion> {
   template <class C>
   static void step(const C& c, const Lap& lap) {
     Move::move(c, lap, c.peer, c.peer_base, 0, 0);
   }
+};
+
+template <class Move, class Ways, class Completion = AtTarget>
+struct PassivePair : LockedPeer<Ways> {
+  using Loop = MoveToPeer<Move, Completion>;
   static Expected expects(const Endpoint& e) { return moved_by_pair<Move, Ways>(e); }
 };
 
@@ -105,14 +114,9 @@ constexpr Spec with_all(std::string_view name, Exposed exposed, bool in_default_
   return spec;
 }
 
-template <class Move, class Origins, class Completion = AtTarget>
-struct WithAll {
+template <class Move, class Completion>
+struct MoveToAll {
   static constexpr bool puts = Move::exposed == Exposed::receive;
-  static bool takes_part(const Endpoint& e) { return Origins::is_origin(e.rank); }
-  template <class C>
-  static LockAll epoch(const C& c) {
-    return LockAll(c.win);
-  }
   template <class C>
   static void step(const C& c, const Lap& lap) {
     for (int i = 0; i < c.ranks - 1; ++i) {
@@ -124,7 +128,18 @@ struct WithAll {
   static void close(const C& c) {
     Completion::flush_all(c.win);
   }
+};
+
+template <class Move, class Origins, class Completion = AtTarget>
+struct WithAll {
+  using Loop = MoveToAll<Move, Completion>;
+  static bool takes_part(const Endpoint& e) { return Origins::is_origin(e.rank); }
+  template <class C>
+  static LockAll epoch(const C& c) {
+    return LockAll(c.win);
+  }
   static Expected expects(const Endpoint& e) {
+    constexpr bool puts = Loop::puts;
     if (!puts && !Origins::is_origin(e.rank)) return {};
     Expected expected = message_of_each(e, 0);
     std::erase_if(expected, [&](const Piece& piece) {
@@ -207,7 +222,7 @@ constexpr Spec atomic_word(std::string_view name) {
 }
 
 /// Rank 0 works on what rank 1 holds; what it fetches goes to its own receive buffer.
-struct Atomic : LockedPeer<OneWay> {
+struct Atomic : LockedPeer<OneWay>, FlushedPeer<AtTarget> {
   static bool updates(const Endpoint& e) { return e.rank == 1; }
   static Expected fetched(const Endpoint& e) { return message_of(e, initial_content(e)); }
   static Expected added(const Endpoint& e) { return {{0, 0, 0, e.elements, true}}; }

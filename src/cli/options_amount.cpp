@@ -1,5 +1,4 @@
 // Rows of the option table: which lengths, how often.
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -11,8 +10,6 @@
 namespace openimb {
 
 namespace {
-
-constexpr int most_int = std::numeric_limits<int>::max();
 
 void read_lengths(Draft& draft, std::string_view path) {
   draft.inputs.emplace_back(path);

@@ -1,6 +1,5 @@
 // Rows of the option table: which benchmarks run, on which processes.
 #include <algorithm>
-#include <limits>
 #include <string>
 
 #include "cli/option_table.h"
@@ -10,8 +9,6 @@
 namespace openimb {
 
 namespace {
-
-constexpr int most_int = std::numeric_limits<int>::max();
 
 void set_multi(Draft& draft, std::string_view word) {
   if (word != "0" && word != "1") throw BadValue(quoted(word) + " is neither 0 nor 1");

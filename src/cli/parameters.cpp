@@ -1,6 +1,5 @@
 #include "cli/parameters.h"
 
-#include <limits>
 #include <vector>
 
 #include "cli/command_line.h"
@@ -11,7 +10,6 @@ namespace openimb {
 
 namespace {
 
-constexpr int most_int = std::numeric_limits<int>::max();
 constexpr double most_seconds = 1e9;
 
 template <auto member, std::int64_t lowest, std::int64_t highest>

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@ class BadValue : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+inline constexpr int most_int = std::numeric_limits<int>::max();
 inline constexpr std::int64_t largest_length = std::int64_t{1} << 62;
 inline constexpr std::int64_t largest_exponent = 40;
 inline constexpr std::int64_t largest_cache = std::int64_t{1} << 40;

@@ -9,17 +9,15 @@
 
 #include "engine/check.h"
 #include "engine/endpoint_context.h"
+#include "engine/entry.h"
 #include "engine/overlap.h"
 #include "engine/pattern.h"
 #include "engine/setup.h"
 #include "engine/timed_loop.h"
+#include "engine/wall_clock.h"
 #include "session/batch.h"
 
 namespace openimb {
-
-struct WallClock {
-  static double now() { return MPI_Wtime(); }
-};
 
 /// One repetition after the other, timed as asked for. `barrier` over `comm`: between those of a synchronized
 /// batch, which only collectives have that are completed one by one.
@@ -47,11 +45,9 @@ template <class Pattern, class Context>
 class Prepared {
  public:
   Prepared(const Context& c, const LapPlan& plan) : state_(Pattern::prepare(c, plan)) {}
-  template <class Use>
-  decltype(auto) with(Use use) {
-    const auto view = state_.view();
-    static_assert(std::is_trivially_copyable_v<decltype(view)>);
-    return use(view);
+  auto view() {
+    static_assert(std::is_trivially_copyable_v<decltype(state_.view())>);
+    return state_.view();
   }
 
  private:
@@ -62,10 +58,6 @@ template <class Pattern, class Context>
 class Prepared<Pattern, Context> {
  public:
   Prepared(const Context&, const LapPlan&) {}
-  template <class Use>
-  decltype(auto) with(Use use) {
-    return use();
-  }
 };
 
 /// A batch on buffers. Nothing here is timed.
@@ -94,32 +86,46 @@ class BufferBatch : public Batch {
   std::unique_ptr<const Setup> setup_;
 };
 
+/// With what its steps see.
+template <class Context, class Count>
+class ContextBatch : public BufferBatch {
+ protected:
+  [[gnu::noinline]] ContextBatch(const Spec& spec, int peer, std::unique_ptr<const Setup>&& given)
+      : BufferBatch(spec, std::move(given)), endpoint_(spec, setup(), peer) {}
+  [[gnu::noinline]] ~ContextBatch() override {}
+  const Context& context() const { return endpoint_.context(); }
+
+ private:
+  EndpointContext<Context, Count> endpoint_;
+};
+
 /// What differs from pattern to pattern: the timed loops, and what each has to say of itself.
 template <class Pattern, class Count>
-class BatchOf final : public BufferBatch {
+class BatchOf final : public ContextBatch<ContextOf<Pattern::spec.access, Count>, Count> {
   static constexpr Spec spec = Pattern::spec;
   using Context = ContextOf<spec.access, Count>;
+  using Base = ContextBatch<Context, Count>;
+  using Loop = LoopOf<Pattern>;
+  static constexpr bool prepares = requires(Prepared<Pattern, Context> made) { made.view(); };
 
  public:
   explicit BatchOf(std::unique_ptr<const Setup> given)
-      : BufferBatch(Pattern::spec, std::move(given)),
-        endpoint_(Pattern::spec, setup(), peer_of(setup().endpoint)),
-        prepared_(endpoint_.context(), plan()) {}
+      : Base(Pattern::spec, peer_of(given->endpoint), std::move(given)), prepared_(context(), plan()) {}
 
   double run(std::int64_t repetitions, Timing timing, std::span<double> samples) override {
     if (!takes_part()) return 0;
     [[maybe_unused]] const auto open = epoch();
     if constexpr (spec.aggregation != Aggregation::none) {
-      if (setup().aggregate) return time<Pattern, true>(endpoint_.context(), repetitions, timing, samples);
+      if (setup().aggregate) return time<Loop, true>(context(), repetitions, timing, samples);
     }
-    return time<Pattern, false>(endpoint_.context(), repetitions, timing, samples);
+    return time<Loop, false>(context(), repetitions, timing, samples);
   }
 
   double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> samples,
                        LoadUse& load) override {
     if constexpr (spec.overlaps()) {
-      const Loaded<Context> loaded{endpoint_.context(), plan_load(*setup().load, load)};
-      return time<WithLoad<Pattern, WallClock>, false>(loaded, repetitions, timing, samples);
+      const Loaded<Context> loaded{context(), plan_load(*setup().load, load)};
+      return time<WithLoad<Loop, WallClock>, false>(loaded, repetitions, timing, samples);
     }
     return 0;
   }
@@ -132,6 +138,10 @@ class BatchOf final : public BufferBatch {
   }
 
  private:
+  using Base::context;
+  using Base::plan;
+  using Base::setup;
+  using Moving = typename Base::Moving;
   struct NoEpoch {};
 
   static int peer_of(const Endpoint& endpoint) {
@@ -140,8 +150,8 @@ class BatchOf final : public BufferBatch {
   }
 
   auto epoch() const {
-    if constexpr (requires { Pattern::epoch(endpoint_.context()); }) {
-      return Pattern::epoch(endpoint_.context());
+    if constexpr (requires { Pattern::epoch(context()); }) {
+      return Pattern::epoch(context());
     } else {
       return NoEpoch{};
     }
@@ -158,20 +168,28 @@ class BatchOf final : public BufferBatch {
   double time_moving(const Seen& context, std::int64_t repetitions, Timing timing,
                      std::span<double> samples) {
     const Laps<moving, spec.rooted> laps(plan());
-    return prepared_.with([&](const auto&... view) {
+    if constexpr (prepares) {
       return timed_as<Step, spec.kind, aggregate>(context, laps, repetitions, timing, samples, setup(),
-                                                  view...);
-    });
+                                                  prepared_.view());
+    } else {
+      return timed_as<Step, spec.kind, aggregate>(context, laps, repetitions, timing, samples, setup());
+    }
   }
 
   void repeat(Moving laps, std::int64_t repetitions) override {
     [[maybe_unused]] const auto open = epoch();
-    prepared_.with([&](const auto&... view) {
-      for (std::int64_t i = 0; i < repetitions; ++i, laps.advance()) {
-        Pattern::step(endpoint_.context(), laps.lap(), view...);
+    for (std::int64_t i = 0; i < repetitions; ++i, laps.advance()) {
+      if constexpr (prepares) {
+        Loop::step(context(), laps.lap(), prepared_.view());
+      } else {
+        Loop::step(context(), laps.lap());
       }
-      close<Pattern>(endpoint_.context(), view...);
-    });
+    }
+    if constexpr (prepares) {
+      close<Loop>(context(), prepared_.view());
+    } else {
+      close<Loop>(context());
+    }
   }
 
   Expectation expectation() const override {
@@ -181,15 +199,7 @@ class BatchOf final : public BufferBatch {
             }};
   }
 
-  EndpointContext<Context, Count> endpoint_;
   Prepared<Pattern, Context> prepared_;
-};
-
-/// A row of a catalogue.
-struct Entry {
-  const Spec* spec;
-  std::unique_ptr<Batch> (*make)(std::unique_ptr<const Setup>);        ///< null where spec->unavailable
-  std::unique_ptr<Batch> (*make_large)(std::unique_ptr<const Setup>);  ///< or without large counts
 };
 
 template <class BatchType>

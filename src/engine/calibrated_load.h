@@ -1,8 +1,8 @@
 // The CPU load of this rank, by MPI's clock.
 #pragma once
 
-#include "engine/batch.h"
 #include "engine/cpu_load.h"
+#include "engine/wall_clock.h"
 #include "session/load.h"
 
 namespace openimb {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "engine/content.h"
@@ -13,8 +12,8 @@ namespace openimb {
 
 /// What a benchmark says of its repetitions.
 struct Expectation {
-  std::function<Expected(const Endpoint&)> expects;
-  std::function<bool(const Endpoint&)> updates;
+  Expected (*expects)(const Endpoint&);
+  bool (*updates)(const Endpoint&);
 };
 
 /// One repetition among those that are compared together: its number, its root and its place in the buffers.

@@ -87,17 +87,18 @@ template <class Pattern, class Count>
 class FileBatchOf final : public FileBatch {
   static constexpr Spec spec = Pattern::spec;
   static constexpr bool writes = spec.file.use == FileUse::write;
+  using Loop = LoopOf<Pattern>;
 
  public:
   explicit FileBatchOf(std::unique_ptr<const Setup> setup) : FileBatch(Pattern::spec, std::move(setup)) {}
 
   double run(std::int64_t repetitions, Timing timing, std::span<double> samples) override {
     if constexpr (!writes) {
-      return time<Pattern, false>(context(), repetitions, timing, samples);
+      return time<Loop, false>(context(), repetitions, timing, samples);
     } else if (setup().file.sync == FileSync::standard) {
-      return time_writes<Completed<Pattern, FileSync::standard>>(repetitions, timing, samples);
+      return time_writes<Completed<Loop, FileSync::standard>>(repetitions, timing, samples);
     } else {
-      return time_writes<Completed<Pattern, FileSync::never>>(repetitions, timing, samples);
+      return time_writes<Completed<Loop, FileSync::never>>(repetitions, timing, samples);
     }
   }
 
@@ -106,12 +107,12 @@ class FileBatchOf final : public FileBatch {
     if constexpr (spec.overlaps()) {
       const Loaded<FileContext<Count>> loaded{context(), plan_load(*setup().load, load)};
       if constexpr (!writes) {
-        return time<WithLoad<Pattern, WallClock>, false>(loaded, repetitions, timing, samples);
+        return time<WithLoad<Loop, WallClock>, false>(loaded, repetitions, timing, samples);
       } else if (setup().file.sync == FileSync::standard) {
-        using Step = Completed<Pattern, FileSync::standard>;
+        using Step = Completed<Loop, FileSync::standard>;
         return time<WithLoad<Step, WallClock>, false>(loaded, repetitions, timing, samples);
       } else {
-        using Step = Completed<Pattern, FileSync::never>;
+        using Step = Completed<Loop, FileSync::never>;
         return time<WithLoad<Step, WallClock>, false>(loaded, repetitions, timing, samples);
       }
     }
@@ -146,10 +147,10 @@ class FileBatchOf final : public FileBatch {
   void move(const Lap& lap) const override {
     if constexpr (spec.overlaps()) {
       MPI_Request request = MPI_REQUEST_NULL;
-      Pattern::post(context(), lap, &request);
-      Pattern::finish(context(), lap, &request);
+      Loop::post(context(), lap, &request);
+      Loop::finish(context(), lap, &request);
     } else {
-      Pattern::step(context(), lap);
+      Loop::step(context(), lap);
     }
   }
 };

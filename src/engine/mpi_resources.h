@@ -6,9 +6,9 @@
 #include <span>
 #include <string>
 
-#include "engine/batch.h"
 #include "engine/buffers.h"
 #include "engine/calibrated_load.h"
+#include "engine/entry.h"
 #include "engine/mpi_agreement.h"
 #include "mpi/window.h"
 #include "mpi/world.h"

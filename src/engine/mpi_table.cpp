@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/file_content.h"
+#include "engine/setup.h"
 #include "mpi/file.h"
 #include "plan/files.h"
 

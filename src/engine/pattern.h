@@ -30,6 +30,10 @@
 //   template <class C> static void post(const C& c, const Lap& lap, MPI_Request* request);
 //       Of nonblocking benchmarks: starts what `step` starts and completes. The engine computes in between.
 //
+//   using Loop = ...;
+//       The type whose `step`, `close`, `post` and `finish` these are, where several benchmarks repeat the
+//       same calls: their loops are compiled once.
+//
 //   static bool takes_part(const Endpoint& e);   some ranks of the group stand aside
 //   static int peer_of(const Endpoint& e);       the other rank of a pair is not the right neighbor
 //   static bool updates(const Endpoint& e);      the receive buffer is input, too, on some ranks

@@ -116,6 +116,19 @@ struct Synchronized {
   double total(double) const { return sum; }
 };
 
+template <class Pattern>
+struct LoopOfPattern {
+  using Type = Pattern;
+};
+template <class Pattern>
+  requires requires { typename Pattern::Loop; }
+struct LoopOfPattern<Pattern> {
+  using Type = typename Pattern::Loop;
+};
+/// Whose calls a benchmark repeats: its own, or those that it has in common with others.
+template <class Pattern>
+using LoopOf = typename LoopOfPattern<Pattern>::Type;
+
 /// Completes what `step` began, where the pattern has something to complete: `close`.
 template <class Pattern, class Context, class... View>
 inline void close(const Context& context, const View&... view) {

@@ -6,6 +6,8 @@
 
 namespace openimb::system {
 
+/// Where the file of this path lies.
+std::string folder_of(const std::string& path);
 /// What an unprivileged process can still write to the file system of `folder`; the largest number where the
 /// system does not report it.
 std::int64_t free_bytes(const std::string& folder);

@@ -8,6 +8,8 @@
 
 #include "app/run.h"
 #include "benchmarks/catalogue.h"
+#include "benchmarks/catalogues.h"
+#include "benchmarks/component.h"
 #include "benchmarks/parallel_transfer.h"
 
 namespace {

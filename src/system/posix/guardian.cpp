@@ -1,5 +1,6 @@
 #include "system/guardian.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -8,13 +9,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <exception>
-#include <filesystem>
 #include <optional>
-#include <system_error>
 #include <vector>
 
 #include "system/machine.h"
@@ -73,10 +73,12 @@ void detach(int keep) {
     std::signal(signal, SIG_IGN);
   }
   std::vector<int> descriptors;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry("/proc/self/fd", error), end; !error && entry != end;
-       entry.increment(error)) {
-    descriptors.push_back(static_cast<int>(std::strtol(entry->path().filename().c_str(), nullptr, 10)));
+  if (DIR* const open = opendir("/proc/self/fd")) {
+    while (const dirent* const entry = readdir(open)) {
+      descriptors.push_back(
+          static_cast<int>(std::strtol(static_cast<const char*>(entry->d_name), nullptr, 10)));
+    }
+    closedir(open);
   }
   for (const int descriptor : descriptors) {
     if (descriptor > 2 && descriptor != keep) close(descriptor);
@@ -151,8 +153,10 @@ class Watch {
 }  // namespace
 
 std::string launch_token() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
-  return host_name() + " " + std::to_string(getpid()) + " " + std::to_string(now);
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return host_name() + " " + std::to_string(getpid()) + " " +
+         std::to_string(now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec);
 }
 
 Guardian::Guardian() {
@@ -194,10 +198,9 @@ bool Guardian::reserve(const std::string& base, const std::string& token, bool o
 void Guardian::release() const { ask(std::string(1, release_request)); }
 
 void delete_abandoned(const std::string& base) {
-  std::error_code error;
   for (int number = 2; number < 100; ++number) {
     const std::string other = base + "." + std::to_string(number);
-    if (!std::filesystem::exists(lock_file_of(other), error)) continue;
+    if (access(lock_file_of(other).c_str(), F_OK) != 0) continue;
     ScratchLock lock(other, launch_token());
     if (lock.take() == State::held && lock.was_abandoned()) delete_scratch_files(other);
   }

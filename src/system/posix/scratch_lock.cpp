@@ -7,7 +7,6 @@
 
 #include <array>
 #include <cerrno>
-#include <filesystem>
 #include <utility>
 
 namespace openimb::system {
@@ -33,8 +32,8 @@ void write_contents(int file, const std::string& text) {
 }  // namespace
 
 std::string lock_file_of(const std::string& base) {
-  const std::filesystem::path path(base);
-  return (path.parent_path() / ("." + path.filename().string() + ".imb-lock")).string();
+  const std::size_t name = base.rfind('/') + 1;  // 0 where there is no folder
+  return base.substr(0, name) + "." + base.substr(name) + ".imb-lock";
 }
 
 ScratchLock::ScratchLock(std::string base, std::string token)

@@ -16,6 +16,8 @@ namespace openimb::system {
 
 namespace fs = std::filesystem;
 
+std::string folder_of(const std::string& path) { return fs::path(path).parent_path().string(); }
+
 std::int64_t free_bytes(const std::string& folder) {
   struct statvfs facts{};
   if (statvfs(folder.c_str(), &facts) != 0) return std::numeric_limits<std::int64_t>::max();

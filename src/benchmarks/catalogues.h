@@ -1,0 +1,14 @@
+// The components, each with its loops: one for each src/benchmarks/<component>.cpp.
+#pragma once
+
+namespace openimb {
+
+struct Component;
+
+const Component& mpi1();
+const Component& ext();
+const Component& rma();
+const Component& nbc();
+const Component& io();
+
+}  // namespace openimb
