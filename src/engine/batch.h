@@ -158,21 +158,20 @@ class BatchOf final : public ContextBatch<ContextOf<Pattern::spec.access, Count>
   }
 
   template <class Step, bool aggregate, class Seen>
-  double time(const Seen& context, std::int64_t repetitions, Timing timing, std::span<double> samples) {
+  double time(const Seen& seen, std::int64_t repetitions, Timing timing, std::span<double> samples) {
     return setup().geometry.slots > 1
-               ? time_moving<Step, aggregate, true>(context, repetitions, timing, samples)
-               : time_moving<Step, aggregate, false>(context, repetitions, timing, samples);
+               ? time_moving<Step, aggregate, true>(seen, repetitions, timing, samples)
+               : time_moving<Step, aggregate, false>(seen, repetitions, timing, samples);
   }
 
   template <class Step, bool aggregate, bool moving, class Seen>
-  double time_moving(const Seen& context, std::int64_t repetitions, Timing timing,
-                     std::span<double> samples) {
+  double time_moving(const Seen& seen, std::int64_t repetitions, Timing timing, std::span<double> samples) {
     const Laps<moving, spec.rooted> laps(plan());
     if constexpr (prepares) {
-      return timed_as<Step, spec.kind, aggregate>(context, laps, repetitions, timing, samples, setup(),
+      return timed_as<Step, spec.kind, aggregate>(seen, laps, repetitions, timing, samples, setup(),
                                                   prepared_.view());
     } else {
-      return timed_as<Step, spec.kind, aggregate>(context, laps, repetitions, timing, samples, setup());
+      return timed_as<Step, spec.kind, aggregate>(seen, laps, repetitions, timing, samples, setup());
     }
   }
 
