@@ -1,0 +1,226 @@
+#include "result/states.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numbers>
+#include <numeric>
+#include <optional>
+
+#include "result/quantile.h"
+
+namespace openimb {
+
+namespace {
+
+using Numbers = std::vector<double>;
+
+constexpr int fewest_probes = 20;     // fewer say nothing about states
+constexpr double degrees = 3;         // of freedom: the weight of the tails
+constexpr double least_scale = 1e-3;  // states closer than some of these are one
+constexpr double least_share = 0.05;  // of a state that is well visited
+constexpr double least_visit = 2;     // probes: what is shorter is a disturbance
+constexpr double least_distance = 2;  // between two levels, in sums of their scales
+constexpr double penalty = 2;         // on log(n) per parameter; BIC has 1
+constexpr int most_rounds = 12;
+
+/// Logarithms of probes, and their states.
+struct Model {
+  Numbers levels;
+  Numbers scales;
+  double following = 0;  // lag-1 autocorrelation within a visit
+  std::vector<Numbers> log_switch;
+  std::vector<int> path;
+  double log_likelihood = -std::numeric_limits<double>::infinity();
+
+  std::size_t size() const { return levels.size(); }
+};
+
+std::size_t state_at(const Model& model, std::size_t i) { return static_cast<std::size_t>(model.path[i]); }
+
+double log_density(double distance, double scale) {
+  static const double constant =
+      std::lgamma((degrees + 1) / 2) - std::lgamma(degrees / 2) - 0.5 * std::log(degrees * std::numbers::pi);
+  const double z = distance / scale;
+  return constant - std::log(scale) - (degrees + 1) / 2 * std::log1p(z * z / degrees);
+}
+
+void place_levels(Model& model, const Numbers& values) {
+  for (std::size_t k = 0; k < model.size(); ++k) {
+    Numbers members;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (state_at(model, i) == k) members.push_back(values[i]);
+    }
+    if (members.empty()) continue;
+    model.levels[k] = median_of(members);
+    for (double& member : members) member = std::abs(member - model.levels[k]);
+    constexpr double of_normal = 1.4826;
+    model.scales[k] = std::max(of_normal * median_of(members), least_scale);
+  }
+}
+
+void measure_following(Model& model, const Numbers& values) {
+  const auto residual = [&](std::size_t i) {
+    const std::size_t k = state_at(model, i);
+    return std::clamp((values[i] - model.levels[k]) / model.scales[k], -3.0, 3.0);
+  };
+  double products = 0, squares = 0;
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    if (model.path[i] != model.path[i - 1]) continue;
+    const double before = residual(i - 1), here = residual(i);
+    products += before * here;
+    squares += (before * before + here * here) / 2;
+  }
+  constexpr double most = 0.999;
+  model.following = squares > 0 ? std::clamp(products / squares, 0.0, most) : 0;
+}
+
+void count_switches(Model& model) {
+  constexpr double unseen = 0.5;
+  model.log_switch.assign(model.size(), Numbers(model.size(), unseen));
+  for (std::size_t i = 1; i < model.path.size(); ++i) {
+    model.log_switch[state_at(model, i - 1)][state_at(model, i)] += 1;
+  }
+  for (Numbers& from : model.log_switch) {
+    const double all = std::accumulate(from.begin(), from.end(), 0.0);
+    for (double& each : from) each = std::log(each / all);
+  }
+}
+
+/// The most likely path (Viterbi). Within a visit a value follows the one before; a switch forgets it.
+void decode(Model& model, const Numbers& values) {
+  const std::size_t states = model.size();
+  const double innovation = std::sqrt(1 - model.following * model.following);
+  Numbers best(states);
+  for (std::size_t k = 0; k < states; ++k) {
+    best[k] = log_density(values[0] - model.levels[k], model.scales[k]) - std::log(states);
+  }
+  std::vector<std::vector<int>> from(values.size(), std::vector<int>(states));
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    Numbers next(states, -std::numeric_limits<double>::infinity());
+    for (std::size_t k = 0; k < states; ++k) {
+      const double distance = values[i] - model.levels[k];
+      const double entering = log_density(distance, model.scales[k]);
+      const double staying = log_density(distance - model.following * (values[i - 1] - model.levels[k]),
+                                         model.scales[k] * innovation);
+      for (std::size_t j = 0; j < states; ++j) {
+        const double likelihood = best[j] + model.log_switch[j][k] + (j == k ? staying : entering);
+        if (likelihood <= next[k]) continue;
+        next[k] = likelihood;
+        from[i][k] = static_cast<int>(j);
+      }
+    }
+    best = next;
+  }
+  const auto last = std::ranges::max_element(best);
+  model.log_likelihood = *last;
+  auto state = static_cast<int>(last - best.begin());
+  for (std::size_t i = values.size(); i-- > 0;) {
+    model.path[i] = state;
+    state = from[i][static_cast<std::size_t>(state)];
+  }
+}
+
+Model fit(const Numbers& values, Numbers levels) {
+  Model model;
+  model.levels = std::move(levels);
+  model.scales.assign(model.size(), least_scale);
+  for (const double value : values) {
+    const auto nearest =
+        std::ranges::min_element(model.levels, {}, [value](double level) { return std::abs(value - level); });
+    model.path.push_back(static_cast<int>(nearest - model.levels.begin()));
+  }
+  Model best;
+  for (int round = 0; round < most_rounds; ++round) {
+    place_levels(model, values);
+    measure_following(model, values);
+    count_switches(model);
+    const std::vector<int> before = model.path;
+    decode(model, values);
+    if (model.log_likelihood > best.log_likelihood) best = model;
+    if (model.path == before) break;
+  }
+  return best;
+}
+
+// Smaller is better.
+double criterion(const Model& model) {
+  const auto states = static_cast<double>(model.size());
+  const double parameters = 2 * states + 1 + states * (states - 1);
+  return -2 * model.log_likelihood + penalty * parameters * std::log(static_cast<double>(model.path.size()));
+}
+
+/// In the order of levels.
+MachineStates states_of(const Model& model) {
+  std::vector<int> order(model.size()), rank(model.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, {}, [&](int k) { return model.levels[static_cast<std::size_t>(k)]; });
+  MachineStates found;
+  for (std::size_t place = 0; place < order.size(); ++place) {
+    const auto k = static_cast<std::size_t>(order[place]);
+    rank[k] = static_cast<int>(place);
+    found.states.push_back({.level = std::exp(model.levels[k]), .share = 0});
+  }
+  Numbers visits(model.size()), members(model.size());
+  for (std::size_t i = 0; i < model.path.size(); ++i) {
+    const int state = rank[state_at(model, i)];
+    found.of_probe.push_back(state);
+    members[static_cast<std::size_t>(state)] += 1;
+    if (i == 0 || model.path[i] != model.path[i - 1]) visits[static_cast<std::size_t>(state)] += 1;
+  }
+  for (std::size_t k = 0; k < found.states.size(); ++k) {
+    found.states[k].share = members[k] / static_cast<double>(model.path.size());
+    found.states[k].visit = visits[k] > 0 ? members[k] / visits[k] : 0;
+  }
+  return found;
+}
+
+bool acceptable(const Model& model) {
+  const bool visited = std::ranges::all_of(states_of(model).states, [](const MachineState& state) {
+    return state.share >= least_share && state.visit >= least_visit;
+  });
+  for (std::size_t a = 0; a < model.size(); ++a) {
+    for (std::size_t b = 0; b < a; ++b) {
+      const double apart = std::abs(model.levels[a] - model.levels[b]);
+      if (apart < least_distance * (model.scales[a] + model.scales[b])) return false;
+    }
+  }
+  return visited;
+}
+
+/// Levels to begin with: a local optimum depends on them.
+std::vector<Numbers> beginnings(const Numbers& values) {
+  Numbers sorted = values;
+  std::ranges::sort(sorted);
+  const auto at = [&](double p) { return quantile_of_sorted(sorted, p); };
+  std::vector<Numbers> found;
+  for (const double low : {0.05, 0.2, 0.4}) {
+    for (const double high : {0.6, 0.8, 0.95}) found.push_back({at(low), at(high)});
+  }
+  for (const double low : {0.05, 0.2}) {
+    for (const double middle : {0.35, 0.5, 0.65}) {
+      for (const double high : {0.8, 0.95}) found.push_back({at(low), at(middle), at(high)});
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+MachineStates find_states(std::span<const double> probes) {
+  if (probes.empty()) return {};
+  Numbers values(probes.begin(), probes.end());
+  for (double& value : values) value = std::log(value);
+  Model best = fit(values, {median_of(values)});
+  if (probes.size() >= fewest_probes) {
+    for (Numbers& levels : beginnings(values)) {
+      Model model = fit(values, std::move(levels));
+      if (acceptable(model) && criterion(model) < criterion(best)) best = std::move(model);
+    }
+  }
+  return states_of(best);
+}
+
+}  // namespace openimb

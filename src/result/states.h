@@ -1,0 +1,28 @@
+// The states of a machine: levels at which it runs for a while, as seen by probes, short fixed exchanges that
+// are timed again and again during a launch. Method: a Markov-switching autoregression (Hamilton,
+// Econometrica 57, 1989) on the logarithms of the probes, with heavy tails (Student's t), fitted with one,
+// two and three states. Their number is that of the best integrated classification likelihood (Biernacki et
+// al., IEEE PAMI 22, 2000) among fits whose states are apart, lasting and well visited. A drift is one state:
+// its values follow each other closely.
+#pragma once
+
+#include <span>
+#include <vector>
+
+namespace openimb {
+
+struct MachineState {
+  double level = 0;  ///< median of its probes, in their unit
+  double share = 1;  ///< of the probes
+  double visit = 0;  ///< mean length of a visit, in probes
+};
+
+struct MachineStates {
+  std::vector<MachineState> states;  ///< the fastest first; one where no more were found, none without probes
+  std::vector<int> of_probe;         ///< index into `states`
+};
+
+/// `probes`: positive, in the order of time.
+MachineStates find_states(std::span<const double> probes);
+
+}  // namespace openimb
