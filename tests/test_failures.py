@@ -85,8 +85,8 @@ class Outcome:
 class Injector:
     """Launches of one component with one library interposed, each in a folder of its own."""
 
-    def __init__(self, mpi: lab.Mpi, component: str, library: Path, folder: Path) -> None:
-        self.mpi, self.component, self.library, self.folder = mpi, component, library, folder
+    def __init__(self, mpi: lab.Mpi, component: str, preload: Path, folder: Path) -> None:
+        self.mpi, self.component, self.preload, self.folder = mpi, component, preload, folder
         self._numbers = itertools.count()
 
     def launch(self, arguments: str, wrap: Iterable[str] = (), **variables: object) -> Outcome:
@@ -94,9 +94,9 @@ class Injector:
         folder.mkdir()
         log = folder / "log"
         settings = [f"{name}={value}" for name, value in variables.items()]
-        words = ["env", f"LD_PRELOAD={self.library}", f"FAIL_LOG={log}", *settings, *wrap]
+        words = ["env", f"LD_PRELOAD={self.preload}", f"FAIL_LOG={log}", *settings, *wrap]
         injection = (
-            f"{self.mpi.key} IMB-{self.component} {arguments}: {self.library.stem} {' '.join(settings)}"
+            f"{self.mpi.key} IMB-{self.component} {arguments}: {self.preload.stem} {' '.join(settings)}"
         )
         done, hang = None, ""
         try:

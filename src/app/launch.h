@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/component.h"
+#include "benchmarks/components.h"
 #include "cli/command_line.h"
 #include "mpi/world.h"
 #include "plan/options.h"

@@ -9,7 +9,7 @@
 #include "app/abort.h"
 #include "app/launch.h"
 #include "app/scratch.h"
-#include "benchmarks/component.h"
+#include "benchmarks/components.h"
 #include "cli/command_line.h"
 #include "engine/calibrated_load.h"
 #include "engine/mpi_resources.h"

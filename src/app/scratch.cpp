@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "app/launch.h"
-#include "benchmarks/component.h"
+#include "benchmarks/components.h"
 #include "system/machine.h"
 #include "system/scratch_files.h"
 #include "system/storage.h"

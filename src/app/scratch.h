@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "benchmarks/component.h"
+#include "benchmarks/components.h"
 #include "mpi/world.h"
 #include "plan/options.h"
 #include "system/guardian.h"

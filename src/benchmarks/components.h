@@ -1,11 +1,18 @@
-// All components with the names and specs of their benchmarks: what -list, -help and suggestions know.
+// What an executable is made of, and all components with the names and specs of their benchmarks: what -list,
+// -help and suggestions know.
 #pragma once
 
 #include <span>
 
+#include "engine/entry.h"
 #include "plan/component.h"
 
 namespace openimb {
+
+struct Component {
+  const ComponentList& list;
+  std::span<const Entry> entries;  ///< parallel to list.benchmarks
+};
 
 enum class ComponentIndex { mpi1, ext, rma, nbc, io };
 

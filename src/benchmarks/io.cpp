@@ -1,7 +1,6 @@
 #include "benchmarks/io.h"
 
 #include "benchmarks/catalogues.h"
-#include "benchmarks/component.h"
 #include "benchmarks/components.h"
 
 namespace openimb {

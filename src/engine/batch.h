@@ -177,17 +177,16 @@ class BatchOf final : public ContextBatch<ContextOf<Pattern::spec.access, Count>
 
   void repeat(Moving laps, std::int64_t repetitions) override {
     [[maybe_unused]] const auto open = epoch();
-    for (std::int64_t i = 0; i < repetitions; ++i, laps.advance()) {
-      if constexpr (prepares) {
-        Loop::step(context(), laps.lap(), prepared_.view());
-      } else {
-        Loop::step(context(), laps.lap());
+    const auto all = [&](const auto&... view) {
+      for (std::int64_t i = 0; i < repetitions; ++i, laps.advance()) {
+        Loop::step(context(), laps.lap(), view...);
       }
-    }
+      close<Loop>(context(), view...);
+    };
     if constexpr (prepares) {
-      close<Loop>(context(), prepared_.view());
+      all(prepared_.view());
     } else {
-      close<Loop>(context());
+      all();
     }
   }
 

@@ -1,13 +1,12 @@
 #include "result/states.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
 #include <numbers>
 #include <numeric>
-#include <optional>
+#include <utility>
 
 #include "result/quantile.h"
 

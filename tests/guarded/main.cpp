@@ -9,7 +9,7 @@
 #include "app/run.h"
 #include "benchmarks/catalogue.h"
 #include "benchmarks/catalogues.h"
-#include "benchmarks/component.h"
+#include "benchmarks/components.h"
 #include "benchmarks/parallel_transfer.h"
 
 namespace {

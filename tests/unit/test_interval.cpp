@@ -1,9 +1,9 @@
 // The interval of a median: where it lies, and how often it holds the median of what samples are drawn from.
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <random>
 #include <vector>
 
+#include "chance.h"
 #include "result/interval.h"
 #include "result/quantile.h"
 
@@ -11,26 +11,20 @@ using namespace openimb;
 
 namespace {
 
-/// Normal, with this autocorrelation from one to the next; median 0. Uniform numbers are portable, normal
-/// ones are not: twelve uniform ones.
-std::vector<double> series(std::mt19937_64& chance, int count, double following) {
-  const auto normal = [&] {
-    double sum = -6;
-    for (int i = 0; i < 12; ++i) sum += static_cast<double>(chance() >> 11U) * 0x1p-53;
-    return sum;
-  };
+/// Normal, with this autocorrelation from one to the next; median 0.
+std::vector<double> series(Chance& chance, int count, double following) {
   std::vector<double> found;
-  double value = normal();
+  double value = chance.normal();
   for (int i = 0; i < count; ++i) {
     found.push_back(value);
-    value = following * value + std::sqrt(1 - following * following) * normal();
+    value = following * value + std::sqrt(1 - following * following) * chance.normal();
   }
   return found;
 }
 
 /// Percent of those that have an interval.
 double coverage(int count, double following) {
-  std::mt19937_64 chance(1);
+  Chance chance(1);
   int with = 0, holds = 0;
   for (int i = 0; i < 400; ++i) {
     const MedianEstimate found = estimate_median(series(chance, count, following));

@@ -2,30 +2,14 @@
 // one is not split.
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <random>
 #include <vector>
 
+#include "chance.h"
 #include "result/states.h"
 
 using namespace openimb;
 
 namespace {
-
-/// The same series everywhere: the library's distributions differ.
-class Chance {
- public:
-  explicit Chance(unsigned seed) : bits_(seed) {}
-  double uniform() { return (static_cast<double>(bits_() >> 11U) + 0.5) * 0x1p-53; }
-  double normal() {
-    double sum = -6;
-    for (int i = 0; i < 12; ++i) sum += uniform();
-    return sum;
-  }
-  double exponential() { return -std::log(uniform()); }
-
- private:
-  std::mt19937_64 bits_;
-};
 
 constexpr int probes = 200;
 constexpr int series = 6;
