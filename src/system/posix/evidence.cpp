@@ -1,0 +1,365 @@
+#include "system/evidence.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <tuple>
+#include <utility>
+
+namespace openimb::system {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double unknown = ThreadCounters::unknown;
+
+/// A file that stays open: the files of /proc and /sys have new contents whenever they are read at offset 0.
+class KeptFile {
+ public:
+  KeptFile() = default;
+  explicit KeptFile(const std::string& path) : file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  KeptFile(KeptFile&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+  KeptFile& operator=(KeptFile&& other) noexcept {
+    std::swap(file_, other.file_);
+    return *this;
+  }
+  ~KeptFile() {
+    if (file_ >= 0) close(file_);
+  }
+  /// One read: what is there, at most what `space` can hold; empty at the end and after an error.
+  std::string_view read(std::span<char> space, std::size_t at = 0) const noexcept {
+    ssize_t got = -1;
+    if (file_ < 0) return {};
+    do {
+      got = pread(file_, space.data(), space.size(), static_cast<off_t>(at));
+    } while (got < 0 && errno == EINTR);
+    return {space.data(), got > 0 ? static_cast<std::size_t>(got) : 0};
+  }
+
+ private:
+  int file_ = -1;
+};
+
+/// Calls `use` with each line, until it returns false.
+template <class Use>
+void each_line(const KeptFile& file, Use use) {
+  std::array<char, 8192> space;
+  std::size_t at = 0, rest = 0;
+  while (rest < space.size()) {  // a longer line is none of ours
+    const std::string_view got = file.read(std::span(space).subspan(rest), at);
+    if (got.empty()) return;
+    at += got.size();
+    std::string_view text(space.data(), rest + got.size());
+    for (std::size_t end = 0; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1))
+      if (!use(text.substr(0, end))) return;
+    rest = text.size();
+    std::memmove(space.data(), text.data(), rest);
+  }
+}
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n'; }
+
+/// Takes the word at the start of `text` and the blanks before it away; its value, if it is a number.
+std::optional<double> take_number(std::string_view& text) noexcept {
+  const char* const text_end = text.data() + text.size();
+  const char* const first = std::find_if_not(text.data(), text_end, is_blank);
+  const char* const last = std::find_if(first, text_end, is_blank);
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(first, last, value);
+  const bool whole = error == std::errc{} && end == last;
+  text.remove_prefix(static_cast<std::size_t>(last - text.data()));
+  return whole ? std::optional(static_cast<double>(value)) : std::nullopt;
+}
+
+/// The n-th word of `text`, counted from 1, if all up to it are numbers.
+std::optional<double> number(std::string_view text, int n) noexcept {
+  std::optional<double> value;
+  do {
+    value = take_number(text);
+  } while (value && --n > 0);
+  return value;
+}
+
+/// Names in a folder, sorted; none where it cannot be read.
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    names.push_back(at->path().filename().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+std::vector<int> cpus_allowed_now() {
+  std::vector<int> cpus;
+#ifdef __linux__
+  // The kernel refuses sets that are smaller than its own.
+  for (std::size_t sets = 1; sets <= 64; sets *= 2) {
+    std::vector<cpu_set_t> set(sets);
+    const std::size_t bytes = sets * sizeof(cpu_set_t);
+    if (sched_getaffinity(0, bytes, set.data()) != 0) {
+      if (errno == EINVAL) continue;
+      break;
+    }
+    for (std::size_t cpu = 0; cpu < 8 * bytes; ++cpu)
+      if (CPU_ISSET_S(cpu, bytes, set.data())) cpus.push_back(static_cast<int>(cpu));
+    break;
+  }
+#endif
+  return cpus;
+}
+
+/// The counters of an interface, and their last values. Those of network interfaces are lines of one file.
+struct Interface {
+  std::string name;
+  bool physical = false;
+  std::size_t position = 0;
+  KeptFile sent_file, received_file;  // RDMA only
+  double sent = unknown, received = unknown;
+
+  auto importance() const {
+    return std::tuple(physical, (std::isnan(sent) ? 0 : sent) + (std::isnan(received) ? 0 : received));
+  }
+};
+
+struct InterfaceLine {
+  std::string_view name, counters;
+};
+
+/// "  eth0: " and 8 counters of what was received, then 8 of what was sent, bytes first. The lines of the
+/// heading have no colon, nor has a name.
+std::optional<InterfaceLine> interface_line(std::string_view line) noexcept {
+  const auto colon = line.find(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  const auto first = std::min(line.find_first_not_of(" \t"), colon);
+  return InterfaceLine{line.substr(first, colon - first), line.substr(colon + 1)};
+}
+
+void read_counter(const KeptFile& file, double& bytes) noexcept {
+  constexpr double unit = 4;
+  std::array<char, 64> space;
+  if (const auto value = number(file.read(space), 1)) bytes = *value * unit;
+}
+
+std::vector<Interface> network_interfaces(const KeptFile& file, const std::string& sys) {
+  std::vector<Interface> found;
+  each_line(file, [&](std::string_view text) {
+    const auto line = interface_line(text);
+    if (!line || line->name.empty()) return true;
+    Interface interface;
+    interface.name = line->name;
+    std::error_code unused;
+    interface.physical =
+        interface.name == "lo" || fs::exists(sys + "/class/net/" + interface.name + "/device", unused);
+    found.push_back(std::move(interface));
+    return true;
+  });
+  return found;
+}
+
+std::vector<Interface> rdma_ports(const std::string& sys) {
+  std::vector<Interface> found;
+  const std::string devices = sys + "/class/infiniband";
+  for (const std::string& device : names_in(devices)) {
+    std::string ports = devices;
+    ports.append("/").append(device).append("/ports");
+    const auto numbers = names_in(ports);
+    for (const std::string& port : numbers) {
+      if (found.size() == Evidence::most_interfaces) return found;
+      std::string counters = ports;
+      counters.append("/").append(port).append("/counters/");
+      std::error_code unused;
+      if (!fs::exists(counters + "port_xmit_data", unused)) continue;  // software devices have none
+      Interface interface;
+      interface.name = device;
+      if (numbers.size() > 1) interface.name.append(":").append(port);
+      interface.physical = true;
+      interface.sent_file = KeptFile(counters + "port_xmit_data");
+      interface.received_file = KeptFile(counters + "port_rcv_data");
+      found.push_back(std::move(interface));
+    }
+  }
+  return found;
+}
+
+struct CpuSteal {
+  int cpu = 0;
+  double ticks = unknown;
+};
+
+}  // namespace
+
+struct Evidence::Host {
+  explicit Host(const EvidenceSources& sources)
+      : net_file_(sources.proc + "/net/dev"), stat_file_(sources.proc + "/stat") {
+    find_interfaces(sources.sys);
+    for (const int cpu : sources.cpus.empty() ? cpus_allowed_now() : sources.cpus) steal_.push_back({cpu});
+    std::ranges::sort(steal_, {}, &CpuSteal::cpu);
+    const auto repeated = std::ranges::unique(steal_, {}, &CpuSteal::cpu);
+    steal_.erase(repeated.begin(), repeated.end());
+    read_steal();
+    // One that comes online later would bring all that it has counted since the machine started.
+    std::erase_if(steal_, [](const CpuSteal& one) { return std::isnan(one.ticks); });
+    last_read_ = Clock::now();
+  }
+
+  const std::vector<std::string>& names() const { return names_; }
+
+  void traffic(std::span<double> bytes) noexcept {
+    read_interfaces();
+    for (std::size_t i = 0; i < bytes.size() && i / 2 < interfaces_.size(); ++i)
+      bytes[i] = i % 2 == 0 ? interfaces_[i / 2].sent : interfaces_[i / 2].received;
+  }
+
+  double steal_seconds() noexcept {
+    constexpr auto rest = std::chrono::milliseconds(20);
+    if (steal_.empty()) return unknown;
+    if (const auto now = Clock::now(); now - last_read_ >= rest) {
+      read_steal();
+      last_read_ = now;
+    }
+    double ticks = 0;
+    for (const CpuSteal& one : steal_) ticks += one.ticks;
+    return ticks / ticks_per_second_;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void find_interfaces(const std::string& sys) {
+    interfaces_ = network_interfaces(net_file_, sys);
+    in_net_file_ = interfaces_.size();
+    for (Interface& port : rdma_ports(sys)) interfaces_.push_back(std::move(port));
+    if (interfaces_.size() > most_interfaces) {
+      read_interfaces();
+      for (std::size_t i = 0; i < interfaces_.size(); ++i) interfaces_[i].position = i;
+      std::ranges::stable_sort(interfaces_, std::ranges::greater{}, &Interface::importance);
+      interfaces_.erase(interfaces_.begin() + most_interfaces, interfaces_.end());
+      std::ranges::sort(interfaces_, {}, &Interface::position);
+      in_net_file_ = static_cast<std::size_t>(std::ranges::count_if(
+          interfaces_, [&](const Interface& one) { return one.position < in_net_file_; }));
+    }
+    for (const Interface& one : interfaces_) names_.push_back(one.name);
+  }
+
+  void read_interfaces() noexcept {
+    const std::span in_file(interfaces_.data(), in_net_file_);
+    std::size_t found = 0, next = 0;  // lines keep their order, unless interfaces come or go
+    if (!in_file.empty()) {
+      each_line(net_file_, [&](std::string_view text) {
+        const auto line = interface_line(text);
+        if (!line) return true;
+        const auto is_it = [&](const Interface& one) { return one.name == line->name; };
+        auto at = std::find_if(in_file.begin() + static_cast<std::ptrdiff_t>(next), in_file.end(), is_it);
+        if (at == in_file.end()) at = std::find_if(in_file.begin(), in_file.end(), is_it);
+        if (at == in_file.end()) return true;
+        next = static_cast<std::size_t>(at - in_file.begin()) + 1;
+        if (const auto value = number(line->counters, 1)) at->received = *value;
+        if (const auto value = number(line->counters, 9)) at->sent = *value;
+        return ++found < in_file.size();
+      });
+    }
+    for (Interface& port : std::span(interfaces_).subspan(in_net_file_)) {
+      read_counter(port.sent_file, port.sent);
+      read_counter(port.received_file, port.received);
+    }
+  }
+
+  // Lines of CPUs come first, that of all CPUs together before them: "cpu0", then ticks in user, nice,
+  // system, idle, iowait, irq, softirq, steal.
+  void read_steal() noexcept {
+    constexpr int steal_column = 8;
+    constexpr std::string_view key = "cpu";
+    each_line(stat_file_, [&](std::string_view line) {
+      if (!line.starts_with(key)) return false;
+      line.remove_prefix(key.size());
+      if (line.empty() || is_blank(line.front())) return true;
+      const auto cpu = take_number(line), ticks = number(line, steal_column);
+      if (!cpu || !ticks) return true;
+      const auto at = std::ranges::lower_bound(steal_, *cpu, {}, &CpuSteal::cpu);
+      if (at != steal_.end() && at->cpu == *cpu) at->ticks = *ticks;
+      return true;
+    });
+  }
+
+  KeptFile net_file_, stat_file_;
+  std::vector<Interface> interfaces_;  // first those of net_file_
+  std::size_t in_net_file_ = 0;
+  std::vector<std::string> names_;
+  std::vector<CpuSteal> steal_;
+  double ticks_per_second_ = static_cast<double>(sysconf(_SC_CLK_TCK));
+  Clock::time_point last_read_;
+};
+
+struct Evidence::State {
+  State(bool has_host, const EvidenceSources& sources) : schedstat(sources.proc + "/thread-self/schedstat") {
+    if (has_host) host.emplace(sources);
+  }
+
+  KeptFile schedstat;
+  pthread_t owner = pthread_self();
+  std::optional<Host> host;
+};
+
+Evidence::Evidence(bool host, const EvidenceSources& sources)
+    : state_(std::make_unique<State>(host, sources)) {}
+Evidence::~Evidence() = default;
+Evidence::Evidence(Evidence&&) noexcept = default;
+Evidence& Evidence::operator=(Evidence&&) noexcept = default;
+
+ThreadCounters Evidence::thread() const noexcept {
+  ThreadCounters now;
+#ifdef RUSAGE_THREAD
+  constexpr int whose = RUSAGE_THREAD;
+#else
+  constexpr int whose = RUSAGE_SELF;
+#endif
+  rusage usage{};
+  if (getrusage(whose, &usage) == 0) {
+    now.voluntary_switches = static_cast<double>(usage.ru_nvcsw);
+    now.involuntary_switches = static_cast<double>(usage.ru_nivcsw);
+    now.minor_faults = static_cast<double>(usage.ru_minflt);
+    now.major_faults = static_cast<double>(usage.ru_majflt);
+  }
+#ifdef __linux__
+  now.cpu = sched_getcpu();
+#endif
+  // Nanoseconds on CPUs, nanoseconds waiting for one, turns on a CPU. No turn at all: the kernel does not
+  // count.
+  if (pthread_equal(state_->owner, pthread_self()) != 0) {
+    std::array<char, 128> space;
+    const std::string_view text = state_->schedstat.read(space);
+    const auto delay = number(text, 2), turns = number(text, 3);
+    if (delay && turns && *turns > 0) now.run_delay_seconds = *delay * 1e-9;
+  }
+  return now;
+}
+
+const std::vector<std::string>& Evidence::interfaces() const noexcept {
+  static const std::vector<std::string> none;
+  return state_->host ? state_->host->names() : none;
+}
+
+void Evidence::traffic(std::span<double> bytes) noexcept {
+  if (state_->host) state_->host->traffic(bytes);
+}
+
+double Evidence::steal_seconds() noexcept { return state_->host ? state_->host->steal_seconds() : 0; }
+
+}  // namespace openimb::system
