@@ -7,6 +7,7 @@
 #include <string>
 
 #include "app/abort.h"
+#include "app/counters.h"
 #include "app/launch.h"
 #include "app/scratch.h"
 #include "benchmarks/components.h"
@@ -95,6 +96,10 @@ class Measuring {
         files_(world, launch.options) {}
 
   int run(const Environment& environment) {
+    // Simulated ranks are one process, whose counters are of no rank.
+#ifndef OPENIMB_SMPI
+    counters_.emplace(world_.of_host());
+#endif
     begin(environment);
     catch_stops();
     const Options& options = launch_.options;
@@ -116,6 +121,7 @@ class Measuring {
     if (needs_fixed_load(component_.list.benchmarks, options)) {
       facts.load_flops = calibrated_flops(world_, load_, options.settings.target_cpu_seconds);
     }
+    if (counters_) facts.interfaces = counters_->interfaces(world_);
     if (world_.rank() != 0) return;
     reporters_.add(std::make_unique<TextReporter>(stdout, settings_that_differ(options)));
     const LineFile lines{system::position_of, system::cut_file};
@@ -158,11 +164,26 @@ class Measuring {
                 [this](bool row) {
                   if (interleave_) interleave_->take(row);
                 },
-            .free_bytes = [this] { return system::free_bytes(system::folder_of(scratch_.base())); }};
+            .free_bytes = [this] { return system::free_bytes(system::folder_of(scratch_.base())); },
+            .evidence = counters_ ? std::function<Reading()>([this] { return counters_->read(); }) : nullptr,
+            .now = MPI_Wtime,
+            .clock_resolution = MPI_Wtick(),
+            .pass_progress = show_progress()};
+  }
+
+  // One line that is written over, where someone looks at it.
+  std::function<void(const PassProgress&)> show_progress() const {
+    if (!system::stderr_is_terminal()) return {};
+    return [](const PassProgress& progress) {
+      std::fprintf(stderr, "\rpass %d, %zu of %zu rows done", progress.pass, progress.done, progress.points);
+      if (progress.seconds_left) std::fprintf(stderr, ", %.0f s left", *progress.seconds_left);
+      std::fputs("\x1b[K", stderr);
+    };
   }
 
   void end(const Ending& ending) {
     if (world_.rank() != 0) return;
+    if (ending.passes > 0 && system::stderr_is_terminal()) std::fputs("\r\x1b[K", stderr);
     reporters_.end(ending);
     if (interleaving_lost()) {
       std::fprintf(stderr, "%s: -turns: %s\n", launch_name(component_).c_str(), connection_lost);
@@ -177,6 +198,7 @@ class Measuring {
   const ScratchFiles scratch_;
   OutputFiles files_;
   Tee reporters_;
+  std::optional<Counters> counters_;
   CalibratedLoad load_;
 };
 

@@ -38,7 +38,7 @@ ScratchFiles::ScratchFiles(const Component& component, const Communicator& world
   const bool folder = world.broadcast(fs::is_directory(asked, error) ? "y" : "") == "y";
   const std::string wanted = world.broadcast((folder ? asked / guide_name : asked).string());
   require_writable(world, fs::path(wanted).parent_path().string());
-  responsible_ = first_on_host(world);
+  responsible_ = world.of_host().rank() == 0;
   if (!responsible_) guardian_.reset();
   choose(wanted, folder);
   sweep();

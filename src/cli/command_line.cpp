@@ -139,6 +139,14 @@ void check_contradictions(const std::vector<Use>& uses, const Options& options) 
                        " contradict each other; give one of them");
     }
   }
+  // Whose repetitions' times would be kept of every pass, or whose pauses would come in every pass.
+  for (const std::string_view option : {"show_tail", "dumpfile", "msg_pause"}) {
+    if (options.passes && given(option)) {
+      throw UsageError(
+          "-" + std::string(option) +
+          ": not with -passes, -precision or -budget, which take many short samples; leave it out");
+    }
+  }
   const Settings& settings = options.settings;
   if (settings.min_message_log > settings.max_message_log) {
     throw UsageError("-msglog: the smallest exponent, " + std::to_string(settings.min_message_log) +
@@ -223,6 +231,10 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
     for (const Use& use : uses) {
       if (is(use.option, "set") == settings) apply(draft, use);
     }
+  }
+  if (Passes* const passes = draft.options.passes ? &*draft.options.passes : nullptr) {
+    constexpr double usual_budget = 60;
+    if (!passes->most && !passes->budget) passes->budget = usual_budget;
   }
   check_contradictions(uses, draft.options);
   check_component(program, uses, world, draft.options);

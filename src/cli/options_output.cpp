@@ -86,6 +86,11 @@ Interleaving interleaving_of(std::string_view word) {
           .token = std::string(pieces[2])};
 }
 
+Passes& passes_of(Draft& draft) {
+  std::optional<Passes>& passes = draft.options.passes;
+  return passes ? *passes : passes.emplace();
+}
+
 constexpr Option own_rows[] = {
     {.name = "window",
      .syntax = "KIND",
@@ -173,6 +178,41 @@ constexpr Option own_rows[] = {
      .help = "write results to FILE as JSON lines too",
      .example = "-json run.jsonl",
      .apply = [](Draft& draft, std::string_view word) { draft.options.json_file = word; }},
+    {.name = "passes",
+     .syntax = "N",
+     .help = "measure in N passes: rows are medians over them",
+     .standard = "one burst per row",
+     .example = "-passes 20",
+     .details = "The whole selection is walked N times, one short sample of each row a pass, each between "
+                "two probes of "
+                "the machine. Tables come at the end, with a column +-[%]: half of the median's 95 % "
+                "interval. A machine "
+                "that changes its speed is found out by the probes; figures are those of its fastest usual "
+                "state. With "
+                "-precision or -budget, N is the most.",
+     .apply =
+         [](Draft& draft, std::string_view word) {
+           passes_of(draft).most = static_cast<int>(whole_number(word, 1, 1000000));
+         }},
+    {.name = "precision",
+     .syntax = "PERCENT",
+     .help = "pass after pass until each row is known so well",
+     .example = "-precision 2",
+     .details = "Until the 95 % interval of each row's median is within so many percent of it; rows that are "
+                "done are "
+                "left out. Alone it has a budget of 60 seconds. See -passes.",
+     .apply =
+         [](Draft& draft, std::string_view word) {
+           passes_of(draft).precision = real_number(word, 0.001, 100) / 100;
+         }},
+    {.name = "budget",
+     .syntax = "SECONDS",
+     .help = "pass after pass until the launch has lasted so long",
+     .example = "-budget 30",
+     .details = "Sizes of samples follow from it. With -precision the launch ends earlier where all rows are "
+                "done. See -passes.",
+     .apply = [](Draft& draft,
+                 std::string_view word) { passes_of(draft).budget = real_number(word, 0.1, 1e7); }},
     {.name = "turns",
      .syntax = "PARTS,HOST:PORT,TOKEN",
      .help = "interleave with other launches",

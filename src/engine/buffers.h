@@ -30,6 +30,9 @@ class Buffer {
 struct Buffers {
   Buffer send;
   Buffer receive;
+  /// What they were filled with last, and for how many bytes of each.
+  Filling filling = {};
+  Capacity filled = {};
 
   /// Room for every point that `wanted` covers, guards included; not for the side that `elsewhere` names,
   /// whose memory comes from MPI. Throws std::bad_alloc.

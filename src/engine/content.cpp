@@ -86,13 +86,18 @@ void write_bytes(std::byte* at, int rank, std::int64_t first, std::int64_t count
 
 }  // namespace
 
+Filling filling_for_timing(const Element& element, const Spec& spec) {
+  return {.type = spec.reduction ? element.type : DataType::single_precision,
+          .zero = spec.one_sided.compares};
+}
+
 void fill_for_timing(std::span<std::byte> image, std::int64_t at, const Element& element, const Spec& spec,
                      int rank) {
-  if (spec.one_sided.compares) {
+  const auto [type, zero] = filling_for_timing(element, spec);
+  if (zero) {
     std::ranges::fill(image, std::byte{0});
     return;
   }
-  const DataType type = spec.reduction ? element.type : DataType::single_precision;
   const bool narrow = type == DataType::float16 || type == DataType::bfloat16 || type == DataType::character;
   const std::int64_t size = describe(type).size;
   const auto count = static_cast<std::int64_t>(image.size()) / size;

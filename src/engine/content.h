@@ -20,6 +20,14 @@ namespace openimb {
 void fill_for_timing(std::span<std::byte> image, std::int64_t at, const Element& element, const Spec& spec,
                      int rank);
 
+/// What that fills with: equal ones leave the same bytes.
+struct Filling {
+  DataType type = DataType::single_precision;
+  bool zero = false;
+  bool operator==(const Filling&) const = default;
+};
+Filling filling_for_timing(const Element& element, const Spec& spec);
+
 /// Contents under -check are functions of (rank, element index, repetition): what arrives late is wrong too.
 /// Reductions get small integers whose sum over `ranks` ranks is exact in every type; messages get values
 /// that differ between ranks and positions.

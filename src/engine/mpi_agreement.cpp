@@ -44,4 +44,9 @@ std::vector<double> MpiAgreement::slowest(std::span<const double> mine) {
   return all;
 }
 
+void MpiAgreement::broadcast(std::span<double> values) {
+  if (!ranks_.contains_me()) return;
+  MPI_Bcast(values.data(), static_cast<int>(values.size()), MPI_DOUBLE, 0, ranks_.handle());
+}
+
 }  // namespace openimb

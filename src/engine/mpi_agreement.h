@@ -20,6 +20,7 @@ class MpiAgreement final : public Agreement {
   std::vector<std::string> gather(const std::string& mine) override;
   std::vector<std::vector<double>> gather(std::span<const double> mine) override;
   std::vector<double> slowest(std::span<const double> mine) override;
+  void broadcast(std::span<double> values) override;
 
  private:
   const Communicator& ranks_;

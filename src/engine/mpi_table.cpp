@@ -1,11 +1,13 @@
 #include "engine/mpi_table.h"
 
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <utility>
 
 #include "engine/file_content.h"
 #include "engine/setup.h"
+#include "engine/wall_clock.h"
 #include "mpi/file.h"
 #include "plan/files.h"
 
@@ -98,14 +100,60 @@ bool MpiTable::try_to_allocate(std::span<const Point* const> points) {
   } catch (const std::bad_alloc&) {
     return false;
   }
+  capacity_ = capacity;
+  fill_buffers();
+  return true;
+}
+
+void MpiTable::fill_buffers() {
   const int rank = shared_.world_.rank();
+  const Exposed elsewhere = allocated_by_mpi();
+  Buffers& buffers = shared_.buffers_;
+  const Filling filling = filling_for_timing(plan_.element, spec());
+  if (buffers.filling != filling) buffers.filled = {};
+  buffers.filling = filling;
   if (elsewhere != Exposed::send) {
-    fill_for_timing(*buffers.send.memory(), capacity.send, plan_.element, spec(), rank);
+    fill_for_timing(*buffers.send.memory(), capacity_.send, plan_.element, spec(), rank);
+    buffers.filled.send = std::max(buffers.filled.send, capacity_.send);
   }
   if (elsewhere != Exposed::receive) {
-    fill_for_timing(*buffers.receive.memory(), capacity.receive, plan_.element, spec(), rank);
+    fill_for_timing(*buffers.receive.memory(), capacity_.receive, plan_.element, spec(), rank);
+    buffers.filled.receive = std::max(buffers.filled.receive, capacity_.receive);
   }
-  return true;
+}
+
+// Tables of one kind of element share what the first has filled.
+void MpiTable::resume() {
+  if (!active() || (capacity_.send == 0 && capacity_.receive == 0)) return;
+  const Buffers& buffers = shared_.buffers_;
+  const Exposed elsewhere = allocated_by_mpi();
+  const bool same = buffers.filling == filling_for_timing(plan_.element, spec());
+  const bool enough = (elsewhere == Exposed::send || capacity_.send <= buffers.filled.send) &&
+                      (elsewhere == Exposed::receive || capacity_.receive <= buffers.filled.receive);
+  if (!same || !enough) fill_buffers();
+}
+
+// A ring, so that groups of any size have neighbors. The first part lets ranks that come late come; of the
+// others the least counts, as a moment's disturbance is not a state of the machine.
+double MpiTable::probe(int exchanges) {
+  if (!active()) return std::numeric_limits<double>::quiet_NaN();
+  constexpr int length = 8, tag = 1, parts = 5;
+  const MPI_Comm comm = group_.handle();
+  const int ranks = group_.size(), right = (group_.rank() + 1) % ranks,
+            left = (group_.rank() + ranks - 1) % ranks;
+  char out[length] = {}, in[length] = {};
+  const int each = std::max(1, exchanges / parts);
+  double least = std::numeric_limits<double>::infinity();
+  for (int part = 0; part < parts; ++part) {
+    const double start = WallClock::now();
+    for (int i = 0; i < each; ++i) {
+      MPI_Sendrecv(out, length, MPI_CHAR, right, tag, in, length, MPI_CHAR, left, tag, comm,
+                   MPI_STATUS_IGNORE);
+    }
+    const double took = (WallClock::now() - start) / each;
+    if (part > 0) least = std::min(least, took);
+  }
+  return least;
 }
 
 // The window of one point, on active ranks; without a handle where the benchmark exposes nothing.
@@ -124,7 +172,7 @@ Window MpiTable::make_window(const Geometry& geometry) const {
   return {window_kind(), nullptr, room, shared_.info_.handle(), group_.handle()};
 }
 
-OpenTable::Opened MpiTable::open(const Point& point) {
+OpenTable::Opened MpiTable::open(const Point& point, std::int64_t gone) {
   Window window = make_window(point.geometry);
   if (spec().one_sided.exposed != Exposed::nothing) {
     if (shared_.world_.anyone(active() && !window)) {
@@ -140,7 +188,7 @@ OpenTable::Opened MpiTable::open(const Point& point) {
     if (active()) window.exchange_bases(group_.handle());
   }
   if (!active()) return {.batch = std::make_unique<IdleBatch>(), .failure = {}};
-  std::unique_ptr<Setup> setup = make_setup(point, std::move(window));
+  std::unique_ptr<Setup> setup = make_setup(point, gone, std::move(window));
   adopt_window_memory(*setup);
   // A rank that already accesses another's memory while that one fills it spoils it, and waits for its lock.
   if (allocated_by_mpi() != Exposed::nothing) MPI_Barrier(group_.handle());
@@ -149,7 +197,7 @@ OpenTable::Opened MpiTable::open(const Point& point) {
   return {.batch = make(std::move(setup)), .failure = {}};
 }
 
-std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, Window window) const {
+std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t gone, Window window) const {
   const Options& options = shared_.options_;
   const Layout& layout = plan_.table.layout;
   const int rank = group_.rank();
@@ -164,6 +212,7 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, Window window) c
       .geometry = point.geometry,
       .aggregate = plan_.table.aggregate(),
       .root_shift = options.root_shift,
+      .gone = gone,
       .in_flight = options.in_flight,
       .element = plan_.element,
       .type = ElementType(plan_.element, is_divided(spec()) ? 0 : point.geometry.elements),

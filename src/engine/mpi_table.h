@@ -16,7 +16,9 @@ class MpiTable final : public OpenTable {
     return unallocatable_ == 0 || point.needed_bytes < unallocatable_;
   }
   Agreement& group() override { return agreement_; }
-  Opened open(const Point& point) override;
+  Opened open(const Point& point, std::int64_t gone) override;
+  void resume() override;
+  double probe(int exchanges) override;
   std::string fill_files(const Point& point) override;
 
  private:
@@ -28,7 +30,8 @@ class MpiTable final : public OpenTable {
   void allocate();
   bool try_to_allocate(std::span<const Point* const> points);
   Window make_window(const Geometry& geometry) const;
-  std::unique_ptr<Setup> make_setup(const Point& point, Window window) const;
+  void fill_buffers();
+  std::unique_ptr<Setup> make_setup(const Point& point, std::int64_t gone, Window window) const;
   void adopt_window_memory(Setup& setup) const;
 
   MpiResources& shared_;
@@ -37,6 +40,7 @@ class MpiTable final : public OpenTable {
   MpiAgreement agreement_;
   const SumOperation sum_;
   std::optional<Failure> failure_;
+  Capacity capacity_;               ///< of all points that found memory
   std::int64_t unallocatable_ = 0;  ///< from this many bytes on, points found no memory; 0: none
 };
 

@@ -37,6 +37,7 @@ struct Setup {
   Geometry geometry;
   bool aggregate = false;
   bool root_shift = true;
+  std::int64_t gone = 0;  ///< repetitions of the point before this batch
   int in_flight = 1;
   Element element;
   ElementType type;    ///< covers type.covers() base elements
@@ -68,7 +69,8 @@ inline LapPlan lap_plan(const Setup& setup, bool reads_remote, bool rotates) {
           .slots = geometry.slots,
           .ranks = setup.endpoint.ranks,
           .root_step = rotates && setup.root_shift ? 1 : 0,
-          .offset_stride = setup.file.tile.portion};
+          .offset_stride = setup.file.tile.portion,
+          .gone = setup.aggregate ? 0 : setup.gone};
 }
 
 }  // namespace openimb

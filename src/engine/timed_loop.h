@@ -28,6 +28,13 @@ struct LapPlan {
   int root_step = 0;
   std::int64_t offset_stride = 0;  ///< never wraps: each repetition has a part of the file for itself
 
+  std::int64_t gone = 0;  ///< repetitions that went before the first lap
+
+  Lap beginning() const {
+    Lap lap = at(gone % slots);
+    if (root_step != 0) lap.root = static_cast<int>((first.root + gone) % ranks);
+    return lap;
+  }
   /// The buffers of one slot.
   Lap at(std::int64_t slot) const {
     Lap lap = first;
@@ -43,7 +50,7 @@ struct LapPlan {
 template <bool moving_buffers, bool moving_root, bool moving_offset = false>
 class Laps {
  public:
-  explicit Laps(const LapPlan& plan) : plan_(plan), lap_(plan.first) {}
+  explicit Laps(const LapPlan& plan) : plan_(plan), lap_(plan.beginning()) {}
   const Lap& lap() const { return lap_; }
   void advance() {
     if constexpr (moving_buffers) {

@@ -92,10 +92,10 @@ void dissemination_barrier(MPI_Comm comm) {
   }
 }
 
-bool first_on_host(const Communicator& world) {
+Communicator Communicator::of_host() const {
   MPI_Comm host = MPI_COMM_NULL;
-  MPI_Comm_split_type(world.handle(), MPI_COMM_TYPE_SHARED, world.rank(), MPI_INFO_NULL, &host);
-  return Communicator(host).rank() == 0;
+  MPI_Comm_split_type(handle_, MPI_COMM_TYPE_SHARED, rank(), MPI_INFO_NULL, &host);
+  return Communicator(host);
 }
 
 std::string mpi_standard() {

@@ -43,6 +43,9 @@ class Communicator {
   /// Ranks with the same `color` (>= 0) form a group, ordered by `key`; a negative color stays outside.
   Communicator split(int color, int key) const;
 
+  /// The ranks of this rank's host; collective.
+  Communicator of_host() const;
+
   MPI_Comm handle() const { return handle_; }
   bool contains_me() const { return handle_ != MPI_COMM_NULL; }
   int rank() const;
@@ -65,9 +68,6 @@ class Communicator {
 /// Dissemination barrier from MPI_Sendrecv alone (-imb_barrier): independent of the library's MPI_Barrier.
 /// Source: Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", 1988.
 void dissemination_barrier(MPI_Comm comm);
-
-/// Whether no rank of its host comes before this one; collective.
-bool first_on_host(const Communicator& world);
 
 /// "5.0" and the first line of MPI_Get_library_version, blanks condensed.
 std::string mpi_standard();

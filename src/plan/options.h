@@ -91,6 +91,14 @@ struct Interleaving {
   std::string host, port, token;  ///< of the interleaving server, and the name of this launch there
 };
 
+/// -passes, -precision, -budget: the selection is walked again and again, one sample of each point a pass,
+/// until one of these is reached.
+struct Passes {
+  std::optional<int> most;
+  std::optional<double> precision;  ///< of each row's figure: half of its 95 % interval, as a share of it
+  std::optional<double> budget;     ///< seconds, of the launch
+};
+
 struct Options {
   enum class Action { run, help, list, version };
   Action action = Action::run;
@@ -129,6 +137,7 @@ struct Options {
   bool check = false;
   std::string json_file;
   std::optional<Interleaving> interleaving;
+  std::optional<Passes> passes;
   double bytes_per_megabyte = 1048576;  ///< -mbyte
   std::vector<std::string> warnings;    ///< what -ignore_unknown let pass, one line each
 

@@ -1,6 +1,7 @@
 #include "plan/sampling.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace openimb {
@@ -59,6 +60,51 @@ Next SegmentedSampling::next(std::span<const Sample> so_far) const {
   next.step.repetitions = end_of(measured + 1) - end_of(measured);
   next.step.further_segment = measured > 0;
   return next;
+}
+
+Next PassSampling::next(std::span<const Sample> so_far) const {
+  const Settings& settings = guide_.settings;
+  if (count_of(so_far, Purpose::measure) > 0) return {.answer = Next::Answer::done};
+  const bool known = pass_.each > 0;
+  if (guide_.warm_up && so_far.empty()) {
+    return prepare(Purpose::warm_up,
+                   warm_up_repetitions(settings, known ? repetitions(pass_.each) : guide_.planned));
+  }
+  if (guide_.policy == IterationPolicy::off) return measure(guide_.planned);
+  if (known) return measure(repetitions(pass_.each));
+  const std::int64_t trials = count_of(so_far, Purpose::trial);
+  if (trials == 0) return prepare(Purpose::trial, 1);
+  const Sample& last = so_far.back();
+  const double each = last.seconds / static_cast<double>(last.step.repetitions);
+  // The first of its kind is often slow.
+  constexpr std::int64_t more = 4;
+  const std::int64_t fitting = repetitions(each);
+  if (trials == 1 && fitting > more) return prepare(Purpose::trial, std::max(more, fitting / more));
+  const double whole = each + guide_.load_seconds;
+  if (within_time(settings, guide_.policy, guide_.planned, whole, guide_.processes) == 0) {
+    return {.answer = Next::Answer::time_out, .seconds_each = whole};
+  }
+  return measure(fitting);
+}
+
+std::int64_t PassSampling::repetitions(double each) const {
+  if (guide_.policy == IterationPolicy::off) return guide_.planned;
+  const auto fitting = [&](double seconds, double cost) {
+    constexpr double most = 1e9;
+    return static_cast<std::int64_t>(cost > 0 ? std::min(most, std::ceil(seconds / cost)) : most);
+  };
+  const double cost = each * pass_.runs + guide_.load_seconds;
+  std::int64_t count = std::min(guide_.planned, fitting(pass_.seconds, cost));
+  if (!pass_.limited && each > 0) count = std::max(count, fitting(pass_.shortest, each));
+  const std::int64_t rounds = (count + pass_.cycle - 1) / pass_.cycle * pass_.cycle;
+  return rounds <= std::max(count, guide_.planned) ? rounds : count;
+}
+
+double seconds_of_samples(const Passes& passes, std::size_t points) {
+  constexpr double without_budget = 2e-3, shortest = 0.5e-3, longest = 20e-3;
+  constexpr double wanted_passes = 150;
+  if (!passes.budget || points == 0) return without_budget;
+  return std::clamp(*passes.budget / static_cast<double>(points) / wanted_passes, shortest, longest);
 }
 
 }  // namespace openimb

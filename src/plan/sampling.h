@@ -84,4 +84,31 @@ class SegmentedSampling final : public Sampling {
   std::int64_t cycle_;
 };
 
+/// What one sample of a pass looks at beside the guide's limits.
+struct PassLimits {
+  double seconds = 0;      ///< that a sample should take
+  double shortest = 0;     ///< that the clock needs
+  double each = 0;         ///< what one repetition took in earlier passes; 0: not known yet
+  std::int64_t cycle = 1;  ///< repetitions from one first root to the next
+  bool limited = false;    ///< whether there is room for `planned` repetitions alone
+  double runs = 1;  ///< how often a repetition's time is spent: more than once where computation is timed too
+};
+
+/// One sample of a pass. Tries what a repetition takes in the first one.
+class PassSampling final : public Sampling {
+ public:
+  PassSampling(const SamplingLimits& guide, const PassLimits& pass) : guide_(guide), pass_(pass) {}
+  Next next(std::span<const Sample> so_far) const override;
+
+ private:
+  std::int64_t repetitions(double each) const;
+
+  SamplingLimits guide_;
+  PassLimits pass_;
+};
+
+/// How long a sample of each of so many points should take. A pass must be short against the time for which a
+/// machine stays the same, and there should be many.
+double seconds_of_samples(const Passes& passes, std::size_t points);
+
 }  // namespace openimb

@@ -75,7 +75,8 @@ TablePlan Schedule::plan(const TableKey& key) const {
                            .multi = key.multi,
                            .transfers = key.transfers,
                            .defects = options_.check,
-                           .tail = options_.show_tail},
+                           .tail = options_.show_tail,
+                           .precision = options_.passes.has_value()},
                  .element = options_.element(spec),
                  .policy = effective_policy(options_.settings.policy, spec),
                  .synchronized = options_.synchronize_each && spec.kind == Kind::collective &&
@@ -140,20 +141,37 @@ std::optional<Failure> Schedule::failure_of(const Point& point) const {
 }
 
 std::unique_ptr<Sampling> Schedule::sampling(const TablePlan& plan, const Point& point) const {
-  const Spec& spec = plan.spec();
-  auto whole = std::make_unique<GuideSampling>(SamplingLimits{
-      .settings = options_.settings,
-      .policy = plan.policy,
-      .planned = point.planned,
-      .processes = plan.table.layout.processes,
-      .load_seconds = spec.overlap == Overlap::fixed ? options_.settings.target_cpu_seconds : 0,
-      .warm_up = options_.warm_up && !spec.on_files()});
+  auto whole = std::make_unique<GuideSampling>(limits(plan, point));
   // What completes together, or goes on in a file, stays together.
-  if (!options_.interleaving || spec.on_files() || plan.table.aggregate()) return whole;
-  const bool rotates = spec.rooted && options_.root_shift;
-  const std::int64_t cycle =
-      std::max<std::int64_t>(point.geometry.slots, rotates ? plan.table.layout.processes : 1);
+  if (!options_.interleaving || plan.spec().on_files() || plan.table.aggregate()) return whole;
+  const std::int64_t cycle = std::max(point.geometry.slots, rotation(plan));
   return std::make_unique<SegmentedSampling>(std::move(whole), options_.interleaving->segments, cycle);
+}
+
+std::unique_ptr<Sampling> Schedule::sampling(const TablePlan& plan, const Point& point,
+                                             PassLimits pass) const {
+  const Spec& spec = plan.spec();
+  pass.cycle = rotation(plan);
+  pass.limited = spec.on_files() || plan.table.aggregate() || plan.synchronized;
+  pass.runs = spec.overlap == Overlap::matched                     ? 3
+              : spec.one_sided.computing_target || spec.overlaps() ? 2
+                                                                   : 1;
+  return std::make_unique<PassSampling>(limits(plan, point), pass);
+}
+
+SamplingLimits Schedule::limits(const TablePlan& plan, const Point& point) const {
+  const Spec& spec = plan.spec();
+  return {.settings = options_.settings,
+          .policy = plan.policy,
+          .planned = point.planned,
+          .processes = plan.table.layout.processes,
+          .load_seconds = spec.overlap == Overlap::fixed ? options_.settings.target_cpu_seconds : 0,
+          .warm_up = options_.warm_up && !spec.on_files()};
+}
+
+// Repetitions after which the first root is root again.
+std::int64_t Schedule::rotation(const TablePlan& plan) const {
+  return plan.spec().rooted && options_.root_shift ? plan.table.layout.processes : 1;
 }
 
 }  // namespace openimb

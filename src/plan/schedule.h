@@ -65,8 +65,12 @@ class Schedule {
 
   /// How the repetitions of a point are decided upon.
   std::unique_ptr<Sampling> sampling(const TablePlan& plan, const Point& point) const;
+  /// The same of one pass; `pass`: with seconds, shortest and each.
+  std::unique_ptr<Sampling> sampling(const TablePlan& plan, const Point& point, PassLimits pass) const;
 
  private:
+  SamplingLimits limits(const TablePlan& plan, const Point& point) const;
+  std::int64_t rotation(const TablePlan& plan) const;
   void add_tables(const Selected& selected);
   std::vector<Transfers> modes_of(const Spec& spec) const;
   Point plan_point(const TablePlan& plan, std::int64_t bytes) const;

@@ -29,8 +29,9 @@ struct Table {
   TableKind kind = TableKind::range;
   Multi multi = Multi::off;
   Transfers transfers = Transfers::unmarked;
-  bool defects = false;  ///< -check adds the column
-  bool tail = false;     ///< -show_tail adds a line under each row
+  bool defects = false;    ///< -check adds the column
+  bool tail = false;       ///< -show_tail adds a line under each row
+  bool precision = false;  ///< passes add the column of the interval
 
   bool aggregate() const { return transfers == Transfers::aggregate; }
 };
@@ -45,7 +46,8 @@ struct Failure {
     invalid_processes,
     unavailable,
     no_space,  ///< of storage
-    io_error
+    io_error,
+    over_budget  ///< the budget of the launch was spent before the first sample
   };
   Cause cause = Cause::out_of_memory;
   std::int64_t bytes = 0;

@@ -59,6 +59,15 @@ std::string lengths(const RunFacts& facts, const Options& options) {
                    static_cast<long long>(range.smallest), what, static_cast<long long>(range.largest));
 }
 
+std::string passes_words(const Passes& passes) {
+  std::string text;
+  const auto add = [&](const std::string& words) { text += (text.empty() ? "until " : " or ") + words; };
+  if (passes.precision) add("each row is within +-" + shortest(*passes.precision * 100) + " %");
+  if (passes.most) add(formatted("%d pass%s", *passes.most, *passes.most == 1 ? " is done" : "es are done"));
+  if (passes.budget) add(shortest(*passes.budget) + " s have passed");
+  return text + "; figures are medians over passes";
+}
+
 std::string our_statements(const RunFacts& facts, const Options& options,
                            const std::vector<std::string>& differences) {
   std::string settings;
@@ -81,6 +90,7 @@ std::string our_statements(const RunFacts& facts, const Options& options,
                         formatted("were written by the rank %d further on", options.reorder));
     }
   }
+  if (options.passes) text += statement("Passes", passes_words(*options.passes));
   if (options.check) text += statement("Results", "verified by an extra pass that is not timed");
   return text;
 }

@@ -38,6 +38,13 @@ constexpr Column defects{"defects", [](const CellSource& from) {
                            return decimals(static_cast<double>(from.row.defects.value_or(0)));
                          }};
 
+// Of a row with too few samples nothing is known.
+constexpr Column precision{"+-[%]", [](const CellSource& from) {
+                             const auto& passes = from.row.passes;
+                             if (!passes || !passes->half_width) return formatted("%13s", "n/a");
+                             return decimals(*passes->half_width * 100);
+                           }};
+
 std::vector<Column> columns_of(TableKind kind) {
   switch (kind) {
     case TableKind::time_and_bandwidth:
@@ -65,6 +72,7 @@ std::vector<Column> columns_of(TableKind kind) {
 std::vector<Column> columns_of(const Table& table) {
   std::vector<Column> columns = columns_of(table.kind);
   if (table.multi == Multi::each_group) columns.insert(columns.begin(), group);
+  if (table.precision) columns.push_back(precision);
   if (table.defects) columns.push_back(defects);
   return columns;
 }

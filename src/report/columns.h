@@ -23,7 +23,7 @@ struct Column {
   std::string (*cell)(const CellSource&);
 };
 
-/// Group comes first with -multi 1, defects last with -check.
+/// Group comes first with -multi 1, the interval's half width last in passes, behind it defects with -check.
 std::vector<Column> columns_of(const Table& table);
 
 }  // namespace openimb

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
+#include <cstdlib>
 
 namespace openimb {
 
@@ -26,6 +27,10 @@ std::string shortest(double number) {
   std::array<char, 32> text{};
   const auto result = std::to_chars(text.data(), text.data() + text.size(), number);
   return {text.data(), result.ptr};
+}
+
+double significant(double number, int digits) {
+  return std::strtod(formatted("%.*g", digits, number).c_str(), nullptr);
 }
 
 }  // namespace openimb

@@ -11,4 +11,7 @@ namespace openimb {
 /// digits.
 std::string shortest(double number);
 
+/// The number with so many digits: what a sample is worth, in a short line.
+double significant(double number, int digits = 6);
+
 }  // namespace openimb

@@ -1,6 +1,7 @@
 #include "report/records.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <utility>
 
@@ -24,7 +25,7 @@ std::optional<const char*> name_of(Transfers transfers) {
 }
 constexpr const char* name_of(Failure::Cause cause) {
   constexpr const char* names[] = {"out_of_memory", "int_overflow", "time_out", "invalid_processes",
-                                   "unavailable",   "no_space",     "io_error"};
+                                   "unavailable",   "no_space",     "io_error", "over_budget"};
   return names[static_cast<int>(cause)];
 }
 constexpr const char* name_of(Ending::State state) {
@@ -112,6 +113,13 @@ void write_options(JsonWriter& json, const Options& options) {
     json.field("file_sync", openimb::name_of(options.file_sync));
     json.field("reorder", options.reorder);
     json.field("parts", options.interleaving ? options.interleaving->segments : 1);
+    if (options.passes) {
+      json.object("passes", [&] {
+        json.field("most", options.passes->most);
+        json.field("precision", options.passes->precision);
+        json.field("budget_seconds", options.passes->budget);
+      });
+    }
     json.field("check", options.check);
     json.field("every_repetition", options.every_repetition());
     json.field("show_tail", options.show_tail);
@@ -137,6 +145,10 @@ void write_platform(JsonWriter& json, const RunFacts& facts) {
     json.field("rank", rank++);
     json.field("host", place.host);
     json.field("cpus", unless_empty(place.cpus));
+    const std::size_t index = static_cast<std::size_t>(rank) - 1;
+    if (index < facts.interfaces.size() && !facts.interfaces[index].empty()) {
+      json.field("interfaces", facts.interfaces[index]);
+    }
   });
   json.object("clock", [&] {
     json.field("source", facts.clock);
@@ -168,20 +180,100 @@ void write_point(JsonWriter& json, const Table& table, int group) {
   json.field("groups", group < 0 ? groups : groups.subspan(static_cast<std::size_t>(group), 1));
 }
 
-std::string result_record(const Table& table, const Measurement& measurement, const Row& row) {
+/// Who read the bytes of which interfaces.
+struct Readers {
+  std::span<const RankPlace> ranks;
+  std::span<const std::vector<std::string>> interfaces;
+};
+
+// What is not there was not counted, or never above zero.
+void write_evidence(JsonWriter& json, const Evidence& evidence, const Readers& readers) {
+  json.object("evidence", [&] {
+    for (std::size_t i = 0; i < summed_counters; ++i) {
+      const Evidence::Total& total = evidence.totals[i];
+      if (total.rank < 0) continue;
+      json.object(counter_names[i], [&] {
+        json.field("sum", significant(total.sum));
+        json.field("most", significant(total.most));
+        json.field("rank", total.rank);
+      });
+    }
+    if (!evidence.moved.empty()) json.field("moved_ranks", evidence.moved);
+    if (evidence.interfaces.empty()) return;
+    json.array_of_objects("interfaces", evidence.interfaces, [&](const InterfaceBytes& bytes) {
+      const auto rank = static_cast<std::size_t>(bytes.rank);
+      json.field("host", readers.ranks[rank].host);
+      json.field("name", readers.interfaces[rank][bytes.interface]);
+      json.field("sent_bytes", bytes.sent);
+      json.field("received_bytes", bytes.received);
+    });
+  });
+}
+
+template <class Number>
+void write_times(JsonWriter& json, const Table& table, const Row& row, Number number) {
+  const auto if_any = [&](const char* name, const std::optional<double>& value) {
+    if (value) json.field(name, number(*value));
+  };
+  json.field("time_min_seconds", number(row.t_min));
+  json.field("time_max_seconds", number(row.t_max));
+  json.field("time_avg_seconds", number(row.t_avg));
+  json.field("slowest_rank", row.slowest_rank);
+  if (table.layout.threads > 1) json.field("slowest_thread", row.slowest_thread);
+  if_any("time_overlapped_seconds", row.t_overlap);
+  if_any("time_pure_seconds", row.t_pure);
+  if_any("time_cpu_seconds", row.t_cpu);
+  if_any("overlap_percent", row.overlap_percent);
+}
+
+const char* name_of(PassesFigure::Shortfall shortfall) {
+  constexpr const char* names[] = {"none", "budget", "passes", "interrupted"};
+  return names[static_cast<int>(shortfall)];
+}
+
+void write_levels(JsonWriter& json, const char* name, const char* level,
+                  const std::vector<PassesFigure::State>& levels) {
+  json.array_of_objects(name, levels, [&](const PassesFigure::State& one) {
+    json.field(level, one.level);
+    json.field("samples", one.samples);
+    if (std::string_view(level) == "probe_seconds") {
+      json.field("time_median_seconds", one.samples > 0 ? std::optional(one.median) : std::nullopt);
+    }
+  });
+}
+
+void write_passes(JsonWriter& json, const PassesFigure& figure) {
+  json.object("passes", [&] {
+    json.field("samples", figure.samples);
+    json.field("used", figure.used);
+    json.field("interval_seconds",
+               figure.interval ? std::optional(std::array{figure.interval->low, figure.interval->high})
+                               : std::nullopt);
+    json.field("half_width", figure.half_width);
+    json.field("effective_samples", figure.effective);
+    json.field("shortfall", name_of(figure.shortfall));
+    json.field("reference_state", figure.reference);
+    json.field("between_states", figure.between_states);
+    write_levels(json, "states", "probe_seconds", figure.states);
+    if (!figure.modes.empty()) write_levels(json, "levels", "time_seconds", figure.modes);
+  });
+}
+
+double as_it_is(double number) { return number; }
+
+std::optional<int> number_of(const Measurement& measurement, const Row& row) {
+  if (!measurement.first_row) return std::nullopt;
+  return *measurement.first_row + std::max(0, row.group);
+}
+
+std::string result_record(const Table& table, const Measurement& measurement, const Row& row,
+                          const Readers& readers) {
   return record("result", [&](JsonWriter& json) {
+    json.field_if_any("row", number_of(measurement, row));
     write_point(json, table, row.group);
     json.field("bytes", measurement.bytes);
     json.field("repetitions", measurement.repetitions);
-    json.field("time_min_seconds", row.t_min);
-    json.field("time_max_seconds", row.t_max);
-    json.field("time_avg_seconds", row.t_avg);
-    json.field("slowest_rank", row.slowest_rank);
-    if (table.layout.threads > 1) json.field("slowest_thread", row.slowest_thread);
-    json.field_if_any("time_overlapped_seconds", row.t_overlap);
-    json.field_if_any("time_pure_seconds", row.t_pure);
-    json.field_if_any("time_cpu_seconds", row.t_cpu);
-    json.field_if_any("overlap_percent", row.overlap_percent);
+    write_times(json, table, row, as_it_is);
     json.field_if_any("load_drift", row.load_drift);
     json.field_if_any("bytes_per_second", row.bytes_per_second);
     json.field_if_any("messages_per_second", row.messages_per_second);
@@ -191,10 +283,36 @@ std::string result_record(const Table& table, const Measurement& measurement, co
         for (const auto& [key, value] : row.hints) json.field(key, value);
       });
     }
+    if (row.passes) write_passes(json, *row.passes);
+    if (row.evidence) write_evidence(json, *row.evidence, readers);
     if (!row.tail) return;
     json.object("quantiles", [&] {
       for (std::size_t i = 0; i < row.tail->size(); ++i) json.field(tail_names[i], (*row.tail)[i]);
     });
+  });
+}
+
+// What the samples of a row have in common, once.
+std::string row_record(const Table& table, const Measurement& measurement, const Row& row) {
+  return record("row", [&](JsonWriter& json) {
+    json.field_if_any("row", number_of(measurement, row));
+    write_point(json, table, row.group);
+    json.field("bytes", measurement.bytes);
+  });
+}
+
+std::string sample_record(const Table& table, const PassSample& sample, const Row& row,
+                          const PassSample::Probes& probes, const Readers& readers) {
+  return record("sample", [&](JsonWriter& json) {
+    json.field_if_any("row", number_of(sample.measurement, row));
+    json.field("pass", sample.pass);
+    json.field("at_seconds", significant(sample.at, 9));
+    json.field("repetitions", sample.measurement.repetitions);
+    write_times(json, table, row, [](double number) { return significant(number); });
+    json.field_if_any("defects", row.defects);
+    json.field("probe_before_seconds", significant(probes.before));
+    json.field("probe_after_seconds", significant(probes.after));
+    if (row.evidence) write_evidence(json, *row.evidence, readers);
   });
 }
 
@@ -218,6 +336,8 @@ const char* help_for(Failure::Cause cause) {
              "(-iter)";
     case Failure::Cause::io_error:
       return "look at the folder (-file): its room, quota, limits and permissions";
+    case Failure::Cause::over_budget:
+      return "give more seconds with -budget, or run fewer rows";
     case Failure::Cause::unavailable:
       return "use an MPI that offers the calls, or leave the benchmark out";
   }
@@ -243,6 +363,8 @@ RecordReporter::RecordReporter(std::FILE* out, const std::string& path, const Li
     : out_(out, path, file) {}
 
 void RecordReporter::begin(const RunFacts& facts, const Options& options) {
+  ranks_ = facts.ranks;
+  interfaces_ = facts.interfaces;
   out_.set_program("IMB-" + facts.component);
   out_.write(record("run", [&](JsonWriter& json) {
     json.field("schema", schema);
@@ -270,7 +392,20 @@ void RecordReporter::begin(const RunFacts& facts, const Options& options) {
 
 void RecordReporter::row(const Table& table, const Measurement& measurement) {
   std::string lines;
-  for (const Row& row : measurement.rows) lines += result_record(table, measurement, row);
+  for (const Row& row : measurement.rows) {
+    lines += result_record(table, measurement, row, {ranks_, interfaces_});
+  }
+  out_.write(lines);
+}
+
+void RecordReporter::sample(const Table& table, const PassSample& sample) {
+  std::string lines;
+  for (std::size_t i = 0; i < sample.measurement.rows.size(); ++i) {
+    const Row& row = sample.measurement.rows[i];
+    const bool new_row = announced_.insert(*number_of(sample.measurement, row)).second;
+    if (new_row) lines += row_record(table, sample.measurement, row);
+    lines += sample_record(table, sample, row, sample.probes[i], {ranks_, interfaces_});
+  }
   out_.write(lines);
 }
 
@@ -287,6 +422,10 @@ std::string end_record(const Ending& ending) {
     json.field("measured", ending.measured);
     json.field("failed", ending.failed);
     json.field("defects", ending.defects);
+    if (ending.passes == 0) return;
+    json.field("passes", ending.passes);
+    json.field("seconds", ending.seconds);
+    json.field("measuring_seconds", ending.measuring_seconds);
   });
 }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdio>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "report/output.h"
 #include "report/reporter.h"
@@ -17,12 +19,16 @@ class RecordReporter final : public Reporter {
   void open_table(const Table&) override {}
   void close_table(const Table&) override {}
   void row(const Table& table, const Measurement& measurement) override;
+  void sample(const Table& table, const PassSample& sample) override;
   void failure(const Table& table, const Failure& failure) override;
   void end(const Ending& ending) override;
   bool ok() const override { return out_.ok(); }
 
  private:
   LineOutput out_;
+  std::vector<RankPlace> ranks_;
+  std::vector<std::vector<std::string>> interfaces_;
+  std::set<int> announced_;  ///< rows that samples were written of
 };
 
 /// The `end` record as a line, newline included; also written by the signal handler.

@@ -7,14 +7,17 @@
 namespace openimb {
 
 /// Order of calls: begin, then per table open_table, any number of row and failure, and close_table, then
-/// end. A failure may also stand outside a table. Each call has flushed its text when it returns. A reporter
-/// that cannot write prints one message on stderr, goes on, and reports it by ok().
+/// end. A failure may also stand outside a table, and samples come before the tables. Each call has flushed
+/// its text when it returns. A reporter that cannot write prints one message on stderr, goes on, and reports
+/// it by ok().
 class Reporter {
  public:
   virtual ~Reporter() = default;
   virtual void begin(const RunFacts& facts, const Options& options) = 0;
   virtual void open_table(const Table& table) = 0;
   virtual void row(const Table& table, const Measurement& measurement) = 0;
+  /// In passes: what a row will be made of, as soon as it is there; all of them before the first table.
+  virtual void sample(const Table& /*table*/, const PassSample& /*sample*/) {}
   virtual void failure(const Table& table, const Failure& failure) = 0;
   /// No row follows; an interrupted run may leave a table open.
   virtual void close_table(const Table& table) = 0;

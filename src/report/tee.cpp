@@ -18,6 +18,10 @@ void Tee::row(const Table& table, const Measurement& measurement) {
   for (const auto& reporter : reporters_) reporter->row(table, measurement);
 }
 
+void Tee::sample(const Table& table, const PassSample& sample) {
+  for (const auto& reporter : reporters_) reporter->sample(table, sample);
+}
+
 void Tee::failure(const Table& table, const Failure& failure) {
   for (const auto& reporter : reporters_) reporter->failure(table, failure);
 }

@@ -17,6 +17,7 @@ class Tee final : public Reporter {
   void begin(const RunFacts& facts, const Options& options) override;
   void open_table(const Table& table) override;
   void row(const Table& table, const Measurement& measurement) override;
+  void sample(const Table& table, const PassSample& sample) override;
   void failure(const Table& table, const Failure& failure) override;
   void close_table(const Table& table) override;
   void end(const Ending& ending) override;

@@ -99,18 +99,49 @@ std::string tail_line(const std::optional<Tail>& tail) {
 }
 
 // What the reader should know about a row, as a comment line.
-std::string drift_note(const Table& table, std::int64_t bytes, const Row& row) {
-  constexpr double noticeable = 0.1;
-  if (!row.load_drift || std::abs(*row.load_drift) <= noticeable) return "";
+std::string place_of(const Table& table, std::int64_t bytes, const Row& row) {
   std::string where;
   if (table.spec.kind != Kind::synchronization) where = formatted("%lld B", static_cast<long long>(bytes));
   if (table.multi == Multi::each_group) {
     where += (where.empty() ? "" : ", ") + formatted("group %d", row.group);
   }
-  return formatted(
-      "# note: %s%sCPU load ran %.0f %% %s than calibrated; t_CPU and overlap of this row are unreliable\n",
-      where.c_str(), where.empty() ? "" : ": ", 100 * std::abs(*row.load_drift),
-      *row.load_drift > 0 ? "slower" : "faster");
+  return where;
+}
+
+std::string note(const std::string& where, const std::string& words) {
+  return "# note: " + where + (where.empty() ? "" : ": ") + words + "\n";
+}
+
+std::string drift_note(const Table& table, std::int64_t bytes, const Row& row) {
+  constexpr double noticeable = 0.1;
+  if (!row.load_drift || std::abs(*row.load_drift) <= noticeable) return "";
+  return note(
+      place_of(table, bytes, row),
+      formatted("CPU load ran %.0f %% %s than calibrated; t_CPU and overlap of this row are unreliable",
+                100 * std::abs(*row.load_drift), *row.load_drift > 0 ? "slower" : "faster"));
+}
+
+std::string levels(const std::vector<PassesFigure::State>& levels, int samples) {
+  std::string text;
+  for (const PassesFigure::State& one : levels) {
+    text += formatted("%s%.2f usec (%.0f %%)", text.empty() ? "" : ", ", one.level * 1e6,
+                      100.0 * one.samples / std::max(1, samples));
+  }
+  return text;
+}
+
+const char* words_for(PassesFigure::Shortfall shortfall) {
+  switch (shortfall) {
+    case PassesFigure::Shortfall::budget:
+      return "the budget was spent";
+    case PassesFigure::Shortfall::passes:
+      return "there were no more passes";
+    case PassesFigure::Shortfall::interrupted:
+      return "the launch was interrupted";
+    case PassesFigure::Shortfall::none:
+      break;
+  }
+  return "";
 }
 
 std::string lines_of(const Table& table, const Measurement& measurement, double bytes_per_megabyte) {
@@ -160,6 +191,10 @@ std::string failure_lines(const Table& table, const Failure& failure) {
                                    static_cast<double>(failure.free_bytes) / static_cast<double>(gibibyte)));
     case Failure::Cause::io_error:
       return failure_row(table, failure.bytes, "io-error.; " + failure.detail);
+    case Failure::Cause::over_budget:
+      return failure_row(
+          table, failure.bytes,
+          "over-budget.; the budget was spent before the first sample; use flag \"-budget X\"");
     case Failure::Cause::unavailable:
       return formatted("\n# !! Benchmark %s is not available: %s !! \n", name.c_str(),
                        failure.detail.c_str());
@@ -184,6 +219,13 @@ std::string shortcomings(const Ending& ending) {
   return text;
 }
 
+std::string passes_line(const Ending& ending) {
+  if (ending.passes == 0) return "";
+  return formatted("\n# %d pass%s in %.1f s, %.0f %% of it in timed regions\n", ending.passes,
+                   ending.passes == 1 ? "" : "es", ending.seconds,
+                   ending.seconds > 0 ? 100 * ending.measuring_seconds / ending.seconds : 0);
+}
+
 // Existing scripts take the reference's last line for full success, so no other ending may print it.
 std::string footer(const Ending& ending) {
   const bool complete = ending.state == Ending::State::complete;
@@ -194,11 +236,56 @@ std::string footer(const Ending& ending) {
 
 }  // namespace
 
+void PassesNotes::add(const std::string& where, const PassesFigure& figure) {
+  ++rows_;
+  if (figure.shortfall != PassesFigure::Shortfall::none) {
+    ++short_;
+    shortfall_ = figure.shortfall;
+    if (figure.half_width && *figure.half_width > widest_) {
+      widest_ = *figure.half_width;
+      widest_row_ = where;
+    }
+  }
+  if (!figure.modes.empty() && ++with_levels_ == 1)
+    levels_ = where + ": " + levels(figure.modes, figure.used);
+  if (!figure.reference) ++without_reference_;
+  if (states_.size() != figure.states.size()) states_.resize(figure.states.size());
+  for (std::size_t k = 0; k < states_.size(); ++k) {
+    states_[k].level = figure.states[k].level;
+    states_[k].samples += figure.states[k].samples;
+  }
+  samples_ += figure.samples;
+}
+
+std::string PassesNotes::notes(std::optional<double> precision) const {
+  std::string text;
+  if (short_ > 0) {
+    text += formatted("# note: %d of %s not within +-%s %%", short_, counted(rows_, "row").c_str(),
+                      shortest(precision.value_or(0) * 100).c_str());
+    if (widest_ > 0) text += formatted(", at most +-%.2f %% (%s)", widest_ * 100, widest_row_.c_str());
+    text += std::string(": ") + words_for(shortfall_) + "\n";
+  }
+  if (with_levels_ > 0) {
+    text += formatted("# note: samples at several levels in %s, for example %s\n",
+                      counted(with_levels_, "row").c_str(), levels_.c_str());
+  }
+  if (states_.size() > 1) {
+    text += formatted("# note: the machine changed between %zu states: probes of ", states_.size()) +
+            levels(states_, samples_) + "; figures are those of the first\n";
+  }
+  if (without_reference_ > 0) {
+    text += formatted("# note: %s with too few samples in the fastest state: figures are of all samples\n",
+                      counted(without_reference_, "row").c_str());
+  }
+  return text;
+}
+
 TextReporter::TextReporter(std::FILE* out, std::vector<std::string> differences)
     : out_(out), differences_(std::move(differences)) {}
 
 void TextReporter::begin(const RunFacts& facts, const Options& options) {
   bytes_per_megabyte_ = options.bytes_per_megabyte;
+  if (options.passes) precision_ = options.passes->precision;
   name_.program = "IMB-" + facts.component;
   write(banner(facts, options, differences_));
 }
@@ -207,7 +294,10 @@ void TextReporter::open_table(const Table& table) { write(take_notes() + table_h
 
 void TextReporter::row(const Table& table, const Measurement& measurement) {
   write(lines_of(table, measurement, bytes_per_megabyte_));
-  for (const Row& row : measurement.rows) notes_ += drift_note(table, measurement.bytes, row);
+  for (const Row& row : measurement.rows) {
+    notes_ += drift_note(table, measurement.bytes, row);
+    if (row.passes) passes_.add(place_of(table, measurement.bytes, row), *row.passes);
+  }
 }
 
 void TextReporter::failure(const Table& table, const Failure& failure) {
@@ -215,12 +305,17 @@ void TextReporter::failure(const Table& table, const Failure& failure) {
 }
 
 void TextReporter::close_table(const Table&) {
-  if (!notes_.empty()) write(take_notes());
+  const std::string notes = take_notes();
+  if (!notes.empty()) write(notes);
 }
 
-void TextReporter::end(const Ending& ending) { write(take_notes() + "\n\n# " + footer(ending) + "\n\n"); }
+void TextReporter::end(const Ending& ending) {
+  write(take_notes() + passes_line(ending) + "\n\n# " + footer(ending) + "\n\n");
+}
 
-std::string TextReporter::take_notes() { return std::exchange(notes_, {}); }
+std::string TextReporter::take_notes() {
+  return std::exchange(notes_, {}) + std::exchange(passes_, {}).notes(precision_);
+}
 
 void TextReporter::write(const std::string& text) { write_and_flush(out_, text, name_, ok_); }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,26 @@
 #include "report/reporter.h"
 
 namespace openimb {
+
+/// What is to be said behind a table that was measured in passes.
+class PassesNotes {
+ public:
+  /// `where`: the row, "8 B".
+  void add(const std::string& where, const PassesFigure& figure);
+  /// Comment lines; `precision`: what was asked for.
+  std::string notes(std::optional<double> precision) const;
+
+ private:
+  int rows_ = 0, samples_ = 0;
+  int short_ = 0;
+  PassesFigure::Shortfall shortfall_ = PassesFigure::Shortfall::none;
+  double widest_ = 0;
+  std::string widest_row_;
+  int with_levels_ = 0;
+  std::string levels_;  ///< of the first such row
+  std::vector<PassesFigure::State> states_;
+  int without_reference_ = 0;
+};
 
 class TextReporter final : public Reporter {
  public:
@@ -30,7 +51,9 @@ class TextReporter final : public Reporter {
   std::FILE* out_;
   OutputName name_{.program = "IMB", .name = "standard output"};
   std::vector<std::string> differences_;
-  std::string notes_;  ///< on the rows of the open table
+  std::string notes_;   ///< on the rows of the open table
+  PassesNotes passes_;  ///< on the rows of the open table
+  std::optional<double> precision_;
   double bytes_per_megabyte_ = 1048576;
   bool ok_ = true;
 };

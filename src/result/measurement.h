@@ -10,6 +10,8 @@
 #include "plan/component.h"
 #include "plan/options.h"
 #include "plan/table.h"
+#include "result/evidence.h"
+#include "result/interval.h"
 
 namespace openimb {
 
@@ -19,6 +21,28 @@ inline constexpr std::array<double, 12> tail_quantiles = {0,    0.10, 0.25,  0.5
 inline constexpr std::array<const char*, 12> tail_names = {"min", "p10", "p25",   "p50",   "p75",    "p90",
                                                            "p95", "p99", "p99.5", "p99.9", "p99.99", "max"};
 using Tail = std::array<double, 12>;
+
+/// What the samples of a row say together, where they were taken in passes (result/passes.h).
+struct PassesFigure {
+  struct State {
+    double level = 0;  ///< of the probes, seconds per exchange
+    int samples = 0;
+    double median = 0;  ///< of the time that `half_width` is about
+  };
+  enum class Shortfall { none, budget, passes, interrupted };
+
+  int samples = 0;
+  int used = 0;                      ///< those in the reference state, or all of them
+  std::optional<Interval> interval;  ///< of t_max, or t_ovrl where the table has it: 95 %, seconds
+  std::optional<double>
+      half_width;             ///< of the interval, as a share of the median; the largest of the times shown
+  double effective = 0;       ///< number of independent samples that say as much
+  std::vector<State> states;  ///< of the machine, the fastest first
+  int between_states = 0;     ///< samples whose two probes saw different states
+  bool reference = true;      ///< whether the samples used are those of the fastest state
+  std::vector<State> modes;   ///< levels of the samples used, where they have two or three, in seconds
+  Shortfall shortfall = Shortfall::none;  ///< why the interval is wider than asked for
+};
 
 /// One line of a table: one group, or all groups together.
 struct Row {
@@ -40,6 +64,8 @@ struct Row {
   std::optional<std::int64_t> defects;  ///< received bytes that differ from what a correct MPI delivers
   std::optional<Tail> tail;             ///< with -show_tail or -dumpfile
   std::vector<double> samples;          ///< then also each repetition's time in seconds, in order; else empty
+  std::optional<Evidence> evidence;     ///< where the system tells
+  std::optional<PassesFigure> passes;
 };
 
 /// One point: a length in a table, measured.
@@ -47,16 +73,32 @@ struct Measurement {
   std::int64_t bytes = 0;
   std::int64_t repetitions = 0;
   std::vector<Row> rows;
+  std::optional<int> first_row =
+      {};  ///< in passes: number of the first row in the launch; further groups follow
+};
+
+/// One sample of a point in one pass.
+struct PassSample {
+  struct Probes {
+    double before = 0, after = 0;  ///< seconds per exchange of the slowest rank; NaN: none
+  };
+  int pass = 0;   ///< from 1 on
+  double at = 0;  ///< seconds from the start of the session to the end of the sample
+  Measurement measurement;
+  std::vector<Probes> probes;  ///< by row
 };
 
 /// How the launch ended.
 struct Ending {
   enum class State { complete, interrupted, aborted };
   State state = State::complete;
-  std::string reason;        ///< "SIGTERM", ...; empty when complete
-  int measured = 0;          ///< points with a row
-  int failed = 0;            ///< points with a failure row
-  std::int64_t defects = 0;  ///< over all points
+  std::string reason;            ///< "SIGTERM", ...; empty when complete
+  int measured = 0;              ///< points with a row
+  int failed = 0;                ///< points with a failure row
+  std::int64_t defects = 0;      ///< over all points
+  int passes = 0;                ///< begun; 0: not measured in passes
+  double seconds = 0;            ///< then: of the session
+  double measuring_seconds = 0;  ///< then: of them, in timed regions
 };
 
 /// Where a rank runs.
@@ -81,7 +123,8 @@ struct RunFacts {
   double clock_resolution = 0;  ///< seconds
   std::string compiler, build_flags;
   std::vector<std::string> command_line;
-  std::vector<RankPlace> ranks;                                  ///< by world rank
+  std::vector<RankPlace> ranks;                      ///< by world rank
+  std::vector<std::vector<std::string>> interfaces;  ///< by world rank: those whose bytes it reads
   std::vector<std::pair<std::string, std::string>> environment;  ///< what steers the MPI library
   std::string file;                                              ///< path without suffixes; empty: none
   std::string file_system;                                       ///< its type, "ext4"; empty: unknown

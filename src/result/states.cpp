@@ -122,7 +122,7 @@ void decode(Model& model, const Numbers& values) {
   }
 }
 
-Model fit(const Numbers& values, Numbers levels) {
+Model fit(const Numbers& values, Numbers levels, int rounds = most_rounds) {
   Model model;
   model.levels = std::move(levels);
   model.scales.assign(model.size(), least_scale);
@@ -132,7 +132,7 @@ Model fit(const Numbers& values, Numbers levels) {
     model.path.push_back(static_cast<int>(nearest - model.levels.begin()));
   }
   Model best;
-  for (int round = 0; round < most_rounds; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     place_levels(model, values);
     measure_following(model, values);
     count_switches(model);
@@ -206,20 +206,28 @@ std::vector<Numbers> beginnings(const Numbers& values) {
   return found;
 }
 
+Model search(const Numbers& values) {
+  Model best = fit(values, {median_of(values)});
+  if (values.size() < fewest_probes) return best;
+  for (Numbers& levels : beginnings(values)) {
+    Model model = fit(values, std::move(levels));
+    if (acceptable(model) && criterion(model) < criterion(best)) best = std::move(model);
+  }
+  return best;
+}
+
 }  // namespace
 
-MachineStates find_states(std::span<const double> probes) {
+MachineStates find_states(std::span<const double> probes, std::size_t fitted) {
   if (probes.empty()) return {};
   Numbers values(probes.begin(), probes.end());
   for (double& value : values) value = std::log(value);
-  Model best = fit(values, {median_of(values)});
-  if (probes.size() >= fewest_probes) {
-    for (Numbers& levels : beginnings(values)) {
-      Model model = fit(values, std::move(levels));
-      if (acceptable(model) && criterion(model) < criterion(best)) best = std::move(model);
-    }
-  }
-  return states_of(best);
+  const std::size_t step = (values.size() + fitted - 1) / fitted;
+  if (step <= 1) return states_of(search(values));
+  Numbers thinned;
+  for (std::size_t i = 0; i < values.size(); i += step) thinned.push_back(values[i]);
+  constexpr int few_rounds = 2;  // levels are known: only the path is wanted
+  return states_of(fit(values, search(thinned).levels, few_rounds));
 }
 
 }  // namespace openimb

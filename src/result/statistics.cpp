@@ -9,19 +9,6 @@ namespace openimb {
 
 namespace {
 
-void add_rates(Row& row, const Table& table, std::int64_t bytes, int in_flight) {
-  constexpr TableKind with_rates[] = {TableKind::time_and_bandwidth, TableKind::range_and_bandwidth,
-                                      TableKind::rate};
-  if (std::ranges::find(with_rates, table.kind) == std::end(with_rates)) return;
-  const int pairs = table.layout.processes / 2;
-  double messages = table.spec.turnover;
-  if (table.spec.kind == Kind::multiple_transfer) messages *= table.layout.processes - 1;
-  if (table.kind == TableKind::rate) messages *= static_cast<double>(in_flight) * pairs;
-  const double per_second = row.t_max > 0 ? messages / row.t_max : 0;
-  if (table.kind == TableKind::rate) row.messages_per_second = per_second;
-  row.bytes_per_second = per_second * static_cast<double>(bytes);
-}
-
 struct Extremes {
   double least = 0, most = 0, sum = 0;
   int count = 0;
@@ -86,6 +73,19 @@ std::int64_t defects_of(const Table& table, const Row& row, std::span<const doub
 }
 
 }  // namespace
+
+void add_rates(Row& row, const Table& table, std::int64_t bytes, int in_flight) {
+  constexpr TableKind with_rates[] = {TableKind::time_and_bandwidth, TableKind::range_and_bandwidth,
+                                      TableKind::rate};
+  if (std::ranges::find(with_rates, table.kind) == std::end(with_rates)) return;
+  const int pairs = table.layout.processes / 2;
+  double messages = table.spec.turnover;
+  if (table.spec.kind == Kind::multiple_transfer) messages *= table.layout.processes - 1;
+  if (table.kind == TableKind::rate) messages *= static_cast<double>(in_flight) * pairs;
+  const double per_second = row.t_max > 0 ? messages / row.t_max : 0;
+  if (table.kind == TableKind::rate) row.messages_per_second = per_second;
+  row.bytes_per_second = per_second * static_cast<double>(bytes);
+}
 
 std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int in_flight,
                          std::span<const double> seconds, const Overlapped& overlapped) {

@@ -24,6 +24,8 @@ class Agreement {
   virtual std::vector<std::vector<double>> gather(std::span<const double> mine) = 0;
   /// Element by element the largest of any rank, at rank 0; empty elsewhere. All ranks give as many.
   virtual std::vector<double> slowest(std::span<const double> mine) = 0;
+  /// Rank 0's values on every rank. All ranks give as many.
+  virtual void broadcast(std::span<double> values) = 0;
 };
 
 }  // namespace openimb

@@ -26,10 +26,10 @@ std::span<double> samples_from(std::span<double> samples, std::int64_t first) {
 }  // namespace
 
 PointRun::PointRun(const SessionParts& parts, const TablePlan& plan, OpenTable& open, const Point& point,
-                   std::function<bool()> stopping)
-    : parts_(parts), plan_(plan), open_(open), point_(point), stopping_(std::move(stopping)) {
+                   PointCourse course)
+    : parts_(parts), plan_(plan), open_(open), point_(point), course_(std::move(course)) {
   if (plan.spec().on_files()) require_space();
-  OpenTable::Opened opened = open.open(point);
+  OpenTable::Opened opened = open.open(point, course_.gone);
   if (opened.failure) throw PointFailed{*opened.failure};
   batch_ = std::move(opened.batch);
   if (plan.spec().file.use == FileUse::read) require_no_error(open.fill_files(point));
@@ -42,34 +42,55 @@ std::optional<Measurement> PointRun::measure() {
   const bool target_computes = plan_.spec().one_sided.computing_target;
   if (target_computes) run_while_target_computes();
   if (plan_.spec().overlaps()) run_with_load();
+  end_observing();
   const bool twice = target_computes || plan_.spec().overlaps();
-  if (parts_.options.interleaving && twice && stopping_()) return std::nullopt;
+  if (parts_.options.interleaving && twice && course_.stopping()) return std::nullopt;
   return measurement();
 }
 
 // Whether the launch goes on.
 bool PointRun::take_samples() {
-  const std::unique_ptr<Sampling> sampling = parts_.schedule.sampling(plan_, point_);
   std::vector<Sample> samples;
   for (;;) {
-    const Next next = sampling->next(samples);
+    const Next next = course_.sampling->next(samples);
     if (next.answer == Next::Answer::time_out) throw PointFailed{time_out(point_, next.seconds_each)};
     if (next.answer == Next::Answer::done) break;
     if (next.step.purpose == Purpose::measure && segments_.empty()) begin_measuring(next.total);
     const double mine = take(next.step);
     const bool timed = next.step.purpose != Purpose::warm_up;
     samples.push_back({next.step, timed ? parts_.world.largest(mine) : 0});
+    if (next.step.purpose == Purpose::measure) {
+      seconds_each_ = samples.back().seconds / static_cast<double>(next.step.repetitions);
+    }
   }
-  return !parts_.options.interleaving || !stopping_();
+  return !parts_.options.interleaving || !course_.stopping();
 }
 
 void PointRun::begin_measuring(std::int64_t total) {
   total_ = total;
   if (timing() != Timing::total) each_.assign(static_cast<std::size_t>(total), 0.0);
-  if (!parts_.options.check) return;
-  prepare();
-  wrong_ = batch_->check(total);
-  require_no_error(batch_->take_error());
+  if (course_.check) {
+    prepare();
+    wrong_ = batch_->check(total);
+    require_no_error(batch_->take_error());
+  }
+  begin_observing();
+}
+
+// Outside the clock, as close to it as can be.
+void PointRun::begin_observing() {
+  if (course_.exchanges > 0) probe_before_ = open_.probe(course_.exchanges);
+  if (parts_.surroundings.evidence) reading_ = parts_.surroundings.evidence();
+}
+
+void PointRun::end_observing() {
+  Reading observed;
+  if (parts_.surroundings.evidence) observed = between(reading_, parts_.surroundings.evidence());
+  if (course_.exchanges > 0) {
+    observed.push_back(probe_before_);
+    observed.push_back(open_.probe(course_.exchanges));
+  }
+  if (!observed.empty()) observed_ = parts_.world.gather(std::span<const double>(observed));
 }
 
 // This rank's seconds.
@@ -106,6 +127,7 @@ double PointRun::timed(std::int64_t first, const Step& step, const Run& run) {
   if (with_load_ && plan_.spec().file.use == FileUse::write) require_space();
   for (int i = 0; i < parts_.options.settings.barriers; ++i) parts_.world.barrier();
   const double seconds = run(first, step.repetitions);
+  measured_seconds_ += seconds;
   parts_.world.barrier();
   return seconds;
 }
@@ -156,11 +178,43 @@ Measurement PointRun::measurement() {
   PointTimes times{.seconds = parts_.world.gather(mean_of(trimmed_mean(seconds_)))};
   times.overlapped = std::move(overlapped_);
   if (parts_.options.every_repetition()) times.samples = gather_samples();
-  if (parts_.options.check) times.defects = parts_.world.gather(static_cast<double>(wrong_));
-  if (plan_.spec().overlaps()) times.load_drift = drift_of_load();
+  if (course_.check) times.defects = parts_.world.gather(static_cast<double>(wrong_));
+  if (plan_.spec().overlaps() && course_.drift) times.load_drift = drift_of_load();
   times.hints = batch_->hints();
   if (parts_.world.rank() != 0) return {.bytes = point_.bytes, .repetitions = total_, .rows = {}};
-  return measurement_of(plan_.table, point_.bytes, total_, parts_.options.in_flight, std::move(times));
+  Measurement found =
+      measurement_of(plan_.table, point_.bytes, total_, parts_.options.in_flight, std::move(times));
+  for (Row& row : found.rows) add_observations(row);
+  return found;
+}
+
+// Each rank observed its counters, if there are any, and behind them its two probes, if there were any.
+void PointRun::add_observations(Row& row) {
+  if (observed_.empty()) return;
+  const std::vector<int> ranks = ranks_of(row);
+  if (course_.exchanges > 0) {
+    PassSample::Probes& slowest = probes_.emplace_back();
+    for (const int rank : ranks) {
+      const Reading& mine = observed_[static_cast<std::size_t>(rank)];
+      slowest.before = std::max(slowest.before, mine[mine.size() - 2]);
+      slowest.after = std::max(slowest.after, mine.back());
+    }
+  }
+  if (!parts_.surroundings.evidence) return;
+  std::vector<Reading> counters = observed_;
+  if (course_.exchanges > 0) {
+    for (Reading& mine : counters) mine.resize(mine.size() - 2);
+  }
+  row.evidence = evidence_of(counters, ranks);
+}
+
+// Of one group, or of all.
+std::vector<int> PointRun::ranks_of(const Row& row) const {
+  const std::vector<std::vector<int>>& groups = plan_.table.layout.groups;
+  if (row.group >= 0) return groups[static_cast<std::size_t>(row.group)];
+  std::vector<int> all;
+  for (const std::vector<int>& group : groups) all.insert(all.end(), group.begin(), group.end());
+  return all;
 }
 
 // Of every repetition the slowest rank's time, one series per row, at rank 0.

@@ -17,15 +17,30 @@ struct PointFailed {
   Failure failure;
 };
 
+/// How the samples of a point are taken, and what goes with them.
+struct PointCourse {
+  std::unique_ptr<Sampling> sampling;
+  std::function<bool()> stopping;  ///< whether the launch is to end; collective
+  std::int64_t gone = 0;           ///< repetitions measured in earlier passes
+  bool check = false;              ///< with a check pass
+  bool drift = false;              ///< the load is looked after
+  int exchanges = 0;               ///< of a probe before and one behind what is timed; 0: none
+};
+
 /// Collective over the world to make, to use and to destroy.
 class PointRun {
  public:
-  /// `stopping`: whether the launch is to end; collective. Throws PointFailed.
+  /// Throws PointFailed.
   PointRun(const SessionParts& parts, const TablePlan& plan, OpenTable& open, const Point& point,
-           std::function<bool()> stopping);
+           PointCourse course);
   /// At rank 0 with rows, elsewhere without; nothing where the launch is to end and others may have measured
   /// at the same time. Throws PointFailed.
   std::optional<Measurement> measure();
+  /// At rank 0, by row: what the probes of the row's ranks saw.
+  const std::vector<PassSample::Probes>& probes() const { return probes_; }
+  /// Seconds that one measured repetition took on the slowest rank; and all that was timed, on this rank.
+  double seconds_each() const { return seconds_each_; }
+  double measured_seconds() const { return measured_seconds_; }
   /// How long -msg_pause waits behind this point.
   double pause_seconds() const;
 
@@ -39,7 +54,11 @@ class PointRun {
   void begin_measuring(std::int64_t total);
   void run_with_load();
   void run_while_target_computes();
+  void begin_observing();
+  void end_observing();
   Measurement measurement();
+  void add_observations(Row& row);
+  std::vector<int> ranks_of(const Row& row) const;
   std::vector<std::vector<double>> gather_samples();
   double drift_of_load();
   void prepare();
@@ -53,7 +72,7 @@ class PointRun {
   const TablePlan& plan_;
   OpenTable& open_;
   const Point& point_;
-  std::function<bool()> stopping_;
+  PointCourse course_;
   std::unique_ptr<Batch> batch_;
 
   std::int64_t total_ = 0;       ///< measured repetitions
@@ -63,6 +82,12 @@ class PointRun {
   std::vector<double> each_;     ///< of each repetition, where that is wanted
   bool with_load_ = false;       ///< computes in each repetition
   Overlapped overlapped_;
+  double seconds_each_ = 0;
+  double measured_seconds_ = 0;
+  double probe_before_ = 0;
+  Reading reading_;                ///< then
+  std::vector<Reading> observed_;  ///< by world rank, at rank 0
+  std::vector<PassSample::Probes> probes_;
 };
 
 }  // namespace openimb

@@ -1,6 +1,7 @@
 // What tables and points need open: communicators, buffers, windows, files. Owned here, freed by agreement.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,7 +29,13 @@ class OpenTable {
     std::unique_ptr<Batch> batch;
     std::optional<Failure> failure;
   };
-  virtual Opened open(const Point& point) = 0;
+  /// `gone`: repetitions of the point that went before; the batch goes on with the next buffers and root.
+  virtual Opened open(const Point& point, std::int64_t gone = 0) = 0;
+  /// Before the points of a table that stays open while others run: buffers hold what they held.
+  virtual void resume() = 0;
+  /// What this rank needs for one of `exchanges` short exchanges with its neighbors in the group, in seconds;
+  /// NaN on idle ranks. Collective over the group.
+  virtual double probe(int exchanges) = 0;
   /// Writes the files that the point will read; returns this rank's error in one line, or nothing.
   virtual std::string fill_files(const Point& point) = 0;
 };

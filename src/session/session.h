@@ -5,17 +5,27 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "plan/options.h"
 #include "plan/schedule.h"
 #include "report/reporter.h"
+#include "result/evidence.h"
 #include "result/measurement.h"
 #include "session/agreement.h"
 #include "session/load.h"
 #include "session/resources.h"
 
 namespace openimb {
+
+/// How far a launch in passes is.
+struct PassProgress {
+  int pass = 0;
+  std::size_t points = 0;
+  std::size_t done = 0;                ///< points whose rows are all known as well as asked for
+  std::optional<double> seconds_left;  ///< of the budget
+};
 
 /// What the session asks of its surroundings. All are called on every rank, but progress.
 struct Surroundings {
@@ -26,7 +36,11 @@ struct Surroundings {
   /// Waits until this launch may measure, where launches alternate: before a row, or before a further
   /// segment.
   std::function<void(bool row)> take_turn;
-  std::function<std::int64_t()> free_bytes;  ///< of storage, where this rank's files lie
+  std::function<std::int64_t()> free_bytes;                ///< of storage, where this rank's files lie
+  std::function<Reading()> evidence;                       ///< this rank's counters; empty: there are none
+  std::function<double()> now;                             ///< seconds since some start
+  double clock_resolution = 0;                             ///< seconds
+  std::function<void(const PassProgress&)> pass_progress;  ///< rank 0, now and then in passes
 };
 
 /// All that a session works with; each outlives it.

@@ -21,6 +21,8 @@ bool cut_file(std::FILE* file, long long position);
 /// Writes all bytes, or none where the file can be cut. Async-signal-safe.
 bool write_whole(int descriptor, const char* text, std::size_t length) noexcept;
 
+bool stderr_is_terminal();
+
 /// Opens what is closed of standard input, output and error, so that no socket of MPI gets their numbers and
 /// our output. Writing to a closed standard output still fails.
 void occupy_standard_streams();

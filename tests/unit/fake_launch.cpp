@@ -137,7 +137,7 @@ class FakeTable final : public OpenTable {
   bool has_memory_for(const Point& point) const override { return every_rank(model_.has_memory, point); }
   Agreement& group() override { return group_; }
 
-  Opened open(const Point& point) override {
+  Opened open(const Point& point, std::int64_t) override {
     world_.all().exchange(rank_.rank, numbered("open batch", point.bytes));
     ++rank_.batches;
     rank_.log.push_back(numbered("open", point.bytes));
@@ -145,6 +145,15 @@ class FakeTable final : public OpenTable {
     if (group_number_ < 0) return {.batch = std::make_unique<IdleBatch>(), .failure = {}};
     return {.batch = std::make_unique<FakeBatch>(model_, plan_.table, point, rank_, meeting_, group_.rank()),
             .failure = {}};
+  }
+
+  void resume() override { rank_.log.emplace_back("resume"); }
+  double probe(int exchanges) override {
+    if (group_number_ < 0) return std::nan("");
+    meeting_.exchange(group_.rank(), numbered("probe", exchanges));
+    const double each = model_.probe ? model_.probe(rank_) : 0x1p-20;
+    rank_.clock += each * exchanges;
+    return each;
   }
 
   std::string fill_files(const Point& point) override {
@@ -227,6 +236,9 @@ class RecordingReporter final : public Reporter {
   void row(const Table& table, const Measurement& measurement) override {
     add({.what = Told::What::row, .table = table, .measurement = measurement});
   }
+  void sample(const Table& table, const PassSample& sample) override {
+    add({.what = Told::What::sample, .table = table, .sample = sample});
+  }
   void failure(const Table& table, const Failure& failure) override {
     add({.what = Told::What::failure, .table = table, .failure = failure});
   }
@@ -249,7 +261,11 @@ Surroundings surroundings_of(const Model& model, Rank& rank, std::vector<Ending>
           .pause = [&](double seconds) { rank.log.push_back("pause " + std::to_string(seconds)); },
           .progress = [&](const Ending& so_far) { progress.push_back(so_far); },
           .take_turn = [&](bool row) { rank.log.push_back(row ? "turn for a row" : "turn for a segment"); },
-          .free_bytes = [&] { return model.free_bytes ? model.free_bytes(rank) : std::int64_t{1} << 50; }};
+          .free_bytes = [&] { return model.free_bytes ? model.free_bytes(rank) : std::int64_t{1} << 50; },
+          .evidence = {},
+          .now = [&] { return rank.clock; },
+          .clock_resolution = 1e-9,
+          .pass_progress = {}};
 }
 
 void run_rank(const Schedule& schedule, const Options& options, const Model& model, World& world, int number,
@@ -323,7 +339,7 @@ std::vector<Failure> Outcome::failures() const {
 }
 
 std::vector<std::string> Outcome::story() const {
-  constexpr const char* words[] = {"open", "close", "row", "failure"};
+  constexpr const char* words[] = {"open", "close", "row", "failure", "sample"};
   std::vector<std::string> lines;
   for (const Told& one : told) {
     std::string line = words[static_cast<int>(one.what)];

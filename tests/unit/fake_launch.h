@@ -46,6 +46,7 @@ struct Model {
   std::function<bool(const Table&, const Point&, int rank)> opens = {};
   std::function<bool(const Rank&)> stop = {};
   std::function<double(int rank, int nth)> drift = {};
+  std::function<double(const Rank&)> probe = {};  ///< seconds of one exchange
   std::function<std::int64_t(const Rank&)> free_bytes = {};
   Hints hints = {};
   bool calibrated = true;
@@ -53,11 +54,12 @@ struct Model {
 
 /// One call of the reporter.
 struct Told {
-  enum class What { open_table, close_table, row, failure };
+  enum class What { open_table, close_table, row, failure, sample };
   What what;
   Table table;
   Measurement measurement = {};
   Failure failure = {};
+  PassSample sample = {};
 };
 
 /// What came of a launch.

@@ -119,4 +119,10 @@ std::vector<double> ThreadAgreement::slowest(std::span<const double> mine) {
   return slowest;
 }
 
+void ThreadAgreement::broadcast(std::span<double> values) {
+  const std::string call = "broadcast of " + std::to_string(values.size());
+  const std::vector<Value> all = meeting_.exchange(rank_, call, std::vector(values.begin(), values.end()));
+  std::ranges::copy(std::get<std::vector<double>>(all.front()), values.begin());
+}
+
 }  // namespace openimb::fake

@@ -539,7 +539,7 @@ TEST_CASE("the example of every option is a command line that parses") {
     CHECK_NOTHROW(parse(whole, words(example), 8, given.reader()));
     ++examples;
   }
-  CHECK(examples == 43);
+  CHECK(examples == 46);
 }
 
 TEST_CASE("IMB-IO has standards and options of its own") {

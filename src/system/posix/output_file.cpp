@@ -51,6 +51,8 @@ bool write_whole(int descriptor, const char* text, std::size_t length) noexcept 
   return true;
 }
 
+bool stderr_is_terminal() { return isatty(STDERR_FILENO) == 1; }
+
 void occupy_standard_streams() {
   // The lowest free number is taken each time. Opened for the other direction, reading or writing fails as it
   // would on a closed stream.

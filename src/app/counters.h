@@ -1,0 +1,25 @@
+// What the operating system counts on this rank, as readings of results.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "mpi/world.h"
+#include "result/evidence.h"
+#include "system/evidence.h"
+
+namespace openimb {
+
+/// The first rank of a host also reads what is common to the host. Collective over the host to make.
+class Counters {
+ public:
+  explicit Counters(const Communicator& host);
+  Reading read();
+  /// By world rank, at rank 0: the interfaces whose bytes it reads. Collective.
+  std::vector<std::vector<std::string>> interfaces(const Communicator& world) const;
+
+ private:
+  system::Evidence evidence_;
+};
+
+}  // namespace openimb

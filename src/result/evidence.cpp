@@ -1,0 +1,85 @@
+#include "result/evidence.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace openimb {
+
+namespace {
+
+constexpr auto cpu_place = static_cast<std::size_t>(Counter::cpu);
+constexpr auto steal_place = static_cast<std::size_t>(Counter::steal);
+constexpr std::size_t first_interface = cpu_place + 1;
+
+void include(Evidence::Total& total, double value, int rank) {
+  if (!(value > 0)) return;
+  total.sum += value;
+  if (value <= total.most) return;
+  total.most = value;
+  total.rank = rank;
+}
+
+}  // namespace
+
+Reading between(std::span<const double> before, std::span<const double> after) {
+  Reading change(after.begin(), after.end());
+  for (std::size_t i = 0; i < change.size(); ++i) {
+    if (i != cpu_place) change[i] -= before[i];
+  }
+  if (change.size() > cpu_place && before[cpu_place] >= 0 && before[cpu_place] != after[cpu_place]) {
+    change[cpu_place] = -2 - after[cpu_place];
+  }
+  return change;
+}
+
+Evidence evidence_of(std::span<const Reading> by_rank, std::span<const int> ranks) {
+  Evidence found;
+  for (const int rank : ranks) {
+    const Reading& change = by_rank[static_cast<std::size_t>(rank)];
+    if (change.size() < first_interface) continue;
+    for (std::size_t i = 0; i < summed_counters; ++i) {
+      if (i != steal_place) include(found.totals[i], change[i], rank);
+    }
+    if (change[cpu_place] < -1) found.moved.push_back(rank);
+  }
+  for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
+    const Reading& change = by_rank[rank];
+    if (change.size() < first_interface) continue;
+    include(found.totals[steal_place], change[steal_place], static_cast<int>(rank));
+    for (std::size_t i = first_interface; i + 1 < change.size(); i += 2) {
+      if (!(change[i] > 0) && !(change[i + 1] > 0)) continue;
+      found.interfaces.push_back({static_cast<int>(rank), (i - first_interface) / 2, std::max(0.0, change[i]),
+                                  std::max(0.0, change[i + 1])});
+    }
+  }
+  return found;
+}
+
+Evidence& Evidence::operator+=(const Evidence& other) {
+  for (std::size_t i = 0; i < summed_counters; ++i) {
+    Total& mine = totals[i];
+    const Total& theirs = other.totals[i];
+    mine.sum += theirs.sum;
+    if (theirs.most > mine.most) {
+      mine.most = theirs.most;
+      mine.rank = theirs.rank;
+    }
+  }
+  for (const int rank : other.moved) {
+    if (std::ranges::find(moved, rank) == moved.end()) moved.push_back(rank);
+  }
+  for (const InterfaceBytes& bytes : other.interfaces) {
+    const auto same = std::ranges::find_if(interfaces, [&](const InterfaceBytes& one) {
+      return one.rank == bytes.rank && one.interface == bytes.interface;
+    });
+    if (same == interfaces.end()) {
+      interfaces.push_back(bytes);
+    } else {
+      same->sent += bytes.sent;
+      same->received += bytes.received;
+    }
+  }
+  return *this;
+}
+
+}  // namespace openimb

@@ -1,0 +1,54 @@
+// From the samples of a row, taken in passes, to its figures: medians over the passes in which the machine
+// was in its reference state, the fastest that is well visited. Pure; at rank 0.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "plan/table.h"
+#include "result/measurement.h"
+#include "result/states.h"
+
+namespace openimb {
+
+/// What one pass would have printed of a row, and how the machine was.
+struct SampleFigures {
+  double at = 0;  ///< seconds since the start of the session
+  std::int64_t repetitions = 0;
+  double t_min = 0, t_max = 0, t_avg = 0;
+  std::optional<double> t_overlap, t_pure, t_cpu, overlap_percent;
+  int slowest_rank = 0, slowest_thread = 0;
+  PassSample::Probes probes;
+  int state = 0;  ///< index into the states; -1: the two probes saw different ones
+};
+SampleFigures figures_of(const Row& row, std::int64_t repetitions, double at,
+                         const PassSample::Probes& probes);
+
+/// The samples of one row, in the order of time, and what does not change from pass to pass.
+struct RowSeries {
+  Row first;
+  std::vector<SampleFigures> samples;
+  Evidence evidence;
+};
+
+/// Finds the states of the machine from the probes of all rows that were measured on the same ranks, and puts
+/// each sample into one. `fitted`: see find_states(). States that no probe tells are one.
+MachineStates assign_states(std::span<RowSeries* const> rows, std::size_t fitted);
+
+/// The row of a series with at least one sample.
+struct Summary {
+  Row row;
+  std::int64_t repetitions = 0;  ///< of the sample in the middle
+};
+Summary summarize(const Table& table, std::int64_t bytes, int in_flight, const RowSeries& series,
+                  const MachineStates& states);
+
+/// Whether the samples used lie at two or three levels all the same: then these, else nothing.
+std::vector<PassesFigure::State> modes_of(const RowSeries& series, const PassesFigure& figure);
+
+/// Whether the row's figures are known as well as that.
+bool is_within(const PassesFigure& figure, double precision);
+
+}  // namespace openimb

@@ -1,0 +1,392 @@
+#include "session/passes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include "result/passes.h"
+#include "session/outcome.h"
+#include "session/point_run.h"
+
+namespace openimb {
+
+namespace {
+
+/// A point over all passes. Rows are rank 0's; all else is equal on all ranks.
+struct PassPoint {
+  const Point* point = nullptr;
+  int first_row = 0;
+  std::int64_t gone = 0;  ///< repetitions measured
+  double each = 0;        ///< seconds of one, the least of any pass
+  int samples = 0;
+  bool done = false;
+  std::optional<Failure> failure;
+  std::vector<RowSeries> rows;
+};
+
+struct PassTable {
+  explicit PassTable(TablePlan plan_of_it) : plan(std::move(plan_of_it)) {}
+  const TablePlan plan;
+  bool begun = false;
+  std::unique_ptr<OpenTable> open;
+  std::optional<Failure> failure;
+  std::vector<PassPoint> points;
+
+  bool idle() const {
+    return failure.has_value() ||
+           std::ranges::all_of(points, [](const PassPoint& one) { return one.done || one.failure; });
+  }
+};
+
+class PassSession {
+ public:
+  explicit PassSession(const SessionParts& parts)
+      : parts_(parts), passes_(*parts.options.passes), outcome_(parts), start_(parts.surroundings.now()) {}
+  Ending run();
+
+ private:
+  void plan();
+  void run_pass();
+  void begin(PassTable& table);
+  void open(PassTable& table);
+  void fail(std::optional<Failure>& place, const Failure& failure);
+  void run_point(PassTable& table, PassPoint& one);
+  void take_sample(PassTable& table, PassPoint& one);
+  void keep(PassTable& table, PassPoint& one, PointRun& run, Measurement& measurement);
+  void take_turn();
+  void choose_exchanges(OpenTable& open);
+  bool must_end();
+  bool all_are_done();
+  void judge(std::span<double> done);
+  void assign_all_states(std::size_t fitted);
+  void report();
+  void report(PassTable& table);
+  void report(const PassTable& table, PassPoint& one);
+  Measurement summary(const PassTable& table, const PassPoint& one) const;
+  void show_progress();
+  const MachineStates& states_of(const PassTable& table, const RowSeries& series) const;
+  double elapsed() const { return parts_.surroundings.now() - start_ - waited_; }
+
+  /// Rows that are measured on the same ranks: processes, groups, group.
+  using Ranks = std::tuple<int, int, int>;
+  static Ranks ranks_of(const PassTable& table, const RowSeries& series) {
+    const Layout& layout = table.plan.table.layout;
+    return {layout.processes, layout.group_count(), series.first.group};
+  }
+
+  const SessionParts& parts_;
+  const Passes passes_;
+  Outcome outcome_;
+  const double start_;
+  double waited_ = 0;     ///< for other launches
+  double measuring_ = 0;  ///< seconds, in timed regions
+  double judging_ = 0;    ///< seconds that the last judgement took
+  double shown_ = 0;      ///< when progress was shown last
+  double sample_seconds_ = 0;
+  bool probed_ = false;  ///< exchanges are chosen
+  int exchanges_ = 0;    ///< of a probe; 0: none
+  int pass_ = 0;
+  int next_look_ = 0;
+  bool spent_ = false;  ///< the budget
+  std::vector<std::unique_ptr<PassTable>> tables_;
+  std::map<Ranks, MachineStates> states_;
+};
+
+Ending PassSession::run() {
+  plan();
+  const int most = passes_.most.value_or(std::numeric_limits<int>::max());
+  while (pass_ < most && !spent_ && !outcome_.interrupted()) {
+    ++pass_;
+    run_pass();
+    if (spent_ || outcome_.interrupted() || all_are_done()) break;
+  }
+  Ending& ending = outcome_.ending();
+  ending.passes = pass_;
+  ending.seconds = elapsed();
+  ending.measuring_seconds = measuring_;
+  report();
+  return ending;
+}
+
+void PassSession::plan() {
+  std::size_t points = 0;
+  int rows = 0;
+  for (const TableKey& key : parts_.schedule.tables()) {
+    PassTable& table = *tables_.emplace_back(std::make_unique<PassTable>(parts_.schedule.plan(key)));
+    const bool each_group = table.plan.table.multi == Multi::each_group;
+    for (const Point& point : table.plan.points) {
+      table.points.push_back({.point = &point, .first_row = rows, .failure = {}, .rows = {}});
+      rows += each_group ? table.plan.table.layout.group_count() : 1;
+    }
+    points += table.points.size();
+  }
+  sample_seconds_ = seconds_of_samples(passes_, points);
+  constexpr int first_look = 5;
+  next_look_ = first_look;
+}
+
+void PassSession::run_pass() {
+  for (const auto& table : tables_) {
+    if (table->begun && table->idle()) continue;
+    if (must_end()) return;
+    if (!table->begun) {
+      begin(*table);
+    } else {
+      table->open->resume();
+    }
+    for (PassPoint& one : table->points) {
+      if (table->failure) break;
+      if (one.done || one.failure) continue;
+      if (must_end()) return;
+      run_point(*table, one);
+    }
+    show_progress();
+  }
+}
+
+void PassSession::begin(PassTable& table) {
+  table.begun = true;
+  if (table.plan.failure) return fail(table.failure, *table.plan.failure);
+  for (PassPoint& one : table.points) {
+    if (one.point->failure) fail(one.failure, *one.point->failure);
+  }
+  if (!spent_) open(table);
+}
+
+void PassSession::open(PassTable& table) {
+  take_turn();
+  table.open = parts_.resources.open(table.plan);
+  if (const auto failure = table.open->failure()) return fail(table.failure, *failure);
+  if (const auto failure = warm_up(parts_, table.plan, *table.open)) return fail(table.failure, *failure);
+  for (PassPoint& one : table.points) {
+    if (!one.failure && !table.open->has_memory_for(*one.point)) {
+      fail(one.failure, out_of_memory(*one.point, false));
+    }
+  }
+  if (!probed_) choose_exchanges(*table.open);
+  probed_ = true;
+}
+
+void PassSession::fail(std::optional<Failure>& place, const Failure& failure) {
+  place = failure;
+  outcome_.count_failure();
+}
+
+void PassSession::run_point(PassTable& table, PassPoint& one) {
+  take_turn();
+  try {
+    take_sample(table, one);
+  } catch (const PointFailed& failed) {
+    if (one.samples > 0) outcome_.uncount_measured();
+    fail(one.failure, failed.failure);
+  }
+}
+
+void PassSession::take_sample(PassTable& table, PassPoint& one) {
+  constexpr double ticks = 1000;  // of the clock, in a sample: a permille
+  const PassLimits limits{
+      .seconds = sample_seconds_, .shortest = ticks * parts_.surroundings.clock_resolution, .each = one.each};
+  const bool first = one.samples == 0;
+  PointRun run(parts_, table.plan, *table.open, *one.point,
+               {.sampling = parts_.schedule.sampling(table.plan, *one.point, limits),
+                .stopping = [] { return false; },
+                .gone = one.gone,
+                .check = first && parts_.options.check,
+                .drift = first,
+                .exchanges = exchanges_});
+  std::optional<Measurement> measurement = run.measure();
+  if (!measurement) return;
+  ++one.samples;
+  one.gone += measurement->repetitions;
+  const double each = run.seconds_each();
+  one.each = one.each > 0 ? std::min(one.each, each) : each;
+  measuring_ += run.measured_seconds();
+  if (first) outcome_.count(*measurement);
+  if (parts_.world.rank() == 0) keep(table, one, run, *measurement);
+}
+
+void PassSession::keep(PassTable& table, PassPoint& one, PointRun& run, Measurement& measurement) {
+  const double at = elapsed();
+  PassSample sample{.pass = pass_, .at = at, .measurement = {}, .probes = run.probes()};
+  sample.probes.resize(measurement.rows.size(), {std::nan(""), std::nan("")});
+  for (std::size_t i = 0; i < measurement.rows.size(); ++i) {
+    const Row& row = measurement.rows[i];
+    if (one.rows.size() <= i) {
+      RowSeries& series = one.rows.emplace_back();
+      series.first = row;
+      series.first.load_drift.reset();
+    }
+    one.rows[i].samples.push_back(figures_of(row, measurement.repetitions, at, sample.probes[i]));
+    if (row.evidence) one.rows[i].evidence += *row.evidence;
+  }
+  sample.measurement = std::move(measurement);
+  sample.measurement.first_row = one.first_row;
+  parts_.reporter.sample(table.plan.table, sample);
+  if (one.samples == 1) parts_.surroundings.progress(outcome_.ending());
+}
+
+// The time for which other launches measure is not of this launch's budget.
+void PassSession::take_turn() {
+  const double asked = parts_.surroundings.now();
+  parts_.surroundings.take_turn(true);
+  waited_ += parts_.surroundings.now() - asked;
+}
+
+// The two probes of a sample take no more than a twentieth of its time, and need enough exchanges for the
+// clock. Where exchanges are slow, samples get longer; where they are very slow, there are no probes.
+void PassSession::choose_exchanges(OpenTable& open) {
+  constexpr int trial = 50, fewest = 5;
+  constexpr double share = 0.02, ticks = 200, longest_sample = 20e-3;
+  open.probe(trial);
+  const double mine = open.probe(trial);
+  const double each = parts_.world.largest(std::isfinite(mine) ? mine : 0);
+  if (each <= 0) return;
+  const double wanted = std::max(share * sample_seconds_, ticks * parts_.surroundings.clock_resolution);
+  exchanges_ = std::max(fewest, static_cast<int>(wanted / each));
+  sample_seconds_ = std::max(sample_seconds_, exchanges_ * each / share);
+  if (sample_seconds_ <= longest_sample) return;
+  sample_seconds_ = longest_sample;
+  exchanges_ = 0;
+}
+
+// A judgement is still to come when the budget is spent.
+bool PassSession::must_end() {
+  const bool late =
+      parts_.world.rank() == 0 && passes_.budget && elapsed() + sample_seconds_ + judging_ > *passes_.budget;
+  if (!outcome_.stopping(late)) return false;
+  spent_ = !outcome_.interrupted();
+  return true;
+}
+
+// Judged ever more rarely, as each pass adds ever less.
+bool PassSession::all_are_done() {
+  if (!passes_.precision || pass_ < next_look_) return false;
+  constexpr double growth = 1.2;
+  next_look_ = std::max(pass_ + 1, static_cast<int>(growth * pass_));
+  std::size_t points = 0;
+  for (const auto& table : tables_) points += table->points.size();
+  std::vector<double> done(points);
+  if (parts_.world.rank() == 0) judge(done);
+  parts_.world.broadcast(done);
+  std::size_t next = 0;
+  for (const auto& table : tables_) {
+    for (PassPoint& one : table->points) one.done = done[next++] > 0;
+  }
+  return std::ranges::all_of(tables_, [](const auto& table) { return table->idle(); });
+}
+
+// What was done may have to be taken up again, as the machine may have shown a faster state since.
+void PassSession::judge(std::span<double> done) {
+  const double begun = parts_.surroundings.now();
+  constexpr std::size_t fitted = 400;
+  assign_all_states(fitted);
+  std::size_t next = 0;
+  for (const auto& table : tables_) {
+    for (const PassPoint& one : table->points) {
+      double& mine = done[next++];
+      if (one.failure || one.rows.empty()) continue;
+      const Measurement measurement = summary(*table, one);
+      mine = std::ranges::all_of(measurement.rows,
+                                 [&](const Row& row) {
+                                   return row.passes->reference && is_within(*row.passes, *passes_.precision);
+                                 })
+                 ? 1
+                 : 0;
+    }
+  }
+  judging_ = parts_.surroundings.now() - begun;
+}
+
+void PassSession::assign_all_states(std::size_t fitted) {
+  std::map<Ranks, std::vector<RowSeries*>> together;
+  for (const auto& table : tables_) {
+    for (PassPoint& one : table->points) {
+      for (RowSeries& series : one.rows) together[ranks_of(*table, series)].push_back(&series);
+    }
+  }
+  states_.clear();
+  for (const auto& [ranks, rows] : together) states_[ranks] = assign_states(rows, fitted);
+}
+
+const MachineStates& PassSession::states_of(const PassTable& table, const RowSeries& series) const {
+  return states_.at(ranks_of(table, series));
+}
+
+Measurement PassSession::summary(const PassTable& table, const PassPoint& one) const {
+  Measurement found{.bytes = one.point->bytes, .repetitions = 0, .rows = {}, .first_row = one.first_row};
+  for (const RowSeries& series : one.rows) {
+    Summary summary =
+        summarize(table.plan.table, found.bytes, parts_.options.in_flight, series, states_of(table, series));
+    found.repetitions = summary.repetitions;
+    found.rows.push_back(std::move(summary.row));
+  }
+  return found;
+}
+
+// An interrupted launch has a fraction of a second left.
+void PassSession::report() {
+  if (parts_.world.rank() == 0) assign_all_states(outcome_.interrupted() ? 200 : 1000);
+  for (const auto& table : tables_) report(*table);
+}
+
+void PassSession::report(PassTable& table) {
+  if (!table.begun && spent_) begin(table);
+  if (!table.begun) return;
+  const bool reports = parts_.world.rank() == 0;
+  if (table.failure) {
+    if (reports) parts_.reporter.failure(table.plan.table, *table.failure);
+    return;
+  }
+  if (reports) parts_.reporter.open_table(table.plan.table);
+  for (PassPoint& one : table.points) report(table, one);
+  if (reports) parts_.reporter.close_table(table.plan.table);
+}
+
+void PassSession::report(const PassTable& table, PassPoint& one) {
+  if (!one.failure && one.samples == 0 && spent_) {
+    fail(one.failure, {.cause = Failure::Cause::over_budget,
+                       .bytes = one.point->bytes,
+                       .detail = "the budget of the launch was spent before the first sample"});
+  }
+  const bool reports = parts_.world.rank() == 0;
+  if (one.failure && reports) parts_.reporter.failure(table.plan.table, *one.failure);
+  if (one.failure || one.samples == 0) return;
+  if (!reports) return;
+  Measurement measurement = summary(table, one);
+  constexpr double usual = 0.05;
+  for (std::size_t i = 0; i < measurement.rows.size(); ++i) {
+    PassesFigure& figure = *measurement.rows[i].passes;
+    if (is_within(figure, passes_.precision.value_or(usual))) continue;
+    if (!outcome_.interrupted()) figure.modes = modes_of(one.rows[i], figure);
+    if (!passes_.precision) continue;
+    figure.shortfall = outcome_.interrupted() ? PassesFigure::Shortfall::interrupted
+                       : spent_               ? PassesFigure::Shortfall::budget
+                                              : PassesFigure::Shortfall::passes;
+  }
+  parts_.reporter.row(table.plan.table, measurement);
+}
+
+void PassSession::show_progress() {
+  constexpr double every = 0.2;
+  if (parts_.world.rank() != 0 || !parts_.surroundings.pass_progress || elapsed() < shown_ + every) return;
+  shown_ = elapsed();
+  PassProgress progress;
+  progress.pass = pass_;
+  for (const auto& table : tables_) {
+    progress.points += table->points.size();
+    progress.done += static_cast<std::size_t>(
+        std::ranges::count_if(table->points, [](const PassPoint& one) { return one.done; }));
+  }
+  if (passes_.budget) progress.seconds_left = std::max(0.0, *passes_.budget - elapsed());
+  parts_.surroundings.pass_progress(progress);
+}
+
+}  // namespace
+
+Ending run_in_passes(const SessionParts& parts) { return PassSession(parts).run(); }
+
+}  // namespace openimb
