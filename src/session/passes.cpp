@@ -87,6 +87,7 @@ class PassSession {
   double judging_ = 0;    ///< seconds that the last judgement took
   double shown_ = 0;      ///< when progress was shown last
   double sample_seconds_ = 0;
+  double tick_ = 0;      ///< of the coarsest clock, in seconds
   bool probed_ = false;  ///< exchanges are chosen
   int exchanges_ = 0;    ///< of a probe; 0: none
   int pass_ = 0;
@@ -125,6 +126,7 @@ void PassSession::plan() {
     points += table.points.size();
   }
   sample_seconds_ = seconds_of_samples(passes_, points);
+  tick_ = parts_.world.largest(parts_.surroundings.clock_resolution);
   constexpr int first_look = 5;
   next_look_ = first_look;
 }
@@ -188,8 +190,7 @@ void PassSession::run_point(PassTable& table, PassPoint& one) {
 
 void PassSession::take_sample(PassTable& table, PassPoint& one) {
   constexpr double ticks = 1000;  // of the clock, in a sample: a permille
-  const PassLimits limits{
-      .seconds = sample_seconds_, .shortest = ticks * parts_.surroundings.clock_resolution, .each = one.each};
+  const PassLimits limits{.seconds = sample_seconds_, .shortest = ticks * tick_, .each = one.each};
   const bool first = one.samples == 0;
   PointRun run(parts_, table.plan, *table.open, *one.point,
                {.sampling = parts_.schedule.sampling(table.plan, *one.point, limits),
@@ -245,7 +246,7 @@ void PassSession::choose_exchanges(OpenTable& open) {
   const double mine = open.probe(trial);
   const double each = parts_.world.largest(std::isfinite(mine) ? mine : 0);
   if (each <= 0) return;
-  const double wanted = std::max(share * sample_seconds_, ticks * parts_.surroundings.clock_resolution);
+  const double wanted = std::max(share * sample_seconds_, ticks * tick_);
   exchanges_ = std::max(fewest, static_cast<int>(wanted / each));
   sample_seconds_ = std::max(sample_seconds_, exchanges_ * each / share);
   if (sample_seconds_ <= longest_sample) return;
