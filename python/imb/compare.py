@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from imb import stats
+from imb import sequential, stats
 from imb.caveats import caveats
 from imb.differing import Difference, differences
 from imb.errors import ImbError
@@ -122,7 +122,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """What `imb compare` says. `verdict` is that of bands and rows together (`together`). `pairs`: launches were judged
     two by two. `detectable`: the slowdown, 0.1 is 10 %, that so many launches find in 19 of 20 comparisons in half of
     the bands; `needed`: launches a side that would find one of Settings.relevant there. `warnings` are sentences, the
-    most important first. `only_a`, `only_b`: rows that the other side lacks (not judged)."""
+    most important first. `only_a`, `only_b`: rows that the other side lacks (not judged). `sequential`: launches stopped
+    when decided; intervals, `p`, `q` and verdicts then hold however often one looks."""
 
     name_a: str
     name_b: str
@@ -139,13 +140,14 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[RowEffect]
     only_a: list[Key]
     only_b: list[Key]
+    sequential: sequential.Looks | None = None
 
 
 def compare(a: Side, b: Side, settings: Settings | None = None) -> Comparison:
     """Judges B against A. Raises ImbError where they have no row in common, where one is intra-node and the other
     inter-node (unless forced), or where metric or benchmark do not exist."""
     settings = settings or Settings()
-    a, b = _each_once(a), _each_once(b)
+    a, b, looks, notes = sequential.looked_at(_each_once(a), _each_once(b))
     if settings.metric not in METRICS:
         raise ImbError(f"there is no metric {settings.metric}; there are {', '.join(METRICS)}")
     if not settings.force:
@@ -154,7 +156,7 @@ def compare(a: Side, b: Side, settings: Settings | None = None) -> Comparison:
     a, b, pairs = _paired(a, b)
     both = logs_of(a, b, keys, settings.metric)
     members = members_of(both.keys, settings.bands)
-    rows, bands = effects_of(both, members, settings, pairs=pairs)
+    rows, bands = effects_of(both, members, settings, pairs=pairs, share=looks.share if looks else 1.0)
     found_rows = [
         RowEffect(key=key, a=float(middle_a), b=float(middle_b), effect=effect)
         for key, middle_a, middle_b, effect in zip(both.keys, both.middle_a, both.middle_b, rows, strict=True)
@@ -170,7 +172,8 @@ def compare(a: Side, b: Side, settings: Settings | None = None) -> Comparison:
         _median(counts) or 1.0
         for counts in zip(*((x.launches_a, x.launches_b) for x in deciding), strict=True)
     ]
-    found = _detectable(spread, counts[0], counts[1], settings, pairs)
+    level = settings.level * (looks.planning if looks else 1.0)
+    found = _detectable(spread, counts[0], counts[1], level, pairs)
     made = Comparison(
         name_a=a.name,
         name_b=b.name,
@@ -187,16 +190,23 @@ def compare(a: Side, b: Side, settings: Settings | None = None) -> Comparison:
         rows=found_rows,
         only_a=only_a,
         only_b=only_b,
+        sequential=looks,
     )
-    return msgspec.structs.replace(made, warnings=list(caveats(a, b, made, both)))
+    return msgspec.structs.replace(made, warnings=[*notes, *caveats(a, b, made, both)])
 
 
 def effects_of(
-    both: Logs, members: Mapping[tuple[Key, Band], Sequence[int]], settings: Settings, *, pairs: bool = False
+    both: Logs,
+    members: Mapping[tuple[Key, Band], Sequence[int]],
+    settings: Settings,
+    *,
+    pairs: bool = False,
+    share: float = 1.0,
 ) -> tuple[list[Effect], list[Effect]]:
-    """Effects of the rows, in the order of `both.keys`, and of the bands, in that of `members`."""
-    rows = _judge(both.a, both.b, both.rounding, pairs, settings)
-    bands = _judge(*_band_means(both, list(members.values())), pairs, settings)
+    """Effects of the rows, in the order of `both.keys`, and of the bands, in that of `members`. `share`: of the error rates,
+    for one of several looks (imb.sequential)."""
+    rows = _judge(both.a, both.b, both.rounding, pairs, settings, share)
+    bands = _judge(*_band_means(both, list(members.values())), pairs, settings, share)
     return rows, bands
 
 
@@ -345,10 +355,10 @@ def _turns(side: Side) -> dict[_Turn, Launch] | None:
     """Launches by turn; None where they do not say, or one turn has several of the same."""
     turns: dict[_Turn, Launch] = {}
     for launch in side.launches:
-        campaign, turn, run = launch.facts.get("campaign"), launch.facts.get("turn"), launch.run
+        campaign, turn = launch.facts.get("campaign"), launch.facts.get("turn")
         if not isinstance(campaign, str) or not isinstance(turn, int):
             return None
-        place = _Turn(campaign, turn, (run.component, len(run.ranks or []), tuple(run.benchmarks or [])))
+        place = _Turn(campaign, turn, launch.experiment())
         if place in turns:
             return None
         turns[place] = launch
@@ -445,12 +455,15 @@ def _band_means(both: Logs, members: Sequence[Sequence[int]]) -> tuple[Values, V
 # --- What is made of it -------------------------------------------------------------------------------------------
 
 
-def _judge(a: Values, b: Values, rounding: Values, pairs: bool, settings: Settings) -> list[Effect]:
+def _judge(
+    a: Values, b: Values, rounding: Values, pairs: bool, settings: Settings, share: float
+) -> list[Effect]:
     method = stats.shift_of_pairs if pairs else stats.shift
-    found = method(a, b, settings.confidence, rounding)
+    found = stats.at_a_look(method(a, b, 1 - (1 - settings.confidence) * share, rounding), share)
     q = stats.adjusted(found.p)
     change = float(np.log1p(settings.relevant))
-    needed = np.maximum(stats.launches_needed(found.spread, change, settings.level, pairs=pairs), FEWEST)
+    level = settings.level * (share or sequential.Design().share(sequential.FIRST))
+    needed = np.maximum(stats.launches_needed(found.spread, change, level, pairs=pairs), FEWEST)
     fewest = np.minimum(found.count_a, found.count_b)
     return [
         Effect(
@@ -482,11 +495,11 @@ def _judge(a: Values, b: Values, rounding: Values, pairs: bool, settings: Settin
 
 
 def _detectable(
-    spread: float | None, launches_a: float, launches_b: float, settings: Settings, pairs: bool
+    spread: float | None, launches_a: float, launches_b: float, level: float, pairs: bool
 ) -> float | None:
     if spread is None:
         return None
-    change = stats.detectable(spread, launches_a, launches_b, settings.level, pairs=pairs)
+    change = stats.detectable(spread, launches_a, launches_b, level, pairs=pairs)
     return float(np.expm1(change)) if change < USELESS else None
 
 
