@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import scipy.stats
 from imb import sequential, stats
-from imb.compare import FEWEST_PAIRS, Band, Logs, Settings, effects_of, members_of, together
+from imb.compare import FEWEST_PAIRS, Band, Effect, Logs, Settings, effects_of, latched, members_of, together
 from imb.samples import Key
 from numpy.typing import NDArray
 
@@ -99,12 +99,19 @@ def key_of(benchmark: str, length: int) -> Key:
     )  # fmt: skip
 
 
-def judge(
-    of: Rows, a: Values, b: Values, *, pairs: bool = False, truth: float = 0.0, share: float = 1.0
-) -> Said:
+def judge(of: Rows, a: Values, b: Values, *, pairs: bool = False, truth: float = 0.0) -> Said:
+    return said_by(*effects(of, a, b, pairs=pairs, share=1.0), truth)
+
+
+def effects(
+    of: Rows, a: Values, b: Values, *, pairs: bool, share: float
+) -> tuple[list[Effect], list[Effect]]:
     nothing = np.zeros(len(of.keys))
     both = Logs(of.keys, a, b, nothing, nothing, nothing, [])
-    rows, bands = effects_of(both, of.members, SETTINGS, pairs=pairs, share=share)
+    return effects_of(both, of.members, SETTINGS, pairs=pairs, share=share)
+
+
+def said_by(rows: Sequence[Effect], bands: Sequence[Effect], truth: float) -> Said:
     sign = {"slower": 1.0, "faster": -1.0}
     outside = [not (band.low or 0) <= np.exp(truth) <= (band.high or np.inf) for band in bands]
     return Said(
@@ -292,12 +299,19 @@ def replayed(of: Rows, a: Values, b: Values, *, pairs: bool, truth: float | None
     """Launch i of both sides is of round i. `pairs`: they ran at the same time; else as `imb compare` has it."""
     design = sequential.Design(most=len(a))
 
-    def said(rounds: int, share: float) -> Said:
+    def effects_at(rounds: int, share: float) -> tuple[list[Effect], list[Effect]]:
         two_by_two = pairs or rounds >= FEWEST_PAIRS
-        return judge(of, a[:rounds], b[:rounds], pairs=two_by_two, truth=truth or 0.0, share=share)
+        return effects(of, a[:rounds], b[:rounds], pairs=two_by_two, share=share)
 
-    looks = {rounds: said(rounds, design.share(rounds)) for rounds in range(design.first, design.most + 1)}
-    return Replayed(looks, said(10, 1.0))
+    looks: dict[int, Said] = {}
+    rows: list[Effect] = []
+    bands: list[Effect] = []
+    for rounds in range(design.first, design.most + 1):
+        now = effects_at(rounds, design.share(rounds))
+        rows = latched(rows, now[0], SETTINGS) if rows else now[0]
+        bands = latched(bands, now[1], SETTINGS) if bands else now[1]
+        looks[rounds] = said_by(rows, bands, truth or 0.0)
+    return Replayed(looks, said_by(*effects_at(10, 1.0), truth or 0.0))
 
 
 class Case(NamedTuple):
@@ -345,7 +359,7 @@ def cases_alike(
     def two(make: Callable[[int], Values]) -> Callable[[], tuple[Values, Values]]:
         return lambda: (make(most), make(most))
 
-    yield Case("made, spread 1 %, 20", few, two(lambda n: made(few, 0.01, n, random)))
+    yield Case("made, spread 1 %, 20", of, two(lambda n: made(of, 0.01, n, random)))
     yield Case("made, spread 5 %, 20", few, two(lambda n: made(few, 0.05, n, random)))
     yield Case("made, heavy tails, 20", few, two(lambda n: heavy(few, 0.01, n, random)))
     yield Case("made, launches of two kinds, 20", few, two(lambda n: of_two_kinds(few, 0.005, n, random)))
@@ -369,7 +383,8 @@ def heavy(of: Rows, spread: float, n: int, random: np.random.Generator) -> Value
 
 def of_two_kinds(of: Rows, spread: float, n: int, random: np.random.Generator) -> Values:
     """As `made`, but half of the launches have got a place that is 20 % slower."""
-    return made(of, spread, n, random) - np.log(1.2) * random.integers(0, 2, (n, 1))
+    kinds: Values = np.log(1.2) * random.integers(0, 2, (n, 1))
+    return made(of, spread, n, random) - kinds
 
 
 def alike_until_decided(cases: Iterable[Case], draws: int) -> Iterator[list[str]]:
@@ -400,8 +415,12 @@ def alike_until_decided(cases: Iterable[Case], draws: int) -> Iterator[list[str]
 
 
 def rounds_of(found: Sequence[Replayed]) -> str:
-    stops = [one.stop for one in found]
-    return f"{np.median(stops):.0f} ({np.quantile(stops, 0.9):.0f})"
+    return spoken(np.quantile([one.stop for one in found], [0.5, 0.9], method="higher"))
+
+
+def spoken(rounds: Values) -> str:
+    middle, most = (f"{value:.0f}" if np.isfinite(value) else "never" for value in rounds)
+    return f"{middle} ({most})"
 
 
 def cases_slower(
@@ -458,7 +477,8 @@ def slower_until_decided(cases: Iterable[Case], draws: int) -> Iterator[list[str
         "comparisons",
         "ten fixed rounds: bands called slower",
         "all bands decided",
-        "when stopped: bands called slower",
+        "until decided: all bands decided",
+        "bands called slower",
         "bands called same",
         "rounds, median (90 %)",
         "a band is decided after rounds, median (90 %)",
@@ -471,15 +491,12 @@ def slower_until_decided(cases: Iterable[Case], draws: int) -> Iterator[list[str
             case.name,
             str(draws),
             power([one.fixed for one in found])[0],
+            percent(np.mean([one.fixed.decided for one in found])),
             percent(np.mean([said.decided for said in stopped])),
             power(stopped)[0],
             percent(np.mean([said.same.mean() for said in stopped])),
             rounds_of(found),
-            " ".join(
-                f"{value:.0f}" if np.isfinite(value) else "none"
-                for value in np.quantile(first, [0.5, 0.9], method="higher")
-            ).replace(" ", " (")
-            + ")",
+            spoken(np.quantile(first, [0.5, 0.9], method="higher")),
         ]
 
 
@@ -550,6 +567,7 @@ def report(pool: Path, draws: int) -> str:
     table, as_it_is, slower = series["table"], series["as-it-is"], series["slower"]
     turns, turns_slower = series["turns-as-it-is"], series["turns-slower"]
     one, other = series["turns-one"], series["turns-other"]
+    for_looks = np.random.default_rng(2)  # of its own: the other figures stay what they are
     share = facts["share"]
     machine = facts["conditions"]["machine"]
     effect = float(np.mean(as_it_is.logs - slower.logs))
@@ -581,12 +599,13 @@ def report(pool: Path, draws: int) -> str:
         f"**Launches made up** with a known spread, {percent(share)} slower, {len(as_it_is.rows.keys)} rows:",
         table_of(list(made_up(as_it_is.rows, share, max(draws // 5, 20), random))),
         "**Launches until decided**, where nothing differs. At any look: also those after it would have stopped:",
-        table_of(list(alike_until_decided(cases_alike(table, (one, other), random), draws // 2))),
+        table_of(list(alike_until_decided(cases_alike(table, (one, other), for_looks), draws // 2))),
         f"**Launches until decided**, B {percent(share)} slower:",
         table_of(
             list(
                 slower_until_decided(
-                    cases_slower((turns, turns_slower), (as_it_is, slower), share, random), draws // 4
+                    cases_slower((turns, turns_slower), (as_it_is, slower), share, for_looks),
+                    draws // 4,
                 )
             )
         ),

@@ -8,6 +8,7 @@ says how a verdict is reached and what it does not say.
 from __future__ import annotations
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
@@ -156,7 +157,11 @@ def compare(a: Side, b: Side, settings: Settings | None = None) -> Comparison:
     a, b, pairs = _paired(a, b)
     both = logs_of(a, b, keys, settings.metric)
     members = members_of(both.keys, settings.bands)
-    rows, bands = effects_of(both, members, settings, pairs=pairs, share=looks.share if looks else 1.0)
+    rows, bands = (
+        _effects_of_looks(a, b, both, members, settings, pairs, looks)
+        if looks
+        else effects_of(both, members, settings, pairs=pairs)
+    )
     found_rows = [
         RowEffect(key=key, a=float(middle_a), b=float(middle_b), effect=effect)
         for key, middle_a, middle_b, effect in zip(both.keys, both.middle_a, both.middle_b, rows, strict=True)
@@ -208,6 +213,64 @@ def effects_of(
     rows = _judge(both.a, both.b, both.rounding, pairs, settings, share)
     bands = _judge(*_band_means(both, list(members.values())), pairs, settings, share)
     return rows, bands
+
+
+def latched(before: Sequence[Effect], now: Sequence[Effect], settings: Settings) -> list[Effect]:
+    """Effects after another look. What an earlier look has excluded stays excluded, as the error rates are of all looks
+    together: intervals are intersected, the smallest p-values count. Where nothing is left of an interval, which a steady
+    difference makes with a probability of 1 - confidence at most, the effect is that of the last look, and undecided."""
+    return [_latched(earlier, later, settings) for earlier, later in zip(before, now, strict=True)]
+
+
+def _latched(before: Effect, now: Effect, settings: Settings) -> Effect:
+    if before.low is None or before.high is None or before.p is None or before.q is None:
+        return now
+    if now.low is None or now.high is None or now.p is None or now.q is None:
+        return now
+    low, high = max(before.low, now.low), min(before.high, now.high)
+    if low > high:
+        return msgspec.structs.replace(now, verdict="cannot tell")
+    q = min(before.q, now.q)
+    fewest = min(now.launches_a, now.launches_b)
+    return msgspec.structs.replace(
+        now,
+        low=low,
+        high=high,
+        p=min(before.p, now.p),
+        q=q,
+        verdict=verdict_of(low, high, q, settings, fewest),
+    )
+
+
+def _effects_of_looks(
+    a: Side,
+    b: Side,
+    both: Logs,
+    members: Mapping[tuple[Key, Band], Sequence[int]],
+    settings: Settings,
+    pairs: bool,
+    looks: sequential.Looks,
+) -> tuple[list[Effect], list[Effect]]:
+    """Effects of rows and bands after all looks that were possible, one after the other."""
+    turns_a, turns_b = (
+        np.array([sequential.turn_of(launch.facts) for launch in side.launches]) for side in (a, b)
+    )
+    fewest = _fewest_pairs(a, b)
+    found: tuple[list[Effect], list[Effect]] | None = None
+    for rounds, share in looks.shares():
+        seen = both._replace(a=both.a[turns_a <= rounds], b=both.b[turns_b <= rounds])
+        counts = Counter(
+            one.experiment() for one, turn in zip(a.launches, turns_a, strict=True) if turn <= rounds
+        )
+        two_by_two = pairs and min(counts.values(), default=0) >= fewest
+        rows, bands = effects_of(seen, members, settings, pairs=two_by_two, share=share)
+        found = (
+            (latched(found[0], rows, settings), latched(found[1], bands, settings))
+            if found
+            else (rows, bands)
+        )
+    assert found is not None
+    return found
 
 
 def together(bands: Sequence[Effect], rows: Sequence[Effect], relevant: float) -> Verdict:
@@ -332,8 +395,7 @@ def _paired(a: Side, b: Side) -> tuple[Side, Side, bool]:
     turns_a, turns_b = _turns(a), _turns(b)
     if turns_a is None or turns_b is None or turns_a.keys() != turns_b.keys():
         return a, b, False
-    fewest = FEWEST if in_parts(a, b) else FEWEST_PAIRS
-    if min(Counter(turn.what for turn in turns_a).values()) < fewest:
+    if min(Counter(turn.what for turn in turns_a).values()) < _fewest_pairs(a, b):
         return a, b, False
     order = list(turns_a)
     return (
@@ -341,6 +403,10 @@ def _paired(a: Side, b: Side) -> tuple[Side, Side, bool]:
         msgspec.structs.replace(b, launches=[turns_b[turn] for turn in order]),
         True,
     )
+
+
+def _fewest_pairs(a: Side, b: Side) -> int:
+    return FEWEST if in_parts(a, b) else FEWEST_PAIRS
 
 
 class _Turn(NamedTuple):
@@ -438,7 +504,9 @@ def members_of(keys: Sequence[Key], bands: Sequence[Band]) -> dict[tuple[Key, Ba
 def _band_means(both: Logs, members: Sequence[Sequence[int]]) -> tuple[Values, Values, Values]:
     """Of each launch the mean over those rows of a band that it has, each against the row's reference, which is half-way
     between the sides' medians: without it a missing row would be a step."""
-    reference = (np.nanmedian(both.a, axis=0) + np.nanmedian(both.b, axis=0)) / 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # rows that only later launches have
+        reference = (np.nanmedian(both.a, axis=0) + np.nanmedian(both.b, axis=0)) / 2
     belongs = np.zeros((len(both.keys), len(members)))
     for number, where in enumerate(members):
         belongs[where, number] = 1.0

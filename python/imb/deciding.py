@@ -65,7 +65,7 @@ class Deciding:
         seconds = time.monotonic() - self._began
         found: Look | None = None
         reason: str | None = None
-        words = f"no look before round {until.design.first}"
+        words = f"first look after round {until.design.first}"
         if rounds >= until.design.first:
             try:
                 found = self.look(over)

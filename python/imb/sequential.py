@@ -8,7 +8,7 @@ at its error rates, all looks together guarantee. docs/verdicts.md says why this
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,7 @@ class Design(msgspec.Struct, frozen=True):
     def share(self, rounds: int) -> float:
         """The part of the error rates that the look after this round has: proportional to 1 / round, so that early looks,
         whose intervals are wide anyway, get more."""
-        if rounds < self.first:
+        if rounds < self.first or self.most < self.first:
             return 0.0
         return 1 / min(rounds, self.most) / sum(1 / n for n in range(self.first, self.most + 1))
 
@@ -53,16 +53,28 @@ class Looks(msgspec.Struct, frozen=True, kw_only=True):
     share: float
     stopped: str | None = None
 
+    def shares(self) -> Iterator[tuple[int, float]]:
+        """Of every look up to this one, the round and its share; before the first look this round and 0."""
+        design = Design(self.first, self.most)
+        for rounds in range(min(self.first, self.rounds), self.rounds + 1):
+            yield rounds, design.share(rounds)
+
     @property
     def planning(self) -> float:
         """The share that power is told for: before the first look that of the first."""
-        return self.share or Design(self.first, self.most).share(self.first)
+        return self.share or Design(self.first, self.most).share(self.first) or 1.0
 
 
 def design_of(facts: Mapping[str, Any]) -> Design | None:
     """Of the facts of a launch; None where its campaign had a fixed number of launches."""
     said = facts.get(FACT)
     return None if said is None else msgspec.convert(said, Design)
+
+
+def turn_of(facts: Mapping[str, Any]) -> int:
+    """The round of a launch; 0, before all rounds, of one whose campaign had a fixed number of launches."""
+    turn = facts.get("turn")
+    return turn if isinstance(turn, int) and design_of(facts) else 0
 
 
 def looked_at(a: Side, b: Side) -> tuple[Side, Side, Looks | None, list[str]]:
@@ -89,20 +101,21 @@ def looked_at(a: Side, b: Side) -> tuple[Side, Side, Looks | None, list[str]]:
     last: dict[object, tuple[int, Design]] = {}
     for launch in chain(a.launches, b.launches):
         if design := design_of(launch.facts):
-            session, turn = launch.facts.get("session"), launch.facts.get("turn")
+            session = launch.facts.get("session")
             known = last.get(session, (0, design))[0]
-            last[session] = max(known, turn if isinstance(turn, int) else 0), design
+            last[session] = max(known, turn_of(launch.facts)), design
     if len(last) > 1 and rounds:
         notes.append(
             f"launches of {len(last)} campaigns that stopped when decided; together their error rates are not known"
         )
-    round_, design = min(last.values(), key=lambda one: one[1].share(one[0]))
+    design = max((one for _, one in last.values()), key=lambda one: (one.most, one.first))
+    rounds_ = max(turn for turn, _ in last.values())
     looks = Looks(
-        rounds=round_,
-        looks=max(0, round_ - design.first + 1),
+        rounds=rounds_,
+        looks=max(0, rounds_ - design.first + 1),
         first=design.first,
         most=design.most,
-        share=design.share(round_),
+        share=design.share(rounds_),
     )
     return a, b, looks, notes
 

@@ -539,7 +539,10 @@ def test_ab_stops_when_launches_are_spent(imb: Imb, archive: Archive, tmp_path: 
 def test_ab_stops_when_the_budget_is_spent(imb: Imb, archive: Archive, tmp_path: Path) -> None:
     said = until_decided(imb, tmp_path / "mpi", "--budget", 0.01, "--relevant", "0.01%")
     assert said.code == 11, said.err
-    assert "round 1, budget spent (another round would exceed 0.01 s): no look before round 5" in said.err
+    assert (
+        "after 1 round, budget spent (another round would exceed 0.01 s): first look after round 5"
+        in said.err
+    )
     found = json.loads(said.out)
     assert (found["sequential"]["stopped"], found["sequential"]["looks"]) == ("budget spent", 0)
     assert found["bands"][0]["effect"]["low"] is None
@@ -586,6 +589,7 @@ def test_every_variant_is_held_against_the_first(imb: Imb, archive: Archive, tmp
         "[variants.x]\n[variants.y]\nenv = { FAKE_TIME = 2 }\n[variants.z]\n"
     )
     assert "18 launches at most" in imb("campaign", file, "--dry-run").err
+    assert "3 is too few" in imb("campaign", file, "--launches", 3).err
     said = imb("campaign", file)
     assert said.code == 0 and said.err.splitlines()[-1] == "stopped after 5 rounds: 2 of 2 bands decided"
 

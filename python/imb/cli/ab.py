@@ -41,9 +41,7 @@ def command(
     ] = None,
     until_decided: Annotated[
         bool,
-        typer.Option(
-            "--until-decided", help="Stop when every band is faster, slower or the same, by a valid method."
-        ),
+        typer.Option("--until-decided", help="Stop when every band is faster, slower or the same."),
     ] = False,
     budget: Annotated[
         float | None,

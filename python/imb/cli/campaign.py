@@ -108,6 +108,7 @@ def _planned(file: Path | None, launches: int | None, seed: int | None) -> sessi
         raise ImbError("give a campaign FILE, or --resume; examples/ has some")
     made, source = campaign.read(file)
     made = msgspec.structs.replace(made, launches=launches or made.launches)
+    campaign.examine(made)
     chosen = next((s for s in (seed, made.seed) if s is not None), secrets.randbelow(2**31))
     return campaign.plan(made, prepare_variant, seed=chosen, source=source)
 
