@@ -43,6 +43,7 @@ SELECTIONS = {
     "EXT": "-check -iter 2,1,2 -msglog 2:3 Window Unidir_Put Accumulate",
     "IO": "-check -iter 2,1,2 -msglog 2:3 -set TARGET_CPU_SECS=0.0005 "
     "P_Read_Expl P_Write_Shared S_IWrite_Indv C_Read_Indv Open_Close",
+    "MPI1, passes": "-check -passes 12 -precision 0.001 -iter 2 -msglog 2:2 PingPong Allreduce",
 }
 # Where a program may go on with less: facts about the machine that cannot be read are left empty.
 RECOVERS = "openimb::system::"
@@ -223,17 +224,17 @@ def functions_in(log: list[str], program: Path) -> str:
     return " < ".join(names[bisect.bisect_right(places, frame - 1) - 1][:80] for frame in frames)
 
 
-@pytest.mark.parametrize("component", SELECTIONS)
-def test_an_allocation_that_fails_anywhere(mpi, component, liars: Libraries, scratch):
+@pytest.mark.parametrize("selection", SELECTIONS)
+def test_an_allocation_that_fails_anywhere(mpi, selection, liars: Libraries, scratch):
     """Which of them a rank can do without is the program's matter; that the others wait for it is not."""
+    component, arguments = selection.split(",")[0], SELECTIONS[selection]
     injector = Injector(mpi, component, liars(mpi, "fail_allocation.cpp"), scratch)
-    arguments = SELECTIONS[component]
     cases = []
     for rank, stride in STRIDE[mpi.key].items():
         baseline, sites = injector.count(arguments, rank, FAIL_SITE=0)
         assert sites > 20, f"rank {rank}: {sites} sites"
         cases += [(rank, site, baseline) for site in range(1, sites + 1, 1 if WHOLE_WALK else stride)]
-    random.Random(component).shuffle(cases)  # a walk that is cut short is thin everywhere
+    random.Random(selection).shuffle(cases)  # a walk that is cut short is thin everywhere
     end = time.monotonic() + WALK_SECONDS
     left_out = []
 
