@@ -70,6 +70,12 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
         hosts = self.hosts()
         return None if not hosts else "intra-node" if len(hosts) == 1 else "inter-node"
 
+    def passes(self) -> str:
+        """`until each row is within +-1 %`; `one burst` where each row was measured once, in one go."""
+        if self.run.options and self.run.options.passes:
+            return str(self.run.options.passes)
+        return "in passes" if any(row.passes for row in self.rows.values()) else "one burst"
+
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
     """What a user named with one word: a run, a label, a file, a query."""
@@ -166,7 +172,7 @@ def launches_of(records: Records, name: str, facts: dict[str, Any] | None = None
             rows.setdefault(key_of(record, run), record)
         elif isinstance(record, Failure):
             failures.setdefault(key_of(record, run), record)
-        else:
+        elif isinstance(record, End):
             end = record
     if run is not None or rows or failures:
         yield made()
