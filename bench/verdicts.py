@@ -6,7 +6,8 @@
 Identical launches (recorded by bench/pool.py) are drawn without overlap into two sides and compared: whatever is called
 faster or slower is false. Launches of which every iteration took a known share longer are held against those as they
 were: what is not called slower is missed; likewise pairs of launches that ran at the same time, by turns. What this machine's
-spread hides is shown with made launches of a smaller spread. Draws from one pool are not independent of each other, so the
+spread hides is shown with made launches of a smaller spread. Launches until decided (imb.sequential) are replayed round by
+round, beside ten fixed rounds of the same launches. Draws from one pool are not independent of each other, so the
 figures are less certain than their number of draws suggests. Deterministic. --write puts the figures between the marks of a page.
 """
 
@@ -15,15 +16,15 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow.parquet as pq
 import scipy.stats
-from imb import stats
-from imb.compare import Band, Logs, Settings, effects_of, members_of, together
+from imb import sequential, stats
+from imb.compare import FEWEST_PAIRS, Band, Effect, Logs, Settings, effects_of, latched, members_of, together
 from imb.samples import Key
 from numpy.typing import NDArray
 
@@ -55,6 +56,17 @@ class Said(NamedTuple):
     bands: Values  # 1 for slower, -1 for faster, 0 for neither
     rows: Values
     excluded: Values  # bands of which the interval does not hold the truth, 1 or 0
+    same: Values  # bands that are called the same, 1 or 0
+
+    @property
+    def changed(self) -> bool:
+        """Whether any band or row is called faster or slower."""
+        return bool(self.bands.any() or self.rows.any())
+
+    @property
+    def decided(self) -> bool:
+        """Whether no band is left open."""
+        return bool(np.all((self.bands != 0) | (self.same != 0)))
 
 
 def launches_in(path: Path) -> tuple[dict[str, Launches], dict]:
@@ -88,9 +100,18 @@ def key_of(benchmark: str, length: int) -> Key:
 
 
 def judge(of: Rows, a: Values, b: Values, *, pairs: bool = False, truth: float = 0.0) -> Said:
+    return said_by(*effects(of, a, b, pairs=pairs, share=1.0), truth)
+
+
+def effects(
+    of: Rows, a: Values, b: Values, *, pairs: bool, share: float
+) -> tuple[list[Effect], list[Effect]]:
     nothing = np.zeros(len(of.keys))
     both = Logs(of.keys, a, b, nothing, nothing, nothing, [])
-    rows, bands = effects_of(both, of.members, SETTINGS, pairs=pairs)
+    return effects_of(both, of.members, SETTINGS, pairs=pairs, share=share)
+
+
+def said_by(rows: Sequence[Effect], bands: Sequence[Effect], truth: float) -> Said:
     sign = {"slower": 1.0, "faster": -1.0}
     outside = [not (band.low or 0) <= np.exp(truth) <= (band.high or np.inf) for band in bands]
     return Said(
@@ -98,6 +119,7 @@ def judge(of: Rows, a: Values, b: Values, *, pairs: bool = False, truth: float =
         np.array([sign.get(band.verdict, 0.0) for band in bands]),
         np.array([sign.get(row.verdict, 0.0) for row in rows]),
         np.array(outside, dtype=np.float64),
+        np.array([band.verdict == "same" for band in bands], dtype=np.float64),
     )
 
 
@@ -144,7 +166,7 @@ def identical(table: Launches, draws: int, random: np.random.Generator) -> Itera
     for name, sides, pairs in cases:
         said = [judge(of, a, b, pairs=pairs) for a, b in sides]
         any_band = np.mean([one.bands.any() for one in said])
-        anything = np.mean([one.bands.any() or one.rows.any() for one in said])
+        anything = np.mean([one.changed for one in said])
         rows = np.mean([np.abs(one.rows).mean() for one in said])
         missed = np.mean([one.excluded.mean() for one in said])
         yield [name, str(len(said)), percent(anything), percent(any_band), percent(rows, 3), percent(missed)]
@@ -242,7 +264,7 @@ def made_up(of: Rows, share: float, draws: int, random: np.random.Generator) -> 
         for n in (5, 10):
             same = [judge(of, launch(spread, n), launch(spread, n)) for _ in range(draws)]
             slow = [judge(of, launch(spread, n), launch(spread, n) - np.log1p(share)) for _ in range(draws)]
-            changed = np.mean([one.bands.any() or one.rows.any() for one in same])
+            changed = np.mean([one.changed for one in same])
             yield [percent(spread), str(n), percent(changed), power(slow)[0]]
 
 
@@ -252,6 +274,230 @@ def power(said: Sequence[Said]) -> list[str]:
         percent(np.mean([(one.bands < 0).mean() for one in said])),
         percent(np.mean([one.whole == "slower" for one in said])),
     ]
+
+
+class Replayed(NamedTuple):
+    """What every look of a comparison until decided would have said, by round; and ten fixed rounds of the same launches."""
+
+    looks: dict[int, Said]
+    fixed: Said
+
+    @property
+    def stop(self) -> int:
+        """The round after which no more is launched."""
+        return next((rounds for rounds, said in self.looks.items() if said.decided), max(self.looks))
+
+    def first(self) -> Values:
+        """By band, the round that decided it first; infinite where none did."""
+        found = np.full(len(self.fixed.bands), np.inf)
+        for rounds, said in reversed(self.looks.items()):
+            found[(said.bands != 0) | (said.same != 0)] = rounds
+        return found
+
+
+def replayed(of: Rows, a: Values, b: Values, *, pairs: bool, truth: float | None) -> Replayed:
+    """Launch i of both sides is of round i. `pairs`: they ran at the same time; else as `imb compare` has it."""
+    design = sequential.Design(most=len(a))
+
+    def effects_at(rounds: int, share: float) -> tuple[list[Effect], list[Effect]]:
+        two_by_two = pairs or rounds >= FEWEST_PAIRS
+        return effects(of, a[:rounds], b[:rounds], pairs=two_by_two, share=share)
+
+    looks: dict[int, Said] = {}
+    rows: list[Effect] = []
+    bands: list[Effect] = []
+    for rounds in range(design.first, design.most + 1):
+        now = effects_at(rounds, design.share(rounds))
+        rows = latched(rows, now[0], SETTINGS) if rows else now[0]
+        bands = latched(bands, now[1], SETTINGS) if bands else now[1]
+        looks[rounds] = said_by(rows, bands, truth or 0.0)
+    return Replayed(looks, said_by(*effects_at(10, 1.0), truth or 0.0))
+
+
+class Case(NamedTuple):
+    """Launches to be replayed: `drawn` gives both sides. `truth`: of each band, the logarithm of B's speed over A's; None: it
+    is not known."""
+
+    name: str
+    of: Rows
+    drawn: Callable[[], tuple[Values, Values]]
+    pairs: bool = False
+    truth: float | None = 0.0
+
+
+def swapped(a: Values, b: Values, random: np.random.Generator) -> tuple[Values, Values]:
+    """In random rounds A and B change places."""
+    swap = random.integers(0, 2, (len(a), 1)) == 1
+    return np.where(swap, b, a), np.where(swap, a, b)
+
+
+def cases_alike(
+    table: Launches, twins: tuple[Launches, Launches], random: np.random.Generator
+) -> Iterator[Case]:
+    """Of which neither side is slower."""
+    of, logs = table
+    most = sequential.MOST
+
+    def at_random() -> tuple[Values, Values]:
+        order = random.permutation(len(logs))[: 2 * most]
+        return logs[order[:most]], logs[order[most:]]
+
+    def in_time() -> tuple[Values, Values]:
+        begin = int(random.integers(0, len(logs) - 2 * most + 1))
+        part = logs[begin : begin + 2 * most]
+        return swapped(part[0::2], part[1::2], random)
+
+    def at_once() -> tuple[Values, Values]:
+        order = random.permutation(len(twins[0].logs))
+        return swapped(twins[0].logs[order], twins[1].logs[order], random)
+
+    few = twins[0].rows
+    yield Case("recorded, drawn at random, 20", of, at_random)
+    yield Case("recorded, neighbors in time, 20", of, in_time)
+    yield Case("recorded at the same time, by turns, 10", few, at_once, pairs=True)
+
+    def two(make: Callable[[int], Values]) -> Callable[[], tuple[Values, Values]]:
+        return lambda: (make(most), make(most))
+
+    yield Case("made, spread 1 %, 20", of, two(lambda n: made(of, 0.01, n, random)))
+    yield Case("made, spread 5 %, 20", few, two(lambda n: made(few, 0.05, n, random)))
+    yield Case("made, heavy tails, 20", few, two(lambda n: heavy(few, 0.01, n, random)))
+    yield Case("made, launches of two kinds, 20", few, two(lambda n: of_two_kinds(few, 0.005, n, random)))
+
+    def drifting() -> tuple[Values, Values]:
+        both = made(few, 0.01, 2 * most, random) + np.cumsum(random.normal(0, 0.03, (2 * most, 1)), axis=0)
+        return swapped(both[0::2], both[1::2], random)
+
+    yield Case("made, spread 1 %, speed that wanders by 3 %, 20", few, drifting)
+
+
+def heavy(of: Rows, spread: float, n: int, random: np.random.Generator) -> Values:
+    """As `made`, but Student's t with three degrees of freedom."""
+    place = np.zeros(len(of.keys), dtype=np.int64)
+    for number, where in enumerate(of.members.values()):
+        place[where] = number
+    levels: Values = random.standard_t(3, (n, len(of.members))) * spread / np.sqrt(3)
+    own: Values = random.normal(0, spread / 2, (n, len(of.keys)))
+    return levels[:, place] + own
+
+
+def of_two_kinds(of: Rows, spread: float, n: int, random: np.random.Generator) -> Values:
+    """As `made`, but half of the launches have got a place that is 20 % slower."""
+    kinds: Values = np.log(1.2) * random.integers(0, 2, (n, 1))
+    return made(of, spread, n, random) - kinds
+
+
+def alike_until_decided(cases: Iterable[Case], draws: int) -> Iterator[list[str]]:
+    """What is called changed though nothing differs."""
+    yield [
+        "launches, rounds at most",
+        "comparisons",
+        "ten fixed rounds: any row or band changed",
+        "when stopped: any row or band changed",
+        "at any look",
+        "95 % intervals that miss, at any look",
+        "bands called same",
+        "rounds, median (90 %)",
+    ]
+    for case in cases:
+        found = [replayed(case.of, *case.drawn(), pairs=case.pairs, truth=case.truth) for _ in range(draws)]
+        missed = [np.max([said.excluded for said in one.looks.values()], axis=0).mean() for one in found]
+        yield [
+            case.name,
+            str(draws),
+            percent(np.mean([one.fixed.changed for one in found])),
+            percent(np.mean([one.looks[one.stop].changed for one in found])),
+            percent(np.mean([any(said.changed for said in one.looks.values()) for one in found])),
+            percent(np.mean(missed)),
+            percent(np.mean([one.looks[one.stop].same.mean() for one in found])),
+            rounds_of(found),
+        ]
+
+
+def rounds_of(found: Sequence[Replayed]) -> str:
+    return spoken(np.quantile([one.stop for one in found], [0.5, 0.9], method="higher"))
+
+
+def spoken(rounds: Values) -> str:
+    middle, most = (f"{value:.0f}" if np.isfinite(value) else "never" for value in rounds)
+    return f"{middle} ({most})"
+
+
+def cases_slower(
+    turns: tuple[Launches, Launches],
+    neighbors: tuple[Launches, Launches],
+    share: float,
+    random: np.random.Generator,
+) -> Iterator[Case]:
+    """Of which B is slower by `share`."""
+
+    def recorded(pair: tuple[Launches, Launches]) -> Callable[[], tuple[Values, Values]]:
+        def drawn() -> tuple[Values, Values]:
+            order = random.permutation(min(len(pair[0].logs), len(pair[1].logs)))
+            return pair[0].logs[order], pair[1].logs[order]
+
+        return drawn
+
+    few = turns[0].rows
+    yield Case(f"recorded at the same time, by turns, {len(turns[0].logs)}", few, recorded(turns), True, None)
+    count = min(len(one.logs) for one in neighbors)
+    yield Case(f"recorded, pairs of neighbors, {count}", few, recorded(neighbors), False, None)
+    for curve in ("PingPong", "Allreduce"):
+        of, columns = only(few, curve)
+        yield Case(
+            f"recorded at the same time, {curve} alone, {len(turns[0].logs)}",
+            of,
+            recorded(tuple(Launches(of, one.logs[:, columns]) for one in turns)),  # type: ignore[arg-type]
+            True,
+            None,
+        )
+    most, slow = sequential.MOST, np.log1p(share)
+
+    def two(
+        make: Callable[[Rows, float, int, np.random.Generator], Values], spread: float
+    ) -> Callable[[], tuple[Values, Values]]:
+        return lambda: (make(few, spread, most, random), make(few, spread, most, random) - slow)
+
+    for spread in (0.0025, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03):
+        yield Case(f"made, spread {percent(spread, 2)}, {most}", few, two(made, spread), truth=-slow)
+    yield Case(f"made, heavy tails, {most}", few, two(heavy, 0.01), truth=-slow)
+
+
+def only(of: Rows, benchmark: str) -> tuple[Rows, list[int]]:
+    """The rows of one benchmark, and which they are."""
+    columns = [number for number, key in enumerate(of.keys) if key.benchmark == benchmark]
+    keys = [of.keys[number] for number in columns]
+    return Rows(keys, members_of(keys, SETTINGS.bands)), columns
+
+
+def slower_until_decided(cases: Iterable[Case], draws: int) -> Iterator[list[str]]:
+    """What is found of a change, and after how many rounds."""
+    yield [
+        "launches, rounds at most",
+        "comparisons",
+        "ten fixed rounds: bands called slower",
+        "all bands decided",
+        "until decided: all bands decided",
+        "bands called slower",
+        "bands called same",
+        "rounds, median (90 %)",
+        "a band is decided after rounds, median (90 %)",
+    ]
+    for case in cases:
+        found = [replayed(case.of, *case.drawn(), pairs=case.pairs, truth=case.truth) for _ in range(draws)]
+        stopped = [one.looks[one.stop] for one in found]
+        first = np.concatenate([one.first() for one in found])
+        yield [
+            case.name,
+            str(draws),
+            power([one.fixed for one in found])[0],
+            percent(np.mean([one.fixed.decided for one in found])),
+            percent(np.mean([said.decided for said in stopped])),
+            power(stopped)[0],
+            percent(np.mean([said.same.mean() for said in stopped])),
+            rounds_of(found),
+            spoken(np.quantile(first, [0.5, 0.9], method="higher")),
+        ]
 
 
 def others(table: Launches, draws: int, random: np.random.Generator) -> Iterator[list[str]]:
@@ -321,6 +567,7 @@ def report(pool: Path, draws: int) -> str:
     table, as_it_is, slower = series["table"], series["as-it-is"], series["slower"]
     turns, turns_slower = series["turns-as-it-is"], series["turns-slower"]
     one, other = series["turns-one"], series["turns-other"]
+    for_looks = np.random.default_rng(2)  # of its own: the other figures stay what they are
     share = facts["share"]
     machine = facts["conditions"]["machine"]
     effect = float(np.mean(as_it_is.logs - slower.logs))
@@ -351,6 +598,17 @@ def report(pool: Path, draws: int) -> str:
         table_of(list(delayed(as_it_is, slower, share, draws // 2, random))),
         f"**Launches made up** with a known spread, {percent(share)} slower, {len(as_it_is.rows.keys)} rows:",
         table_of(list(made_up(as_it_is.rows, share, max(draws // 5, 20), random))),
+        "**Launches until decided**, where nothing differs. At any look: also those after it would have stopped:",
+        table_of(list(alike_until_decided(cases_alike(table, (one, other), for_looks), draws // 2))),
+        f"**Launches until decided**, B {percent(share)} slower:",
+        table_of(
+            list(
+                slower_until_decided(
+                    cases_slower((turns, turns_slower), (as_it_is, slower), share, for_looks),
+                    draws // 4,
+                )
+            )
+        ),
         "**Other tests** on bands of the same launches, with the same control of false discoveries:",
         table_of(list(others(table, draws // 4, random))),
         "**Launches a side that are needed** to find a change in 19 of 20 comparisons, by formula:",

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 import msgspec
 
-from imb import selection, session
+from imb import selection, sequential, session
 from imb.archive import now
 from imb.errors import ImbError
 from imb.launch import Bind, Intent
@@ -54,13 +54,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The file. `variants` are given one by one, or are all combinations of the values of `axes`."""
+    """The file. `variants` are given one by one, or are all combinations of the values of `axes`. With `until_decided`,
+    `launches` is the most, and variants are judged against the first one; `relevant` and `metric` as of `imb compare`."""
 
     benchmarks: list[str | list[str]]
     name: str = ""
     class_: Literal["single", "parallel", "collective"] | None = msgspec.field(name="class", default=None)
     processes: Positive | list[Positive] = 2
-    launches: Positive = 10
+    launches: Positive | None = None
+    until_decided: bool = False
+    budget: Seconds | None = None
+    relevant: Annotated[float, msgspec.Meta(gt=0, lt=100)] = 0.05
+    metric: str = "time"
     parts: Annotated[int, msgspec.Meta(ge=1, le=MOST_PARTS)] = 1
     arguments: Words = ()  # type: ignore[assignment]
     timeout: Seconds | None = None
@@ -70,6 +75,8 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     variants: dict[str, Settings] = {}
     axes: dict[str, dict[str, Settings]] = {}
 
+
+LAUNCHES = 10  # without `launches` and `until_decided`
 
 Prepare: TypeAlias = Callable[[Settings], tuple[Mpi, Path]]
 
@@ -169,8 +176,27 @@ def examine(made: Campaign) -> None:
             raise ImbError(
                 f"variant {name}: cpus and bind exclude each other; cpus pins each rank to one CPU"
             )
+    if made.until_decided:
+        _refuse_until_decided(made)
+    elif made.budget:
+        raise ImbError("budget is of until_decided = true; without it, give launches")
     if made.parts > 1:
         _refuse_parts(made)
+
+
+def _refuse_until_decided(made: Campaign) -> None:
+    """Raises ImbError where nothing could ever be decided."""
+    from imb.samples import METRICS
+
+    if made.metric not in METRICS:
+        raise ImbError(f"there is no metric {made.metric}; there are {', '.join(METRICS)}")
+    if made.launches is not None and made.launches < sequential.FIRST:
+        raise ImbError(
+            f"launches: {made.launches} is too few with until_decided, which looks first after"
+            f" {sequential.FIRST} rounds"
+        )
+    if len(variants(made)) < 2:
+        raise ImbError("until_decided judges variants against the first one; give two or more")
 
 
 def _refuse_parts(made: Campaign) -> None:
@@ -205,6 +231,11 @@ def _anchored(made: Campaign, folder: Path) -> Campaign:
         variants={name: place(one) for name, one in made.variants.items()},
         axes={axis: {n: place(one) for n, one in values.items()} for axis, values in made.axes.items()},
     )
+
+
+def most_launches(made: Campaign) -> int:
+    """Rounds that are planned."""
+    return made.launches or (sequential.MOST if made.until_decided else LAUNCHES)
 
 
 def variants(made: Campaign) -> dict[str, Settings]:
@@ -303,7 +334,8 @@ def plan(made: Campaign, prepare: Prepare, *, seed: int, source: str | None = No
                 for component, names in chosen.items()
             ]
     groups = [(tuple(built[c.variant].setup), tuple(built[c.variant].teardown)) for c in cells]
-    order = rounds(groups, made.launches, seed)
+    most = most_launches(made)
+    order = rounds(groups, most, seed)
     turns = [(turn, cell) for turn, cells_ in enumerate(order, 1) for cell in cells_]
     found = session.Plan(
         id=session.new_id(),
@@ -319,6 +351,14 @@ def plan(made: Campaign, prepare: Prepare, *, seed: int, source: str | None = No
         source=source,
         setup_timeout=made.setup_timeout,
         parts=made.parts,
+        until=session.Until(
+            design=sequential.Design(most=most),
+            relevant=made.relevant,
+            metric=made.metric,
+            budget=made.budget,
+        )
+        if made.until_decided
+        else None,
     )
     session.examine(found)
     return found

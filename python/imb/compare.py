@@ -8,6 +8,7 @@ says how a verdict is reached and what it does not say.
 from __future__ import annotations
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
@@ -18,7 +19,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from imb import stats
+from imb import sequential, stats
 from imb.caveats import caveats
 from imb.differing import Difference, differences
 from imb.errors import ImbError
@@ -123,7 +124,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """What `imb compare` says. `verdict` is that of bands and rows together (`together`). `pairs`: launches were judged
     two by two. `detectable`: the slowdown, 0.1 is 10 %, that so many launches find in 19 of 20 comparisons in half of
     the bands; `needed`: launches a side that would find one of Settings.relevant there. `warnings` are sentences, the
-    most important first. `only_a`, `only_b`: rows that the other side lacks (not judged)."""
+    most important first. `only_a`, `only_b`: rows that the other side lacks (not judged). `sequential`: launches stopped
+    when decided; intervals, `p`, `q` and verdicts then hold however often one looks."""
 
     name_a: str
     name_b: str
@@ -140,13 +142,14 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[RowEffect]
     only_a: list[Key]
     only_b: list[Key]
+    sequential: sequential.Looks | None = None
 
 
 def compare(a: Side, b: Side, settings: Settings | None = None) -> Comparison:
     """Judges B against A. Raises ImbError where they have no row in common, where one is intra-node and the other
     inter-node, or one in passes and the other not (unless forced), or where metric or benchmark do not exist."""
     settings = settings or Settings()
-    a, b = _each_once(a), _each_once(b)
+    a, b, looks, notes = sequential.looked_at(_each_once(a), _each_once(b))
     if settings.metric not in METRICS:
         raise ImbError(f"there is no metric {settings.metric}; there are {', '.join(METRICS)}")
     if not settings.force:
@@ -156,7 +159,11 @@ def compare(a: Side, b: Side, settings: Settings | None = None) -> Comparison:
     a, b, pairs = _paired(a, b)
     both = logs_of(a, b, keys, settings.metric)
     members = members_of(both.keys, settings.bands)
-    rows, bands = effects_of(both, members, settings, pairs=pairs)
+    rows, bands = (
+        _effects_of_looks(a, b, both, members, settings, pairs, looks)
+        if looks
+        else effects_of(both, members, settings, pairs=pairs)
+    )
     found_rows = [
         RowEffect(key=key, a=float(middle_a), b=float(middle_b), effect=effect)
         for key, middle_a, middle_b, effect in zip(both.keys, both.middle_a, both.middle_b, rows, strict=True)
@@ -172,7 +179,8 @@ def compare(a: Side, b: Side, settings: Settings | None = None) -> Comparison:
         _median(counts) or 1.0
         for counts in zip(*((x.launches_a, x.launches_b) for x in deciding), strict=True)
     ]
-    found = _detectable(spread, counts[0], counts[1], settings, pairs)
+    level = settings.level * (looks.planning if looks else 1.0)
+    found = _detectable(spread, counts[0], counts[1], level, pairs)
     made = Comparison(
         name_a=a.name,
         name_b=b.name,
@@ -189,17 +197,82 @@ def compare(a: Side, b: Side, settings: Settings | None = None) -> Comparison:
         rows=found_rows,
         only_a=only_a,
         only_b=only_b,
+        sequential=looks,
     )
-    return msgspec.structs.replace(made, warnings=list(caveats(a, b, made, both)))
+    return msgspec.structs.replace(made, warnings=[*notes, *caveats(a, b, made, both)])
 
 
 def effects_of(
-    both: Logs, members: Mapping[tuple[Key, Band], Sequence[int]], settings: Settings, *, pairs: bool = False
+    both: Logs,
+    members: Mapping[tuple[Key, Band], Sequence[int]],
+    settings: Settings,
+    *,
+    pairs: bool = False,
+    share: float = 1.0,
 ) -> tuple[list[Effect], list[Effect]]:
-    """Effects of the rows, in the order of `both.keys`, and of the bands, in that of `members`."""
-    rows = _judge(both.a, both.b, both.rounding, pairs, settings)
-    bands = _judge(*_band_means(both, list(members.values())), pairs, settings)
+    """Effects of the rows, in the order of `both.keys`, and of the bands, in that of `members`. `share`: of the error rates,
+    for one of several looks (imb.sequential)."""
+    rows = _judge(both.a, both.b, both.rounding, pairs, settings, share)
+    bands = _judge(*_band_means(both, list(members.values())), pairs, settings, share)
     return rows, bands
+
+
+def latched(before: Sequence[Effect], now: Sequence[Effect], settings: Settings) -> list[Effect]:
+    """Effects after another look. What an earlier look has excluded stays excluded, as the error rates are of all looks
+    together: intervals are intersected, the smallest p-values count. Where nothing is left of an interval, which a steady
+    difference makes with a probability of 1 - confidence at most, the effect is that of the last look, and undecided."""
+    return [_latched(earlier, later, settings) for earlier, later in zip(before, now, strict=True)]
+
+
+def _latched(before: Effect, now: Effect, settings: Settings) -> Effect:
+    if before.low is None or before.high is None or before.p is None or before.q is None:
+        return now
+    if now.low is None or now.high is None or now.p is None or now.q is None:
+        return now
+    low, high = max(before.low, now.low), min(before.high, now.high)
+    if low > high:
+        return msgspec.structs.replace(now, verdict="cannot tell")
+    q = min(before.q, now.q)
+    fewest = min(now.launches_a, now.launches_b)
+    return msgspec.structs.replace(
+        now,
+        low=low,
+        high=high,
+        p=min(before.p, now.p),
+        q=q,
+        verdict=verdict_of(low, high, q, settings, fewest),
+    )
+
+
+def _effects_of_looks(
+    a: Side,
+    b: Side,
+    both: Logs,
+    members: Mapping[tuple[Key, Band], Sequence[int]],
+    settings: Settings,
+    pairs: bool,
+    looks: sequential.Looks,
+) -> tuple[list[Effect], list[Effect]]:
+    """Effects of rows and bands after all looks that were possible, one after the other."""
+    turns_a, turns_b = (
+        np.array([sequential.turn_of(launch.facts) for launch in side.launches]) for side in (a, b)
+    )
+    fewest = _fewest_pairs(a, b)
+    found: tuple[list[Effect], list[Effect]] | None = None
+    for rounds, share in looks.shares():
+        seen = both._replace(a=both.a[turns_a <= rounds], b=both.b[turns_b <= rounds])
+        counts = Counter(
+            one.experiment() for one, turn in zip(a.launches, turns_a, strict=True) if turn <= rounds
+        )
+        two_by_two = pairs and min(counts.values(), default=0) >= fewest
+        rows, bands = effects_of(seen, members, settings, pairs=two_by_two, share=share)
+        found = (
+            (latched(found[0], rows, settings), latched(found[1], bands, settings))
+            if found
+            else (rows, bands)
+        )
+    assert found is not None
+    return found
 
 
 def together(bands: Sequence[Effect], rows: Sequence[Effect], relevant: float) -> Verdict:
@@ -345,8 +418,7 @@ def _paired(a: Side, b: Side) -> tuple[Side, Side, bool]:
     turns_a, turns_b = _turns(a), _turns(b)
     if turns_a is None or turns_b is None or turns_a.keys() != turns_b.keys():
         return a, b, False
-    fewest = FEWEST if in_parts(a, b) else FEWEST_PAIRS
-    if min(Counter(turn.what for turn in turns_a).values()) < fewest:
+    if min(Counter(turn.what for turn in turns_a).values()) < _fewest_pairs(a, b):
         return a, b, False
     order = list(turns_a)
     return (
@@ -354,6 +426,10 @@ def _paired(a: Side, b: Side) -> tuple[Side, Side, bool]:
         msgspec.structs.replace(b, launches=[turns_b[turn] for turn in order]),
         True,
     )
+
+
+def _fewest_pairs(a: Side, b: Side) -> int:
+    return FEWEST if in_parts(a, b) else FEWEST_PAIRS
 
 
 class _Turn(NamedTuple):
@@ -368,10 +444,10 @@ def _turns(side: Side) -> dict[_Turn, Launch] | None:
     """Launches by turn; None where they do not say, or one turn has several of the same."""
     turns: dict[_Turn, Launch] = {}
     for launch in side.launches:
-        campaign, turn, run = launch.facts.get("campaign"), launch.facts.get("turn"), launch.run
+        campaign, turn = launch.facts.get("campaign"), launch.facts.get("turn")
         if not isinstance(campaign, str) or not isinstance(turn, int):
             return None
-        place = _Turn(campaign, turn, (run.component, len(run.ranks or []), tuple(run.benchmarks or [])))
+        place = _Turn(campaign, turn, launch.experiment())
         if place in turns:
             return None
         turns[place] = launch
@@ -451,7 +527,9 @@ def members_of(keys: Sequence[Key], bands: Sequence[Band]) -> dict[tuple[Key, Ba
 def _band_means(both: Logs, members: Sequence[Sequence[int]]) -> tuple[Values, Values, Values]:
     """Of each launch the mean over those rows of a band that it has, each against the row's reference, which is half-way
     between the sides' medians: without it a missing row would be a step."""
-    reference = (np.nanmedian(both.a, axis=0) + np.nanmedian(both.b, axis=0)) / 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # rows that only later launches have
+        reference = (np.nanmedian(both.a, axis=0) + np.nanmedian(both.b, axis=0)) / 2
     belongs = np.zeros((len(both.keys), len(members)))
     for number, where in enumerate(members):
         belongs[where, number] = 1.0
@@ -468,12 +546,15 @@ def _band_means(both: Logs, members: Sequence[Sequence[int]]) -> tuple[Values, V
 # --- What is made of it -------------------------------------------------------------------------------------------
 
 
-def _judge(a: Values, b: Values, rounding: Values, pairs: bool, settings: Settings) -> list[Effect]:
+def _judge(
+    a: Values, b: Values, rounding: Values, pairs: bool, settings: Settings, share: float
+) -> list[Effect]:
     method = stats.shift_of_pairs if pairs else stats.shift
-    found = method(a, b, settings.confidence, rounding)
+    found = stats.at_a_look(method(a, b, 1 - (1 - settings.confidence) * share, rounding), share)
     q = stats.adjusted(found.p)
     change = float(np.log1p(settings.relevant))
-    needed = np.maximum(stats.launches_needed(found.spread, change, settings.level, pairs=pairs), FEWEST)
+    level = settings.level * (share or sequential.Design().share(sequential.FIRST))
+    needed = np.maximum(stats.launches_needed(found.spread, change, level, pairs=pairs), FEWEST)
     fewest = np.minimum(found.count_a, found.count_b)
     return [
         Effect(
@@ -505,11 +586,11 @@ def _judge(a: Values, b: Values, rounding: Values, pairs: bool, settings: Settin
 
 
 def _detectable(
-    spread: float | None, launches_a: float, launches_b: float, settings: Settings, pairs: bool
+    spread: float | None, launches_a: float, launches_b: float, level: float, pairs: bool
 ) -> float | None:
     if spread is None:
         return None
-    change = stats.detectable(spread, launches_a, launches_b, settings.level, pairs=pairs)
+    change = stats.detectable(spread, launches_a, launches_b, level, pairs=pairs)
     return float(np.expm1(change)) if change < USELESS else None
 
 

@@ -76,6 +76,10 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
             return str(self.run.options.passes)
         return "in passes" if any(row.passes for row in self.rows.values()) else "one burst"
 
+    def experiment(self) -> tuple[str | None, int, tuple[str, ...]]:
+        """What was launched: component, ranks, benchmarks."""
+        return self.run.component, len(self.run.ranks or []), tuple(self.run.benchmarks or [])
+
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
     """What a user named with one word: a run, a label, a file, a query."""
@@ -147,6 +151,11 @@ def side_of(archive: Archive, runs: Iterable[str], name: str) -> Side:
     if not any(launch.rows for launch in launches):
         raise ImbError(f"{name}: there is no result in it", status=1)
     return Side(name=name, launches=launches)
+
+
+def launches_in(archive: Archive, run: str) -> list[Launch]:
+    """Those of a run, by whole name."""
+    return list(_of_run(archive.run(run)))
 
 
 def launches_of(records: Records, name: str, facts: dict[str, Any] | None = None) -> Iterator[Launch]:

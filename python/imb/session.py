@@ -31,6 +31,7 @@ from imb.errors import ImbError
 from imb.mpis import Mpi
 from imb.progress import Progress
 from imb.records import Component, End
+from imb.sequential import FACT, Design
 
 BEAT = 10.0  # seconds between signs of life of a launch that runs
 _DEAD = 6 * BEAT  # without one for so long, and its host is taken to be down
@@ -66,10 +67,21 @@ class Item(msgspec.Struct, frozen=True):
         return self.variant, self.component, *self.arguments, self.ranks
 
 
+class Until(msgspec.Struct, frozen=True, kw_only=True):
+    """Launches go on until every band is decided at `relevant` by `metric`, variants against the first, or for `budget`
+    seconds (None: no limit); at most until the plan is over."""
+
+    design: Design
+    relevant: float = 0.05
+    metric: str = "time"
+    budget: float | None = None
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """plan.json. `campaign`, `seed` and `source` (a hash of the file) are those of a campaign; `timeout` is of a launch,
     `setup_timeout` of a set-up or tear-down command, in seconds. `parts`, above 1: launches of a round that measure the same
-    run at the same time, and measure every row by turns in so many parts (imb.conductor)."""
+    run at the same time, and measure every row by turns in so many parts (imb.conductor). `until`: when to stop before
+    all is launched (imb.deciding); None: never."""
 
     id: str
     created: str
@@ -81,6 +93,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     source: str | None = None
     setup_timeout: float = 300
     parts: int = 1
+    until: Until | None = None
 
     @property
     def surrounded(self) -> bool:
@@ -337,6 +350,8 @@ def _start(archive: Archive, made: Plan, item: Item, turns: Sequence[str]) -> _S
     }
     if made.campaign:
         facts |= {"variant": variant.name, "setup": variant.setup, "seed": made.seed}
+    if made.until:
+        facts[FACT] = msgspec.to_builtins(made.until.design)
     write_whole(spool / "facts.json", msgspec.json.encode(facts))
     return _Started(item, spool, command, facts, Progress())
 

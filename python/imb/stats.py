@@ -88,6 +88,15 @@ def shift_of_pairs(a: Values, b: Values, confidence: float = 0.95, rounding: Val
     return _judged(mean, error, count - 1.0, confidence, variance / 2, count, count)
 
 
+def at_a_look(found: Shift, share: float) -> Shift:
+    """The same as one of several looks, which has this share of the error rates: `found` must have its interval at
+    1 - share * (1 - confidence). Its p-value is then that of all looks. With a share of 0 nothing is said but the difference."""
+    if not share:
+        unknown = np.full(found.p.shape, np.nan)
+        return found._replace(low=unknown, high=unknown, p=unknown)
+    return found._replace(p=np.minimum(found.p / share, 1.0))
+
+
 def _moments(values: Values) -> tuple[Values, Values, Values]:
     """Count, mean and variance over launches; a mean of nothing is NaN, a variance of less than two is 0."""
     there = np.isfinite(values)

@@ -99,6 +99,7 @@ struct Ending {
   int passes = 0;                ///< begun; 0: not measured in passes
   double seconds = 0;            ///< then: of the session
   double measuring_seconds = 0;  ///< then: of them, in timed regions
+  double observing_seconds = 0;  ///< then: of them, in probes and readings of counters
 };
 
 /// Where a rank runs.

@@ -24,6 +24,7 @@ struct PassPoint {
   double each = 0;        ///< seconds of one, the least of any pass
   int samples = 0;
   bool done = false;
+  bool within = false;  ///< the precision, at the last judgement
   std::optional<Failure> failure;
   std::vector<RowSeries> rows;
 };
@@ -83,10 +84,10 @@ class PassSession {
   Outcome outcome_;
   const double start_;
   double waited_ = 0;     ///< for other launches
-  double measuring_ = 0;  ///< seconds, in timed regions
   double judging_ = 0;    ///< seconds that the last judgement took
   double shown_ = 0;      ///< when progress was shown last
   double sample_seconds_ = 0;
+  double tick_ = 0;      ///< of the coarsest clock, in seconds
   bool probed_ = false;  ///< exchanges are chosen
   int exchanges_ = 0;    ///< of a probe; 0: none
   int pass_ = 0;
@@ -107,7 +108,6 @@ Ending PassSession::run() {
   Ending& ending = outcome_.ending();
   ending.passes = pass_;
   ending.seconds = elapsed();
-  ending.measuring_seconds = measuring_;
   report();
   return ending;
 }
@@ -125,7 +125,8 @@ void PassSession::plan() {
     points += table.points.size();
   }
   sample_seconds_ = seconds_of_samples(passes_, points);
-  constexpr int first_look = 5;
+  tick_ = parts_.world.largest(parts_.surroundings.clock_resolution);
+  constexpr int first_look = 10;
   next_look_ = first_look;
 }
 
@@ -188,8 +189,7 @@ void PassSession::run_point(PassTable& table, PassPoint& one) {
 
 void PassSession::take_sample(PassTable& table, PassPoint& one) {
   constexpr double ticks = 1000;  // of the clock, in a sample: a permille
-  const PassLimits limits{
-      .seconds = sample_seconds_, .shortest = ticks * parts_.surroundings.clock_resolution, .each = one.each};
+  const PassLimits limits{.seconds = sample_seconds_, .shortest = ticks * tick_, .each = one.each};
   const bool first = one.samples == 0;
   PointRun run(parts_, table.plan, *table.open, *one.point,
                {.sampling = parts_.schedule.sampling(table.plan, *one.point, limits),
@@ -204,7 +204,8 @@ void PassSession::take_sample(PassTable& table, PassPoint& one) {
   one.gone += measurement->repetitions;
   const double each = run.seconds_each();
   one.each = one.each > 0 ? std::min(one.each, each) : each;
-  measuring_ += run.measured_seconds();
+  outcome_.ending().measuring_seconds += run.measured_seconds();
+  outcome_.ending().observing_seconds += run.observing_seconds();
   if (first) outcome_.count(*measurement);
   if (parts_.world.rank() == 0) keep(table, one, run, *measurement);
 }
@@ -240,12 +241,12 @@ void PassSession::take_turn() {
 // clock. Where exchanges are slow, samples get longer; where they are very slow, there are no probes.
 void PassSession::choose_exchanges(OpenTable& open) {
   constexpr int trial = 50, fewest = 5;
-  constexpr double share = 0.02, ticks = 200, longest_sample = 20e-3;
+  constexpr double share = 0.015, ticks = 200, longest_sample = 20e-3;
   open.probe(trial);
   const double mine = open.probe(trial);
   const double each = parts_.world.largest(std::isfinite(mine) ? mine : 0);
   if (each <= 0) return;
-  const double wanted = std::max(share * sample_seconds_, ticks * parts_.surroundings.clock_resolution);
+  const double wanted = std::max(share * sample_seconds_, ticks * tick_);
   exchanges_ = std::max(fewest, static_cast<int>(wanted / each));
   sample_seconds_ = std::max(sample_seconds_, exchanges_ * each / share);
   if (sample_seconds_ <= longest_sample) return;
@@ -279,23 +280,23 @@ bool PassSession::all_are_done() {
   return std::ranges::all_of(tables_, [](const auto& table) { return table->idle(); });
 }
 
-// What was done may have to be taken up again, as the machine may have shown a faster state since.
+// Twice in a row, as once may be luck. What was done may have to be taken up again: the machine may have
+// shown a faster state since.
 void PassSession::judge(std::span<double> done) {
   const double begun = parts_.surroundings.now();
   constexpr std::size_t fitted = 400;
   assign_all_states(fitted);
   std::size_t next = 0;
   for (const auto& table : tables_) {
-    for (const PassPoint& one : table->points) {
+    for (PassPoint& one : table->points) {
       double& mine = done[next++];
       if (one.failure || one.rows.empty()) continue;
       const Measurement measurement = summary(*table, one);
-      mine = std::ranges::all_of(measurement.rows,
-                                 [&](const Row& row) {
-                                   return row.passes->reference && is_within(*row.passes, *passes_.precision);
-                                 })
-                 ? 1
-                 : 0;
+      const bool within = std::ranges::all_of(measurement.rows, [&](const Row& row) {
+        return row.passes->reference && is_within(*row.passes, *passes_.precision);
+      });
+      const bool before = std::exchange(one.within, within);
+      mine = within && before ? 1 : 0;
     }
   }
   judging_ = parts_.surroundings.now() - begun;

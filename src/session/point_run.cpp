@@ -79,17 +79,21 @@ void PointRun::begin_measuring(std::int64_t total) {
 
 // Outside the clock, as close to it as can be.
 void PointRun::begin_observing() {
+  const double begun = parts_.surroundings.now();
   if (course_.exchanges > 0) probe_before_ = open_.probe(course_.exchanges);
   if (parts_.surroundings.evidence) reading_ = parts_.surroundings.evidence();
+  observing_seconds_ = parts_.surroundings.now() - begun;
 }
 
 void PointRun::end_observing() {
+  const double begun = parts_.surroundings.now();
   Reading observed;
   if (parts_.surroundings.evidence) observed = between(reading_, parts_.surroundings.evidence());
   if (course_.exchanges > 0) {
     observed.push_back(probe_before_);
     observed.push_back(open_.probe(course_.exchanges));
   }
+  observing_seconds_ += parts_.surroundings.now() - begun;
   if (!observed.empty()) observed_ = parts_.world.gather(std::span<const double>(observed));
 }
 

@@ -41,6 +41,8 @@ class PointRun {
   /// Seconds that one measured repetition took on the slowest rank; and all that was timed, on this rank.
   double seconds_each() const { return seconds_each_; }
   double measured_seconds() const { return measured_seconds_; }
+  /// That probes and readings of counters took, on this rank.
+  double observing_seconds() const { return observing_seconds_; }
   /// How long -msg_pause waits behind this point.
   double pause_seconds() const;
 
@@ -84,6 +86,7 @@ class PointRun {
   Overlapped overlapped_;
   double seconds_each_ = 0;
   double measured_seconds_ = 0;
+  double observing_seconds_ = 0;
   double probe_before_ = 0;
   Reading reading_;                ///< then
   std::vector<Reading> observed_;  ///< by world rank, at rank 0

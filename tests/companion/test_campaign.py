@@ -12,7 +12,7 @@ from typing import Any
 import lab
 import pytest
 from companion import fake_mpi
-from companion.door import Imb
+from companion.door import Imb, Said
 from hypothesis import given
 from hypothesis import strategies as st
 from imb import campaign, session
@@ -61,6 +61,17 @@ def parse(text: str) -> campaign.Campaign:
             "variant a: cpus and bind exclude each other",
         ),
         (BENCHMARKS + 'arguments = "\'"\n[variants.a]', "no closing quotation"),
+        (BENCHMARKS + "budget = 9\n[variants.a]", "budget is of until_decided = true"),
+        (BENCHMARKS + "until_decided = true\n[variants.a]", "give two or more"),
+        (
+            BENCHMARKS + "until_decided = true\nlaunches = 4\n[variants.a]\n[variants.b]",
+            "launches: 4 is too few with until_decided, which looks first after 5 rounds",
+        ),
+        (
+            BENCHMARKS + 'until_decided = true\nmetric = "tim"\n[variants.a]\n[variants.b]',
+            "there is no metric tim; there are time,",
+        ),
+        (BENCHMARKS + "until_decided = true\nbudget = 0\n[variants.a]", "budget: expected `float` > 0"),
         (BENCHMARKS + 'arguments = "-json x"\n[variants.a]', "leave -json, -input and -turns out"),
     ],
 )
@@ -463,10 +474,124 @@ def test_mistakes_of_ab(imb: Imb, tmp_path: Path) -> None:
         (["--a", "bind=core", "--b", "", "--both", "cpus=0"], "cpus and bind exclude each other"),
         (["--a", "", "--b", "", "--name", "a b"], "becomes part of a label"),
         (["--a", "", "--b", "", "PingPongg"], "did you mean PingPong?"),
+        (["--a", "", "--b", "", "--budget", "9"], "--budget goes with --until-decided"),
+        (["--a", "", "--b", "", "--until-decided", "--launches", "3"], "3 is too few"),
+        (["--a", "", "--b", "", "--until-decided", "--metric", "tim"], "there is no metric tim"),
         (["--a", ""], "--b"),
     ):
         said = imb("ab", *options, *words)
         assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1, said.err
+
+
+# --- Until decided -------------------------------------------------------------------------------------
+
+
+def until_decided(imb: Imb, folder: Path, *words: object, b: int = 1) -> Said:
+    return imb(
+        "ab", "--a", "FAKE_TIME=1", "--b", f"FAKE_TIME={b}", *fake_mpi.make(folder), "--name", "t", "--until-decided",
+        "--format", "json", *words, "--", "PingPong",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("b", "verdict", "code"), [(2, "slower", 10), (1, "same", 0)])
+def test_ab_stops_when_decided(
+    imb: Imb, archive: Archive, tmp_path: Path, b: int, verdict: str, code: int
+) -> None:
+    said = until_decided(imb, tmp_path / "mpi", b=b)
+    assert said.code == code, said.err
+    assert "40 of 40 launches to run at most" in said.err
+    assert said.err.splitlines()[-1] == "stopped after 5 rounds: 1 of 1 band decided"
+    found = json.loads(said.out)
+    assert (found["verdict"], found["launches_a"]) == (verdict, 5)
+    assert found["sequential"] == {
+        "method": "alpha spending, shares 1/round",
+        "rounds": 5,
+        "looks": 1,
+        "first": 5,
+        "most": 20,
+        "share": pytest.approx(1 / 5 / sum(1 / n for n in range(5, 21))),
+        "stopped": "decided",
+    }
+    assert outcomes(archive) == {"t/a": [1, 2, 3, 4, 5], "t/b": [1, 2, 3, 4, 5]}
+    facts = archive.run(archive.ids()[0]).facts()
+    assert facts["until_decided"] == {"first": 5, "most": 20}
+    shown = json.loads(imb("compare", "t/a", "t/b", "--format", "json").out)
+    assert shown["sequential"] == found["sequential"] | {"stopped": None}
+    assert shown["bands"] == found["bands"] and shown["rows"] == found["rows"]
+    again = imb("run", "--resume")
+    assert again.code == 0 and again.out == ""
+    assert again.err.splitlines()[-1] == "stopped after 5 rounds: 1 of 1 band decided"
+
+
+def test_ab_stops_when_launches_are_spent(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    said = until_decided(imb, tmp_path / "mpi", "--launches", 7, "--relevant", "0.01%")
+    assert said.code == 11, said.err
+    lines = [line for line in said.err.splitlines() if "decided" in line]
+    assert lines == [
+        "round 5: 0 of 1 band decided",
+        "round 6: 0 of 1 band decided",
+        "stopped after 7 rounds, launches spent: 0 of 1 band decided",
+    ]
+    assert json.loads(said.out)["sequential"]["stopped"] == "launches spent"
+    assert len(outcomes(archive)["t/a"]) == 7
+
+
+def test_ab_stops_when_the_budget_is_spent(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    said = until_decided(imb, tmp_path / "mpi", "--budget", 0.01, "--relevant", "0.01%")
+    assert said.code == 11, said.err
+    assert (
+        "after 1 round, budget spent (another round would exceed 0.01 s): first look after round 5"
+        in said.err
+    )
+    found = json.loads(said.out)
+    assert (found["sequential"]["stopped"], found["sequential"]["looks"]) == ("budget spent", 0)
+    assert found["bands"][0]["effect"]["low"] is None
+    assert len(outcomes(archive)["t/a"]) == 1
+    again = imb("run", "--resume")
+    assert "budget spent" in again.err and len(archive.ids()) == 2
+
+
+def test_nothing_to_compare_ends_it(imb: Imb, archive: Archive, trial: Trial) -> None:
+    trial.write(setup="exit 7", more="until_decided = true", launches=8)
+    said = imb("campaign", trial.file)
+    assert said.code == 1
+    assert "stopped after 5 rounds, nothing to compare: trial/on: there is no result in it" in said.err
+    assert outcomes(archive) == {"trial/off": [1, 2, 3, 4, 5]}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=lambda n: n.name)
+def test_a_stopped_campaign_until_decided_goes_on(
+    imb: Imb, archive: Archive, trial: Trial, number: signal.Signals
+) -> None:
+    trial.write(more="until_decided = true\nbudget = 60", launches=9)
+    trial.hold.touch()
+    process = trial.start()
+    wait_for(lambda: "on" in trial.events().split())
+    process.send_signal(number)
+    process.communicate(timeout=30)
+    trial.hold.unlink()
+    said = imb("campaign", trial.file, "--resume")
+    assert said.code == 0, said.err
+    assert said.err.splitlines()[-1] == "stopped after 5 rounds: 1 of 1 band decided"
+    assert trial.is_sound()
+    assert {label: turns for label, turns in outcomes(archive).items() if label} == {
+        "trial/off": [1, 2, 3, 4, 5],
+        "trial/on": [1, 2, 3, 4, 5],
+    }
+    assert "5 rounds of at most 9" in imb("compare", "trial/off", "trial/on").out
+
+
+def test_every_variant_is_held_against_the_first(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    _, mpi, _, programs = fake_mpi.make(tmp_path / "mpi")
+    file = tmp_path / "three.toml"
+    file.write_text(
+        f"{BENCHMARKS}until_decided = true\nlaunches = 6\n[common]\nmpi = '{mpi}'\nprograms = '{programs}'\n"
+        "[variants.x]\n[variants.y]\nenv = { FAKE_TIME = 2 }\n[variants.z]\n"
+    )
+    assert "18 launches at most" in imb("campaign", file, "--dry-run").err
+    assert "3 is too few" in imb("campaign", file, "--launches", 3).err
+    said = imb("campaign", file)
+    assert said.code == 0 and said.err.splitlines()[-1] == "stopped after 5 rounds: 2 of 2 bands decided"
 
 
 def wait_for(what: Callable[[], Any], seconds: float = 30) -> Any:

@@ -287,3 +287,84 @@ TEST_CASE("answers depend on the samples alone") {
     }
   }
 }
+
+namespace {
+
+PassLimits sample_of(double seconds) {
+  PassLimits limits;
+  limits.seconds = seconds;
+  return limits;
+}
+
+std::int64_t measured_in_pass(const SamplingLimits& guide, PassLimits pass, double took) {
+  const Course course = follow(PassSampling(guide, pass), each(took));
+  REQUIRE(course.last.answer == Next::Answer::done);
+  REQUIRE(course.steps(Purpose::measure).size() == 1);
+  REQUIRE(course.totals.back() == course.repetitions(Purpose::measure));
+  return course.repetitions(Purpose::measure);
+}
+
+}  // namespace
+
+TEST_CASE("the first sample of a pass tries what a repetition takes, later ones know it") {
+  const Course first = follow(PassSampling(limits(1000), sample_of(1e-3)), each(1e-5));
+  CHECK(first.steps(Purpose::warm_up).size() == 1);
+  CHECK(first.steps(Purpose::trial).size() == 2);
+  CHECK(first.repetitions(Purpose::measure) == 100);
+  PassLimits known = sample_of(1e-3);
+  known.each = 1e-5;
+  const Course later = follow(PassSampling(limits(1000), known), each(1e-5));
+  CHECK(later.steps(Purpose::trial).empty());
+  CHECK(later.repetitions(Purpose::warm_up) == 10);
+  CHECK(later.repetitions(Purpose::measure) == 100);
+}
+
+TEST_CASE("a sample of a pass has at least one repetition and no more than planned") {
+  CHECK(measured_in_pass(limits(1000), sample_of(1e-3), 1e-7) == 1000);
+  CHECK(measured_in_pass(limits(1000), sample_of(1e-3), 1.0) == 1);
+  CHECK(measured_in_pass(limits(40), sample_of(1.0), 1e-6) == 40);
+}
+
+TEST_CASE("a sample of a pass is long enough for the clock, where there is room for that") {
+  PassLimits coarse = sample_of(1e-3);
+  coarse.shortest = 1e-2;
+  CHECK(measured_in_pass(limits(100), coarse, 1e-6) == 10000);
+  coarse.limited = true;
+  CHECK(measured_in_pass(limits(100), coarse, 1e-6) == 100);
+}
+
+TEST_CASE("roots go round whole in a sample of a pass, as far as the plan allows") {
+  PassLimits rooted = sample_of(1e-3);
+  rooted.cycle = 8;
+  CHECK(measured_in_pass(limits(1000), rooted, 1e-4) == 16);
+  CHECK(measured_in_pass(limits(4), rooted, 1.0) == 1);
+}
+
+TEST_CASE("time for computation counts in a sample of a pass") {
+  PassLimits overlapped = sample_of(3e-3);
+  overlapped.runs = 3;
+  CHECK(measured_in_pass(limits(1000), overlapped, 1e-4) == 10);
+}
+
+TEST_CASE("a repetition longer than the time for all of them is a time-out in passes, too") {
+  SamplingLimits guide = limits(10);
+  guide.settings.seconds_per_sample = 0.5;
+  const Course course = follow(PassSampling(guide, sample_of(1e-3)), each(1.0));
+  CHECK(course.last.answer == Next::Answer::time_out);
+  CHECK(course.last.seconds_each == 1.0);
+}
+
+TEST_CASE("with policy off a sample of a pass is whole") {
+  SamplingLimits guide = limits(77);
+  guide.policy = IterationPolicy::off;
+  CHECK(measured_in_pass(guide, sample_of(1e-3), 1.0) == 77);
+}
+
+TEST_CASE("samples are short against the budget, but not too short") {
+  Passes passes;
+  CHECK(seconds_of_samples(passes, 100) == 2e-3);
+  passes.budget = 30;
+  CHECK(seconds_of_samples(passes, 100) == Approx(2e-3));
+  CHECK(seconds_of_samples(passes, 100000) == 0.5e-3);
+  CHECK(seconds_of_samples(passes, 1) == 20e-3);
+}

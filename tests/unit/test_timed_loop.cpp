@@ -242,3 +242,26 @@ TEST_CASE("a synchronized batch of one by one completed repetitions times the co
   CHECK(samples == std::vector<double>{11.0, 12.0});
   CHECK(total == 23.0);
 }
+
+TEST_CASE("a batch goes on with the buffers and the root that are next") {
+  char send[64] = {}, receive[64] = {};
+  LapPlan plan{.first = {.send = send, .receive = receive, .root = 1},
+               .send_stride = 8,
+               .receive_stride = 4,
+               .slots = 3,
+               .ranks = 4,
+               .root_step = 1,
+               .gone = 7};
+  Laps<true, true> laps(plan);
+  CHECK(laps.lap().slot == 1);
+  CHECK(laps.lap().send == send + 8);
+  CHECK(laps.lap().root == 0);
+  laps.advance();
+  laps.advance();
+  CHECK(laps.lap().slot == 0);
+  CHECK(laps.lap().send == send);
+  CHECK(laps.lap().receive == receive);
+  CHECK(laps.lap().root == 2);
+  plan.root_step = 0;
+  CHECK(Laps<true, true>(plan).lap().root == 1);
+}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -11,6 +11,7 @@ from imb.archive import Archive
 from imb.cli.common import ArchiveOption, share_of
 from imb.cli.judging import show
 from imb.cli.launching import MpiOption, ProgramsOption, all_measured, launch_all, prepare_variant
+from imb.errors import ImbError
 
 if TYPE_CHECKING:
     from imb.session import Plan
@@ -28,7 +29,29 @@ def command(
         ),
     ] = None,
     both: Annotated[str, typer.Option("--both", metavar="SETTINGS", help="Settings of both variants.")] = "",
-    launches: Annotated[int, typer.Option("--launches", min=1, metavar="N", help="Of each variant.")] = 10,
+    launches: Annotated[
+        int | None,
+        typer.Option(
+            "--launches",
+            min=1,
+            metavar="N",
+            help="Of each variant; with --until-decided at most.",
+            show_default="10, or 20 at most",
+        ),
+    ] = None,
+    until_decided: Annotated[
+        bool,
+        typer.Option("--until-decided", help="Stop when every band is faster, slower or the same."),
+    ] = False,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            "--budget",
+            min=0.01,
+            metavar="SECONDS",
+            help="With --until-decided: stop before this time is over.",
+        ),
+    ] = None,
     parts: Annotated[
         int,
         typer.Option(
@@ -84,6 +107,9 @@ def command(
     hits both, so where others use it too, far smaller changes show. Rows should last a tenth of a second or more
     (-time 0.2 -iter 1000000,100000).
 
+    With --until-decided a look after each round, from the fifth on, decides whether another one is launched. Intervals and
+    verdicts are widened so that they hold however often one looks, now and in later `imb compare`.
+
     Ctrl-C keeps what is done: `imb run --resume` goes on, `imb compare NAME/a NAME/b` judges.
 
     Exit status: as of imb compare (0 same or faster, 10 slower, 11 cannot tell); 1 launches failed and nothing is left
@@ -95,23 +121,32 @@ def command(
       imb ab --a "MPIR_CVAR_ODD_EVEN_CLIQUES=0" --b "MPIR_CVAR_ODD_EVEN_CLIQUES=1" --launches 20 -- Allreduce -msglog 16
       imb ab --a "--mca btl self,sm" --b "--mca btl self,tcp" --both "bind=core --mca pml ob1" --mpi openmpi PingPong
       imb ab --a "" --b "UCX_TLS=sm" --both bind=core --parts 100 -- PingPong -time 0.2 -iter 1000000,100000
+      imb ab --a "" --b "UCX_TLS=tcp" --until-decided --launches 40 --budget 1800 -- PingPong
       imb ab --a "mpi=openmpi" --b "mpi=mpich" --both "cpus=0,1" -- PingPong Exchange
     """
+    import msgspec
+
     from imb import samples, session
     from imb.compare import EXIT, Settings, compare
 
     settings = Settings(metric=metric, relevant=share_of(relevant, "--relevant"))
     store = Archive(archive)
-    made = _planned(names or [], (a, b, both), launches, parts, np, kind, name, timeout, seed, mpi, programs)
+    if budget is not None and not until_decided:
+        raise ImbError("--budget goes with --until-decided; without it, give --launches")
+    made = _planned(
+        names or [], (a, b, both), mpi, programs, seed, name=name, processes=np, class_=kind, launches=launches,
+        until_decided=until_decided, budget=budget, relevant=settings.relevant, metric=metric, parts=parts, timeout=timeout,
+    )  # fmt: skip
     session.save(store, made)
-    over, left_out = launch_all(store, made, results_to_stderr=True)
-    all_measured(made, over, left_out)
-    sides = [samples.side_of(store, [d.run for d in over if made.items[d.number - 1].variant == i], f"{made.campaign}/{v}")
+    carried = launch_all(store, made, results_to_stderr=True)
+    all_measured(made, carried)
+    sides = [samples.side_of(store, [d.run for d in carried.over if made.items[d.number - 1].variant == i], f"{made.campaign}/{v}")
              for i, v in enumerate("ab")]  # fmt: skip
     found = compare(sides[0], sides[1], settings)
+    if found.sequential:
+        looks = msgspec.structs.replace(found.sequential, stopped=carried.stopped)
+        found = msgspec.structs.replace(found, sequential=looks)
     if format == "json":
-        import msgspec
-
         typer.echo(msgspec.json.format(msgspec.json.encode(found)))
     else:
         show(found, all_rows=rows)
@@ -121,16 +156,14 @@ def command(
 def _planned(
     words: list[str],
     spoken: tuple[str, str, str],
-    launches: int,
-    parts: int,
-    np: int,
-    kind: Literal["single", "parallel", "collective"] | None,
-    name: str | None,
-    timeout: float | None,
-    seed: int | None,
     mpi: str | None,
     programs: Path | None,
+    seed: int | None,
+    *,
+    name: str | None,
+    **keys: Any,
 ) -> Plan:
+    """`keys` are those of a campaign's file."""
     import secrets
 
     from imb import campaign
@@ -141,14 +174,10 @@ def _planned(
     made = campaign.Campaign(
         name=name or f"ab-{secrets.token_hex(3)}",
         benchmarks=list(words[:split] or ["mpi1"]),
-        class_=kind,
-        processes=np,
-        launches=launches,
-        parts=parts,
         arguments=words[split:],
-        timeout=timeout,
         common=campaign.merged(given, both),
         variants={"a": a, "b": b},
+        **keys,
     )
     campaign.examine(made)
     return campaign.plan(made, prepare_variant, seed=secrets.randbelow(2**31) if seed is None else seed)

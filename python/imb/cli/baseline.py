@@ -255,9 +255,9 @@ def _measure(
         programs = built(found, None)
     made = baseline.plan(chosen, found, programs, launches, timeout)
     session.save(store, made)
-    over, left_out = launch_all(store, made, results_to_stderr=True)
-    well = all_measured(made, over, left_out)
-    return samples.side_of(store, [one.run for one in over], f"measured in session {made.id}"), well
+    carried = launch_all(store, made, results_to_stderr=True)
+    well = all_measured(made, carried)
+    return samples.side_of(store, [one.run for one in carried.over], f"measured in session {made.id}"), well
 
 
 def _limits(tolerances: dict[str, float]) -> str:

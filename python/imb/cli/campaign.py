@@ -54,6 +54,8 @@ def command(
       benchmarks = ["PingPong", "Allreduce"]
       processes = 2                              # or a list
       launches = 10                              # of each variant
+      # until_decided = true                     # stop when every band is; then launches is the most (20)
+      # budget = 3600                            # ... or after so many seconds
       # parts = 100                              # all variants at the same time, rows by turns (no setup then)
       arguments = "-time 1"                      # IMB's
       [common]                                   # settings of all variants
@@ -87,7 +89,8 @@ def command(
             made, session.done(store, made).values(), session.usual_seconds(store, made)
         )
         words = "nothing to predict the time by yet" if left is None else f"about {in_time(left)}"
-        typer.echo(f"{len(made.items)} launches, seed {made.seed}: {words}", err=True)
+        most = " at most" if made.until else ""
+        typer.echo(f"{len(made.items)} launches{most}, seed {made.seed}: {words}", err=True)
         return
     if not resume:
         session.save(store, made)
@@ -105,6 +108,7 @@ def _planned(file: Path | None, launches: int | None, seed: int | None) -> sessi
         raise ImbError("give a campaign FILE, or --resume; examples/ has some")
     made, source = campaign.read(file)
     made = msgspec.structs.replace(made, launches=launches or made.launches)
+    campaign.examine(made)
     chosen = next((s for s in (seed, made.seed) if s is not None), secrets.randbelow(2**31))
     return campaign.plan(made, prepare_variant, seed=chosen, source=source)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
@@ -132,14 +132,24 @@ def built(mpi: Mpi, compiler: str | None, *, again: bool = False) -> Path:
             raise typer.Exit(1) from None
 
 
+class Carried(NamedTuple):
+    """What is over in the end; how many launches were left out because their variant could not be set up; why no more were
+    launched, where the session stops when decided."""
+
+    over: list[Done]
+    left_out: int
+    stopped: str | None
+
+
 def carry_out(archive: Archive, made: Plan) -> None:
     """Runs what of the session is still to be run, showing it live, and exits with what came of it."""
-    if not all_measured(made, *launch_all(archive, made)):
+    if not all_measured(made, launch_all(archive, made)):
         raise typer.Exit(1)
 
 
-def all_measured(made: Plan, over: list[Done], left_out: int) -> bool:
+def all_measured(made: Plan, carried: Carried) -> bool:
     """Whether every launch did all it should; says on standard error if not."""
+    over, left_out, _ = carried
     bad = sum(one.outcome != "measured" for one in over)
     if bad:
         typer.echo(
@@ -154,26 +164,32 @@ def all_measured(made: Plan, over: list[Done], left_out: int) -> bool:
     return not bad and not left_out
 
 
-def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False) -> tuple[list[Done], int]:
-    """What is over in the end, and how many launches were left out because their variant could not be set up.
-
-    Exits with 130 when interrupted.
-    """
+def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False) -> Carried:
+    """Runs what of the session is still to be run, or less where it stops when decided; exits with 130 when interrupted."""
     from imb import session
+    from imb.deciding import Deciding
     from imb.standing import Standing
 
     before = session.done(archive, made)
     todo = [item for item in made.items if item.number not in before]
     versions = ", ".join(dict.fromkeys(variant.mpi.version for variant in made.variants))
-    typer.echo(f"{_title(made)}: {len(todo)} of {len(made.items)} launches to run, {versions}", err=True)
+    most = " at most" if made.until else ""
+    typer.echo(
+        f"{_title(made)}: {len(todo)} of {len(made.items)} launches to run{most}, {versions}", err=True
+    )
     over = list(before.values())
     left_out = 0
+    deciding = Deciding(archive, made, over)
+    stopped: str | None = None
     with (
         _Display(made, session.usual_seconds(archive, made)) as display,
         Standing(archive, made, display.say) as standing,
     ):
-        display.tell_time(over, todo[0].turn if todo else None)
+        if not made.until:  # that may be decided already
+            display.tell_time(over, todo[0].turn if todo else None)
         for items in session.together(made, todo):
+            if stopped := deciding.before(items[0].turn, over, display.say):
+                break
             if not standing.switch(items[0].variant):  # several at the same time have no set-up
                 left_out += len(items)
                 continue
@@ -188,7 +204,8 @@ def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False)
             if any(one.outcome == "interrupted" for one in now_over):
                 typer.echo(f"imb: interrupted; `imb run --resume {made.id}` goes on", err=True)
                 raise typer.Exit(130)
-    return over, left_out
+        stopped = stopped or deciding.at_the_end(over, display.say)
+    return Carried(over, left_out, stopped)
 
 
 def _title(made: Plan) -> str:
@@ -286,7 +303,8 @@ class _Display:
         left = session.seconds_of(self.made, over, self.known)
         if self.made.campaign and turn not in (None, self.turn) and left is not None:
             self.turn = turn or 0
-            self.say(f"round {turn} of {rounds}: about {in_time(left)} left")
+            most = " at most" if self.made.until else ""
+            self.say(f"round {turn} of{most} {rounds}: about {in_time(left)} left{most}")
 
     def begin(self, items: Sequence[Item], over: list[Done]) -> None:
         """`items` run at the same time."""

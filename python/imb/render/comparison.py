@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from imb.compare import Band, BandEffect, Comparison, Effect, RowEffect, Verdict
 from imb.render.tables import pipes
 from imb.samples import Key
+from imb.sequential import Looks
+from imb.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,12 +52,28 @@ def headline(found: Comparison) -> list[str]:
     """What is compared with what, and what the figures are."""
     how = ", judged pair by pair" if found.pairs else ""
     settings = found.settings
+    looks = [looks_in_words(found.sequential)] if found.sequential else []
     return [
         f"A: {found.name_a}, {found.launches_a} launch{'' if found.launches_a == 1 else 'es'}",
         f"B: {found.name_b}, {found.launches_b} launch{'' if found.launches_b == 1 else 'es'}{how}",
+        *looks,
         f"Speed multipliers of B over A by {settings.metric.replace('_', ' ')}: above 1.00x B is faster."
         f" A change of {settings.relevant * 100:.3g} % matters.",
     ]
+
+
+def looks_in_words(looks: Looks) -> str:
+    """How launches stopped, as a sentence."""
+    if not looks.share:
+        return (
+            f"Launched until decided: {counted(looks.rounds, 'round')} of at most {looks.most};"
+            f" nothing is decided before round {looks.first}."
+        )
+    why = f" ({looks.stopped})" if looks.stopped else ""
+    return (
+        f"Launched until decided: {counted(looks.rounds, 'round')} of at most {looks.most}{why},"
+        f" {counted(looks.looks, 'look')}; intervals and verdicts hold for all looks together."
+    )
 
 
 def verdict_in_words(found: Comparison, a: str = "A", b: str = "B") -> str:

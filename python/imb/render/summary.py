@@ -42,6 +42,7 @@ def verdict_of(comparison: Comparison, a: int, b: int) -> dict[str, Any]:
         "sentence": f"Of {counted(len(comparison.bands), 'band')} of lengths {', '.join(counts)}; "
         f"{comparison.launches_a} against {counted(comparison.launches_b, 'launch')}"
         + (", judged in pairs" if comparison.pairs else "")
+        + (", launched until decided" if comparison.sequential else "")
         + f", changes under {comparison.settings.relevant:.0%} do not matter.{extremes}",
         "warnings": comparison.warnings,
         "relevant": f"{comparison.settings.relevant:.0%}",

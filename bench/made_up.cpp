@@ -1,0 +1,251 @@
+// How often states and intervals are right, on series whose truth is known: prints two tables.
+//
+//   made_up [series]        how many series of each kind, 300 if it does not say
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "../tests/unit/chance.h"
+#include "result/interval.h"
+#include "result/states.h"
+
+using namespace openimb;
+
+namespace {
+
+using Series = std::vector<double>;
+
+/// Lognormal noise that follows itself.
+class Noise {
+ public:
+  Noise(Chance& chance, double scale, double following)
+      : chance_(chance), scale_(scale), following_(following) {}
+  double next() {
+    value_ = begun_ ? following_ * value_ + std::sqrt(1 - following_ * following_) * chance_.normal()
+                    : chance_.normal();
+    begun_ = true;
+    return std::exp(scale_ * value_);
+  }
+
+ private:
+  Chance& chance_;
+  double scale_, following_, value_ = 0;
+  bool begun_ = false;
+};
+
+/// Levels in visits of random length, `visit` probes in the mean.
+Series switching(Chance& chance, std::size_t count, std::span<const double> levels, double visit,
+                 double scale) {
+  Series series;
+  Noise noise(chance, scale, 0.2);
+  std::size_t state = 0;
+  double left = visit * chance.exponential() + 2;
+  while (series.size() < count) {
+    if (--left <= 0) {
+      state =
+          (state + 1 + static_cast<std::size_t>(chance.uniform() * static_cast<double>(levels.size() - 1))) %
+          levels.size();
+      left = visit * chance.exponential() + 2;
+    }
+    series.push_back(levels[state] * noise.next());
+  }
+  return series;
+}
+
+struct Kind {
+  const char* name;
+  std::size_t states;
+  std::function<Series(Chance&, std::size_t)> make;
+};
+
+// A state that is there but was hardly visited need not be found.
+bool visits_all(const Series& series, std::span<const double> levels) {
+  for (const double level : levels) {
+    std::size_t near = 0;
+    for (const double value : series) near += std::abs(std::log(value / level)) < 0.15 ? 1 : 0;
+    if (static_cast<double>(near) < 0.1 * static_cast<double>(series.size())) return false;
+  }
+  return true;
+}
+
+void print_states(int series) {
+  static constexpr double two[] = {0.16, 0.41}, near[] = {1.0, 1.4}, three[] = {1.0, 1.7, 2.9};
+  const auto visited = [](std::span<const double> levels, double visit) {
+    return [=](Chance& chance, std::size_t count) {
+      Series made = switching(chance, count, levels, visit * static_cast<double>(count) / 200, 0.05);
+      while (!visits_all(made, levels)) {
+        made = switching(chance, count, levels, visit * static_cast<double>(count) / 200, 0.05);
+      }
+      return made;
+    };
+  };
+  const auto noisy = [](double scale, double following) {
+    return [=](Chance& chance, std::size_t count) {
+      Noise noise(chance, scale, following);
+      Series made;
+      for (std::size_t i = 0; i < count; ++i) made.push_back(noise.next());
+      return made;
+    };
+  };
+  const Kind kinds[] = {
+      {"one state, noise of 5 %", 1, noisy(0.05, 0.2)},
+      {"one state, noise of 30 %", 1, noisy(0.3, 0)},
+      {"one state that follows itself (0.9)", 1, noisy(0.1, 0.9)},
+      {"one state, skewed", 1,
+       [](Chance& chance, std::size_t count) {
+         Series made;
+         for (std::size_t i = 0; i < count; ++i) made.push_back(1 + 0.2 * chance.exponential());
+         return made;
+       }},
+      {"one state, spikes in 3 %", 1,
+       [](Chance& chance, std::size_t count) {
+         Noise noise(chance, 0.05, 0.2);
+         Series made;
+         for (std::size_t i = 0; i < count; ++i) {
+           made.push_back(noise.next() * (chance.uniform() < 0.03 ? 2 + 8 * chance.uniform() : 1));
+         }
+         return made;
+       }},
+      {"a drift of 40 %", 1,
+       [](Chance& chance, std::size_t count) {
+         Noise noise(chance, 0.05, 0.2);
+         Series made;
+         for (std::size_t i = 0; i < count; ++i) {
+           made.push_back(noise.next() * (1 + 0.4 * static_cast<double>(i) / static_cast<double>(count)));
+         }
+         return made;
+       }},
+      {"two states, 0.16 and 0.41", 2, visited(two, 30)},
+      {"two states, 1.0 and 1.4", 2, visited(near, 30)},
+      {"two states, short visits", 2, visited(two, 6)},
+      {"three states, 1.0, 1.7 and 2.9", 3, visited(three, 20)},
+  };
+  std::printf("States found in made-up series, %d of each kind and length\n", series);
+  std::printf("%-40s %8s %12s %12s %12s\n", "", "probes", "right", "too few", "too many");
+  for (const Kind& kind : kinds) {
+    for (const std::size_t count : {std::size_t{200}, std::size_t{4000}}) {
+      const int of_this = count > 1000 ? series / 3 : series;
+      int right = 0, few = 0;
+      for (int i = 0; i < of_this; ++i) {
+        Chance chance(static_cast<unsigned>(i + 1));
+        const std::size_t found = find_states(kind.make(chance, count)).states.size();
+        right += found == kind.states ? 1 : 0;
+        few += found < kind.states ? 1 : 0;
+      }
+      const auto percent = [of_this](int number) { return 100.0 * number / of_this; };
+      std::printf("%-40s %8zu %10.1f %% %10.1f %% %10.1f %%\n", kind.name, count, percent(right),
+                  percent(few), percent(of_this - right - few));
+    }
+  }
+}
+
+/// The true median is 1.
+struct Walk {
+  const char* name;
+  std::function<Series(Chance&, std::size_t)> make;
+};
+
+struct Coverage {
+  int held = 0, with_interval = 0, reached = 0;
+  double passes = 0;
+};
+
+void tally(Coverage& coverage, std::span<const double> samples) {
+  const MedianEstimate estimate = estimate_median(samples);
+  if (!estimate.interval) return;
+  ++coverage.with_interval;
+  coverage.held += estimate.interval->low <= 1 && 1 <= estimate.interval->high ? 1 : 0;
+}
+
+// As the session does: looks at the 10th sample, then whenever there are a fifth more; twice in a row it must
+// hold.
+void stop_early(Coverage& coverage, const Series& samples, double goal) {
+  bool before = false;
+  for (std::size_t n = 10; n <= samples.size(); n = std::max(n + 1, n * 6 / 5)) {
+    const MedianEstimate estimate = estimate_median(std::span(samples).first(n));
+    const bool again = std::exchange(before, false);
+    if (!estimate.interval) continue;
+    const double wider =
+        std::max(estimate.interval->high - estimate.median, estimate.median - estimate.interval->low);
+    if (wider > goal * estimate.median) continue;
+    before = true;
+    if (!again) continue;
+    ++coverage.reached;
+    coverage.passes += static_cast<double>(n);
+    return tally(coverage, std::span(samples).first(n));
+  }
+}
+
+void print_intervals(int series) {
+  const auto following = [](double scale, double by) {
+    return [=](Chance& chance, std::size_t count) {
+      Noise noise(chance, scale, by);
+      Series made;
+      for (std::size_t i = 0; i < count; ++i) made.push_back(noise.next());
+      return made;
+    };
+  };
+  const Walk walks[] = {{"independent", following(0.05, 0)},
+                        {"following (0.3)", following(0.05, 0.3)},
+                        {"following (0.6)", following(0.05, 0.6)},
+                        {"following (0.9)", following(0.05, 0.9)},
+                        {"two levels, 45 % and 55 % of samples", [](Chance& chance, std::size_t count) {
+                           Series made;  // the median is the 10 % quantile of the upper ones
+                           for (std::size_t i = 0; i < count; ++i) {
+                             const bool low = chance.uniform() < 0.45;
+                             constexpr double normal_quantile = -1.3352;  // of 1 / 11
+                             made.push_back(low ? 0.5 * std::exp(0.05 * chance.normal())
+                                                : std::exp(0.05 * (chance.normal() - normal_quantile)));
+                           }
+                           return made;
+                         }}};
+  const int many = series * 10;
+  std::printf("\n95 %% intervals that hold the median, of %d series each; without an interval in brackets\n",
+              many);
+  std::printf("%-40s", "samples");
+  constexpr std::size_t counts[] = {10, 20, 40, 80, 160, 320};
+  for (const std::size_t count : counts) std::printf(" %14zu", count);
+  std::printf("\n");
+  for (const Walk& walk : walks) {
+    std::printf("%-40s", walk.name);
+    for (const std::size_t count : counts) {
+      Coverage coverage;
+      for (int i = 0; i < many; ++i) {
+        Chance chance(static_cast<unsigned>(i + 1));
+        tally(coverage, walk.make(chance, count));
+      }
+      std::printf(" %5.1f %% (%3.0f %%)", 100.0 * coverage.held / std::max(1, coverage.with_interval),
+                  100.0 * (many - coverage.with_interval) / many);
+    }
+    std::printf("\n");
+  }
+  std::printf(
+      "\nThe same where sampling stops as soon as the interval is within the goal, of at most 600 samples\n");
+  std::printf("%-40s %8s %14s %14s %14s\n", "", "goal", "reached", "mean samples", "hold the median");
+  for (const Walk& walk : walks) {
+    for (const double goal : {0.01, 0.02, 0.05}) {
+      Coverage coverage;
+      for (int i = 0; i < many; ++i) {
+        Chance chance(static_cast<unsigned>(i + 1));
+        constexpr std::size_t most = 600;
+        stop_early(coverage, walk.make(chance, most), goal);
+      }
+      std::printf("%-40s %6.0f %% %12.1f %% %14.1f %12.1f %%\n", walk.name, 100 * goal,
+                  100.0 * coverage.reached / many, coverage.passes / std::max(1, coverage.reached),
+                  100.0 * coverage.held / std::max(1, coverage.with_interval));
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int series = argc > 1 ? std::atoi(argv[1]) : 300;
+  print_states(series);
+  print_intervals(series);
+}

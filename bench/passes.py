@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""How far launches differ: classic rows, one burst each, beside rows measured in passes with states.
+
+    bench/passes.py [--launches 9] [--budget 30] [--mpi openmpi,mpich] [--arguments "..."]
+
+On two ranks bound to a core each, launches of three kinds in turns: classic; classic with so many repetitions that it
+takes about as long as one in passes (rows are still one burst); in passes. The spread of a row is (largest - least) /
+median over launches, over all of them and over each three in a row; shown are the median over rows and the 90th
+percentile. A launch in passes whose reference state is no state that the other launches call their fastest (its probes
+are slower than 1.25 of theirs) never saw the machine's usual state: it is named and counted, not judged.
+
+Then the share of the time that measures, that of probes and counters, and how often a launch's 95 % interval holds the
+median over all launches. Then states and intervals on series whose truth is known (bench/made_up.cpp).
+
+Exit status: 0 when everything ran, whatever it shows; else 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+import lab
+
+TOP = Path(__file__).resolve().parent.parent
+BINDING = {"openmpi": ["--bind-to", "core"], "mpich": ["-bind-to", "core"]}
+SAME_STATE = 1.25
+
+Key = tuple[str, int]
+
+
+class Failed(Exception):
+    """A launch did not measure all."""
+
+
+@dataclass
+class Launch:
+    times: dict[Key, float] = field(default_factory=dict)
+    intervals: dict[Key, tuple[float, float]] = field(default_factory=dict)
+    reference: float | None = None  # seconds per exchange, of the fastest state
+    seconds: float = 0
+    measuring: float = 0
+    observing: float = 0
+    passes: int = 0
+
+
+def launch(mpi: lab.Mpi, arguments: list[str], records: Path) -> Launch:
+    words = [*mpi.launcher, "-n", "2", *BINDING.get(mpi.flavour, []), str(mpi.program("MPI1"))]
+    done = subprocess.run(
+        [*words, "-json", str(records), *arguments],
+        env={**os.environ, **mpi.env},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise Failed(f"{mpi.key}: exit status {done.returncode}: {done.stderr.strip() or done.stdout[-300:]}")
+    found = Launch()
+    with records.open() as lines:
+        for line in lines:
+            if line.startswith(('{"record":"sample"', '{"record":"row"', '{"record":"run"')):
+                continue
+            take(found, json.loads(line))
+    return found
+
+
+def take(found: Launch, record: dict) -> None:
+    if record["record"] == "end":
+        found.seconds = record.get("seconds", 0)
+        found.measuring = record.get("measuring_seconds", 0)
+        found.observing = record.get("observing_seconds", 0)
+        found.passes = record.get("passes", 0)
+    if record["record"] != "result":
+        return
+    key = record["benchmark"], record["bytes"]
+    found.times[key] = record["time_max_seconds"]
+    passes = record.get("passes")
+    if not passes:
+        return
+    if passes["interval_seconds"]:
+        low, high = passes["interval_seconds"]
+        found.intervals[key] = low, high
+    if passes["states"]:
+        found.reference = passes["states"][0]["probe_seconds"]
+
+
+def spread(launches: list[Launch]) -> list[float]:
+    """Of each row."""
+    rows = []
+    for key in launches[0].times:
+        times = [one.times[key] for one in launches]
+        if all(time > 0 for time in times):
+            rows.append((max(times) - min(times)) / median(times))
+    return rows
+
+
+def described(rows: list[float]) -> str:
+    if not rows:
+        return "        -        -"
+    return f"{median(rows):9.3f}{float(np.quantile(rows, 0.9)):9.3f}"
+
+
+def spreads(launches: list[Launch]) -> str:
+    threes = [launches[i : i + 3] for i in range(0, len(launches) - 2, 3)]
+    of_threes = [row for three in threes for row in spread(three)]
+    return described(of_threes) + "   " + (described(spread(launches)) if len(launches) > 1 else "")
+
+
+def usual(launches: list[Launch]) -> list[Launch]:
+    """Those that saw the state that is the fastest of any launch."""
+    levels = [one.reference for one in launches if one.reference]
+    if not levels:
+        return launches
+    return [one for one in launches if one.reference and one.reference <= SAME_STATE * min(levels)]
+
+
+def covered(launches: list[Launch]) -> float:
+    """Share of the intervals that hold the median over launches."""
+    held = []
+    for key in launches[0].times:
+        middle = median(one.times[key] for one in launches)
+        held += [
+            one.intervals[key][0] <= middle <= one.intervals[key][1]
+            for one in launches
+            if key in one.intervals
+        ]
+    return float(np.mean(held)) if held else float("nan")
+
+
+def compare(mpi: lab.Mpi, options: argparse.Namespace, folder: Path) -> None:
+    arguments = options.arguments.split()
+    kinds: dict[str, list[Launch]] = {"classic": [], "classic, as long": [], "passes": []}
+    for number in range(options.launches):
+        print(
+            f"\r{mpi.key}: launch {number + 1} of {options.launches}\x1b[K",
+            end="",
+            file=sys.stderr,
+            flush=True,
+        )
+        records = folder / "records.jsonl"
+        kinds["classic"].append(launch(mpi, arguments, records))
+        # Half of a row's time is for the estimate of what a repetition takes.
+        per_row = options.budget / 2 / len(kinds["classic"][0].times)
+        many = ["-iter", "100000000,100000000", "-time", f"{per_row:.4f}"]
+        kinds["classic, as long"].append(launch(mpi, [*many, *arguments], records))
+        kinds["passes"].append(launch(mpi, ["-budget", str(options.budget), *arguments], records))
+    print("\r\x1b[K", end="", file=sys.stderr)
+    print(
+        f"\n{mpi.key}: {len(kinds['classic'][0].times)} rows, {options.launches} launches of each kind in turns"
+    )
+    print(f"{'(largest - least) / median of a row':40}{'three launches':>18}   {'all':>18}")
+    print(f"{'':40}{'median':>9}{'90 %':>9}   {'median':>9}{'90 %':>9}")
+    for name, launches in kinds.items():
+        print(f"{name:40}{spreads(launches)}")
+    passes = kinds["passes"]
+    judged = usual(passes)
+    print(f"{'passes, those that saw the usual state':40}{spreads(judged)}")
+    away = len(passes) - len(judged)
+    levels = ", ".join(f"{one.reference * 1e6:.3f}" if one.reference else "-" for one in passes)
+    print(
+        f"{away} of {len(passes)} launches never saw the usual state; probes of each one's fastest state, us: {levels}"
+    )
+    share = [one.measuring / one.seconds for one in passes]
+    probes = [one.observing / one.seconds for one in passes]
+    count = [one.passes for one in passes]
+    print(
+        f"passes {min(count)} to {max(count)}; of the time, {median(share):.1%} measures, "
+        f"{median(probes):.1%} is for probes and counters"
+    )
+    print(f"intervals of a launch that hold the median over launches: {covered(judged):.1%}")
+
+
+def made_up(series: int, folder: Path) -> None:
+    program = folder / "made_up"
+    sources = [
+        TOP / "bench/made_up.cpp",
+        *(TOP / f"src/result/{name}.cpp" for name in ("interval", "states", "quantile")),
+    ]
+    compiler = os.environ.get("CXX", "c++")
+    subprocess.run([compiler, "-std=c++20", "-O2", "-I", TOP / "src", *sources, "-o", program], check=True)
+    subprocess.run([program, str(series)], check=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--launches", type=int, default=9, help="of each kind (9)")
+    parser.add_argument("--budget", type=float, default=30, help="seconds of a launch in passes (30)")
+    parser.add_argument("--mpi", default="openmpi,mpich", help="which MPIs (openmpi,mpich)")
+    parser.add_argument("--arguments", default="", help="of IMB-MPI1 (none: the default table)")
+    parser.add_argument("--series", type=int, default=300, help="made-up ones of each kind; 0: none (300)")
+    options = parser.parse_args()
+    try:
+        with tempfile.TemporaryDirectory() as name:
+            for key in options.mpi.split(","):
+                if key:
+                    compare(lab.ALL[key], options, Path(name))
+            if options.series:
+                print(flush=True)
+                made_up(options.series, Path(name))
+    except (Failed, subprocess.CalledProcessError) as error:
+        print(f"bench/passes.py: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

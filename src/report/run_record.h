@@ -1,0 +1,14 @@
+// The record that comes first: what a launch was asked for, and where it runs.
+#pragma once
+
+#include <string>
+
+#include "plan/options.h"
+#include "result/measurement.h"
+
+namespace openimb {
+
+/// A line.
+std::string run_record(const RunFacts& facts, const Options& options);
+
+}  // namespace openimb

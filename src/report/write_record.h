@@ -1,0 +1,38 @@
+// What the writers of records have in common.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "plan/options.h"
+#include "report/json_writer.h"
+
+namespace openimb {
+
+inline std::optional<std::string> unless_empty(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(text);
+}
+
+template <class Value, class Fill>
+void write_or_null(JsonWriter& json, const char* name, const std::optional<Value>& value, Fill fill) {
+  if (!value) return json.field(name, std::optional<int>());
+  json.object(name, [&] { fill(*value); });
+}
+
+template <class Fill>
+std::string record(const char* type, Fill fill) {
+  JsonWriter json;
+  json.object([&] {
+    json.field("record", type);
+    fill(json);
+  });
+  return std::move(json).line();
+}
+
+constexpr const char* name_of(Multi multi) {
+  constexpr const char* names[] = {"off", "summary", "each_group"};
+  return names[static_cast<int>(multi)];
+}
+
+}  // namespace openimb

@@ -1,0 +1,247 @@
+// Launches in passes: every point once a pass, until enough is known or the budget is spent.
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "fake_launch.h"
+
+using namespace openimb;
+using namespace openimb::fake;
+using Lines = std::vector<std::string>;
+
+namespace {
+
+constexpr double tick = 0x1p-10;
+
+constexpr Spec sendrecv{.name = "Sendrecv", .kind = Kind::parallel_transfer};
+constexpr Spec bcast{.name = "Bcast", .rooted = true};
+constexpr Spec ibcast{.name = "Ibcast", .rooted = true, .overlap = Overlap::matched};
+
+Options in_passes(std::size_t benchmarks, Passes passes) {
+  Options options = small_options(benchmarks);
+  options.passes = passes;
+  return options;
+}
+
+Passes exactly(int passes) {
+  Passes all;
+  all.most = passes;
+  return all;
+}
+
+std::vector<PassSample> samples_of(const Outcome& outcome) {
+  std::vector<PassSample> samples;
+  for (const Told& told : outcome.told) {
+    if (told.what == Told::What::sample) samples.push_back(told.sample);
+  }
+  return samples;
+}
+
+Lines without_samples(const Outcome& outcome) {
+  Lines lines = outcome.story();
+  std::erase_if(lines, [](const std::string& line) { return line.starts_with("sample"); });
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("in passes the whole selection is walked again and again, and tables come at the end") {
+  const Spec catalogue[] = {sendrecv, bcast};
+  const Outcome outcome = launch(catalogue, in_passes(2, exactly(3)), 2, {});
+  const std::vector<PassSample> samples = samples_of(outcome);
+  REQUIRE(samples.size() == 18);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    CHECK(samples[i].pass == static_cast<int>(i / 6) + 1);
+    CHECK(samples[i].measurement.first_row == static_cast<int>(i % 6));
+  }
+  CHECK(without_samples(outcome) == Lines{"open Sendrecv 2", "row Sendrecv 2 0", "row Sendrecv 2 8",
+                                          "row Sendrecv 2 64", "close Sendrecv 2", "open Bcast 2",
+                                          "row Bcast 2 0", "row Bcast 2 8", "row Bcast 2 64",
+                                          "close Bcast 2"});
+  CHECK(outcome.ending().measured == 6);
+  CHECK(outcome.ending().passes == 3);
+}
+
+TEST_CASE("the row is the median over its samples") {
+  const Spec catalogue[] = {sendrecv};
+  Model model;
+  std::vector<int> runs(2);
+  model.seconds = [&](const At& at) {
+    if (at.repetition == 0) ++runs[static_cast<std::size_t>(at.rank)];
+    return tick * (1 + runs[static_cast<std::size_t>(at.rank)] * 7 % 10);
+  };
+  Options options = in_passes(1, exactly(5));
+  options.lengths = {64};
+  const Outcome outcome = launch(catalogue, options, 2, model);
+  std::vector<double> times;
+  for (const PassSample& sample : samples_of(outcome)) times.push_back(sample.measurement.rows.front().t_max);
+  std::ranges::sort(times);
+  REQUIRE(times.size() == 5);
+  CHECK(times.front() < times.back());
+  CHECK(outcome.rows("Sendrecv").front().rows.front().t_max == times[2]);
+}
+
+TEST_CASE("a launch in passes ends when every row is known well enough") {
+  const Spec catalogue[] = {sendrecv};
+  Passes passes = exactly(1000);
+  passes.precision = 0.01;
+  const Outcome outcome = launch(catalogue, in_passes(1, passes), 2, {});
+  CHECK(outcome.ending().passes < 20);
+  for (const Measurement& measurement : outcome.rows("Sendrecv")) {
+    const PassesFigure& figure = *measurement.rows.front().passes;
+    CHECK(figure.half_width == 0);
+    CHECK(figure.shortfall == PassesFigure::Shortfall::none);
+  }
+}
+
+TEST_CASE("rows that are done are left out of further passes") {
+  const Spec catalogue[] = {sendrecv};
+  Model model;
+  Passes passes = exactly(40);
+  passes.precision = 0.01;
+  Options options = in_passes(1, passes);
+  options.settings.repetitions = 1;
+  int noisy = 0;
+  model.seconds = [&](const At& at) {
+    if (at.bytes != 64) return tick;
+    if (at.rank == 0) ++noisy;
+    return at.rank == 0 && noisy % 3 == 0 ? 2 * tick : tick * (1 + 0.1 * (noisy % 5));
+  };
+  const Outcome outcome = launch(catalogue, options, 2, model);
+  const std::vector<Measurement> rows = outcome.rows("Sendrecv");
+  CHECK(rows[0].rows.front().passes->samples < rows[2].rows.front().passes->samples);
+  CHECK(rows[2].rows.front().passes->samples == 40);
+  CHECK(rows[2].rows.front().passes->shortfall == PassesFigure::Shortfall::passes);
+}
+
+TEST_CASE("the budget bounds the launch, and a row without a sample says so") {
+  const Spec catalogue[] = {sendrecv};
+  Passes passes;
+  passes.budget = 2.2 * tick;
+  Model model;
+  Options options = in_passes(1, passes);
+  options.settings.repetitions = 1;
+  const Outcome outcome = launch(catalogue, options, 2, model);
+  CHECK(outcome.ending().state == Ending::State::complete);
+  REQUIRE(outcome.failures().size() == 2);
+  CHECK(outcome.failures().front().cause == Failure::Cause::over_budget);
+  CHECK(outcome.ending().measured == 1);
+  CHECK(outcome.ending().failed == 2);
+}
+
+TEST_CASE("an interrupted launch in passes reports the rows that it has") {
+  const Spec catalogue[] = {sendrecv};
+  Model model;
+  model.stop = [](const Rank& rank) { return rank.rank == 1 && rank.batches >= 5; };
+  const Outcome outcome = launch(catalogue, in_passes(1, exactly(100)), 2, model);
+  CHECK(outcome.ending().state == Ending::State::interrupted);
+  CHECK(outcome.ending().reason == "as rank sees it: 0");
+  CHECK(outcome.rows("Sendrecv").size() == 3);
+  CHECK(outcome.rows("Sendrecv")[0].rows.front().passes->samples == 2);
+  CHECK(outcome.rows("Sendrecv")[2].rows.front().passes->samples == 1);
+  CHECK(outcome.failures().empty());
+}
+
+TEST_CASE("an interrupted first pass has no rows of points it did not reach") {
+  const Spec catalogue[] = {sendrecv, bcast};
+  Model model;
+  model.stop = [](const Rank& rank) { return rank.batches >= 1; };
+  const Outcome outcome = launch(catalogue, in_passes(2, exactly(100)), 2, model);
+  CHECK(without_samples(outcome) == Lines{"open Sendrecv 2", "row Sendrecv 2 0", "close Sendrecv 2"});
+}
+
+TEST_CASE("a point that fails in a later pass becomes a failure row") {
+  const Spec catalogue[] = {sendrecv};
+  Model model;
+  model.opens = [](const Table&, const Point& point, int) { return point.bytes != 8; };
+  const Outcome outcome = launch(catalogue, in_passes(1, exactly(3)), 2, model);
+  CHECK(without_samples(outcome) == Lines{"open Sendrecv 2", "row Sendrecv 2 0", "failure Sendrecv 2 8",
+                                          "row Sendrecv 2 64", "close Sendrecv 2"});
+  CHECK(outcome.ending().failed == 1);
+  CHECK(outcome.ending().measured == 2);
+}
+
+TEST_CASE("a table that cannot run fails once, not in every pass") {
+  const Spec catalogue[] = {sendrecv, bcast};
+  Model model;
+  model.table_failure = [](const Table& table) {
+    std::optional<Failure> failure;
+    if (table.spec.name == "Bcast") failure.emplace().cause = Failure::Cause::unavailable;
+    return failure;
+  };
+  const Outcome outcome = launch(catalogue, in_passes(2, exactly(3)), 2, model);
+  CHECK(outcome.failures().size() == 1);
+  CHECK(outcome.rows("Sendrecv").size() == 3);
+}
+
+TEST_CASE("every sample stands between two probes, and they take a twentieth of its time") {
+  const Spec catalogue[] = {sendrecv};
+  Model model;
+  model.probe = [](const Rank& rank) { return rank.rank == 0 ? 1e-7 : 2e-7; };
+  const Outcome outcome = launch(catalogue, in_passes(1, exactly(2)), 3, model);
+  for (const PassSample& sample : samples_of(outcome)) {
+    REQUIRE(sample.probes.size() == 1);
+    CHECK(sample.probes[0].before == 2e-7);
+    CHECK(sample.probes[0].after == 2e-7);
+  }
+}
+
+TEST_CASE("where exchanges are slow there are no probes, and no states") {
+  const Spec catalogue[] = {sendrecv};
+  Model model;
+  model.probe = [](const Rank&) { return 0.01; };
+  const Outcome outcome = launch(catalogue, in_passes(1, exactly(3)), 2, model);
+  CHECK(std::isnan(samples_of(outcome).front().probes[0].before));
+  CHECK(outcome.rows("Sendrecv")[0].rows.front().passes->states.empty());
+}
+
+TEST_CASE("results are checked in the first pass alone") {
+  const Spec catalogue[] = {sendrecv};
+  Options options = in_passes(1, exactly(3));
+  options.check = true;
+  Model model;
+  model.wrong_bytes = [](const At&) { return 5; };
+  const Outcome outcome = launch(catalogue, options, 2, model);
+  CHECK(outcome.log(0, {"check"}).size() == 3);
+  CHECK(outcome.rows("Sendrecv").front().rows.front().defects == 10);
+  CHECK(outcome.ending().defects == 30);
+}
+
+TEST_CASE("groups have samples of their own") {
+  const Spec catalogue[] = {sendrecv};
+  Options options = in_passes(1, exactly(3));
+  options.multi = Multi::each_group;
+  options.min_processes = 2;
+  Model model;
+  model.seconds = [](const At& at) { return (at.rank < 2 ? 1 : 3) * tick; };
+  const Outcome outcome = launch(catalogue, options, 5, model);
+  const std::vector<Measurement> pairs = outcome.rows("Sendrecv", 2);
+  REQUIRE(pairs.size() == 3);
+  REQUIRE(pairs[0].rows.size() == 2);
+  CHECK(pairs[0].rows[0].t_max == tick);
+  CHECK(pairs[0].rows[1].t_max == 3 * tick);
+  CHECK(pairs[0].rows[1].passes->samples == 3);
+  CHECK(pairs[1].first_row == 2);
+}
+
+TEST_CASE("overlap is measured in every pass") {
+  const Spec catalogue[] = {ibcast};
+  Model model;
+  model.with_load = [](const At&, const LoadUse& load) { return static_cast<double>(load.units) * tick; };
+  model.computing = [](const At&, const LoadUse& load) { return static_cast<double>(load.units) * tick; };
+  model.drift = [](int, int) { return 0.0; };
+  const Outcome outcome = launch(catalogue, in_passes(1, exactly(3)), 2, model);
+  const Row& row = outcome.rows("Ibcast")[1].rows.front();
+  CHECK(row.t_overlap == tick);
+  CHECK(row.overlap_percent == 100);
+  CHECK_FALSE(row.load_drift);
+  CHECK(outcome.ranks[0].drifts == 3);
+}
+
+TEST_CASE("in passes a launch waits for its turn before every sample") {
+  const Spec catalogue[] = {sendrecv};
+  Options options = in_passes(1, exactly(2));
+  options.interleaving = Interleaving{.segments = 10, .host = {}, .port = {}, .token = {}};
+  const Outcome outcome = launch(catalogue, options, 2, {});
+  CHECK(outcome.log(0, {"turn for a row"}).size() == 7);
+  CHECK(outcome.log(0, {"turn for a segment"}).empty());
+}
