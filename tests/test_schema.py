@@ -159,7 +159,7 @@ def test_broken_records_are_refused(name: str) -> None:
 
 
 def test_passes_and_their_seconds_stand_together() -> None:
-    for field in ("passes", "seconds", "measuring_seconds"):
+    for field in ("passes", "seconds", "measuring_seconds", "observing_seconds"):
         broken = example("end", passes=40)
         del broken[field]
         assert not VALIDATOR.is_valid(broken), field

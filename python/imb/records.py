@@ -425,9 +425,11 @@ class Failure(msgspec.Struct, kw_only=True, tag_field="record", tag="failure"):
 
 
 class End(msgspec.Struct, kw_only=True, tag_field="record", tag="end"):
-    """How the launch ended. Without it a launch was cut off. `passes`, `seconds`, `measuring_seconds`: in passes."""
+    """How the launch ended. Without it a launch was cut off. `passes` and seconds: in passes."""
 
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset(["passes", "seconds", "measuring_seconds"])
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset(
+        ["passes", "seconds", "measuring_seconds", "observing_seconds"]
+    )
 
     state: State
     reason: str | None = None
@@ -437,6 +439,7 @@ class End(msgspec.Struct, kw_only=True, tag_field="record", tag="end"):
     passes: int | None = None
     seconds: float | None = None
     measuring_seconds: float | None = None
+    observing_seconds: float | None = None
 
     @property
     def exit_status(self) -> int:
