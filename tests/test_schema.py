@@ -13,6 +13,8 @@ SCHEMA = json.loads((SCHEMA_FOLDER / "record.schema.json").read_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 EXAMPLES = sorted((SCHEMA_FOLDER / "examples").glob("*.jsonl"))
 
+TYPES = ("run", "row", "sample", "result", "failure", "end")
+
 Record = dict[str, Any]
 
 
@@ -45,13 +47,13 @@ def test_examples_validate(path: Path) -> None:
     for record in records:
         VALIDATOR.validate(record)
     assert records[0]["record"] == "run" and records[-1]["record"] == "end"
-    assert {record["record"] for record in records[1:-1]} <= {"result", "failure"}
+    assert {record["record"] for record in records[1:-1]} <= {"row", "sample", "result", "failure"}
 
 
 def test_examples_show_every_record_field_and_cause() -> None:
     """So that nobody has to guess what an optional field looks like."""
     definitions = SCHEMA["$defs"]
-    seen: dict[str, set[str]] = {name: set() for name in ("run", "result", "failure", "end")}
+    seen: dict[str, set[str]] = {name: set() for name in TYPES}
     causes = set()
     for path in EXAMPLES:
         for record in records_in(path):
@@ -80,10 +82,13 @@ def test_every_property_is_described() -> None:
     assert not missing
 
 
-@pytest.mark.parametrize("record", ["run", "result", "failure", "end"])
+@pytest.mark.parametrize("record", TYPES)
 def test_every_required_field_is_missed(record: str) -> None:
     whole = example(record)
     optional = {
+        "row": {"threads"},
+        "sample": {"slowest_thread", "time_overlapped_seconds", "time_pure_seconds", "time_cpu_seconds"}
+        | {"overlap_percent", "bytes_per_second", "defects", "evidence"},
         "result": {"threads", "bytes_per_second", "messages_per_second", "defects", "quantiles"},
         "failure": {"threads"},
     }
@@ -93,12 +98,13 @@ def test_every_required_field_is_missed(record: str) -> None:
         assert not VALIDATOR.is_valid(broken), f"valid without {field}"
 
 
-@pytest.mark.parametrize("record", ["run", "result", "failure", "end"])
+@pytest.mark.parametrize("record", TYPES)
 def test_unknown_fields_are_refused(record: str) -> None:
     assert not VALIDATOR.is_valid({**example(record), "samples": [1e-6]})
 
 
 RESULT: tuple[str, dict[str, Any]] = ("result", {})
+PASSES: tuple[str, dict[str, Any]] = ("result", {"row": 1, "multi": "off"})
 EACH_GROUP: tuple[str, dict[str, Any]] = ("result", {"multi": "each_group"})
 BROKEN: dict[str, tuple[tuple[str, dict[str, Any]], dict[str, Any]]] = {
     "no such record": (RESULT, {"record": "results"}),
@@ -125,6 +131,20 @@ BROKEN: dict[str, tuple[tuple[str, dict[str, Any]], dict[str, Any]]] = {
     "unknown cause": (("failure", {}), {"cause": "bad_luck"}),
     "time-out without time": (("failure", {"cause": "out_of_memory"}), {"cause": "time_out"}),
     "memory for a time-out": (("failure", {"cause": "time_out"}), {"needed_bytes": 1}),
+    "a sample of no row": (("sample", {}), {"row": None}),
+    "a sample before the first pass": (("sample", {}), {"pass": 0}),
+    "a sample with the place of its row": (("sample", {}), {"benchmark": "PingPong"}),
+    "a row without a group where each has one": (("row", {"multi": "each_group"}), {"group": None}),
+    "evidence of what is not counted": (PASSES, {"evidence": {"interrupts": 1}}),
+    "a counter without a rank": (PASSES, {"evidence": {"steal_seconds": {"sum": 1, "most": 1}}}),
+    "a counter at zero": (PASSES, {"evidence": {"steal_seconds": {"sum": 0, "most": 0, "rank": 0}}}),
+    "an interface of no host": (
+        PASSES,
+        {"evidence": {"interfaces": [{"name": "lo", "sent_bytes": 1, "received_bytes": 1}]}},
+    ),
+    "passes without figures": (PASSES, {"passes": {"samples": 1}}),
+    "samples of a row that is not in passes": (RESULT, {"row": 1}),
+    "passes that took no time": (("end", {"passes": 40}), {"seconds": None, "passes": None}),
     "unknown state": (("end", {}), {"state": "done"}),
     "complete for a reason": (("end", {"state": "complete"}), {"reason": "SIGTERM"}),
 }
@@ -136,6 +156,27 @@ def test_broken_records_are_refused(name: str) -> None:
     whole = example(record, **wanted)
     assert VALIDATOR.is_valid(whole)
     assert not VALIDATOR.is_valid({**whole, **change})
+
+
+def test_passes_and_their_seconds_stand_together() -> None:
+    for field in ("passes", "seconds", "measuring_seconds", "observing_seconds"):
+        broken = example("end", passes=40)
+        del broken[field]
+        assert not VALIDATOR.is_valid(broken), field
+
+
+def test_limits_of_passes_are_all_named() -> None:
+    run = records_in(SCHEMA_FOLDER / "examples" / "passes.jsonl")[0]
+    for field in ("most", "precision", "budget_seconds"):
+        broken = copy.deepcopy(run)
+        del broken["options"]["passes"][field]
+        assert VALIDATOR.is_valid(run) and not VALIDATOR.is_valid(broken), field
+
+
+def test_an_interval_has_two_ends() -> None:
+    broken = example("result", row=1, multi="off")
+    broken["passes"]["interval_seconds"].pop()
+    assert not VALIDATOR.is_valid(broken)
 
 
 def test_groups_are_named_where_there_are_several() -> None:

@@ -65,7 +65,8 @@ NO_LENGTH = Band()
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """`relevant`: the smallest change that matters, 0.05 is 5 %. `false_discovery`: of what is called faster or slower
     at most this share, in the mean, is neither; where nothing differs, the probability that anything is called so.
-    `benchmarks`: only these, in any case; empty: all. `force`: compare intra-node with inter-node all the same."""
+    `benchmarks`: only these, in any case; empty: all. `force`: compare intra-node with inter-node, and passes with single
+    bursts, all the same."""
 
     metric: str = "time"
     relevant: float = 0.05
@@ -146,13 +147,14 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 def compare(a: Side, b: Side, settings: Settings | None = None) -> Comparison:
     """Judges B against A. Raises ImbError where they have no row in common, where one is intra-node and the other
-    inter-node (unless forced), or where metric or benchmark do not exist."""
+    inter-node, or one in passes and the other not (unless forced), or where metric or benchmark do not exist."""
     settings = settings or Settings()
     a, b, looks, notes = sequential.looked_at(_each_once(a), _each_once(b))
     if settings.metric not in METRICS:
         raise ImbError(f"there is no metric {settings.metric}; there are {', '.join(METRICS)}")
     if not settings.force:
         _refuse_other_placement(a, b)
+        _refuse_other_sampling(a, b)
     keys, only_a, only_b = _rows_of_both(a, b, settings)
     a, b, pairs = _paired(a, b)
     both = logs_of(a, b, keys, settings.metric)
@@ -352,6 +354,27 @@ def _refuse_other_placement(a: Side, b: Side) -> None:
         raise ImbError(
             f"{a.name} is {places[0].pop()} and {b.name} is {places[1].pop()}: their difference is that of"
             " memory and network; --force compares them all the same"
+        )
+
+
+def _refuse_other_sampling(a: Side, b: Side) -> None:
+    ways = [
+        {
+            "one burst" if launch.passes() == "one burst" else "passes"
+            for launch in side.launches
+            if launch.rows
+        }
+        for side in (a, b)
+    ]
+    for side, way in zip((a, b), ways, strict=True):
+        if len(way) > 1:
+            raise ImbError(
+                f"{side.name} has launches with and without passes; compare them apart, or with --force"
+            )
+    if ways[0] and ways[1] and ways[0] != ways[1]:
+        raise ImbError(
+            f"{a.name} was measured in {ways[0].pop()} and {b.name} in {ways[1].pop()}: a mean over one burst and a"
+            " median over passes differ on the same machine; --force compares them all the same"
         )
 
 

@@ -55,6 +55,7 @@ _NAMES = {
     "clock_source": "clock source",
     "clock.source": "clock",
     "options.parts": "parts of a row, by turns",
+    "passes": "passes",
     "launcher": "launcher",
     "intent.bind": "binding",
     "intent.ppn": "ranks per host",
@@ -158,7 +159,8 @@ def conditions_of(launch: Launch) -> Iterator[tuple[str, str]]:
         "cpus": _cpus(launch),
         "mpi": msgspec.structs.asdict(launch.run.mpi) if launch.run.mpi else None,
         **{name: run[name] for name in ("program", "version", "build", "platform", "clock", "file")},
-        "options": run["options"],
+        "options": {**run["options"], "passes": None} if run["options"] else None,
+        "passes": launch.passes() if launch.rows else None,
         "off_cache": run["off_cache"],
     }
     told = dict(_flat({**parts, "intent": {**intent, "env": None}}))

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -15,7 +16,7 @@ from imb import records
 from imb.archive import SHORT, Archive, StoredRun, write_whole
 from imb.errors import ImbError
 from imb.index import Index
-from imb.records import Failure, Result, Run
+from imb.records import Counter, Evidence, Failure, Records, Result, Run, Sample, SampledRow
 from imb.render import classic
 from imb.render.tables import failures_of, markdown, tables_of
 
@@ -48,9 +49,11 @@ def _results(archive: Archive, runs: Sequence[StoredRun]) -> pa.Table:
     ).to_arrow_table()
 
 
-def write_csv(archive: Archive, runs: Sequence[StoredRun], output: Path | None, separator: str) -> None:
-    """CSV of the columns that hold something. Raises OSError."""
-    table = _results(archive, runs)
+def write_csv(
+    archive: Archive, runs: Sequence[StoredRun], output: Path | None, separator: str, *, samples: bool = False
+) -> None:
+    """CSV of the columns that hold something, of results or of samples. Raises OSError."""
+    table = _samples(runs) if samples else _results(archive, runs)
     table = table.select(
         [name for name in table.column_names if table.column(name).null_count < table.num_rows]
     )
@@ -58,6 +61,82 @@ def write_csv(archive: Archive, runs: Sequence[StoredRun], output: Path | None, 
     options = pa.csv.WriteOptions(delimiter=separator, quoting_style="needed")
     pa.csv.write_csv(_plain(table), sink, options)
     _write(sink.getvalue().to_pybytes(), output)
+
+
+_OF_SAMPLE = {
+    "pass": pa.int64(),
+    "at_seconds": pa.float64(),
+    "repetitions": pa.int64(),
+    "time_min_seconds": pa.float64(),
+    "time_max_seconds": pa.float64(),
+    "time_avg_seconds": pa.float64(),
+    "slowest_rank": pa.int64(),
+    "time_overlapped_seconds": pa.float64(),
+    "time_pure_seconds": pa.float64(),
+    "time_cpu_seconds": pa.float64(),
+    "overlap_percent": pa.float64(),
+    "bytes_per_second": pa.float64(),
+    "messages_per_second": pa.float64(),
+    "probe_before_seconds": pa.float64(),
+    "probe_after_seconds": pa.float64(),
+    **{name: pa.float64() for name in Evidence.COUNTERS},
+    "moved_ranks": pa.int64(),
+    "sent_bytes": pa.float64(),
+    "received_bytes": pa.float64(),
+}
+_OF_ROW = {
+    "benchmark": pa.string(),
+    "mode": pa.string(),
+    "processes": pa.int64(),
+    "threads": pa.int64(),
+    "group_count": pa.int64(),
+    "group": pa.int64(),
+    "bytes": pa.int64(),
+}
+
+
+def _samples(runs: Sequence[StoredRun]) -> pa.Table:
+    """A row per sample of these runs, in the order in which they were taken. Raises ImbError where there is none."""
+    tables = []
+    for run in runs:
+        data = run.part("records.jsonl") or b""
+        if records.SAMPLE in data:
+            tables.append(_samples_of(records.read(data, run.id, samples=True), run.id[:SHORT]))
+    if not tables:
+        raise ImbError("no run of these has samples; IMB writes them with -passes, -precision or -budget")
+    return pa.concat_tables(tables)
+
+
+def _samples_of(read: Records, name: str) -> pa.Table:
+    places: dict[int, SampledRow] = {}
+    columns: dict[str, list[Any]] = {field: [] for field in (*_OF_ROW, *_OF_SAMPLE)}
+    for record in read.records:
+        if isinstance(record, Run):
+            places = {}
+        elif isinstance(record, SampledRow):
+            places[record.row] = record
+        elif isinstance(record, Sample) and (row := places.get(record.row)):
+            for field in _OF_ROW:
+                columns[field].append(getattr(row, field))
+            for field, value in _of_sample(record).items():
+                columns[field].append(value)
+    types = {**_OF_ROW, **_OF_SAMPLE}
+    count = len(columns["bytes"])
+    arrays = {field: pa.array(values, types[field]) for field, values in columns.items()}
+    return pa.table({"run": pa.array([name] * count, pa.string()), **arrays})
+
+
+def _of_sample(sample: Sample) -> dict[str, Any]:
+    evidence = sample.evidence or Evidence()
+    found: dict[str, Any] = {"pass": sample.pass_}
+    for name in Evidence.COUNTERS:
+        counter: Counter | None = getattr(evidence, name)
+        found[name] = counter.sum if counter else 0.0 if sample.evidence else None
+    carried = evidence.interfaces or []
+    found["moved_ranks"] = len(evidence.moved_ranks or []) if sample.evidence else None
+    found["sent_bytes"] = sum(one.sent_bytes for one in carried) if carried else None
+    found["received_bytes"] = sum(one.received_bytes for one in carried) if carried else None
+    return {name: found[name] if name in found else getattr(sample, name) for name in _OF_SAMPLE}
 
 
 def _plain(table: pa.Table) -> pa.Table:
@@ -68,10 +147,12 @@ def _plain(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema(fields))
 
 
-def write_parquet(archive: Archive, runs: Sequence[StoredRun], output: Path) -> None:
-    """Parquet of all columns. Raises OSError."""
+def write_parquet(
+    archive: Archive, runs: Sequence[StoredRun], output: Path, *, samples: bool = False
+) -> None:
+    """Parquet of all columns, of results or of samples. Raises OSError."""
     sink = pa.BufferOutputStream()
-    pa.parquet.write_table(_plain(_results(archive, runs)), sink)
+    pa.parquet.write_table(_plain(_samples(runs) if samples else _results(archive, runs)), sink)
     _write(sink.getvalue().to_pybytes(), output)
 
 

@@ -28,7 +28,7 @@ from imb.records import End, Failure, Record, Result, Run
 if TYPE_CHECKING:
     import duckdb
 
-VERSION = 2  # of the columns; another one is another folder, which is filled anew
+VERSION = 3  # of the columns; another one is another folder, which is filled anew
 _AT_ONCE = 32_000_000  # bytes of logs that are read together
 _MANY_SEGMENTS = 64
 
@@ -52,6 +52,7 @@ RUNS = pa.schema(
         ("failures", pa.int64()),
         ("defects", pa.int64()),
         ("problems", pa.int64()),
+        ("passes", pa.int64()),
         ("bytes", pa.int64()),
         ("origin", pa.string()),
         ("host", pa.string()),
@@ -112,6 +113,7 @@ class Entry(msgspec.Struct):
             if any(r.defects is not None for r in results)
             else None,
             "problems": self.problems,
+            "passes": ends[-1].passes if ends else None,
             "bytes": sum(file.bytes for file in self.manifest.files.values()),
             "origin": self.manifest.origin,
             "host": self.manifest.host,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from imb.records import End, Failure, Result, Run, decode
+from imb.records import End, Failure, PassLimits, Result, Run, Sample, SampledRow, decode
 
 _DEFAULT_LENGTHS = 24  # 0, and 2^0 to 2^22
 
 
 class Progress:
-    """Fed with JSON lines. `fraction` counts points, which all weigh the same: an estimate."""
+    """Fed with JSON lines. `fraction` counts points, which all weigh the same: an estimate. In passes it is the share of
+    the limits, which a launch reaches unless its rows are precise before."""
 
     def __init__(self) -> None:
         self.benchmark: str | None = None
@@ -22,6 +23,9 @@ class Progress:
         self._lengths = _DEFAULT_LENGTHS
         self._tables: dict[tuple[object, ...], int] = {}
         self._layouts = 1
+        self._limits: PassLimits | None = None
+        self._share = 0.0  # of the limits
+        self._rows: dict[int, SampledRow] = {}
 
     def feed(self, line: bytes) -> None:
         """One line; what is no record is passed over."""
@@ -33,11 +37,16 @@ class Progress:
             self._begin(record)
         elif isinstance(record, End):
             self.end = record
+        elif isinstance(record, SampledRow):
+            self._rows[record.row] = record
+        elif isinstance(record, Sample):
+            self._sample(record)
         else:
             self._point(record)
 
     def _begin(self, run: Run) -> None:
         self._names = run.benchmarks or []
+        self._limits = (run.options.passes or None) if run.options else None
         options, settings = run.options, run.options.settings if run.options else None
         if options and options.lengths_bytes:
             self._lengths = len(options.lengths_bytes)
@@ -48,6 +57,14 @@ class Progress:
         while least < ranks:
             least *= 2
             self._layouts += 1
+
+    def _sample(self, sample: Sample) -> None:
+        if row := self._rows.get(sample.row):
+            self.benchmark, self.bytes = row.benchmark, row.bytes
+        if self._limits and self._limits.budget_seconds:
+            self._share = max(self._share, (sample.at_seconds or 0) / self._limits.budget_seconds)
+        if self._limits and self._limits.most:
+            self._share = max(self._share, (sample.pass_ - 1) / self._limits.most)
 
     def _point(self, record: Result | Failure) -> None:
         self.benchmark, self.bytes = record.benchmark, record.bytes
@@ -60,6 +77,8 @@ class Progress:
         """From 0 to 1."""
         if self.end:
             return 1.0
+        if self._limits:
+            return min(self._share, 1.0)
         if not self._names or not self.benchmark:
             return 0.0
         names = [name.lower() for name in self._names]

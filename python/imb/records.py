@@ -6,13 +6,16 @@ seconds, lengths bytes, rates per second. The schema is the definition: its desc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from statistics import median, mode
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 SCHEMA = "openimb-record/1"
+SAMPLE = b'{"record":"sample",'  # how the suite begins the lines of which there are most
 
 Component: TypeAlias = Literal["MPI1", "EXT", "IO", "NBC", "RMA"]
 Kind: TypeAlias = Literal[
@@ -28,8 +31,10 @@ Cause: TypeAlias = Literal[
     "unavailable",
     "no_space",
     "io_error",
+    "over_budget",
 ]
 State: TypeAlias = Literal["complete", "interrupted", "aborted"]
+Shortfall: TypeAlias = Literal["none", "budget", "passes", "interrupted", "cut_off"]
 QUANTILES = ("min", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "p99.5", "p99.9", "p99.99", "max")
 
 
@@ -65,8 +70,24 @@ class Map(msgspec.Struct):
     columns: int
 
 
+class PassLimits(msgspec.Struct, kw_only=True):
+    """-passes, -precision, -budget. What is None is no limit."""
+
+    most: int | None = None
+    precision: float | None = None
+    budget_seconds: float | None = None
+
+    def __str__(self) -> str:
+        """As the suite's banner has it: `until each row is within +-1 % or 30 s have passed`."""
+        words = [f"each row is within +-{self.precision * 100:.12g} %"] if self.precision else []
+        if self.most:
+            words.append("1 pass is done" if self.most == 1 else f"{self.most} passes are done")
+        words += [f"{self.budget_seconds:.12g} s have passed"] if self.budget_seconds else []
+        return "until " + " or ".join(words) if words else "without a limit"
+
+
 class Options(msgspec.Struct, kw_only=True):
-    """What was in force."""
+    """What was in force. `passes`, where it is set: in passes."""
 
     standard_mode: bool | None = None
     settings: Settings | None = None
@@ -91,6 +112,7 @@ class Options(msgspec.Struct, kw_only=True):
     file_sync: str | None = None
     reorder: int | None = None
     parts: int | None = None
+    passes: PassLimits | UnsetType = UNSET
     check: bool | None = None
     every_repetition: bool | None = None
     show_tail: bool | None = None
@@ -140,6 +162,7 @@ class Rank(msgspec.Struct):
     rank: int
     host: str
     cpus: str | None = None
+    interfaces: list[str] | UnsetType = UNSET
 
 
 class Clock(msgspec.Struct):
@@ -180,6 +203,131 @@ class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
     environment: dict[str, str] | None = None
 
 
+class Counter(msgspec.Struct):
+    """One counter over the ranks of a row."""
+
+    sum: float
+    most: float
+    rank: int
+
+
+class InterfaceBytes(msgspec.Struct):
+    """What a network interface carried."""
+
+    host: str
+    name: str
+    sent_bytes: float
+    received_bytes: float
+
+
+class Evidence(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What happened to the ranks of a row besides. None: zero, or not known."""
+
+    COUNTERS: ClassVar[tuple[str, ...]] = (
+        "voluntary_switches",
+        "involuntary_switches",
+        "minor_faults",
+        "major_faults",
+        "run_delay_seconds",
+        "steal_seconds",
+    )
+
+    voluntary_switches: Counter | None = None
+    involuntary_switches: Counter | None = None
+    minor_faults: Counter | None = None
+    major_faults: Counter | None = None
+    run_delay_seconds: Counter | None = None
+    steal_seconds: Counter | None = None
+    moved_ranks: list[int] | None = None
+    interfaces: list[InterfaceBytes] | None = None
+
+
+class MachineState(msgspec.Struct):
+    """A state of the machine, told by the probes, and the samples of a row in it."""
+
+    probe_seconds: float
+    samples: int
+    time_median_seconds: float | None = None
+
+
+class Level(msgspec.Struct):
+    """A level at which samples of a row lie."""
+
+    time_seconds: float
+    samples: int
+
+
+class Passes(msgspec.Struct, kw_only=True):
+    """What the samples of a row say together. A text log has `half_width` alone."""
+
+    samples: int | None = None
+    used: int | None = None
+    interval_seconds: tuple[float, float] | None = None
+    half_width: float | None = None
+    effective_samples: float | None = None
+    shortfall: Shortfall = "none"
+    reference_state: bool = True
+    between_states: int = 0
+    states: list[MachineState] = []
+    levels: list[Level] | UnsetType = UNSET
+
+
+class SampledRow(msgspec.Struct, kw_only=True, tag_field="record", tag="row"):
+    """What the samples of a row have in common."""
+
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset(["threads", "groups"])
+
+    row: int
+    benchmark: str
+    kind: Kind | None = None
+    mode: Mode | None = None
+    multi: Multi | None = None
+    processes: int | None = None
+    threads: int = 1
+    group_count: int | None = None
+    group: int | None = None
+    groups: list[list[int]] | None = None
+    bytes: int | None = None
+
+
+class Sample(msgspec.Struct, kw_only=True, tag_field="record", tag="sample", rename={"pass_": "pass"}):
+    """One sample of a row that is measured in passes."""
+
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset(
+        [
+            "slowest_thread",
+            "time_overlapped_seconds",
+            "time_pure_seconds",
+            "time_cpu_seconds",
+            "overlap_percent",
+            "bytes_per_second",
+            "messages_per_second",
+            "defects",
+            "evidence",
+        ]
+    )
+
+    row: int
+    pass_: int
+    at_seconds: float | None = None
+    repetitions: int | None = None
+    time_min_seconds: float | None = None
+    time_max_seconds: float | None = None
+    time_avg_seconds: float | None = None
+    slowest_rank: int | None = None
+    slowest_thread: int | None = None
+    time_overlapped_seconds: float | None = None
+    time_pure_seconds: float | None = None
+    time_cpu_seconds: float | None = None
+    overlap_percent: float | None = None
+    bytes_per_second: float | None = None
+    messages_per_second: float | None = None
+    defects: int | None = None
+    probe_before_seconds: float | None = None
+    probe_after_seconds: float | None = None
+    evidence: Evidence | None = None
+
+
 class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
     """One row: one length on one layout, measured. `line` is its line in a foreign log.
 
@@ -188,6 +336,9 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
 
     OPTIONAL: ClassVar[frozenset[str]] = frozenset(
         [
+            "row",
+            "passes",
+            "evidence",
             "threads",
             "groups",
             "slowest_thread",
@@ -229,9 +380,22 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
     bytes_per_second: float | None = None
     messages_per_second: float | None = None
     defects: int | None = None
+    row: int | None = None
+    passes: Passes | None = None
+    evidence: Evidence | None = None
     hints: dict[str, str] | None = None
     quantiles: dict[str, float | None] | None = None
     line: int | None = None
+
+    @property
+    def half_width(self) -> float | None:
+        """Half width of the 95 % interval as a share of the median; None: not in passes, or too few samples."""
+        return self.passes.half_width if self.passes else None
+
+    @half_width.setter
+    def half_width(self, share: float | None) -> None:
+        """As a text log has it; None is its `n/a`."""
+        self.passes = Passes(half_width=share)
 
 
 class Failure(msgspec.Struct, kw_only=True, tag_field="record", tag="failure"):
@@ -261,15 +425,21 @@ class Failure(msgspec.Struct, kw_only=True, tag_field="record", tag="failure"):
 
 
 class End(msgspec.Struct, kw_only=True, tag_field="record", tag="end"):
-    """How the launch ended. Without it a launch was cut off."""
+    """How the launch ended. Without it a launch was cut off. `passes` and seconds: in passes."""
 
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset()
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset(
+        ["passes", "seconds", "measuring_seconds", "observing_seconds"]
+    )
 
     state: State
     reason: str | None = None
     measured: int | None = None
     failed: int | None = None
     defects: int | None = None
+    passes: int | None = None
+    seconds: float | None = None
+    measuring_seconds: float | None = None
+    observing_seconds: float | None = None
 
     @property
     def exit_status(self) -> int:
@@ -279,7 +449,7 @@ class End(msgspec.Struct, kw_only=True, tag_field="record", tag="end"):
         return 3 if self.failed or self.state != "complete" else 0
 
 
-Record: TypeAlias = Run | Result | Failure | End
+Record: TypeAlias = Run | SampledRow | Sample | Result | Failure | End
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -305,6 +475,7 @@ class Records(msgspec.Struct, frozen=True):
 
 
 _decoder: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
+_sample_decoder: msgspec.json.Decoder[Sample] = msgspec.json.Decoder(Sample)
 _encoder = msgspec.json.Encoder()
 
 
@@ -327,24 +498,139 @@ def encode(record: Record) -> bytes:
     return _encoder.encode({k: v for k, v in fields.items() if v is not None or k not in left_out}) + b"\n"
 
 
-def read(text: bytes, name: str) -> Records:
+def read(text: bytes, name: str, *, samples: bool = False) -> Records:
     """The records in JSON lines. All good lines are kept; a torn last line and foreign ones become problems.
 
-    `name` is what problems call the file.
+    `name` is what problems call the file. Of launches in passes, `samples` asks for rows and samples too, as they
+    stand in the file. Else they are passed over, but rows without a result, of a launch that was cut off, are made
+    from their samples (`passes.shortfall` is `cut_off`).
     """
     records: list[Record] = []
     problems: list[Problem] = []
     lines = text.split(b"\n")
+    sampled = _Sampled()
     for number, line in enumerate(lines, start=1):
+        if not samples and number < len(lines) and line.startswith(SAMPLE):
+            sampled.lines.append(line)  # most lines, and rarely needed
+            continue
         if not line.strip():
             continue
         try:
-            records.append(decode(line))
+            record = decode(line)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             torn = number == len(lines)  # the last line has no newline: it was being written
             words = "a torn last line" if torn else f"no record of {SCHEMA}"
             problems.append(Problem(name, number, f"{words} ({str(error)[:200]}); the other lines are good"))
+            continue
+        if isinstance(record, Run) and not samples:
+            sampled.complete(records)
+            sampled = _Sampled(len(records))
+        if isinstance(record, SampledRow) and not samples:
+            sampled.rows[record.row] = record
+        elif isinstance(record, Sample) and not samples:
+            sampled.lines.append(line)
+        else:
+            records.append(record)
+    sampled.complete(records)
     return Records(records, problems)
+
+
+_FIGURES = (
+    "time_min_seconds",
+    "time_max_seconds",
+    "time_avg_seconds",
+    "time_overlapped_seconds",
+    "time_pure_seconds",
+    "time_cpu_seconds",
+    "overlap_percent",
+    "bytes_per_second",
+    "messages_per_second",
+)
+
+
+class _Sampled:
+    """Rows of one launch in passes, and the lines of their samples. `first`: index of its first record."""
+
+    def __init__(self, first: int = 0) -> None:
+        self.first = first
+        self.rows: dict[int, SampledRow] = {}
+        self.lines: list[bytes] = []
+
+    def complete(self, records: list[Record]) -> None:
+        """Adds those rows that have samples and no result, before the end of the launch."""
+        own = records[self.first :] if self.rows else []
+        measured = {record.row for record in own if isinstance(record, Result)}
+        failed = {(*_place(one), one.bytes) for one in own if isinstance(one, Failure)}
+        lacking = {
+            number: row
+            for number, row in self.rows.items()
+            if number not in measured
+            and not failed & {(*_place(row), length) for length in (row.bytes, None)}
+        }
+        if not lacking:
+            return
+        found: dict[int, list[Sample]] = {number: [] for number in sorted(lacking)}
+        for line in self.lines:
+            try:
+                sample = _sample_decoder.decode(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                continue
+            if sample.row in found:
+                found[sample.row].append(sample)
+        made = [from_samples(lacking[number], samples) for number, samples in found.items() if samples]
+        at = len(records) - isinstance(records[-1] if records else None, End)
+        records[at:at] = made
+
+
+def _place(row: SampledRow | Failure) -> tuple[object, ...]:
+    return row.benchmark, row.mode, row.multi, row.processes, row.threads, row.group_count
+
+
+def from_samples(row: SampledRow, samples: Sequence[Sample]) -> Result:
+    """A row of at least one sample: plain medians, whatever state the machine was in, and no interval."""
+    place = {name: getattr(row, name) for name in row.__struct_fields__}
+    figures: dict[str, Any] = {}
+    for name in _FIGURES:
+        known = [value for sample in samples if (value := getattr(sample, name)) is not None]
+        figures[name] = median(known) if known else None
+    defects = [sample.defects for sample in samples if sample.defects is not None]
+    told = [sample.evidence for sample in samples if sample.evidence is not None]
+    return Result(
+        **place,
+        **figures,
+        repetitions=round(median([sample.repetitions or 1 for sample in samples])),
+        slowest_rank=mode(sample.slowest_rank for sample in samples),
+        slowest_thread=mode(sample.slowest_thread for sample in samples),
+        defects=sum(defects) if defects else None,
+        passes=Passes(
+            samples=len(samples), used=len(samples), shortfall="cut_off", reference_state=False, states=[]
+        ),
+        evidence=added(told) if told else None,
+    )
+
+
+def added(several: Iterable[Evidence]) -> Evidence:
+    """All of it together. `most` is the largest of any."""
+    total = Evidence()
+    moved: dict[int, None] = {}
+    carried: dict[tuple[str, str], InterfaceBytes] = {}
+    for one in several:
+        for name in Evidence.COUNTERS:
+            mine: Counter | None = getattr(total, name)
+            theirs: Counter | None = getattr(one, name)
+            if theirs is not None:
+                most = max(
+                    (counter for counter in (mine, theirs) if counter), key=lambda counter: counter.most
+                )
+                setattr(total, name, Counter((mine.sum if mine else 0) + theirs.sum, most.most, most.rank))
+        moved |= dict.fromkeys(one.moved_ranks or [])
+        for each in one.interfaces or []:
+            sofar = carried.setdefault((each.host, each.name), InterfaceBytes(each.host, each.name, 0, 0))
+            sofar.sent_bytes += each.sent_bytes
+            sofar.received_bytes += each.received_bytes
+    total.moved_ranks = list(moved) or None
+    total.interfaces = list(carried.values()) or None
+    return total
 
 
 def read_file(path: Path) -> Records:

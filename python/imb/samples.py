@@ -70,6 +70,12 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
         hosts = self.hosts()
         return None if not hosts else "intra-node" if len(hosts) == 1 else "inter-node"
 
+    def passes(self) -> str:
+        """`until each row is within +-1 %`; `one burst` where each row was measured once, in one go."""
+        if self.run.options and self.run.options.passes:
+            return str(self.run.options.passes)
+        return "in passes" if any(row.passes for row in self.rows.values()) else "one burst"
+
     def experiment(self) -> tuple[str | None, int, tuple[str, ...]]:
         """What was launched: component, ranks, benchmarks."""
         return self.run.component, len(self.run.ranks or []), tuple(self.run.benchmarks or [])
@@ -175,7 +181,7 @@ def launches_of(records: Records, name: str, facts: dict[str, Any] | None = None
             rows.setdefault(key_of(record, run), record)
         elif isinstance(record, Failure):
             failures.setdefault(key_of(record, run), record)
-        else:
+        elif isinstance(record, End):
             end = record
     if run is not None or rows or failures:
         yield made()

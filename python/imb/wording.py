@@ -22,6 +22,14 @@ def size(count: float | None) -> str:
     return f"{n} byte{'' if n == 1 else 's'}"
 
 
+def amount(count: float) -> str:
+    """A sum of bytes: `640 bytes`, `2.0 kB`, `31.4 MB`, of powers of 1000."""
+    for unit, power in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= power:
+            return f"{count / power:.1f} {unit}"
+    return f"{count:.0f} bytes"
+
+
 def sizes(lengths: Sequence[int | None]) -> str:
     """All of them, or how many where they are more than three."""
     if len(lengths) > 3:

@@ -175,6 +175,8 @@ std::string sample_record(const Table& table, const PassSample& sample, const Ro
     json.field("at_seconds", significant(sample.at, 9));
     json.field("repetitions", sample.measurement.repetitions);
     write_times(json, table, row, [](double number) { return significant(number); });
+    if (row.bytes_per_second) json.field("bytes_per_second", significant(*row.bytes_per_second));
+    if (row.messages_per_second) json.field("messages_per_second", significant(*row.messages_per_second));
     json.field_if_any("defects", row.defects);
     json.field("probe_before_seconds", significant(probes.before));
     json.field("probe_after_seconds", significant(probes.after));

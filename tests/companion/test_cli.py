@@ -138,7 +138,7 @@ def test_records_of_the_suite_are_imported_as_they_are(imb: Imb) -> None:
     assert said.code == 0
     runs = listed(imb)
     assert len(runs) == len(list(EXAMPLES.glob("*.jsonl")))
-    troubled = next(run for run in runs if run["state"] == "interrupted")
+    troubled = next(run for run in runs if run["state"] == "interrupted" and run["failures"])
     assert (troubled["rows"], troubled["failures"], troubled["defects"]) == (2, 3, 3)
     assert imb("query", "SELECT cause FROM failures ORDER BY 1").out.split()[1:] == [
         "int_overflow",
@@ -146,6 +146,7 @@ def test_records_of_the_suite_are_imported_as_they_are(imb: Imb) -> None:
         "io_error",
         "no_space",
         "out_of_memory",
+        "over_budget",
         "time_out",
         "unavailable",
     ]
@@ -178,6 +179,39 @@ def test_a_launch_is_listed_shown_and_printed(imb: Imb, archive: Archive) -> Non
     shown = imb("show", run_id[:6], "--benchmark", "pingpong").out
     assert "mpiexec -n 2 IMB-MPI1" in shown and "PingPong" in shown and "Barrier" not in shown
     assert imb("show", run_id[:6], "--output").out == "the table\n"
+
+
+def test_a_launch_in_passes_is_shown_with_precision_and_evidence(imb: Imb, archive: Archive) -> None:
+    run_id = archive.add(launch("passes")).id
+    shown = imb("show", run_id[:6]).out
+    assert "passes       40 in 5.2 s: until each row is within +-1 % or 5 s have passed" in shown
+    assert "± %" in shown and " 12.50 " in shown and " n/a" in shown
+    assert "note: 1 of 2 rows not within +-1 %, at most +-12.50 % (16 B): the budget was spent" in shown
+    told = " ".join(shown.split())
+    assert "besides: 3 involuntary switches; 1 major page fault; run delay 0.5 ms; steal 10 ms; moved" in told
+    assert "to another CPU: rank 1; eth0 on node1: 2.0 kB sent, 1.0 kB received" in told
+    assert "besides" not in imb("show", run_id[:6], "--benchmark", "uniband").out
+    assert listed(imb)[0]["passes"] == 40
+
+
+def test_a_launch_in_passes_that_was_cut_off_has_the_rows_of_its_samples(imb: Imb, archive: Archive) -> None:
+    lines = (EXAMPLES / "passes.jsonl").read_bytes().splitlines(keepends=True)
+    results = next(number for number, line in enumerate(lines) if b'"record":"result"' in line)
+    run_id = archive.add(Content(records=b"".join(lines[:results]))).id
+    assert archive.run(run_id).part("records.jsonl") == b"".join(lines[:results])
+    assert listed(imb)[0]["rows"] == 3
+    told = " ".join(imb("show", run_id[:6]).out.split())
+    assert "2 rows from the samples of a launch that was cut off" in told
+    said = imb(
+        "query", "-f", "csv", "SELECT bytes, samples, shortfall, half_width FROM results ORDER BY ALL"
+    ).out
+    assert said.splitlines() == [
+        "bytes,samples,shortfall,half_width",
+        "8,1,cut_off,",
+        "8,1,cut_off,",
+        "16,2,cut_off,",
+    ]
+    assert imb("verify").out.splitlines()[-1].startswith("1 run: 0 damaged, 1 cut off")
 
 
 def test_labels(imb: Imb, archive: Archive) -> None:
@@ -240,6 +274,29 @@ def test_export_parquet_json_and_markdown(imb: Imb, tmp_path: Path) -> None:
     assert not lines.problems and len(lines.records) == 38
     markdown = imb("export", "--format", "markdown").out
     assert markdown.count("### ") == 9 and "### One_put_all, 4 processes" in markdown
+
+
+def test_export_has_the_precision_of_rows_and_their_samples(
+    imb: Imb, archive: Archive, tmp_path: Path
+) -> None:
+    archive.add(launch("passes"))
+    archive.add(launch("complete"))
+    rows = list(csv.DictReader(imb("export").out.splitlines()))
+    in_passes = {row["bytes"]: row for row in rows if row["samples"] == "40"}
+    assert (in_passes["16"]["half_width"], in_passes["16"]["interval_low_seconds"]) == ("0.125", "0.00000175")
+    assert (in_passes["16"]["samples_used"], in_passes["16"]["machine_states"]) == ("30", "2")
+    assert (in_passes["16"]["steal_seconds"], in_passes["16"]["moved_ranks"]) == ("0.01", "1")
+    samples = list(csv.DictReader(imb("export", "--samples").out.splitlines()))
+    assert [(s["benchmark"], s["bytes"], s["pass"]) for s in samples] == [
+        ("PingPong", "8", "1"), ("PingPong", "16", "1"), ("Uniband", "8", "1"), ("PingPong", "16", "2"),
+    ]  # fmt: skip
+    assert [s["involuntary_switches"] for s in samples] == ["0", "3", "", "3"]  # none; not counted
+    assert [s["sent_bytes"] for s in samples] == ["", "2048", "", "2048"]
+    assert imb("export", "--samples", "-f", "parquet", "-o", tmp_path / "s.parquet").code == 0
+    assert pq.read_table(tmp_path / "s.parquet").num_rows == 4
+    assert "--samples: not with --format log" in imb("export", "--samples", "-f", "log", "-o", tmp_path).err
+    imb("import", BOARD, "--label", "board")
+    assert "no run of these has samples" in imb("export", "board", "--samples").err
 
 
 def test_threads_are_columns_of_queries_and_exports(imb: Imb, archive: Archive, tmp_path: Path) -> None:

@@ -28,7 +28,20 @@ from imb.compare import (
     verdict_of,
 )
 from imb.errors import ImbError
-from imb.records import Build, End, Failure, Mpi, Platform, Rank, Record, Result, Run, write
+from imb.records import (
+    Build,
+    End,
+    Failure,
+    Mpi,
+    Options,
+    PassLimits,
+    Platform,
+    Rank,
+    Record,
+    Result,
+    Run,
+    write,
+)
 from imb.samples import Key, Launch, Side
 from numpy.typing import NDArray
 
@@ -416,6 +429,32 @@ def test_conditions_that_differ_come_first(imb: Imb, before: Archive) -> None:
     assert "not known of A, but of the other side: CPU" in out
     same = imb("compare", "before", "before").out
     assert "none that is known differs" in same and "on both sides" in same
+
+
+def in_passes(*words: float) -> Run:
+    precision, budget = words
+    return ran(options=Options(passes=PassLimits(precision=precision, budget_seconds=budget)))
+
+
+def test_bursts_are_not_compared_with_passes(imb: Imb, before: Archive) -> None:
+    before.add_many(content(rows, in_passes(0.01, 30), labels=["passes"]) for rows in rows_of(6, seed=3))
+    said = imb("compare", "before", "passes")
+    assert said.code == 2 and "before was measured in one burst and passes in passes" in said.err
+    forced = imb("compare", "before", "passes", "--force").out
+    assert "until each row is within +-1 % or 30 s have passed" in " ".join(forced.split())
+    assert "one burst" in forced
+    mixed = imb("compare", "before,passes", "before")
+    assert mixed.code == 2 and "has launches with and without passes" in mixed.err
+
+
+def test_other_limits_of_passes_are_a_condition(imb: Imb, archive: Archive) -> None:
+    for number, budget in enumerate((30, 60)):
+        archive.add_many(
+            content(rows, in_passes(0.01, budget), labels=[f"{budget}s"]) for rows in rows_of(6, seed=number)
+        )
+    said = imb("compare", "30s", "60s")
+    assert said.code != 2 and re.search(r"passes +until .*30 s", " ".join(said.out.split()))
+    assert "options passes" not in said.out
 
 
 def test_memory_is_not_compared_with_network(imb: Imb, before: Archive) -> None:

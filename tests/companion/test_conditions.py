@@ -97,6 +97,21 @@ def test_verdicts_on_two_ranks(outcome: Any, status: int, text: str, level: str,
     assert finding.level == level and says in finding.found and bool(finding.advice) == (level != "ok")
 
 
+def test_progress_in_passes_is_the_share_of_the_limits() -> None:
+    run, row, sample = (EXAMPLES / "passes.jsonl").read_bytes().splitlines()[:3]
+    progress = Progress()
+    progress.feed(run)
+    progress.feed(row)
+    progress.feed(sample.replace(b'"at_seconds":0.0078125', b'"at_seconds":2.5'))
+    assert (progress.fraction, progress.benchmark, progress.bytes) == (0.5, "PingPong", 8)
+    counted = Progress()
+    counted.feed(
+        run.replace(b'"most":null', b'"most":4').replace(b'"budget_seconds":5', b'"budget_seconds":null')
+    )
+    counted.feed(sample.replace(b'"pass":1', b'"pass":4'))
+    assert counted.fraction == 0.75
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.jsonl")), ids=lambda path: path.stem)
 def test_progress_only_grows_and_ends_at_one(path: Path) -> None:
     progress = Progress()

@@ -9,10 +9,23 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from imb.logs import columnar, parse, parse_many
 from imb.logs.table import Log
-from imb.records import QUANTILES, End, Failure, Kind, Mode, Options, Result, Run
+from imb.records import (
+    QUANTILES,
+    End,
+    Failure,
+    Kind,
+    Mode,
+    Options,
+    PassLimits,
+    Result,
+    Run,
+    read,
+    read_file,
+)
 from imb.render import classic
 
 HERE = Path(__file__).resolve().parent
+EXAMPLES = HERE.parents[1] / "schema" / "examples"
 REFERENCES = sorted((HERE.parent / "reference").glob("*.txt"))
 TEXTS = [path.read_bytes() for path in REFERENCES]
 ROW = re.compile(rb"^ +\d+ +[\d.]+ ", re.MULTILINE)
@@ -356,6 +369,108 @@ def test_a_note_on_a_row_that_is_not_there_is_passed_over() -> None:
     assert [row.load_drift for row in results(text) if row.benchmark == "Iallreduce"][-1] is None
 
 
+PASSES = b"""
+#    OpenIMB 0.1.0, MPI-1 part, compatible with Intel(R) MPI Benchmarks 4.0
+# Mbytes/sec                     :   1048576 bytes per second
+# Passes                         :   until each row is within +-0.5 % or 1 pass is done or 2.5 s have passed; figures are medians over passes
+
+#-----------------------------------------------------------------------------
+# Benchmarking PingPong 
+# #processes = 2 
+#-----------------------------------------------------------------------------
+       #bytes #repetitions      t[usec]   Mbytes/sec        +-[%]      defects
+            8          892         1.90         4.00         0.49         0.00
+           16          902         2.00         8.00        12.50         0.00
+           32          900         2.10        16.00          n/a         1.00
+           64 over-budget.; the budget was spent before the first sample; use flag "-budget X"
+# note: 1 of 3 rows not within +-0.5 %, at most +-12.50 % (16 B): the budget was spent
+# note: samples at several levels in 1 row, for example 16 B: 2.00 usec (67 %), 2.50 usec (33 %)
+# note: the machine changed between 2 states: probes of 1.00 usec (88 %), 1.50 usec (10 %); figures are those of the first
+# note: 1 row with too few samples in the fastest state: figures are of all samples
+
+#----------------------------------------------------------------
+# Benchmarking Barrier 
+# #processes = 2 
+#----------------------------------------------------------------
+ #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]        +-[%]
+         1000         1.00         1.50         1.25         0.31
+
+# 12 passes in 2.4 s, 80 % of it in timed regions
+
+
+# Finished with 1 failure row
+
+"""  # noqa: W291
+
+
+def test_text_of_a_launch_in_passes() -> None:
+    log = parse(PASSES, "log")
+    assert not log.problems and not log.notes
+    [launch] = log.launches
+    assert launch.run.options and launch.run.options.passes == PassLimits(
+        most=1, precision=0.005, budget_seconds=2.5
+    )
+    rows = results(PASSES)
+    assert [(row.bytes, row.half_width, row.defects) for row in rows] == [
+        (8, pytest.approx(0.0049), 0),
+        (16, 0.125, 0),
+        (32, None, 1),
+        (0, pytest.approx(0.0031), None),
+    ]
+    assert all(row.passes for row in rows)
+    assert [(failure.cause, failure.bytes) for failure in failures(log)] == [("over_budget", 64)]
+    end = launch.end
+    assert end and (end.state, end.passes, end.seconds) == ("complete", 12, 2.4)
+    assert end.measuring_seconds == pytest.approx(1.92)
+
+
+def test_passes_of_one_launch_are_not_those_of_the_next() -> None:
+    log = parse(PASSES + PINGPONG + b"\n# All processes entering MPI_Finalize\n", "log")
+    assert [launch.end and launch.end.passes for launch in log.launches] == [12, None]
+
+
+def test_passes_are_written_as_the_suite_writes_them() -> None:
+    """The expected lines are those of tests/unit/test_report.cpp."""
+    text = classic.text(read_file(EXAMPLES / "passes.jsonl").records)
+    for line in (
+        "# Passes                         :   until each row is within +-1 % or 5 s have passed; figures are medians over passes",
+        "       #bytes #repetitions      t[usec]   Mbytes/sec        +-[%]      defects",
+        "           16          500         2.00         3.81        12.50         0.00",
+        "            8          500        78.12     10240000          n/a",
+        "# note: 1 of 2 rows not within +-1 %, at most +-12.50 % (16 B): the budget was spent",
+        "# note: samples at several levels in 1 row, for example 16 B: 2.00 usec (67 %), 2.50 usec (33 %)",
+        "# note: the machine changed between 2 states: probes of 1.00 usec (88 %), 1.50 usec (10 %);"
+        " figures are those of the first",
+        "# note: 1 of 1 row not within +-1 %: the budget was spent",
+        "# note: 1 row with too few samples in the fastest state: figures are of all samples",
+        '           16 over-budget.; the budget was spent before the first sample; use flag "-budget X"',
+        "# 40 passes in 5.2 s, 86 % of it in timed regions",
+    ):
+        assert line + "\n" in text, line
+    log = parse(text.encode(), "log")
+    assert not log.problems and not log.notes
+    assert [row.half_width for row in results(text.encode())] == [pytest.approx(0.0078), 0.125, None]
+
+
+def test_rows_made_from_samples_are_named_in_the_text() -> None:
+    lines = (EXAMPLES / "passes.jsonl").read_bytes().splitlines(keepends=True)
+    cut = read(
+        b"".join(
+            line
+            for line in lines
+            if b'"record":"sample"' in line or line.startswith((b'{"record":"row"', b'{"record":"run"'))
+        ),
+        "cut",
+    )
+    text = classic.text(cut.records)
+    notes = [line for line in text.splitlines() if line.startswith("# note")]
+    assert notes == [
+        "# note: 2 rows from the samples of a launch that was cut off: plain medians of them",
+        "# note: 1 row from the samples of a launch that was cut off: plain medians of them",
+    ]
+    assert not parse(text.encode(), "log").notes
+
+
 def test_a_comment_between_regular_rows_does_not_end_the_table() -> None:
     lines = PINGPONG.splitlines(keepends=True)
     text = b"".join([*lines[:8], b"# a warning from elsewhere\n", *lines[8:]])
@@ -604,8 +719,8 @@ def test_regular_and_irregular_rows_say_the_same(text: bytes) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [*TEXTS, GROUPS, OSU, OSU_LAYOUTS],
-    ids=[*(path.stem for path in REFERENCES), "groups", "osu", "layouts"],
+    [*TEXTS, GROUPS, PASSES, OSU, OSU_LAYOUTS],
+    ids=[*(path.stem for path in REFERENCES), "groups", "passes", "osu", "layouts"],
 )
 def test_columns_and_records_say_the_same(text: bytes) -> None:
     log = parse(text, "log")
@@ -639,6 +754,7 @@ def tables(draw: st.DrawFn) -> list[Result]:
     modes: list[Mode | None] = [None, "aggregate", "non_aggregate"]
     (kind, benchmark), mode = draw(st.sampled_from(kinds)), draw(st.sampled_from(modes))
     processes, defects, tail = draw(counts), draw(st.booleans()), draw(st.booleans())
+    in_passes = draw(st.booleans())
     threads = draw(st.integers(1, 64))
     rows = []
     for length in sorted(draw(st.sets(st.integers(0, 2**40), min_size=1, max_size=6))):
@@ -668,6 +784,8 @@ def tables(draw: st.DrawFn) -> list[Result]:
         if benchmark == "Uniband":
             row.messages_per_second = float(draw(st.integers(0, 10**9)))
         row.defects = draw(st.integers(0, 10**6)) if defects else None
+        if in_passes:
+            row.half_width = draw(st.none() | st.integers(0, 10**6).map(lambda n: n / 10000))
         row.quantiles = {name: draw(hundredths) * 1e-6 for name in QUANTILES} if tail else None
         rows.append(row)
     return rows
@@ -687,6 +805,8 @@ def test_records_to_text_to_records(made: list[list[Result]]) -> None:
     assert len(back) == len(rows)
     for was, now in zip(rows, back, strict=True):
         now.line = None
+        assert now.half_width == (was.half_width and pytest.approx(was.half_width, rel=1e-9))
+        now.passes = was.passes if now.passes else None
         for name in was.__struct_fields__:
             old, new = getattr(was, name), getattr(now, name)
             assert new == (

@@ -5,18 +5,21 @@ from pathlib import Path
 import lab
 import pytest
 from imb.logs import parse
-from imb.records import Failure, Result, Run, read_file
+from imb.records import End, Failure, Result, Run, read_file
 
 # What text does not tell, or tells otherwise: the order of a group's ranks as one list, the mean of passive targets.
 UNSAID = {
     "line", "slowest_rank", "kind", "group_count", "groups",
-    "time_min_seconds", "time_max_seconds", "time_avg_seconds",
+    "time_min_seconds", "time_max_seconds", "time_avg_seconds", "row", "passes", "evidence",
 }  # fmt: skip
 CASES = [
     ("MPI1", 2, "PingPong Sendrecv Uniband Barrier Bcast -check -show_tail yes"),
     ("MPI1", 4, "PingPong Exchange Allreduce Barrier -multi 1 -check"),
     ("MPI1", 4, "PingPong Allreduce -multi 0 -map 2x2 -mbyte 1e6"),
     ("MPI1", 2, "PingPong Alltoall -mem 0.00001"),
+    ("MPI1", 2, "PingPong Uniband Barrier -passes 6 -check"),
+    ("MPI1", 4, "PingPong Allreduce -precision 0.1 -budget 0.5 -multi 1"),
+    ("NBC", 2, "Iallreduce Ibarrier -passes 3"),
     ("EXT", 2, "Window Unidir_Put Accumulate"),
     ("NBC", 2, "Iallreduce Ibarrier Ibcast_pure"),
     ("NBC", 2, "Iallreduce Ibarrier -multi 1 -npmin 1 -show_tail yes"),
@@ -44,6 +47,10 @@ def test_text_and_records_agree(
         and run.mpi
         and launch.run.mpi.name == run.mpi.name
     )
+    limits = [each.options.passes if each.options else None for each in (launch.run, run)]
+    assert str(limits[0]) == str(limits[1])
+    end = next(wanted.of(End))
+    assert launch.end and launch.end.passes == end.passes
     unit = run.options.bytes_per_megabyte if run.options else None
     assert launch.bytes_per_megabyte == unit
     failures = [(f.benchmark, f.processes, f.cause, f.bytes) for f in read if isinstance(f, Failure)]
@@ -70,6 +77,8 @@ def test_text_and_records_agree(
                 assert mine == pytest.approx(theirs, abs=step if "seconds" not in name else 5.1e-9), name
             elif not (mine is None and isinstance(theirs, float)):
                 assert mine == theirs, name
+        assert (seen.passes is None) == (meant.passes is None)
+        assert seen.half_width == (meant.half_width and pytest.approx(meant.half_width, abs=5.1e-5))
         assert seen.time_max_seconds is None or seen.time_max_seconds == pytest.approx(
             meant.time_max_seconds, abs=5.1e-9
         )

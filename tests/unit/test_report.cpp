@@ -959,14 +959,164 @@ void file_run(Reporter& out) {
   out.end(ended(2, 2, 0));
 }
 
+Evidence disturbed() {
+  Evidence evidence;
+  const auto count = [&](Counter counter, double sum, double most, int rank) {
+    evidence.totals[static_cast<std::size_t>(counter)] = {.sum = sum, .most = most, .rank = rank};
+  };
+  count(Counter::voluntary_switches, 4, 2, 0);
+  count(Counter::involuntary_switches, 3, 3, 1);
+  count(Counter::minor_faults, 10, 5, 0);
+  count(Counter::major_faults, 1, 1, 1);
+  count(Counter::run_delay, 0.0005, 0.00048828125, 1);
+  count(Counter::steal, 0.01, 0.01, 0);
+  evidence.moved = {1};
+  evidence.interfaces = {{.rank = 0, .interface = 1, .sent = 2048, .received = 1024}};
+  return evidence;
+}
+
+RunFacts facts_of_passes() {
+  RunFacts facts = example_facts();
+  facts.interfaces = {{"lo", "eth0"}, {}};
+  return facts;
+}
+
+/// A table as the schedule plans it for passes.
+Table table_of_passes(const Spec& spec, Layout layout, Multi multi = Multi::off) {
+  Table table = table_of(spec, std::move(layout), multi);
+  table.precision = true;
+  return table;
+}
+
+Row precise_row(double seconds, double half_width) {
+  Row row = row_of(seconds * 1e6, seconds * 1e6, seconds * 1e6, 4e6);
+  row.passes = PassesFigure{.samples = 40,
+                            .used = 40,
+                            .interval = Interval{seconds * (1 - half_width), seconds * (1 + half_width)},
+                            .half_width = half_width,
+                            .effective = 32,
+                            .states = {{.level = 1e-6, .samples = 40, .median = seconds}}};
+  return row;
+}
+
+// Two states of the machine, samples at two levels in one of them, and a budget that was too small.
+Row unsteady_row() {
+  Row row = precise_row(2e-6, 0.125);
+  PassesFigure& figure = *row.passes;
+  figure.used = 30;
+  figure.effective = 7.5;
+  figure.states = {{.level = 1e-6, .samples = 30, .median = 2e-6},
+                   {.level = 1.5e-6, .samples = 8, .median = 3e-6}};
+  figure.between_states = 2;
+  figure.modes = {{.level = 2e-6, .samples = 20, .median = 2e-6},
+                  {.level = 2.5e-6, .samples = 10, .median = 2.5e-6}};
+  figure.shortfall = PassesFigure::Shortfall::budget;
+  return row;
+}
+
+void sample_of(Reporter& out, const Table& table, int first_row, std::int64_t bytes, const Row& row,
+               PassSample::Probes probes = {1e-6, 1.03125e-6}, int pass = 1) {
+  Measurement measurement = one_row(bytes, 500, row);
+  measurement.first_row = first_row;
+  out.sample(table, {.pass = pass, .at = pass * 0.0078125, .measurement = measurement, .probes = {probes}});
+}
+
+void row_of_passes(Reporter& out, const Table& table, int first_row, std::int64_t bytes, const Row& row) {
+  Measurement measurement = one_row(bytes, 500, row);
+  measurement.first_row = first_row;
+  out.row(table, measurement);
+}
+
+void passes_run(Reporter& out) {
+  RunFacts facts = facts_of_passes();
+  facts.command_line = {"./IMB-MPI1", "-precision", "0.01", "-budget", "5", "-check", "PingPong", "Uniband"};
+  facts.benchmarks = {"PingPong", "Uniband"};
+  Options options = example_options();
+  options.check = true;
+  options.passes = Passes{.most = {}, .precision = 0.01, .budget = 5};
+  out.begin(facts, options);
+
+  Table pairs = table_of_passes(pingpong, all_of(2));
+  Table rates = table_of_passes(uniband, all_of(2));
+  pairs.defects = rates.defects = true;
+  Row undisturbed = row_of(1.0, 1.0, 1.0, 8e6);
+  undisturbed.defects = 2;
+  undisturbed.evidence = Evidence();
+  sample_of(out, pairs, 0, 8, undisturbed);
+  Row delayed = row_of(2.0, 2.0, 2.0, 4e6);
+  delayed.defects = 0;
+  delayed.evidence = disturbed();
+  sample_of(out, pairs, 1, 16, delayed);
+  Row rate = row_of(20.25, 25, 22.5, 81920000);
+  rate.messages_per_second = 10240000;
+  sample_of(out, rates, 2, 8, rate, {std::nan(""), std::nan("")});
+  delayed.defects.reset();
+  sample_of(out, pairs, 1, 16, delayed, {1.5e-6, 1.5e-6}, 2);
+
+  Row precise = precise_row(1e-6, 0.0078125);
+  precise.defects = 2;
+  precise.evidence = Evidence();
+  row_of_passes(out, pairs, 0, 8, precise);
+  Row unsteady = unsteady_row();
+  unsteady.defects = 0;
+  unsteady.evidence = disturbed();
+  row_of_passes(out, pairs, 1, 16, unsteady);
+  Row unknown = rate;
+  unknown.passes = PassesFigure{.samples = 1, .used = 1, .interval = {}, .half_width = {}, .effective = 1};
+  unknown.passes->reference = false;
+  unknown.passes->shortfall = PassesFigure::Shortfall::budget;
+  row_of_passes(out, rates, 2, 8, unknown);
+  out.failure(rates, failed(Failure::Cause::over_budget, 16, 0,
+                            "the budget of the launch was spent before the first sample"));
+  Ending ending = ended(3, 1, 2);
+  ending.passes = 40;
+  ending.seconds = 5.25;
+  ending.measuring_seconds = 4.5;
+  ending.observing_seconds = 0.25;
+  out.end(ending);
+}
+
+void overlap_in_passes(Reporter& out) {
+  RunFacts facts = facts_of_passes();
+  facts.component = "NBC";
+  facts.quirks = {};
+  facts.part = "MPI-NBC part";
+  facts.command_line = {"./IMB-NBC", "-passes", "5", "-multi", "1", "Iallreduce"};
+  facts.benchmarks = {"Iallreduce"};
+  facts.ranks.assign(4, {"node1", "0-7"});
+  Options options = example_options();
+  options.passes = Passes{.most = 5, .precision = {}, .budget = {}};
+  options.multi = Multi::each_group;
+  out.begin(facts, options);
+  Table table = table_of_passes(iallreduce, make_layout(4, 2, true, {}), Multi::each_group);
+  table.layout.threads = 2;
+  Row row = overlapped_row();
+  row.slowest_thread = 1;
+  row.load_drift.reset();
+  for (row.group = 0; row.group < 2; ++row.group) sample_of(out, table, 0, 8, row);
+  row.passes = PassesFigure{.samples = 5, .used = 5, .interval = {}, .half_width = {}, .effective = 5};
+  row.passes->states = {{.level = 1e-6, .samples = 5, .median = 3e-6}, {.level = 2e-6, .samples = 0}};
+  for (row.group = 0; row.group < 2; ++row.group) row_of_passes(out, table, 0, 8, row);
+  Ending ending = stopped(Ending::State::interrupted, "SIGTERM", 1, 0, 0);
+  ending.passes = 5;
+  ending.seconds = 0.25;
+  ending.measuring_seconds = 0.125;
+  out.end(ending);
+}
+
 struct Example {
   const char* file;
   void (*write)(Reporter&);
 };
-constexpr Example examples[] = {{"complete.jsonl", complete_run},   {"troubled.jsonl", troubled_run},
-                                {"one-process.jsonl", lonely_run},  {"groups.jsonl", grouped_run},
-                                {"one-sided.jsonl", one_sided_run}, {"overlap.jsonl", overlap_run},
-                                {"files.jsonl", file_run}};
+constexpr Example examples[] = {{"complete.jsonl", complete_run},
+                                {"troubled.jsonl", troubled_run},
+                                {"one-process.jsonl", lonely_run},
+                                {"groups.jsonl", grouped_run},
+                                {"one-sided.jsonl", one_sided_run},
+                                {"overlap.jsonl", overlap_run},
+                                {"files.jsonl", file_run},
+                                {"passes.jsonl", passes_run},
+                                {"passes-overlap.jsonl", overlap_in_passes}};
 
 std::filesystem::path example_path(const Example& example) {
   return std::filesystem::path(__FILE__).parent_path() / "../../schema/examples" / example.file;
@@ -988,4 +1138,129 @@ TEST_CASE("write the golden examples anew", "[.write-examples]") {
   for (const Example& example : examples) {
     std::ofstream(example_path(example), std::ios::binary) << records_of(example.write);
   }
+}
+
+TEST_CASE("passes add the precision of a row, before the defects") {
+  Table table = table_of_passes(pingpong, all_of(2));
+  table.defects = true;
+  CHECK(head_of(table).find(
+            "\n       #bytes #repetitions      t[usec]   Mbytes/sec        +-[%]      defects\n") !=
+        std::string::npos);
+  Row row = precise_row(1.5e-6, 0.01234);
+  row.bytes_per_second = 1048576;
+  row.defects = 0;
+  CHECK(lines_of(table, one_row(8, 500, row)) ==
+        "            8          500         1.50         1.00         1.23         0.00\n");
+  row.passes->half_width.reset();
+  CHECK(lines_of(table, one_row(8, 500, row)) ==
+        "            8          500         1.50         1.00          n/a         0.00\n");
+}
+
+namespace {
+
+/// What stands behind the rows of a table that a launch with this precision has measured.
+std::string notes_of(const Table& table, std::optional<double> precision, const std::vector<Row>& rows) {
+  Options options;
+  options.passes = Passes{.most = {}, .precision = precision, .budget = 5};
+  const std::string text = text_of([&](Reporter& out) {
+    out.begin(example_facts(), options);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      out.row(table, one_row(std::int64_t(8) << i, 500, rows[i]));
+    }
+    out.close_table(table);
+  });
+  const std::size_t first = text.find("# note: ");
+  return first == std::string::npos ? "" : text.substr(first);
+}
+
+}  // namespace
+
+TEST_CASE("rows that are as precise as asked for have no note") {
+  CHECK(notes_of(table_of_passes(pingpong, all_of(2)), 0.01,
+                 {precise_row(1e-6, 0.005), precise_row(2e-6, 0.01)})
+            .empty());
+}
+
+TEST_CASE("notes on rows in passes stand behind the table, once for all rows") {
+  const Table table = table_of_passes(pingpong, all_of(2));
+  CHECK(notes_of(table, 0.01, {precise_row(1e-6, 0.005), unsteady_row()}) ==
+        "# note: 1 of 2 rows not within +-1 %, at most +-12.50 % (16 B): the budget was spent\n"
+        "# note: samples at several levels in 1 row, for example 16 B: 2.00 usec (67 %), 2.50 usec (33 %)\n"
+        "# note: the machine changed between 2 states: probes of 1.00 usec (88 %), 1.50 usec (10 %); "
+        "figures are those of the first\n");
+}
+
+TEST_CASE("a note says why rows are not precise") {
+  Row row = precise_row(1e-6, 0.125);
+  const auto note = [&](PassesFigure::Shortfall shortfall) {
+    row.passes->shortfall = shortfall;
+    return notes_of(table_of_passes(pingpong, all_of(2)), 0.05, {row, row});
+  };
+  const std::string start = "# note: 2 of 2 rows not within +-5 %, at most +-12.50 % (8 B): ";
+  CHECK(note(PassesFigure::Shortfall::passes) == start + "there were no more passes\n");
+  CHECK(note(PassesFigure::Shortfall::interrupted) == start + "the launch was interrupted\n");
+  row.passes->half_width.reset();
+  CHECK(note(PassesFigure::Shortfall::budget) ==
+        "# note: 2 of 2 rows not within +-5 %: the budget was spent\n");
+}
+
+TEST_CASE("a note names the group whose samples lie at several levels") {
+  Row row = unsteady_row();
+  row.passes->shortfall = PassesFigure::Shortfall::none;
+  row.passes->states.resize(1);
+  row.group = 1;
+  CHECK(notes_of(table_of_passes(pingpong, make_layout(4, 2, true, {}), Multi::each_group), {}, {row}) ==
+        "# note: samples at several levels in 1 row, for example 8 B, group 1: 2.00 usec (67 %), 2.50 usec "
+        "(33 %)\n");
+}
+
+TEST_CASE("a note on rows without enough samples in the fastest state") {
+  Row row = precise_row(1e-6, 0.005);
+  row.passes->reference = false;
+  CHECK(notes_of(table_of_passes(pingpong, all_of(2)), 0.01, {row}) ==
+        "# note: 1 row with too few samples in the fastest state: figures are of all samples\n");
+}
+
+TEST_CASE("notes of one table are not repeated behind the next") {
+  const Table table = table_of_passes(pingpong, all_of(2));
+  const std::string text = text_of([&](Reporter& out) {
+    out.row(table, one_row(8, 500, unsteady_row()));
+    out.close_table(table);
+    out.row(table, one_row(8, 500, precise_row(1e-6, 0.005)));
+    out.close_table(table);
+  });
+  CHECK(text.find("the machine changed") == text.rfind("the machine changed"));
+}
+
+TEST_CASE("the banner states when passes end") {
+  const auto stated = [](const Passes& passes) {
+    Options options;
+    options.passes = passes;
+    const std::string text = text_of([&](Reporter& out) { out.begin(example_facts(), options); });
+    const std::size_t at = text.find("# Passes");
+    return text.substr(at, text.find('\n', at) - at);
+  };
+  const std::string start = "# Passes                         :   until ";
+  const std::string end = "; figures are medians over passes";
+  CHECK(stated({.most = {}, .precision = 0.01, .budget = 30}) ==
+        start + "each row is within +-1 % or 30 s have passed" + end);
+  CHECK(stated({.most = 8, .precision = {}, .budget = {}}) == start + "8 passes are done" + end);
+  CHECK(stated({.most = 1, .precision = 0.005, .budget = 2.5}) ==
+        start + "each row is within +-0.5 % or 1 pass is done or 2.5 s have passed" + end);
+}
+
+TEST_CASE("the number of passes stands before the footer") {
+  Ending ending = ended(2, 0, 0);
+  ending.passes = 12;
+  ending.seconds = 1.5;
+  ending.measuring_seconds = 1.2;
+  CHECK(end_of(ending) ==
+        "\n# 12 passes in 1.5 s, 80 % of it in timed regions\n\n\n# All processes entering MPI_Finalize\n\n");
+  ending.passes = 1;
+  CHECK(end_of(ending).starts_with("\n# 1 pass in 1.5 s, "));
+}
+
+TEST_CASE("the failure row of a point that the budget did not reach") {
+  CHECK(failure_of(table_of_passes(pingpong, all_of(2)), failed(Failure::Cause::over_budget, 8)) ==
+        "            8 over-budget.; the budget was spent before the first sample; use flag \"-budget X\"\n");
 }

@@ -46,7 +46,11 @@ def command(
     rows: Annotated[bool, typer.Option("--rows", help="All rows, not only those that changed.")] = False,
     format: Annotated[Format, typer.Option("--format", "-f", help="How to tell it.")] = Format.terminal,
     force: Annotated[
-        bool, typer.Option("--force", help="Hold intra-node against inter-node launches all the same.")
+        bool,
+        typer.Option(
+            "--force",
+            help="Hold intra-node against inter-node launches, and passes against single bursts, all the same.",
+        ),
     ] = False,
     archive: ArchiveOption = None,
 ) -> None:

@@ -42,6 +42,10 @@ def command(
     separator: Annotated[
         str, typer.Option("--separator", "-s", metavar="CHARACTER", help="Between cells of CSV.")
     ] = ",",
+    samples: Annotated[
+        bool,
+        typer.Option("--samples", help="Samples of launches in passes instead of results; csv, parquet."),
+    ] = False,
     archive: ArchiveOption = None,
 ) -> None:
     """Writes results for other programs.
@@ -61,6 +65,7 @@ def command(
     Examples:
       imb export baseline --separator ';' > baseline.csv
       imb export --format log --output logs/
+      imb export 3fa9 --samples > samples.csv
     """
     from imb.export import choose, write_csv, write_json, write_logs, write_markdown, write_parquet
 
@@ -68,14 +73,18 @@ def command(
         raise ImbError(f"a separator is one character such as ';', not {separator!r}")
     if output is None and format in (Format.parquet, Format.log):
         raise ImbError(f"{format.value} needs --output {'FOLDER' if format is Format.log else 'FILE'}")
+    if samples and format not in (Format.csv, Format.parquet):
+        raise ImbError(
+            f"--samples: not with --format {format.value}; use csv or parquet (json has them always)"
+        )
     store = Archive(archive)
     chosen = choose(store, runs or [])
     match format:
         case Format.csv:
-            write_csv(store, chosen, output, separator)
+            write_csv(store, chosen, output, separator, samples=samples)
         case Format.parquet:
             assert output
-            write_parquet(store, chosen, output)
+            write_parquet(store, chosen, output, samples=samples)
         case Format.json:
             write_json(chosen, output)
         case Format.markdown:

@@ -29,7 +29,10 @@ def command(
         list[str] | None, typer.Option("--threshold", metavar="NAME=VALUE", help="As of `imb diagnose`.")
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Compare intra-node with inter-node all the same.")
+        bool,
+        typer.Option(
+            "--force", help="Compare intra-node with inter-node, and passes with single bursts, all the same."
+        ),
     ] = False,
     archive: ArchiveOption = None,
 ) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from imb.archive import SHORT, Archive, StoredRun, Tags
 from imb.cli.common import ArchiveOption, RunArgument
-from imb.records import End, Failure, Records, Result, Run
+from imb.records import End, Failure, PassLimits, Records, Result, Run
 
 
 def command(
@@ -30,7 +30,8 @@ def command(
     """Shows a run: what is known of it, its tables, and its curves.
 
     Times are microseconds per repetition. t_min, t_max and t_avg are the least, largest and mean of the ranks' means,
-    not of repetitions. MB are 10^6 bytes, whatever the log's unit was.
+    not of repetitions. MB are 10^6 bytes, whatever the log's unit was. Of a launch in passes, ± is half of the 95 %
+    confidence interval, as a share of the median; "besides" is what happened to the ranks in all samples of a table.
 
     \b
     Examples:
@@ -51,7 +52,9 @@ def command(
         for r in records.records
         if isinstance(r, Result | Failure) and (not wanted or r.benchmark.lower() in wanted)
     ]
-    _tables(rows, chart=sys.stdout.isatty() if chart is None else chart)
+    run_record: Run = next(records.of(Run), Run())
+    limits = (run_record.options.passes if run_record.options else None) or PassLimits()
+    _tables(rows, limits, chart=sys.stdout.isatty() if chart is None else chart)
 
 
 def _facts(found: StoredRun, records: Records, tags: Tags) -> str:
@@ -75,11 +78,19 @@ def _facts(found: StoredRun, records: Records, tags: Tags) -> str:
         "state": end.state + (f" ({end.reason})" if end.reason else "")
         if end
         else "the log does not tell its end",
+        "passes": _passes(run, end),
         "labels": ", ".join(tags.labels),
         "notes": "; ".join(tags.notes),
         "problems": len(records.problems) or None,
     }
     return "\n".join(f"{name:<12} {value}" for name, value in said.items() if value not in (None, ""))
+
+
+def _passes(run: Run, end: End | None) -> str | None:
+    """`40 in 5.3 s: until each row is within +-1 % or 5 s have passed`."""
+    limits = run.options.passes if run.options else None
+    done = f"{end.passes} in {end.seconds or 0:.1f} s" if end and end.passes else ""
+    return ": ".join(filter(None, [done, str(limits) if limits else ""])) or None
 
 
 def _conditions(said: object) -> str | None:
@@ -104,11 +115,12 @@ def _conditions(said: object) -> str | None:
     return ", ".join(filter(None, words))
 
 
-def _tables(rows: list[Result | Failure], *, chart: bool) -> None:
+def _tables(rows: list[Result | Failure], limits: PassLimits, *, chart: bool) -> None:
     from rich.console import Console
     from rich.table import Table as RichTable
 
-    from imb.render.tables import failures_of, tables_of
+    from imb.render.classic import notes_on_passes
+    from imb.render.tables import evidence_of, failures_of, tables_of
 
     console = Console(highlight=False)
     for table in tables_of(rows):
@@ -119,6 +131,10 @@ def _tables(rows: list[Result | Failure], *, chart: bool) -> None:
             shown.add_row(*row)
         console.print()
         console.print(shown)
+        for note in notes_on_passes(table.results, limits):
+            console.print(note.removeprefix("# "), markup=False)
+        if evidence := evidence_of(table.results):
+            console.print(f"besides: {evidence}", markup=False)
         if chart:
             from imb.render.chart import curve
 

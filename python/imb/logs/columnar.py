@@ -6,7 +6,7 @@ group's index is called group_index (GROUP is a word of SQL), quantiles are colu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from imb.logs.catalogue import kind_of
 from imb.logs.table import FIELDS, PASSIVE, TIMES, Launch, Stretch
-from imb.records import QUANTILES, Failure, Result
+from imb.records import QUANTILES, Counter, Evidence, Failure, Passes, Result
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _PLACE = [
@@ -39,6 +39,34 @@ _TIME_COLUMNS = [
     "time_pure_seconds",
     "time_cpu_seconds",
 ]
+
+
+def _counted(counter: Counter | None) -> float | None:
+    return counter.sum if counter else None
+
+
+# Of rows in passes: type, and where it is in the record.
+_OF_PASSES: dict[str, tuple[pa.DataType, Callable[[Passes, Evidence], float | str | None]]] = {
+    "samples": (pa.int64(), lambda passes, _: passes.samples),
+    "samples_used": (pa.int64(), lambda passes, _: passes.used),
+    "half_width": (pa.float64(), lambda passes, _: passes.half_width),
+    "interval_low_seconds": (
+        pa.float64(),
+        lambda p, _: p.interval_seconds[0] if p.interval_seconds else None,
+    ),
+    "interval_high_seconds": (
+        pa.float64(),
+        lambda p, _: p.interval_seconds[1] if p.interval_seconds else None,
+    ),
+    "effective_samples": (pa.float64(), lambda passes, _: passes.effective_samples),
+    "machine_states": (pa.int64(), lambda passes, _: len(passes.states) or None),
+    "shortfall": (_TEXT, lambda p, _: p.shortfall if p.samples is not None else None),
+    "involuntary_switches": (pa.float64(), lambda _, evidence: _counted(evidence.involuntary_switches)),
+    "major_faults": (pa.float64(), lambda _, evidence: _counted(evidence.major_faults)),
+    "run_delay_seconds": (pa.float64(), lambda _, evidence: _counted(evidence.run_delay_seconds)),
+    "steal_seconds": (pa.float64(), lambda _, evidence: _counted(evidence.steal_seconds)),
+    "moved_ranks": (pa.int64(), lambda _, e: len(e.moved_ranks) if e.moved_ranks else None),
+}
 QUANTILE_COLUMNS = {name: f"{name.replace('.', '_')}_seconds" for name in QUANTILES}
 RESULTS = pa.schema(
     [
@@ -52,6 +80,7 @@ RESULTS = pa.schema(
         ("bytes_per_second", pa.float64()),
         ("messages_per_second", pa.float64()),
         ("defects", pa.int64()),
+        *((name, kind) for name, (kind, _) in _OF_PASSES.items()),
         *((name, pa.float64()) for name in QUANTILE_COLUMNS.values()),
         ("line", pa.int64()),
     ]
@@ -144,6 +173,8 @@ def _of_columns(columns: tuple[str, ...], rows: list[tuple[str, Launch, Stretch]
             values = values * np.repeat([launch.bytes_per_megabyte for _, launch, _ in rows], counts)
         elif name in TIMES:
             values = values / 1e6
+        elif name == "+-":
+            values = values / 100
         field = FIELDS[name]
         if columns[:4] == PASSIVE and name == "t_pure":
             field = "time_max_seconds"
@@ -213,6 +244,8 @@ def _of_records(records: Iterable[tuple[str, Result | Failure]], schema: pa.Sche
                 values.append(_groups(record.groups))
             elif name == "group_index":
                 values.append(record.group)
+            elif name in _OF_PASSES:
+                values.append(_of_passes(record, name))
             elif name in _QUANTILE_OF:
                 values.append(quantiles.get(_QUANTILE_OF[name]))
             else:
@@ -220,6 +253,12 @@ def _of_records(records: Iterable[tuple[str, Result | Failure]], schema: pa.Sche
     return pa.table(
         {field.name: pa.array(columns[field.name], field.type) for field in schema}, schema=schema
     )
+
+
+def _of_passes(record: Result | Failure, name: str) -> float | str | None:
+    if not isinstance(record, Result) or record.passes is None:
+        return None
+    return _OF_PASSES[name][1](record.passes, record.evidence or Evidence())
 
 
 _QUANTILE_OF = {column: name for name, column in QUANTILE_COLUMNS.items()}

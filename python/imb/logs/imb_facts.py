@@ -10,7 +10,7 @@ from datetime import datetime
 from imb.logs.catalogue import facts_of
 from imb.logs.preamble import Event
 from imb.logs.table import Launch
-from imb.records import Component, Element, Mpi, Options, Platform, Run
+from imb.records import Component, Element, Mpi, Options, PassLimits, Platform, Run
 
 _PART: dict[str, Component] = {
     "MPI-1": "MPI1",
@@ -89,12 +89,30 @@ def run_of(events: Sequence[Event]) -> Run:
     if unit := re.match(r"([\d.eE+]+) bytes per second", said.get("Mbytes/sec", "")):
         with suppress(ValueError):
             options.bytes_per_megabyte = float(unit[1])
+    if "Passes" in said:
+        options.passes = _limits(said["Passes"])
     if "Settings" in said:
         options.standard_mode = said["Settings"] == "standard mode"
     if "Results" in said:
         options.check = "verified" in said["Results"]
     run.options = options if options != Options() else None
     return run
+
+
+def _limits(said: str) -> PassLimits:
+    precision, most, budget = (
+        re.search(pattern, said)
+        for pattern in (
+            r"within \+-([\d.]{1,12}) %",
+            r"(\d{1,9}) pass(?:es)? (?:is|are) done",
+            r"([\d.]{1,12}) s have",
+        )
+    )
+    limits = PassLimits(most=int(most[1]) if most else None)
+    with suppress(ValueError):
+        limits.precision = float(precision[1]) / 100 if precision else None
+        limits.budget_seconds = float(budget[1]) if budget else None
+    return limits
 
 
 def _element(said: str | None) -> Element | None:

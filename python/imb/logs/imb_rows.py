@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from imb.logs.preamble import PASSES_NOTE
 from imb.logs.table import CELL, FIELDS, WHOLE, Head, Launch, Stretch, number
 from imb.records import QUANTILES, Cause, Failure
 
@@ -19,6 +20,7 @@ _CAUSES: tuple[tuple[str, Cause], ...] = (
     ("time-out", "time_out"),
     ("out-of-space", "no_space"),
     ("io-error", "io_error"),
+    ("over-budget", "over_budget"),
 )
 _NEEDED = re.compile(r"needed X=\s*([\d.]+)\s*GB")
 _FREE = re.compile(r"free\s+([\d.]+)\s*GB")
@@ -54,13 +56,15 @@ class Rows:
         self.values.append(row)
 
     def take_note(self, text: str, launch: Launch) -> bool:
-        """Keeps what a comment line says about the load of a row of this table; False where it says nothing of that.
+        """Keeps what a comment line says about the load of a row of this table; False where it is no note of ours.
 
         OpenIMB prints these notes behind the table, with the row's length and group; older versions print them behind
         the row.
         """
         if self.values and (found := _DRIFT_ABOVE.match(text)):
             self.drift[len(self.values) - 1] = _drift_of(found)
+            return True
+        if PASSES_NOTE.match(text):
             return True
         if not (found := _DRIFT.match(text)):
             return False

@@ -8,6 +8,7 @@ log, so its meaning is remembered by its bytes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import zip_longest
 
@@ -87,6 +88,7 @@ class _Reader:
         self.pending: list[above.Event] = []  # since the last table
         self.pending_start = 0
         self.closed = False  # the launch at hand has said that it ended
+        self.passes: tuple[str, str, str] | None = None  # number, seconds, percent of them in timed regions
         self.line_at = 0  # line numbers are counted once, along the way
         self.line = 1
         self.passed_over: list[tuple[int, str]] = []
@@ -147,11 +149,14 @@ class _Reader:
                 self.passed_over.append((start + event.at, event.text))
             elif event.kind == "failure":
                 self.benchmark_failure(event, start)
+            elif event.kind == "passes":
+                self.passes = event.parts
             elif event.kind == "end":
                 self.flush_events(table=False)
                 if self.launch is not None:
-                    self.launch.end = End(state=event.state or "complete", reason=event.text or None)
+                    self.launch.end = _end_of(event, self.passes)
                     self.closed = True
+                self.passes = None
             elif event.kind == "benchmark":
                 pass  # in the head
             else:
@@ -340,6 +345,15 @@ class _Reader:
         launch.bytes_per_megabyte = unit or 2.0**20
         run.options = run.options or Options()
         run.options.bytes_per_megabyte = launch.bytes_per_megabyte
+
+
+def _end_of(event: above.Event, passes: tuple[str, str, str] | None) -> End:
+    end = End(state=event.state or "complete", reason=event.text or None)
+    if passes:
+        with suppress(ValueError):
+            end.passes, end.seconds = int(passes[0]), float(passes[1])
+            end.measuring_seconds = end.seconds * int(passes[2]) / 100
+    return end
 
 
 @lru_cache(maxsize=5000)

@@ -11,7 +11,7 @@ from imb.logs.table import Head
 from imb.records import Mode, State
 
 EventKind = Literal[
-    "banner", "fact", "calling", "listed", "title", "command", "end", "failure", "benchmark", "text"
+    "banner", "fact", "calling", "listed", "title", "command", "passes", "end", "failure", "benchmark", "text"
 ]
 
 
@@ -70,12 +70,18 @@ _BANNER = re.compile(
 )
 _FACT = re.compile(
     r"#\s*(Date|Machine|System|Release|Version|MPI Version|MPI Library|MPI Thread Environment|MPI_Datatype"
-    r"|MPI_Datatype for reductions|MPI_Op|Mbytes/sec|Settings|Off-cache mode|Results|Minimum message length in bytes"
+    r"|MPI_Datatype for reductions|MPI_Op|Mbytes/sec|Settings|Off-cache mode|Passes|Results|Minimum message length in bytes"
     r"|Maximum message length in bytes|Minimum io portion in bytes|Maximum io portion in bytes)\s*:\s*(.*)$"
 )
 _ENDED = re.compile(
     r"#\s*(?:(All processes entering MPI_Finalize)|(Finished with .*)|(Interrupted|Aborted)(?: by (.+?))?: \d+ points?\b)"
 )
+# Behind a table that was measured in passes; what it says of rows is also in their cells.
+PASSES_NOTE = re.compile(
+    r"# note: (?:\d+ of \d+ rows? not within |samples at several levels in |the machine changed between "
+    r"|\d+ rows? with too few samples |\d+ rows? from the samples of a launch that was cut off)"
+)
+_PASSES = re.compile(r"# (\d{1,9}) pass(?:es)? in ([\d.]{1,12}) s, (\d{1,3}) % of it in timed regions$")
 _COMMAND = re.compile(
     r"\s*+[+$>%]*+\s*+((?:\w++=\S*+\s++)*+(?:\S*/)?(?:mpirun|mpiexec(?:\.\w+)?|orterun|srun|aprun|jsrun|prun)\s.*)$"
 )
@@ -158,6 +164,9 @@ def _read(text: bytes, prefix: bytes) -> Preamble:
             reason = found[4] or "" if ended != "complete" else ""
             events.append(Event("end", here, reason[:200], state=ended))
             head, state = Head(""), ""
+        elif found := _PASSES.match(bare):
+            events.append(Event("passes", here, parts=(found[1], found[2], found[3])))
+            head, state = Head(""), ""
         elif found := _BANNER.match(bare):
             program = "OpenIMB" if found["ours"] else "Intel MPI Benchmarks"
             version = (found["ours"] or found["imb"]).strip()
@@ -214,7 +223,9 @@ def _read(text: bytes, prefix: bytes) -> Preamble:
                 excerpt = found[1]
             else:
                 events.append(Event("text", here, bare))
-        elif _KNOWN_LINES.match(bare) or (state == "list" and bare.startswith("# ")):
+        elif (
+            PASSES_NOTE.match(bare) or _KNOWN_LINES.match(bare) or (state == "list" and bare.startswith("# "))
+        ):
             pass
         elif found := _COMMAND.match(line):
             words = found[1].rstrip("\\ ")

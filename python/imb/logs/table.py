@@ -14,6 +14,7 @@ from imb.logs.catalogue import kind_of
 from imb.records import End, Failure, Mode, Multi, Problem, Record, Result, Run
 
 CELL = 13  # characters of a cell in a table of IMB
+NOT_KNOWN = "n/a"  # the precision of a row with too few samples
 
 # Columns of tables by their names without unit -> field of Result. Times are microseconds in the table.
 FIELDS = {
@@ -30,6 +31,7 @@ FIELDS = {
     "overlap": "overlap_percent",
     "mbytes/sec": "bytes_per_second",
     "msg/sec": "messages_per_second",
+    "+-": "half_width",
     "defects": "defects",
 }
 WHOLE = frozenset({"group", "bytes", "repetitions"})
@@ -127,6 +129,8 @@ def number(token: str, column: str) -> float | int | None:
         if not 0 <= whole < 2**63:
             raise ValueError(token)
         return whole
+    if token == NOT_KNOWN and column == "+-":
+        return None
     value = float(token)
     return value if abs(value) < 1e300 else None
 
@@ -168,4 +172,6 @@ def in_units(column: str, value: float | int | None, bytes_per_megabyte: float) 
         return value / 1e6
     if column == "mbytes/sec":
         return value * bytes_per_megabyte
+    if column == "+-":
+        return value / 100
     return int(value) if column == "defects" else value

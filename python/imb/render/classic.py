@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import NamedTuple
 
-from imb.logs.table import CELL
-from imb.records import QUANTILES, End, Failure, Record, Result, Run
+from imb.logs.table import CELL, NOT_KNOWN
+from imb.records import QUANTILES, End, Failure, PassLimits, Record, Result, Run
+from imb.wording import counted
 
 _NOTICEABLE_DRIFT = 0.1  # as in src/report/text.cpp
 _RULE = "#" + "-" * 64
@@ -21,6 +22,7 @@ _FAILURES = {
     "int_overflow": "int-overflow.; The production rank*size caused int overflow for given sample",
     "no_space": 'out-of-space.; needed X={gigabytes:8.3f} GB, free {free:8.3f} GB; use flag "-file PATH"',
     "io_error": "io-error.; {detail}",
+    "over_budget": 'over-budget.; the budget was spent before the first sample; use flag "-budget X"',
     "time_out": 'time-out.; Time limit (secs_per_sample) is over; use "-time X" or SECS_PER_SAMPLE to increase time limit.',
 }
 
@@ -44,6 +46,7 @@ def text(records: Iterable[Record]) -> str:
 def _parts(records: list[Record]) -> Iterator[str]:
     run = next((record for record in records if isinstance(record, Run)), Run())
     unit = (run.options.bytes_per_megabyte if run.options else None) or 2.0**20
+    limits = (run.options.passes if run.options else None) or PassLimits()
     yield _banner(run, unit)
     rows = [record for record in records if isinstance(record, Result | Failure)]
     for _, table in groupby(
@@ -53,10 +56,10 @@ def _parts(records: list[Record]) -> Iterator[str]:
         if isinstance(same[0], Failure):
             yield from _failures([row for row in same if isinstance(row, Failure)])
         else:
-            yield _table([row for row in same if isinstance(row, Result)], unit)
+            yield _table([row for row in same if isinstance(row, Result)], unit, limits)
     ends = [record for record in records if isinstance(record, End)]
     if ends:
-        yield f"\n\n# {_last_words(ends[-1])}\n\n"
+        yield f"{_passes_line(ends[-1])}\n\n# {_last_words(ends[-1])}\n\n"
 
 
 def _place(row: Result | Failure) -> _Place:
@@ -84,7 +87,10 @@ def _banner(run: Run, unit: float) -> str:
     lines += [f"# {name:<22}: {_one_line(value)}" for name, value in facts.items() if value]
     if run.command_line:
         lines += ["", "", "# Calling sequence was: ", "", "# " + _one_line(" ".join(run.command_line)), ""]
-    lines += [f"# {'Mbytes/sec':<31}:   {unit:.15g} bytes per second", "#", ""]
+    lines += [f"# {'Mbytes/sec':<31}:   {unit:.15g} bytes per second"]
+    if run.options and run.options.passes:
+        lines.append(f"# {'Passes':<31}:   {run.options.passes}; figures are medians over passes")
+    lines += ["#", ""]
     if run.benchmarks:
         lines += ["# List of Benchmarks to run:", "", *(f"# {name}" for name in run.benchmarks)]
     return "\n".join(lines) + "\n"
@@ -129,10 +135,11 @@ def _columns(row: Result) -> tuple[str, ...]:
             ["t[usec]"] if plain or (single and with_rate) else ["t_min[usec]", "t_max[usec]", "t_avg[usec]"]
         )
         columns += ["Mbytes/sec"] if with_rate else []
+    columns += ["+-[%]"] if row.passes else []
     return (*columns, "defects") if row.defects is not None else tuple(columns)
 
 
-def _table(rows: list[Result], unit: float) -> str:
+def _table(rows: list[Result], unit: float, limits: PassLimits) -> str:
     columns = list(_columns(rows[0]))
     lines: list[str] = []
     size: int | None = None
@@ -145,6 +152,7 @@ def _table(rows: list[Result], unit: float) -> str:
             times = ", ".join(f"{(row.quantiles.get(name) or 0) * 1e6:.2f}" for name in QUANTILES)
             lines.append(f"[ {times} ]")
     lines += [note for row in rows if (note := _note(row))]
+    lines += notes_on_passes(rows, limits)
     return _head(rows[0], columns) + "\n".join(lines) + "\n"
 
 
@@ -152,12 +160,74 @@ def _note(row: Result) -> str | None:
     """What a reader must know about a row, as a comment line behind the table."""
     if row.load_drift is None or abs(row.load_drift) <= _NOTICEABLE_DRIFT:
         return None
-    where = [] if row.kind == "synchronisation" else [f"{row.bytes or 0} B"]
-    where += [f"group {row.group}"] if row.group is not None else []
+    where = _where(row)
     return (
-        f"# note: {', '.join(where)}{': ' if where else ''}CPU load ran {100 * abs(row.load_drift):.0f} % "
+        f"# note: {where}{': ' if where else ''}CPU load ran {100 * abs(row.load_drift):.0f} % "
         f"{'slower' if row.load_drift > 0 else 'faster'} than calibrated; t_CPU and overlap of this row are unreliable"
     )
+
+
+def _where(row: Result) -> str:
+    """What tells a row from others of its table."""
+    where = [] if row.kind == "synchronisation" else [f"{row.bytes or 0} B"]
+    where += [f"group {row.group}"] if row.group is not None else []
+    return ", ".join(where)
+
+
+_SHORTFALLS = {
+    "budget": "the budget was spent",
+    "passes": "there were no more passes",
+    "interrupted": "the launch was interrupted",
+}
+
+
+def notes_on_passes(rows: list[Result], limits: PassLimits) -> Iterator[str]:
+    """As PassesNotes in src/report/text.cpp; and on rows that imb made of samples."""
+    known = [(row, row.passes) for row in rows if row.passes and row.passes.samples]
+    found = [(row, passes) for row, passes in known if passes.shortfall != "cut_off"]
+    if short := [(row, passes) for row, passes in found if passes.shortfall != "none"]:
+        widest, where = max(((passes.half_width or 0, row) for row, passes in short), key=lambda one: one[0])
+        at_most = f", at most +-{widest * 100:.2f} % ({_where(where)})" if widest else ""
+        yield (
+            f"# note: {len(short)} of {counted(len(found), 'row')} not within +-{(limits.precision or 0) * 100:.12g} %"
+            f"{at_most}: {_SHORTFALLS[short[-1][1].shortfall]}"
+        )
+    if leveled := [(row, passes) for row, passes in found if passes.levels]:
+        row, passes = leveled[0]
+        levels = [(level.time_seconds, level.samples) for level in passes.levels or []]
+        yield (
+            f"# note: samples at several levels in {counted(len(leveled), 'row')}, for example {_where(row)}:"
+            f" {_levels(levels, passes.used)}"
+        )
+    if found and len(states := found[-1][1].states) > 1:
+        inside = [sum(p.states[k].samples for _, p in found if k < len(p.states)) for k in range(len(states))]
+        levels = [(state.probe_seconds, count) for state, count in zip(states, inside, strict=True)]
+        yield (
+            f"# note: the machine changed between {len(states)} states: probes of"
+            f" {_levels(levels, sum(passes.samples or 0 for _, passes in found))}; figures are those of the first"
+        )
+    if mixed := sum(not passes.reference_state for _, passes in found):
+        yield (
+            f"# note: {counted(mixed, 'row')} with too few samples in the fastest state: figures are of all samples"
+        )
+    if made := len(known) - len(found):
+        yield (
+            f"# note: {counted(made, 'row')} from the samples of a launch that was cut off: plain medians of them"
+        )
+
+
+def _levels(levels: list[tuple[float, int]], samples: int | None) -> str:
+    return ", ".join(
+        f"{seconds * 1e6:.2f} usec ({100 * count / (samples or 1):.0f} %)" for seconds, count in levels
+    )
+
+
+def _passes_line(end: End) -> str:
+    if not end.passes:
+        return ""
+    share = 100 * (end.measuring_seconds or 0) / end.seconds if end.seconds else 0
+    number = "1 pass" if end.passes == 1 else f"{end.passes} passes"
+    return f"\n# {number} in {end.seconds or 0:.1f} s, {share:.0f} % of it in timed regions\n"
 
 
 def _cell(column: str, row: Result, unit: float) -> str:
@@ -179,6 +249,8 @@ def _cell(column: str, row: Result, unit: float) -> str:
     if column in micro:
         seconds = micro[column]
         return f"{'nan':>{CELL}}" if seconds is None else f"{seconds * 1e6:{CELL}.2f}"
+    if column == "+-[%]":
+        return f"{NOT_KNOWN:>{CELL}}" if row.half_width is None else f"{row.half_width * 100:{CELL}.2f}"
     number = {
         "Mbytes/sec": (row.bytes_per_second or 0) / unit,
         "overlap[%]": row.overlap_percent or 0,

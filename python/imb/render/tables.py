@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from imb.records import Failure, Result
+from imb.records import Counter, Failure, Result, added
+from imb.wording import amount
 
 # Field of a result, heading, factor; MB are 10^6 bytes here, as everywhere in the companion.
 _COLUMNS: tuple[tuple[str, str, float | None], ...] = (
@@ -22,8 +23,10 @@ _COLUMNS: tuple[tuple[str, str, float | None], ...] = (
     ("overlap_percent", "overlap %", 1),
     ("bytes_per_second", "MB/s", 1e-6),
     ("messages_per_second", "messages/s", 1),
+    ("half_width", "± %", 100),
     ("defects", "defects", None),
 )
+_SEEN = 4  # ranks and interfaces that are named
 
 
 class Table(NamedTuple):
@@ -41,8 +44,20 @@ def tables_of(records: Iterable[Result | Failure]) -> list[Table]:
     made = []
     for title, same in groupby(results, key=title_of):
         rows = list(same)
-        columns = [c for c in _COLUMNS if any(getattr(row, c[0]) is not None for row in rows)]
-        cells = [[_cell(getattr(row, field), factor) for field, _, factor in columns] for row in rows]
+        columns = [
+            c
+            for c in _COLUMNS
+            if any(getattr(row, c[0]) is not None or (c[0] == "half_width" and row.passes) for row in rows)
+        ]
+        cells = [
+            [
+                "n/a"
+                if field == "half_width" and row.passes and row.half_width is None
+                else _cell(getattr(row, field), factor)
+                for field, _, factor in columns
+            ]
+            for row in rows
+        ]
         headings = [heading for _, heading, _ in columns]
         if "t_min µs" not in headings:  # the classic table's t
             headings = ["t µs" if heading == "t_max µs" else heading for heading in headings]
@@ -73,6 +88,40 @@ def failures_of(records: Iterable[Result | Failure]) -> list[str]:
             cause = (record.cause or "failure").replace("_", " ")
             lines.append(f"{title_of(record)}{length}: {cause}: {record.detail or ''}".rstrip(": "))
     return lines
+
+
+def evidence_of(results: Iterable[Result]) -> str | None:
+    """What happened to the ranks of these rows besides, on one line; None where it is nothing, or not known."""
+    told = [row.evidence for row in results if row.evidence]
+    total = added(told)
+    disturbed = [
+        _count(total.involuntary_switches, "involuntary switch", "involuntary switches"),
+        _count(total.major_faults, "major page fault", "major page faults"),
+        _seconds(total.run_delay_seconds, "run delay"),
+        _seconds(total.steal_seconds, "steal"),
+    ]
+    words = [word for word in disturbed if word]
+    if total.moved_ranks:
+        ranks = sorted(total.moved_ranks)
+        shown = ", ".join(map(str, ranks[:_SEEN])) + (", …" if len(ranks) > _SEEN else "")
+        words.append(f"moved to another CPU: {'rank' if len(ranks) == 1 else 'ranks'} {shown}")
+    busiest = sorted(total.interfaces or [], key=lambda one: -(one.sent_bytes + one.received_bytes))
+    words += [
+        f"{each.name} on {each.host}: {amount(each.sent_bytes)} sent, {amount(each.received_bytes)} received"
+        for each in busiest[:_SEEN]
+    ]
+    words += ["…"] if len(busiest) > _SEEN else []
+    return "; ".join(words) or None
+
+
+def _count(counter: Counter | None, one: str, several: str) -> str | None:
+    return f"{counter.sum:.0f} {one if counter.sum == 1 else several}" if counter else None
+
+
+def _seconds(counter: Counter | None, what: str) -> str | None:
+    if counter is None:
+        return None
+    return f"{what} {counter.sum * 1e3:.3g} ms" if counter.sum < 1 else f"{what} {counter.sum:.3g} s"
 
 
 def markdown(tables: Sequence[Table], failures: Sequence[str]) -> str:
