@@ -62,7 +62,7 @@ std::string lengths(const RunFacts& facts, const Options& options) {
 std::string passes_words(const Passes& passes) {
   std::string text;
   const auto add = [&](const std::string& words) { text += (text.empty() ? "until " : " or ") + words; };
-  if (passes.precision) add("each row is within +-" + shortest(*passes.precision * 100) + " %");
+  if (passes.precision) add("each row is within +-" + shortest(significant(*passes.precision * 100)) + " %");
   if (passes.most) add(formatted("%d pass%s", *passes.most, *passes.most == 1 ? " is done" : "es are done"));
   if (passes.budget) add(shortest(*passes.budget) + " s have passed");
   return text + "; figures are medians over passes";

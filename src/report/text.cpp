@@ -236,7 +236,7 @@ std::string footer(const Ending& ending) {
 
 }  // namespace
 
-void PassesNotes::add(const std::string& where, const PassesFigure& figure) {
+void PassesNotes::add(const std::string& where, int group, const PassesFigure& figure) {
   ++rows_;
   if (figure.shortfall != PassesFigure::Shortfall::none) {
     ++short_;
@@ -249,19 +249,20 @@ void PassesNotes::add(const std::string& where, const PassesFigure& figure) {
   if (!figure.modes.empty() && ++with_levels_ == 1)
     levels_ = where + ": " + levels(figure.modes, figure.used);
   if (!figure.reference) ++without_reference_;
-  if (states_.size() != figure.states.size()) states_.resize(figure.states.size());
-  for (std::size_t k = 0; k < states_.size(); ++k) {
-    states_[k].level = figure.states[k].level;
-    states_[k].samples += figure.states[k].samples;
+  Machine& machine = machines_[group];
+  machine.states.resize(figure.states.size());
+  for (std::size_t k = 0; k < figure.states.size(); ++k) {
+    machine.states[k].level = figure.states[k].level;
+    machine.states[k].samples += figure.states[k].samples;
   }
-  samples_ += figure.samples;
+  machine.samples += figure.samples;
 }
 
 std::string PassesNotes::notes(std::optional<double> precision) const {
   std::string text;
   if (short_ > 0) {
     text += formatted("# note: %d of %s not within +-%s %%", short_, counted(rows_, "row").c_str(),
-                      shortest(precision.value_or(0) * 100).c_str());
+                      shortest(significant(precision.value_or(0) * 100)).c_str());
     if (widest_ > 0) text += formatted(", at most +-%.2f %% (%s)", widest_ * 100, widest_row_.c_str());
     text += std::string(": ") + words_for(shortfall_) + "\n";
   }
@@ -269,11 +270,17 @@ std::string PassesNotes::notes(std::optional<double> precision) const {
     text += formatted("# note: samples at several levels in %s, for example %s\n",
                       counted(with_levels_, "row").c_str(), levels_.c_str());
   }
-  if (states_.size() > 1) {
-    text += formatted("# note: the machine changed between %zu states: probes of ", states_.size()) +
-            levels(states_, samples_) + "; figures are those of the first\n";
+  const bool all_without = without_reference_ == rows_;
+  for (const auto& [group, machine] : machines_) {
+    if (machine.states.size() < 2) continue;
+    const std::string where = group < 0 ? "" : formatted("group %d", group);
+    const char* const whose = all_without ? "figures are of all samples: too few are in the first"
+                                          : "figures are those of the first";
+    text +=
+        note(where, formatted("the machine changed between %zu states: probes of ", machine.states.size()) +
+                        levels(machine.states, machine.samples) + "; " + whose);
   }
-  if (without_reference_ > 0) {
+  if (without_reference_ > 0 && !all_without) {
     text += formatted("# note: %s with too few samples in the fastest state: figures are of all samples\n",
                       counted(without_reference_, "row").c_str());
   }
@@ -296,7 +303,7 @@ void TextReporter::row(const Table& table, const Measurement& measurement) {
   write(lines_of(table, measurement, bytes_per_megabyte_));
   for (const Row& row : measurement.rows) {
     notes_ += drift_note(table, measurement.bytes, row);
-    if (row.passes) passes_.add(place_of(table, measurement.bytes, row), *row.passes);
+    if (row.passes) passes_.add(place_of(table, measurement.bytes, row), row.group, *row.passes);
   }
 }
 

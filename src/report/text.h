@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdio>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,20 +17,24 @@ namespace openimb {
 /// What is to be said behind a table that was measured in passes.
 class PassesNotes {
  public:
-  /// `where`: the row, "8 B".
-  void add(const std::string& where, const PassesFigure& figure);
+  /// `where`: the row, "8 B"; `group`: Row::group.
+  void add(const std::string& where, int group, const PassesFigure& figure);
   /// Comment lines; `precision`: what was asked for.
   std::string notes(std::optional<double> precision) const;
 
  private:
-  int rows_ = 0, samples_ = 0;
+  struct Machine {
+    std::vector<PassesFigure::State> states;
+    int samples = 0;
+  };
+  int rows_ = 0;
   int short_ = 0;
   PassesFigure::Shortfall shortfall_ = PassesFigure::Shortfall::none;
   double widest_ = 0;
   std::string widest_row_;
   int with_levels_ = 0;
-  std::string levels_;  ///< of the first such row
-  std::vector<PassesFigure::State> states_;
+  std::string levels_;               ///< of the first such row
+  std::map<int, Machine> machines_;  ///< by group: each has probes of its own
   int without_reference_ = 0;
 };
 

@@ -32,15 +32,15 @@ struct PassesFigure {
   enum class Shortfall { none, budget, passes, interrupted };
 
   int samples = 0;
-  int used = 0;                      ///< those in the reference state, or all of them
-  std::optional<Interval> interval;  ///< of t_max, or t_ovrl where the table has it: 95 %, seconds
+  int used = 0;                           ///< those in the reference state, or all of them
+  std::optional<Interval> interval = {};  ///< of t_max, or t_ovrl where the table has it: 95 %, seconds
   std::optional<double>
-      half_width;             ///< of the interval, as a share of the median; the largest of the times shown
-  double effective = 0;       ///< number of independent samples that say as much
-  std::vector<State> states;  ///< of the machine, the fastest first
-  int between_states = 0;     ///< samples whose two probes saw different states
-  bool reference = true;      ///< whether the samples used are those of the fastest state
-  std::vector<State> modes;   ///< levels of the samples used, where they have two or three, in seconds
+      half_width;        ///< of the interval, as a share of the median; the largest of the times shown
+  double effective = 0;  ///< number of independent samples that say as much
+  std::vector<State> states = {};  ///< of the machine, the fastest first
+  int between_states = 0;          ///< samples whose two probes saw different states
+  bool reference = true;           ///< whether the samples used are those of the fastest state
+  std::vector<State> modes = {};   ///< levels of the samples used, where they have two or three, in seconds
   Shortfall shortfall = Shortfall::none;  ///< why the interval is wider than asked for
 };
 

@@ -1215,10 +1215,29 @@ TEST_CASE("a note names the group whose samples lie at several levels") {
 }
 
 TEST_CASE("a note on rows without enough samples in the fastest state") {
-  Row row = precise_row(1e-6, 0.005);
+  const Row known = precise_row(1e-6, 0.005);
+  Row row = known;
   row.passes->reference = false;
-  CHECK(notes_of(table_of_passes(pingpong, all_of(2)), 0.01, {row}) ==
+  CHECK(notes_of(table_of_passes(pingpong, all_of(2)), 0.01, {known, row}) ==
         "# note: 1 row with too few samples in the fastest state: figures are of all samples\n");
+}
+
+TEST_CASE("where no row has enough samples in the fastest state, the note on the states says so") {
+  Row row = unsteady_row();
+  row.passes->shortfall = PassesFigure::Shortfall::none;
+  row.passes->modes.clear();
+  row.passes->reference = false;
+  CHECK(notes_of(table_of_passes(pingpong, all_of(2)), {}, {row})
+            .ends_with("; figures are of all samples: too few are in the first\n"));
+}
+
+TEST_CASE("groups have states of their own") {
+  Row row = unsteady_row();
+  row.passes->shortfall = PassesFigure::Shortfall::none;
+  row.passes->modes.clear();
+  row.group = 1;
+  CHECK(notes_of(table_of_passes(pingpong, make_layout(4, 2, true, {}), Multi::each_group), {}, {row})
+            .starts_with("# note: group 1: the machine changed between 2 states: probes of 1.00 usec"));
 }
 
 TEST_CASE("notes of one table are not repeated behind the next") {

@@ -199,14 +199,19 @@ def notes_on_passes(rows: list[Result], limits: PassLimits) -> Iterator[str]:
             f"# note: samples at several levels in {counted(len(leveled), 'row')}, for example {_where(row)}:"
             f" {_levels(levels, passes.used)}"
         )
-    if found and len(states := found[-1][1].states) > 1:
-        inside = [sum(p.states[k].samples for _, p in found if k < len(p.states)) for k in range(len(states))]
+    mixed = sum(not passes.reference_state for _, passes in found)
+    for group in sorted({row.group for row, _ in found}, key=lambda group: -1 if group is None else group):
+        of_group = [passes for row, passes in found if row.group == group]
+        if len(states := of_group[-1].states) < 2:
+            continue
+        inside = [sum(p.states[k].samples for p in of_group if k < len(p.states)) for k in range(len(states))]
         levels = [(state.probe_seconds, count) for state, count in zip(states, inside, strict=True)]
+        whose = "of all samples: too few are in the first" if mixed == len(found) else "those of the first"
         yield (
-            f"# note: the machine changed between {len(states)} states: probes of"
-            f" {_levels(levels, sum(passes.samples or 0 for _, passes in found))}; figures are those of the first"
+            f"# note: {'' if group is None else f'group {group}: '}the machine changed between {len(states)} states:"
+            f" probes of {_levels(levels, sum(passes.samples or 0 for passes in of_group))}; figures are {whose}"
         )
-    if mixed := sum(not passes.reference_state for _, passes in found):
+    if mixed and mixed < len(found):
         yield (
             f"# note: {counted(mixed, 'row')} with too few samples in the fastest state: figures are of all samples"
         )
