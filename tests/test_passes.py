@@ -267,6 +267,17 @@ def test_memory_that_a_later_table_cannot_have_is_not_missing_in_the_next_pass(m
     assert {len(samples) for samples in check_results(done).values()} == {2}
 
 
+@pytest.mark.parametrize("words", ["-budget 0.5", "-passes 1000", "-precision 5"])
+def test_a_launch_ends_when_no_row_is_left_to_measure(mpi, words, tmp_path):
+    """All rows failed in the first pass: there is no other."""
+    done = lab.run(mpi, 1, f"{words} PingPong PingPing", records=tmp_path)
+    assert done.code == 3 and not done.rows
+    assert {each["cause"] for each in failures_of(done)} == {"invalid_processes"}
+    end = end_of(done)
+    assert (end["state"], end["measured"], end["failed"]) == ("complete", 0, 2)
+    assert end["passes"] == 1
+
+
 # --- Budget and precision --------------------------------------------------------------------------------------------
 
 
