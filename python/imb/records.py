@@ -428,7 +428,7 @@ class End(msgspec.Struct, kw_only=True, tag_field="record", tag="end"):
     """How the launch ended. Without it a launch was cut off. `passes` and seconds: in passes."""
 
     OPTIONAL: ClassVar[frozenset[str]] = frozenset(
-        ["passes", "seconds", "measuring_seconds", "observing_seconds"]
+        ["passes", "probes", "seconds", "measuring_seconds", "observing_seconds"]
     )
 
     state: State
@@ -437,6 +437,7 @@ class End(msgspec.Struct, kw_only=True, tag_field="record", tag="end"):
     failed: int | None = None
     defects: int | None = None
     passes: int | None = None
+    probes: bool | None = None
     seconds: float | None = None
     measuring_seconds: float | None = None
     observing_seconds: float | None = None

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <new>
 
 #include "engine/content.h"
 #include "memory/memory.h"
@@ -14,11 +15,19 @@ namespace openimb {
 /// One side's buffer.
 class Buffer {
  public:
-  /// Contents are lost when it grows. Throws std::bad_alloc, and then holds nothing.
+  bool holds(std::int64_t bytes) const { return memory_ && bytes <= memory_->bytes(); }
+  /// Contents are lost when it grows. Throws std::bad_alloc, and then has its old size, as other tables may
+  /// be open; or, where not even that is there any more, nothing.
   void ensure(MemoryKind kind, std::int64_t bytes) {
-    if (memory_ && bytes <= memory_->bytes()) return;
+    if (holds(bytes)) return;
+    const std::int64_t before = memory_ ? memory_->bytes() : 0;
     memory_.reset();  // first: old and new together would exceed what -mem allows
-    memory_ = allocate_memory(kind, bytes);
+    try {
+      memory_ = allocate_memory(kind, bytes);
+    } catch (const std::bad_alloc&) {
+      if (before > 0) memory_ = allocate_memory(kind, before);
+      throw;
+    }
   }
   /// Null until ensured.
   Memory* memory() const { return memory_.get(); }
@@ -37,8 +46,12 @@ struct Buffers {
   /// Room for every point that `wanted` covers, guards included; not for the side that `elsewhere` names,
   /// whose memory comes from MPI. Throws std::bad_alloc.
   void ensure(const Capacity& wanted, MemoryKind kind, Exposed elsewhere) {
-    if (elsewhere != Exposed::send) send.ensure(kind, wanted.send + Content::guard);
-    if (elsewhere != Exposed::receive) receive.ensure(kind, wanted.receive + Content::guard);
+    const auto grow = [kind](Buffer& buffer, std::int64_t bytes, std::int64_t& filled_bytes) {
+      if (!buffer.holds(bytes)) filled_bytes = 0;
+      buffer.ensure(kind, bytes);
+    };
+    if (elsewhere != Exposed::send) grow(send, wanted.send + Content::guard, filled.send);
+    if (elsewhere != Exposed::receive) grow(receive, wanted.receive + Content::guard, filled.receive);
   }
 };
 

@@ -123,14 +123,19 @@ void MpiTable::fill_buffers() {
 }
 
 // Tables of one kind of element share what the first has filled.
-void MpiTable::resume() {
-  if (!active() || (capacity_.send == 0 && capacity_.receive == 0)) return;
+bool MpiTable::resume() {
   const Buffers& buffers = shared_.buffers_;
   const Exposed elsewhere = allocated_by_mpi();
+  const bool used = active() && (capacity_.send > 0 || capacity_.receive > 0);
+  const bool lost = used && ((elsewhere != Exposed::send && !buffers.send.holds(capacity_.send)) ||
+                             (elsewhere != Exposed::receive && !buffers.receive.holds(capacity_.receive)));
+  if (shared_.world_.anyone(lost)) return false;
+  if (!used) return true;
   const bool same = buffers.filling == filling_for_timing(plan_.element, spec());
   const bool enough = (elsewhere == Exposed::send || capacity_.send <= buffers.filled.send) &&
                       (elsewhere == Exposed::receive || capacity_.receive <= buffers.filled.receive);
   if (!same || !enough) fill_buffers();
+  return true;
 }
 
 // A ring, so that groups of any size have neighbors. The first part lets ranks that come late come; of the

@@ -17,7 +17,7 @@ class MpiTable final : public OpenTable {
   }
   Agreement& group() override { return agreement_; }
   Opened open(const Point& point, std::int64_t gone) override;
-  void resume() override;
+  bool resume() override;
   double probe(int exchanges) override;
   std::string fill_files(const Point& point) override;
 

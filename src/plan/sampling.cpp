@@ -65,26 +65,28 @@ Next SegmentedSampling::next(std::span<const Sample> so_far) const {
 Next PassSampling::next(std::span<const Sample> so_far) const {
   const Settings& settings = guide_.settings;
   if (count_of(so_far, Purpose::measure) > 0) return {.answer = Next::Answer::done};
-  const bool known = pass_.each > 0;
-  if (guide_.warm_up && so_far.empty()) {
-    return prepare(Purpose::warm_up,
-                   warm_up_repetitions(settings, known ? repetitions(pass_.each) : guide_.planned));
+  const bool warmed = count_of(so_far, Purpose::warm_up) > 0 || !guide_.warm_up;
+  if (guide_.policy == IterationPolicy::off) {
+    return warmed ? measure(guide_.planned)
+                  : prepare(Purpose::warm_up, warm_up_repetitions(settings, guide_.planned));
   }
-  if (guide_.policy == IterationPolicy::off) return measure(guide_.planned);
-  if (known) return measure(repetitions(pass_.each));
-  const std::int64_t trials = count_of(so_far, Purpose::trial);
-  if (trials == 0) return prepare(Purpose::trial, 1);
-  const Sample& last = so_far.back();
-  const double each = last.seconds / static_cast<double>(last.step.repetitions);
-  // The first of its kind is often slow.
-  constexpr std::int64_t more = 4;
-  const std::int64_t fitting = repetitions(each);
-  if (trials == 1 && fitting > more) return prepare(Purpose::trial, std::max(more, fitting / more));
-  const double whole = each + guide_.load_seconds;
-  if (within_time(settings, guide_.policy, guide_.planned, whole, guide_.processes) == 0) {
-    return {.answer = Next::Answer::time_out, .seconds_each = whole};
+  double each = pass_.each;
+  if (each <= 0) {
+    const std::int64_t trials = count_of(so_far, Purpose::trial);
+    if (trials == 0) return prepare(Purpose::trial, 1);
+    const Sample& last = so_far[static_cast<std::size_t>(trials - 1)];
+    each = last.seconds / static_cast<double>(last.step.repetitions);
+    // The first of its kind is often slow.
+    constexpr std::int64_t more = 4;
+    const std::int64_t fitting = repetitions(each);
+    if (trials == 1 && fitting > more) return prepare(Purpose::trial, std::max(more, fitting / more));
+    const double whole = each + guide_.load_seconds;
+    if (within_time(settings, guide_.policy, guide_.planned, whole, guide_.processes) == 0) {
+      return {.answer = Next::Answer::time_out, .seconds_each = whole};
+    }
   }
-  return measure(fitting);
+  const std::int64_t count = repetitions(each);
+  return warmed ? measure(count) : prepare(Purpose::warm_up, warm_up_repetitions(settings, count));
 }
 
 std::int64_t PassSampling::repetitions(double each) const {

@@ -152,7 +152,8 @@ std::unique_ptr<Sampling> Schedule::sampling(const TablePlan& plan, const Point&
                                              PassLimits pass) const {
   const Spec& spec = plan.spec();
   pass.cycle = rotation(plan);
-  pass.limited = spec.on_files() || plan.table.aggregate() || plan.synchronized;
+  const bool asked_for = options_.settings.repetitions != options_.standard.settings.repetitions;
+  pass.limited = asked_for || spec.on_files() || plan.table.aggregate() || plan.synchronized;
   pass.runs = spec.overlap == Overlap::matched                     ? 3
               : spec.one_sided.computing_target || spec.overlaps() ? 2
                                                                    : 1;

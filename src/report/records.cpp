@@ -271,6 +271,7 @@ std::string end_record(const Ending& ending) {
     json.field("defects", ending.defects);
     if (ending.passes == 0) return;
     json.field("passes", ending.passes);
+    json.field("probes", ending.probes);
     json.field("seconds", ending.seconds);
     json.field("measuring_seconds", ending.measuring_seconds);
     json.field("observing_seconds", ending.observing_seconds);

@@ -221,9 +221,10 @@ std::string shortcomings(const Ending& ending) {
 
 std::string passes_line(const Ending& ending) {
   if (ending.passes == 0) return "";
-  return formatted("\n# %d pass%s in %.1f s, %.0f %% of it in timed regions\n", ending.passes,
+  return formatted("\n# %d pass%s in %.1f s, %.0f %% of it in timed regions%s\n", ending.passes,
                    ending.passes == 1 ? "" : "es", ending.seconds,
-                   ending.seconds > 0 ? 100 * ending.measuring_seconds / ending.seconds : 0);
+                   ending.seconds > 0 ? 100 * ending.measuring_seconds / ending.seconds : 0,
+                   ending.probes ? "" : "; no probes: exchanges take too long");
 }
 
 // Existing scripts take the reference's last line for full success, so no other ending may print it.
@@ -255,7 +256,13 @@ void PassesNotes::add(const std::string& where, int group, const PassesFigure& f
     machine.states[k].level = figure.states[k].level;
     machine.states[k].samples += figure.states[k].samples;
   }
+  machine.between += figure.between_states;
   machine.samples += figure.samples;
+}
+
+std::string PassesNotes::between(const Machine& machine) {
+  if (machine.between == 0) return "";
+  return formatted(", between them (%.0f %%)", 100.0 * machine.between / machine.samples);
 }
 
 std::string PassesNotes::notes(std::optional<double> precision) const {
@@ -278,7 +285,7 @@ std::string PassesNotes::notes(std::optional<double> precision) const {
                                           : "figures are those of the first";
     text +=
         note(where, formatted("the machine changed between %zu states: probes of ", machine.states.size()) +
-                        levels(machine.states, machine.samples) + "; " + whose);
+                        levels(machine.states, machine.samples) + between(machine) + "; " + whose);
   }
   if (without_reference_ > 0 && !all_without) {
     text += formatted("# note: %s with too few samples in the fastest state: figures are of all samples\n",

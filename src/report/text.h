@@ -25,8 +25,10 @@ class PassesNotes {
  private:
   struct Machine {
     std::vector<PassesFigure::State> states;
-    int samples = 0;
+    int samples = 0, between = 0;
   };
+  static std::string between(const Machine& machine);
+
   int rows_ = 0;
   int short_ = 0;
   PassesFigure::Shortfall shortfall_ = PassesFigure::Shortfall::none;

@@ -97,6 +97,7 @@ struct Ending {
   int failed = 0;                ///< points with a failure row
   std::int64_t defects = 0;      ///< over all points
   int passes = 0;                ///< begun; 0: not measured in passes
+  bool probes = true;            ///< then: whether samples had probes
   double seconds = 0;            ///< then: of the session
   double measuring_seconds = 0;  ///< then: of them, in timed regions
   double observing_seconds = 0;  ///< then: of them, in probes and readings of counters

@@ -3,50 +3,26 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <memory>
-#include <tuple>
 #include <utility>
 
 #include "result/passes.h"
 #include "session/outcome.h"
+#include "session/pass_figures.h"
 #include "session/point_run.h"
 
 namespace openimb {
 
 namespace {
 
-/// A point over all passes. Rows are rank 0's; all else is equal on all ranks.
-struct PassPoint {
-  const Point* point = nullptr;
-  int first_row = 0;
-  std::int64_t gone = 0;  ///< repetitions measured
-  double each = 0;        ///< seconds of one, the least of any pass
-  int samples = 0;
-  bool done = false;
-  bool within = false;  ///< the precision, at the last judgement
-  std::optional<Failure> failure;
-  std::vector<RowSeries> rows;
-};
-
-struct PassTable {
-  explicit PassTable(TablePlan plan_of_it) : plan(std::move(plan_of_it)) {}
-  const TablePlan plan;
-  bool begun = false;
-  std::unique_ptr<OpenTable> open;
-  std::optional<Failure> failure;
-  std::vector<PassPoint> points;
-
-  bool idle() const {
-    return failure.has_value() ||
-           std::ranges::all_of(points, [](const PassPoint& one) { return one.done || one.failure; });
-  }
-};
-
 class PassSession {
  public:
   explicit PassSession(const SessionParts& parts)
-      : parts_(parts), passes_(*parts.options.passes), outcome_(parts), start_(parts.surroundings.now()) {}
+      : parts_(parts),
+        passes_(*parts.options.passes),
+        outcome_(parts),
+        start_(parts.surroundings.now()),
+        figures_(tables_, parts.options.in_flight) {}
   Ending run();
 
  private:
@@ -54,38 +30,31 @@ class PassSession {
   void run_pass();
   void begin(PassTable& table);
   void open(PassTable& table);
+  void lose(PassTable& table);
+  void drop(PassPoint& one, const Failure& failure);
   void fail(std::optional<Failure>& place, const Failure& failure);
   void run_point(PassTable& table, PassPoint& one);
   void take_sample(PassTable& table, PassPoint& one);
   void keep(PassTable& table, PassPoint& one, PointRun& run, Measurement& measurement);
   void take_turn();
   void choose_exchanges(OpenTable& open);
-  bool must_end();
+  bool must_end(double next = 0);
+  bool nothing_is_left() const;
   bool all_are_done();
   void judge(std::span<double> done);
-  void assign_all_states(std::size_t fitted);
   void report();
   void report(PassTable& table);
   void report(const PassTable& table, PassPoint& one);
-  Measurement summary(const PassTable& table, const PassPoint& one) const;
   void show_progress();
-  const MachineStates& states_of(const PassTable& table, const RowSeries& series) const;
   double elapsed() const { return parts_.surroundings.now() - start_ - waited_; }
-
-  /// Rows that are measured on the same ranks: processes, groups, group.
-  using Ranks = std::tuple<int, int, int>;
-  static Ranks ranks_of(const PassTable& table, const RowSeries& series) {
-    const Layout& layout = table.plan.table.layout;
-    return {layout.processes, layout.group_count(), series.first.group};
-  }
 
   const SessionParts& parts_;
   const Passes passes_;
   Outcome outcome_;
   const double start_;
-  double waited_ = 0;     ///< for other launches
-  double judging_ = 0;    ///< seconds that the last judgement took
-  double shown_ = 0;      ///< when progress was shown last
+  double waited_ = 0;   ///< for other launches
+  double judging_ = 0;  ///< seconds that the last judgement took
+  double shown_ = 0;    ///< when progress was shown last
   double sample_seconds_ = 0;
   double tick_ = 0;      ///< of the coarsest clock, in seconds
   bool probed_ = false;  ///< exchanges are chosen
@@ -93,8 +62,8 @@ class PassSession {
   int pass_ = 0;
   int next_look_ = 0;
   bool spent_ = false;  ///< the budget
-  std::vector<std::unique_ptr<PassTable>> tables_;
-  std::map<Ranks, MachineStates> states_;
+  PassTables tables_;
+  PassFigures figures_;
 };
 
 Ending PassSession::run() {
@@ -103,11 +72,13 @@ Ending PassSession::run() {
   while (pass_ < most && !spent_ && !outcome_.interrupted()) {
     ++pass_;
     run_pass();
-    if (spent_ || outcome_.interrupted() || all_are_done()) break;
+    if (parts_.world.rank() == 0) parts_.surroundings.progress(outcome_.ending());
+    if (spent_ || outcome_.interrupted() || all_are_done() || nothing_is_left()) break;
   }
   Ending& ending = outcome_.ending();
   ending.passes = pass_;
   ending.seconds = elapsed();
+  ending.probes = exchanges_ > 0;
   report();
   return ending;
 }
@@ -136,14 +107,16 @@ void PassSession::run_pass() {
     if (must_end()) return;
     if (!table->begun) {
       begin(*table);
-    } else {
-      table->open->resume();
+    } else if (!table->open->resume()) {
+      lose(*table);
     }
     for (PassPoint& one : table->points) {
       if (table->failure) break;
       if (one.done || one.failure) continue;
-      if (must_end()) return;
+      if (must_end(one.cost)) return;
+      const double begun = elapsed();
       run_point(*table, one);
+      one.cost = elapsed() - begun;
     }
     show_progress();
   }
@@ -172,6 +145,18 @@ void PassSession::open(PassTable& table) {
   probed_ = true;
 }
 
+void PassSession::lose(PassTable& table) {
+  for (PassPoint& one : table.points) {
+    if (!one.failure) drop(one, out_of_memory(*one.point, false));
+  }
+}
+
+// What it had measured before does not make a row.
+void PassSession::drop(PassPoint& one, const Failure& failure) {
+  if (one.samples > 0) outcome_.uncount_measured();
+  fail(one.failure, failure);
+}
+
 void PassSession::fail(std::optional<Failure>& place, const Failure& failure) {
   place = failure;
   outcome_.count_failure();
@@ -182,8 +167,7 @@ void PassSession::run_point(PassTable& table, PassPoint& one) {
   try {
     take_sample(table, one);
   } catch (const PointFailed& failed) {
-    if (one.samples > 0) outcome_.uncount_measured();
-    fail(one.failure, failed.failure);
+    drop(one, failed.failure);
   }
 }
 
@@ -227,6 +211,8 @@ void PassSession::keep(PassTable& table, PassPoint& one, PointRun& run, Measurem
   sample.measurement = std::move(measurement);
   sample.measurement.first_row = one.first_row;
   parts_.reporter.sample(table.plan.table, sample);
+  outcome_.ending().passes = pass_;
+  outcome_.ending().seconds = at;
   if (one.samples == 1) parts_.surroundings.progress(outcome_.ending());
 }
 
@@ -240,12 +226,15 @@ void PassSession::take_turn() {
 // The two probes of a sample take no more than a twentieth of its time, and need enough exchanges for the
 // clock. Where exchanges are slow, samples get longer; where they are very slow, there are no probes.
 void PassSession::choose_exchanges(OpenTable& open) {
-  constexpr int trial = 50, fewest = 5;
+  constexpr int fewest = 5, usual = 50;
   constexpr double share = 0.015, ticks = 200, longest_sample = 20e-3;
-  open.probe(trial);
-  const double mine = open.probe(trial);
-  const double each = parts_.world.largest(std::isfinite(mine) ? mine : 0);
-  if (each <= 0) return;
+  double each = 0;
+  for (const int trial : {fewest, usual}) {
+    const double mine = open.probe(trial);
+    each = parts_.world.largest(std::isfinite(mine) ? mine : 0);
+    if (fewest * each / share > longest_sample) each = 0;
+    if (each <= 0) return;
+  }
   const double wanted = std::max(share * sample_seconds_, ticks * tick_);
   exchanges_ = std::max(fewest, static_cast<int>(wanted / each));
   sample_seconds_ = std::max(sample_seconds_, exchanges_ * each / share);
@@ -255,12 +244,16 @@ void PassSession::choose_exchanges(OpenTable& open) {
 }
 
 // A judgement is still to come when the budget is spent.
-bool PassSession::must_end() {
-  const bool late =
-      parts_.world.rank() == 0 && passes_.budget && elapsed() + sample_seconds_ + judging_ > *passes_.budget;
+bool PassSession::must_end(double next) {
+  const bool late = parts_.world.rank() == 0 && passes_.budget &&
+                    elapsed() + std::max(next, sample_seconds_) + judging_ > *passes_.budget;
   if (!outcome_.stopping(late)) return false;
   spent_ = !outcome_.interrupted();
   return true;
+}
+
+bool PassSession::nothing_is_left() const {
+  return std::ranges::all_of(tables_, [](const auto& table) { return table->idle(); });
 }
 
 // Judged ever more rarely, as each pass adds ever less.
@@ -277,7 +270,7 @@ bool PassSession::all_are_done() {
   for (const auto& table : tables_) {
     for (PassPoint& one : table->points) one.done = done[next++] > 0;
   }
-  return std::ranges::all_of(tables_, [](const auto& table) { return table->idle(); });
+  return nothing_is_left();
 }
 
 // Twice in a row, as once may be luck. What was done may have to be taken up again: the machine may have
@@ -285,13 +278,13 @@ bool PassSession::all_are_done() {
 void PassSession::judge(std::span<double> done) {
   const double begun = parts_.surroundings.now();
   constexpr std::size_t fitted = 400;
-  assign_all_states(fitted);
+  figures_.assign_states(fitted);
   std::size_t next = 0;
   for (const auto& table : tables_) {
     for (PassPoint& one : table->points) {
       double& mine = done[next++];
       if (one.failure || one.rows.empty()) continue;
-      const Measurement measurement = summary(*table, one);
+      const Measurement measurement = figures_.summary(*table, one);
       const bool within = std::ranges::all_of(measurement.rows, [&](const Row& row) {
         return row.passes->reference && is_within(*row.passes, *passes_.precision);
       });
@@ -302,35 +295,9 @@ void PassSession::judge(std::span<double> done) {
   judging_ = parts_.surroundings.now() - begun;
 }
 
-void PassSession::assign_all_states(std::size_t fitted) {
-  std::map<Ranks, std::vector<RowSeries*>> together;
-  for (const auto& table : tables_) {
-    for (PassPoint& one : table->points) {
-      for (RowSeries& series : one.rows) together[ranks_of(*table, series)].push_back(&series);
-    }
-  }
-  states_.clear();
-  for (const auto& [ranks, rows] : together) states_[ranks] = assign_states(rows, fitted);
-}
-
-const MachineStates& PassSession::states_of(const PassTable& table, const RowSeries& series) const {
-  return states_.at(ranks_of(table, series));
-}
-
-Measurement PassSession::summary(const PassTable& table, const PassPoint& one) const {
-  Measurement found{.bytes = one.point->bytes, .repetitions = 0, .rows = {}, .first_row = one.first_row};
-  for (const RowSeries& series : one.rows) {
-    Summary summary =
-        summarize(table.plan.table, found.bytes, parts_.options.in_flight, series, states_of(table, series));
-    found.repetitions = summary.repetitions;
-    found.rows.push_back(std::move(summary.row));
-  }
-  return found;
-}
-
 // An interrupted launch has a fraction of a second left.
 void PassSession::report() {
-  if (parts_.world.rank() == 0) assign_all_states(outcome_.interrupted() ? 200 : 1000);
+  if (parts_.world.rank() == 0) figures_.assign_states(outcome_.interrupted() ? 200 : 1000);
   for (const auto& table : tables_) report(*table);
 }
 
@@ -357,7 +324,7 @@ void PassSession::report(const PassTable& table, PassPoint& one) {
   if (one.failure && reports) parts_.reporter.failure(table.plan.table, *one.failure);
   if (one.failure || one.samples == 0) return;
   if (!reports) return;
-  Measurement measurement = summary(table, one);
+  Measurement measurement = figures_.summary(table, one);
   constexpr double usual = 0.05;
   for (std::size_t i = 0; i < measurement.rows.size(); ++i) {
     PassesFigure& figure = *measurement.rows[i].passes;

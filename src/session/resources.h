@@ -31,8 +31,9 @@ class OpenTable {
   };
   /// `gone`: repetitions of the point that went before; the batch goes on with the next buffers and root.
   virtual Opened open(const Point& point, std::int64_t gone = 0) = 0;
-  /// Before the points of a table that stays open while others run: buffers hold what they held.
-  virtual void resume() = 0;
+  /// Before the points of a table that stays open while others run: buffers hold what they held. False, on
+  /// all ranks, where memory was lost to another table.
+  virtual bool resume() = 0;
   /// What this rank needs for one of `exchanges` short exchanges with its neighbors in the group, in seconds;
   /// NaN on idle ranks. Collective over the group.
   virtual double probe(int exchanges) = 0;

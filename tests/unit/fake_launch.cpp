@@ -147,7 +147,10 @@ class FakeTable final : public OpenTable {
             .failure = {}};
   }
 
-  void resume() override { rank_.log.emplace_back("resume"); }
+  bool resume() override {
+    rank_.log.emplace_back("resume");
+    return !model_.loses_memory || !model_.loses_memory(plan_.table);
+  }
   double probe(int exchanges) override {
     if (group_number_ < 0) return std::nan("");
     meeting_.exchange(group_.rank(), numbered("probe", exchanges));

@@ -1070,6 +1070,7 @@ void passes_run(Reporter& out) {
                             "the budget of the launch was spent before the first sample"));
   Ending ending = ended(3, 1, 2);
   ending.passes = 40;
+  ending.probes = true;
   ending.seconds = 5.25;
   ending.measuring_seconds = 4.5;
   ending.observing_seconds = 0.25;
@@ -1186,7 +1187,8 @@ TEST_CASE("notes on rows in passes stand behind the table, once for all rows") {
   CHECK(notes_of(table, 0.01, {precise_row(1e-6, 0.005), unsteady_row()}) ==
         "# note: 1 of 2 rows not within +-1 %, at most +-12.50 % (16 B): the budget was spent\n"
         "# note: samples at several levels in 1 row, for example 16 B: 2.00 usec (67 %), 2.50 usec (33 %)\n"
-        "# note: the machine changed between 2 states: probes of 1.00 usec (88 %), 1.50 usec (10 %); "
+        "# note: the machine changed between 2 states: probes of 1.00 usec (88 %), 1.50 usec (10 %), between "
+        "them (2 %); "
         "figures are those of the first\n");
 }
 

@@ -245,3 +245,25 @@ TEST_CASE("in passes a launch waits for its turn before every sample") {
   CHECK(outcome.log(0, {"turn for a row"}).size() == 7);
   CHECK(outcome.log(0, {"turn for a segment"}).empty());
 }
+
+TEST_CASE("a launch in which every point has failed ends with its first pass") {
+  const Spec catalogue[] = {sendrecv};
+  Model model;
+  model.opens = [](const Table&, const Point&, int) { return false; };
+  Passes passes;
+  passes.budget = 1000;
+  const Outcome outcome = launch(catalogue, in_passes(1, passes), 2, model);
+  CHECK(outcome.ending().passes == 1);
+  CHECK(outcome.ending().failed == 3);
+}
+
+TEST_CASE("a table whose memory another one lost has failure rows") {
+  const Spec catalogue[] = {sendrecv, bcast};
+  Model model;
+  model.loses_memory = [](const Table& table) { return table.spec.name == "Sendrecv"; };
+  const Outcome outcome = launch(catalogue, in_passes(2, exactly(3)), 2, model);
+  CHECK(outcome.failures().size() == 3);
+  CHECK(outcome.failures().front().cause == Failure::Cause::out_of_memory);
+  CHECK(outcome.rows("Bcast").size() == 3);
+  CHECK(outcome.ending().measured == 3);
+}

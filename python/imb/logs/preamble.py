@@ -81,7 +81,9 @@ PASSES_NOTE = re.compile(
     r"# note: (?:\d+ of \d+ rows? not within |samples at several levels in |the machine changed between "
     r"|\d+ rows? with too few samples |\d+ rows? from the samples of a launch that was cut off)"
 )
-_PASSES = re.compile(r"# (\d{1,9}) pass(?:es)? in ([\d.]{1,12}) s, (\d{1,3}) % of it in timed regions$")
+_PASSES = re.compile(
+    r"# (\d{1,9}) pass(?:es)? in ([\d.]{1,12}) s, (\d{1,3}) % of it in timed regions(?:; no probes: .{1,80})?$"
+)
 _COMMAND = re.compile(
     r"\s*+[+$>%]*+\s*+((?:\w++=\S*+\s++)*+(?:\S*/)?(?:mpirun|mpiexec(?:\.\w+)?|orterun|srun|aprun|jsrun|prun)\s.*)$"
 )

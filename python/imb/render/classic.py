@@ -206,10 +206,13 @@ def notes_on_passes(rows: list[Result], limits: PassLimits) -> Iterator[str]:
             continue
         inside = [sum(p.states[k].samples for p in of_group if k < len(p.states)) for k in range(len(states))]
         levels = [(state.probe_seconds, count) for state, count in zip(states, inside, strict=True)]
+        all_of_them = sum(passes.samples or 0 for passes in of_group)
+        between = sum(passes.between_states for passes in of_group)
+        changing = f", between them ({100 * between / all_of_them:.0f} %)" if between else ""
         whose = "of all samples: too few are in the first" if mixed == len(found) else "those of the first"
         yield (
             f"# note: {'' if group is None else f'group {group}: '}the machine changed between {len(states)} states:"
-            f" probes of {_levels(levels, sum(passes.samples or 0 for passes in of_group))}; figures are {whose}"
+            f" probes of {_levels(levels, all_of_them)}{changing}; figures are {whose}"
         )
     if mixed and mixed < len(found):
         yield (
@@ -231,8 +234,9 @@ def _passes_line(end: End) -> str:
     if not end.passes:
         return ""
     share = 100 * (end.measuring_seconds or 0) / end.seconds if end.seconds else 0
+    probes = "; no probes: exchanges take too long" if end.probes is False else ""
     number = "1 pass" if end.passes == 1 else f"{end.passes} passes"
-    return f"\n# {number} in {end.seconds or 0:.1f} s, {share:.0f} % of it in timed regions\n"
+    return f"\n# {number} in {end.seconds or 0:.1f} s, {share:.0f} % of it in timed regions{probes}\n"
 
 
 def _cell(column: str, row: Result, unit: float) -> str:
