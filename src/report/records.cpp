@@ -180,7 +180,7 @@ std::string sample_record(const Table& table, const PassSample& sample, const Ro
     json.field_if_any("defects", row.defects);
     json.field("probe_before_seconds", significant(probes.before));
     json.field("probe_after_seconds", significant(probes.after));
-    if (row.evidence && !row.evidence->empty()) write_evidence(json, *row.evidence, readers);
+    if (row.evidence) write_evidence(json, *row.evidence, readers);
   });
 }
 

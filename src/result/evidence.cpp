@@ -55,11 +55,6 @@ Evidence evidence_of(std::span<const Reading> by_rank, std::span<const int> rank
   return found;
 }
 
-bool Evidence::empty() const {
-  return moved.empty() && interfaces.empty() &&
-         std::ranges::all_of(totals, [](const Total& total) { return total.rank < 0; });
-}
-
 Evidence& Evidence::operator+=(const Evidence& other) {
   for (std::size_t i = 0; i < summed_counters; ++i) {
     Total& mine = totals[i];

@@ -49,7 +49,6 @@ struct Evidence {
   std::vector<int> moved;                  ///< ranks that changed their CPU
   std::vector<InterfaceBytes> interfaces;  ///< those that carried anything, of all hosts
 
-  bool empty() const;
   Evidence& operator+=(const Evidence& other);
 };
 
