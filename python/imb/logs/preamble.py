@@ -78,7 +78,7 @@ _ENDED = re.compile(
 )
 # Behind a table that was measured in passes; what it says of rows is also in their cells.
 PASSES_NOTE = re.compile(
-    r"# note: (?:\d+ of \d+ rows? not within |samples at several levels in |the machine changed between "
+    r"# note: (?:\d+ of \d+ rows? not within |samples at several levels in |(?:group \d+: )?the machine changed between "
     r"|\d+ rows? with too few samples |\d+ rows? from the samples of a launch that was cut off)"
 )
 _PASSES = re.compile(
