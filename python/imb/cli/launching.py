@@ -143,7 +143,11 @@ class Carried(NamedTuple):
 
 def carry_out(archive: Archive, made: Plan) -> None:
     """Runs what of the session is still to be run, showing it live, and exits with what came of it."""
-    if not all_measured(made, launch_all(archive, made)):
+    from imb.cli.variance import after_session
+
+    carried = launch_all(archive, made)
+    after_session(archive, made, carried.over)
+    if not all_measured(made, carried):
         raise typer.Exit(1)
 
 

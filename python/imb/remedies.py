@@ -1,0 +1,151 @@
+"""The largest part of variance and what would help, in sentences. Pure."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from imb.usual import FEWEST, words
+from imb.variance import TARGET, Name, Part, Variance
+from imb.wording import counted
+
+PARTS: dict[Name, str] = {
+    "within": "within a launch",
+    "states": "states of the machine",
+    "launches": "launches",
+}
+FEW_LAUNCHES = 3
+MANY = 1000  # launches that a number is told for
+
+
+def percent(deviation: float) -> str:
+    """Of a standard deviation of logarithms: `0.42 %`, `4.2 %`, `42 %`."""
+    share = 100 * float(np.expm1(deviation))
+    return f"{share:.2f} %" if share < 1 else f"{share:.1f} %" if share < 10 else f"{share:,.0f} %"
+
+
+def share(value: float) -> str:
+    """The same of a share."""
+    return percent(math.log1p(value))
+
+
+def verdict(found: Variance, *, figures: bool = True) -> str | None:
+    """Which part is the largest, with the figures of all; None where no part is known."""
+    if not found.parts:
+        return None
+    first = found.dominates
+    if first is None:
+        return "no part of variance above 0.01 %"
+    known = ": " + "; ".join(_figure(part, found) for part in found.parts) if figures else ""
+    if not found.in_passes:
+        return f"launches differ by {percent(first.typical)}; of single bursts this includes the error of each launch"
+    if len(found.parts) == 1 or found.certain:
+        subject = "the error within a launch dominates" if first.name == "within" else f"{PARTS[first.name]} dominate"
+        return f"{subject}{known}"
+    doubt = f" (not certain with {counted(found.launches, 'launch')})"
+    return f"largest part: {PARTS[first.name]}{doubt}{known}"
+
+
+def _figure(part: Part, found: Variance) -> str:
+    if part.name == "within":
+        wide = f" (95 % interval ±{share(found.half_width)})" if found.half_width is not None else ""
+        return f"within a launch {percent(part.typical)}{wide}"
+    return f"{PARTS[part.name]} {percent(part.typical)}"
+
+
+def remedy(found: Variance) -> str | None:
+    """What would help, in one line with figures; None where nothing is known."""
+    if not found.in_passes:
+        return _of_classic(found)
+    first = found.dominates
+    if first is None:
+        return None
+    if first.name == "launches":
+        return _more_launches(found)
+    if first.name == "states":
+        return _states(found)
+    return _more_passes(found)
+
+
+def _of_classic(found: Variance) -> str | None:
+    if found.launches < 2:
+        return None
+    return f"{_more_launches(found)}; passes (-budget 30) tell launches, states of the machine and errors apart"
+
+
+def _more_launches(found: Variance) -> str:
+    now, needed = found.precision(), found.needed()
+    so_far = (
+        f"the mean of {found.launches} has a 95 % interval of ±{share(now)}" if now is not None else ""
+    )
+    target = f"±{100 * TARGET:.0f} %"
+    if now is not None and now <= TARGET:
+        return f"{so_far}, which more launches would narrow"
+    many = f"more than {MANY:,}" if needed is None or needed > MANY else f"{needed:,}"
+    return f"take more launches: {so_far}, {target} takes {many}"
+
+
+def _more_passes(found: Variance) -> str:
+    wide = found.half_width
+    halved = f" halves it to ±{share(wide / 2)}" if wide is not None else ""
+    if found.budget or found.seconds:
+        seconds = 4 * (found.budget or found.seconds or 0)
+        return f"take more passes: a budget of {_seconds(seconds)} a launch (-budget {seconds:.3g}){halved}"
+    return f"take more passes: four times as many{halved}"
+
+
+def _states(found: Variance) -> str:
+    seen, length = found.stays, found.seconds
+    everyone = (
+        f"all {counted(found.all_launches, 'launch')} saw the usual state"
+        if not found.unusual
+        else f"{len({one.launch for one in found.unusual})} of {counted(found.all_launches, 'launch')} never saw the usual state"
+    )
+    if seen is None:
+        return f"{everyone}; how long a state lasts is not known"
+    if seen.away_from_it is None or seen.usual is None:
+        return (
+            f"{everyone}; a launch of {_seconds(length or 0)} hardly sees the machine change:"
+            f" {counted(seen.changes, 'change')} in {_seconds(seen.seconds)}; take a larger -budget"
+        )
+    cycle = (
+        f"the machine is in its usual state for {_seconds(seen.usual)} and away from it for {_seconds(seen.away_from_it)}"
+        " in the mean"
+    )
+    budget = max(seen.budget() or 0.0, 0.0)
+    enough = length is not None and length >= budget
+    if enough and not found.unusual:
+        return f"{cycle}; {everyone} and figures are those of it, so nothing has to be done"
+    rounded = _rounded(budget)
+    return (
+        f"{cycle}; {everyone}; with a budget of {_seconds(rounded)} a launch (-budget {rounded:g}) 19 of 20 launches see it"
+    )
+
+
+def _rounded(seconds: float) -> float:
+    """Up to two digits."""
+    if seconds <= 0:
+        return 1.0
+    digits = 10.0 ** (math.floor(math.log10(seconds)) - 1)
+    return max(math.ceil(seconds / digits) * digits, 1.0)
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2g} s" if value < 10 else f"{value:,.0f} s"
+
+
+def notes(found: Variance) -> list[str]:
+    """What else must be said: launches that never saw the usual state, parts that are not known."""
+    said = [f"{one}; the launches' part is without it" for one in words(found.unusual)]
+    if found.in_passes and found.part("states") is None:
+        said.append("states of the machine are not known: the launches had no probes")
+    if found.in_passes and found.part("within") is None:
+        said.append("the error of a launch's median is not known: too few samples for an interval")
+    if found.all_launches < 2:
+        said.append("how far launches differ is not known of one launch")
+    elif found.launches < FEW_LAUNCHES:
+        said.append(f"{counted(found.launches, 'launch')} a row say little about how far launches differ")
+    if found.in_passes and not found.unusual and 1 < found.all_launches < FEWEST:
+        said.append(f"whether a launch saw the usual state takes {FEWEST} launches")
+    return said
