@@ -165,10 +165,11 @@ test: ## build with every MPI there is, then unit tests and pytest; PYTEST_ARGS=
 	@build/mpich/bin/openimb-unit-tests
 	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python -m pytest tests $(PYTEST_ARGS)
 
-bench: build ## build, then bench/run.py and bench/verdicts.py; BENCH_ARGS=... for the former
+bench: build ## build, then bench/run.py, bench/verdicts.py and bench/variance.py; BENCH_ARGS=... for the former
 	@$(PYTHON) tools/setup.py tools test
 	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python bench/run.py $(if $(extra_mpi),--mpi $(KEY)) $(BENCH_ARGS)
 	@$(TOOLS)/python bench/verdicts.py
+	@PYTHONPATH='$(CURDIR)/python' $(TOOLS)/python bench/variance.py
 
 # --- Style -----------------------------------------------------------------------------------------------------------
 cpp_files = $(shell find src tests bench python -name '*.cpp' -o -name '*.h')

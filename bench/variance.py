@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 from imb import usual
-from imb.records import End, MachineState, Options, PassLimits, Passes, Rank, Result, Run
+from imb.records import End, MachineState, Options, Passes, PassLimits, Rank, Result, Run
 from imb.samples import Launch, Side, key_of
-from imb.stays import Stays, Timeline, stays
-from imb.variance import NAMES, Name, Variance, parts_of
+from imb.stays import Timeline, stays
+from imb.variance import NAMES, Name, parts_of
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
@@ -92,7 +92,7 @@ def row(
     samples = np.exp(level + distance * away + random.normal(0, deviation, used))
     middle, low, high = median_with_interval(samples)
     states = [MachineState(float(probe * np.exp(distance * away)), used, middle)]
-    if not away and SAMPLES > used:
+    if not away and used < SAMPLES:
         others = np.exp(level + distance + random.normal(0, deviation, SAMPLES - used))
         states.append(MachineState(float(probe * np.exp(distance)), len(others), float(np.median(others))))
     return Result(
@@ -138,7 +138,10 @@ def timeline(
         away[(at >= now) & (at < end)] = is_away
         now, is_away = end, not is_away
     probes = PROBE * np.exp(np.log(ratio) * away + 0.05 * random.standard_t(3, len(at)))
-    states = [MachineState(PROBE, int((~away).sum()), 1e-6), MachineState(PROBE * ratio, int(away.sum()), ratio * 1e-6)]
+    states = [
+        MachineState(PROBE, int((~away).sum()), 1e-6),
+        MachineState(PROBE * ratio, int(away.sum()), ratio * 1e-6),
+    ]
     visited = [state for state in states if state.samples >= 0.05 * len(at)]
     return Timeline(at, probes), visited, bool((~away).mean() >= 0.05)
 
@@ -155,7 +158,9 @@ class Rates:
     wrong: float
 
 
-def naming(made: Callable[[np.random.Generator], Made], largest: Name, count: int, draws: int, seed: int) -> Rates:
+def naming(
+    made: Callable[[np.random.Generator], Made], largest: Name, count: int, draws: int, seed: int
+) -> Rates:
     """How often the largest part is named."""
     random = np.random.default_rng([SEED, seed])
     found = [parts_of(side(made(random), count, random)) for _ in range(draws)]
@@ -169,16 +174,23 @@ def one_is(largest: Name, times: float, common: float) -> Callable[[np.random.Ge
 
     def made(random: np.random.Generator) -> Made:
         most = float(np.exp(random.uniform(np.log(0.02), np.log(0.2))))
-        others = {name: most / times / float(random.uniform(1, 2)) for name in NAMES}
+        others: dict[str, float] = {name: most / times / float(random.uniform(1, 2)) for name in NAMES}
         others[NAMES[random.integers(len(NAMES))]] = most / times
-        return Made(**{**others, largest: most}, common=common)
+        others[largest] = most
+        return Made(others["within"], others["states"], others["launches"], common)
 
     return made
 
 
 def parts_figures(draws: int) -> Iterator[list[str]]:
     """A line for each number of launches and kind of launches' effects."""
-    yield ["launches", "what launches do is common to all rows", *(f"{name} is the largest: named" for name in NAMES), "said to be certain", "certain, and wrong"]
+    yield [
+        "launches",
+        "what launches do is common to all rows",
+        *(f"{name} is the largest: named" for name in NAMES),
+        "said to be certain",
+        "certain, and wrong",
+    ]
     for count in (3, 5, 10):
         for common in (0.0, 0.5, 1.0):
             found = [
@@ -242,9 +254,22 @@ def usual_figures(draws: int) -> Iterator[list[str]]:
 
 def stays_figures(draws: int) -> Iterator[list[str]]:
     """A line for each machine: what is estimated from five launches, and whether the budget suffices."""
-    yield ["stays in the usual state", "away", "five launches of", "estimate of away, median (5 %, 95 %)", "budget, median", "launches with that budget that see the usual state"]
+    yield [
+        "stays in the usual state",
+        "away",
+        "five launches of",
+        "estimate of away, median (5 %, 95 %)",
+        "budget, median",
+        "launches with that budget that see the usual state",
+    ]
     random = np.random.default_rng([SEED, 99])
-    for usual_seconds, away_seconds, length in ((8, 5, 10), (8, 5, 30), (3, 8, 30), (20, 20, 30), (1, 0.5, 5)):
+    for usual_seconds, away_seconds, length in (
+        (8, 5, 10),
+        (8, 5, 30),
+        (3, 8, 30),
+        (20, 20, 30),
+        (1, 0.5, 5),
+    ):
         found = []
         for _ in range(max(draws // 4, 20)):
             one = stays(timeline(usual_seconds, away_seconds, length, random) for _ in range(5))
@@ -256,7 +281,14 @@ def stays_figures(draws: int) -> Iterator[list[str]]:
         # The budget's launches: away at first, and for longer than all of it.
         away = away_seconds / (usual_seconds + away_seconds)
         seen = 1 - away * float(np.mean([np.exp(-(one.budget() or 0.0) / away_seconds) for one in found]))
-        yield [f"{usual_seconds:g} s", f"{away_seconds:g} s", f"{length:g} s", f"{middle:.2g} s ({low:.2g}, {high:.2g})", f"{budget:.2g} s", percent(seen)]
+        yield [
+            f"{usual_seconds:g} s",
+            f"{away_seconds:g} s",
+            f"{length:g} s",
+            f"{middle:.2g} s ({low:.2g}, {high:.2g})",
+            f"{budget:.2g} s",
+            percent(seen),
+        ]
 
 
 def report(draws: int) -> str:

@@ -24,9 +24,7 @@ ENOUGH = 5  # launches a side below which it is always said what they cannot sho
 SEEN = 4  # rows that are named
 
 
-def caveats(
-    a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[Launch] = ()
-) -> Iterator[str]:
+def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[Launch] = ()) -> Iterator[str]:
     """Sentences, the most important first; `made` and `both` are what `imb.compare` found."""
     if shared := {launch.name for launch in a.launches} & {launch.name for launch in b.launches}:
         yield f"{counted(len(shared), 'launch')} are on both sides, which makes them more alike than they are"

@@ -145,9 +145,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     sequential: sequential.Looks | None = None
 
 
-def compare(
-    a: Side, b: Side, settings: Settings | None = None, earlier: Sequence[Launch] = ()
-) -> Comparison:
+def compare(a: Side, b: Side, settings: Settings | None = None, earlier: Sequence[Launch] = ()) -> Comparison:
     """Judges B against A; `earlier` launches help to say which ones never saw the usual state of their machine. Raises ImbError where they have no row in common, where one is intra-node and the other
     inter-node, or one in passes and the other not (unless forced), or where metric or benchmark do not exist."""
     settings = settings or Settings()

@@ -130,9 +130,7 @@ def of_the_job(name: str) -> bool:
 
 def _of_each(name: str, a: Sequence[str], b: Sequence[str], launches: int) -> bool:
     """A variable that is another one in every launch is a launch's own name for something, such as a job's number."""
-    return name[0] == "$" and (
-        of_the_job(name) or (launches > 4 and len({*a, *b}) == launches)
-    )
+    return name[0] == "$" and (of_the_job(name) or (launches > 4 and len({*a, *b}) == launches))
 
 
 def _said(a: Side, b: Side) -> tuple[dict[str, list[str]], dict[str, list[str]]]:

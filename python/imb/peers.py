@@ -41,7 +41,9 @@ def earlier(archive: Archive, launches: Sequence[Launch]) -> list[Launch]:
 
 def variance_of(archive: Archive, side: Side) -> Variance:
     """The parts of variance of a side, with all that the archive knows."""
-    return parts_of(side, earlier=earlier(archive, side.launches), timelines=probes_of(archive, side.launches))
+    return parts_of(
+        side, earlier=earlier(archive, side.launches), timelines=probes_of(archive, side.launches)
+    )
 
 
 def probes_of(archive: Archive, launches: Sequence[Launch]) -> dict[str, dict[Ranks, Timeline]]:

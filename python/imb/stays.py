@@ -12,7 +12,9 @@ from imb.records import SAMPLE, MachineState, Result, SampledRow
 from imb.usual import Ranks, ranks_of
 
 Values = npt.NDArray[np.float64]
-NEIGHBORS = 5  # samples that vote on the state of the one in their middle: less than three in a row are a disturbance
+NEIGHBORS = (
+    5  # samples that vote on the state of the one in their middle: less than three in a row are a disturbance
+)
 FEWEST = 20  # samples of a launch; fewer say nothing about how long a state lasts
 
 

@@ -64,8 +64,8 @@ def unusual(launches: Iterable[Launch], earlier: Iterable[Launch] = ()) -> list[
     for launch in [*own, *(one for one in earlier if one.name not in names)]:
         references = references_of(launch)
         same = surroundings(launch) if references else None
-        for ranks, seconds in references.items():
-            levels.setdefault((same, ranks), []).append((launch.name, seconds))
+        for ranks, reference in references.items():
+            levels.setdefault((same, ranks), []).append((launch.name, reference))
     found: dict[str, list[Unusual]] = {}
     for (_, ranks), known in levels.items():
         seconds = np.array([one for _, one in known])

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaincinv, gammaln, stdtrit
 
-from imb.records import Passes, Result
+from imb.records import Passes, PassLimits, Result
 from imb.samples import METRICS, Key, Launch, Side
 from imb.stats import LEAST_SPREAD
 from imb.stays import Stays, Timeline, stays
@@ -68,7 +68,8 @@ class Variance(msgspec.Struct, frozen=True, kw_only=True):
     """Of a side. `parts` has those that are known, the largest first. `certain`: the lead of the largest is more than so few
     launches bring about by chance. `launches` of a row in the median; `all_launches` of the side; `half_width`: of a launch's
     95 % interval, median over rows; `total`: standard deviation between launches, median over rows. `seconds`, `passes`: of a
-    launch, medians. `unusual`: launches that never saw the usual state; they are not in `between`."""
+    launch, medians; `limits`: what bounded the first one. `mixed`: figures, of a row and a launch, that are of samples in
+    several states, as too few saw the fastest. `unusual`: launches that never saw the usual state. Neither are in `between`."""
 
     in_passes: bool
     launches: int
@@ -80,7 +81,8 @@ class Variance(msgspec.Struct, frozen=True, kw_only=True):
     total: float | None
     seconds: float | None
     passes: int | None
-    budget: float | None
+    limits: PassLimits | None
+    mixed: int
     stays: Stays | None
     unusual: list[Unusual]
 
@@ -127,7 +129,7 @@ def parts_of(
     parts = [part for name in NAMES if (part := _part(name, rows, count)) is not None]
     parts.sort(key=lambda one: -one.typical)
     ends = [launch.end for launch in launches if launch.end]
-    limits = [launch.run.options.passes for launch in launches if launch.run.options]
+    limits = [one.run.options.passes for one in launches if one.run.options and one.run.options.passes]
     return Variance(
         in_passes=in_passes,
         launches=count,
@@ -139,7 +141,8 @@ def parts_of(
         total=_median([row.total for row in rows]),
         seconds=_median([end.seconds for end in ends]),
         passes=None if (found := _median([end.passes for end in ends])) is None else round(found),
-        budget=_median([one.budget_seconds for one in limits if one]),
+        limits=limits[0] if limits else None,
+        mixed=sum(not _of_one_state(row) for launch in launches for row in launch.rows.values()),
         stays=_stays(launches, gone, timelines or {}),
         unusual=away,
     )
@@ -257,7 +260,9 @@ def _offsets(passes: Passes) -> list[tuple[float, float]] | None:
         return None
     all_of_them = sum(one.samples for one in known)
     first = known[0].time_median_seconds or 1.0
-    return [(math.log((one.time_median_seconds or first) / first), one.samples / all_of_them) for one in known]
+    return [
+        (math.log((one.time_median_seconds or first) / first), one.samples / all_of_them) for one in known
+    ]
 
 
 # --- All rows ----------------------------------------------------------------------------------------------------

@@ -19,7 +19,9 @@ def command(
     run: Annotated[
         str,
         typer.Argument(
-            metavar="RUN", help="The beginning of a run's name (4 digits or more), or a label.", show_default=False
+            metavar="RUN",
+            help="The beginning of a run's name (4 digits or more), or a label.",
+            show_default=False,
         ),
     ],
     benchmark: Annotated[

@@ -12,6 +12,7 @@ from imb.errors import ImbError
 from imb.wording import counted
 
 if TYPE_CHECKING:
+    from imb.samples import Launch
     from imb.session import Done, Plan
 
 
@@ -45,11 +46,13 @@ def show_label(archive: Archive, name: str, runs: Sequence[str], benchmarks: Seq
             raise ImbError(f"{name} has no benchmark {benchmarks[0]}")
         side = msgspec.structs.replace(side, launches=kept)
     console = Console(highlight=False)
-    console.print(printable(f"{name}: {counted(len(side.launches), 'launch')}"), markup=False)
+    mpis = dict.fromkeys(
+        (launch.run.mpi.known_as or "").partition(",")[0] for launch in side.launches if launch.run.mpi
+    )
+    head = [f"{name}: {counted(len(side.launches), 'launch')}", *filter(None, mpis)]
+    console.print(printable(", ".join(head)), markup=False, soft_wrap=True)
     for launch in side.launches:
-        mpi = launch.run.mpi.known_as if launch.run.mpi else None
-        words = [launch.name, launch.run.date, mpi, launch.passes(), counted(len(launch.rows), "row")]
-        console.print(printable("  ".join(filter(None, words))), markup=False, soft_wrap=True)
+        console.print(printable(_launch(launch)), markup=False, soft_wrap=True)
     found = variance_of(archive, side)
     for title, lines in tables(found):
         shown = Table(title=title, title_justify="left", box=None, pad_edge=False)
@@ -60,6 +63,22 @@ def show_label(archive: Archive, name: str, runs: Sequence[str], benchmarks: Seq
         console.print()
         console.print(shown)
     typer.echo("\n" + "\n".join(block(found)))
+
+
+def _launch(launch: Launch) -> str:
+    """When it was, how it measured, and what the probes took in its fastest state."""
+    from imb.usual import references_of
+
+    probes = " and ".join(f"{seconds * 1e6:.2f}" for seconds in references_of(launch).values())
+    words = [
+        launch.name,
+        launch.run.date,
+        counted(len(launch.rows), "row"),
+        launch.passes(),
+        f"probes of the fastest state {probes} µs" if probes else None,
+        launch.end.state if launch.end and launch.end.state != "complete" else None,
+    ]
+    return ", ".join(filter(None, words))
 
 
 def after_session(archive: Archive, made: Plan, over: Sequence[Done]) -> None:

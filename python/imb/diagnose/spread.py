@@ -129,7 +129,11 @@ def launch_spread(case: Case) -> Iterator[Finding]:
         f"({worst[1]})",
         advice="repeat on a quiet machine with ranks bound (--bind core) and more launches; compare only medians over "
         "launches, and look whether times fall into two groups (imb report): placement or frequency differ then"
-        + ("" if case.variance.in_passes else "; launches in passes (-budget 30) tell launches and states apart"),
+        + (
+            ""
+            if case.variance.in_passes
+            else "; launches in passes (-budget 30) tell launches and states apart"
+        ),
         evidence={"launches": len(case.side.launches), "median_spread": medians, "largest": worst[0]},
         weight=typical / limit,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from imb.remedies import PARTS, notes, percent, remedy, share, verdict
+from imb.remedies import PARTS, limits, notes, percent, remedy, share, verdict
 from imb.render.comparison import printable
 from imb.variance import RowParts, Variance
 from imb.wording import counted
@@ -19,14 +19,20 @@ def block(found: Variance) -> list[str]:
         return []
     lines = [
         f"Parts of variance: standard deviation, median of {counted(len(rows), 'row')}"
-        f" of {counted(found.all_launches, 'launch')} (worst row)"
+        f" of {counted(found.all_launches, 'launch')}; worst row"
     ]
     titles = {part.name: PARTS[part.name] for part in found.parts}
     width = max(map(len, titles.values()), default=0)
     for part in found.parts:
-        wide = f", 95 % interval ±{share(found.half_width)}" if part.name == "within" and found.half_width else ""
-        worst = f"  ({percent(part.worst)}: {printable(str(part.worst_row))})" if part.worst > part.typical else ""
-        lines.append(f"  {titles[part.name]:{width}}  {percent(part.typical):>7}{wide}{worst}")
+        wide = (
+            f" (95 % interval ±{share(found.half_width)})"
+            if part.name == "within" and found.half_width
+            else ""
+        )
+        worst = (
+            f"; {percent(part.worst)}: {printable(str(part.worst_row))}" if part.worst > part.typical else ""
+        )
+        lines.append(f"  {titles[part.name]:{width}}  {percent(part.typical):>7}{wide}{limits(part)}{worst}")
     said = " ".join(filter(None, map(_sentence, (verdict(found, figures=False), remedy(found)))))
     return [*lines, printable(said), *(f"! {printable(line)}" for line in notes(found))]
 
