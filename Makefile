@@ -169,7 +169,7 @@ bench: build ## build, then bench/run.py, bench/verdicts.py and bench/variance.p
 	@$(PYTHON) tools/setup.py tools test
 	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python bench/run.py $(if $(extra_mpi),--mpi $(KEY)) $(BENCH_ARGS)
 	@$(TOOLS)/python bench/verdicts.py
-	@PYTHONPATH='$(CURDIR)/python' $(TOOLS)/python bench/variance.py
+	@$(TOOLS)/python bench/variance.py
 
 # --- Style -----------------------------------------------------------------------------------------------------------
 cpp_files = $(shell find src tests bench python -name '*.cpp' -o -name '*.h')

@@ -124,9 +124,12 @@ def parts_of(
     away = unusual(launches, earlier)
     gone = {(one.launch, one.ranks) for one in away}
     in_passes = any(row.passes for launch in launches for row in launch.rows.values())
-    rows = [_row(key, launches, gone) for key in side.all_keys()]
+    keys = side.all_keys()
+    logs = {key: _logs(key, launches, gone) for key in keys}
+    rows = [_row(key, launches, gone, logs[key]) for key in keys]
     count = round(_median([row.launches for row in rows if row.launches]) or 0)
-    parts = [part for name in NAMES if (part := _part(name, rows, count)) is not None]
+    degrees = (count - 1) * alike(list(logs.values()), [launch.name for launch in launches])
+    parts = [part for name in NAMES if (part := _part(name, rows, degrees)) is not None]
     parts.sort(key=lambda one: -one.typical)
     ends = [launch.end for launch in launches if launch.end]
     limits = [one.run.options.passes for one in launches if one.run.options and one.run.options.passes]
@@ -165,7 +168,7 @@ def spread_of(values: Values) -> float:
     return gini * math.sqrt(math.pi) / 2 / middle
 
 
-def _middle_of_variance(degrees: int) -> float:
+def _middle_of_variance(degrees: float) -> float:
     """Median of the usual estimate of a variance of 1."""
     return 2 * float(gammaincinv(degrees / 2, 0.5)) / degrees
 
@@ -173,11 +176,23 @@ def _middle_of_variance(degrees: int) -> float:
 # --- One row -----------------------------------------------------------------------------------------------------
 
 
-def _row(key: Key, launches: Sequence[Launch], gone: set[tuple[str, Ranks]]) -> RowParts:
+def _logs(key: Key, launches: Sequence[Launch], gone: set[tuple[str, Ranks]]) -> dict[str, float]:
+    """Logarithms of the row's time by launch, of those that can be compared."""
+    rows = ((launch.name, row) for launch in launches if (row := launch.rows.get(key)) is not None)
+    return {
+        name: math.log(time)
+        for name, row in rows
+        if (name, ranks_of(row)) not in gone and _of_one_state(row) and (time := _time(row))
+    }
+
+
+def _row(
+    key: Key, launches: Sequence[Launch], gone: set[tuple[str, Ranks]], by_launch: Mapping[str, float]
+) -> RowParts:
     there = [(launch.name, row) for launch in launches if (row := launch.rows.get(key)) is not None]
-    usual = [row for name, row in there if (name, ranks_of(row)) not in gone and _of_one_state(row)]
+    usual = [row for name, row in there if name in by_launch]
     away = [row for name, row in there if (name, ranks_of(row)) in gone]
-    logs = np.array([math.log(time) for row in usual if (time := _time(row))])
+    logs = np.array(list(by_launch.values()))
     errors = [error for row in usual if (error := _error(row)) is not None]
     squares = float(np.mean(np.square(errors))) if errors else None
     total = spread_of(logs)
@@ -268,7 +283,29 @@ def _offsets(passes: Passes) -> list[tuple[float, float]] | None:
 # --- All rows ----------------------------------------------------------------------------------------------------
 
 
-def _part(name: Name, rows: Sequence[RowParts], launches: int) -> Part | None:
+def alike(logs: Sequence[Mapping[str, float]], names: Sequence[str]) -> float:
+    """As how many independent rows these count, 1 at least, when they tell how far launches differ.
+
+    What a launch does to all rows alike is seen once, however many rows there are. The ratio of the variance of a row to that
+    of the mean over rows says how much of it is so; as few launches say little about the latter, its upper 95 % limit counts.
+    """
+    values = np.array([[row.get(name, math.nan) for name in names] for row in logs]).reshape(-1, len(names))
+    values = values[np.isfinite(values).sum(axis=1) >= 2]
+    if not len(values):
+        return 1.0
+    values = values - np.nanmean(values, axis=1, keepdims=True)
+    spread = np.sqrt(np.nanmean(values**2, axis=1, keepdims=True))
+    values = values[spread[:, 0] > 0] / spread[spread[:, 0] > 0]
+    values = values[:, np.isfinite(values).any(axis=0)]
+    count = values.shape[1]
+    if count < 2 or not len(values):
+        return 1.0
+    of_means = float(np.mean(np.nanmean(values, axis=0) ** 2))
+    most = of_means * (count - 1) / (2 * float(gammaincinv((count - 1) / 2, 0.05)))
+    return float(np.clip(1 / most, 1.0, len(values))) if most > 0 else 1.0
+
+
+def _part(name: Name, rows: Sequence[RowParts], degrees: float) -> Part | None:
     known = [(value, row.key) for row in rows if (value := row.part(name)) is not None]
     if not known:
         return None
@@ -276,13 +313,12 @@ def _part(name: Name, rows: Sequence[RowParts], launches: int) -> Part | None:
     worst, where = max(known, key=lambda one: one[0])
     low = high = typical
     if name == "launches":
-        low, high = _interval(rows, typical, launches)
+        low, high = _interval(rows, typical, degrees)
     return Part(name=name, typical=typical, worst=worst, worst_row=where, low=low, high=high)
 
 
-def _interval(rows: Sequence[RowParts], typical: float, launches: int) -> tuple[float, float]:
-    """Of the launches' part: as wide as if all rows of a launch were off by the same."""
-    degrees = launches - 1
+def _interval(rows: Sequence[RowParts], typical: float, degrees: float) -> tuple[float, float]:
+    """Of the launches' part, by chi-square with these degrees of freedom."""
     if degrees < 1:
         return 0.0, math.inf
     total = _median([row.total for row in rows]) or 0.0
