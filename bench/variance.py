@@ -186,7 +186,7 @@ def parts_figures(draws: int) -> Iterator[list[str]]:
     """A line for each number of launches and kind of launches' effects."""
     yield [
         "launches",
-        "what launches do is common to all rows",
+        "common to all rows",
         *(f"{name} is the largest: named" for name in NAMES),
         "said to be certain",
         "certain, and wrong",

@@ -67,9 +67,9 @@ def _unusual(a: Side, b: Side, earlier: Sequence[Launch]) -> Iterator[str]:
     """Launches that never saw the usual state of their machine; launches of both sides say together what is usual."""
     found = unusual([*a.launches, *b.launches], earlier)
     for name, side in (("A", a), ("B", b)):
-        names = {launch.name for launch in side.launches}
-        for said in words([one for one in found if one.launch in names]):
-            yield f"{name}: {said}; its figures count as they are: leave it out or repeat it"
+        own = {launch.name for launch in side.launches}
+        for said in words([one for one in found if one.launch in own]):
+            yield f"{name}: {said}; this counts all the same: repeat what is slower for it, or leave it out"
 
 
 def _lacking(side: Side) -> list[Key]:

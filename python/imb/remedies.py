@@ -130,7 +130,7 @@ def _states(found: Variance) -> str:
     if length >= budget and not unusual:
         return f"{cycle}; {everyone} and figures are those of it, so nothing has to be done"
     wanted = max(_rounded(budget), 1.0)
-    return f"{cycle}; {everyone}; of launches of {_seconds(wanted)}{_option(found, wanted)} 19 of 20 see it"
+    return f"{cycle}; {everyone}; of launches of {_seconds(wanted)}{_option(found, wanted)} some 19 of 20 see it"
 
 
 def _option(found: Variance, seconds: float) -> str:
@@ -155,7 +155,7 @@ def _seconds(value: float) -> str:
 
 def notes(found: Variance) -> list[str]:
     """What else must be said: launches that never saw the usual state, parts that are not known."""
-    said = [f"{one}; the launches' part is without it" for one in words(found.unusual)]
+    said = words(found.unusual)
     if found.in_passes and found.part("states") is None:
         said.append("states of the machine are not known: the launches had no probes")
     if found.in_passes and found.part("within") is None:

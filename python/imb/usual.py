@@ -28,7 +28,7 @@ EXPECTED = 0.10  # standard deviation, logarithm, of the reference probes of lau
 EXPECTED_WEIGHT = 4.0  # degrees of freedom that EXPECTED counts as
 LEVEL = 0.995  # of the one-sided prediction limit
 SHARE = 0.2  # of launches that must call a state their fastest before it is the usual one
-_SAME = {"hosts", "ranks", "MPI library", "binding", "words for the launcher"}
+_SAME = {"hosts", "ranks", "MPI library", "words for the launcher"}
 
 
 class Ranks(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,9 +59,9 @@ class Unusual(msgspec.Struct, frozen=True, kw_only=True):
 def unusual(launches: Iterable[Launch], earlier: Iterable[Launch] = ()) -> list[Unusual]:
     """Those of `launches` that never saw the usual state; `earlier` ones only say what is usual. In the order given."""
     own = list({launch.name: launch for launch in launches}.values())
-    names = {launch.name for launch in own}
+    asked = {launch.name for launch in own}
     levels: dict[tuple[object, Ranks], list[tuple[str, float]]] = {}
-    for launch in [*own, *(one for one in earlier if one.name not in names)]:
+    for launch in [*own, *(one for one in earlier if one.name not in asked)]:
         references = references_of(launch)
         same = surroundings(launch) if references else None
         for ranks, reference in references.items():
@@ -72,7 +72,7 @@ def unusual(launches: Iterable[Launch], earlier: Iterable[Launch] = ()) -> list[
         is_usual, is_away = split(np.log(seconds))
         for at in np.flatnonzero(is_away):
             name = known[int(at)][0]
-            if name in names:
+            if name in asked:
                 found.setdefault(name, []).append(
                     Unusual(
                         launch=name,
@@ -141,25 +141,52 @@ def ranks_of(row: Result) -> Ranks:
 
 
 def surroundings(launch: Launch) -> tuple[object, ...]:
-    """What must be the same before launches are expected to see the same states."""
+    """What must be the same before launches are expected to see the same states. Where the CPUs of all ranks are known, the
+    binding that was asked for says nothing more."""
+    cpus = tuple(rank.cpus for rank in launch.run.ranks or [])
+    wanted = _SAME if cpus and all(cpus) else {*_SAME, "binding"}
     said = [
         (name, text)
         for name, text in conditions_of(launch)
-        if name in _SAME or (name.startswith("$") and not of_the_job(name))
+        if name in wanted or (name.startswith("$") and not of_the_job(name))
     ]
-    cpus = tuple(rank.cpus for rank in launch.run.ranks or [])
     return (*sorted(said), cpus)
 
 
-def words(found: Sequence[Unusual]) -> list[str]:
-    """A sentence for each launch: what its probes took, and what is usual."""
-    by_launch: dict[str, Unusual] = {}
+def alike(found: Iterable[Unusual]) -> list[list[Unusual]]:
+    """Those that are held against the same usual state together; of each launch the ranks where it is farthest from it."""
+    worst: dict[str, Unusual] = {}
     for one in found:
-        worst = by_launch.get(one.launch)
-        by_launch[one.launch] = one if worst is None or one.ratio > worst.ratio else worst
-    return [
-        f"launch {one.launch} never saw the usual state of the machine: in its fastest state a probe takes"
-        f" {one.probe_seconds * 1e6:.2f} µs, in the usual one {one.usual_seconds * 1e6:.2f} µs"
-        f" ({one.others} other launches), {one.ratio:.2f} times as long"
-        for one in by_launch.values()
-    ]
+        if one.launch not in worst or one.ratio > worst[one.launch].ratio:
+            worst[one.launch] = one
+    groups: dict[tuple[float, int], list[Unusual]] = {}
+    for one in worst.values():
+        groups.setdefault((one.usual_seconds, one.others), []).append(one)
+    return list(groups.values())
+
+
+def names(group: Sequence[Unusual]) -> str:
+    """`launch 3fa9`, `launches 3fa9, 77c1`."""
+    return f"launch{'es' if len(group) > 1 else ''} {', '.join(one.launch for one in group)}"
+
+
+def described(group: Sequence[Unusual]) -> str:
+    """What their probes took, and what is usual."""
+    first = group[0]
+    seconds = _range([f"{one.probe_seconds * 1e6:.2f}" for one in group])
+    ratios = _range([f"{one.ratio:.2f}" for one in group])
+    return (
+        f"never saw the usual state of the machine: in {'their' if len(group) > 1 else 'its'} fastest state a probe takes"
+        f" {seconds} µs, in the usual one {first.usual_seconds * 1e6:.2f} µs ({first.others} other launches),"
+        f" {ratios} times as long"
+    )
+
+
+def words(found: Iterable[Unusual]) -> list[str]:
+    """A sentence for each group that is `alike`."""
+    return [f"{names(group)} {described(group)}" for group in alike(found)]
+
+
+def _range(texts: Sequence[str]) -> str:
+    ordered = sorted(set(texts), key=float)
+    return ordered[0] if len(ordered) == 1 else f"{ordered[0]} to {ordered[-1]}"

@@ -69,7 +69,8 @@ class Variance(msgspec.Struct, frozen=True, kw_only=True):
     launches bring about by chance. `launches` of a row in the median; `all_launches` of the side; `half_width`: of a launch's
     95 % interval, median over rows; `total`: standard deviation between launches, median over rows. `seconds`, `passes`: of a
     launch, medians; `limits`: what bounded the first one. `mixed`: figures, of a row and a launch, that are of samples in
-    several states, as too few saw the fastest. `unusual`: launches that never saw the usual state. Neither are in `between`."""
+    several states, as too few saw the fastest. `unusual`: launches that never saw the usual state. Neither are in `between`,
+    but launches of which none saw the usual state are compared with each other."""
 
     in_passes: bool
     launches: int
@@ -122,7 +123,7 @@ def parts_of(
     long states last."""
     launches = list({launch.name: launch for launch in side.launches}.values())
     away = unusual(launches, earlier)
-    gone = {(one.launch, one.ranks) for one in away}
+    gone = _left_out(launches, away)
     in_passes = any(row.passes for launch in launches for row in launch.rows.values())
     keys = side.all_keys()
     logs = {key: _logs(key, launches, gone) for key in keys}
@@ -146,9 +147,16 @@ def parts_of(
         passes=None if (found := _median([end.passes for end in ends])) is None else round(found),
         limits=limits[0] if limits else None,
         mixed=sum(not _of_one_state(row) for launch in launches for row in launch.rows.values()),
-        stays=_stays(launches, gone, timelines or {}),
+        stays=_stays(launches, {(one.launch, one.ranks) for one in away}, timelines or {}),
         unusual=away,
     )
+
+
+def _left_out(launches: Sequence[Launch], away: Sequence[Unusual]) -> set[tuple[str, Ranks]]:
+    """Launches that are not compared with the others: those that never saw the usual state, where others did."""
+    gone = {(one.launch, one.ranks) for one in away}
+    seen = {ranks for one in launches for ranks in references_of(one) if (one.name, ranks) not in gone}
+    return {(name, ranks) for name, ranks in gone if ranks in seen}
 
 
 def spread_of(values: Values) -> float:

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from companion import machines
+from companion import fake_mpi, machines
 from companion.door import Imb
 from imb import usual
 from imb.archive import Archive, Content
@@ -202,6 +202,19 @@ def test_other_surroundings_have_other_states() -> None:
     assert usual.unusual(made.launches) == []
 
 
+def test_launches_that_are_all_slow_are_compared_with_each_other() -> None:
+    """Only earlier launches know the usual state."""
+    made = side(Made(states=0.4, launches=0.1, within=0.01), 10, random(), away=4)
+    slow = Side(name="slow", launches=made.launches[6:])
+    found = parts_of(slow, earlier=made.launches[:6])
+    assert len(found.unusual) == 4
+    assert found.launches == 4
+    assert found.part("launches") is not None
+    (said,) = usual.words(found.unusual)
+    assert said.startswith("launches launch6, launch7, launch8, launch9 never saw the usual state")
+    assert "(6 other launches)" in said
+
+
 def test_a_launch_in_the_slow_state_is_a_matter_of_states() -> None:
     made = side(Made(states=0.4, launches=0.02, within=0.01), 5, random(), away=2)
     found = parts_of(made)
@@ -296,6 +309,27 @@ def test_show_of_a_label(imb: Imb, label: Archive) -> None:
     assert imb("show", "machine", "--chart").code == 2
     assert imb("show", "machine", "-b", "Nothing").code == 2
     assert "5 launches" in imb("show", "machine", "-b", "pingpong").out
+
+
+def test_imb_run_tells_parts_and_the_usual_state_right_away(imb: Imb, tmp_path: Path) -> None:
+    """Three launches, and then one in the slower state, on an MPI that writes these records."""
+    chance = random()
+    made = side(Made(states=0.4), 2, chance, away=1)
+    options = fake_mpi.make(tmp_path / "mpi")
+    launcher = tmp_path / "mpi" / "bin" / "mpiexec"
+    launcher.write_text(re.sub(r'(?m)^sed "[^"]*"', "cat", launcher.read_text()))
+    written = tmp_path / "mpi" / "bin" / "records-2"
+    written.write_bytes(lines_of(made.launches[0], chance))
+    said = imb("run", "PingPong", *options, "--launches", 3)
+    assert said.code == 0
+    assert "Parts of variance: standard deviation, median of 24 rows of 3 launches" in said.out
+    assert "never saw" not in said.out
+    written.write_bytes(lines_of(made.launches[1], chance))
+    said = imb("run", "PingPong", *options)
+    assert said.code == 0
+    assert "never saw the usual state of the machine" in said.out
+    assert "(3 other launches)" in said.out
+    assert imb("run", "--resume").out == ""  # it was told
 
 
 def test_a_run_is_held_against_earlier_ones(imb: Imb, label: Archive) -> None:

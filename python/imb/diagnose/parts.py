@@ -6,28 +6,27 @@ from collections.abc import Iterator
 
 from imb.diagnose.case import Case, Finding
 from imb.remedies import remedy, verdict
-from imb.usual import words
+from imb.usual import alike, described, names
 from imb.wording import counted
 
 
 def usual_state(case: Case) -> Iterator[Finding]:
     """Launches in passes whose fastest state is slower than the usual one."""
-    away = case.variance.unusual
-    for one in {one.launch: one for one in sorted(away, key=lambda one: one.ratio)}.values():
-        (said,) = words([one])
+    for group in alike(case.variance.unusual):
         yield Finding(
             level="warning",
             rule="usual-state",
-            where=f"launch {one.launch}",
-            found="it " + said.removeprefix(f"launch {one.launch} "),
-            advice="its figures are those of a slower machine: leave it out or repeat it, with a larger -budget where this "
-            "happens often (imb diagnose, rule variance, says how large)",
+            where=names(group),
+            found=f"{counted(len(group), 'launch')} of {len(case.side.launches)} {described(group)}",
+            advice="these are figures of a slower machine: repeat the launches, with a larger -budget where this happens often, or "
+            "leave them out",
             evidence={
-                "probe_seconds": one.probe_seconds,
-                "usual_seconds": one.usual_seconds,
-                "launches_in_usual_state": one.others,
+                "launches": [one.launch for one in group],
+                "probe_seconds": [one.probe_seconds for one in group],
+                "usual_seconds": group[0].usual_seconds,
+                "launches_in_usual_state": group[0].others,
             },
-            weight=one.ratio,
+            weight=max(one.ratio for one in group),
         )
 
 

@@ -6,6 +6,7 @@ from itertools import groupby
 
 from imb.remedies import PARTS, limits, notes, percent, remedy, share, verdict
 from imb.render.comparison import printable
+from imb.usual import words
 from imb.variance import RowParts, Variance
 from imb.wording import counted
 
@@ -15,8 +16,8 @@ ROW_HEADINGS = ("bytes", "launches", "t µs", "± %", "within %", "states %", "l
 def block(found: Variance) -> list[str]:
     """Lines: the parts, which one is the largest, what would help, what else must be said."""
     rows = [row for row in found.rows if row.launches]
-    if not rows or (not found.parts and not found.unusual):
-        return []
+    if not rows or not found.parts:
+        return [f"! {printable(line)}" for line in words(found.unusual)]
     lines = [
         f"Parts of variance: standard deviation, median of {counted(len(rows), 'row')}"
         f" of {counted(found.all_launches, 'launch')}; worst row"
