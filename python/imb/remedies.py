@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from imb.usual import FEWEST, words
 from imb.variance import CONFIDENCE, TARGET, Name, Part, Variance
 from imb.wording import counted
@@ -21,13 +19,13 @@ MANY = 1000  # launches that a number is told for
 
 def percent(deviation: float) -> str:
     """Of a standard deviation of logarithms: `0.42 %`, `4.2 %`, `42 %`."""
-    share = 100 * float(np.expm1(deviation))
-    return f"{share:.2f} %" if share < 1 else f"{share:.1f} %" if share < 10 else f"{share:,.0f} %"
+    return share(math.expm1(min(deviation, 700.0)))
 
 
 def share(value: float) -> str:
     """The same of a share."""
-    return percent(math.log1p(value))
+    number = 100 * value
+    return f"{number:.2f} %" if number < 1 else f"{number:.1f} %" if number < 10 else f"{number:,.0f} %"
 
 
 def verdict(found: Variance, *, figures: bool = True) -> str | None:
@@ -130,7 +128,9 @@ def _states(found: Variance) -> str:
     if length >= budget and not unusual:
         return f"{cycle}; {everyone} and figures are those of it, so nothing has to be done"
     wanted = max(_rounded(budget), 1.0)
-    return f"{cycle}; {everyone}; of launches of {_seconds(wanted)}{_option(found, wanted)} some 19 of 20 see it"
+    return (
+        f"{cycle}; {everyone}; of launches of {_seconds(wanted)}{_option(found, wanted)} some 19 of 20 see it"
+    )
 
 
 def _option(found: Variance, seconds: float) -> str:
@@ -157,7 +157,7 @@ def notes(found: Variance) -> list[str]:
     """What else must be said: launches that never saw the usual state, parts that are not known."""
     said = words(found.unusual)
     if found.in_passes and found.part("states") is None:
-        said.append("states of the machine are not known: the launches had no probes")
+        said.append("states of the machine are not known: there are no probes")
     if found.in_passes and found.part("within") is None:
         said.append("the error of a launch's median is not known: too few samples for an interval")
     if found.all_launches < 2:

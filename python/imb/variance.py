@@ -101,7 +101,7 @@ class Variance(msgspec.Struct, frozen=True, kw_only=True):
         count = self.launches if launches is None else launches
         if self.total is None or count < 2:
             return None
-        return float(np.expm1(stdtrit(count - 1, 0.975) * self.total / math.sqrt(count)))
+        return math.expm1(min(float(stdtrit(count - 1, 0.975)) * self.total / math.sqrt(count), 700.0))
 
     def needed(self, target: float = TARGET, most: int = 10_000) -> int | None:
         """Launches whose mean has a 95 % interval within +-`target`; None where more than `most` are, or nothing is known."""
@@ -209,7 +209,7 @@ def _row(
         key=key,
         launches=len(logs),
         seconds=float(np.exp(np.median(logs))) if len(logs) else None,
-        half_width=_median([row.half_width for row in usual]),
+        half_width=_median([w for row in usual if (w := row.half_width) is not None and 0 <= w < math.inf]),
         within=None if squares is None else math.sqrt(squares),
         states=_states(usual, away),
         between=between,
@@ -241,8 +241,9 @@ def _error(row: Result) -> float | None:
     factor = float(stdtrit(degrees, 0.975)) if degrees < math.inf else 1.959964
     if found.interval_seconds and 0 < found.interval_seconds[0] < math.inf:
         low, high = found.interval_seconds
-        return math.log(high / low) / 2 / factor if high >= low else None
-    return math.log1p(found.half_width) / factor if found.half_width is not None else None
+        return (math.log(high) - math.log(low)) / 2 / factor if low <= high < math.inf else None
+    wide = found.half_width
+    return math.log1p(wide) / factor if wide is not None and 0 <= wide < math.inf else None
 
 
 def _states(usual: Sequence[Result], away: Sequence[Result]) -> float | None:
@@ -278,14 +279,16 @@ def _states(usual: Sequence[Result], away: Sequence[Result]) -> float | None:
 
 def _offsets(passes: Passes) -> list[tuple[float, float]] | None:
     """Logarithm of the median in each state over that in the first, and its share of the samples; None: not known."""
-    known = [one for one in passes.states if one.samples and (one.time_median_seconds or 0) > 0]
-    if not known or known[0] is not passes.states[0]:
-        return None
-    all_of_them = sum(one.samples for one in known)
-    first = known[0].time_median_seconds or 1.0
-    return [
-        (math.log((one.time_median_seconds or first) / first), one.samples / all_of_them) for one in known
+    known = [
+        (one.samples, math.log(time))
+        for one in passes.states
+        if one.samples > 0 and (time := one.time_median_seconds) is not None and 0 < time < math.inf
     ]
+    first = passes.states[0] if passes.states else None
+    if first is None or not first.samples > 0 or not 0 < (first.time_median_seconds or 0) < math.inf:
+        return None
+    all_of_them = sum(samples for samples, _ in known)
+    return [(log - known[0][1], samples / all_of_them) for samples, log in known]
 
 
 # --- All rows ----------------------------------------------------------------------------------------------------

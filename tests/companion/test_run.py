@@ -39,7 +39,7 @@ def test_every_launch_becomes_a_run_with_all_that_is_known(mpi: lab.Mpi, imb: Im
         "--env", "UCX_LOG_LEVEL=error", "--", "-msglog", "3", "-iter", "10",
     )  # fmt: skip
     assert said.code == 0, said.err
-    assert len(said.out.splitlines()) == 4 and ": 5 rows in " in said.out
+    assert len(said.out.partition("\n\n")[0].splitlines()) == 4 and ": 5 rows in " in said.out
     stored = [archive.run(name) for name in archive.ids()]
     assert len(stored) == 4
     for run in stored:
@@ -58,6 +58,18 @@ def test_every_launch_becomes_a_run_with_all_that_is_known(mpi: lab.Mpi, imb: Im
     assert {run["benchmarks"] for run in runs_of(imb)} == {"PingPong", "Ibcast_pure"}
     assert imb("verify").code == 0
     assert imb("run", "--resume").out == ""  # nothing is left to do
+
+
+def test_launches_in_passes_tell_their_parts_of_variance(mpi: lab.Mpi, imb: Imb) -> None:
+    words = ["--launches", 3, "--label", "parts", "--", "-passes", 12, "-msglog", "3:6"]
+    said = imb("run", "PingPong", *with_(mpi), *words)
+    assert said.code == 0, said.err
+    _, _, block = said.out.partition("\n\n")
+    assert block.startswith("Parts of variance: standard deviation, median of 5 rows of 3 launches")
+    assert re.search(r"\n  within a launch +[\d.,]+ % \(95 % interval ±[\d.,]+ %\)", block)
+    shown = imb("show", "parts")
+    assert "parts: 3 launches" in shown.out and "within %" in shown.out
+    assert block.splitlines()[0] in shown.out
 
 
 def test_a_launch_that_hangs_is_reported_and_the_others_follow(

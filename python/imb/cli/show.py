@@ -64,7 +64,7 @@ def command(
         return
     records = found.records()
     typer.echo(_facts(found, records, store.tags().get(found.id) or Tags()))
-    for line in of_one_run(store, found.id):
+    for line in of_one_run(store, found, records):
         typer.echo(f"! {line}")
     wanted = {name.lower() for name in benchmark or []}
     rows = [

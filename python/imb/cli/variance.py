@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from imb.archive import Archive
+from imb.archive import SHORT, Archive, StoredRun
 from imb.errors import ImbError
 from imb.wording import counted
 
 if TYPE_CHECKING:
+    from imb.records import Records
     from imb.samples import Launch
     from imb.session import Done, Plan
 
@@ -104,11 +105,12 @@ def after_session(archive: Archive, made: Plan, over: Sequence[Done]) -> None:
             typer.echo("\n" + "\n".join([title + lines[0], *lines[1:]]))
 
 
-def of_one_run(archive: Archive, run: str) -> list[str]:
+def of_one_run(archive: Archive, run: StoredRun, records: Records) -> list[str]:
     """Whether the launches of a run never saw the usual state of their machine, as sentences."""
     from imb.peers import earlier
-    from imb.samples import launches_in
+    from imb.render.comparison import printable
+    from imb.samples import launches_of
     from imb.usual import unusual, words
 
-    launches = launches_in(archive, run)
-    return words(unusual(launches, earlier(archive, launches)))
+    launches = list(launches_of(records, run.id[:SHORT], run.facts()))
+    return [printable(line) for line in words(unusual(launches, earlier(archive, launches)))]
