@@ -14,6 +14,7 @@ PARTS: dict[Name, str] = {
     "launches": "launches",
 }
 FEW_LAUNCHES = 3
+DISTURBED = 0.5  # half of an interval, as a share: no machine at rest is so uncertain
 MANY = 1000  # launches that a number is told for
 
 
@@ -97,12 +98,17 @@ def _more_launches(found: Variance) -> str:
 
 def _more_passes(found: Variance) -> str:
     wide = found.half_width
-    halved = f" halve it to ±{share(wide / 2)}" if wide is not None else ""
+    if wide is not None and wide > DISTURBED:
+        first = 'find what disturbs the launches (imb doctor; "besides" in imb show RUN), then '
+        halved = " halve the error"
+    else:
+        first = ""
+        halved = " halve the error" + ("" if wide is None else f" to ±{share(wide / 2)}")
     seconds = 4 * (found.seconds or 0.0)
     launches = (
         f"launches of {_seconds(seconds)}{_option(found, seconds)}" if seconds else "four times as many"
     )
-    return f"take more passes: {launches}{halved}"
+    return f"{first}take more passes: {launches}{halved}"
 
 
 def _states(found: Variance) -> str:
