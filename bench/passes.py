@@ -3,7 +3,7 @@
 
     bench/passes.py [--launches 9] [--budget 30] [--mpi openmpi,mpich] [--arguments "..."]
 
-On two ranks bound to a core each, launches of three kinds in turns: classic; classic with so many repetitions that it
+On two ranks bound to a core each, interleaved launches of three kinds: classic; classic with so many repetitions that it
 takes about as long as one in passes (rows are still one burst); in passes. The spread of a row is (largest - least) /
 median over launches, over all of them and over each three in a row; shown are the median over rows and the 90th
 percentile. A launch in passes whose reference state is no state that the other launches call their fastest (its probes
@@ -156,7 +156,7 @@ def compare(mpi: lab.Mpi, options: argparse.Namespace, folder: Path) -> None:
         kinds["passes"].append(launch(mpi, ["-budget", str(options.budget), *arguments], records))
     print("\r\x1b[K", end="", file=sys.stderr)
     print(
-        f"\n{mpi.key}: {len(kinds['classic'][0].times)} rows, {options.launches} launches of each kind in turns"
+        f"\n{mpi.key}: {len(kinds['classic'][0].times)} rows, {options.launches} launches of each kind, interleaved"
     )
     print(f"{'(largest - least) / median of a row':40}{'three launches':>18}   {'all':>18}")
     print(f"{'':40}{'median':>9}{'90 %':>9}   {'median':>9}{'90 %':>9}")
