@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How far launches differ: classic rows, one burst each, beside rows measured in passes with states.
 
-    bench/passes.py [--launches 9] [--budget 30] [--mpi openmpi,mpich] [--arguments "..."]
+    bench/passes.py [--launches 9] [--budget 30] [--mpi openmpi,mpich] [--keep FOLDER] [--arguments "..."]
 
 On two ranks bound to a core each, interleaved launches of three kinds: classic; classic with so many repetitions that it
 takes about as long as one in passes (rows are still one burst); in passes. The spread of a row is (largest - least) /
@@ -147,13 +147,16 @@ def compare(mpi: lab.Mpi, options: argparse.Namespace, folder: Path) -> None:
             file=sys.stderr,
             flush=True,
         )
-        records = folder / "records.jsonl"
-        kinds["classic"].append(launch(mpi, arguments, records))
+
+        def records(kind: str, number: int = number) -> Path:
+            return folder / (f"{mpi.key}-{kind}-{number + 1}.jsonl" if options.keep else "records.jsonl")
+
+        kinds["classic"].append(launch(mpi, arguments, records("classic")))
         # Half of a row's time is for the estimate of what a repetition takes.
         per_row = options.budget / 2 / len(kinds["classic"][0].times)
         many = ["-iter", "100000000,100000000", "-time", f"{per_row:.4f}"]
-        kinds["classic, as long"].append(launch(mpi, [*many, *arguments], records))
-        kinds["passes"].append(launch(mpi, ["-budget", str(options.budget), *arguments], records))
+        kinds["classic, as long"].append(launch(mpi, [*many, *arguments], records("long")))
+        kinds["passes"].append(launch(mpi, ["-budget", str(options.budget), *arguments], records("passes")))
     print("\r\x1b[K", end="", file=sys.stderr)
     print(
         f"\n{mpi.key}: {len(kinds['classic'][0].times)} rows, {options.launches} launches of each kind, interleaved"
@@ -195,15 +198,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--launches", type=int, default=9, help="of each kind (9)")
     parser.add_argument("--budget", type=float, default=30, help="seconds of a launch in passes (30)")
-    parser.add_argument("--mpi", default="openmpi,mpich", help="which MPIs (openmpi,mpich)")
+    parser.add_argument("--mpi", help="which MPIs, such as openmpi,mpich (the main ones that are built)")
     parser.add_argument("--arguments", default="", help="of IMB-MPI1 (none: the default table)")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the records of all launches there")
     parser.add_argument("--series", type=int, default=300, help="made-up ones of each kind; 0: none (300)")
     options = parser.parse_args()
+    keys = [mpi.key for mpi in lab.MAIN] if options.mpi is None else filter(None, options.mpi.split(","))
+    mpis = [lab.ALL[key] for key in keys]
+    if options.keep:
+        options.keep.mkdir(parents=True, exist_ok=True)
     try:
         with tempfile.TemporaryDirectory() as name:
-            for key in options.mpi.split(","):
-                if key:
-                    compare(lab.ALL[key], options, Path(name))
+            for mpi in mpis:
+                compare(mpi, options, options.keep or Path(name))
             if options.series:
                 print(flush=True)
                 made_up(options.series, Path(name))
