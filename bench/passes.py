@@ -10,7 +10,7 @@ percentile. A launch in passes whose reference state is no state that the other 
 are slower than 1.25 of theirs) never saw the machine's usual state: it is named and counted, not judged.
 
 Then the share of the time that measures, that of probes and counters, and how often a launch's 95 % interval holds the
-median over all launches. Then states and intervals on series whose truth is known (bench/made_up.cpp).
+median over all launches. Then states and intervals on series whose truth is known, and intervals on recorded ones (bench/made_up.cpp).
 
 Exit status: 0 when everything ran, whatever it shows; else 1.
 """
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -35,6 +36,7 @@ import lab
 TOP = Path(__file__).resolve().parent.parent
 BINDING = {"openmpi": ["--bind-to", "core"], "mpich": ["-bind-to", "core"]}
 SAME_STATE = 1.25
+FEWEST_RECORDED = 1000  # samples of a row
 
 Key = tuple[str, int]
 
@@ -183,7 +185,39 @@ def compare(mpi: lab.Mpi, options: argparse.Namespace, folder: Path) -> None:
     print(f"intervals of a launch that hold the median over launches: {covered(judged):.1%}")
 
 
-def made_up(series: int, folder: Path) -> None:
+def recorded(mpi: lab.Mpi, folder: Path) -> list[list[float]]:
+    """Of each row the times of its samples in the reference state, in the order of time; those with too few are left out."""
+    words = ["-passes", "3000", "-msgsize", "8,65536", "PingPong", "Allreduce"]
+    path = folder / f"{mpi.key}-recorded.jsonl"
+    launch(mpi, words, path)
+    samples: dict[int, list[dict]] = {}
+    states: dict[int, list[float]] = {}
+    with path.open() as lines:
+        for line in lines:
+            record = json.loads(line)
+            if record["record"] == "sample":
+                samples.setdefault(record["row"], []).append(record)
+            elif record["record"] == "result":
+                states[record["row"]] = [one["probe_seconds"] for one in record["passes"]["states"]]
+    series = [
+        [one["time_max_seconds"] for one in of_row if in_reference(one, states[row])]
+        for row, of_row in samples.items()
+    ]
+    return [one for one in series if len(one) >= FEWEST_RECORDED]
+
+
+def in_reference(sample: dict, states: list[float]) -> bool:
+    """Whether both probes are nearer to the first state than to another."""
+    return all(
+        not probe or min(states, key=lambda level: abs(math.log(probe / level))) == states[0]
+        for probe in (sample.get("probe_before_seconds"), sample.get("probe_after_seconds"))
+        if states
+    )
+
+
+def made_up(series: int, recorded_ones: list[list[float]], folder: Path) -> None:
+    lines = folder / "recorded.txt"
+    lines.write_text("".join(" ".join(map(repr, one)) + "\n" for one in recorded_ones))
     program = folder / "made_up"
     sources = [
         TOP / "bench/made_up.cpp",
@@ -191,12 +225,12 @@ def made_up(series: int, folder: Path) -> None:
     ]
     compiler = os.environ.get("CXX", "c++")
     subprocess.run([compiler, "-std=c++20", "-O2", "-I", TOP / "src", *sources, "-o", program], check=True)
-    subprocess.run([program, str(series)], check=True)
+    subprocess.run([program, str(series), lines], check=True)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--launches", type=int, default=9, help="of each kind (9)")
+    parser.add_argument("--launches", type=int, default=9, help="of each kind; 0: none (9)")
     parser.add_argument("--budget", type=float, default=30, help="seconds of a launch in passes (30)")
     parser.add_argument("--mpi", help="which MPIs, such as openmpi,mpich (the main ones that are built)")
     parser.add_argument("--arguments", default="", help="of IMB-MPI1 (none: the default table)")
@@ -209,11 +243,12 @@ def main() -> int:
         options.keep.mkdir(parents=True, exist_ok=True)
     try:
         with tempfile.TemporaryDirectory() as name:
-            for mpi in mpis:
+            for mpi in mpis if options.launches else []:
                 compare(mpi, options, options.keep or Path(name))
             if options.series:
                 print(flush=True)
-                made_up(options.series, Path(name))
+                series = [one for mpi in mpis for one in recorded(mpi, options.keep or Path(name))]
+                made_up(options.series, series, Path(name))
     except (Failed, subprocess.CalledProcessError) as error:
         print(f"bench/passes.py: {error}", file=sys.stderr)
         return 1
