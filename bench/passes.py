@@ -6,8 +6,8 @@
 On two ranks bound to a core each, interleaved launches of three kinds: classic; classic with so many repetitions that it
 takes about as long as one in passes (rows are still one burst); in passes. The spread of a row is (largest - least) /
 median over launches, over all of them and over each three in a row; shown are the median over rows and the 90th
-percentile. A launch in passes whose reference state is no state that the other launches call their fastest (its probes
-are slower than 1.25 of theirs) never saw the machine's usual state: it is named and counted, not judged.
+percentile. A launch in passes whose fastest state is not the one that is usual among them (imb.usual) is named and counted,
+not judged.
 
 Then the share of the time that measures, that of probes and counters, and how often a launch's 95 % interval holds the
 median over all launches. Then states and intervals on series whose truth is known, and intervals on recorded ones (bench/made_up.cpp).
@@ -33,9 +33,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import lab
 
+from imb.usual import split
+
 TOP = Path(__file__).resolve().parent.parent
 BINDING = {"openmpi": ["--bind-to", "core"], "mpich": ["-bind-to", "core"]}
-SAME_STATE = 1.25
 FEWEST_RECORDED = 1000  # samples of a row
 
 Key = tuple[str, int]
@@ -119,11 +120,10 @@ def spreads(launches: list[Launch]) -> str:
 
 
 def usual(launches: list[Launch]) -> list[Launch]:
-    """Those that saw the state that is the fastest of any launch."""
-    levels = [one.reference for one in launches if one.reference]
-    if not levels:
-        return launches
-    return [one for one in launches if one.reference and one.reference <= SAME_STATE * min(levels)]
+    """Those whose fastest state is the one that is usual on this machine (imb.usual); all where that cannot be told."""
+    known = [one for one in launches if one.reference]
+    is_usual, _ = split(np.log([one.reference for one in known]))
+    return [one for one, is_it in zip(known, is_usual, strict=True) if is_it] or launches
 
 
 def covered(launches: list[Launch]) -> float:
@@ -169,11 +169,11 @@ def compare(mpi: lab.Mpi, options: argparse.Namespace, folder: Path) -> None:
         print(f"{name:40}{spreads(launches)}")
     passes = kinds["passes"]
     judged = usual(passes)
-    print(f"{'passes, those that saw the usual state':40}{spreads(judged)}")
+    print(f"{'passes, in the usual state':40}{spreads(judged)}")
     away = len(passes) - len(judged)
     levels = ", ".join(f"{one.reference * 1e6:.3f}" if one.reference else "-" for one in passes)
     print(
-        f"{away} of {len(passes)} launches never saw the usual state; probes of each one's fastest state, us: {levels}"
+        f"{away} of {len(passes)} launches had another fastest state than the usual one; probes of each one's fastest state, us: {levels}"
     )
     share = [one.measuring / one.seconds for one in passes]
     probes = [one.observing / one.seconds for one in passes]

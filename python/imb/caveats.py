@@ -5,7 +5,7 @@ out, what so few launches cannot show. Pure.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from imb.differing import unknown
 from imb.samples import Key, Launch, Side, in_parts
 from imb.stats import FEWEST, Values
+from imb.usual import unusual, words
 from imb.wording import counted
 
 if TYPE_CHECKING:
@@ -23,12 +24,13 @@ ENOUGH = 5  # launches a side below which it is always said what they cannot sho
 SEEN = 4  # rows that are named
 
 
-def caveats(a: Side, b: Side, made: Comparison, both: Logs) -> Iterator[str]:
+def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[Launch] = ()) -> Iterator[str]:
     """Sentences, the most important first; `made` and `both` are what `imb.compare` found."""
     if shared := {launch.name for launch in a.launches} & {launch.name for launch in b.launches}:
         yield f"{counted(len(shared), 'launch')} are on both sides, which makes them more alike than they are"
     for name, side in (("A", a), ("B", b)):
         yield from _of_side(name, side)
+    yield from _unusual(a, b, earlier)
     yield from _one_sided_failures(a, b)
     for name, keys in (("A", made.only_a), ("B", made.only_b)):
         if keys:
@@ -59,6 +61,15 @@ def _of_side(name: str, side: Side) -> Iterator[str]:
         yield f"{name}: {counted(count, 'launch')} {how}; what was measured until then counts"
     if lacking := _lacking(side):
         yield f"{name}: some launch lacks {_some(lacking)}"
+
+
+def _unusual(a: Side, b: Side, earlier: Sequence[Launch]) -> Iterator[str]:
+    """Launches that never saw the usual state of their machine; launches of both sides say together what is usual."""
+    found = unusual([*a.launches, *b.launches], earlier)
+    for name, side in (("A", a), ("B", b)):
+        own = {launch.name for launch in side.launches}
+        for said in words([one for one in found if one.launch in own]):
+            yield f"{name}: {said}; this counts all the same: repeat what is slower for it, or leave it out"
 
 
 def _lacking(side: Side) -> list[Key]:

@@ -145,8 +145,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     sequential: sequential.Looks | None = None
 
 
-def compare(a: Side, b: Side, settings: Settings | None = None) -> Comparison:
-    """Judges B against A. Raises ImbError where they have no row in common, where one is intra-node and the other
+def compare(a: Side, b: Side, settings: Settings | None = None, earlier: Sequence[Launch] = ()) -> Comparison:
+    """Judges B against A; `earlier` launches help to say which ones never saw the usual state of their machine. Raises ImbError where they have no row in common, where one is intra-node and the other
     inter-node, or one in passes and the other not (unless forced), or where metric or benchmark do not exist."""
     settings = settings or Settings()
     a, b, looks, notes = sequential.looked_at(_each_once(a), _each_once(b))
@@ -199,7 +199,7 @@ def compare(a: Side, b: Side, settings: Settings | None = None) -> Comparison:
         only_b=only_b,
         sequential=looks,
     )
-    return msgspec.structs.replace(made, warnings=[*notes, *caveats(a, b, made, both)])
+    return msgspec.structs.replace(made, warnings=[*notes, *caveats(a, b, made, both, earlier)])
 
 
 def effects_of(

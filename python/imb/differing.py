@@ -123,11 +123,14 @@ def _differ(name: str, a: Sequence[str], b: Sequence[str]) -> bool:
     return set(a) != set(b) if name in ("hosts", "CPUs of ranks") else len({*a, *b}) > 1
 
 
+def of_the_job(name: str) -> bool:
+    """Whether a variable is the launcher's word to its ranks about this job, another one in every launch."""
+    return _OF_THE_JOB.match(name) is not None
+
+
 def _of_each(name: str, a: Sequence[str], b: Sequence[str], launches: int) -> bool:
     """A variable that is another one in every launch is a launch's own name for something, such as a job's number."""
-    return name[0] == "$" and (
-        _OF_THE_JOB.match(name) is not None or (launches > 4 and len({*a, *b}) == launches)
-    )
+    return name[0] == "$" and (of_the_job(name) or (launches > 4 and len({*a, *b}) == launches))
 
 
 def _said(a: Side, b: Side) -> tuple[dict[str, list[str]], dict[str, list[str]]]:

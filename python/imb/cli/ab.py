@@ -128,6 +128,7 @@ def command(
 
     from imb import samples, session
     from imb.compare import EXIT, Settings, compare
+    from imb.peers import earlier
 
     settings = Settings(metric=metric, relevant=share_of(relevant, "--relevant"))
     store = Archive(archive)
@@ -142,7 +143,8 @@ def command(
     all_measured(made, carried)
     sides = [samples.side_of(store, [d.run for d in carried.over if made.items[d.number - 1].variant == i], f"{made.campaign}/{v}")
              for i, v in enumerate("ab")]  # fmt: skip
-    found = compare(sides[0], sides[1], settings)
+    every = [launch for side in sides for launch in side.launches]
+    found = compare(sides[0], sides[1], settings, earlier(store, every))
     if found.sequential:
         looks = msgspec.structs.replace(found.sequential, stopped=carried.stopped)
         found = msgspec.structs.replace(found, sequential=looks)

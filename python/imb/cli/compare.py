@@ -74,6 +74,7 @@ def command(
     Exit status: 0 same or faster, 10 slower, 11 cannot tell, 2 nothing that can be compared.
     """
     from imb.compare import EXIT, Settings, compare, parse_bands
+    from imb.peers import earlier
     from imb.samples import load
 
     settings = Settings(
@@ -84,7 +85,9 @@ def command(
         force=force,
     )
     store = Archive(archive)
-    found = compare(load(store, a), load(store, b), settings)
+    sides = load(store, a), load(store, b)
+    launches = [launch for side in sides for launch in side.launches]
+    found = compare(*sides, settings, earlier(store, launches))
     if format is Format.json:
         import msgspec
 

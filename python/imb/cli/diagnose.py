@@ -53,7 +53,8 @@ def command(
 
     Judged are medians over all launches of the side: defects and failures; latency and bandwidth against what is usual,
     and against the link and the memory where you say what they can do; spread over ranks, and which rank is the slowest;
-    spread between launches; tails of repetitions; cliffs, plateaus and changes of protocol over message lengths;
+    spread between launches; the parts of variance of launches in passes (within a launch, states of the machine,
+    launches), which of them dominates, and launches that never saw the usual state; tails of repetitions; cliffs, plateaus and changes of protocol over message lengths;
     collectives against what PingPong implies; overlap. Behind the findings stands the latency-bandwidth model of every
     curve, with 95 % intervals and how far it is off.
 
@@ -67,6 +68,7 @@ def command(
     """
     from imb import diagnose
     from imb.archive import Archive
+    from imb.peers import variance_of
     from imb.render import findings
     from imb.samples import load
 
@@ -80,7 +82,9 @@ def command(
     )
     if not side:
         raise ImbError("SIDE is missing: a label, a run, a file or a query; see `imb diagnose --help`")
-    found = diagnose.diagnose(load(Archive(archive), side), limits, known)
+    store = Archive(archive)
+    loaded = load(store, side)
+    found = diagnose.diagnose(loaded, limits, known, variance_of(store, loaded))
     if format is Format.json:
         typer.echo(findings.json(found))
     elif format is Format.markdown:
@@ -94,6 +98,7 @@ def _show(found: Diagnosis) -> None:
     from rich.console import Console
 
     from imb.render.findings import MODEL_HEADINGS, model_rows
+    from imb.render.variance import block
 
     console = Console(highlight=False)
     console.print(f"{found.side}: {counted(found.launches, 'launch')}", markup=False)
@@ -107,6 +112,10 @@ def _show(found: Diagnosis) -> None:
     if found.models:
         typer.echo("\nt(n) = latency + n / bandwidth, 95 % intervals")
         typer.echo(columns_of_text(MODEL_HEADINGS, model_rows(found)))
+    if found.variance:
+        console.print()
+        for line in block(found.variance):
+            console.print(line, markup=False, soft_wrap=True)
     for note in found.notes:
         console.print(f"not judged: {note}", markup=False, soft_wrap=True)
     levels = [one.level for one in found.findings]

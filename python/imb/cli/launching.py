@@ -143,7 +143,14 @@ class Carried(NamedTuple):
 
 def carry_out(archive: Archive, made: Plan) -> None:
     """Runs what of the session is still to be run, showing it live, and exits with what came of it."""
-    if not all_measured(made, launch_all(archive, made)):
+    from imb import session
+    from imb.cli.variance import after_session
+
+    before = len(session.done(archive, made))
+    carried = launch_all(archive, made)
+    if len(carried.over) > before:
+        after_session(archive, made, carried.over)
+    if not all_measured(made, carried):
         raise typer.Exit(1)
 
 

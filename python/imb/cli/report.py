@@ -55,6 +55,7 @@ def command(
     from imb import diagnose
     from imb.archive import Archive
     from imb.compare import Settings, compare
+    from imb.peers import earlier, variance_of
     from imb.render.page import report_page
     from imb.samples import load
 
@@ -67,8 +68,11 @@ def command(
     loaded = [load(store, side) for side in sides]
     page = report_page(
         loaded,
-        [compare(loaded[0], other, settings) for other in loaded[1:]],
-        [diagnose.diagnose(side, thresholds, limits) for side in loaded],
+        [
+            compare(loaded[0], other, settings, earlier(store, [*loaded[0].launches, *other.launches]))
+            for other in loaded[1:]
+        ],
+        [diagnose.diagnose(side, thresholds, limits, variance_of(store, side)) for side in loaded],
         title=title,
         now=datetime.now(),
     )

@@ -9,12 +9,21 @@ import msgspec
 import typer
 
 from imb.archive import SHORT, Archive, StoredRun, Tags
-from imb.cli.common import ArchiveOption, RunArgument
+from imb.cli.common import ArchiveOption
+from imb.cli.variance import of_one_run, runs_of_label, show_label
+from imb.errors import ImbError
 from imb.records import End, Failure, PassLimits, Records, Result, Run
 
 
 def command(
-    run: RunArgument,
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN",
+            help="The beginning of a run's name (4 digits or more), or a label.",
+            show_default=False,
+        ),
+    ],
     benchmark: Annotated[
         list[str] | None,
         typer.Option("--benchmark", "-b", metavar="NAME", help="Only this benchmark; may be repeated."),
@@ -27,11 +36,15 @@ def command(
     ] = False,
     archive: ArchiveOption = None,
 ) -> None:
-    """Shows a run: what is known of it, its tables, and its curves.
+    """Shows a run: what is known of it, its tables, and its curves; or the runs of a label together.
 
     Times are microseconds per repetition. t_min, t_max and t_avg are the least, largest and mean of the ranks' means,
     not of repetitions. MB are 10^6 bytes, whatever the log's unit was. Of a launch in passes, ± is half of the 95 %
     confidence interval, as a share of the median; "besides" is what happened to the ranks in all samples of a table.
+
+    Of a label that several runs have: medians over the launches, and three parts of variance of each row, as standard
+    deviations: within (the error of a launch's median), states (of the machine), launches (what differs between them
+    beyond that); then which part is the largest and what would help.
 
     \b
     Examples:
@@ -40,12 +53,19 @@ def command(
       imb show 3fa9 --output > the.log
     """
     store = Archive(archive)
+    if not output and len(runs := runs_of_label(store, run)) > 1:
+        if chart:
+            raise ImbError(f"--chart is of one run, and {run} is a label of {len(runs)}; see imb plot")
+        show_label(store, run, runs, benchmark or [])
+        return
     found = store.find(run)
     if output:
         sys.stdout.buffer.write(found.part("output.txt") or b"")
         return
     records = found.records()
     typer.echo(_facts(found, records, store.tags().get(found.id) or Tags()))
+    for line in of_one_run(store, found.id):
+        typer.echo(f"! {line}")
     wanted = {name.lower() for name in benchmark or []}
     rows = [
         r

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from imb.diagnose import expected, launches, shape, spread
+from imb.diagnose import expected, launches, parts, shape, spread
 from imb.diagnose.case import (
     LEVELS,
     Case,
@@ -22,6 +22,7 @@ from imb.diagnose.case import (
     rate,
 )
 from imb.samples import Side
+from imb.variance import Variance
 
 __all__ = [
     "LEVELS", "RULES", "Diagnosis", "Finding", "Level", "Limits", "Model", "Thresholds", "described", "diagnose", "rate",
@@ -37,6 +38,8 @@ RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     spread.slowest_rank,
     spread.launch_spread,
     spread.tails,
+    parts.usual_state,
+    parts.variance,
     shape.cliffs,
     shape.plateaus,
     expected.collectives,
@@ -45,9 +48,14 @@ RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
 )
 
 
-def diagnose(side: Side, thresholds: Thresholds | None = None, limits: Limits | None = None) -> Diagnosis:
-    """Applies every rule."""
-    case = Case(side, thresholds or Thresholds(), limits or Limits())
+def diagnose(
+    side: Side,
+    thresholds: Thresholds | None = None,
+    limits: Limits | None = None,
+    variance: Variance | None = None,
+) -> Diagnosis:
+    """Applies every rule. `variance`: the parts of variance of this side; None: as the side alone tells them."""
+    case = Case(side, thresholds or Thresholds(), limits or Limits(), variance)
     findings = [finding for rule in RULES for finding in rule(case)]
     findings.sort(key=lambda one: (LEVELS.index(one.level), -one.weight))
     models = [
@@ -61,4 +69,5 @@ def diagnose(side: Side, thresholds: Thresholds | None = None, limits: Limits | 
         findings=findings,
         models=models,
         notes=case.notes,
+        variance=case.variance if case.variance.in_passes else None,
     )

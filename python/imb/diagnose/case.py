@@ -15,6 +15,7 @@ from imb import curves
 from imb.errors import ImbError
 from imb.records import Result
 from imb.samples import Key, Side, Values
+from imb.variance import Variance, parts_of
 
 Level: TypeAlias = Literal["problem", "warning", "information"]
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -34,6 +35,9 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
     launch_spread: Annotated[
         float, _Said(description="90th over 10th percentile of launches, of one row")
     ] = 1.2
+    variance: Annotated[
+        float, _Said(description="standard deviation of the largest part of variance, of the median row")
+    ] = 0.05
     tail: Annotated[float, _Said(description="p99 / p50 of the repetitions of one row")] = 3.0
     cliff: Annotated[
         float, _Said(description="share of its bandwidth that a curve loses from one length to the next")
@@ -128,13 +132,14 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
-    """Findings, the worst first; notes say what could not be judged."""
+    """Findings, the worst first; notes say what could not be judged. `variance`: of launches in passes."""
 
     side: str
     launches: int
     findings: list[Finding]
     models: list[Model]
     notes: list[str]
+    variance: Variance | None = None
 
     @property
     def healthy(self) -> bool:
@@ -205,8 +210,11 @@ class Curve:
 class Case:
     """What the rules look at."""
 
-    def __init__(self, side: Side, thresholds: Thresholds, limits: Limits) -> None:
+    def __init__(
+        self, side: Side, thresholds: Thresholds, limits: Limits, variance: Variance | None = None
+    ) -> None:
         self.side, self.thresholds, self.limits = side, thresholds, limits
+        self.variance = variance or parts_of(side)
         self.notes: list[str] = []
         by_curve: dict[Key, list[Key]] = {}
         for key in side.all_keys():

@@ -128,7 +128,12 @@ def launch_spread(case: Case) -> Iterator[Finding]:
         f"in {len(medians)} of {counted(len(case.curves), 'curve')}: by {typical:.2f} in the median, {worst[0]:.2f} at worst "
         f"({worst[1]})",
         advice="repeat on a quiet machine with ranks bound (--bind core) and more launches; compare only medians over "
-        "launches, and look whether times fall into two groups (imb report): placement or frequency differ then",
+        "launches, and look whether times fall into two groups (imb report): placement or frequency differ then"
+        + (
+            ""
+            if case.variance.in_passes
+            else "; launches in passes (-budget 30) tell launches and states apart"
+        ),
         evidence={"launches": len(case.side.launches), "median_spread": medians, "largest": worst[0]},
         weight=typical / limit,
     )

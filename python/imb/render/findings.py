@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from imb.diagnose import Diagnosis, Model
+from imb.render.variance import block
 from imb.wording import megabytes, size, us
 
 MODEL_HEADINGS = ("curve", "latency", "interval", "bandwidth", "interval", "deviation", "worst", "lines")
@@ -27,6 +28,8 @@ def markdown(found: Diagnosis) -> str:
         lines += ["", "t(n) = latency + n / bandwidth, 95 % intervals", "", _pipes(MODEL_HEADINGS)]
         lines.append("|---" + "|---:" * (len(MODEL_HEADINGS) - 1) + "|")
         lines += [_pipes([_plain(cell) for cell in row]) for row in model_rows(found)]
+    if found.variance:
+        lines += ["", *(f"- {_plain(line)}" for line in block(found.variance))]
     lines += ["", *(f"Not judged: {_plain(note)}." for note in found.notes)] if found.notes else []
     return "\n".join(lines)
 

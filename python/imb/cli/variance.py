@@ -1,0 +1,114 @@
+"""Parts of variance on the terminal: of a label, and of the launches of a session that is over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from imb.archive import Archive
+from imb.errors import ImbError
+from imb.wording import counted
+
+if TYPE_CHECKING:
+    from imb.samples import Launch
+    from imb.session import Done, Plan
+
+
+def runs_of_label(archive: Archive, name: str) -> list[str]:
+    """Runs that have this label, by whole name; empty where `name` is no label."""
+    present = set(archive.ids())
+    return [run for run, tags in archive.tags().items() if name in tags.labels and run in present]
+
+
+def show_label(archive: Archive, name: str, runs: Sequence[str], benchmarks: Sequence[str]) -> None:
+    """Launches of a label, medians over them by row with the parts of variance, and what would help."""
+    import msgspec
+    from rich.console import Console
+    from rich.table import Table
+
+    from imb.peers import variance_of
+    from imb.render.comparison import printable
+    from imb.render.variance import ROW_HEADINGS, block, tables
+    from imb.samples import side_of
+
+    side = side_of(archive, runs, name)
+    if benchmarks:
+        wanted = {one.lower() for one in benchmarks}
+        kept = [
+            msgspec.structs.replace(
+                launch, rows={key: row for key, row in launch.rows.items() if key.benchmark.lower() in wanted}
+            )
+            for launch in side.launches
+        ]
+        if not any(launch.rows for launch in kept):
+            raise ImbError(f"{name} has no benchmark {benchmarks[0]}")
+        side = msgspec.structs.replace(side, launches=kept)
+    console = Console(highlight=False)
+    mpis = dict.fromkeys(
+        (launch.run.mpi.known_as or "").partition(",")[0] for launch in side.launches if launch.run.mpi
+    )
+    head = [f"{name}: {counted(len(side.launches), 'launch')}", *filter(None, mpis)]
+    console.print(printable(", ".join(head)), markup=False, soft_wrap=True)
+    for launch in side.launches:
+        console.print(printable(_launch(launch)), markup=False, soft_wrap=True)
+    found = variance_of(archive, side)
+    for title, lines in tables(found):
+        shown = Table(title=title, title_justify="left", box=None, pad_edge=False)
+        for heading in ROW_HEADINGS:
+            shown.add_column(heading, justify="right", no_wrap=True)
+        for line in lines:
+            shown.add_row(*line)
+        console.print()
+        console.print(shown)
+    typer.echo("\n" + "\n".join(block(found)))
+
+
+def _launch(launch: Launch) -> str:
+    """When it was, how it measured, and what the probes took in its fastest state."""
+    from imb.usual import references_of
+
+    probes = " and ".join(f"{seconds * 1e6:.2f}" for seconds in references_of(launch).values())
+    words = [
+        launch.name,
+        launch.run.date,
+        counted(len(launch.rows), "row"),
+        launch.passes(),
+        f"probes of the fastest state {probes} µs" if probes else None,
+        launch.end.state if launch.end and launch.end.state != "complete" else None,
+    ]
+    return ", ".join(filter(None, words))
+
+
+def after_session(archive: Archive, made: Plan, over: Sequence[Done]) -> None:
+    """What launches that are over say together, by variant: parts of variance, launches that never saw the usual state."""
+    from imb.peers import variance_of
+    from imb.render.variance import block
+    from imb.samples import side_of
+
+    for number, variant in enumerate(made.variants):
+        runs = [
+            one.run
+            for one in over
+            if made.items[one.number - 1].variant == number and one.outcome != "interrupted"
+        ]
+        try:
+            side = side_of(archive, runs, variant.name or made.id)
+        except ImbError:  # nothing was measured, which was told already
+            continue
+        found = variance_of(archive, side)
+        lines = block(found)
+        if lines and (found.unusual or len(side.launches) > 1):
+            title = f"{made.campaign}/{variant.name}: " if made.campaign else ""
+            typer.echo("\n" + "\n".join([title + lines[0], *lines[1:]]))
+
+
+def of_one_run(archive: Archive, run: str) -> list[str]:
+    """Whether the launches of a run never saw the usual state of their machine, as sentences."""
+    from imb.peers import earlier
+    from imb.samples import launches_in
+    from imb.usual import unusual, words
+
+    launches = launches_in(archive, run)
+    return words(unusual(launches, earlier(archive, launches)))

@@ -1,0 +1,125 @@
+"""How long the machine stays in its usual state and away from it, by the times of probes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from imb.records import SAMPLE, MachineState, Result, SampledRow
+from imb.usual import Ranks, ranks_of
+
+Values = npt.NDArray[np.float64]
+NEIGHBORS = (
+    5  # samples that vote on the state of the one in their middle: less than three in a row are a disturbance
+)
+FEWEST = 20  # samples of a launch; fewer say nothing about how long a state lasts
+
+
+class Timeline(msgspec.Struct, frozen=True):
+    """Probes of one launch on the same ranks: seconds since its start, ascending, and seconds per exchange, shape (samples,)."""
+
+    at: Values
+    probes: Values
+
+
+class Stays(msgspec.Struct, frozen=True, kw_only=True):
+    """Mean lengths in seconds: of a stay in the usual state, of one away from it, None where no end of one was seen.
+    `away`: share of the time. `changes` that were seen in `seconds` of observation."""
+
+    usual: float | None
+    away_from_it: float | None
+    away: float
+    changes: int
+    seconds: float
+
+    def budget(self, chance: float = 0.05) -> float | None:
+        """Seconds after which a launch has seen the usual state with a probability of 1 - `chance`, where stays have an
+        exponential distribution; None where the length of stays is not known."""
+        if self.away_from_it is None:
+            return None
+        return self.away_from_it * float(np.log(max(self.away / chance, 1.0)))
+
+
+class _Line(msgspec.Struct):
+    """What of a sample is read."""
+
+    row: int
+    at_seconds: float | None = None
+    probe_before_seconds: float | None = None
+    probe_after_seconds: float | None = None
+
+
+_lines: msgspec.json.Decoder[_Line] = msgspec.json.Decoder(_Line)
+_rows: msgspec.json.Decoder[SampledRow] = msgspec.json.Decoder(SampledRow)
+
+
+def timelines(text: bytes) -> dict[Ranks, Timeline]:
+    """From the records of one launch in passes; empty where there are no probes. Lines that cannot be read count for nothing.
+
+    A sample counts once, with the geometric mean of its two probes.
+    """
+    ranks: dict[int, Ranks] = {}
+    found: dict[Ranks, list[tuple[float, float]]] = {}
+    for line in text.split(b"\n"):
+        try:
+            if line.startswith(b'{"record":"row",'):
+                row = _rows.decode(line)
+                place = {name: getattr(row, name) for name in row.__struct_fields__ if name != "row"}
+                ranks[row.row] = ranks_of(Result(**place))
+            elif line.startswith(SAMPLE):
+                one = _lines.decode(line)
+                before, after = one.probe_before_seconds or 0, one.probe_after_seconds or 0
+                if one.row in ranks and one.at_seconds is not None and before > 0 and after > 0:
+                    seconds = float(np.sqrt(before * after))
+                    found.setdefault(ranks[one.row], []).append((one.at_seconds, seconds))
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            continue
+    made = {}
+    for who, pairs in found.items():
+        at, probes = np.array(sorted(pairs)).T
+        made[who] = Timeline(at, probes)
+    return made
+
+
+def stays(seen: Iterable[tuple[Timeline, list[MachineState], bool]]) -> Stays | None:
+    """Of several launches together: timeline, states of the launch (the fastest first), and whether the fastest one is the
+    usual state. None where nothing was seen.
+
+    A stay that the end of a launch cuts off has no length, but its time counts: the mean length is the time in a state over
+    the number of ends seen (the maximum likelihood of an exponential distribution with censoring).
+    """
+    time = np.zeros(2)
+    ends = np.zeros(2, dtype=np.int64)
+    for line, states, reference_is_usual in seen:
+        if len(line.at) < FEWEST or not states:
+            continue
+        away = away_at(line, states, reference_is_usual)
+        step = np.diff(line.at)
+        time += np.array([step[~away[:-1]].sum(), step[away[:-1]].sum()])
+        changed = away[1:] != away[:-1]
+        ends += np.array([(changed & ~away[:-1]).sum(), (changed & away[:-1]).sum()])
+    if not time.sum() > 0:
+        return None
+    usual, away_from_it = (
+        float(seconds / count) if count else None for seconds, count in zip(time, ends, strict=True)
+    )
+    return Stays(
+        usual=usual,
+        away_from_it=away_from_it,
+        away=float(time[1] / time.sum()),
+        changes=int(ends.sum()),
+        seconds=float(time.sum()),
+    )
+
+
+def away_at(line: Timeline, states: list[MachineState], reference_is_usual: bool) -> npt.NDArray[np.bool_]:
+    """Whether the machine was away from its usual state at each sample: by the nearest level, and the vote of neighbors."""
+    if len(states) < 2 or not reference_is_usual:
+        return np.full(len(line.at), not reference_is_usual)
+    middle = np.sqrt(states[0].probe_seconds * states[1].probe_seconds)
+    slow = line.probes > middle
+    padded = np.pad(slow.astype(np.int64), NEIGHBORS // 2, mode="edge")
+    return np.asarray(np.convolve(padded, np.ones(NEIGHBORS, dtype=np.int64), "valid") > NEIGHBORS // 2)
