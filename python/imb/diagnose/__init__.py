@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from imb.diagnose import expected, launches, shape, spread
+from imb.diagnose import causes, expected, launches, paths, shape, spread
 from imb.diagnose.case import (
     LEVELS,
     Case,
@@ -31,6 +31,9 @@ RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     launches.defects,
     launches.failures,
     launches.ends,
+    paths.used,
+    causes.placed,
+    causes.disturbances,
     expected.latency,
     expected.bandwidth,
     spread.rank_spread,
