@@ -32,7 +32,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parent.parent / name) for name in ("tests", "tests/companion")]
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(
+    0, str(Path(__file__).resolve().parent.parent / "tests/companion")
+)  # bench has a module of that name
 import cluster
 import lab
 import pytest
@@ -42,7 +45,7 @@ from imb.launch import Command, Intent, spell
 
 TOP = Path(__file__).resolve().parent.parent
 SERIES = ("path", "interface", "busy", "core")
-QUICK = ["-passes", "8", "-budget", "1", "PingPong", "-msglog", "12:16"]
+QUICK = ["-passes", "8", "-budget", "3", "PingPong", "-msglog", "12:16"]
 SAMPLED = ["-budget", "2", "PingPong", "-msglog", "12:16"]
 DISTURBED = 0.05  # CPUs that others took
 OF_A_SIDE = 10
@@ -188,7 +191,7 @@ def causes(*launches: samples.Launch) -> list[str]:
 
 def the_path(launch: samples.Launch) -> str:
     rows = path.with_mean_repetitions(launch.rows.values(), (one for _, one in launch.sampled()))
-    return "; ".join(one.name for one in path.ways(launch.run, rows))
+    return "; ".join(f"{one.name}{f' ({one.why})' if one.why else ''}" for one in path.ways(launch.run, rows))
 
 
 def path_series(place: Lab, options: argparse.Namespace) -> list[Tally]:

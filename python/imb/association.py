@@ -16,40 +16,61 @@ Values = npt.NDArray[np.float64]
 Groups = npt.NDArray[np.intp]
 
 BLOCKS, FEWEST_BLOCKS = 20, 8
+AROUND = 4
 FEWEST_LAUNCHES = 6  # of five orders of launches one in 120 is the worst: too many for several causes
 _EXACT = 7  # launches up to which all orders are tried
 _DRAWS = 20000
 
 
-def ranks_within(values: Values, groups: Groups) -> Values:
-    """Ranks from -0.5 to 0.5 among the values of the same group, ties sharing theirs; 0 in a group of one."""
-    found = np.zeros(len(values))
+def slowness_of(times: Values, groups: Groups) -> Values:
+    """How slow each sample is beside its neighbors in time of the same row: ranks from -0.5 to 0.5 of the logarithm of its
+    time less the median of the `AROUND` samples before and behind it; 0 in a row of one. States of the machine last longer
+    than that, so what differs between them counts for little."""
+    found = np.zeros(len(times))
     for group in np.unique(groups):
         at = np.flatnonzero(groups == group)
-        if len(at) > 1:
-            found[at] = (_ranks(values[at]) - (len(at) - 1) / 2) / (len(at) - 1)
+        if len(at) < 2:
+            continue
+        logs = np.log(times[at])
+        padded = np.pad(logs, AROUND, constant_values=np.nan)
+        windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * AROUND + 1)
+        others = np.delete(windows, AROUND, axis=1)
+        found[at] = _ranks(logs - np.nanmedian(others, axis=1)) / (len(at) - 1) - 0.5
     return found
 
 
 def within(amounts: Values, seconds: Values, slowness: Values, groups: Groups) -> float | None:
-    """Of samples in the order of time. `amounts`: of the disturbance in each; `seconds`: how long it took; `slowness`: its
-    rank among samples of the same row (`ranks_within`); `groups`: number of its row. None: too few samples.
+    """Of samples in the order of time. `amounts`: of the disturbance in each; `seconds`: how long it took; `slowness`: as of
+    `slowness_of`; `groups`: number of its row. None: too few samples.
 
     A slow sample lasts longer, so more happens in it by chance. What counts is therefore the amount less what the row's mean
     rate lets expect of its seconds. Its product with slowness is 0 in the mean where the disturbance comes at a constant
     rate, whatever made samples slow. Samples follow each other closely, so products are added up over blocks of time, and
     Student's test is of these sums: one disturbance, however large, is in one block and proves nothing.
     """
-    count = min(BLOCKS, len(amounts) // 3)
-    if count < FEWEST_BLOCKS:
-        return None
     expected = np.zeros(len(amounts))
     for group in np.unique(groups):
         at = groups == group
         total = seconds[at].sum()
         expected[at] = amounts[at].sum() / total * seconds[at] if total > 0 else 0.0
-    products = (amounts - expected) * slowness
-    sums = np.array([part.sum() for part in np.array_split(products, count)])
+    return _above_zero((amounts - expected) * slowness)
+
+
+def above_share(lost: Values, seconds: Values, share: float) -> float | None:
+    """Of samples in the order of time: that no more than this share of the seconds was lost. None: too few samples.
+
+    For what is a part of the time itself, as waiting for a CPU is: where all samples have it alike, as under a process that
+    takes turns with a rank, none stands out, and nothing needs to.
+    """
+    return _above_zero(lost - share * seconds)
+
+
+def _above_zero(values: Values) -> float | None:
+    """Student's test of the sums over blocks of time, as series follow themselves closely."""
+    count = min(BLOCKS, len(values) // 3)
+    if count < FEWEST_BLOCKS:
+        return None
+    sums = np.array([part.sum() for part in np.array_split(values, count)])
     spread = sums.std(ddof=1)
     if not spread > 0:
         return 1.0

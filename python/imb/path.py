@@ -12,7 +12,7 @@ Why these numbers: what passes an interface is counted once at least, and header
 in Ethernet frames of 1500 bytes, 0.1 % on loopback), so a share lies at 0 or above 1. The tolerance is for bytes asked
 for, which follow from the middle sample's repetitions where samples are not read and are then too many by up to a factor
 of two on a busy machine, and for background that differs from row to row. Background is what rows of short messages (SHORT)
-saw per second at least, since these ask for next to nothing.
+saw per second at least, less HEADERS bytes for each message.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ NOTHING, ALL = 0.2, 0.5  # shares of the bytes asked for
 PART = 0.1  # of what was counted
 FEWEST = 1e6  # bytes asked for by all rows, so that the launcher's own traffic is nothing beside it
 FEWEST_OF_A_ROW = 1e5
+HEADERS = 500  # bytes that a short message, its answer and the launcher's own traffic are at most
 LOOPBACK = re.compile(r"lo\d*$")
 WINDOW = 256  # messages in flight of Uniband and Biband
 
@@ -244,15 +245,25 @@ def _counted(row: Result) -> dict[str, float]:
 
 
 def _background(rows: Iterable[Result]) -> dict[str, float]:
-    """Bytes per second by interface that short rows saw at least; of many messages in flight also these are traffic."""
+    """Bytes per second by interface that rows of short messages saw at least, and that were not their own."""
     rates = []
     for row in rows:
         if row.evidence is None or (row.bytes or 0) > SHORT or row.benchmark in ("Uniband", "Biband"):
             continue
         if (seconds := seconds_of(row)) > 0:
-            rates.append({name: count / seconds for name, count in _counted(row).items()})
+            own = HEADERS * _messages(row) * repetitions_of(row)
+            rates.append({name: max(0.0, count - own) / seconds for name, count in _counted(row).items()})
     names = {name for one in rates for name in one}
     return {name: min(one.get(name, 0.0) for one in rates) for name in names}
+
+
+def _messages(row: Result) -> float:
+    """Of one repetition; of an algorithm that is not known as many as of a dissemination."""
+    processes = row.processes or 1
+    pairs = _pairs(row.benchmark, processes, WINDOW)
+    if pairs is not None:
+        return float(sum(count for *_, count in pairs))
+    return float(max(_of_a_collective(row.benchmark, processes) or 0, processes * processes.bit_length()))
 
 
 def _way(

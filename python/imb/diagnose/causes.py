@@ -5,6 +5,7 @@ An association is told where it is certain (imb.association) and costs as much a
 
 from __future__ import annotations
 
+import re
 from collections import Counter as Tally
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -100,7 +101,7 @@ def disturbances(case: Case) -> Iterator[Finding]:
         inside = [
             along
             for launch, one in series
-            if (along := _within(cause, launch, one)) is not None
+            if (along := _within(cause, launch, one, case.thresholds.cause)) is not None
             and along.p <= LEVEL / tests
             and along.lost >= case.thresholds.cause
         ]
@@ -203,15 +204,25 @@ def _pure(sample: Sample) -> float:
     return (sample.repetitions or 1) * (sample.time_pure_seconds or 0.0) if loaded else 0.0
 
 
-def _within(cause: Cause, launch: Launch, series: Series) -> Within | None:
+def _within(cause: Cause, launch: Launch, series: Series, share: float) -> Within | None:
     counter = _first(cause, series.evidence)
     if counter is None:
         return None
     amounts = np.array([amount_of(one, counter) for one in series.evidence])
-    slowness = association.ranks_within(series.times, series.groups)
+    slowness = association.slowness_of(series.times, series.groups)
     p = association.within(amounts, series.seconds, slowness, series.groups)
     if p is None:
         return None
+    waited = 0.0
+    if counter == "run_delay_seconds":
+        most = np.array(
+            [one.run_delay_seconds.most if one.run_delay_seconds else 0.0 for one in series.evidence]
+        )
+        p_waited = association.above_share(most, series.seconds, share)
+        p, waited = (
+            2 * min(p, p_waited if p_waited is not None else 1.0),
+            float(most.sum() / series.seconds.sum()),
+        )
     lost, logs, sizes = 0.0, [], []
     worst = (0.0, series.keys[0])
     for group, key in enumerate(series.keys):
@@ -226,10 +237,9 @@ def _within(cause: Cause, launch: Launch, series: Series) -> Within | None:
         logs.append(np.log(ratio))
         sizes.append(len(at))
         worst = max(worst, (ratio, key), key=lambda one: one[0])
-    if not logs:
-        return None
-    slower = float(np.exp(np.average(logs, weights=sizes)))
-    return Within(launch, counter, p, slower, lost / float(series.seconds.sum()), worst[1], series)
+    slower = float(np.exp(np.average(logs, weights=sizes))) if logs else 1.0
+    lost = max(lost / float(series.seconds.sum()), min(waited, 1.0))
+    return Within(launch, counter, p, slower, lost, worst[1], series)
 
 
 def _between(cause: Cause, launches: Sequence[Launch]) -> Between | None:
@@ -357,12 +367,8 @@ def _cpus(text: str) -> set[int]:
     """Of a Linux list, `0-3,8`; empty where it is none."""
     found: set[int] = set()
     for piece in text.split(","):
-        first, _, last = piece.partition("-")
-        if (
-            not first.isdecimal()
-            or (last and not last.isdecimal())
-            or int(last or first) - int(first) > 65536
-        ):
+        match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", piece)
+        if not match:
             return set()
-        found |= set(range(int(first), int(last or first) + 1))
+        found |= set(range(int(match[1]), int(match[2] or match[1]) + 1))
     return found
