@@ -36,17 +36,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 sys.path.insert(
     0, str(Path(__file__).resolve().parent.parent / "tests/companion")
 )  # bench has a module of that name
-import cluster
+import cluster  # type: ignore[import-not-found]
 import lab
 import pytest
 from imb import mpis, path, records, samples
 from imb.diagnose import diagnose
-from imb.launch import Command, Intent, spell
+from imb.launch import Command, Intent, run, spell
 
 TOP = Path(__file__).resolve().parent.parent
 SERIES = ("path", "interface", "busy", "core")
 QUICK = ["-passes", "8", "-budget", "3", "PingPong", "-msglog", "12:16"]
 SAMPLED = ["-budget", "2", "PingPong", "-msglog", "12:16"]
+PATIENCE = 120.0  # seconds that a launch has
 DISTURBED = 0.05  # CPUs that others took
 OF_A_SIDE = 10
 TCP = {
@@ -124,21 +125,21 @@ class Lab:
         self,
         intent: Intent,
         arguments: Sequence[str],
-        around: Callable[[Command], tuple[list[str], dict[str, str]]] | None = None,
+        around: Callable[[Command], Command] = lambda command: command,
     ) -> tuple[samples.Launch, float]:
         """The launch, and CPUs that others than it and the processes that this one started took meanwhile."""
         self.count += 1
         file = self.folder / f"{self.key}-{self.count}.jsonl"
         words = [self.program, *arguments, "-json", str(file)]
         command = spell(self.mpi, intent, words, cores=os.cpu_count() or 1, root=os.geteuid() == 0)
-        line, environment = around(command) if around else (command.words, {**os.environ, **command.env})
         began, busy, mine = time.monotonic(), _busy_seconds(), _own_seconds()
-        done = subprocess.run(
-            line, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
-        )
+        output, errors = self.folder / "output", self.folder / "errors"
+        ended = run(around(command), output=output, errors=errors, timeout=PATIENCE)
         others = (_busy_seconds() - busy - (_own_seconds() - mine)) / (time.monotonic() - began)
-        if done.returncode not in (0, 3):  # 3: a row was not measured in time, as of ranks that share a CPU
-            raise Failed(f"{command}: exit status {done.returncode}: {(done.stderr or done.stdout)[-500:]}")
+        # 3: a row was not measured in time, as of ranks that share a CPU.
+        if ended.outcome != "finished" or ended.status not in (0, 3):
+            said = errors.read_text(errors="replace")[-500:]
+            raise Failed(f"{command}: {ended.outcome}, exit status {ended.status}: {said}")
         text = file.read_bytes()
         [found] = samples.launches_of(
             records.read(text, file.name), file.name, {}, lambda: records.read(text, file.name, samples=True)
@@ -219,7 +220,7 @@ def interface_series(place: Lab, options: argparse.Namespace) -> list[Tally]:
                     launch, _ = place.launch(
                         intent,
                         QUICK,
-                        lambda command: (two.on("h1", command.words), two.environment() | command.env),
+                        lambda command: Command(two.on("h1", command.words), two.environment() | command.env),
                     )
                     said = the_path(launch)
                     wrong = [] if said == "eth0" else [said]
@@ -298,7 +299,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the halves (1)")
     parser.add_argument("--build", default=str(TOP / "build"), help="where MPI/bin/IMB-MPI1 are (build)")
     options = parser.parse_args()
-    run = {"path": path_series, "interface": interface_series, "busy": busy_series, "core": core_series}
+    series = {"path": path_series, "interface": interface_series, "busy": busy_series, "core": core_series}
     print(
         f"{'':34}{'named, with cause':>18}   {'named, without':>18}   {'named, others busy':>18}", flush=True
     )
@@ -307,12 +308,12 @@ def main() -> int:
             with tempfile.TemporaryDirectory() as folder:
                 place = Lab(key, options, Path(folder))
                 for name in options.series.split(","):
-                    for tally in run[name](place, options):
+                    for tally in series[name](place, options):
                         print(tally)
                         for line in tally.said[:8]:
                             print(f"    {line[:140]}")
                         sys.stdout.flush()
-    except (Failed, KeyError, subprocess.TimeoutExpired) as error:
+    except (Failed, KeyError) as error:
         print(f"bench/evidence.py: {error}", file=sys.stderr)
         return 1
     return 0
