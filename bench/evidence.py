@@ -184,9 +184,10 @@ def causes(*launches: samples.Launch) -> list[str]:
     """`preemption of rank 1`, `ranks 0 and 1 share CPU 0 of n0`: what diagnose names."""
     found = diagnose(samples.Side(name="side", launches=launches)).findings
     return [
-        f"{one.evidence['cause']} of rank {one.evidence.get('rank')}" if one.rule == "cause" else one.found
+        f"{one.evidence['cause']} of rank {rank}" if one.rule == "cause" else one.found
         for one in found
         if one.rule in ("cause", "placement")
+        for rank in (one.evidence.get("ranks") or ["?"])
     ]
 
 

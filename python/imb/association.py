@@ -56,13 +56,16 @@ def within(amounts: Values, seconds: Values, slowness: Values, groups: Groups) -
     return _above_zero((amounts - expected) * slowness)
 
 
-def above_share(lost: Values, seconds: Values, share: float) -> float | None:
-    """Of samples in the order of time: that no more than this share of the seconds was lost. None: too few samples.
+def trimmed_share(lost: Values, seconds: Values) -> float:
+    """Share of the seconds that was lost, without the tenth of the samples (one at least) that lost most; 0 where less than
+    five are left.
 
     For what is a part of the time itself, as waiting for a CPU is: where all samples have it alike, as under a process that
-    takes turns with a rank, none stands out, and nothing needs to.
+    takes turns with a rank, none stands out, and nothing needs to. One disturbance, however large, is trimmed.
     """
-    return _above_zero(lost - share * seconds)
+    kept = np.argsort(lost, kind="stable")[: len(lost) - max(1, -(-len(lost) // 10))]
+    total = seconds[kept].sum()
+    return float(lost[kept].sum() / total) if len(kept) >= 5 and total > 0 else 0.0
 
 
 def _above_zero(values: Values) -> float | None:

@@ -153,8 +153,8 @@ def test_what_disturbs_samples_is_named(disturb: Disturb, cause: str, seed: int)
 
 def test_the_words_have_rank_place_and_figures() -> None:
     [found] = named(in_passes(1, preempted(0.5, rank=1)))
-    assert found.evidence["rank"] == 1
-    assert found.found.startswith("preemption of rank 1 (host n0, CPUs 1): run delay ")
+    assert found.evidence["ranks"] == [1]
+    assert found.found.startswith("preemption of rank 1 (host n0, CPUs 1): waited for a CPU ")
     assert "involuntary switches a second" in found.found and "times slower in the median" in found.found
     assert "PingPong" in found.where
 
@@ -166,6 +166,18 @@ def test_nothing_is_named_where_nothing_disturbs(disturb: Disturb, states: bool)
     of 300 launches of each kind there were none when it was written, so of 40 there are none."""
     for seed in range(40):
         assert not named(in_passes(seed, disturb, states=states)), seed
+
+
+def test_a_rank_that_waits_in_every_sample_is_named() -> None:
+    """No sample stands out then, and a launch on a busy machine has few of them."""
+
+    def always(random: Random, seconds: float) -> tuple[float, Evidence]:
+        return seconds, Evidence(run_delay_seconds=Counter(seconds, seconds, 0))
+
+    for passes in (2, 5, 60):
+        [found] = named(in_passes(1, always, passes=passes))
+        assert found.evidence["waited"] == pytest.approx(0.5, abs=0.01)
+    assert not named(in_passes(1, always, passes=1))  # three samples
 
 
 def test_what_costs_little_is_not_named() -> None:

@@ -1,6 +1,7 @@
 """Rules about causes: what goes with slow samples and slow launches, and ranks that share a CPU.
 
-An association is told where it is certain (imb.association) and costs as much as matters; neither alone is enough.
+An association is told where it is certain (imb.association) and costs as much as matters; neither alone is enough. Time for
+which a rank waited for its CPU is a part of the time itself, and needs no association.
 """
 
 from __future__ import annotations
@@ -71,13 +72,14 @@ class Series(NamedTuple):
 
 class Within(NamedTuple):
     """An association over the samples of a launch: samples with more are `slower` times slower; `lost`: share of the time
-    that they took longer than the others of their row."""
+    that they took longer than the others of their row; `waited`: share of the time that a rank waited for its CPU."""
 
     launch: Launch
     counter: str
     p: float
     slower: float
     lost: float
+    waited: float
     worst: Key
     series: Series
 
@@ -101,9 +103,11 @@ def disturbances(case: Case) -> Iterator[Finding]:
         inside = [
             along
             for launch, one in series
-            if (along := _within(cause, launch, one, case.thresholds.cause)) is not None
-            and along.p <= LEVEL / tests
-            and along.lost >= case.thresholds.cause
+            if (along := _within(cause, launch, one)) is not None
+            and (
+                along.waited >= case.thresholds.cause
+                or (along.p <= LEVEL / tests and along.lost >= case.thresholds.cause)
+            )
         ]
         outside = [
             found
@@ -207,25 +211,19 @@ def _pure(sample: Sample) -> float:
     return (sample.repetitions or 1) * (sample.time_pure_seconds or 0.0) if loaded else 0.0
 
 
-def _within(cause: Cause, launch: Launch, series: Series, share: float) -> Within | None:
+def _within(cause: Cause, launch: Launch, series: Series) -> Within | None:
     counter = _first(cause, series.evidence)
     if counter is None:
         return None
     amounts = np.array([amount_of(one, counter) for one in series.evidence])
     slowness = association.slowness_of(series.times, series.groups)
     p = association.within(amounts, series.seconds, slowness, series.groups)
-    if p is None:
-        return None
     waited = 0.0
     if counter == "run_delay_seconds":
-        most = np.array(
-            [one.run_delay_seconds.most if one.run_delay_seconds else 0.0 for one in series.evidence]
-        )
-        p_waited = association.above_share(most, series.seconds, share)
-        p, waited = (
-            2 * min(p, p_waited if p_waited is not None else 1.0),
-            float(most.sum() / series.seconds.sum()),
-        )
+        most = [one.run_delay_seconds.most if one.run_delay_seconds else 0.0 for one in series.evidence]
+        waited = association.trimmed_share(np.array(most), series.seconds)
+    if p is None and not waited:
+        return None
     lost, logs, sizes = 0.0, [], []
     worst = (0.0, series.keys[0])
     for group, key in enumerate(series.keys):
@@ -241,8 +239,16 @@ def _within(cause: Cause, launch: Launch, series: Series, share: float) -> Withi
         sizes.append(len(at))
         worst = max(worst, (ratio, key), key=lambda one: one[0])
     slower = float(np.exp(np.average(logs, weights=sizes))) if logs else 1.0
-    lost = max(lost / float(series.seconds.sum()), min(waited, 1.0))
-    return Within(launch, counter, p, slower, lost, worst[1], series)
+    return Within(
+        launch=launch,
+        counter=counter,
+        p=1.0 if p is None else p,
+        slower=slower,
+        lost=lost / float(series.seconds.sum()),
+        waited=min(waited, 1.0),
+        worst=worst[1],
+        series=series,
+    )
 
 
 def _between(cause: Cause, launches: Sequence[Launch]) -> Between | None:
@@ -292,21 +298,23 @@ def _finding(
     evidence: dict[str, Any] = {"cause": cause.name}
     where, weight = "all rows", 1.0
     if inside:
-        most = max(inside, key=lambda one: one.lost)
+        most = max(inside, key=lambda one: max(one.lost, one.waited))
         rows = Tally(str(one.worst) for one in inside).most_common()
         where = and_others(rows[0][0], [name for name, _ in rows[1:]])
-        weight = most.lost / max(case.thresholds.cause, 1e-9)
+        weight = max(most.lost, most.waited) / max(case.thresholds.cause, 1e-9)
         words.append(
             _sentence(cause, most)
             + (f", in {len(inside)} of {counted(judged, 'launch')}" if judged > 1 else "")
         )
-        words.append(
-            f"samples with more of it are {most.slower:.2f} times slower in the median and cost {most.lost:.0%} of the time"
-        )
+        if most.slower > 1 and most.lost > 0:
+            words.append(
+                f"samples with more of it are {most.slower:.2f} times slower in the median and cost {most.lost:.0%} of the time"
+            )
         evidence |= {
             "counter": most.counter,
-            "rank": _rank(most),
+            "ranks": _ranks(most),
             "lost": most.lost,
+            "waited": most.waited,
             "slower": most.slower,
             "p": most.p,
             "launches": [one.launch.name for one in inside],
@@ -330,31 +338,41 @@ def _finding(
 
 
 def _sentence(cause: Cause, one: Within) -> str:
-    """`preemption of rank 1 (host n0, CPUs 1): run delay 43 % of the time, 120 involuntary switches a second`"""
-    rank = _rank(one)
+    """`preemption of rank 1 (host n0, CPUs 1): it waited for its CPU 43 % of 2.00 s, 120 involuntary switches a second`"""
+    ranks = [f"{rank}{place(one.launch, rank)}" for rank in _ranks(one)]
     total = float(one.series.seconds.sum())
-    whom = f" of rank {rank}{place(one.launch, rank)}" if rank is not None and cause.name != "steal" else ""
-    amount = sum(amount_of(each, one.counter) for each in one.series.evidence)
-    if cause.seconds and one.counter.endswith("_seconds"):
-        figures = f"{_label(one.counter)} {amount * 1e3:.3g} ms in {total * 1e3:.3g} ms"
-    else:
-        figures = f"{amount:.0f} {_label(one.counter)} in {total * 1e3:.3g} ms"
-    if cause.name == "preemption" and one.counter != "involuntary_switches":
+    whom = (
+        f" of rank{'s' * (len(ranks) > 1)} {' and '.join(ranks)}" if ranks and cause.name != "steal" else ""
+    )
+    if one.counter == "run_delay_seconds":
+        most = sum(each.run_delay_seconds.most for each in one.series.evidence if each.run_delay_seconds)
         switches = sum(amount_of(each, "involuntary_switches") for each in one.series.evidence)
-        figures += f", {switches / total:.0f} involuntary switches a second"
+        figures = (
+            f"waited for a CPU {min(most / total, 1.0):.0%} of {total:.3g} s (the worst rank of each sample), "
+            f"{switches / total:.0f} involuntary switches a second"
+        )
+    elif one.counter == "steal_seconds":
+        figures = f"{_amount(one) * 1e3:.3g} ms of CPU time withheld in {total:.3g} s"
+    else:
+        figures = f"{_amount(one):.0f} {_label(one.counter)} in {total:.3g} s"
     return f"{cause.name}{whom}: {figures}"
 
 
-def _rank(one: Within) -> int | None:
-    """That has most of it."""
-    totals: Tally[int] = Tally()
+def _amount(one: Within) -> float:
+    return sum(amount_of(each, one.counter) for each in one.series.evidence)
+
+
+def _ranks(one: Within) -> list[int]:
+    """That have most of it, and those that have half as much; at most three. Of each sample the worst rank is known."""
+    totals: dict[int, float] = {}
     for evidence in one.series.evidence:
         said: Counter | list[int] | None = getattr(evidence, one.counter)
         if isinstance(said, Counter):
-            totals[said.rank] += said.most  # type: ignore[assignment]
+            totals[said.rank] = totals.get(said.rank, 0.0) + said.most
         elif said is not None:
-            totals.update(said)
-    return totals.most_common(1)[0][0] if totals else None
+            totals |= {rank: totals.get(rank, 0.0) + 1 for rank in said}
+    most = max(totals.values(), default=0.0)
+    return sorted((rank for rank in totals if totals[rank] >= most / 2), key=lambda rank: -totals[rank])[:3]
 
 
 def _label(counter: str) -> str:
