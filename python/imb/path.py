@@ -300,28 +300,28 @@ def _judged(placement: Placement, long: list[tuple[Result, Asked]], background: 
         counted += sum(by_name.values())
         shares.append({name: count / one[place] for name, count in by_name.items()})
     names = {name for one_row in shares for name in one_row}
-    by_name = {name: median(one_row.get(name, 0.0) for one_row in shares) for name in names}
-    total = sum(by_name.values())
+    middle = {name: median(one_row.get(name, 0.0) for one_row in shares) for name in names}
+    way = way_of(placement, sum(one[place] for _, one in long), middle)
+    return msgspec.structs.replace(way, rows=len(long), counted=counted)
+
+
+def way_of(placement: Placement, asked: float, shares: Mapping[str, float]) -> Way:
+    """By the rule; `shares`: what each interface counted over what was asked for."""
+    total = sum(shares.values())
     carriers = {
-        name: by_name[name]
-        for name in sorted(by_name, key=lambda one: -by_name[one])
-        if by_name[name] >= PART * total
+        name: shares[name]
+        for name in sorted(shares, key=lambda one: -shares[one])
+        if shares[name] >= PART * total
     }
     carriers, above = _layers(carriers)
     share = sum(carriers.values())
-    said = {
-        "placement": placement,
-        "asked": sum(one[place] for _, one in long),
-        "rows": len(long),
-        "counted": counted,
-    }
-    if share < NOTHING:
-        if placement == "intra-node":
-            return Way(kind="shared memory", share=share, **said)  # type: ignore[arg-type]
-        why = "no interface counted what went between hosts"
-        return Way(kind="unknown", share=share, why=why, **said)  # type: ignore[arg-type]
-    kind: Kind = "interfaces" if share >= ALL else "in part"
-    return Way(kind=kind, share=share, interfaces=carriers, above=above, **said)  # type: ignore[arg-type]
+    way = Way(placement=placement, kind="interfaces", asked=asked, counted=total * asked, share=share)
+    if share >= NOTHING:
+        kind: Kind = "interfaces" if share >= ALL else "in part"
+        return msgspec.structs.replace(way, kind=kind, interfaces=carriers, above=above)
+    if placement == "intra-node":
+        return msgspec.structs.replace(way, kind="shared memory")
+    return msgspec.structs.replace(way, kind="unknown", why="no interface counted what went between hosts")
 
 
 def _may_carry(name: str, placement: Placement, asked: Asked) -> bool:
