@@ -32,7 +32,6 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import lab
-
 from imb.usual import split
 
 TOP = Path(__file__).resolve().parent.parent
