@@ -165,9 +165,10 @@ test: ## build with every MPI there is, then unit tests and pytest; PYTEST_ARGS=
 	@build/mpich/bin/openimb-unit-tests
 	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python -m pytest tests $(PYTEST_ARGS)
 
-bench: build ## build, then bench/run.py, bench/verdicts.py and bench/variance.py; BENCH_ARGS=... for the former
+bench: build ## build, then bench/run.py, passes.py, verdicts.py and variance.py; BENCH_ARGS=..., PASSES_ARGS=... for the former two
 	@$(PYTHON) tools/setup.py tools test
 	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python bench/run.py $(if $(extra_mpi),--mpi $(KEY)) $(BENCH_ARGS)
+	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python bench/passes.py $(if $(extra_mpi),--mpi $(KEY)) $(PASSES_ARGS)
 	@$(TOOLS)/python bench/verdicts.py
 	@$(TOOLS)/python bench/variance.py
 

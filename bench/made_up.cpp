@@ -1,17 +1,23 @@
 // How often states and intervals are right, on series whose truth is known: prints two tables.
 //
-//   made_up [series]        how many series of each kind, 300 if it does not say
+//   made_up [series [FILE]]    how many series of each kind, 300 if it does not say; FILE: recorded ones, too
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <span>
+#include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "../tests/unit/chance.h"
 #include "result/interval.h"
+#include "result/quantile.h"
 #include "result/states.h"
 
 using namespace openimb;
@@ -181,7 +187,39 @@ void stop_early(Coverage& coverage, const Series& samples, double goal) {
   }
 }
 
-void print_intervals(int series) {
+// Samples of a launch, in the order of time, a line per row.
+std::vector<Series> read_series(const char* path) {
+  std::vector<Series> found;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    found.emplace_back(std::istream_iterator<double>(words), std::istream_iterator<double>());
+  }
+  return found;
+}
+
+// Drawn from recorded series of many samples, whose median is taken to be the true one: spread over the whole
+// of a series, as passes with more rows would be, or one behind the other.
+std::vector<Walk> recorded_walks(const std::vector<Series>& recorded) {
+  const auto draw = [&recorded](bool spread) {
+    return [&recorded, spread](Chance& chance, std::size_t count) {
+      const auto below = [&chance](std::size_t end) {
+        return std::min(end - 1, static_cast<std::size_t>(chance.uniform() * static_cast<double>(end)));
+      };
+      const Series& of = recorded[below(recorded.size())];
+      const double middle = median_of(of);
+      const std::size_t step = spread ? of.size() / count : 1;
+      const std::size_t first = below(spread ? step : of.size() - count + 1);
+      Series drawn;
+      for (std::size_t i = 0; i < count; ++i) drawn.push_back(of[first + i * step] / middle);
+      return drawn;
+    };
+  };
+  if (recorded.empty()) return {};
+  return {{"recorded, spread over a launch", draw(true)}, {"recorded, one behind the other", draw(false)}};
+}
+
+void print_intervals(int series, const std::vector<Series>& recorded) {
   const auto following = [](double scale, double by) {
     return [=](Chance& chance, std::size_t count) {
       Noise noise(chance, scale, by);
@@ -190,20 +228,21 @@ void print_intervals(int series) {
       return made;
     };
   };
-  const Walk walks[] = {{"independent", following(0.05, 0)},
-                        {"following (0.3)", following(0.05, 0.3)},
-                        {"following (0.6)", following(0.05, 0.6)},
-                        {"following (0.9)", following(0.05, 0.9)},
-                        {"two levels, 45 % and 55 % of samples", [](Chance& chance, std::size_t count) {
-                           Series made;  // the median is the 10 % quantile of the upper ones
-                           for (std::size_t i = 0; i < count; ++i) {
-                             const bool low = chance.uniform() < 0.45;
-                             constexpr double normal_quantile = -1.3352;  // of 1 / 11
-                             made.push_back(low ? 0.5 * std::exp(0.05 * chance.normal())
-                                                : std::exp(0.05 * (chance.normal() - normal_quantile)));
-                           }
-                           return made;
-                         }}};
+  std::vector<Walk> walks = {{"independent", following(0.05, 0)},
+                             {"following (0.3)", following(0.05, 0.3)},
+                             {"following (0.6)", following(0.05, 0.6)},
+                             {"following (0.9)", following(0.05, 0.9)},
+                             {"two levels, 45 % and 55 % of samples", [](Chance& chance, std::size_t count) {
+                                Series made;  // the median is the 10 % quantile of the upper ones
+                                for (std::size_t i = 0; i < count; ++i) {
+                                  const bool low = chance.uniform() < 0.45;
+                                  constexpr double normal_quantile = -1.3352;  // of 1 / 11
+                                  made.push_back(low ? 0.5 * std::exp(0.05 * chance.normal())
+                                                     : std::exp(0.05 * (chance.normal() - normal_quantile)));
+                                }
+                                return made;
+                              }}};
+  for (Walk& walk : recorded_walks(recorded)) walks.push_back(std::move(walk));
   const int many = series * 10;
   std::printf("\n95 %% intervals that hold the median, of %d series each; without an interval in brackets\n",
               many);
@@ -247,5 +286,5 @@ void print_intervals(int series) {
 int main(int argc, char** argv) {
   const int series = argc > 1 ? std::atoi(argv[1]) : 300;
   print_states(series);
-  print_intervals(series);
+  print_intervals(series, argc > 2 ? read_series(argv[2]) : std::vector<Series>());
 }

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """How far launches differ: classic rows, one burst each, beside rows measured in passes with states.
 
-    bench/passes.py [--launches 9] [--budget 30] [--mpi openmpi,mpich] [--arguments "..."]
+    bench/passes.py [--launches 9] [--budget 30] [--mpi openmpi,mpich] [--keep FOLDER] [--arguments "..."]
 
-On two ranks bound to a core each, launches of three kinds in turns: classic; classic with so many repetitions that it
+On two ranks bound to a core each, interleaved launches of three kinds: classic; classic with so many repetitions that it
 takes about as long as one in passes (rows are still one burst); in passes. The spread of a row is (largest - least) /
 median over launches, over all of them and over each three in a row; shown are the median over rows and the 90th
-percentile. A launch in passes whose reference state is no state that the other launches call their fastest (its probes
-are slower than 1.25 of theirs) never saw the machine's usual state: it is named and counted, not judged.
+percentile. A launch in passes whose fastest state is not the one that is usual among them (imb.usual) is named and counted,
+not judged.
 
 Then the share of the time that measures, that of probes and counters, and how often a launch's 95 % interval holds the
-median over all launches. Then states and intervals on series whose truth is known (bench/made_up.cpp).
+median over all launches. Then states and intervals on series whose truth is known, and intervals on recorded ones (bench/made_up.cpp).
 
 Exit status: 0 when everything ran, whatever it shows; else 1.
 """
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -31,10 +32,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import lab
+from imb.usual import split
 
 TOP = Path(__file__).resolve().parent.parent
 BINDING = {"openmpi": ["--bind-to", "core"], "mpich": ["-bind-to", "core"]}
-SAME_STATE = 1.25
+FEWEST_RECORDED = 1000  # samples of a row
 
 Key = tuple[str, int]
 
@@ -117,11 +119,10 @@ def spreads(launches: list[Launch]) -> str:
 
 
 def usual(launches: list[Launch]) -> list[Launch]:
-    """Those that saw the state that is the fastest of any launch."""
-    levels = [one.reference for one in launches if one.reference]
-    if not levels:
-        return launches
-    return [one for one in launches if one.reference and one.reference <= SAME_STATE * min(levels)]
+    """Those whose fastest state is the one that is usual on this machine (imb.usual); all where that cannot be told."""
+    known = [one for one in launches if one.reference]
+    is_usual, _ = split(np.log([one.reference for one in known]))
+    return [one for one, is_it in zip(known, is_usual, strict=True) if is_it] or launches
 
 
 def covered(launches: list[Launch]) -> float:
@@ -147,16 +148,19 @@ def compare(mpi: lab.Mpi, options: argparse.Namespace, folder: Path) -> None:
             file=sys.stderr,
             flush=True,
         )
-        records = folder / "records.jsonl"
-        kinds["classic"].append(launch(mpi, arguments, records))
+
+        def records(kind: str, number: int = number) -> Path:
+            return folder / (f"{mpi.key}-{kind}-{number + 1}.jsonl" if options.keep else "records.jsonl")
+
+        kinds["classic"].append(launch(mpi, arguments, records("classic")))
         # Half of a row's time is for the estimate of what a repetition takes.
         per_row = options.budget / 2 / len(kinds["classic"][0].times)
         many = ["-iter", "100000000,100000000", "-time", f"{per_row:.4f}"]
-        kinds["classic, as long"].append(launch(mpi, [*many, *arguments], records))
-        kinds["passes"].append(launch(mpi, ["-budget", str(options.budget), *arguments], records))
+        kinds["classic, as long"].append(launch(mpi, [*many, *arguments], records("long")))
+        kinds["passes"].append(launch(mpi, ["-budget", str(options.budget), *arguments], records("passes")))
     print("\r\x1b[K", end="", file=sys.stderr)
     print(
-        f"\n{mpi.key}: {len(kinds['classic'][0].times)} rows, {options.launches} launches of each kind in turns"
+        f"\n{mpi.key}: {len(kinds['classic'][0].times)} rows, {options.launches} launches of each kind, interleaved"
     )
     print(f"{'(largest - least) / median of a row':40}{'three launches':>18}   {'all':>18}")
     print(f"{'':40}{'median':>9}{'90 %':>9}   {'median':>9}{'90 %':>9}")
@@ -164,11 +168,11 @@ def compare(mpi: lab.Mpi, options: argparse.Namespace, folder: Path) -> None:
         print(f"{name:40}{spreads(launches)}")
     passes = kinds["passes"]
     judged = usual(passes)
-    print(f"{'passes, those that saw the usual state':40}{spreads(judged)}")
+    print(f"{'passes, in the usual state':40}{spreads(judged)}")
     away = len(passes) - len(judged)
     levels = ", ".join(f"{one.reference * 1e6:.3f}" if one.reference else "-" for one in passes)
     print(
-        f"{away} of {len(passes)} launches never saw the usual state; probes of each one's fastest state, us: {levels}"
+        f"{away} of {len(passes)} launches had another fastest state than the usual one; probes of each one's fastest state, us: {levels}"
     )
     share = [one.measuring / one.seconds for one in passes]
     probes = [one.observing / one.seconds for one in passes]
@@ -180,7 +184,39 @@ def compare(mpi: lab.Mpi, options: argparse.Namespace, folder: Path) -> None:
     print(f"intervals of a launch that hold the median over launches: {covered(judged):.1%}")
 
 
-def made_up(series: int, folder: Path) -> None:
+def recorded(mpi: lab.Mpi, folder: Path) -> list[list[float]]:
+    """Of each row the times of its samples in the reference state, in the order of time; those with too few are left out."""
+    words = ["-passes", "3000", "-msgsize", "8,65536", "PingPong", "Allreduce"]
+    path = folder / f"{mpi.key}-recorded.jsonl"
+    launch(mpi, words, path)
+    samples: dict[int, list[dict]] = {}
+    states: dict[int, list[float]] = {}
+    with path.open() as lines:
+        for line in lines:
+            record = json.loads(line)
+            if record["record"] == "sample":
+                samples.setdefault(record["row"], []).append(record)
+            elif record["record"] == "result":
+                states[record["row"]] = [one["probe_seconds"] for one in record["passes"]["states"]]
+    series = [
+        [one["time_max_seconds"] for one in of_row if in_reference(one, states[row])]
+        for row, of_row in samples.items()
+    ]
+    return [one for one in series if len(one) >= FEWEST_RECORDED]
+
+
+def in_reference(sample: dict, states: list[float]) -> bool:
+    """Whether both probes are nearer to the first state than to another."""
+    return all(
+        not probe or min(states, key=lambda level: abs(math.log(probe / level))) == states[0]
+        for probe in (sample.get("probe_before_seconds"), sample.get("probe_after_seconds"))
+        if states
+    )
+
+
+def made_up(series: int, recorded_ones: list[list[float]], folder: Path) -> None:
+    lines = folder / "recorded.txt"
+    lines.write_text("".join(" ".join(map(repr, one)) + "\n" for one in recorded_ones))
     program = folder / "made_up"
     sources = [
         TOP / "bench/made_up.cpp",
@@ -188,25 +224,30 @@ def made_up(series: int, folder: Path) -> None:
     ]
     compiler = os.environ.get("CXX", "c++")
     subprocess.run([compiler, "-std=c++20", "-O2", "-I", TOP / "src", *sources, "-o", program], check=True)
-    subprocess.run([program, str(series)], check=True)
+    subprocess.run([program, str(series), lines], check=True)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--launches", type=int, default=9, help="of each kind (9)")
+    parser.add_argument("--launches", type=int, default=9, help="of each kind; 0: none (9)")
     parser.add_argument("--budget", type=float, default=30, help="seconds of a launch in passes (30)")
-    parser.add_argument("--mpi", default="openmpi,mpich", help="which MPIs (openmpi,mpich)")
+    parser.add_argument("--mpi", help="which MPIs, such as openmpi,mpich (the main ones that are built)")
     parser.add_argument("--arguments", default="", help="of IMB-MPI1 (none: the default table)")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the records of all launches there")
     parser.add_argument("--series", type=int, default=300, help="made-up ones of each kind; 0: none (300)")
     options = parser.parse_args()
+    keys = [mpi.key for mpi in lab.MAIN] if options.mpi is None else filter(None, options.mpi.split(","))
+    mpis = [lab.ALL[key] for key in keys]
+    if options.keep:
+        options.keep.mkdir(parents=True, exist_ok=True)
     try:
         with tempfile.TemporaryDirectory() as name:
-            for key in options.mpi.split(","):
-                if key:
-                    compare(lab.ALL[key], options, Path(name))
+            for mpi in mpis if options.launches else []:
+                compare(mpi, options, options.keep or Path(name))
             if options.series:
                 print(flush=True)
-                made_up(options.series, Path(name))
+                series = [one for mpi in mpis for one in recorded(mpi, options.keep or Path(name))]
+                made_up(options.series, series, Path(name))
     except (Failed, subprocess.CalledProcessError) as error:
         print(f"bench/passes.py: {error}", file=sys.stderr)
         return 1

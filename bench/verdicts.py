@@ -347,14 +347,14 @@ def cases_alike(
         part = logs[begin : begin + 2 * most]
         return swapped(part[0::2], part[1::2], random)
 
-    def at_once() -> tuple[Values, Values]:
+    def interleaved() -> tuple[Values, Values]:
         order = random.permutation(len(twins[0].logs))
         return swapped(twins[0].logs[order], twins[1].logs[order], random)
 
     few = twins[0].rows
     yield Case("recorded, drawn at random, 20", of, at_random)
     yield Case("recorded, neighbors in time, 20", of, in_time)
-    yield Case("recorded at the same time, by turns, 10", few, at_once, pairs=True)
+    yield Case("recorded, interleaved, 10", few, interleaved, pairs=True)
 
     def two(make: Callable[[int], Values]) -> Callable[[], tuple[Values, Values]]:
         return lambda: (make(most), make(most))
@@ -439,13 +439,13 @@ def cases_slower(
         return drawn
 
     few = turns[0].rows
-    yield Case(f"recorded at the same time, by turns, {len(turns[0].logs)}", few, recorded(turns), True, None)
+    yield Case(f"recorded, interleaved, {len(turns[0].logs)}", few, recorded(turns), True, None)
     count = min(len(one.logs) for one in neighbors)
     yield Case(f"recorded, pairs of neighbors, {count}", few, recorded(neighbors), False, None)
     for curve in ("PingPong", "Allreduce"):
         of, columns = only(few, curve)
         yield Case(
-            f"recorded at the same time, {curve} alone, {len(turns[0].logs)}",
+            f"recorded, interleaved, {curve} alone, {len(turns[0].logs)}",
             of,
             recorded(tuple(Launches(of, one.logs[:, columns]) for one in turns)),  # type: ignore[arg-type]
             True,

@@ -1,10 +1,11 @@
 """Which MPIs the tests run under."""
 
 import functools
+import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import lab
@@ -21,6 +22,17 @@ def liars(tmp_path_factory: pytest.TempPathFactory) -> Callable[[lab.Mpi, str], 
         return lab.compile_shared(mpi, lab.TOP / "tests" / source, target)
 
     return library
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where there is one: for tests that write or force many files."""
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(prefix="openimb-", dir=memory) as folder:
+        yield Path(folder)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -11,10 +11,9 @@ import os
 import random
 import re
 import subprocess
-import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -49,17 +48,6 @@ SELECTIONS = {
 RECOVERS = "openimb::system::"
 
 Libraries = Callable[[lab.Mpi, str], Path]
-
-
-@pytest.fixture
-def scratch(tmp_path) -> Iterator[Path]:
-    """A folder in memory where there is one: forcing files to a disk is not what takes the time here."""
-    memory = Path("/dev/shm")
-    if not os.access(memory, os.W_OK):
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(prefix="openimb-", dir=memory) as folder:
-        yield Path(folder)
 
 
 @dataclass

@@ -8,9 +8,7 @@ import os
 import signal
 import statistics
 import subprocess
-import tempfile
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 import lab
@@ -34,17 +32,6 @@ POINT = (
     "bytes",
 )
 SIX_DIGITS = 1e-5
-
-
-@pytest.fixture
-def scratch(tmp_path) -> Iterator[Path]:
-    """A folder in memory where there is one: many samples write many files."""
-    memory = Path("/dev/shm")
-    if not os.access(memory, os.W_OK):
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(prefix="openimb-", dir=memory) as folder:
-        yield Path(folder)
 
 
 def point_of(record: dict) -> list:

@@ -127,11 +127,11 @@ class StoredRun(msgspec.Struct, frozen=True):
         data = self.part("facts.json")
         return msgspec.json.decode(data, type=dict[str, Any]) if data else {}
 
-    def records(self) -> Records:
-        """The records of a run of the suite, or what its log says in records."""
+    def records(self, *, samples: bool = False) -> Records:
+        """The records of a run of the suite, or what its log says in records; `samples` as of records.read."""
         data = self.part("records.jsonl")
         if data is not None:
-            return read(data, f"{self.id[:SHORT]}/records.jsonl")
+            return read(data, f"{self.id[:SHORT]}/records.jsonl", samples=samples)
         from imb.logs import read_log  # needs numpy, which a listing does not
 
         return read_log(self.part("output.txt") or b"", f"{self.id[:SHORT]}/output.txt")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from math import isfinite
 from typing import Literal, NamedTuple, TypeAlias
@@ -344,38 +344,36 @@ def _each_once(side: Side) -> Side:
 
 
 def _refuse_other_placement(a: Side, b: Side) -> None:
-    places = [{launch.placement() for launch in side.launches} - {None} for side in (a, b)]
-    for side, place in zip((a, b), places, strict=True):
-        if len(place) > 1:
-            raise ImbError(
-                f"{side.name} has intra-node and inter-node launches; compare them apart, or with --force"
-            )
-    if places[0] and places[1] and places[0] != places[1]:
+    places = _kinds(a, b, Launch.placement, "intra-node and inter-node launches")
+    if places:
         raise ImbError(
-            f"{a.name} is {places[0].pop()} and {b.name} is {places[1].pop()}: their difference is that of"
+            f"{a.name} is {places[0]} and {b.name} is {places[1]}: their difference is that of"
             " memory and network; --force compares them all the same"
         )
 
 
 def _refuse_other_sampling(a: Side, b: Side) -> None:
-    ways = [
-        {
-            "one burst" if launch.passes() == "one burst" else "passes"
-            for launch in side.launches
-            if launch.rows
-        }
-        for side in (a, b)
-    ]
-    for side, way in zip((a, b), ways, strict=True):
-        if len(way) > 1:
-            raise ImbError(
-                f"{side.name} has launches with and without passes; compare them apart, or with --force"
-            )
-    if ways[0] and ways[1] and ways[0] != ways[1]:
+    def way(launch: Launch) -> str | None:
+        if not launch.rows:
+            return None
+        return "one burst" if launch.passes() == "one burst" else "passes"
+
+    ways = _kinds(a, b, way, "launches with and without passes")
+    if ways:
         raise ImbError(
-            f"{a.name} was measured in {ways[0].pop()} and {b.name} in {ways[1].pop()}: a mean over one burst and a"
+            f"{a.name} was measured in {ways[0]} and {b.name} in {ways[1]}: a mean over one burst and a"
             " median over passes differ on the same machine; --force compares them all the same"
         )
+
+
+def _kinds(a: Side, b: Side, kind: Callable[[Launch], str | None], mixed: str) -> tuple[str, str] | None:
+    """Of which kind the launches of each side are, where that differs. Raises ImbError where those of one side are `mixed`."""
+    found = [{kind(launch) for launch in side.launches} - {None} for side in (a, b)]
+    for side, kinds in zip((a, b), found, strict=True):
+        if len(kinds) > 1:
+            raise ImbError(f"{side.name} has {mixed}; compare them apart, or with --force")
+    of_a, of_b = (next(iter(kinds), None) for kinds in found)
+    return (of_a, of_b) if of_a and of_b and of_a != of_b else None
 
 
 def _rows_of_both(a: Side, b: Side, settings: Settings) -> tuple[list[Key], list[Key], list[Key]]:

@@ -21,6 +21,7 @@ STEERING = re.compile(
     r"(OMPI_MCA|PRTE_MCA|PMIX_MCA|UCX|FI|I_MPI|MPICH|MPIR_CVAR|HYDRA|PSM2?|HFI|IPATH|MV2|KMP|OMP)_\w+$"
     r"|SLURM_(JOB_ID|JOB_NODELIST|JOB_PARTITION|CPU_BIND)$"
 )
+_OF_GUESTS = re.compile(r"(veth|docker|br-|virbr|vnet|tap|cni|cali|flannel|lxc)")
 _SECRET = re.compile(r"TOKEN|SECRET|PASSW|COOKIE", re.IGNORECASE)
 
 
@@ -50,6 +51,21 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     container: str | None = None
 
 
+class Interface(msgspec.Struct, frozen=True, kw_only=True):
+    """A network interface, or a port of an RDMA device. `speed`: bits per second; `addressed`: it has an IP address."""
+
+    name: str
+    rdma: bool = False
+    up: bool = False
+    addressed: bool = False
+    speed: float | None = None
+
+    def __str__(self) -> str:
+        """`eth0 (10 Gb/s)`, `eth1 (down)`."""
+        speed = f"{self.speed / 1e9:g} Gb/s" if self.speed else ""
+        return self.name + (f" ({speed or 'up'})" if self.up else " (down)")
+
+
 class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     """At one moment, on the host that launches. `load` is the number of runnable processes, mean of a minute."""
 
@@ -63,6 +79,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     mpi: str | None = None
     mpi_wrapper: str | None = None
     launcher: str | None = None
+    interfaces: list[Interface] = []
     environment: dict[str, str] = {}
 
 
@@ -79,8 +96,38 @@ def gather(mpi: Mpi | None = None) -> Conditions:
         mpi=mpi.version if mpi else None,
         mpi_wrapper=mpi.wrapper if mpi else None,
         launcher=mpi.launcher if mpi else None,
+        interfaces=interfaces(),
         environment=steering(os.environ.items()),
     )
+
+
+def interfaces(rdma: Path = Path("/sys/class/infiniband")) -> list[Interface]:
+    """Network interfaces by name, but those of containers and virtual machines, which come and go; then RDMA ports, named as
+    in records (`mlx5_0`, `mlx5_0:2` where a device has several)."""
+    addresses = psutil.net_if_addrs()
+    found = [
+        Interface(
+            name=readable(name),
+            up=about.isup,
+            addressed=any(one.family in (socket.AF_INET, socket.AF_INET6) for one in addresses.get(name, [])),
+            speed=about.speed * 1e6 if about.speed > 0 else None,
+        )
+        for name, about in sorted(psutil.net_if_stats().items())
+        if not _OF_GUESTS.match(name)
+    ]
+    for device in sorted(rdma.glob("*")):
+        ports = sorted(device.glob("ports/*"))
+        for port in ports:
+            rate = re.match(r"([\d.]+) Gb/sec", _read(port / "rate") or "")
+            found.append(
+                Interface(
+                    name=f"{device.name}:{port.name}" if len(ports) > 1 else device.name,
+                    rdma=True,
+                    up="ACTIVE" in (_read(port / "state") or ""),
+                    speed=float(rate[1]) * 1e9 if rate else None,
+                )
+            )
+    return found
 
 
 def steering(variables: Iterable[tuple[str, str]]) -> dict[str, str]:

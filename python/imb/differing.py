@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from imb import path
 from imb.samples import Launch, Side
 
 BUSIER = 0.5  # runnable processes: less difference in load is nothing
@@ -27,6 +28,7 @@ _ENVIRONMENT = "environment"  # in conditions_of: it is known, whatever is set i
 # How often it is asked for first; what is not here comes behind, under the name of its field.
 _NAMES = {
     "placement": "placement",
+    "path": "path of messages",
     "processes": "ranks",
     "hosts": "hosts",
     "cpus": "CPUs of ranks",
@@ -157,6 +159,12 @@ def conditions_of(launch: Launch) -> Iterator[tuple[str, str]]:
     intent = intent if isinstance(intent, dict) else {}
     parts: dict[str, Any] = {
         "placement": launch.placement(),
+        "path": "; ".join(
+            f"{one.placement}: {one.name}"
+            for one in path.ways(launch.run, launch.rows.values())
+            if one.kind != "unknown"
+        )
+        or None,
         "processes": len(launch.run.ranks) if launch.run.ranks else intent.get("ranks"),
         "hosts": ", ".join(launch.hosts()) or None,
         "cpus": _cpus(launch),
@@ -168,9 +176,9 @@ def conditions_of(launch: Launch) -> Iterator[tuple[str, str]]:
     }
     told = dict(_flat({**parts, "intent": {**intent, "env": None}}))
     told = {**dict(_flat({k: v for k, v in outside.items() if k != "environment"})), **told}
-    for path, text in told.items():
-        if path not in _PASSED_OVER:
-            yield _NAMES.get(path, path.replace(".", " ").replace("_", " ")), text
+    for place, text in told.items():
+        if place not in _PASSED_OVER:
+            yield _NAMES.get(place, place.replace(".", " ").replace("_", " ")), text
     if run["environment"] is not None or outside:
         yield _ENVIRONMENT, "known"
     # What the ranks saw goes before what the launcher saw, and that before what was asked for.

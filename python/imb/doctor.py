@@ -19,6 +19,7 @@ from imb import launch, mpis
 from imb.conditions import Conditions, Machine
 from imb.errors import ImbError
 from imb.mpis import Mpi
+from imb.path import Way, way_of
 
 Level: TypeAlias = Literal["ok", "warning", "problem"]
 SCHEDULERS = {"sbatch": "Slurm", "qsub": "PBS", "bsub": "LSF", "flux": "Flux"}
@@ -233,14 +234,32 @@ def verdict(what: str, command: str, ended: launch.Ended, text: str, words: list
             f"hang at their end, or their launcher does, for {_CHECK_SECONDS:.0f} s",
             "try again; see docs/known-mpi-issues.md",
         )
+    found_path = re.search(r"openimb-path (\d+)((?: \S+=-?\d+)*)", text)
+    way = _way(float(found_path[1]), found_path[2].split()) if found_path else None
+    said = f"one way {found[3]} µs in {ended.seconds:.1f} s" + (f", long messages by {way}" if way else "")
+    if way and way.interfaces:
+        return Finding(
+            "warning",
+            what,
+            said,
+            "messages within a node should not pass interfaces: see the transports, and the MPI's settings (UCX_TLS, "
+            "OMPI_MCA_btl, FI_PROVIDER, MPIR_CVAR_NOLOCAL)",
+        )
     if float(found[3]) > 50:  # between cores of a host it is below 2
         return Finding(
             "warning",
             what,
-            f"one way {found[3]} µs",
+            said,
             "very slow: the CPUs are busy, or ranks share one; try --bind core",
         )
-    return Finding("ok", what, f"one way {found[3]} µs in {ended.seconds:.1f} s")
+    return Finding("ok", what, said)
+
+
+def _way(asked: float, counted: list[str]) -> Way:
+    """Of `lo=1234` words."""
+    pairs = (word.rpartition("=") for word in counted)
+    shares = {name: max(0.0, float(count)) / asked for name, _, count in pairs}
+    return way_of("intra-node", asked, shares)
 
 
 def _compiled(mpi: Mpi) -> tuple[Path | None, str]:

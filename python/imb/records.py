@@ -536,17 +536,15 @@ def read(text: bytes, name: str, *, samples: bool = False) -> Records:
     return Records(records, problems)
 
 
-_FIGURES = (
+TIME_FIGURES = (
     "time_min_seconds",
     "time_max_seconds",
     "time_avg_seconds",
     "time_overlapped_seconds",
     "time_pure_seconds",
     "time_cpu_seconds",
-    "overlap_percent",
-    "bytes_per_second",
-    "messages_per_second",
 )
+_FIGURES = (*TIME_FIGURES, "overlap_percent", "bytes_per_second", "messages_per_second")
 
 
 class _Sampled:

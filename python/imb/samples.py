@@ -7,6 +7,7 @@ of them has seen.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from imb.archive import SHORT, Archive, StoredRun
 from imb.errors import ImbError
-from imb.records import Component, End, Failure, Mode, Multi, Records, Result, Run, read
+from imb.records import Component, End, Failure, Mode, Multi, Records, Result, Run, Sample, SampledRow, read
 
 Values = npt.NDArray[np.float64]
 
@@ -52,7 +53,8 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """One launch: `name` is its run in the archive, or its file. Of rows that repeat a key the first one counts.
-    `end` is None where it was cut off, or a log does not tell."""
+    `end` is None where it was cut off, or a log does not tell. `sampled` reads the samples, in the order of time, of a
+    launch in passes."""
 
     name: str
     run: Run
@@ -60,6 +62,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     rows: dict[Key, Result]
     failures: dict[Key, Failure]
     end: End | None = None
+    sampled: Callable[[], Sequence[tuple[Key, Sample]]] = tuple
 
     def hosts(self) -> list[str]:
         """Hosts of the ranks, each once; empty where the records do not say."""
@@ -104,17 +107,19 @@ def _quantile(name: str) -> Callable[[Result], float | None]:
     return lambda row: (row.quantiles or {}).get(name)
 
 
-def _time(row: Result) -> float | None:
+def time_of(row: Result | Sample) -> float | None:
     """The mean over ranks; of overlap tables the time with the load; of a table that has rates only, X / rate."""
     for value in (row.time_avg_seconds, row.time_max_seconds, row.time_overlapped_seconds):
         if value is not None:
             return value
+    if isinstance(row, Sample):
+        return None
     return row.bytes / row.bytes_per_second if row.bytes and row.bytes_per_second else None
 
 
 # Seconds, but for the last three; of those more is better.
 METRICS: dict[str, Callable[[Result], float | None]] = {
-    "time": _time,
+    "time": time_of,
     "time_min": lambda row: row.time_min_seconds,
     "time_max": lambda row: row.time_max_seconds,
     "pure": lambda row: row.time_pure_seconds,
@@ -158,8 +163,14 @@ def launches_in(archive: Archive, run: str) -> list[Launch]:
     return list(_of_run(archive.run(run)))
 
 
-def launches_of(records: Records, name: str, facts: dict[str, Any] | None = None) -> Iterator[Launch]:
-    """A launch per run record, with the rows behind it; records without one are a launch of an unknown run."""
+def launches_of(
+    records: Records,
+    name: str,
+    facts: dict[str, Any] | None = None,
+    whole: Callable[[], Records] | None = None,
+) -> Iterator[Launch]:
+    """A launch per run record, with the rows behind it; records without one are a launch of an unknown run. `whole` reads
+    the same with samples, where `records` were read without."""
     many = sum(1 for _ in records.of(Run)) > 1
     run: Run | None = None
     rows: dict[Key, Result] = {}
@@ -169,7 +180,16 @@ def launches_of(records: Records, name: str, facts: dict[str, Any] | None = None
 
     def made() -> Launch:
         title = f"{name}#{count}" if many else name
-        return Launch(name=title, run=run or Run(), facts=facts or {}, rows=rows, failures=failures, end=end)
+        number = max(count, 1)
+        return Launch(
+            name=title,
+            run=run or Run(),
+            facts=facts or {},
+            rows=rows,
+            failures=failures,
+            end=end,
+            sampled=lambda: _samples_in(whole() if whole else records, number),
+        )
 
     for record in records.records:
         if isinstance(record, Run):
@@ -187,7 +207,25 @@ def launches_of(records: Records, name: str, facts: dict[str, Any] | None = None
         yield made()
 
 
-def key_of(row: Result | Failure, run: Run | None) -> Key:
+def _samples_in(records: Records, number: int) -> list[tuple[Key, Sample]]:
+    """Those of the launch of this number, from 1; in the file they stand in the order of time."""
+    count = 0
+    run: Run | None = None
+    keys: dict[int, Key] = {}
+    found = []
+    for record in records.records:
+        if isinstance(record, Run):
+            count, run, keys = count + 1, record, {}
+        elif max(count, 1) != number:
+            continue
+        elif isinstance(record, SampledRow):
+            keys[record.row] = key_of(record, run)
+        elif isinstance(record, Sample) and record.row in keys:
+            found.append((keys[record.row], record))
+    return found
+
+
+def key_of(row: Result | Failure | SampledRow, run: Run | None) -> Key:
     """Of a row of this run."""
     return Key(
         component=run.component if run else None,
@@ -235,7 +273,7 @@ def _runs_named(archive: Archive, name: str) -> list[StoredRun]:
 
 
 def _of_run(run: StoredRun) -> Iterator[Launch]:
-    return launches_of(run.records(), run.id[:SHORT], run.facts())
+    return launches_of(run.records(), run.id[:SHORT], run.facts(), lambda: run.records(samples=True))
 
 
 def _of_files(path: Path) -> Iterator[Launch]:
@@ -245,7 +283,11 @@ def _of_files(path: Path) -> Iterator[Launch]:
     for file in files_in([path]):
         text = file.read_bytes()
         is_records = text.lstrip()[:10] == b'{"record":'
-        yield from launches_of(read(text, str(file)) if is_records else read_log(text, str(file)), str(file))
+        if is_records:
+            again = partial(read, text, str(file), samples=True)
+            yield from launches_of(read(text, str(file)), str(file), whole=again)
+        else:
+            yield from launches_of(read_log(text, str(file)), str(file))
 
 
 def _asked(archive: Archive, sql: str) -> Iterable[str]:

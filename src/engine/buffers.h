@@ -15,7 +15,7 @@ namespace openimb {
 /// One side's buffer.
 class Buffer {
  public:
-  bool holds(std::int64_t bytes) const { return memory_ && bytes <= memory_->bytes(); }
+  bool holds(std::int64_t bytes) const { return bytes == 0 || (memory_ && bytes <= memory_->bytes()); }
   /// Contents are lost when it grows. Throws std::bad_alloc, and then has its old size, as other tables may
   /// be open; or, where not even that is there any more, nothing.
   void ensure(MemoryKind kind, std::int64_t bytes) {

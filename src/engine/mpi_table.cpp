@@ -93,13 +93,14 @@ void MpiTable::allocate() {
 bool MpiTable::try_to_allocate(std::span<const Point* const> points) {
   Capacity capacity;
   for (const Point* point : points) capacity.cover(point->geometry);
-  Buffers& buffers = shared_.buffers_;
   const Exposed elsewhere = allocated_by_mpi();
   try {
-    buffers.ensure(capacity, MemoryKind::host, elsewhere);
+    shared_.buffers_.ensure(capacity, MemoryKind::host, elsewhere);
   } catch (const std::bad_alloc&) {
     return false;
   }
+  if (elsewhere == Exposed::send) capacity.send = 0;
+  if (elsewhere == Exposed::receive) capacity.receive = 0;
   capacity_ = capacity;
   fill_buffers();
   return true;
@@ -107,16 +108,15 @@ bool MpiTable::try_to_allocate(std::span<const Point* const> points) {
 
 void MpiTable::fill_buffers() {
   const int rank = shared_.world_.rank();
-  const Exposed elsewhere = allocated_by_mpi();
   Buffers& buffers = shared_.buffers_;
   const Filling filling = filling_for_timing(plan_.element, spec());
   if (buffers.filling != filling) buffers.filled = {};
   buffers.filling = filling;
-  if (elsewhere != Exposed::send) {
+  if (capacity_.send > 0) {
     fill_for_timing(*buffers.send.memory(), capacity_.send, plan_.element, spec(), rank);
     buffers.filled.send = std::max(buffers.filled.send, capacity_.send);
   }
-  if (elsewhere != Exposed::receive) {
+  if (capacity_.receive > 0) {
     fill_for_timing(*buffers.receive.memory(), capacity_.receive, plan_.element, spec(), rank);
     buffers.filled.receive = std::max(buffers.filled.receive, capacity_.receive);
   }
@@ -125,16 +125,13 @@ void MpiTable::fill_buffers() {
 // Tables of one kind of element share what the first has filled.
 bool MpiTable::resume() {
   const Buffers& buffers = shared_.buffers_;
-  const Exposed elsewhere = allocated_by_mpi();
   const bool used = active() && (capacity_.send > 0 || capacity_.receive > 0);
-  const bool lost = used && ((elsewhere != Exposed::send && !buffers.send.holds(capacity_.send)) ||
-                             (elsewhere != Exposed::receive && !buffers.receive.holds(capacity_.receive)));
-  if (shared_.world_.anyone(lost)) return false;
+  const bool held = buffers.send.holds(capacity_.send) && buffers.receive.holds(capacity_.receive);
+  if (shared_.world_.anyone(used && !held)) return false;
   if (!used) return true;
-  const bool same = buffers.filling == filling_for_timing(plan_.element, spec());
-  const bool enough = (elsewhere == Exposed::send || capacity_.send <= buffers.filled.send) &&
-                      (elsewhere == Exposed::receive || capacity_.receive <= buffers.filled.receive);
-  if (!same || !enough) fill_buffers();
+  const bool filled = buffers.filling == filling_for_timing(plan_.element, spec()) &&
+                      capacity_.send <= buffers.filled.send && capacity_.receive <= buffers.filled.receive;
+  if (!filled) fill_buffers();
   return true;
 }
 

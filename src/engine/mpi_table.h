@@ -40,7 +40,7 @@ class MpiTable final : public OpenTable {
   MpiAgreement agreement_;
   const SumOperation sum_;
   std::optional<Failure> failure_;
-  Capacity capacity_;               ///< of all points that found memory
+  Capacity capacity_;               ///< of all points that found memory, but for what MPI allocates
   std::int64_t unallocatable_ = 0;  ///< from this many bytes on, points found no memory; 0: none
 };
 

@@ -42,7 +42,7 @@ struct InterfaceBytes {
 struct Evidence {
   struct Total {
     double sum = 0;
-    double most = 0;  ///< on one rank
+    double most = 0;  ///< on one rank in one sample
     int rank = -1;    ///< with the most; -1: none has any
   };
   std::array<Total, summed_counters> totals = {};

@@ -14,7 +14,9 @@ namespace openimb {
 
 namespace {
 
-constexpr std::size_t fewest_in_reference = 5;  // of a row: with fewer, all its samples stand for it
+// Of a row: with fewer, all its samples stand for it. A median of three survives one outlier, and samples of
+// another state are wrong by all that lies between the states.
+constexpr std::size_t fewest_in_reference = 3;
 
 using Samples = std::vector<const SampleFigures*>;
 

@@ -193,6 +193,15 @@ def hosts(folder: Path) -> Iterator[Hosts]:
         yield found
 
 
+def second_wire(two: Hosts) -> None:
+    """Another wire between the hosts, eth1 at both ends, with addresses of another network."""
+    ends = [["name", "eth1", "netns", str(process)] for process in (two.first, two.second)]
+    subprocess.run(["ip", "link", "add", *ends[0], "type", "veth", "peer", *ends[1]], check=True)
+    for name, address in (("h1", "10.78.0.1"), ("h2", "10.78.0.2")):
+        subprocess.run(two.on(name, ["ip", "address", "add", f"{address}/24", "dev", "eth1"]), check=True)
+        subprocess.run(two.on(name, ["ip", "link", "set", "eth1", "up"]), check=True)
+
+
 # --- Daemons ---------------------------------------------------------------------------------------------------------
 
 

@@ -78,6 +78,20 @@ def test_each_trouble_is_a_warning_with_advice(
     ("outcome", "status", "text", "level", "says"),
     [
         ("finished", 0, "openimb-check 2 1 0.300 Open MPI", "ok", "one way 0.300"),
+        (
+            "finished",
+            0,
+            "openimb-check 2 1 0.300 Open MPI\nopenimb-path 33554432 eth0=4096 lo=120",
+            "ok",
+            "by shared memory",
+        ),
+        (
+            "finished",
+            0,
+            "openimb-check 2 1 9.3 Open MPI\nopenimb-path 33554432 eth0=4096 lo=33600000",
+            "warning",
+            "by loopback TCP",
+        ),
         ("finished", 0, "openimb-check 2 1 4000.0 MPICH", "warning", "4000.0"),
         (
             "finished",

@@ -12,7 +12,7 @@ from imb.archive import SHORT, Archive, StoredRun, Tags
 from imb.cli.common import ArchiveOption
 from imb.cli.variance import of_one_run, runs_of_label, show_label
 from imb.errors import ImbError
-from imb.records import End, Failure, PassLimits, Records, Result, Run
+from imb.records import End, Failure, PassLimits, Records, Result, Run, Sample
 
 
 def command(
@@ -91,6 +91,7 @@ def _facts(found: StoredRun, records: Records, tags: Tags) -> str:
         "command": " ".join(map(str, command)),
         "mpi": run.mpi.known_as if run.mpi else None,
         "nodes": ", ".join(dict.fromkeys(rank.host for rank in run.ranks or [])),
+        "path": _path(run, records, found),
         "conditions": _conditions(facts.get("conditions")),
         "exit status": facts.get("exit_status"),
         "outcome": facts.get("problem") or facts.get("outcome"),
@@ -111,6 +112,19 @@ def _passes(run: Run, end: End | None) -> str | None:
     limits = run.options.passes if run.options else None
     done = f"{end.passes} in {end.seconds or 0:.1f} s" if end and end.passes else ""
     return ": ".join(filter(None, [done, str(limits) if limits else ""])) or None
+
+
+def _path(run: Run, records: Records, found: StoredRun) -> str | None:
+    """`within a host: shared memory (OMPI_MCA_btl=self,sm)`: by the bytes that interfaces counted, and what the MPI was told."""
+    from imb import path
+
+    conditions = found.facts().get("conditions")
+    outside = conditions.get("environment") if isinstance(conditions, dict) else None
+    told = path.settings(run, outside if isinstance(outside, dict) else None)
+    words = ", ".join(f"{name}={value}" for name, value in told.items())
+    sampled = found.records(samples=True).of(Sample)
+    said = path.described(path.ways(run, path.with_mean_repetitions(records.of(Result), sampled)))
+    return f"{said}{f' ({words})' if words else ''}" if said else None
 
 
 def _conditions(said: object) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from imb.diagnose import expected, launches, parts, shape, spread
+from imb.diagnose import causes, expected, launches, parts, paths, shape, spread
 from imb.diagnose.case import (
     LEVELS,
     Case,
@@ -32,6 +32,9 @@ RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     launches.defects,
     launches.failures,
     launches.ends,
+    paths.used,
+    causes.placed,
+    causes.disturbances,
     expected.latency,
     expected.bandwidth,
     spread.rank_spread,

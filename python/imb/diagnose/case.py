@@ -58,6 +58,10 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
     latency_intra: Annotated[float, _Said(description="seconds of a short message within a node")] = 5e-6
     latency_inter: Annotated[float, _Said(description="seconds of a short message between nodes")] = 20e-6
     overlap: Annotated[float, _Said(description="per cent of overlap, of 64 KiB and longer")] = 20.0
+    cause: Annotated[
+        float,
+        _Said(description="share of the time that a cause costs: samples, or launches, that have more of it"),
+    ] = 0.05
     load_drift: Annotated[
         float, _Said(description="relative change of the speed of the computation during a row")
     ] = 0.1

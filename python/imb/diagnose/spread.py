@@ -85,7 +85,7 @@ def slowest_rank(case: Case) -> Iterator[Finding]:
             level="warning",
             rule="slowest-rank",
             where=f"{processes} ranks",
-            found=f"rank {rank}{_place(case.side.launches[0], rank)} is the slowest in {times} of {counted(rows, 'row')} in "
+            found=f"rank {rank}{place(case.side.launches[0], rank)} is the slowest in {times} of {counted(rows, 'row')} in "
             f"which ranks differ by more than {excess - 1:.0%}, by {np.median(slower[processes]) - 1:.0%} in the median",
             advice="look at its CPU: frequency, other load, interrupts, a neighbour on the same core; give it another CPU or "
             "node (--hosts, --bind) and see whether the slowness stays with the rank or with the place",
@@ -169,7 +169,7 @@ def _most_often(said: Iterator[int | None]) -> int | None:
     return times.most_common(1)[0][0] if times else None
 
 
-def _place(launch: Launch, rank: int) -> str:
+def place(launch: Launch, rank: int) -> str:
     """` (host n1, CPUs 0-3)` of a rank, where it is known."""
     for one in launch.run.ranks or []:
         if one.rank == rank:

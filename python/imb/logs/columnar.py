@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from imb.logs.catalogue import kind_of
 from imb.logs.table import FIELDS, PASSIVE, TIMES, Launch, Stretch
-from imb.records import QUANTILES, Counter, Evidence, Failure, Passes, Result
+from imb.records import QUANTILES, TIME_FIGURES, Counter, Evidence, Failure, Passes, Result
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _PLACE = [
@@ -30,14 +30,6 @@ _PLACE = [
     ("group_index", pa.int64()),
     ("groups", _TEXT),
     ("bytes", pa.int64()),
-]
-_TIME_COLUMNS = [
-    "time_min_seconds",
-    "time_max_seconds",
-    "time_avg_seconds",
-    "time_overlapped_seconds",
-    "time_pure_seconds",
-    "time_cpu_seconds",
 ]
 
 
@@ -72,7 +64,7 @@ RESULTS = pa.schema(
     [
         *_PLACE,
         ("repetitions", pa.int64()),
-        *((name, pa.float64()) for name in _TIME_COLUMNS),
+        *((name, pa.float64()) for name in TIME_FIGURES),
         ("slowest_rank", pa.int64()),
         ("slowest_thread", pa.int64()),
         ("overlap_percent", pa.float64()),

@@ -1,0 +1,111 @@
+"""Does a disturbance go with slowness? Tests of series and of launches, whose false alarms are bounded. Pure.
+
+Arrays in, figures out; every function returns a p-value of "it does not", one-sided. docs/companion.md, "Diagnosis", says
+why these tests.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtr
+
+Values = npt.NDArray[np.float64]
+Groups = npt.NDArray[np.intp]
+
+BLOCKS, FEWEST_BLOCKS = 20, 8
+AROUND = 4
+FEWEST_LAUNCHES = 6  # of five orders of launches one in 120 is the worst: too many for several causes
+_EXACT = 7  # launches up to which all orders are tried
+_DRAWS = 20000
+
+
+def slowness_of(times: Values, groups: Groups) -> Values:
+    """How slow each sample is beside its neighbors in time of the same row: ranks from -0.5 to 0.5 of the logarithm of its
+    time less the median of the `AROUND` samples before and behind it; 0 in a row of one. States of the machine last longer
+    than that, so what differs between them counts for little."""
+    found = np.zeros(len(times))
+    for group in np.unique(groups):
+        at = np.flatnonzero(groups == group)
+        if len(at) < 2:
+            continue
+        logs = np.log(times[at])
+        padded = np.pad(logs, AROUND, constant_values=np.nan)
+        windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * AROUND + 1)
+        others = np.delete(windows, AROUND, axis=1)
+        found[at] = _ranks(logs - np.nanmedian(others, axis=1)) / (len(at) - 1) - 0.5
+    return found
+
+
+def within(amounts: Values, seconds: Values, slowness: Values, groups: Groups) -> float | None:
+    """Of samples in the order of time. `amounts`: of the disturbance in each; `seconds`: how long it took; `slowness`: as of
+    `slowness_of`; `groups`: number of its row. None: too few samples.
+
+    A slow sample lasts longer, so more happens in it by chance. What counts is therefore the amount less what the row's mean
+    rate lets expect of its seconds. Its product with slowness is 0 in the mean where the disturbance comes at a constant
+    rate, whatever made samples slow. Samples follow each other closely, so products are added up over blocks of time, and
+    Student's test is of these sums: one disturbance, however large, is in one block and proves nothing.
+    """
+    expected = np.zeros(len(amounts))
+    for group in np.unique(groups):
+        at = groups == group
+        total = seconds[at].sum()
+        expected[at] = amounts[at].sum() / total * seconds[at] if total > 0 else 0.0
+    return _above_zero((amounts - expected) * slowness)
+
+
+def trimmed_share(lost: Values, seconds: Values) -> float:
+    """Share of the seconds that was lost, without the tenth of the samples (one at least) that lost most; 0 where less than
+    five are left.
+
+    For what is a part of the time itself, as waiting for a CPU is: where all samples have it alike, as under a process that
+    takes turns with a rank, none stands out, and nothing needs to. One disturbance, however large, is trimmed.
+    """
+    kept = np.argsort(lost, kind="stable")[: len(lost) - max(1, -(-len(lost) // 10))]
+    total = seconds[kept].sum()
+    return float(lost[kept].sum() / total) if len(kept) >= 5 and total > 0 else 0.0
+
+
+def _above_zero(values: Values) -> float | None:
+    """Student's test of the sums over blocks of time, as series follow themselves closely."""
+    count = min(BLOCKS, len(values) // 3)
+    if count < FEWEST_BLOCKS:
+        return None
+    sums = np.array([part.sum() for part in np.array_split(values, count)])
+    spread = sums.std(ddof=1)
+    if not spread > 0:
+        return 1.0
+    return float(stdtr(count - 1, -sums.mean() / (spread / np.sqrt(count))))
+
+
+def between(rates: Values, slowness: Values) -> float | None:
+    """Of launches: Spearman's rank correlation, by permutation of the launches. None: too few launches.
+
+    Launches are interleaved, so under "it does not" every order of them is as likely as another.
+    """
+    count = len(rates)
+    if count < FEWEST_LAUNCHES:
+        return None
+    a, b = _ranks(rates), _ranks(slowness)
+    a, b = a - a.mean(), b - b.mean()
+    seen = float(a @ b)
+    if not a.any() or not b.any():
+        return 1.0
+    if count <= _EXACT:
+        orders = np.array(list(permutations(a)))
+    else:
+        random = np.random.default_rng(1)
+        orders = random.permuted(np.tile(a, (_DRAWS, 1)), axis=1)
+    as_far = float((orders @ b >= seen - 1e-9).sum())
+    return as_far / len(orders) if count <= _EXACT else (as_far + 1) / (len(orders) + 1)
+
+
+def _ranks(values: Values) -> Values:
+    """From 0; ties share their mean."""
+    order = np.argsort(values, kind="stable")
+    found = np.empty(len(values))
+    found[order] = np.arange(len(values))
+    _, places = np.unique(values, return_inverse=True)
+    return np.asarray(np.bincount(places, found) / np.bincount(places))[places]

@@ -1,0 +1,395 @@
+"""Rules about causes: what goes with slow samples and slow launches, and ranks that share a CPU.
+
+An association is told where it is certain (imb.association) and costs as much as matters; neither alone is enough. Time for
+which a rank waited for its CPU is a part of the time itself, and needs no association.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter as Tally
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from imb import association
+from imb.association import Groups, Values
+from imb.diagnose.case import Case, Finding
+from imb.diagnose.spread import place
+from imb.path import seconds_of, ways_timed
+from imb.records import Counter, Evidence, Sample
+from imb.samples import Key, Launch, time_of
+from imb.wording import and_others, counted
+
+LEVEL = 0.01  # of naming any cause in a side that has none, by each of the two tests
+
+
+class Cause(NamedTuple):
+    """`counters`: of the evidence; the first that a launch has is taken. `seconds`: it may be one of time."""
+
+    name: str
+    counters: tuple[str, ...]
+    seconds: bool
+    advice: str
+
+
+CAUSES = (
+    Cause(
+        "preemption",
+        ("run_delay_seconds", "involuntary_switches"),
+        True,
+        "find what runs on that CPU (top, `ps -eo psr,pcpu,comm`, other jobs) and move it or the rank (--cpus, --hosts); "
+        "leave a core free for the system",
+    ),
+    Cause(
+        "steal",
+        ("steal_seconds",),
+        True,
+        "the hypervisor gives the CPUs to other guests: use dedicated hosts or CPUs, or more and longer launches",
+    ),
+    Cause("migration", ("moved_ranks",), False, "bind ranks to cores (--bind core, --cpus)"),
+    Cause(
+        "page faults",
+        ("major_faults", "minor_faults"),
+        False,
+        "memory is given back and taken again, or swapped: see free memory, MALLOC_TRIM_THRESHOLD_, huge pages, and whether "
+        "the lengths fit -mem",
+    ),
+)
+
+
+class Series(NamedTuple):
+    """Samples of a launch in the order of time, arrays of shape (samples,): number of the row, seconds per repetition,
+    seconds in all."""
+
+    keys: list[Key]
+    groups: Groups
+    times: Values
+    seconds: Values
+    evidence: list[Evidence]
+
+
+class Within(NamedTuple):
+    """An association over the samples of a launch: samples with more are `slower` times slower; `lost`: share of the time
+    that they took longer than the others of their row; `waited`: share of the time that a rank waited for its CPU."""
+
+    launch: Launch
+    counter: str
+    p: float
+    slower: float
+    lost: float
+    waited: float
+    worst: Key
+    series: Series
+
+
+class Between(NamedTuple):
+    """An association over launches: the third with most is `slower` times slower than the third with least."""
+
+    counter: str
+    p: float
+    slower: float
+    launches: int
+
+
+def disturbances(case: Case) -> Iterator[Finding]:
+    """A cause that goes with slow samples of a launch, or with slow launches."""
+    series = [(launch, one) for launch in case.side.launches if (one := series_of(launch)) is not None]
+    kinds = {launch.experiment() for launch in case.side.launches}
+    observed = any(row.evidence for launch in case.side.launches for row in launch.rows.values())
+    for cause in CAUSES:
+        tests = len(CAUSES) * max(len(series), 1)
+        inside = [
+            along
+            for launch, one in series
+            if (along := _within(cause, launch, one)) is not None
+            and (
+                along.waited >= case.thresholds.cause
+                or (along.p <= LEVEL / tests and along.lost >= case.thresholds.cause)
+            )
+        ]
+        outside = [
+            found
+            for kind in kinds
+            if (found := _between(cause, [x for x in case.side.launches if x.experiment() == kind]))
+            is not None
+            and found.p <= LEVEL / (len(CAUSES) * len(kinds))
+            and found.slower >= 1 + case.thresholds.cause
+        ]
+        if inside or outside:
+            yield _finding(case, cause, inside, outside, len(series))
+    if observed and not series and len(case.side.launches) < association.FEWEST_LAUNCHES:
+        case.note(f"causes: take launches in passes, or {association.FEWEST_LAUNCHES} launches")
+
+
+def placed(case: Case) -> Iterator[Finding]:
+    """Ranks that share a CPU, and ranks that are not where they were asked to be."""
+    shared: dict[str, list[Launch]] = {}
+    astray: dict[str, list[Launch]] = {}
+    for launch in case.side.launches:
+        for said in sharing(launch):
+            shared.setdefault(said, []).append(launch)
+        for said in misplaced(launch):
+            astray.setdefault(said, []).append(launch)
+    for what, of in (("share", shared), ("astray", astray)):
+        for said, launches in of.items():
+            many = len(case.side.launches)
+            yield Finding(
+                level="warning",
+                rule="placement",
+                where=f"launch {launches[0].name}"
+                if len(launches) == 1
+                else counted(len(launches), "launch"),
+                found=said + (f" in {len(launches)} of {counted(many, 'launch')}" if many > 1 else ""),
+                advice="give each rank a core of its own (--bind core, --cpus); times are those of the scheduler"
+                if what == "share"
+                else "see the launcher's binding (mpiexec --report-bindings, HYDRA_TOPO_DEBUG=1), cpusets and cgroups",
+                evidence={"launches": [one.name for one in launches]},
+                weight=len(launches) / many,
+            )
+
+
+def sharing(launch: Launch) -> list[str]:
+    """`ranks 0 and 1 share CPU 0 of n0`, of ranks whose list of CPUs is the same and shorter than they are many. Simulated ranks
+    (SMPI) have all the time that they need."""
+    if "SMPI" in ((launch.run.mpi.known_as if launch.run.mpi else None) or ""):
+        return []
+    by_place: dict[tuple[str, str], list[int]] = {}
+    for rank in launch.run.ranks or []:
+        if rank.cpus:
+            by_place.setdefault((rank.host, rank.cpus), []).append(rank.rank)
+    return [
+        f"{_names(ranks)} share CPU{'' if len(_cpus(cpus)) == 1 else 's'} {cpus} of {host}"
+        for (host, cpus), ranks in by_place.items()
+        if 0 < len(_cpus(cpus)) < len(ranks)
+    ]
+
+
+def misplaced(launch: Launch) -> list[str]:
+    """`rank 1 is on CPUs 0 instead of 1`, by what `imb` was asked for (--cpus)."""
+    intent = launch.facts.get("intent")
+    asked = intent.get("cpus") if isinstance(intent, dict) else None
+    if not isinstance(asked, list) or not asked:
+        return []
+    return [
+        f"rank {rank.rank} is on CPUs {rank.cpus} instead of {asked[rank.rank % len(asked)]}"
+        for rank in launch.run.ranks or []
+        if rank.cpus and _cpus(rank.cpus) != {asked[rank.rank % len(asked)]}
+    ]
+
+
+def series_of(launch: Launch) -> Series | None:
+    """The samples of a launch in passes that were observed; None where there are none."""
+    if not any(row.passes for row in launch.rows.values()):
+        return None
+    good = [
+        (key, sample, time)
+        for key, sample in launch.sampled()
+        if sample.evidence is not None and (time := time_of(sample)) is not None and time > 0
+    ]
+    if not good:
+        return None
+    keys = list(dict.fromkeys(key for key, _, _ in good))
+    times = np.array([time for _, _, time in good])
+    spans = [
+        (sample.repetitions or 1) * ways_timed(key.benchmark) * time + _pure(sample)
+        for key, sample, time in good
+    ]
+    return Series(
+        keys=keys,
+        groups=np.array([keys.index(key) for key, _, _ in good], dtype=np.intp),
+        times=times,
+        seconds=np.array(spans),
+        evidence=[sample.evidence for _, sample, _ in good if sample.evidence is not None],
+    )
+
+
+def _pure(sample: Sample) -> float:
+    """Seconds of the part without load of a sample of overlap, which comes before."""
+    loaded = sample.time_overlapped_seconds is not None
+    return (sample.repetitions or 1) * (sample.time_pure_seconds or 0.0) if loaded else 0.0
+
+
+def _within(cause: Cause, launch: Launch, series: Series) -> Within | None:
+    counter = _first(cause, series.evidence)
+    if counter is None:
+        return None
+    amounts = np.array([amount_of(one, counter) for one in series.evidence])
+    slowness = association.slowness_of(series.times, series.groups)
+    p = association.within(amounts, series.seconds, slowness, series.groups)
+    waited = 0.0
+    if counter == "run_delay_seconds":
+        most = [one.run_delay_seconds.most if one.run_delay_seconds else 0.0 for one in series.evidence]
+        waited = association.trimmed_share(np.array(most), series.seconds)
+    if p is None and not waited:
+        return None
+    lost, logs, sizes = 0.0, [], []
+    worst = (0.0, series.keys[0])
+    for group, key in enumerate(series.keys):
+        at = np.flatnonzero(series.groups == group)
+        rates = amounts[at] / series.seconds[at]
+        high = rates > np.median(rates)
+        if not high.any() or high.all():
+            continue
+        usual = float(np.median(series.times[at[~high]]))
+        ratio = float(np.median(series.times[at[high]])) / usual
+        lost += float((series.seconds[at[high]] * (1 - usual / series.times[at[high]])).sum())
+        logs.append(np.log(ratio))
+        sizes.append(len(at))
+        worst = max(worst, (ratio, key), key=lambda one: one[0])
+    slower = float(np.exp(np.average(logs, weights=sizes))) if logs else 1.0
+    return Within(
+        launch=launch,
+        counter=counter,
+        p=1.0 if p is None else p,
+        slower=slower,
+        lost=lost / float(series.seconds.sum()),
+        waited=min(waited, 1.0),
+        worst=worst[1],
+        series=series,
+    )
+
+
+def _between(cause: Cause, launches: Sequence[Launch]) -> Between | None:
+    common = [key for key in launches[0].rows if all(key in launch.rows for launch in launches)]
+    evidence = [one for launch in launches for key in common if (one := launch.rows[key].evidence)]
+    counter = _first(cause, evidence)
+    if counter is None:
+        return None
+    times = np.array([[time_of(launch.rows[key]) or np.nan for key in common] for launch in launches])
+    seconds = np.array([sum(seconds_of(launch.rows[key]) for key in common) for launch in launches])
+    amounts = np.array(
+        [
+            sum(amount_of(one, counter) for key in common if (one := launch.rows[key].evidence))
+            for launch in launches
+        ]
+    )
+    known = (times > 0).all(axis=0)
+    if not known.any() or not (seconds > 0).all():
+        return None
+    logs = np.log(times[:, known])
+    slowness = np.median(logs - np.median(logs, axis=0), axis=1)
+    rates = amounts / seconds
+    p = association.between(rates, slowness)
+    if p is None:
+        return None
+    order, third = np.argsort(rates, kind="stable"), max(len(launches) // 3, 1)
+    slower = float(np.exp(np.median(slowness[order[-third:]]) - np.median(slowness[order[:third]])))
+    return Between(counter, p, slower, len(launches))
+
+
+def _first(cause: Cause, evidence: Sequence[Evidence]) -> str | None:
+    return next((name for name in cause.counters if any(amount_of(one, name) > 0 for one in evidence)), None)
+
+
+def amount_of(evidence: Evidence, counter: str) -> float:
+    """Of all ranks together; of `moved_ranks` how many moved."""
+    said: Counter | list[int] | None = getattr(evidence, counter)
+    if said is None:
+        return 0.0
+    return float(said.sum) if isinstance(said, Counter) else float(len(said))
+
+
+def _finding(
+    case: Case, cause: Cause, inside: Sequence[Within], outside: Sequence[Between], judged: int
+) -> Finding:
+    words: list[str] = []
+    evidence: dict[str, Any] = {"cause": cause.name}
+    where, weight = "all rows", 1.0
+    if inside:
+        most = max(inside, key=lambda one: max(one.lost, one.waited))
+        rows = Tally(str(one.worst) for one in inside).most_common()
+        where = and_others(rows[0][0], [name for name, _ in rows[1:]])
+        weight = max(most.lost, most.waited) / max(case.thresholds.cause, 1e-9)
+        words.append(
+            _sentence(cause, most)
+            + (f", in {len(inside)} of {counted(judged, 'launch')}" if judged > 1 else "")
+        )
+        if most.slower > 1 and most.lost > 0:
+            words.append(
+                f"samples with more of it are {most.slower:.2f} times slower in the median and cost {most.lost:.0%} of the time"
+            )
+        evidence |= {
+            "counter": most.counter,
+            "ranks": _ranks(most),
+            "lost": most.lost,
+            "waited": most.waited,
+            "slower": most.slower,
+            "p": most.p,
+            "launches": [one.launch.name for one in inside],
+        }
+    if outside:
+        best = min(outside, key=lambda one: one.p)
+        words.append(
+            f"{'launches' if inside else cause.name + ': launches'} with most of it ({_label(best.counter)}) are "
+            f"{best.slower:.2f} times slower than those with least (rank correlation over {best.launches}, p {best.p:.2g})"
+        )
+        evidence |= {"slower_launches": best.slower, "p_launches": best.p}
+    return Finding(
+        level="warning",
+        rule="cause",
+        where=where,
+        found="; ".join(words),
+        advice=cause.advice,
+        evidence=evidence,
+        weight=weight,
+    )
+
+
+def _sentence(cause: Cause, one: Within) -> str:
+    """`preemption of rank 1 (host n0, CPUs 1): it waited for its CPU 43 % of 2.00 s, 120 involuntary switches a second`"""
+    ranks = [f"{rank}{place(one.launch, rank)}" for rank in _ranks(one)]
+    total = float(one.series.seconds.sum())
+    whom = (
+        f" of rank{'s' * (len(ranks) > 1)} {' and '.join(ranks)}" if ranks and cause.name != "steal" else ""
+    )
+    if one.counter == "run_delay_seconds":
+        most = sum(each.run_delay_seconds.most for each in one.series.evidence if each.run_delay_seconds)
+        switches = sum(amount_of(each, "involuntary_switches") for each in one.series.evidence)
+        figures = (
+            f"waited for a CPU {min(most / total, 1.0):.0%} of {total:.3g} s (the worst rank of each sample), "
+            f"{switches / total:.0f} involuntary switches a second"
+        )
+    elif one.counter == "steal_seconds":
+        figures = f"{_amount(one) * 1e3:.3g} ms of CPU time withheld in {total:.3g} s"
+    else:
+        figures = f"{_amount(one):.0f} {_label(one.counter)} in {total:.3g} s"
+    return f"{cause.name}{whom}: {figures}"
+
+
+def _amount(one: Within) -> float:
+    return sum(amount_of(each, one.counter) for each in one.series.evidence)
+
+
+def _ranks(one: Within) -> list[int]:
+    """That have most of it, and those that have half as much; at most three. Of each sample the worst rank is known."""
+    totals: dict[int, float] = {}
+    for evidence in one.series.evidence:
+        said: Counter | list[int] | None = getattr(evidence, one.counter)
+        if isinstance(said, Counter):
+            totals[said.rank] = totals.get(said.rank, 0.0) + said.most
+        elif said is not None:
+            totals |= {rank: totals.get(rank, 0.0) + 1 for rank in said}
+    most = max(totals.values(), default=0.0)
+    return sorted((rank for rank in totals if totals[rank] >= most / 2), key=lambda rank: -totals[rank])[:3]
+
+
+def _label(counter: str) -> str:
+    return {"moved_ranks": "moves"}.get(counter, counter.removesuffix("_seconds").replace("_", " "))
+
+
+def _names(ranks: Sequence[int]) -> str:
+    shown = [str(rank) for rank in ranks[:8]] + (["…"] if len(ranks) > 8 else [])
+    return f"ranks {', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _cpus(text: str) -> set[int]:
+    """Of a Linux list, `0-3,8`; empty where it is none."""
+    found: set[int] = set()
+    for piece in text.split(","):
+        match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", piece)
+        if not match:
+            return set()
+        found |= set(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return found

@@ -1,0 +1,160 @@
+"""Rules about the way that messages went (imb.path), held against what the machine offers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from imb import path
+from imb.conditions import Interface
+from imb.diagnose.case import Case, Finding
+from imb.path import LOOPBACK, Way
+from imb.samples import Launch
+from imb.wording import amount, counted
+
+# Where conditions do not say what is an RDMA device, its usual names do.
+_RDMA = re.compile(
+    r"(mlx\d|hfi|qib|bnxt_re|irdma|efa|cxgb|rocep|ibp|mthca|hns|erdma|ocrdma|rdmap)\w*(:\d+)?$"
+)
+# Physical interfaces, as kernel and udev call them.
+_PHYSICAL = re.compile(r"(eth|en|em|ib|hsn|p\d+p)\w*$")
+
+
+def used(case: Case) -> Iterator[Finding]:
+    """A path that is not what the machine offers, and launches that did not all take the same one."""
+    found: dict[str, list[tuple[Launch, Way]]] = {}
+    for launch in case.side.launches:
+        rows = path.with_mean_repetitions(launch.rows.values(), (one for _, one in launch.sampled()))
+        for way in path.ways(launch.run, rows):
+            if way.kind != "unknown":
+                found.setdefault(way.placement, []).append((launch, way))
+    for placement, ways in found.items():
+        by_name: dict[str, list[tuple[Launch, Way]]] = {}
+        for launch, way in ways:
+            by_name.setdefault(way.name, []).append((launch, way))
+        if len(by_name) > 1:
+            yield _several(placement, by_name)
+        for same in by_name.values():
+            launch, way = same[0]
+            said = _within(launch, way) if placement == "intra-node" else _between(launch, way)
+            if said:
+                yield _finding(said[0], said[1], launch, way, len(same), len(case.side.launches))
+
+
+def offered(launch: Launch) -> list[Interface]:
+    """Interfaces that could carry messages: those in the launch's conditions, of the host that launched, else those that
+    its ranks' hosts listed, of which only the names are known."""
+    said = launch.facts.get("conditions")
+    try:
+        known = msgspec.convert(said.get("interfaces", []) if isinstance(said, dict) else [], list[Interface])
+    except msgspec.ValidationError:
+        known = []
+    usable = [one for one in known if one.up and (one.rdma or (one.addressed and _PHYSICAL.match(one.name)))]
+    names = {name for rank in launch.run.ranks or [] for name in rank.interfaces or []}
+    usable += [
+        Interface(name=name, rdma=True, up=True)
+        for name in sorted(names - {one.name for one in known})
+        if _RDMA.match(name)
+    ]
+    return usable
+
+
+def _within(launch: Launch, way: Way) -> tuple[str, str] | None:
+    """Title and advice, where messages within a host passed interfaces."""
+    names = list(way.interfaces)
+    if not names:
+        return None
+    what = "TCP over loopback" if all(map(LOOPBACK.match, names)) else way.name
+    part = "in part " if way.kind == "in part" else ""
+    return (
+        f"{part}{what} between ranks of one node",
+        "switch shared memory on (btl self,sm or pml ucx of Open MPI; MPIR_CVAR_NOLOCAL=0, UCX_TLS with sm, FI_PROVIDER), "
+        "and see whether containers or namespaces divide the ranks",
+    )
+
+
+def _between(launch: Launch, way: Way) -> tuple[str, str] | None:
+    """The same of messages between hosts."""
+    there = offered(launch)
+    mine = [one for one in there if one.name in way.interfaces]
+    idle = [one for one in there if one.name not in {*way.interfaces, *way.above}]
+    fabric = [one for one in idle if one.rdma]
+    if fabric and not any(one.rdma for one in mine):
+        return (
+            f"{way.name} though {fabric[0].name} is there",
+            "the RDMA device carried nothing: does the MPI have its transport (imb doctor), is the port active (ibstat), is "
+            "the device in the container? UCX_NET_DEVICES, FI_PROVIDER and the MPI's settings choose it",
+        )
+    speed = max((one.speed or 0 for one in mine), default=0.0)
+    faster = [one for one in idle if speed and (one.speed or 0) > speed]
+    if faster:
+        return (
+            f"{way.name} though {faster[0]} is faster",
+            "choose the interface: btl_tcp_if_include of Open MPI, UCX_NET_DEVICES, FI_TCP_IFACE",
+        )
+    rails = [
+        one for one in idle if speed and one.speed == speed and any(one.rdma == own.rdma for own in mine)
+    ]
+    if rails:
+        all_rails = len(mine) + len(rails)
+        return (
+            f"{_number(len(mine))} of {_number(all_rails)} rails: {way.name}, not {', '.join(one.name for one in rails)}",
+            "interfaces of the same speed carried nothing: use all (UCX_MAX_RNDV_RAILS, UCX_NET_DEVICES, btl_tcp_if_include), "
+            "unless they are of other networks",
+        )
+    return None
+
+
+def _finding(title: str, advice: str, launch: Launch, way: Way, same: int, launches: int) -> Finding:
+    told = _settings(launch)
+    words = ", ".join(f"{name}={value}" for name, value in told.items())
+    of = f" in {same} of {counted(launches, 'launch')}" if launches > 1 else ""
+    return Finding(
+        level="warning",
+        rule="path",
+        where="messages within a host" if way.placement == "intra-node" else "messages between hosts",
+        found=f"{title}{of}: interfaces counted {amount(way.counted)} of the {amount(way.asked)} that "
+        f"{counted(way.rows, 'row')} asked for ({way.share:.0%} in the median row)"
+        + (f"; settings of the MPI: {words}" if words else ""),
+        advice=advice,
+        evidence={
+            "path": way.name,
+            "launches": same,
+            "asked_bytes": way.asked,
+            "counted_bytes": way.counted,
+            "shares": way.interfaces,
+            "settings": told,
+        },
+        weight=max(way.share, 1.0),
+    )
+
+
+def _several(placement: str, by_name: dict[str, list[tuple[Launch, Way]]]) -> Finding:
+    counts = {name: len(same) for name, same in by_name.items()}
+    return Finding(
+        level="warning",
+        rule="path",
+        where="messages within a host" if placement == "intra-node" else "messages between hosts",
+        found="launches took different ways: "
+        + ", ".join(
+            f"{name} in {number}" for name, number in sorted(counts.items(), key=lambda one: -one[1])
+        ),
+        advice="compare launches of one path only; look what differs between them (imb compare, the settings of the MPI)",
+        evidence={"launches": counts},
+        weight=2.0,
+    )
+
+
+def _settings(launch: Launch) -> dict[str, str]:
+    outside: dict[str, str] = {}
+    for part, name in (("conditions", "environment"), ("intent", "env")):
+        said = launch.facts.get(part)
+        inner = said.get(name) if isinstance(said, dict) else None
+        outside |= {str(k): str(v) for k, v in inner.items()} if isinstance(inner, dict) else {}
+    return path.settings(launch.run, outside)
+
+
+def _number(count: int) -> str:
+    return {1: "one", 2: "two", 3: "three", 4: "four"}.get(count, str(count))
