@@ -1,16 +1,13 @@
-"""What the archive knows beside the launches of a side: earlier launches like them, and the times of their probes."""
+"""What the archive knows beside the launches of a side: earlier launches like them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from imb.archive import SHORT, Archive
 from imb.errors import ImbError
 from imb.index import Index
 from imb.samples import Launch, Side, launches_in
-from imb.stays import Timeline, timelines
-from imb.usual import Ranks
 from imb.variance import Variance, parts_of
 
 MOST = 16  # earlier launches of one kind: reading one takes some 30 ms
@@ -41,28 +38,7 @@ def earlier(archive: Archive, launches: Sequence[Launch]) -> list[Launch]:
 
 def variance_of(archive: Archive, side: Side) -> Variance:
     """The parts of variance of a side, with all that the archive knows."""
-    return parts_of(
-        side, earlier=earlier(archive, side.launches), timelines=probes_of(archive, side.launches)
-    )
-
-
-def probes_of(archive: Archive, launches: Sequence[Launch]) -> dict[str, dict[Ranks, Timeline]]:
-    """Times of probes by name of the launch, of those that are runs of the archive or files with one launch."""
-    by_short = {run[:SHORT]: run for run in archive.ids()}
-    found: dict[str, dict[Ranks, Timeline]] = {}
-    for launch in launches:
-        if not _in_passes(launch):
-            continue
-        try:
-            if launch.name in by_short:
-                text = archive.run(by_short[launch.name]).part("records.jsonl")
-            else:
-                text = Path(launch.name).read_bytes() if Path(launch.name).is_file() else None
-        except (ImbError, OSError):
-            continue
-        if text and (lines := timelines(text)):
-            found[launch.name] = lines
-    return found
+    return parts_of(side, earlier=earlier(archive, side.launches))
 
 
 def _in_passes(launch: Launch) -> bool:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from imb.records import SAMPLE, MachineState, Result, SampledRow
-from imb.usual import Ranks, ranks_of
+from imb.records import MachineState
+from imb.samples import Launch
+from imb.usual import Ranks, ranks_of, references_of
 
 Values = npt.NDArray[np.float64]
 NEIGHBORS = (
@@ -43,40 +45,17 @@ class Stays(msgspec.Struct, frozen=True, kw_only=True):
         return self.away_from_it * float(np.log(max(self.away / chance, 1.0)))
 
 
-class _Line(msgspec.Struct):
-    """What of a sample is read."""
-
-    row: int
-    at_seconds: float | None = None
-    probe_before_seconds: float | None = None
-    probe_after_seconds: float | None = None
-
-
-_lines: msgspec.json.Decoder[_Line] = msgspec.json.Decoder(_Line)
-_rows: msgspec.json.Decoder[SampledRow] = msgspec.json.Decoder(SampledRow)
-
-
-def timelines(text: bytes) -> dict[Ranks, Timeline]:
-    """From the records of one launch in passes; empty where there are no probes. Lines that cannot be read count for nothing.
-
-    A sample counts once, with the geometric mean of its two probes.
-    """
-    ranks: dict[int, Ranks] = {}
+def timelines(launch: Launch) -> dict[Ranks, Timeline]:
+    """By the ranks that exchange probes; empty where there are none. A sample counts once, with the geometric mean of its two
+    probes. Reads the samples of the launch."""
+    if not references_of(launch):
+        return {}
     found: dict[Ranks, list[tuple[float, float]]] = {}
-    for line in text.split(b"\n"):
-        try:
-            if line.startswith(b'{"record":"row",'):
-                row = _rows.decode(line)
-                place = {name: getattr(row, name) for name in row.__struct_fields__ if name != "row"}
-                ranks[row.row] = ranks_of(Result(**place))
-            elif line.startswith(SAMPLE):
-                one = _lines.decode(line)
-                before, after = one.probe_before_seconds or 0, one.probe_after_seconds or 0
-                if one.row in ranks and one.at_seconds is not None and before > 0 and after > 0:
-                    seconds = float(np.sqrt(before * after))
-                    found.setdefault(ranks[one.row], []).append((one.at_seconds, seconds))
-        except (msgspec.MsgspecError, UnicodeDecodeError):
-            continue
+    ranks = {key: ranks_of(row) for key, row in launch.rows.items()}
+    for key, one in launch.sampled():
+        before, after = one.probe_before_seconds or 0.0, one.probe_after_seconds or 0.0
+        if key in ranks and one.at_seconds is not None and before > 0 and after > 0:
+            found.setdefault(ranks[key], []).append((one.at_seconds, math.sqrt(before * after)))
     made = {}
     for who, pairs in found.items():
         at, probes = np.array(sorted(pairs)).T

@@ -23,7 +23,7 @@ from scipy.special import gammaincinv, gammaln, stdtrit
 from imb.records import Passes, PassLimits, Result
 from imb.samples import METRICS, Key, Launch, Side
 from imb.stats import LEAST_SPREAD
-from imb.stays import Stays, Timeline, stays
+from imb.stays import Stays, stays, timelines
 from imb.usual import Ranks, Unusual, ranks_of, references_of, unusual
 
 Values: TypeAlias = npt.NDArray[np.float64]
@@ -117,10 +117,8 @@ def parts_of(
     side: Side,
     *,
     earlier: Sequence[Launch] = (),
-    timelines: Mapping[str, Mapping[Ranks, Timeline]] | None = None,
 ) -> Variance:
-    """The parts of variance of a side. `earlier` launches help to say what state is usual; `timelines`, by launch, tell how
-    long states last."""
+    """The parts of variance of a side. `earlier` launches help to say what state is usual."""
     launches = list({launch.name: launch for launch in side.launches}.values())
     away = unusual(launches, earlier)
     gone = _left_out(launches, away)
@@ -147,7 +145,7 @@ def parts_of(
         passes=None if (found := _median([end.passes for end in ends])) is None else round(found),
         limits=limits[0] if limits else None,
         mixed=sum(not _of_one_state(row) for launch in launches for row in launch.rows.values()),
-        stays=_stays(launches, {(one.launch, one.ranks) for one in away}, timelines or {}),
+        stays=_stays(launches, {(one.launch, one.ranks) for one in away}),
         unusual=away,
     )
 
@@ -350,15 +348,15 @@ def _is_certain(parts: Sequence[Part]) -> bool:
 def _stays(
     launches: Sequence[Launch],
     gone: set[tuple[str, Ranks]],
-    timelines: Mapping[str, Mapping[Ranks, Timeline]],
 ) -> Stays | None:
     """Of the ranks that saw the machine away from its usual state most."""
     found: list[Stays] = []
+    lines = {launch.name: timelines(launch) for launch in launches}
     for ranks in dict.fromkeys(ranks for launch in launches for ranks in references_of(launch)):
         seen = []
         for launch in launches:
             row = next((row for row in launch.rows.values() if row.passes and ranks_of(row) == ranks), None)
-            line = timelines.get(launch.name, {}).get(ranks)
+            line = lines[launch.name].get(ranks)
             if row is not None and row.passes is not None and line is not None:
                 seen.append((line, row.passes.states, (launch.name, ranks) not in gone))
         if one := stays(seen):

@@ -16,7 +16,7 @@ from imb import usual
 from imb.archive import Archive, Content
 from imb.compare import compare
 from imb.diagnose import diagnose
-from imb.peers import earlier, probes_of, variance_of
+from imb.peers import earlier, variance_of
 from imb.records import End, MachineState, Passes, Record, Records, Result, Run, Sample, SampledRow, write
 from imb.remedies import notes, remedy, verdict
 from imb.render.variance import block
@@ -349,7 +349,6 @@ def test_earlier_launches_are_those_of_the_same_machine(archive: Archive, label:
     assert not parts_of(alone).unusual
     elsewhere = msgspec.structs.replace(alone.launches[0].run, ranks=[])
     assert earlier(label, [msgspec.structs.replace(alone.launches[0], run=elsewhere)]) == []
-    assert set(probes_of(label, alone.launches)) == {away.launch}
 
 
 def test_diagnose_names_parts_and_launches(imb: Imb, label: Archive, tmp_path: Path) -> None:
@@ -395,9 +394,10 @@ def test_text_of_strangers_steers_no_terminal(archive: Archive) -> None:
     assert not any("\x1b" in line for line in block(parts_of(Side(name="evil", launches=evil))))
 
 
-def test_runs_without_records_of_samples_have_no_stays(label: Archive) -> None:
-    label.add(Content(output=b"no table", labels=["text"]))
-    found = parts_of(load(label, "machine"))
+def test_launches_without_samples_have_no_stays(label: Archive) -> None:
+    """As those of a text log."""
+    launches = [msgspec.structs.replace(one, sampled=tuple) for one in load(label, "machine").launches]
+    found = parts_of(Side(name="machine", launches=launches))
     assert found.stays is None
     assert "how long a state lasts is not known" in (remedy(found) or "")
 
