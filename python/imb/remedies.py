@@ -133,6 +133,8 @@ def _states(found: Variance) -> str:
     )
     if length >= budget and not unusual:
         return f"{cycle}; {everyone} and figures are those of it, so nothing has to be done"
+    if unusual:  # stays may well be longer than such a launch
+        budget = max(budget, 2 * length)
     wanted = max(_rounded(budget), 1.0)
     return (
         f"{cycle}; {everyone}; of launches of {_seconds(wanted)}{_option(found, wanted)} some 19 of 20 see it"

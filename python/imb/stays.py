@@ -29,20 +29,35 @@ class Timeline(msgspec.Struct, frozen=True):
 
 class Stays(msgspec.Struct, frozen=True, kw_only=True):
     """Mean lengths in seconds: of a stay in the usual state, of one away from it, None where no end of one was seen.
-    `away`: share of the time. `changes` that were seen in `seconds` of observation."""
+    `away`: share of the time. `changes` that were seen in `seconds` of observation. `lengths` of the stays away, the longest
+    first; the ends of a launch cut some of them off."""
 
     usual: float | None
     away_from_it: float | None
     away: float
     changes: int
     seconds: float
+    lengths: list[float] = []
 
     def budget(self, chance: float = 0.05) -> float | None:
-        """Seconds after which a launch has seen the usual state with a probability of 1 - `chance`, where stays have an
-        exponential distribution; None where the length of stays is not known."""
+        """Seconds after which a launch has seen the usual state with a probability of 1 - `chance`; None where the length of
+        stays is not known. The larger one of two: with exponential stays, and with stays as they were seen, as some machines
+        have many short and a few long ones."""
         if self.away_from_it is None:
             return None
-        return self.away_from_it * float(np.log(max(self.away / chance, 1.0)))
+        exponential = self.away_from_it * float(np.log(max(self.away / chance, 1.0)))
+        return max(exponential, self._as_seen(chance))
+
+    def _as_seen(self, chance: float) -> float:
+        """A launch of b seconds misses the usual state where it begins in a stay away that lasts for b more: of all moments
+        the share sum(max(length - b, 0)) / seconds."""
+        lengths = np.array(self.lengths)
+        allowed = chance * self.seconds
+        if lengths.sum() <= allowed:
+            return 0.0
+        # Of the k longest stays, sum(length) - k b is `allowed`.
+        sums, counts = np.cumsum(lengths), np.arange(1, len(lengths) + 1)
+        return float(((sums - allowed) / counts).max())
 
 
 def timelines(launch: Launch) -> dict[Ranks, Timeline]:
@@ -72,10 +87,12 @@ def stays(seen: Iterable[tuple[Timeline, list[MachineState], bool]]) -> Stays | 
     """
     time = np.zeros(2)
     ends = np.zeros(2, dtype=np.int64)
+    lengths: list[float] = []
     for line, states, reference_is_usual in seen:
         if len(line.at) < FEWEST or not states:
             continue
         away = away_at(line, states, reference_is_usual)
+        lengths += lengths_of(line.at, away)
         step = np.diff(line.at)
         time += np.array([step[~away[:-1]].sum(), step[away[:-1]].sum()])
         changed = away[1:] != away[:-1]
@@ -91,7 +108,15 @@ def stays(seen: Iterable[tuple[Timeline, list[MachineState], bool]]) -> Stays | 
         away=float(time[1] / time.sum()),
         changes=int(ends.sum()),
         seconds=float(time.sum()),
+        lengths=sorted(lengths, reverse=True),
     )
+
+
+def lengths_of(at: Values, away: npt.NDArray[np.bool_]) -> list[float]:
+    """Seconds of each stay away, from its first sample to the first one behind it, or the last one."""
+    edges = np.flatnonzero(np.diff(away.astype(np.int64), prepend=0, append=0))
+    begins, ends = edges[::2], np.minimum(edges[1::2], len(at) - 1)
+    return [float(length) for length in at[ends] - at[begins]]
 
 
 def away_at(line: Timeline, states: list[MachineState], reference_is_usual: bool) -> npt.NDArray[np.bool_]:

@@ -21,7 +21,7 @@ from imb.records import End, MachineState, Passes, Record, Records, Result, Run,
 from imb.remedies import notes, remedy, verdict
 from imb.render.variance import block
 from imb.samples import Launch, Side, launches_of, load
-from imb.stays import stays
+from imb.stays import Timeline, stays
 from imb.variance import NAMES, Name, parts_of, spread_of
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
@@ -240,6 +240,23 @@ def test_stays_are_those_of_the_machine() -> None:
     budget = found.budget()
     assert budget is not None
     assert budget == pytest.approx(5.0 * np.log(5 / 13 / 0.05), rel=0.4)
+
+
+def test_long_stays_among_many_short_ones_count() -> None:
+    """Two launches change every half second, the third is away for all of its ten: no launch of 3 s will do."""
+    at = np.arange(0.0, 10.0, 0.01)
+    states = [MachineState(1.0, 500, 1.0), MachineState(2.0, 500, 2.0)]
+    flickering = np.where((at // 0.5) % 2 == 1, 2.0, 1.0)
+    found = stays([
+        (Timeline(at, flickering), states, True),
+        (Timeline(at, flickering), states, True),
+        (Timeline(at, np.full(len(at), 2.0)), states[1:], False),
+    ])  # fmt: skip
+    assert found is not None
+    assert found.lengths[0] == pytest.approx(10.0, abs=0.1)
+    assert found.lengths[1] == pytest.approx(0.5, abs=0.05)
+    # 10 - b is 5 % of 30 s.
+    assert found.budget() == pytest.approx(8.5, abs=0.1)
 
 
 def test_noise_of_probes_makes_no_changes() -> None:
