@@ -372,9 +372,10 @@ def _refuse_other_sampling(a: Side, b: Side) -> None:
                 f"{side.name} has launches with and without passes; compare them apart, or with --force"
             )
     if ways[0] and ways[1] and ways[0] != ways[1]:
+        classic, other = (a, b) if "one burst" in ways[0] else (b, a)
         raise ImbError(
-            f"{a.name} was measured in {ways[0].pop()} and {b.name} in {ways[1].pop()}: a mean over one burst and a"
-            " median over passes differ on the same machine; --force compares them all the same"
+            f"{a.name} was measured in {ways[0].pop()} and {b.name} in {ways[1].pop()}, which differ on the same machine:"
+            f" measure {other.name} again with --classic, or {classic.name} without; --force compares them all the same"
         )
 
 

@@ -11,6 +11,7 @@ from imb.archive import Archive
 from imb.cli.common import ArchiveOption, share_of
 from imb.cli.judging import show
 from imb.cli.launching import MpiOption, ProgramsOption, all_measured, launch_all, prepare_variant
+from imb.cli.sampling import ClassicOption, LaunchBudgetOption, PrecisionOption, sampling_of, tell_classic
 from imb.errors import ImbError
 
 if TYPE_CHECKING:
@@ -62,6 +63,9 @@ def command(
             help="Above 1: both at the same time, each row by turns in N parts.",
         ),
     ] = 1,
+    classic: ClassicOption = False,
+    precision: PrecisionOption = None,
+    launch_budget: LaunchBudgetOption = None,
     np: Annotated[int, typer.Option("--np", "-n", min=1, metavar="N", help="Ranks.")] = 2,
     kind: Annotated[
         Literal["single", "parallel", "collective"] | None,
@@ -130,12 +134,14 @@ def command(
     from imb.compare import EXIT, Settings, compare
 
     settings = Settings(metric=metric, relevant=share_of(relevant, "--relevant"))
+    sampling = sampling_of(classic, precision, launch_budget)
     store = Archive(archive)
     if budget is not None and not until_decided:
         raise ImbError("--budget goes with --until-decided; without it, give --launches")
     made = _planned(
         names or [], (a, b, both), mpi, programs, seed, name=name, processes=np, class_=kind, launches=launches,
         until_decided=until_decided, budget=budget, relevant=settings.relevant, metric=metric, parts=parts, timeout=timeout,
+        classic=sampling.classic, precision=sampling.precision, launch_budget=sampling.budget,
     )  # fmt: skip
     session.save(store, made)
     carried = launch_all(store, made, results_to_stderr=True)
@@ -180,4 +186,5 @@ def _planned(
         **keys,
     )
     campaign.examine(made)
+    tell_classic(campaign.why_classic(made))
     return campaign.plan(made, prepare_variant, seed=secrets.randbelow(2**31) if seed is None else seed)
