@@ -206,7 +206,7 @@ def plan(text: str, tmp_path: Path) -> session.Plan:
 
 def test_a_plan_has_all_cells_of_the_matrix(tmp_path: Path) -> None:
     made = plan(
-        'benchmarks = [["PingPong", "rma:accumulate"], ["Bcast"]]\nprocesses = [2, 4]\nlaunches = 3\n'
+        'benchmarks = [["PingPong", "rma:accumulate"], ["Bcast"]]\nprocesses = [2, 4]\nlaunches = 3\nclassic = true\n'
         'arguments = "-time 1"\n[variants.a]\n[variants.b]\narguments = "-npmin 1"\nenv = { X = 1.5 }',
         tmp_path,
     )

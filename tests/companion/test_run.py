@@ -27,7 +27,6 @@ from imb.logs.catalogue import kind_of
 from imb.records import Result, Run
 from imb.selection import CLASSES, COMPONENTS, select
 
-
 QUICK = ["--precision", "100%", "--budget", "5"]  # a dozen passes, and time to have them on a busy machine
 
 
