@@ -221,7 +221,7 @@ void PassSession::keep(PassTable& table, PassPoint& one, PointRun& run, Measurem
 // as a short sample, so a turn has several of those. Their number follows from values that launches of the same
 // selection have in common: these measure the same rows in each turn.
 void PassSession::take_turn() {
-  constexpr double turn_seconds = 10e-3;
+  constexpr double turn_seconds = 20e-3;
   const int samples = std::max(1, static_cast<int>(std::lround(turn_seconds / sample_seconds_)));
   if (of_turn_++ % samples != 0) return;
   const double asked = parts_.surroundings.now();
