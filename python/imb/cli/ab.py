@@ -60,7 +60,7 @@ def command(
             min=1,
             max=1000,
             metavar="N",
-            help="Above 1: both at the same time, each row by turns in N parts.",
+            help="Above 1: both at the same time, N samples of each row by turns.",
         ),
     ] = 1,
     classic: ClassicOption = False,
@@ -107,9 +107,11 @@ def command(
     Each round launches both variants once, in random order. The process count is measured alone (-npmin N), unless
     the arguments say otherwise. What --mpi and --programs say holds where a variant does not say it.
 
-    With --parts 100 both run at the same time, and measure every row by turns in 100 parts. What the machine does meanwhile
-    hits both, so where others use it too, far smaller changes show. Rows should last a tenth of a second or more
-    (-time 0.2 -iter 1000000,100000).
+    With --parts 100 both run at the same time, and take 100 samples of every row by turns. What the machine does meanwhile
+    hits both, so where others use it too, far smaller changes show.
+
+    Rows are measured in passes, as by imb run; --classic measures each in one burst, or in so many parts of it. Then they
+    should last a tenth of a second or more (-time 0.2 -iter 1000000,100000).
 
     With --until-decided a look after each round, from the fifth on, decides whether another one is launched. Intervals and
     verdicts are widened so that they hold however often one looks, now and in later `imb compare`.
@@ -124,7 +126,7 @@ def command(
       imb ab --a "" --b "UCX_TLS=tcp" -- PingPong
       imb ab --a "MPIR_CVAR_ODD_EVEN_CLIQUES=0" --b "MPIR_CVAR_ODD_EVEN_CLIQUES=1" --launches 20 -- Allreduce -msglog 16
       imb ab --a "--mca btl self,sm" --b "--mca btl self,tcp" --both "bind=core --mca pml ob1" --mpi openmpi PingPong
-      imb ab --a "" --b "UCX_TLS=sm" --both bind=core --parts 100 -- PingPong -time 0.2 -iter 1000000,100000
+      imb ab --a "" --b "UCX_TLS=sm" --both bind=core --parts 100 -- PingPong
       imb ab --a "" --b "UCX_TLS=tcp" --until-decided --launches 40 --budget 1800 -- PingPong
       imb ab --a "mpi=openmpi" --b "mpi=mpich" --both "cpus=0,1" -- PingPong Exchange
     """
