@@ -74,7 +74,7 @@ class ImbBaseline(rfm.RunOnlyRegressionTest):
     valid_prog_environs: ClassVar = ["*"]
     baseline = variable(str, value="reframe")
     benchmarks = variable(str, value="PingPong Allreduce")
-    imb_options = variable(str, value="-time 1")
+    imb_options = variable(str, value="")
     ranks = variable(int, value=2)
     launches = variable(int, value=10)
     tolerance = variable(str, value="time=10%")

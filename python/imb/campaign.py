@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 import msgspec
 
-from imb import selection, sequential, session
+from imb import passes, selection, sequential, session
 from imb.archive import now
 from imb.errors import ImbError
 from imb.launch import Bind, Intent
@@ -30,6 +30,8 @@ from imb.records import Component
 Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
 MOST_PARTS = 1000  # of the suite's -turns
+Share: TypeAlias = Annotated[float, msgspec.Meta(ge=1e-5, le=1)]
+Budget: TypeAlias = Annotated[float, msgspec.Meta(ge=0.1, le=1e7)]  # as the suite takes it
 Value: TypeAlias = str | int | float
 Words: TypeAlias = str | list[str]  # a string is divided as a shell does
 _NAME = re.compile(r"[\w.+=:-]+(/[\w.+=:-]+)*$", re.ASCII)
@@ -51,6 +53,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     arguments: Words = ()  # type: ignore[assignment]
     setup: Words = ()  # type: ignore[assignment]
     teardown: Words = ()  # type: ignore[assignment]
+    classic: bool | None = None
+    precision: Share | None = None
+    launch_budget: Budget | None = None
 
 
 class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -67,6 +72,9 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     relevant: Annotated[float, msgspec.Meta(gt=0, lt=100)] = 0.05
     metric: str = "time"
     parts: Annotated[int, msgspec.Meta(ge=1, le=MOST_PARTS)] = 1
+    classic: bool = False
+    precision: Share | None = None
+    launch_budget: Budget | None = None
     arguments: Words = ()  # type: ignore[assignment]
     timeout: Seconds | None = None
     setup_timeout: Seconds = 300
@@ -182,6 +190,8 @@ def examine(made: Campaign) -> None:
         raise ImbError("budget is of until_decided = true; without it, give launches")
     if made.parts > 1:
         _refuse_parts(made)
+    if made.until_decided or made.parts > 1:
+        _refuse_both_ways(made)
 
 
 def _refuse_until_decided(made: Campaign) -> None:
@@ -211,6 +221,43 @@ def _refuse_parts(made: Campaign) -> None:
             )
         if variant.launcher == "srun":
             raise ImbError(f"variant {name}: {hint}, and steps of srun share no CPUs; leave parts out")
+
+
+def _refuse_both_ways(made: Campaign) -> None:
+    """Raises ImbError where variants could not be judged against each other."""
+    ways = {name: is_classic(made, one) for name, one in variants(made).items()}
+    if len({*ways.values()}) > 1:
+        classic = next(name for name, one in ways.items() if one)
+        raise ImbError(
+            f"variant {classic} is classic and others are measured in passes, which are not compared with each other"
+        )
+
+
+def is_classic(made: Campaign, one: Settings) -> bool:
+    """Whether the launches of a variant measure each row in one burst."""
+    arguments = [*split(made.arguments), *split(one.arguments)]
+    return sampling_of(made, one).classic or passes.why_classic(arguments) is not None
+
+
+def why_classic(made: Campaign) -> str | None:
+    """The first of IMB's arguments that makes a variant classic which was not asked to be."""
+    found = (
+        passes.why_classic([*split(made.arguments), *split(one.arguments)])
+        for one in variants(made).values()
+        if not sampling_of(made, one).classic
+    )
+    return next(filter(None, found), None)
+
+
+def sampling_of(made: Campaign, one: Settings) -> passes.Sampling:
+    """How the rows of a variant are measured: what it says goes before what the campaign says."""
+    if one.classic:
+        return passes.Sampling(classic=True, precision=one.precision, budget=one.launch_budget)
+    return passes.Sampling(
+        classic=made.classic if one.classic is None else False,
+        precision=made.precision if one.precision is None else one.precision,
+        budget=made.launch_budget if one.launch_budget is None else one.launch_budget,
+    )
 
 
 def _anchored(made: Campaign, folder: Path) -> Campaign:
@@ -329,10 +376,13 @@ def plan(made: Campaign, prepare: Prepare, *, seed: int, source: str | None = No
             words = [*split(made.arguments), *split(one.arguments)]
             if "-npmin" not in words:  # a process count is a cell of its own, not a part of a larger one
                 words = ["-npmin", str(ranks), *words]
-            cells += [
-                session.Item(0, component, [*names, *words], 0, index, ranks, labels, next(place))
-                for component, names in chosen.items()
-            ]
+            sampling = sampling_of(made, one)
+            for component, names in chosen.items():
+                more = passes.words_of(
+                    sampling, component, names, words, ranks, timeout=made.timeout, parts=made.parts
+                )
+                said = [*names, *words, *more]
+                cells.append(session.Item(0, component, said, 0, index, ranks, labels, next(place)))
     groups = [(tuple(built[c.variant].setup), tuple(built[c.variant].teardown)) for c in cells]
     most = most_launches(made)
     order = rounds(groups, most, seed)
@@ -390,6 +440,9 @@ _KEYS = {field.encode_name for field in msgspec.structs.fields(Settings)} - {
     "setup",
     "teardown",
     "launcher_options",
+    "classic",
+    "precision",
+    "launch_budget",
 }
 
 

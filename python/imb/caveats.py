@@ -148,8 +148,9 @@ def _by_turns(a: Side, b: Side, made: Comparison) -> Iterator[str]:
     few = max(made.launches_a, made.launches_b)
     if in_parts(a, b):
         rows = [row for side in (a, b) for launch in side.launches for row in launch.rows.values()]
-        counted = _middle(np.array([(row.repetitions or 0) * (row.time_avg_seconds or 0) for row in rows]))
-        if counted < LONG_ENOUGH:
+        single = [row for row in rows if row.passes is None]
+        counted = [(row.repetitions or 0) * (row.time_avg_seconds or 0) for row in single]
+        if single and _middle(np.array(counted)) < LONG_ENOUGH:
             yield (
                 f"half of the rows are of less than {LONG_ENOUGH * 1000:g} ms, too short to be measured by turns: each part begins"
                 " with cold caches; take -time 0.2 -iter 1000000,100000"

@@ -360,9 +360,10 @@ def _refuse_other_sampling(a: Side, b: Side) -> None:
 
     ways = _kinds(a, b, way, "launches with and without passes")
     if ways:
+        classic, other = (a, b) if ways[0] == "one burst" else (b, a)
         raise ImbError(
-            f"{a.name} was measured in {ways[0]} and {b.name} in {ways[1]}: a mean over one burst and a"
-            " median over passes differ on the same machine; --force compares them all the same"
+            f"{a.name} was measured in {ways[0]} and {b.name} in {ways[1]}, which differ on the same machine:"
+            f" measure {other.name} again with --classic, or {classic.name} without; --force compares them all the same"
         )
 
 

@@ -16,6 +16,7 @@ class Progress:
     def __init__(self) -> None:
         self.benchmark: str | None = None
         self.bytes: int | None = None
+        self.pass_: int | None = None
         self.points = 0
         self.end: End | None = None
         self.ranks: int | None = None
@@ -61,6 +62,7 @@ class Progress:
     def _sample(self, sample: Sample) -> None:
         if row := self._rows.get(sample.row):
             self.benchmark, self.bytes = row.benchmark, row.bytes
+        self.pass_ = sample.pass_
         if self._limits and self._limits.budget_seconds:
             self._share = max(self._share, (sample.at_seconds or 0) / self._limits.budget_seconds)
         if self._limits and self._limits.most:

@@ -24,7 +24,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 import msgspec
 import psutil
 
-from imb import conditions, launch
+from imb import conditions, launch, passes
 from imb.archive import Archive, Content, now, write_whole
 from imb.conductor import Conductor
 from imb.errors import ImbError
@@ -133,17 +133,24 @@ def plan(
     launches: int,
     timeout: float | None,
     labels: Sequence[str],
+    sampling: passes.Sampling,
 ) -> Plan:
     """What is to be launched: all components in turn, `launches` times. Raises ImbError."""
-    items = [(c, [*names, *arguments], turn) for turn in range(launches) for c, names in selection.items()]
+    words = {
+        c: [
+            *names,
+            *arguments,
+            *passes.words_of(sampling, c, names, arguments, intent.ranks, timeout=timeout),
+        ]
+        for c, names in selection.items()
+    }
+    items = [(c, words[c], turn) for turn in range(launches) for c in selection]
     made = Plan(
         id=new_id(),
         created=now(),
         timeout=timeout,
         variants=[Variant(mpi=mpi, programs=str(programs.absolute()), intent=intent)],
-        items=[
-            Item(n, c, words, turn + 1, labels=list(labels)) for n, (c, words, turn) in enumerate(items, 1)
-        ],
+        items=[Item(n, c, said, turn + 1, labels=list(labels)) for n, (c, said, turn) in enumerate(items, 1)],
     )
     examine(made)
     return made
@@ -560,7 +567,9 @@ def seconds_of(
 
 
 def usual_seconds(archive: Archive, made: Plan) -> dict[tuple[object, ...], float]:
-    """Seconds by `Item.like` that launches of the same took in earlier sessions of this campaign."""
+    """Seconds by `Item.like` that launches of the same took in earlier sessions of this campaign; of those in passes that were
+    never made, what they may take at most."""
+    most = {item.like(): passes.most_seconds(item.arguments) for item in made.items}
     names = {variant.name: index for index, variant in enumerate(made.variants)}
     took: dict[tuple[object, ...], list[float]] = {}
     for old in of_campaign(archive, made.campaign or "") if made.campaign else []:
@@ -571,4 +580,6 @@ def usual_seconds(archive: Archive, made: Plan) -> dict[tuple[object, ...], floa
             if one.wall is not None and name in names:
                 like = msgspec.structs.replace(item, variant=names[name]).like()
                 took.setdefault(like, []).append(one.wall)
-    return {like: sum(times) / len(times) for like, times in took.items()}
+    return {like: seconds for like, seconds in most.items() if seconds is not None} | {
+        like: sum(times) / len(times) for like, times in took.items()
+    }

@@ -221,7 +221,7 @@ constexpr Option own_rows[] = {
          "For imb ab --parts and campaigns. Before each row, and PARTS - 1 times within it, all ranks sleep "
          "until the interleaving server at HOST:PORT gives this launch its turn. The time of a row is the "
          "mean over its parts without the slowest and the fastest tenth. Files and aggregate mode are "
-         "measured in one part.",
+         "measured in one part. In passes a turn has one sample or several.",
      .apply = [](Draft& draft,
                  std::string_view word) { draft.options.interleaving = interleaving_of(word); }},
     {.name = "set",

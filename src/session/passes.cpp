@@ -53,6 +53,7 @@ class PassSession {
   Outcome outcome_;
   const double start_;
   double waited_ = 0;   ///< for other launches
+  int of_turn_ = 0;     ///< samples and tables begun in this turn
   double judging_ = 0;  ///< seconds that the last judgement took
   double shown_ = 0;    ///< when progress was shown last
   double sample_seconds_ = 0;
@@ -216,8 +217,13 @@ void PassSession::keep(PassTable& table, PassPoint& one, PointRun& run, Measurem
   if (one.samples == 1) parts_.surroundings.progress(outcome_.ending());
 }
 
-// The time for which other launches measure is not of this launch's budget.
+// The time for which other launches measure is not of this launch's budget. Handing over takes about as long
+// as a short sample, so a turn has several of those. Their number follows from values that launches of the same
+// selection have in common: these measure the same rows in each turn.
 void PassSession::take_turn() {
+  constexpr double turn_seconds = 20e-3;
+  const int samples = std::max(1, static_cast<int>(std::lround(turn_seconds / sample_seconds_)));
+  if (of_turn_++ % samples != 0) return;
   const double asked = parts_.surroundings.now();
   parts_.surroundings.take_turn(true);
   waited_ += parts_.surroundings.now() - asked;

@@ -188,7 +188,7 @@ def test_a_check_measures_the_same_again(
     assert said.code == code, said.err
     assert json.loads(said.out)["comparisons"][0]["launches_b"] == 6
     command = next(line for line in said.err.splitlines() if line.startswith("$ "))
-    assert "--bind-to core" in command and "PingPong -msglog 3 -json" in command
+    assert "--bind-to core" in command and "PingPong -msglog 3 -precision 2 -budget 10 -json" in command
     labels = [tags.labels for tags in archive.tags().values()]
     assert labels.count(["baseline-check/ours"]) == 6
 

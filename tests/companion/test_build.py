@@ -89,7 +89,7 @@ def test_the_suite_is_built_and_runs(imb: Imb, tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr("imb.build.suite_folder", lambda: copy)
     monkeypatch.setenv("CMAKE_BUILD_TYPE", "Debug")
     monkeypatch.setenv("CXXFLAGS", "-O0 -g0")
-    said = imb("run", "PingPong", "--mpi", lab.MAIN[0].wrapper, "--", "-msglog", "2", "-iter", "5")
+    said = imb("run", "PingPong", "--mpi", lab.MAIN[0].wrapper, "--precision", "100%", "--", "-msglog", "2")
     assert said.code == 0, said.err
     assert "building the suite for" in said.err and ": 4 rows in " in said.out
     [folder] = imb("build", "--mpi", lab.MAIN[0].wrapper).out.split()

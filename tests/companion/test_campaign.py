@@ -206,7 +206,7 @@ def plan(text: str, tmp_path: Path) -> session.Plan:
 
 def test_a_plan_has_all_cells_of_the_matrix(tmp_path: Path) -> None:
     made = plan(
-        'benchmarks = [["PingPong", "rma:accumulate"], ["Bcast"]]\nprocesses = [2, 4]\nlaunches = 3\n'
+        'benchmarks = [["PingPong", "rma:accumulate"], ["Bcast"]]\nprocesses = [2, 4]\nlaunches = 3\nclassic = true\n'
         'arguments = "-time 1"\n[variants.a]\n[variants.b]\narguments = "-npmin 1"\nenv = { X = 1.5 }',
         tmp_path,
     )
@@ -300,6 +300,7 @@ ALL = {"trial/off": [1, 2], "trial/on": [1, 2]}
 
 
 def test_a_campaign_labels_its_runs_and_says_what_it_did(imb: Imb, archive: Archive, trial: Trial) -> None:
+    trial.write(more="classic = true")  # nothing says how long its launches may take
     dry = imb("campaign", trial.file, "--dry-run")
     assert (
         dry.code == 0 and len(dry.out.splitlines()) == 4 and "nothing to predict the time by yet" in dry.err
@@ -410,7 +411,7 @@ def test_a_file_that_has_changed_is_not_resumed(imb: Imb, trial: Trial) -> None:
 def test_a_real_campaign_can_be_compared(mpi: lab.Mpi, imb: Imb, tmp_path: Path) -> None:
     file = tmp_path / "real.toml"
     file.write_text(
-        f"{BENCHMARKS}launches = 2\narguments = '-msglog 2 -iter 5'\n"
+        f"{BENCHMARKS}launches = 2\nprecision = 1\nlaunch_budget = 5\narguments = '-msglog 2'\n"
         f"[common]\nmpi = '{mpi.wrapper}'\nprograms = '{mpi.build / 'bin'}'\n"
         "[variants.free]\n[variants.pinned]\ncpus = [0, 1]\n"
     )

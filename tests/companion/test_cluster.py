@@ -21,7 +21,7 @@ from imb.records import Result, Run
 from imb.samples import launches_of
 
 REFERENCES = Path(__file__).parent.parent / "reference"
-SHORT = ["--", "-msglog", "3", "-iter", "10"]
+SHORT = ["--precision", "100%", "--budget", "5", "--", "-msglog", "3", "-iter", "10"]
 # Both hosts have the machine's cores and memory; what would take them for one host is told not to.
 ACROSS = {
     "mpich": ["--env", "MPIR_CVAR_CH4_NETMOD=ofi", "--env", "FI_PROVIDER=tcp"],
@@ -197,7 +197,7 @@ def test_ranks_on_two_hosts_take_turns(two_hosts: Hosts, mpi: lab.Mpi, archive: 
     """Those on the other host reach the conductor by its host's name."""
     both = " ".join(["hosts=h1,h2", "ppn=1", *ACROSS[mpi.key][1::2]])
     words = ["ab", "--a", "A=1", "--b", "A=2", "--both", both, *with_(mpi), "--launches", "3", "--parts", "4",
-             "--timeout", "60", "PingPong", *SHORT]  # fmt: skip
+             "--timeout", "60", "PingPong", "--", "-msglog", "3", "-iter", "10"]  # fmt: skip
     said = imb_at(two_hosts.on("h1", []), words, two_hosts.environment())
     assert said.code in (0, 10, 11) and "judged pair by pair" in said.out, said.err
     launches = [launch for run in stored(archive) for launch in launches_of(run.records(), run.id)]

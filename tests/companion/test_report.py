@@ -8,6 +8,7 @@ from datetime import datetime
 from html.parser import HTMLParser
 from pathlib import Path
 
+import lab
 import numpy as np
 import pytest
 from companion.door import Imb
@@ -98,6 +99,31 @@ def test_a_single_launch_has_a_page_too(imb: Imb, tmp_path: Path) -> None:
     page = Page((tmp_path / "one.html").read_text())
     assert "Verdict" not in page.text and "Nothing was found" in page.text
     assert json.loads(page.data)["history"] is None
+
+
+def test_a_launch_in_passes_has_the_intervals_of_its_rows(imb: Imb, tmp_path: Path) -> None:
+    file = lab.TOP / "schema" / "examples" / "passes.jsonl"
+    assert imb("report", file, "-o", tmp_path / "one.html").code == 0
+    page = Page((tmp_path / "one.html").read_text())
+    assert "Shaded is the 95 % interval of the median over the passes of the launch" in page.text
+    records = [json.loads(line) for line in file.read_text().splitlines()]
+    rows = [one for one in records if one["record"] == "result" and one["passes"]["interval_seconds"]]
+    assert rows
+    drawn = [
+        (variant["x"][at], panel["title"], one["y"][at], one["lo"][at], one["hi"][at])
+        for section in json.loads(page.data)["sections"]
+        for variant in section["variants"]
+        for panel in variant["panels"]
+        for one in panel["series"]
+        for at in range(len(variant["x"]))
+        if one["lo"][at] is not None
+    ]
+    for result in rows:
+        low, high = (end / result["time_max_seconds"] for end in result["passes"]["interval_seconds"])
+        of_row = {title: (lo / y, hi / y) for length, title, y, lo, hi in drawn if length == result["bytes"]}
+        assert of_row["Time"] == pytest.approx((low, high), rel=2e-3)
+        if result.get("bytes_per_second"):
+            assert of_row["Bandwidth"] == pytest.approx((1 / high, 1 / low), rel=2e-3)
 
 
 def test_what_users_name_is_never_markup(imb: Imb, archive: Archive, tmp_path: Path) -> None:

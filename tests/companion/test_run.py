@@ -2,11 +2,13 @@
 
 import contextlib
 import json
+import math
 import os
 import pty
 import re
 import shlex
 import signal
+import statistics
 import subprocess
 import sys
 import threading
@@ -17,12 +19,15 @@ from typing import Any
 
 import lab
 import pytest
+from companion import fake_mpi
 from companion.door import Imb
 from imb.archive import Archive
 from imb.errors import ImbError
 from imb.logs.catalogue import kind_of
 from imb.records import Result, Run
 from imb.selection import CLASSES, COMPONENTS, select
+
+QUICK = ["--precision", "100%", "--budget", "5"]  # a dozen passes, and time to have them on a busy machine
 
 
 def with_(mpi: lab.Mpi) -> list[object]:
@@ -36,7 +41,7 @@ def runs_of(imb: Imb) -> list[dict[str, Any]]:
 def test_every_launch_becomes_a_run_with_all_that_is_known(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     said = imb(
         "run", "pingpong", "nbc:ibcast_pure", *with_(mpi), "--launches", "2", "--label", "trial", "--cpus", "1,0",
-        "--env", "UCX_LOG_LEVEL=error", "--", "-msglog", "3", "-iter", "10",
+        "--env", "UCX_LOG_LEVEL=error", *QUICK, "--", "-msglog", "3", "-iter", "10",
     )  # fmt: skip
     assert said.code == 0, said.err
     assert len(said.out.partition("\n\n")[0].splitlines()) == 4 and ": 5 rows in " in said.out
@@ -82,8 +87,8 @@ def test_a_launch_that_hangs_is_reported_and_the_others_follow(
     (programs / "IMB-MPI1").chmod(0o755)
     (programs / "IMB-RMA").symlink_to(mpi.program("RMA"))
     said = imb(
-        "run", "pingpong", "rma:unidir_put", "--mpi", mpi.wrapper, "--programs", programs, "--timeout", "8", "--",
-        "-msglog", "2", "-iter", "5",
+        "run", "pingpong", "rma:unidir_put", "--mpi", mpi.wrapper, "--programs", programs, "--timeout", "8", *QUICK,
+        "--", "-msglog", "2", "-iter", "5",
     )  # fmt: skip
     assert said.code == 1
     first, second = said.out.splitlines()
@@ -118,7 +123,7 @@ def test_a_launcher_that_does_not_end_costs_no_results(
     programs = mpi.program("MPI1").parent
     said = imb(
         "run", "Alltoall", "--mpi", tmp_path, "--programs", programs, "--launches", "2", "--timeout", "30",
-        "--", "-msglog", "14", "-iter", "3", "-mem", memory,
+        *QUICK, "--", "-msglog", "14", "-iter", "3", "-mem", memory,
     )  # fmt: skip
     assert said.code == code
     assert said.out.count(" (it was still there 1 s after its last record, and was ended") == 2
@@ -130,7 +135,7 @@ def test_a_launcher_that_does_not_end_costs_no_results(
 
 
 def test_failure_rows_are_told(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
-    said = imb("run", "Alltoall", *with_(mpi), "--", "-mem", "0.00001", "-msglog", "14", "-iter", "3")
+    said = imb("run", "Alltoall", *with_(mpi), *QUICK, "--", "-mem", "0.00001", "-msglog", "14", "-iter", "3")
     assert said.code == 1 and "not all could be measured" in said.out and "not measured in" in said.out
     [name] = archive.ids()
     assert (archive.run(name).facts()["exit_status"], archive.run(name).facts()["outcome"]) == (3, "failed")
@@ -166,8 +171,16 @@ def test_a_killed_imb_run_is_resumed(mpi: lab.Mpi, imb: Imb, archive: Archive) -
     assert not list(session.parent.glob("*.part"))
 
 
-def test_ctrl_c_keeps_what_is_done(mpi: lab.Mpi, archive: Archive) -> None:
-    words = ["PingPong", *map(str, with_(mpi)), "--", "-iter_policy", "off", "-iter", "20000", "-time", "60"]
+@pytest.mark.parametrize(
+    ("words", "measured"),
+    [
+        (["--classic", "--", "-iter_policy", "off", "-iter", "20000", "-time", "60"], b'"record":"result"'),
+        (["--budget", "60", "--precision", "0.001%"], b'"record":"sample"'),
+    ],
+    ids=["classic", "passes"],
+)
+def test_ctrl_c_keeps_what_is_done(mpi: lab.Mpi, archive: Archive, words: list[str], measured: bytes) -> None:
+    words = ["PingPong", *map(str, with_(mpi)), *words]
     process = subprocess.Popen(
         [sys.executable, "-m", "imb", "run", *words],
         stdout=subprocess.PIPE,
@@ -176,9 +189,7 @@ def test_ctrl_c_keeps_what_is_done(mpi: lab.Mpi, archive: Archive) -> None:
     )
     wait_for(
         lambda: [
-            f
-            for f in archive.folder.glob("sessions/*/0001.part/records.jsonl")
-            if b'"result"' in f.read_bytes()
+            f for f in archive.folder.glob("sessions/*/0001.part/records.jsonl") if measured in f.read_bytes()
         ]
     )
     process.send_signal(signal.SIGINT)
@@ -198,7 +209,17 @@ def test_a_local_job_leaves_the_same_records(
         lab.missing("Open MPI or MPICH")
     monkeypatch.setenv("HOME", str(tmp_path))  # PSI/J keeps files there
     said = imb(
-        "run", "PingPong", *with_(lab.MAIN[0]), "--submit", "local", "--", "-msglog", "2", "-iter", "5"
+        "run",
+        "PingPong",
+        *with_(lab.MAIN[0]),
+        "--submit",
+        "local",
+        *QUICK,
+        "--",
+        "-msglog",
+        "2",
+        "-iter",
+        "5",
     )
     assert said.code == 0, said.err
     assert said.out.startswith("local job ") and ": 4 rows in " in said.out
@@ -207,21 +228,18 @@ def test_a_local_job_leaves_the_same_records(
 
 
 @pytest.mark.needs_mpi
-def test_progress_is_live_on_a_terminal(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "where"),
+    [
+        (["--classic", "--", "-iter", "2000", "-iter_policy", "off", "-msglog", "18"], "PingPong"),
+        (["--budget", "2", "--precision", "0.001%", "--", "-msglog", "18"], r"pass \d+ (PingPong|Bcast)"),
+    ],
+    ids=["classic", "passes"],
+)
+def test_progress_is_live_on_a_terminal(tmp_path: Path, words: list[str], where: str) -> None:
     if not lab.MAIN:
         lab.missing("Open MPI or MPICH")
-    words = [
-        "PingPong",
-        "Bcast",
-        *map(str, with_(lab.MAIN[0])),
-        "--",
-        "-iter",
-        "2000",
-        "-iter_policy",
-        "off",
-        "-msglog",
-        "18",
-    ]
+    words = ["PingPong", "Bcast", *map(str, with_(lab.MAIN[0])), *words]
     ours, theirs = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-m", "imb", "run", *words], stdout=theirs, stderr=theirs
@@ -236,7 +254,7 @@ def test_progress_is_live_on_a_terminal(tmp_path: Path) -> None:
     os.close(ours)
     assert process.returncode == 0
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
-    assert re.search(r"launch 1/1 PingPong \d+ bytes .* \d+ s left", text)
+    assert re.search(rf"launch 1/1 {where} \d+ bytes .* \d+ s left", text)
     assert re.search(
         r"[\r\n][0-9a-f]{10}  launch 1 of 1, IMB-MPI1, turn 1: 40 rows in [\d.]+ s\r?$", text, re.MULTILINE
     )
@@ -259,6 +277,40 @@ def test_latency_is_one_line(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
         row.time_max_seconds * 1e6 for name in archive.ids() for row in archive.run(name).records().of(Result)
     ]
     assert len(times) == 2 and float(found[1]) == pytest.approx(sum(times) / 2, abs=0.006)
+
+
+def test_latency_in_passes_says_how_certain_it_is(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
+    said = imb("latency", *with_(mpi), "--launches", "3", "--budget", "0.3", "--bytes", "8")
+    assert said.code == 0, said.err
+    pattern = r"([\d.]+) µs one way \+-([\d.e+]+) % \(min ([\d.]+), p25 .* of 3 launches\); 8 bytes, this host, .*\d"
+    found = re.fullmatch(pattern, said.out.strip())
+    assert found, said.out
+    rows = [row for name in archive.ids() for row in archive.run(name).records().of(Result)]
+    assert len(rows) == 3 and all(row.passes and row.passes.samples > 5 for row in rows)
+    times = [row.time_max_seconds * 1e6 for row in rows]
+    assert float(found[1]) == pytest.approx(sorted(times)[1], abs=0.006)
+    assert float(found[3]) == pytest.approx(min(times), abs=0.006)
+    # Student's interval of three launches: 4.303 standard errors, of the logarithms.
+    logs = [math.log(time) for time in times]
+    half = 4.3027 * statistics.stdev(logs) / math.sqrt(3)
+    assert float(found[2]) == pytest.approx(100 * math.expm1(half), rel=0.06)
+    # One launch has the interval of its own samples.
+    said = imb("latency", *with_(mpi), "--launches", "1", "--label", "alone")
+    assert re.match(r"[\d.]+ µs one way \+-[\d.e+]+ % \(1 launch\); 1 byte", said.out), said.out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--budget", "1", "--classic"], "--budget is of launches in passes"),
+        (["--budget", "1", "--repetitions", "10"], "--budget is of launches in passes"),
+        (["--budget", "30", "--timeout", "20"], "--budget 30 needs a --timeout above it, not 20"),
+        (["--budget", "0"], "--budget"),
+    ],
+)
+def test_mistakes_of_latency(imb: Imb, tmp_path: Path, words: list[str], says: str) -> None:
+    said = imb("latency", *fake_mpi.make(tmp_path / "mpi"), *words)
+    assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1, said.err
 
 
 def test_doctor_examines_machine_and_installation(mpi: lab.Mpi, imb: Imb) -> None:
@@ -386,7 +438,19 @@ def small_disk(archive: Archive) -> Iterator[Path]:
 def test_a_full_disk_is_one_line_and_nothing_is_lost(imb: Imb, archive: Archive, small_disk: Path) -> None:
     if not lab.MAIN:
         lab.missing("Open MPI or MPICH")
-    said = imb("run", "PingPong", *with_(lab.MAIN[0]), "--launches", "9", "--", "-iter", "2", "-msglog", "20")
+    said = imb(
+        "run",
+        "PingPong",
+        *with_(lab.MAIN[0]),
+        "--launches",
+        "9",
+        "--classic",
+        "--",
+        "-iter",
+        "2",
+        "-msglog",
+        "20",
+    )
     assert said.code == 2 and said.err.splitlines()[-1].startswith("imb: cannot write to the archive"), (
         said.err
     )
@@ -417,7 +481,7 @@ def test_words_that_are_no_text(
     """Bytes that are no UTF-8, as Python has them."""
     if not lab.MAIN:
         lab.missing("Open MPI or MPICH")
-    short = [*with_(lab.MAIN[0]), "--", "-msglog", "1", "-iter", "2"]
+    short = [*with_(lab.MAIN[0]), *QUICK, "--", "-msglog", "1", "-iter", "2"]
     for words in (["--label", "a\udcff"], ["--env", "A=a\udcff"]):
         said = imb("run", "PingPong", *words, *short)
         assert said.code == 2 and "is no UTF-8" in said.err and len(said.err.splitlines()) == 1

@@ -253,7 +253,7 @@ def parts_of(archive: Archive) -> set[int | None]:
 def test_ab_by_turns(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     said = imb(
         "ab", "--a", "A=1", "--b", "A=2", "--mpi", mpi.wrapper, "--programs", mpi.build / "bin", "--launches", 3,
-        "--parts", 5, "--name", "t", "--format", "json", "PingPong", "--", "-msglog", "3", "-iter", "100",
+        "--parts", 5, "--name", "t", "--format", "json", "--classic", "PingPong", "--", "-msglog", "3", "-iter", "100",
     )  # fmt: skip
     assert said.code in (0, 10, 11), said.err
     found = json.loads(said.out)

@@ -237,13 +237,24 @@ TEST_CASE("overlap is measured in every pass") {
   CHECK(outcome.ranks[0].drifts == 3);
 }
 
-TEST_CASE("in passes a launch waits for its turn before every sample") {
+TEST_CASE("in passes a launch waits for its turn before every long sample") {
   const Spec catalogue[] = {sendrecv};
-  Options options = in_passes(1, exactly(2));
+  Passes passes = exactly(2);
+  passes.budget = 3 * 150 * 20e-3;  // three rows, samples of 20 ms
+  Options options = in_passes(1, passes);
   options.interleaving = Interleaving{.segments = 10, .host = {}, .port = {}, .token = {}};
   const Outcome outcome = launch(catalogue, options, 2, {});
-  CHECK(outcome.log(0, {"turn for a row"}).size() == 7);
+  CHECK(outcome.log(0, {"turn for a row"}).size() == 7);  // a table and twice three rows
   CHECK(outcome.log(0, {"turn for a segment"}).empty());
+}
+
+TEST_CASE("a turn has as many short samples as fit into 20 ms") {
+  const Spec catalogue[] = {sendrecv};
+  Options options = in_passes(1, exactly(30));  // samples of 2 ms
+  options.interleaving = Interleaving{.segments = 10, .host = {}, .port = {}, .token = {}};
+  const Outcome outcome = launch(catalogue, options, 2, {});
+  CHECK(outcome.log(0, {"turn for a row"}).size() == 10);  // of a table and ninety rows
+  CHECK(outcome.log(1, {"turn for a row"}).size() == 10);
 }
 
 TEST_CASE("a launch in which every point has failed ends with its first pass") {

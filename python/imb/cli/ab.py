@@ -11,6 +11,7 @@ from imb.archive import Archive
 from imb.cli.common import ArchiveOption, share_of
 from imb.cli.judging import show
 from imb.cli.launching import MpiOption, ProgramsOption, all_measured, launch_all, prepare_variant
+from imb.cli.sampling import ClassicOption, LaunchBudgetOption, PrecisionOption, sampling_of, tell_classic
 from imb.errors import ImbError
 
 if TYPE_CHECKING:
@@ -59,9 +60,12 @@ def command(
             min=1,
             max=1000,
             metavar="N",
-            help="Above 1: both at the same time, each row by turns in N parts.",
+            help="Above 1: both at the same time, N samples of each row by turns.",
         ),
     ] = 1,
+    classic: ClassicOption = False,
+    precision: PrecisionOption = None,
+    launch_budget: LaunchBudgetOption = None,
     np: Annotated[int, typer.Option("--np", "-n", min=1, metavar="N", help="Ranks.")] = 2,
     kind: Annotated[
         Literal["single", "parallel", "collective"] | None,
@@ -103,9 +107,11 @@ def command(
     Each round launches both variants once, in random order. The process count is measured alone (-npmin N), unless
     the arguments say otherwise. What --mpi and --programs say holds where a variant does not say it.
 
-    With --parts 100 both run at the same time, and measure every row by turns in 100 parts. What the machine does meanwhile
-    hits both, so where others use it too, far smaller changes show. Rows should last a tenth of a second or more
-    (-time 0.2 -iter 1000000,100000).
+    With --parts 100 both run at the same time, and take 100 samples of every row by turns. What the machine does meanwhile
+    hits both, so where others use it too, far smaller changes show.
+
+    Rows are measured in passes, as by imb run; --classic measures each in one burst, or in so many parts of it. Then they
+    should last a tenth of a second or more (-time 0.2 -iter 1000000,100000).
 
     With --until-decided a look after each round, from the fifth on, decides whether another one is launched. Intervals and
     verdicts are widened so that they hold however often one looks, now and in later `imb compare`.
@@ -120,7 +126,7 @@ def command(
       imb ab --a "" --b "UCX_TLS=tcp" -- PingPong
       imb ab --a "MPIR_CVAR_ODD_EVEN_CLIQUES=0" --b "MPIR_CVAR_ODD_EVEN_CLIQUES=1" --launches 20 -- Allreduce -msglog 16
       imb ab --a "--mca btl self,sm" --b "--mca btl self,tcp" --both "bind=core --mca pml ob1" --mpi openmpi PingPong
-      imb ab --a "" --b "UCX_TLS=sm" --both bind=core --parts 100 -- PingPong -time 0.2 -iter 1000000,100000
+      imb ab --a "" --b "UCX_TLS=sm" --both bind=core --parts 100 -- PingPong
       imb ab --a "" --b "UCX_TLS=tcp" --until-decided --launches 40 --budget 1800 -- PingPong
       imb ab --a "mpi=openmpi" --b "mpi=mpich" --both "cpus=0,1" -- PingPong Exchange
     """
@@ -131,12 +137,14 @@ def command(
     from imb.peers import earlier
 
     settings = Settings(metric=metric, relevant=share_of(relevant, "--relevant"))
+    sampling = sampling_of(classic, precision, launch_budget)
     store = Archive(archive)
     if budget is not None and not until_decided:
         raise ImbError("--budget goes with --until-decided; without it, give --launches")
     made = _planned(
         names or [], (a, b, both), mpi, programs, seed, name=name, processes=np, class_=kind, launches=launches,
         until_decided=until_decided, budget=budget, relevant=settings.relevant, metric=metric, parts=parts, timeout=timeout,
+        classic=sampling.classic, precision=sampling.precision, launch_budget=sampling.budget,
     )  # fmt: skip
     session.save(store, made)
     carried = launch_all(store, made, results_to_stderr=True)
@@ -182,4 +190,5 @@ def _planned(
         **keys,
     )
     campaign.examine(made)
+    tell_classic(campaign.why_classic(made))
     return campaign.plan(made, prepare_variant, seed=secrets.randbelow(2**31) if seed is None else seed)

@@ -10,6 +10,7 @@ import typer
 from imb.archive import Archive
 from imb.cli.common import ArchiveOption
 from imb.cli.launching import carry_out, in_time, prepare_variant
+from imb.cli.sampling import tell_classic
 from imb.errors import ImbError
 
 if TYPE_CHECKING:
@@ -56,8 +57,10 @@ def command(
       launches = 10                              # of each variant
       # until_decided = true                     # stop when every band is; then launches is the most (20)
       # budget = 3600                            # ... or after so many seconds
-      # parts = 100                              # all variants at the same time, rows by turns (no setup then)
-      arguments = "-time 1"                      # IMB's
+      # parts = 100                              # all variants at the same time, by turns (no setup then)
+      precision = 0.01                           # of rows, in passes; or classic = true: one burst a row
+      launch_budget = 30                         # seconds of a launch in passes, at most
+      arguments = "-msglog 16"                   # IMB's
       [common]                                   # settings of all variants
       mpi = "openmpi"                            # compiler, programs, launcher, hosts, ppn
       bind = "core"                              # or cpus = [0, 3]
@@ -109,6 +112,7 @@ def _planned(file: Path | None, launches: int | None, seed: int | None) -> sessi
     made, source = campaign.read(file)
     made = msgspec.structs.replace(made, launches=launches or made.launches)
     campaign.examine(made)
+    tell_classic(campaign.why_classic(made))
     chosen = next((s for s in (seed, made.seed) if s is not None), secrets.randbelow(2**31))
     return campaign.plan(made, prepare_variant, seed=chosen, source=source)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import statistics
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,8 +20,15 @@ from imb.cli.launching import (
     intent_of,
     prepare,
 )
+from imb.cli.sampling import ClassicOption
 from imb.errors import ImbError
 from imb.wording import counted
+
+if TYPE_CHECKING:
+    from imb.records import Result
+
+SECONDS = 2.0  # of a launch in passes
+REPETITIONS = 10000  # of a classic one
 
 
 def command(
@@ -28,9 +36,23 @@ def command(
     hosts: HostsOption = None,
     launches: Annotated[int, typer.Option("--launches", min=1, metavar="N", help="Launch N times.")] = 5,
     length: Annotated[int, typer.Option("--bytes", min=0, metavar="N", help="Of the message.")] = 1,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            "--budget", min=0.1, max=1e7, metavar="SECONDS", help="Of each launch.", show_default="2"
+        ),
+    ] = None,
+    classic: ClassicOption = False,
     repetitions: Annotated[
-        int, typer.Option("--repetitions", min=1, metavar="N", help="Round trips per launch.")
-    ] = 10000,
+        int | None,
+        typer.Option(
+            "--repetitions",
+            min=1,
+            metavar="N",
+            help="Round trips of a classic launch; implies --classic.",
+            show_default="10000",
+        ),
+    ] = None,
     timeout: Annotated[
         float, typer.Option("--timeout", min=0.1, metavar="SECONDS", help="End a launch that takes longer.")
     ] = 60,
@@ -46,46 +68,55 @@ def command(
 ) -> None:
     """Tells the one-way latency between two cores or two hosts, in one line.
 
-    It is half of a PingPong's round trip, a mean over the repetitions of a launch; quantiles are over launches, since
-    launches differ more than repetitions. Each launch is kept as a run.
+    It is half of a PingPong's round trip, the median over the samples of a launch; with --classic, the mean over its
+    repetitions. The figure in front is the median over launches, behind +- stands half of the 95 % interval of their
+    mean; quantiles are over launches, since launches differ more than samples. Each launch is kept as a run.
 
     Exit status: 0 well, 1 some launches failed, 2 a mistake.
 
     \b
     Examples:
       imb latency
-      imb latency --cpus 0,1 --launches 11
+      imb latency --cpus 0,1 --launches 11 --budget 5
       imb latency --hosts node1,node2 --mpi openmpi
     """
-    from imb import session
+    from imb import passes, session
     from imb.records import Result
+
+    if budget is not None and (classic or repetitions):
+        raise ImbError("--budget is of launches in passes; leave --classic and --repetitions out")
 
     intent = intent_of(2, hosts, 1 if hosts and "," in hosts else None, None, cpus, env, launcher)
     if len(intent.cpus) not in (0, 2) or len(intent.hosts) > 2:
         raise ImbError("a latency is between two: give --cpus A,B or --hosts A,B")
     found, folder = prepare(mpi, programs)
     store = Archive(archive)
-    words = f"-msgsize {length} -iter {repetitions} -iter_policy off -time 0".split()
+    words = ["-msgsize", str(length)]
+    if classic or repetitions:
+        words += f"-iter {repetitions or REPETITIONS} -iter_policy off -time 0".split()
+    else:
+        words += ["-budget", f"{_seconds(budget, timeout):g}"]
     made = session.plan(
         mpi=found, programs=folder, intent=intent, selection={"MPI1": ["PingPong"]}, arguments=words,
         launches=launches, timeout=timeout, labels=label or [],
+        sampling=passes.Sampling(classic="-budget" not in words),
     )  # fmt: skip
     session.save(store, made)
-    times: list[float] = []
+    measured: list[Result] = []
     for item in made.items:
         [over] = session.execute(store, made, [item])
         if over.outcome == "interrupted":
             raise KeyboardInterrupt
         results = store.run(over.run).records().of(Result)
-        times += [r.time_max_seconds * 1e6 for r in results if r.bytes == length and r.time_max_seconds]
-    if not times:
+        measured += [row for row in results if row.bytes == length and row.time_max_seconds]
+    if not measured:
         raise ImbError(
             f"no launch measured anything; `imb run --resume {made.id}` and `imb ls` tell more", status=1
         )
-    typer.echo(f"{_summary(times)}; {counted(length, 'byte')}, {_where(cpus, hosts)}, {found.version}")
-    if len(times) < launches:
+    typer.echo(f"{_summary(measured)}; {counted(length, 'byte')}, {_where(cpus, hosts)}, {found.version}")
+    if len(measured) < launches:
         typer.echo(
-            f"imb: {launches - len(times)} of {launches} launches failed; `imb ls` shows them", err=True
+            f"imb: {launches - len(measured)} of {launches} launches failed; `imb ls` shows them", err=True
         )
         raise typer.Exit(1)
 
@@ -94,12 +125,34 @@ def _where(cpus: str | None, hosts: str | None) -> str:
     return f"CPUs {cpus}" if cpus else f"hosts {hosts}" if hosts else "this host"
 
 
-def _summary(times: list[float]) -> str:
+def _seconds(budget: float | None, timeout: float) -> float:
+    """Of a launch in passes. Raises ImbError where it would be ended before."""
+    if budget is not None and budget >= timeout:
+        raise ImbError(f"--budget {budget:g} needs a --timeout above it, not {timeout:g}")
+    return budget or min(SECONDS, 0.75 * timeout)
+
+
+def _summary(rows: Sequence[Result]) -> str:
     """Median first. Microseconds."""
+    times = [(row.time_max_seconds or 0) * 1e6 for row in rows]
+    error = _error(rows)
+    one_way = "one way" if error is None else f"one way +-{error * 100:.2g} %"
     if len(times) == 1:
-        return f"{times[0]:.2f} µs one way (1 launch)"
+        return f"{times[0]:.2f} µs {one_way} (1 launch)"
     low, middle, high = statistics.quantiles(times, n=4, method="inclusive")
     return (
-        f"{middle:.2f} µs one way (min {min(times):.2f}, p25 {low:.2f}, p75 {high:.2f}, max {max(times):.2f}"
+        f"{middle:.2f} µs {one_way} (min {min(times):.2f}, p25 {low:.2f}, p75 {high:.2f}, max {max(times):.2f}"
         f" of {len(times)} launches)"
     )
+
+
+def _error(rows: Sequence[Result]) -> float | None:
+    """Half of the 95 % interval as a share: over launches, or of one over its samples; None: classic, or not known."""
+    from imb.stats import level_of
+
+    if any(row.passes is None for row in rows):
+        return None
+    if len(rows) == 1:
+        return rows[0].half_width
+    mean, _, high = level_of([row.time_max_seconds or 0 for row in rows])
+    return high / mean - 1

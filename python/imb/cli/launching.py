@@ -335,9 +335,10 @@ class _Display:
         if left is not None and self.usual is None:
             left += (self.total - self.count - self.at_once) / self.at_once * (seconds + left)
         length = "" if progress.bytes is None else f" {progress.bytes} bytes"
+        walked = "" if progress.pass_ is None else f" pass {progress.pass_}"
         self.bar.update(
             self.task,
-            description=f"launch {self.number}/{self.total} {progress.benchmark or 'starting'}{length}",
+            description=f"launch {self.number}/{self.total}{walked} {progress.benchmark or 'starting'}{length}",
             completed=self.count + progress.fraction,
             left="" if left is None else f"{in_time(left)} left",
         )

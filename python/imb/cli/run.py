@@ -22,6 +22,7 @@ from imb.cli.launching import (
     intent_of,
     prepare,
 )
+from imb.cli.sampling import BudgetOption, ClassicOption, PrecisionOption, sampling_of, tell_classic
 from imb.errors import ImbError
 
 # What a session's plan does not hold; all else was said when it was made.
@@ -68,6 +69,9 @@ def command(
             "--map", metavar="PxQ", help="IMB's -map: number ranks along the rows of a P x Q matrix."
         ),
     ] = None,
+    classic: ClassicOption = False,
+    precision: PrecisionOption = None,
+    budget: BudgetOption = None,
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
     bind: BindOption = None,
@@ -111,6 +115,11 @@ def command(
     follow. Ctrl-C keeps what is done; `imb run --resume` repeats the launch that was cut off and goes on; so it does
     after `imb` was killed.
 
+    Rows are measured in passes: a launch walks all its rows again and again, a short sample of each, until the 95 % interval
+    of every row's median is within 2 %, or its budget is spent. --classic measures each row in one burst, as IMB does.
+    So do, with a line that says so, -show_tail, -dumpfile and -msg_pause after --. -passes, -precision or -budget there
+    take the place of these options. Results of both kinds are not compared with each other.
+
     Nothing is pinned unless --bind or --cpus says so or the launcher does it by itself. With more ranks than cores,
     Open MPI is told to oversubscribe; as root, to run all the same.
 
@@ -123,11 +132,12 @@ def command(
     Examples:
       imb run PingPong Allreduce --np 2 --launches 5
       imb run mpi1 --class collective --map 2x2 --label baseline
-      imb run PingPong --cpus 0,3 -- -msglog 16 -time 1
+      imb run PingPong --cpus 0,3 --precision 1% --budget 60 -- -msglog 16
+      imb run PingPong --classic -- -msglog 16 -time 1
       imb run PingPong --hosts node1,node2 --ppn 1 --env UCX_TLS=rc --timeout 300
       imb run --resume
     """
-    from imb import selection, session
+    from imb import passes, selection, session
 
     store = Archive(archive)
     words = list(names or [])
@@ -147,6 +157,7 @@ def command(
             arguments = ["-map", f"{rows}x{columns}", *arguments]
         chosen = selection.select(words, kind)
         intent = intent_of(np, hosts, ppn, bind, cpus, env, launcher)
+        sampling = sampling_of(classic, precision, budget)
         found, folder = prepare(mpi, programs)
         made = session.plan(
             mpi=found,
@@ -157,7 +168,9 @@ def command(
             launches=launches,
             timeout=timeout,
             labels=label or [],
+            sampling=sampling,
         )
+        tell_classic(None if classic else passes.why_classic(arguments))
     if dry_run:
         for item in made.items:
             typer.echo(str(session.command_of(made, item, Path())))

@@ -28,6 +28,7 @@ class _Benchmark(msgspec.Struct):
     name: str
     kind: Kind
     turnover: int | None
+    default: bool
 
 
 class _Component(msgspec.Struct):
@@ -50,12 +51,24 @@ _ONLY_IN_IMB: dict[str, tuple[Component, Facts]] = {
 @cache
 def suite() -> dict[str, dict[Component, Facts]]:
     """Name -> component -> facts, in the order of the suite. Raises ImbError in a broken installation."""
-    text = (suite_folder() / "schema" / "benchmarks.json").read_bytes()
     found: dict[str, dict[Component, Facts]] = {}
-    for component in msgspec.json.decode(text, type=_File).components:
+    for component in _components():
         for each in component.benchmarks:
             found.setdefault(each.name, {})[component.name] = Facts(each.kind, each.turnover)
     return found
+
+
+def defaults(component: Component) -> list[str]:
+    """The benchmarks that an executable runs where none is named. Raises ImbError in a broken installation."""
+    return [
+        each.name for one in _components() if one.name == component for each in one.benchmarks if each.default
+    ]
+
+
+@cache
+def _components() -> list[_Component]:
+    text = (suite_folder() / "schema" / "benchmarks.json").read_bytes()
+    return msgspec.json.decode(text, type=_File).components
 
 
 @cache

@@ -19,7 +19,7 @@ from imb.diagnose import Diagnosis
 from imb.render.findings import MODEL_HEADINGS, model_rows
 from imb.render.history import history_of
 from imb.render.marks import letter
-from imb.render.panels import Section, compared_sections, sections_of
+from imb.render.panels import IN_PASSES, Section, compared_sections, sections_of
 from imb.render.summary import conditions_shown, difference_shown, repeatability, verdict_of
 from imb.samples import Side
 from imb.wording import counted
@@ -66,7 +66,18 @@ def report_page(
         "charts_note": "Lines are medians over launches, both axes are logarithmic, shaded is what lies between the 10th "
         "and the 90th percentile of launches."
         if any(len(side.launches) > 1 for side in sides)
-        else "Both axes are logarithmic.",
+        else "Both axes are logarithmic."
+        + (
+            " Shaded is the 95 % interval of the median over the passes of the launch."
+            if any(
+                panel.interval == IN_PASSES
+                for one in sections
+                for v in one.variants
+                for panel in v.panels
+                if not panel.speed
+            )
+            else ""
+        ),
         "history": history,
         "models": [
             {"side": one.side, "headings": MODEL_HEADINGS, "rows": model_rows(one)}

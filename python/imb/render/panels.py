@@ -11,12 +11,13 @@ import numpy as np
 from imb.compare import Comparison, Effect, RowEffect
 from imb.render import shortened
 from imb.render.marks import MARKS, TIMES, TO, digits, letter, positive, short
-from imb.samples import Key, Side, Values
+from imb.samples import Key, Launch, Side, Values
 from imb.wording import counted
 
 _UNITS = {"bandwidth": ("MB/s", 1e-6), "messages": ("messages/s", 1.0), "overlap": ("%", 1.0)}
 _TITLES = {"bandwidth": "Bandwidth", "messages": "Message rate", "overlap": "Overlap", "time": "Time"}
 _INTERVAL = f"10{TO}90 %"
+IN_PASSES = "95 %"  # over the passes of the one launch there is
 
 
 class Column(NamedTuple):
@@ -191,11 +192,14 @@ def _panel(
     sides: Sequence[Side], keys: Sequence[Key], title: str, unit: str, take: Callable[[Side, Key], Values]
 ) -> Panel:
     series = []
+    alone = all(len(side.launches) == 1 for side in sides)
     for number, side in enumerate(sides):
         values = np.array([take(side, key) for key in keys])  # (lengths, launches)
         if np.isnan(values).all():
             continue
         low, middle, high = _percentiles(values)
+        if alone and title != "Overlap":
+            low, high = _within(side.launches[0], keys, middle, falls=title != "Time")
         series.append(
             Series(
                 name=_named(number, side),
@@ -206,7 +210,26 @@ def _panel(
                 hi=high,
             )
         )
-    return Panel(title=title, unit=unit, series=series, legend=len(sides) > 1)
+    interval = IN_PASSES if alone and any(one.spread for one in series) else _INTERVAL
+    return Panel(title=title, unit=unit, series=series, interval=interval, legend=len(sides) > 1)
+
+
+def _within(
+    launch: Launch, keys: Sequence[Key], middle: Sequence[float | None], *, falls: bool
+) -> tuple[list[float | None], list[float | None]]:
+    """The interval of each figure over the passes of its launch, low and high; None: not in passes, or not known. `falls`:
+    the figure falls where the time rises."""
+    found: list[tuple[float | None, float | None]] = []
+    for key, figure in zip(keys, middle, strict=True):
+        row = launch.rows.get(key)
+        interval = row.passes.interval_seconds if row and row.passes else None
+        time = (row.time_max_seconds if row else None) or 0.0
+        if figure is None or interval is None or time <= 0 or interval[0] <= 0:
+            found.append((None, None))
+            continue
+        shares = [time / end for end in reversed(interval)] if falls else [end / time for end in interval]
+        found.append((short(figure * shares[0]), short(figure * shares[1])))
+    return [low for low, _ in found], [high for _, high in found]
 
 
 def _named(number: int, side: Side) -> str:

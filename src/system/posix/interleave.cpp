@@ -3,6 +3,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -24,6 +25,32 @@ constexpr int no_signal = 0;
 bool send_all(int socket, const std::string& text) {
   return send(socket, text.data(), text.size(), no_signal) == static_cast<ssize_t>(text.size());
 }
+
+// A thread that is woken as SCHED_BATCH does not take the CPU away from who wakes it. The interleaving server wakes
+// rank after rank; were it displaced by the first, which then polls for the others, these would wait for the
+// scheduler's next tick. Allowed to everyone. Other policies than the usual one are left alone.
+class WakesPatiently {
+ public:
+  WakesPatiently() : changed_(change(SCHED_OTHER, patient)) {}
+  ~WakesPatiently() {
+    if (changed_) change(patient, SCHED_OTHER);
+  }
+  WakesPatiently(const WakesPatiently&) = delete;
+  WakesPatiently& operator=(const WakesPatiently&) = delete;
+
+ private:
+#ifdef SCHED_BATCH
+  static constexpr int patient = SCHED_BATCH;
+  static bool change(int from, int to) {
+    const sched_param none{};
+    return sched_getscheduler(0) == from && sched_setscheduler(0, to, &none) == 0;
+  }
+#else
+  static constexpr int patient = SCHED_OTHER;
+  static bool change(int, int) { return false; }
+#endif
+  const bool changed_;
+};
 
 int connected(const addrinfo* addresses) {
   int error = 0;
@@ -64,6 +91,7 @@ Interleave::~Interleave() {
 }
 
 void Interleave::take(bool row) {
+  const WakesPatiently patiently;
   if (!lost_) lost_ = !send_all(socket_, row ? "r" : "p");
   if (lost_) return;
   char answer = 0;

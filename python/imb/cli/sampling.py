@@ -1,0 +1,67 @@
+"""Options for how rows are measured: in passes or classic."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from imb.errors import ImbError
+from imb.passes import Sampling
+
+ClassicOption = Annotated[
+    bool, typer.Option("--classic", help="Measure each row in one burst, as IMB does, not in passes.")
+]
+PrecisionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--precision",
+        metavar="PERCENT",
+        help="Measure in passes until the 95 % interval of each row's median is within so much.",
+        show_default="2%",
+    ),
+]
+BudgetOption = Annotated[
+    float | None,
+    typer.Option(
+        "--budget",
+        min=0.1,
+        max=1e7,
+        metavar="SECONDS",
+        help="End the passes of a launch after this time at the latest.",
+        show_default="10, or 0.1 a row (IMB-IO: 1 a row)",
+    ),
+]
+LaunchBudgetOption = Annotated[
+    float | None,
+    typer.Option(
+        "--launch-budget",
+        min=0.1,
+        max=1e7,
+        metavar="SECONDS",
+        help="End the passes of a launch after this time at the latest.",
+        show_default="10, or 0.1 a row (IMB-IO: 1 a row)",
+    ),
+]
+
+
+def sampling_of(classic: bool, precision: str | None, budget: float | None) -> Sampling:
+    """What the options say. Raises ImbError."""
+    return Sampling(classic=classic, precision=_share(precision) if precision else None, budget=budget)
+
+
+def _share(text: str) -> float:
+    """0.02 of `2%` or `2`, as far as the suite takes it. Raises ImbError."""
+    try:
+        share = float(text.strip().removesuffix("%")) / 100
+    except ValueError:
+        share = 0.0
+    if not 1e-5 <= share <= 1:
+        raise ImbError(f"--precision {text}: a share in percent from 0.001 to 100 is wanted, such as 2%")
+    return share
+
+
+def tell_classic(reason: str | None) -> None:
+    """Says that IMB's arguments do not go with passes; None: they do."""
+    if reason:
+        typer.echo(f"imb: classic, one burst a row, because of {reason}", err=True)
