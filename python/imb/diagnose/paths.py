@@ -25,8 +25,8 @@ _PHYSICAL = re.compile(r"(eth|en|em|ib|hsn|p\d+p)\w*$")
 def used(case: Case) -> Iterator[Finding]:
     """A path that is not what the machine offers, and launches that did not all take the same one."""
     found: dict[str, list[tuple[Launch, Way]]] = {}
-    for launch in case.side.launches:
-        rows = path.with_mean_repetitions(launch.rows.values(), (one for _, one in launch.sampled()))
+    for launch, series in zip(case.side.launches, case.series, strict=True):
+        rows = path.with_repetitions(launch.rows.values(), series.repetitions if series else {})
         for way in path.ways(launch.run, rows):
             if way.kind != "unknown":
                 found.setdefault(way.placement, []).append((launch, way))
