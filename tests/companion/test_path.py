@@ -243,6 +243,15 @@ def test_ethernet_beside_rdma_is_a_warning() -> None:
     assert not between("mlx5_0", interface("eth0", 10), adapter)
 
 
+def test_interfaces_are_a_condition() -> None:
+    said = known(interface("eth0", 10), interface("eth1", 1, up=False))
+    assert (
+        dict(conditions_of(launched(pingpong(), conditions=said)))["interfaces"]
+        == "eth0 (10 Gb/s), eth1 (down)"
+    )
+    assert "interfaces" not in dict(conditions_of(launched(pingpong(), conditions={"interfaces": ["what"]})))
+
+
 def test_launches_of_different_paths_are_told() -> None:
     several = [launched(pingpong(carried("lo", share))) for share in (0.0, 0.0, 1.0)]
     ways, tcp = findings(*several)

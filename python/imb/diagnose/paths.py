@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import msgspec
-
 from imb import path
-from imb.conditions import Interface
+from imb.conditions import Interface, interfaces_in
 from imb.diagnose.case import Case, Finding
 from imb.path import LOOPBACK, Way
 from imb.samples import Launch
@@ -46,11 +44,7 @@ def used(case: Case) -> Iterator[Finding]:
 def offered(launch: Launch) -> list[Interface]:
     """Interfaces that could carry messages: those in the launch's conditions, of the host that launched, else those that
     its ranks' hosts listed, of which only the names are known."""
-    said = launch.facts.get("conditions")
-    try:
-        known = msgspec.convert(said.get("interfaces", []) if isinstance(said, dict) else [], list[Interface])
-    except msgspec.ValidationError:
-        known = []
+    known = interfaces_in(launch.facts.get("conditions"))
     usable = [one for one in known if one.up and (one.rdma or (one.addressed and _PHYSICAL.match(one.name)))]
     names = {name for rank in launch.run.ranks or [] for name in rank.interfaces or []}
     usable += [
