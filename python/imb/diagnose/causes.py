@@ -168,7 +168,8 @@ def _within(cause: Cause, series: Series) -> Within | None:
     if counter is None:
         return None
     amounts = series.amounts[counter]
-    slowness = association.slowness_of(series.times, series.groups)
+    times = association.beside_neighbors(series.times, series.groups)
+    slowness = association.ranks_within(times, series.groups)
     p = association.within(amounts, series.seconds, slowness, series.groups)
     waited = 0.0
     if counter == "run_delay_seconds":
@@ -183,9 +184,9 @@ def _within(cause: Cause, series: Series) -> Within | None:
         high = rates > np.median(rates)
         if not high.any() or high.all():
             continue
-        usual = float(np.median(series.times[at[~high]]))
-        ratio = float(np.median(series.times[at[high]])) / usual
-        lost += float((series.seconds[at[high]] * (1 - usual / series.times[at[high]])).sum())
+        usual = float(np.median(times[at[~high]]))
+        ratio = float(np.median(times[at[high]])) / usual
+        lost += float((series.seconds[at[high]] * (1 - usual / times[at[high]])).sum())
         logs.append(np.log(ratio))
         sizes.append(len(at))
         worst = max(worst, (ratio, key), key=lambda one: one[0])
