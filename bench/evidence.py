@@ -196,7 +196,8 @@ def causes(*launches: samples.Launch) -> list[str]:
 
 
 def the_path(launch: samples.Launch) -> str:
-    rows = path.with_mean_repetitions(launch.rows.values(), (one for _, one in launch.sampled()))
+    mean = path.mean_repetitions(one for _, one in launch.sampled())
+    rows = path.with_repetitions(launch.rows.values(), mean)
     return "; ".join(f"{one.name}{f' ({one.why})' if one.why else ''}" for one in path.ways(launch.run, rows))
 
 

@@ -22,26 +22,33 @@ _EXACT = 7  # launches up to which all orders are tried
 _DRAWS = 20000
 
 
-def slowness_of(times: Values, groups: Groups) -> Values:
-    """How slow each sample is beside its neighbors in time of the same row: ranks from -0.5 to 0.5 of the logarithm of its
-    time less the median of the `AROUND` samples before and behind it; 0 in a row of one. States of the machine last longer
-    than that, so what differs between them counts for little."""
-    found = np.zeros(len(times))
+def beside_neighbors(times: Values, groups: Groups) -> Values:
+    """Each sample's time over the median of its neighbors in time of the same row, the `AROUND` samples before and behind
+    it; 1 in a row of one. States of the machine last longer than that, so what differs between them counts for little."""
+    found = np.ones(len(times))
     for group in np.unique(groups):
         at = np.flatnonzero(groups == group)
         if len(at) < 2:
             continue
-        logs = np.log(times[at])
-        padded = np.pad(logs, AROUND, constant_values=np.nan)
+        padded = np.pad(times[at], AROUND, constant_values=np.nan)
         windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * AROUND + 1)
-        others = np.delete(windows, AROUND, axis=1)
-        found[at] = _ranks(logs - np.nanmedian(others, axis=1)) / (len(at) - 1) - 0.5
+        found[at] = times[at] / np.nanmedian(np.delete(windows, AROUND, axis=1), axis=1)
+    return found
+
+
+def ranks_within(values: Values, groups: Groups) -> Values:
+    """Ranks from -0.5 to 0.5 among the values of the same row, ties sharing theirs; 0 in a row of one."""
+    found = np.zeros(len(values))
+    for group in np.unique(groups):
+        at = np.flatnonzero(groups == group)
+        if len(at) > 1:
+            found[at] = _ranks(values[at]) / (len(at) - 1) - 0.5
     return found
 
 
 def within(amounts: Values, seconds: Values, slowness: Values, groups: Groups) -> float | None:
-    """Of samples in the order of time. `amounts`: of the disturbance in each; `seconds`: how long it took; `slowness`: as of
-    `slowness_of`; `groups`: number of its row. None: too few samples.
+    """Of samples in the order of time. `amounts`: of the disturbance in each; `seconds`: how long it took; `slowness`:
+    `ranks_within` of `beside_neighbors`; `groups`: number of its row. None: too few samples.
 
     A slow sample lasts longer, so more happens in it by chance. What counts is therefore the amount less what the row's mean
     rate lets expect of its seconds. Its product with slowness is 0 in the mean where the disturbance comes at a constant

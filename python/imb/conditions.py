@@ -130,6 +130,15 @@ def interfaces(rdma: Path = Path("/sys/class/infiniband")) -> list[Interface]:
     return found
 
 
+def interfaces_in(said: object) -> list[Interface]:
+    """Those of recorded conditions; none where there are none, or others than these."""
+    listed = said.get("interfaces") if isinstance(said, dict) else None
+    try:
+        return msgspec.convert(listed or [], list[Interface])
+    except msgspec.ValidationError:
+        return []
+
+
 def steering(variables: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Those environment variables that steer MPI, transports and threads; never what may be a secret."""
     return {k: readable(v) for k, v in sorted(variables) if STEERING.match(k) and not _SECRET.search(k)}

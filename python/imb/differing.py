@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from imb import path
+from imb.conditions import interfaces_in
 from imb.samples import Launch, Side
 
 BUSIER = 0.5  # runnable processes: less difference in load is nothing
@@ -156,6 +157,8 @@ def conditions_of(launch: Launch) -> Iterator[tuple[str, str]]:
     outside = launch.facts.get("conditions")
     intent = launch.facts.get("intent")
     outside = outside if isinstance(outside, dict) else {}
+    if "interfaces" in outside:
+        outside = {**outside, "interfaces": [str(one) for one in interfaces_in(outside)]}
     intent = intent if isinstance(intent, dict) else {}
     parts: dict[str, Any] = {
         "placement": launch.placement(),

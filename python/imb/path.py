@@ -33,8 +33,8 @@ Kind: TypeAlias = Literal["shared memory", "interfaces", "in part", "unknown"]
 LONG, SHORT = 4096, 64  # bytes of a message
 NOTHING, ALL = 0.2, 0.5  # shares of the bytes asked for
 PART = 0.1  # of what was counted
-FEWEST = 1e6  # bytes asked for by all rows, so that the launcher's own traffic is nothing beside it
-FEWEST_OF_A_ROW = 1e5
+FEWEST = 2e5  # bytes asked for by all rows, so that the launcher's own traffic is nothing beside it
+FEWEST_OF_A_ROW = 2e4
 HEADERS = 500  # bytes that a short message, its answer and the launcher's own traffic are at most
 LOOPBACK = re.compile(r"lo\d*$")
 WINDOW = 256  # messages in flight of Uniband and Biband
@@ -95,8 +95,8 @@ class Asked(NamedTuple):
 
 def ways(run: Run, rows: Iterable[Result]) -> list[Way]:
     """Of a launch: one for messages within hosts, one for those between hosts; none of what it has no messages of."""
-    judged = list(rows)
     hosts = {rank.rank: rank.host for rank in run.ranks or []}
+    judged = [row for row in rows if (row.processes or 0) <= len(hosts)]
     listed = any(rank.interfaces for rank in run.ranks or [])
     window = (run.options.window if run.options else None) or WINDOW
     asked = [(row, asked_of(row, hosts, window)) for row in judged if run.component != "IO"]
@@ -110,17 +110,24 @@ def ways(run: Run, rows: Iterable[Result]) -> list[Way]:
     return found
 
 
-def with_mean_repetitions(rows: Iterable[Result], sampled: Iterable[Sample]) -> list[Result]:
+def mean_repetitions(sampled: Iterable[Sample]) -> dict[int, int]:
+    """By number of the row."""
+    totals: dict[int, tuple[int, int]] = {}
+    for sample in sampled:
+        total, count = totals.get(sample.row, (0, 0))
+        totals[sample.row] = total + (sample.repetitions or 0), count + 1
+    return {row: round(total / count) for row, (total, count) in totals.items()}
+
+
+def with_repetitions(rows: Iterable[Result], mean: Mapping[int, int]) -> list[Result]:
     """Rows of a launch in passes with the mean over their samples instead of the middle sample's repetitions: the evidence
     is of all samples, and on a busy machine their repetitions differ."""
-    totals: dict[int, list[int]] = {}
-    for sample in sampled:
-        totals.setdefault(sample.row, []).append(sample.repetitions or 0)
-    found = []
-    for row in rows:
-        of = totals.get(row.row, []) if row.row is not None else []
-        found.append(msgspec.structs.replace(row, repetitions=round(sum(of) / len(of))) if of else row)
-    return found
+    return [
+        msgspec.structs.replace(row, repetitions=mean[row.row])
+        if row.row is not None and row.row in mean
+        else row
+        for row in rows
+    ]
 
 
 def described(found: Iterable[Way]) -> str | None:
@@ -191,11 +198,6 @@ def asked_of(row: Result, hosts: Mapping[int, str], window: int = WINDOW) -> Ask
 
 _Pairs: TypeAlias = list[tuple[int, int, int]]
 
-
-def _everybody(p: int) -> _Pairs:
-    return [(a, b, 1) for a in range(p) for b in range(p) if a != b]
-
-
 # Name up to what follows -> from, to and number of messages, of p ranks.
 _TRANSFERS: tuple[tuple[str, Callable[[int, int], _Pairs]], ...] = (
     ("pingpong", lambda p, w: [(0, 1, 2)]),
@@ -207,7 +209,6 @@ _TRANSFERS: tuple[tuple[str, Callable[[int, int], _Pairs]], ...] = (
     ("unidir_", lambda p, w: [(0, 1, 1)]),
     ("bidir_", lambda p, w: [(0, 1, 2)]),
     ("one_", lambda p, w: [(0, b, 1) for b in range(1, p)]),
-    ("all_", lambda p, w: _everybody(p)),
 )
 
 
@@ -232,7 +233,8 @@ _LEAST: dict[str, Callable[[int], float]] = {
 
 def _of_a_collective(benchmark: str, processes: int) -> float | None:
     """Lengths that go from rank to rank in one repetition."""
-    least = _LEAST.get(costs.family(benchmark) or "")
+    everybody = benchmark.lower().startswith("all_")  # All_put_all, All_get_all
+    least = _LEAST.get("alltoall" if everybody else costs.family(benchmark) or "")
     return least(processes) if least and processes > 1 else None
 
 

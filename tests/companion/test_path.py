@@ -143,7 +143,11 @@ def test_a_third_of_the_bytes_is_in_part() -> None:
 def test_what_cannot_be_known_is_unknown() -> None:
     short = [one for one in pingpong(carried("lo", 0)) if isinstance(one, Result) and (one.bytes or 0) < 4096]
     assert "no message of 4096 bytes" in the_way(launched(list(short))).why
-    few = [one for one in pingpong(carried("lo", 0)) if isinstance(one, Result) and one.bytes == 4096]
+    few = [
+        one
+        for one in pingpong(carried("lo", 0), repetitions=10)
+        if isinstance(one, Result) and one.bytes == 4096
+    ]
     assert "too few" in the_way(launched(list(few))).why
     assert "no counters" in the_way(launched(pingpong(), there=())).why
     assert (
@@ -239,6 +243,15 @@ def test_ethernet_beside_rdma_is_a_warning() -> None:
     assert not between("mlx5_0", interface("eth0", 10), adapter)
 
 
+def test_interfaces_are_a_condition() -> None:
+    said = known(interface("eth0", 10), interface("eth1", 1, up=False))
+    assert (
+        dict(conditions_of(launched(pingpong(), conditions=said)))["interfaces"]
+        == "eth0 (10 Gb/s), eth1 (down)"
+    )
+    assert "interfaces" not in dict(conditions_of(launched(pingpong(), conditions={"interfaces": ["what"]})))
+
+
 def test_launches_of_different_paths_are_told() -> None:
     several = [launched(pingpong(carried("lo", share))) for share in (0.0, 0.0, 1.0)]
     ways, tcp = findings(*several)
@@ -285,7 +298,7 @@ TCP = {
 def test_the_path_of_a_launch(mpi: lab.Mpi, imb: Imb, archive: Archive, forced: bool) -> None:
     words = ["--mpi", mpi.wrapper, "--programs", mpi.build / "bin", "--np", "2"]
     words += TCP[mpi.key] if forced else []
-    short = ["--", "-msglog", "12:16", "-passes", "3", "-budget", "1"]
+    short = ["--", "-msglog", "12:16", "-passes", "3", "-budget", "30"]
     assert imb("run", "PingPong", *words, *short).code == 0
     [run] = archive.ids()
     shown = imb("show", run, "--no-chart").out

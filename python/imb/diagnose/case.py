@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from imb import curves
+from imb.diagnose.series import Series, series_of
 from imb.errors import ImbError
 from imb.records import Result
 from imb.samples import Key, Side, Values
@@ -224,6 +225,11 @@ class Case:
         for key in side.all_keys():
             by_curve.setdefault(key.curve(), []).append(key)
         self.curves = [Curve(key, keys, side) for key, keys in by_curve.items()]
+
+    @cached_property
+    def series(self) -> list[Series | None]:
+        """The samples of each launch; None where it has none that were observed."""
+        return [series_of(launch) for launch in self.side.launches]
 
     def note(self, text: str) -> None:
         if text not in self.notes:

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from imb import association
-from imb.association import Groups, Values
 from imb.diagnose.case import Case, Finding
+from imb.diagnose.series import Series, amount_of
 from imb.diagnose.spread import place
-from imb.path import seconds_of, ways_timed
-from imb.records import Counter, Evidence, Sample
+from imb.path import seconds_of
+from imb.records import Evidence
 from imb.samples import Key, Launch, time_of
 from imb.wording import and_others, counted
 
@@ -26,11 +26,10 @@ LEVEL = 0.01  # of naming any cause in a side that has none, by each of the two 
 
 
 class Cause(NamedTuple):
-    """`counters`: of the evidence; the first that a launch has is taken. `seconds`: it may be one of time."""
+    """`counters`: of the evidence; the first that a launch has is taken."""
 
     name: str
     counters: tuple[str, ...]
-    seconds: bool
     advice: str
 
 
@@ -38,43 +37,28 @@ CAUSES = (
     Cause(
         "preemption",
         ("run_delay_seconds", "involuntary_switches"),
-        True,
         "find what runs on that CPU (top, `ps -eo psr,pcpu,comm`, other jobs) and move it or the rank (--cpus, --hosts); "
         "leave a core free for the system",
     ),
     Cause(
         "steal",
         ("steal_seconds",),
-        True,
         "the hypervisor gives the CPUs to other guests: use dedicated hosts or CPUs, or more and longer launches",
     ),
-    Cause("migration", ("moved_ranks",), False, "bind ranks to cores (--bind core, --cpus)"),
+    Cause("migration", ("moved_ranks",), "bind ranks to cores (--bind core, --cpus)"),
     Cause(
         "page faults",
         ("major_faults", "minor_faults"),
-        False,
         "memory is given back and taken again, or swapped: see free memory, MALLOC_TRIM_THRESHOLD_, huge pages, and whether "
         "the lengths fit -mem",
     ),
 )
 
 
-class Series(NamedTuple):
-    """Samples of a launch in the order of time, arrays of shape (samples,): number of the row, seconds per repetition,
-    seconds in all."""
-
-    keys: list[Key]
-    groups: Groups
-    times: Values
-    seconds: Values
-    evidence: list[Evidence]
-
-
 class Within(NamedTuple):
     """An association over the samples of a launch: samples with more are `slower` times slower; `lost`: share of the time
     that they took longer than the others of their row; `waited`: share of the time that a rank waited for its CPU."""
 
-    launch: Launch
     counter: str
     p: float
     slower: float
@@ -95,15 +79,15 @@ class Between(NamedTuple):
 
 def disturbances(case: Case) -> Iterator[Finding]:
     """A cause that goes with slow samples of a launch, or with slow launches."""
-    series = [(launch, one) for launch in case.side.launches if (one := series_of(launch)) is not None]
+    series = [one for one in case.series if one is not None]
     kinds = {launch.experiment() for launch in case.side.launches}
     observed = any(row.evidence for launch in case.side.launches for row in launch.rows.values())
     for cause in CAUSES:
         tests = len(CAUSES) * max(len(series), 1)
         inside = [
             along
-            for launch, one in series
-            if (along := _within(cause, launch, one)) is not None
+            for one in series
+            if (along := _within(cause, one)) is not None
             and (
                 along.waited >= case.thresholds.cause
                 or (along.p <= LEVEL / tests and along.lost >= case.thresholds.cause)
@@ -179,49 +163,17 @@ def misplaced(launch: Launch) -> list[str]:
     ]
 
 
-def series_of(launch: Launch) -> Series | None:
-    """The samples of a launch in passes that were observed; None where there are none."""
-    if not any(row.passes for row in launch.rows.values()):
-        return None
-    good = [
-        (key, sample, time)
-        for key, sample in launch.sampled()
-        if sample.evidence is not None and (time := time_of(sample)) is not None and time > 0
-    ]
-    if not good:
-        return None
-    keys = list(dict.fromkeys(key for key, _, _ in good))
-    times = np.array([time for _, _, time in good])
-    spans = [
-        (sample.repetitions or 1) * ways_timed(key.benchmark) * time + _pure(sample)
-        for key, sample, time in good
-    ]
-    return Series(
-        keys=keys,
-        groups=np.array([keys.index(key) for key, _, _ in good], dtype=np.intp),
-        times=times,
-        seconds=np.array(spans),
-        evidence=[sample.evidence for _, sample, _ in good if sample.evidence is not None],
-    )
-
-
-def _pure(sample: Sample) -> float:
-    """Seconds of the part without load of a sample of overlap, which comes before."""
-    loaded = sample.time_overlapped_seconds is not None
-    return (sample.repetitions or 1) * (sample.time_pure_seconds or 0.0) if loaded else 0.0
-
-
-def _within(cause: Cause, launch: Launch, series: Series) -> Within | None:
-    counter = _first(cause, series.evidence)
+def _within(cause: Cause, series: Series) -> Within | None:
+    counter = next((name for name in cause.counters if name in series.amounts), None)
     if counter is None:
         return None
-    amounts = np.array([amount_of(one, counter) for one in series.evidence])
-    slowness = association.slowness_of(series.times, series.groups)
+    amounts = series.amounts[counter]
+    times = association.beside_neighbors(series.times, series.groups)
+    slowness = association.ranks_within(times, series.groups)
     p = association.within(amounts, series.seconds, slowness, series.groups)
     waited = 0.0
     if counter == "run_delay_seconds":
-        most = [one.run_delay_seconds.most if one.run_delay_seconds else 0.0 for one in series.evidence]
-        waited = association.trimmed_share(np.array(most), series.seconds)
+        waited = association.trimmed_share(series.most[counter], series.seconds)
     if p is None and not waited:
         return None
     lost, logs, sizes = 0.0, [], []
@@ -232,15 +184,14 @@ def _within(cause: Cause, launch: Launch, series: Series) -> Within | None:
         high = rates > np.median(rates)
         if not high.any() or high.all():
             continue
-        usual = float(np.median(series.times[at[~high]]))
-        ratio = float(np.median(series.times[at[high]])) / usual
-        lost += float((series.seconds[at[high]] * (1 - usual / series.times[at[high]])).sum())
+        usual = float(np.median(times[at[~high]]))
+        ratio = float(np.median(times[at[high]])) / usual
+        lost += float((series.seconds[at[high]] * (1 - usual / times[at[high]])).sum())
         logs.append(np.log(ratio))
         sizes.append(len(at))
         worst = max(worst, (ratio, key), key=lambda one: one[0])
     slower = float(np.exp(np.average(logs, weights=sizes))) if logs else 1.0
     return Within(
-        launch=launch,
         counter=counter,
         p=1.0 if p is None else p,
         slower=slower,
@@ -283,14 +234,6 @@ def _first(cause: Cause, evidence: Sequence[Evidence]) -> str | None:
     return next((name for name in cause.counters if any(amount_of(one, name) > 0 for one in evidence)), None)
 
 
-def amount_of(evidence: Evidence, counter: str) -> float:
-    """Of all ranks together; of `moved_ranks` how many moved."""
-    said: Counter | list[int] | None = getattr(evidence, counter)
-    if said is None:
-        return 0.0
-    return float(said.sum) if isinstance(said, Counter) else float(len(said))
-
-
 def _finding(
     case: Case, cause: Cause, inside: Sequence[Within], outside: Sequence[Between], judged: int
 ) -> Finding:
@@ -317,7 +260,7 @@ def _finding(
             "waited": most.waited,
             "slower": most.slower,
             "p": most.p,
-            "launches": [one.launch.name for one in inside],
+            "launches": [one.series.launch.name for one in inside],
         }
     if outside:
         best = min(outside, key=lambda one: one.p)
@@ -338,41 +281,33 @@ def _finding(
 
 
 def _sentence(cause: Cause, one: Within) -> str:
-    """`preemption of rank 1 (host n0, CPUs 1): it waited for its CPU 43 % of 2.00 s, 120 involuntary switches a second`"""
-    ranks = [f"{rank}{place(one.launch, rank)}" for rank in _ranks(one)]
-    total = float(one.series.seconds.sum())
+    """`preemption of rank 1 (host n0, CPUs 1): waited for a CPU 43 % of 2 s (…), 120 involuntary switches a second`"""
+    series, total = one.series, float(one.series.seconds.sum())
+    ranks = [f"{rank}{place(series.launch, rank)}" for rank in _ranks(one)]
     whom = (
         f" of rank{'s' * (len(ranks) > 1)} {' and '.join(ranks)}" if ranks and cause.name != "steal" else ""
     )
+    amount = series.amounts[one.counter].sum()
     if one.counter == "run_delay_seconds":
-        most = sum(each.run_delay_seconds.most for each in one.series.evidence if each.run_delay_seconds)
-        switches = sum(amount_of(each, "involuntary_switches") for each in one.series.evidence)
+        most = series.most[one.counter].sum()
+        switches = series.amounts.get("involuntary_switches", np.zeros(1)).sum()
         figures = (
             f"waited for a CPU {min(most / total, 1.0):.0%} of {total:.3g} s (the worst rank of each sample), "
             f"{switches / total:.0f} involuntary switches a second"
         )
     elif one.counter == "steal_seconds":
-        figures = f"{_amount(one) * 1e3:.3g} ms of CPU time withheld in {total:.3g} s"
+        figures = f"{amount * 1e3:.3g} ms of CPU time withheld in {total:.3g} s"
     else:
-        figures = f"{_amount(one):.0f} {_label(one.counter)} in {total:.3g} s"
+        figures = f"{amount:.0f} {_label(one.counter)} in {total:.3g} s"
     return f"{cause.name}{whom}: {figures}"
-
-
-def _amount(one: Within) -> float:
-    return sum(amount_of(each, one.counter) for each in one.series.evidence)
 
 
 def _ranks(one: Within) -> list[int]:
     """That have most of it, and those that have half as much; at most three. Of each sample the worst rank is known."""
-    totals: dict[int, float] = {}
-    for evidence in one.series.evidence:
-        said: Counter | list[int] | None = getattr(evidence, one.counter)
-        if isinstance(said, Counter):
-            totals[said.rank] = totals.get(said.rank, 0.0) + said.most
-        elif said is not None:
-            totals |= {rank: totals.get(rank, 0.0) + 1 for rank in said}
-    most = max(totals.values(), default=0.0)
-    return sorted((rank for rank in totals if totals[rank] >= most / 2), key=lambda rank: -totals[rank])[:3]
+    ranks, most = one.series.ranks[one.counter], one.series.most[one.counter]
+    totals = {int(rank): float(most[ranks == rank].sum()) for rank in np.unique(ranks) if rank >= 0}
+    limit = max(totals.values(), default=0.0) / 2
+    return sorted((rank for rank in totals if totals[rank] >= limit), key=lambda rank: -totals[rank])[:3]
 
 
 def _label(counter: str) -> str:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import msgspec
-
 from imb import path
-from imb.conditions import Interface
+from imb.conditions import Interface, interfaces_in
 from imb.diagnose.case import Case, Finding
 from imb.path import LOOPBACK, Way
 from imb.samples import Launch
@@ -25,8 +23,8 @@ _PHYSICAL = re.compile(r"(eth|en|em|ib|hsn|p\d+p)\w*$")
 def used(case: Case) -> Iterator[Finding]:
     """A path that is not what the machine offers, and launches that did not all take the same one."""
     found: dict[str, list[tuple[Launch, Way]]] = {}
-    for launch in case.side.launches:
-        rows = path.with_mean_repetitions(launch.rows.values(), (one for _, one in launch.sampled()))
+    for launch, series in zip(case.side.launches, case.series, strict=True):
+        rows = path.with_repetitions(launch.rows.values(), series.repetitions if series else {})
         for way in path.ways(launch.run, rows):
             if way.kind != "unknown":
                 found.setdefault(way.placement, []).append((launch, way))
@@ -46,11 +44,7 @@ def used(case: Case) -> Iterator[Finding]:
 def offered(launch: Launch) -> list[Interface]:
     """Interfaces that could carry messages: those in the launch's conditions, of the host that launched, else those that
     its ranks' hosts listed, of which only the names are known."""
-    said = launch.facts.get("conditions")
-    try:
-        known = msgspec.convert(said.get("interfaces", []) if isinstance(said, dict) else [], list[Interface])
-    except msgspec.ValidationError:
-        known = []
+    known = interfaces_in(launch.facts.get("conditions"))
     usable = [one for one in known if one.up and (one.rdma or (one.addressed and _PHYSICAL.match(one.name)))]
     names = {name for rank in launch.run.ranks or [] for name in rank.interfaces or []}
     usable += [

@@ -1,0 +1,84 @@
+"""The samples of a launch in passes as arrays, for rules about what goes with what."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from imb.association import Groups, Values
+from imb.path import mean_repetitions, ways_timed
+from imb.records import Counter, Evidence, Sample
+from imb.samples import Key, Launch, time_of
+
+COUNTERS = (*Evidence.COUNTERS, "moved_ranks")
+
+
+class Series(NamedTuple):
+    """Samples that were observed, in the order of time; arrays of shape (samples,). `groups`: index into `keys`; `times`:
+    seconds per repetition; `seconds`: in all. By counter, of those that ever rose: `amounts` over all ranks, `most` on one
+    rank, and which `ranks` (-1: none). `moved_ranks` counts ranks that moved. `repetitions`: mean by number of the row."""
+
+    launch: Launch
+    keys: list[Key]
+    groups: Groups
+    times: Values
+    seconds: Values
+    amounts: dict[str, Values]
+    most: dict[str, Values]
+    ranks: dict[str, npt.NDArray[np.intp]]
+    repetitions: dict[int, int]
+
+
+def series_of(launch: Launch) -> Series | None:
+    """None where there are no such samples."""
+    if not any(row.passes for row in launch.rows.values()):
+        return None
+    sampled = launch.sampled()
+    places: dict[Key, int] = {}
+    groups, times, seconds, evidence = [], [], [], []
+    for key, sample in sampled:
+        time = time_of(sample)
+        if sample.evidence is None or time is None or not 0 < time < float("inf"):
+            continue
+        groups.append(places.setdefault(key, len(places)))
+        times.append(time)
+        seconds.append((sample.repetitions or 1) * ways_timed(key.benchmark) * time + _pure(sample))
+        evidence.append(sample.evidence)
+    if not times:
+        return None
+    told = {name: [_counted(one, name) for one in evidence] for name in COUNTERS}
+    told = {name: of for name, of in told.items() if any(amount > 0 for amount, _, _ in of)}
+    return Series(
+        launch=launch,
+        keys=list(places),
+        groups=np.array(groups, dtype=np.intp),
+        times=np.array(times),
+        seconds=np.array(seconds),
+        amounts={name: np.array([amount for amount, _, _ in of]) for name, of in told.items()},
+        most={name: np.array([most for _, most, _ in of]) for name, of in told.items()},
+        ranks={name: np.array([rank for _, _, rank in of], dtype=np.intp) for name, of in told.items()},
+        repetitions=mean_repetitions(sample for _, sample in sampled),
+    )
+
+
+def amount_of(evidence: Evidence, counter: str) -> float:
+    """Of all ranks together; of `moved_ranks` how many moved."""
+    return _counted(evidence, counter)[0]
+
+
+def _counted(evidence: Evidence, counter: str) -> tuple[float, float, int]:
+    """Over all ranks, on the worst one, and which that is."""
+    said: Counter | list[int] | None = getattr(evidence, counter)
+    if not said:
+        return 0.0, 0.0, -1
+    if isinstance(said, Counter):
+        return said.sum, said.most, said.rank
+    return float(len(said)), 1.0, said[0]
+
+
+def _pure(sample: Sample) -> float:
+    """Seconds of the part without load of a sample of overlap, which comes before."""
+    loaded = sample.time_overlapped_seconds is not None
+    return (sample.repetitions or 1) * (sample.time_pure_seconds or 0.0) if loaded else 0.0
