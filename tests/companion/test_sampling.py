@@ -287,7 +287,7 @@ def test_a_session_that_was_planned_before_goes_on_as_planned(
 
 def test_ab_in_passes_by_turns(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     said = imb("ab", "--a", "A=1", "--b", "A=2", *with_(mpi), "--launches", 3, "--parts", 6, "--name", "t",
-               "--launch-budget", 60, "--format", "json", "PingPong", "Bcast", "--", "-msglog", 3)  # fmt: skip
+               "--both", "bind=core", "--launch-budget", 20, "--format", "json", "PingPong", "Bcast", "--", "-msglog", 3)  # fmt: skip
     assert said.code in (0, 10, 11), said.err
     found = json.loads(said.out)
     assert (found["launches_a"], found["pairs"]) == (3, True)
