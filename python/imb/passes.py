@@ -69,7 +69,9 @@ def words_of(
     if parts > 1:
         # A row that one launch has done while the other goes on would not meet the same machine.
         precise = [] if asked.precision is None else ["-precision", f"{asked.precision * 100:.6g}"]
-        return ["-passes", str(parts), *precise, *limit]
+        # Samples as long as the budget has them: the usual 1000 repetitions of a short message last less than its turn costs.
+        longer = [] if said.keys() & {"iter", "iter_policy", "set"} else ["-iter", "1000000"]
+        return [*longer, "-passes", str(parts), *precise, *limit]
     return ["-precision", f"{(asked.precision or PRECISION) * 100:.6g}", *limit]
 
 

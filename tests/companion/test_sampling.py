@@ -137,7 +137,9 @@ def test_the_most_that_a_launch_takes() -> None:
 
 def test_launches_at_the_same_time_have_as_many_samples() -> None:
     words = words_of(Sampling(), "MPI1", ["PingPong"], [], 2, parts=100)
-    assert words == ["-passes", "100", "-budget", "10"]
+    assert words == ["-iter", "1000000", "-passes", "100", "-budget", "10"]
+    words = words_of(Sampling(precision=0.01), "MPI1", ["PingPong"], ["-iter", "50"], 2, parts=100)
+    assert words == ["-passes", "100", "-precision", "1", "-budget", "10"]
 
 
 # --- Campaigns -----------------------------------------------------------------------------------------
@@ -178,7 +180,7 @@ def planned(tmp_path: Path, **words: str) -> dict[str, str]:
         ({"a": 'arguments = "-passes 9"'}, "-passes 9", "-precision 2 -budget 10"),
         ({"a": 'arguments = "-show_tail on"'}, "-show_tail on", "-precision 2 -budget 10"),
         ({"top": "timeout = 8"}, "-precision 2 -budget 6", "-precision 2 -budget 6"),
-        ({"top": "parts = 50"}, "-passes 50 -budget 10", "-passes 50 -budget 10"),
+        ({"top": "parts = 50"}, "-iter 1000000 -passes 50 -budget 10", "-iter 1000000 -passes 50 -budget 10"),
     ],
 )  # fmt: skip
 def test_a_campaign_says_how_rows_are_measured(tmp_path: Path, words: dict[str, str], a: str, b: str) -> None:
@@ -285,7 +287,7 @@ def test_a_session_that_was_planned_before_goes_on_as_planned(
 
 def test_ab_in_passes_by_turns(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     said = imb("ab", "--a", "A=1", "--b", "A=2", *with_(mpi), "--launches", 3, "--parts", 6, "--name", "t",
-               "--launch-budget", 60, "--format", "json", "PingPong", "Bcast", "--", "-msglog", 3)  # fmt: skip
+               "--both", "bind=core", "--launch-budget", 20, "--format", "json", "PingPong", "Bcast", "--", "-msglog", 3)  # fmt: skip
     assert said.code in (0, 10, 11), said.err
     found = json.loads(said.out)
     assert (found["launches_a"], found["pairs"]) == (3, True)

@@ -136,7 +136,8 @@ def _summary(rows: Sequence[Result]) -> str:
     """Median first. Microseconds."""
     times = [(row.time_max_seconds or 0) * 1e6 for row in rows]
     error = _error(rows)
-    one_way = "one way" if error is None else f"one way +-{error * 100:.2g} %"
+    percent = (error or 0) * 100
+    one_way = "one way" if error is None else f"one way +-{percent:.{0 if percent >= 10 else 1}f} %"
     if len(times) == 1:
         return f"{times[0]:.2f} µs {one_way} (1 launch)"
     low, middle, high = statistics.quantiles(times, n=4, method="inclusive")
