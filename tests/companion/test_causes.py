@@ -239,6 +239,9 @@ def test_the_permutations_of_few_launches_are_exact() -> None:
     assert association.between(np.arange(5.0), np.arange(5.0)) is None
     assert association.between(np.arange(6.0), np.arange(6.0)) == pytest.approx(1 / 720)
     assert association.between(np.arange(6.0), -np.arange(6.0)) == 1
+    outlier = np.array([0.0] * 9 + [1.0])
+    p = association.between(outlier + np.arange(10) * 1e-9, outlier)
+    assert p is not None and p > 0.05
     assert association.between(np.zeros(8), np.arange(8.0)) == 1
 
 
