@@ -262,6 +262,19 @@ def test_false_alarms_are_as_rare_as_they_say() -> None:
     )  # 4 are expected; more than 10 come once in a few hundred times, and the seeds are fixed
 
 
+def test_launches_of_two_kinds_are_not_mistaken_for_their_cause() -> None:
+    """Half are slow, and others are disturbed: at most as often as the level says, and 4 of 400 are expected."""
+    random = np.random.default_rng(7)
+    below = 0
+    for _ in range(400):
+        slow = np.where(np.arange(10) % 2 == 0, 0.6, 0.0) + random.normal(0, 0.03, 10)
+        rates = np.where(random.random(10) < 0.5, 0.2 * random.uniform(0.8, 1.2, 10), 0.0)
+        p = association.between(rates, slow)
+        assert p is not None
+        below += p <= 0.01
+    assert below <= 10
+
+
 # ---------------------------------------------------------------- placement
 
 
