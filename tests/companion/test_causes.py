@@ -239,6 +239,9 @@ def test_the_permutations_of_few_launches_are_exact() -> None:
     assert association.between(np.arange(5.0), np.arange(5.0)) is None
     assert association.between(np.arange(6.0), np.arange(6.0)) == pytest.approx(1 / 720)
     assert association.between(np.arange(6.0), -np.arange(6.0)) == 1
+    outlier = np.array([0.0] * 9 + [1.0])
+    p = association.between(outlier + np.arange(10) * 1e-9, outlier)
+    assert p is not None and p > 0.05
     assert association.between(np.zeros(8), np.arange(8.0)) == 1
 
 
@@ -257,6 +260,19 @@ def test_false_alarms_are_as_rare_as_they_say() -> None:
     assert (
         below <= 10
     )  # 4 are expected; more than 10 come once in a few hundred times, and the seeds are fixed
+
+
+def test_launches_of_two_kinds_are_not_mistaken_for_their_cause() -> None:
+    """Half are slow, and others are disturbed: at most as often as the level says, and 4 of 400 are expected."""
+    random = np.random.default_rng(7)
+    below = 0
+    for _ in range(400):
+        slow = np.where(np.arange(10) % 2 == 0, 0.6, 0.0) + random.normal(0, 0.03, 10)
+        rates = np.where(random.random(10) < 0.5, 0.2 * random.uniform(0.8, 1.2, 10), 0.0)
+        p = association.between(rates, slow)
+        assert p is not None
+        below += p <= 0.01
+    assert below <= 10
 
 
 # ---------------------------------------------------------------- placement
