@@ -47,6 +47,15 @@ TOP = Path(__file__).resolve().parent.parent
 SERIES = ("path", "interface", "busy", "core")
 QUICK = ["-passes", "8", "-budget", "3", "PingPong", "-msglog", "12:16"]
 SAMPLED = ["-budget", "2", "PingPong", "-msglog", "12:16"]
+CLASSIC = [
+    "PingPong",
+    "-msglog",
+    "8:16",
+    "-iter",
+    "1000000,4000",
+    "-time",
+    "0.1",
+]  # rows that outlast time slices
 PATIENCE = 120.0  # seconds that a launch has
 DISTURBED = 0.05  # CPUs that others took
 OF_A_SIDE = 10
@@ -241,17 +250,20 @@ def interface_series(place: Lab, options: argparse.Namespace) -> list[Tally]:
 
 def busy_series(place: Lab, options: argparse.Namespace) -> list[Tally]:
     alone = Tally(f"{place.key}: busy process, launches")
+    classic = Tally(f"{place.key}: busy process, classic launches")
     chance = random.Random(options.seed + 2)
     found: list[One] = []
     for busy in progress(place, "busy", halves(options.launches, options.seed + 2)):
         rank = chance.randrange(2)
         with computing(rank) if busy else contextlib.nullcontext():
             launch, others = place.launch(Intent(ranks=2, cpus=(0, 1)), SAMPLED)
+            burst, beside = place.launch(Intent(ranks=2, cpus=(0, 1)), CLASSIC)
         injected = f"preemption of rank {rank}" if busy else None
         one = One(launch, injected, causes(launch), others)
         found.append(one)
         alone.add(busy, one.named, lambda named, it=injected: it in named, others)  # type: ignore[misc]
-    return [alone, *sides(place, found)]
+        classic.add(busy, causes(burst), lambda named, it=injected: it in named, beside)  # type: ignore[misc]
+    return [alone, classic, *sides(place, found)]
 
 
 def sides(place: Lab, found: list[One]) -> list[Tally]:

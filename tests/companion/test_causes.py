@@ -226,6 +226,25 @@ def test_what_goes_with_slow_launches_is_named() -> None:
     assert not named(*slow_launches(10, 0, together=True))
 
 
+def one_burst(waited: float, *, rows: int = 10) -> list[Record]:
+    """A classic launch; rank 1 waited for its CPU for this share of the last row, or of all rows where it is large."""
+    records: list[Record] = []
+    for number in range(rows):
+        n, time = 1 << number, 1e-6 * (1 + number)
+        delay = waited * time * 2 * REPETITIONS if waited > 0.3 or number == rows - 1 else 0.0
+        seen = Evidence(run_delay_seconds=Counter(delay, delay, 1)) if delay else Evidence()
+        records.append(row("PingPong", 2, n, time, "single_transfer", repetitions=REPETITIONS, evidence=seen))
+    return made(records, hosts=("n0", "n0"))
+
+
+def test_a_rank_that_waits_in_all_rows_of_one_burst_is_named() -> None:
+    [found] = named(one_burst(0.4))
+    assert found.evidence["cause"] == "preemption" and found.evidence["ranks"] == [1]
+    assert "waited for a CPU 40 %" in found.found.replace("40%", "40 %")
+    assert not named(one_burst(0.2)), "one row proves nothing"
+    assert not named(one_burst(0.0))
+
+
 def test_few_launches_of_single_bursts_cannot_be_judged() -> None:
     said = diagnose(side(*slow_launches(5, 5, together=True)))
     assert not [one for one in said.findings if one.rule == "cause"]

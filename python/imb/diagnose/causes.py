@@ -106,7 +106,8 @@ def disturbances(case: Case) -> Iterator[Finding]:
         ]
         if inside or outside:
             yield _finding(case, cause, inside, outside, len(series))
-    if observed and not series and len(case.side.launches) < association.FEWEST_LAUNCHES:
+    in_passes = any(row.passes for one in series for row in one.launch.rows.values())
+    if observed and not in_passes and len(case.side.launches) < association.FEWEST_LAUNCHES:
         case.note(f"causes: take launches in passes, or {association.FEWEST_LAUNCHES} launches")
 
 
@@ -180,7 +181,7 @@ def _within(cause: Cause, series: Series) -> Within | None:
     if p is None and not waited:
         return None
     lost, logs, sizes = 0.0, [], []
-    worst = (0.0, series.keys[0])
+    worst = (0.0, series.keys[series.groups[int(np.argmax(amounts / series.seconds))]])
     for group, key in enumerate(series.keys):
         at = np.flatnonzero(series.groups == group)
         rates = amounts[at] / series.seconds[at]

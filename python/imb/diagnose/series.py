@@ -1,7 +1,8 @@
-"""The samples of a launch in passes as arrays, for rules about what goes with what."""
+"""The samples of a launch as arrays, for rules about what goes with what. Of one burst a row, a row is a sample."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy.typing as npt
 
 from imb.association import Groups, Values
 from imb.path import mean_repetitions, ways_timed
-from imb.records import Counter, Evidence, Sample
+from imb.records import Counter, Evidence, Result, Sample
 from imb.samples import Key, Launch, time_of
 
 COUNTERS = (*Evidence.COUNTERS, "moved_ranks")
@@ -33,14 +34,19 @@ class Series(NamedTuple):
 
 def series_of(launch: Launch) -> Series | None:
     """None where there are no such samples."""
-    if not any(row.passes for row in launch.rows.values()):
-        return None
-    sampled = launch.sampled()
+    sampled: Sequence[tuple[Key, Sample | Result]]
+    repetitions: dict[int, int] = {}
+    if any(row.passes for row in launch.rows.values()):
+        of_passes = launch.sampled()
+        repetitions = mean_repetitions(sample for _, sample in of_passes)
+        sampled = of_passes
+    else:
+        sampled = list(launch.rows.items())
     places: dict[Key, int] = {}
     groups, times, seconds, evidence = [], [], [], []
     for key, sample in sampled:
         time = time_of(sample)
-        if sample.evidence is None or time is None or not 0 < time < float("inf"):
+        if not sample.evidence or time is None or not 0 < time < float("inf"):
             continue
         groups.append(places.setdefault(key, len(places)))
         times.append(time)
@@ -59,7 +65,7 @@ def series_of(launch: Launch) -> Series | None:
         amounts={name: np.array([amount for amount, _, _ in of]) for name, of in told.items()},
         most={name: np.array([most for _, most, _ in of]) for name, of in told.items()},
         ranks={name: np.array([rank for _, _, rank in of], dtype=np.intp) for name, of in told.items()},
-        repetitions=mean_repetitions(sample for _, sample in sampled),
+        repetitions=repetitions,
     )
 
 
@@ -78,7 +84,7 @@ def _counted(evidence: Evidence, counter: str) -> tuple[float, float, int]:
     return float(len(said)), 1.0, said[0]
 
 
-def _pure(sample: Sample) -> float:
+def _pure(sample: Sample | Result) -> float:
     """Seconds of the part without load of a sample of overlap, which comes before."""
     loaded = sample.time_overlapped_seconds is not None
     return (sample.repetitions or 1) * (sample.time_pure_seconds or 0.0) if loaded else 0.0
