@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -66,12 +67,14 @@ def test_every_launch_becomes_a_run_with_all_that_is_known(mpi: lab.Mpi, imb: Im
 
 
 def test_launches_in_passes_tell_their_parts_of_variance(mpi: lab.Mpi, imb: Imb) -> None:
-    words = ["--launches", 3, "--label", "parts", "--", "-passes", 12, "-msglog", "3:6"]
+    words = ["--launches", 3, "--label", "parts", "--", "-passes", 100, "-msglog", "3:6"]
     said = imb("run", "PingPong", *with_(mpi), *words)
     assert said.code == 0, said.err
     _, _, block = said.out.partition("\n\n")
     assert block.startswith("Parts of variance: standard deviation, median of 5 rows of 3 launches")
-    assert re.search(r"\n  within a launch +[\d.,]+ % \(95 % interval ±[\d.,]+ %\)", block)
+    # A machine may be in its fastest state so seldom that no row has an interval.
+    known = re.search(r"\n  within a launch +[\d.,]+ % \(95 % interval ±[\d.,]+ %\)", block)
+    assert known or "the error of a launch's median is not known: too few samples for an interval" in block
     shown = imb("show", "parts")
     assert "parts: 3 launches" in shown.out and "within %" in shown.out
     assert block.splitlines()[0] in shown.out
@@ -121,14 +124,20 @@ def test_a_launcher_that_does_not_end_costs_no_results(
         (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / "bin" / name).chmod(0o755)
     programs = mpi.program("MPI1").parent
-    said = imb(
-        "run", "Alltoall", "--mpi", tmp_path, "--programs", programs, "--launches", "2", "--timeout", "30",
-        *QUICK, "--", "-msglog", "14", "-iter", "3", "-mem", memory,
-    )  # fmt: skip
+    for _ in range(2):
+        said = imb(
+            "run", "Alltoall", "--mpi", tmp_path, "--programs", programs, "--launches", "2", "--timeout", "30",
+            *QUICK, "--", "-msglog", "14", "-iter", "3", "-mem", memory,
+        )  # fmt: skip
+        if mpi.flavour != "openmpi" or not re.search(r": 0 rows in .*--timeout", said.out):
+            break
+        warnings.warn("Open MPI's launcher did not get going; launched again", stacklevel=1)
     assert said.code == code
     assert said.out.count(" (it was still there 1 s after its last record, and was ended") == 2
     assert ("not all could be measured" in said.out) == bool(code)
-    facts = [archive.run(name).facts() for name in archive.ids()]
+    begun = [line.split()[0] for line in said.out.splitlines() if ", turn " in line]
+    facts = [archive.run(name).facts() for name in archive.ids() if name.startswith(tuple(begun))]
+    assert len(facts) == 2
     assert {one["outcome"] for one in facts} == {"failed" if code else "measured"}
     assert {one["exit_status"] for one in facts} == {3 if code else 0}
     assert not left_over(str(tmp_path / "bin"))
