@@ -12,7 +12,6 @@ the figures between the marks of a page.
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from imb.samples import Launch, Side, key_of
 from imb.stays import Timeline, stays
 from imb.variance import NAMES, Name, parts_of
 from numpy.typing import NDArray
+from pages import table_of, written_into
 from scipy.special import stdtrit
 
 Values = NDArray[np.float64]
@@ -309,21 +309,6 @@ def percent(share: float, digits: int = 1) -> str:
     return "-" if np.isnan(share) else f"{100 * share:.{digits}f} %"
 
 
-def table_of(rows: list[list[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |" for row in rows]
-    lines.insert(1, "|" + "|".join("-" * (w + 2) for w in widths) + "|")
-    return "\n".join(lines)
-
-
-def written_into(page: str, figures: str) -> str:
-    marks = r"(<!-- variance: .*? -->\n).*?(<!-- end of variance -->)"
-    text, count = re.subn(marks, lambda found: f"{found[1]}\n{figures}\n\n{found[2]}", page, flags=re.DOTALL)
-    if count != 1:
-        raise SystemExit("the page has no marks `<!-- variance: ... -->` and `<!-- end of variance -->`")
-    return text
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--draws", type=int, default=200)
@@ -332,7 +317,7 @@ def main() -> None:
     figures = report(options.draws)
     print(figures)
     if options.write:
-        options.write.write_text(written_into(options.write.read_text(), figures))
+        options.write.write_text(written_into(options.write.read_text(), "variance", figures))
 
 
 if __name__ == "__main__":

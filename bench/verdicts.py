@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +26,7 @@ from imb import sequential, stats
 from imb.compare import FEWEST_PAIRS, Band, Effect, Logs, Settings, effects_of, latched, members_of, together
 from imb.samples import Key
 from numpy.typing import NDArray
+from pages import table_of, written_into
 
 POOL = Path(__file__).resolve().parent / "pool.parquet"
 Values = NDArray[np.float64]
@@ -548,13 +548,6 @@ def percent(share: float | np.floating, digits: int = 1) -> str:
     return f"{share * 100:.{digits}f} %".replace(".0 %", " %")
 
 
-def table_of(rows: list[list[str]]) -> str:
-    """A table that reads well as it is, and is one of Markdown."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |" for row in rows]
-    return "\n".join([lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]])
-
-
 def spreads(rows: Rows, logs: Values) -> str:
     means = np.array([logs[:, where].mean(axis=1) for where in rows.members.values()])
     least, middle, most = np.quantile(means.std(axis=1, ddof=1), [0, 0.5, 1])
@@ -617,14 +610,6 @@ def report(pool: Path, draws: int) -> str:
     return "\n\n".join(parts)
 
 
-def written_into(page: str, figures: str) -> str:
-    marks = r"(<!-- figures: .*? -->\n).*?(<!-- end of figures -->)"
-    text, count = re.subn(marks, lambda found: f"{found[1]}\n{figures}\n\n{found[2]}", page, flags=re.DOTALL)
-    if count != 1:
-        raise SystemExit("the page has no marks `<!-- figures: ... -->` and `<!-- end of figures -->`")
-    return text
-
-
 def main(done: Callable[[str], None] = print) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--pool", type=Path, default=POOL)
@@ -634,7 +619,7 @@ def main(done: Callable[[str], None] = print) -> None:
     figures = report(options.pool, options.draws)
     done(figures)
     if options.write:
-        options.write.write_text(written_into(options.write.read_text(), figures))
+        options.write.write_text(written_into(options.write.read_text(), "figures", figures))
 
 
 if __name__ == "__main__":

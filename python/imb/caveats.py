@@ -152,7 +152,7 @@ def _by_turns(a: Side, b: Side, made: Comparison) -> Iterator[str]:
         counted = [(row.repetitions or 0) * (row.time_avg_seconds or 0) for row in single]
         if single and _middle(np.array(counted)) < LONG_ENOUGH:
             yield (
-                f"half of the rows are of less than {LONG_ENOUGH * 1000:g} ms, too short to be measured by turns: each part begins"
+                f"half of the rows are of less than {LONG_ENOUGH * 1000:g} ms, too short to be interleaved: each part begins"
                 " with cold caches; take -time 0.2 -iter 1000000,100000"
             )
     elif made.pairs and made.needed and made.needed > few:

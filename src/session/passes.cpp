@@ -219,7 +219,8 @@ void PassSession::keep(PassTable& table, PassPoint& one, PointRun& run, Measurem
 
 // The time for which other launches measure is not of this launch's budget. Handing over takes about as long
 // as a short sample, so a turn has several of those. Their number follows from values that launches of the
-// same selection have in common: these measure the same rows in each turn.
+// same selection have in common, unless slow exchanges make samples longer: these measure the same rows in
+// each turn.
 void PassSession::take_turn() {
   constexpr double turn_seconds = 20e-3;
   const int samples = std::max(1, static_cast<int>(std::lround(turn_seconds / sample_seconds_)));

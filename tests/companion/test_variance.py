@@ -421,9 +421,9 @@ def test_launches_without_samples_have_no_stays(label: Archive) -> None:
 
 def test_figures_are_put_between_the_marks_of_a_page() -> None:
     page = "a\n<!-- variance: how -->\nold\n<!-- end of variance -->\nb\n"
-    assert bench.written_into(page, "new") == page.replace("old", "\nnew\n")
+    assert bench.written_into(page, "variance", "new") == page.replace("old", "\nnew\n")
     with pytest.raises(SystemExit):
-        bench.written_into("a page without marks", "new")
+        bench.written_into("a page without marks", "variance", "new")
 
 
 def test_runs_of_one_record_kind_only() -> None:

@@ -55,6 +55,6 @@ def test_five_percent_are_found_where_launches_spread_by_less_than_two() -> None
 
 def test_figures_are_put_between_the_marks_of_a_page() -> None:
     page = "a\n<!-- figures: how -->\nold\n<!-- end of figures -->\nb\n"
-    assert verdicts.written_into(page, "new") == page.replace("old", "\nnew\n")
+    assert verdicts.written_into(page, "figures", "new") == page.replace("old", "\nnew\n")
     with pytest.raises(SystemExit):
-        verdicts.written_into("a page without marks", "new")
+        verdicts.written_into("a page without marks", "figures", "new")

@@ -101,29 +101,27 @@ TEST_CASE("a sample whose probes saw two states is of neither") {
   CHECK(figure.states[0].samples + figure.states[1].samples == 198);
 }
 
-TEST_CASE("a row that the reference state hardly saw has figures of all its samples, and says so") {
+// A row whose first samples are missing: `in_reference` of them are of the reference state, 60 of another.
+Summary late_row(std::ptrdiff_t in_reference) {
   const auto slow = [](int i) { return i >= 60; };
   const auto probe = [&](int i) { return (slow(i) ? 0.4e-6 : 0.16e-6) * (1 + 1e-3 * (i % 7)); };
   RowSeries seen = series_of(120, [](int) { return 1e-6; }, probe);
   RowSeries late = series_of(120, [&](int i) { return slow(i) ? 5e-6 : 2e-6; }, probe);
-  late.samples.erase(late.samples.begin(), late.samples.begin() + 58);
+  late.samples.erase(late.samples.begin(), late.samples.begin() + 60 - in_reference);
   RowSeries* const rows[] = {&seen, &late};
   const MachineStates states = assign_states(rows, 1000);
-  const Summary summary = summarize(one_table(TableKind::time_and_bandwidth), 8, 1, late, states);
+  return summarize(one_table(TableKind::time_and_bandwidth), 8, 1, late, states);
+}
+
+TEST_CASE("a row that the reference state hardly saw has figures of all its samples, and says so") {
+  const Summary summary = late_row(2);
   CHECK_FALSE(summary.row.passes->reference);
   CHECK(summary.row.passes->used == 62);
   CHECK(summary.row.t_max == 5e-6);
 }
 
 TEST_CASE("three samples in the reference state stand for a row, without an interval") {
-  const auto slow = [](int i) { return i >= 60; };
-  const auto probe = [&](int i) { return (slow(i) ? 0.4e-6 : 0.16e-6) * (1 + 1e-3 * (i % 7)); };
-  RowSeries seen = series_of(120, [](int) { return 1e-6; }, probe);
-  RowSeries late = series_of(120, [&](int i) { return slow(i) ? 5e-6 : 2e-6; }, probe);
-  late.samples.erase(late.samples.begin(), late.samples.begin() + 57);
-  RowSeries* const rows[] = {&seen, &late};
-  const MachineStates states = assign_states(rows, 1000);
-  const Summary summary = summarize(one_table(TableKind::time_and_bandwidth), 8, 1, late, states);
+  const Summary summary = late_row(3);
   CHECK(summary.row.passes->reference);
   CHECK(summary.row.passes->used == 3);
   CHECK(summary.row.t_max == 2e-6);

@@ -60,7 +60,7 @@ def command(
             min=1,
             max=1000,
             metavar="N",
-            help="Above 1: both at the same time, N samples of each row by turns.",
+            help="Above 1: both sides interleaved, N samples of each row.",
         ),
     ] = 1,
     classic: ClassicOption = False,
@@ -107,8 +107,8 @@ def command(
     Each round launches both variants once, in random order. The process count is measured alone (-npmin N), unless
     the arguments say otherwise. What --mpi and --programs say holds where a variant does not say it.
 
-    With --parts 100 both run at the same time, and take 100 samples of every row by turns. What the machine does meanwhile
-    hits both, so where others use it too, far smaller changes show.
+    With --parts 100 the launches of both are interleaved: 100 samples of every row, in alternation. What the machine does
+    meanwhile hits both, so where others use it too, far smaller changes show.
 
     Rows are measured in passes, as by imb run; --classic measures each in one burst, or in so many parts of it. Then they
     should last a tenth of a second or more (-time 0.2 -iter 1000000,100000).

@@ -57,7 +57,7 @@ def command(
       launches = 10                              # of each variant
       # until_decided = true                     # stop when every band is; then launches is the most (20)
       # budget = 3600                            # ... or after so many seconds
-      # parts = 100                              # all variants at the same time, by turns (no setup then)
+      # parts = 100                              # launches of all variants interleaved (no setup then)
       precision = 0.01                           # of rows, in passes; or classic = true: one burst a row
       launch_budget = 30                         # seconds of a launch in passes, at most
       arguments = "-msglog 16"                   # IMB's

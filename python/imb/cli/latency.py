@@ -83,7 +83,7 @@ def command(
     from imb import passes, session
     from imb.records import Result
 
-    if budget is not None and (classic or repetitions):
+    if budget is not None and (classic or repetitions is not None):
         raise ImbError("--budget is of launches in passes; leave --classic and --repetitions out")
 
     intent = intent_of(2, hosts, 1 if hosts and "," in hosts else None, None, cpus, env, launcher)
@@ -92,14 +92,14 @@ def command(
     found, folder = prepare(mpi, programs)
     store = Archive(archive)
     words = ["-msgsize", str(length)]
-    if classic or repetitions:
+    if classic or repetitions is not None:
         words += f"-iter {repetitions or REPETITIONS} -iter_policy off -time 0".split()
     else:
         words += ["-budget", f"{_seconds(budget, timeout):g}"]
     made = session.plan(
         mpi=found, programs=folder, intent=intent, selection={"MPI1": ["PingPong"]}, arguments=words,
         launches=launches, timeout=timeout, labels=label or [],
-        sampling=passes.Sampling(classic="-budget" not in words),
+        sampling=passes.Sampling(classic=classic or repetitions is not None),
     )  # fmt: skip
     session.save(store, made)
     measured: list[Result] = []

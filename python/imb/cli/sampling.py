@@ -21,28 +21,22 @@ PrecisionOption = Annotated[
         show_default="2%",
     ),
 ]
-BudgetOption = Annotated[
-    float | None,
-    typer.Option(
-        "--budget",
+
+
+def _budget(name: str) -> typer.models.OptionInfo:
+    option: typer.models.OptionInfo = typer.Option(
+        name,
         min=0.1,
         max=1e7,
         metavar="SECONDS",
         help="End the passes of a launch after this time at the latest.",
         show_default="10, or 0.1 a row (IMB-IO: 1 a row)",
-    ),
-]
-LaunchBudgetOption = Annotated[
-    float | None,
-    typer.Option(
-        "--launch-budget",
-        min=0.1,
-        max=1e7,
-        metavar="SECONDS",
-        help="End the passes of a launch after this time at the latest.",
-        show_default="10, or 0.1 a row (IMB-IO: 1 a row)",
-    ),
-]
+    )
+    return option
+
+
+BudgetOption = Annotated[float | None, _budget("--budget")]
+LaunchBudgetOption = Annotated[float | None, _budget("--launch-budget")]
 
 
 def sampling_of(classic: bool, precision: str | None, budget: float | None) -> Sampling:
