@@ -39,9 +39,10 @@ sys.path.insert(
 import cluster  # type: ignore[import-not-found]
 import lab
 import pytest
-from imb import mpis, path, records, samples
 from imb.diagnose import diagnose
-from imb.launch import Command, Intent, run, spell
+from imb.model import observations, path, records
+from imb.mpi import installations
+from imb.mpi.launch import Command, Intent, run, spell
 
 TOP = Path(__file__).resolve().parent.parent
 SERIES = ("path", "interface", "busy", "core")
@@ -80,7 +81,7 @@ class Failed(Exception):
 class One:
     """A launch: what was injected (None: nothing), what was named, CPUs that others took meanwhile."""
 
-    launch: samples.Launch
+    launch: observations.Launch
     injected: str | None
     named: list[str]
     others: float = 0.0
@@ -129,7 +130,7 @@ class Lab:
 
     def __init__(self, key: str, options: argparse.Namespace, folder: Path) -> None:
         self.key = key
-        self.mpi = mpis.mpi_of(Path(lab.ALL[key].wrapper))
+        self.mpi = installations.mpi_of(Path(lab.ALL[key].wrapper))
         self.program = str(Path(options.build) / key / "bin/IMB-MPI1")
         self.folder = folder
         self.count = 0
@@ -139,7 +140,7 @@ class Lab:
         intent: Intent,
         arguments: Sequence[str],
         around: Callable[[Command], Command] = lambda command: command,
-    ) -> tuple[samples.Launch, float]:
+    ) -> tuple[observations.Launch, float]:
         """The launch, and CPUs that others than it and the processes that this one started took meanwhile."""
         self.count += 1
         file = self.folder / f"{self.key}-{self.count}.jsonl"
@@ -156,7 +157,7 @@ class Lab:
             said = errors.read_text(errors="replace")[-500:]
             raise Failed(f"{command}: {ended.outcome}, exit status {ended.status}: {said}")
         text = file.read_bytes()
-        [found] = samples.launches_of(
+        [found] = observations.launches_of(
             records.read(text, file.name), file.name, {}, lambda: records.read(text, file.name, samples=True)
         )
         return found, others
@@ -195,9 +196,9 @@ def halves(count: int, seed: int) -> list[bool]:
     return order
 
 
-def causes(*launches: samples.Launch) -> list[str]:
+def causes(*launches: observations.Launch) -> list[str]:
     """`preemption of rank 1`, `ranks 0 and 1 share CPU 0 of n0`: what diagnose names."""
-    found = diagnose(samples.Side(name="side", launches=launches)).findings
+    found = diagnose(observations.Side(name="side", launches=launches)).findings
     return [
         f"{one.evidence['cause']} of rank {rank}" if one.rule == "cause" else one.found
         for one in found
@@ -206,7 +207,7 @@ def causes(*launches: samples.Launch) -> list[str]:
     ]
 
 
-def the_path(launch: samples.Launch) -> str:
+def the_path(launch: observations.Launch) -> str:
     mean = path.mean_repetitions(one for _, one in launch.sampled())
     rows = path.with_repetitions(launch.rows.values(), mean)
     return "; ".join(f"{one.name}{f' ({one.why})' if one.why else ''}" for one in path.ways(launch.run, rows))
@@ -280,7 +281,7 @@ def sides(place: Lab, found: list[One]) -> list[Tally]:
     return [both]
 
 
-def across(launches: Sequence[samples.Launch]) -> list[str]:
+def across(launches: Sequence[observations.Launch]) -> list[str]:
     """What the launches as wholes say, without their samples."""
     import msgspec
 

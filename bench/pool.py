@@ -28,11 +28,11 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
-from imb import conditions, mpis
-from imb.conductor import Conductor
-from imb.launch import Intent, spell
-from imb.records import read_file
-from imb.samples import METRICS, Launch, launches_of
+from imb.measure.interleave import Conductor
+from imb.model.observations import METRICS, Launch, launches_of
+from imb.model.records import read_file
+from imb.mpi import conditions, installations
+from imb.mpi.launch import Intent, spell
 
 HERE = Path(__file__).resolve().parent
 
@@ -45,7 +45,7 @@ SERIES = ("table", "as-it-is", "slower", "turns-as-it-is", "turns-slower", "turn
 
 
 def record(options: argparse.Namespace) -> None:
-    mpi = mpis.find(options.mpi)
+    mpi = installations.find(options.mpi)
     folder: Path = options.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     library = folder / "libslow_mpi.so"
@@ -83,7 +83,9 @@ def record(options: argparse.Namespace) -> None:
         )
 
 
-def measure(mpi: mpis.Mpi, options: argparse.Namespace, library: Path, files: list[Path], seed: int) -> bool:
+def measure(
+    mpi: installations.Mpi, options: argparse.Namespace, library: Path, files: list[Path], seed: int
+) -> bool:
     """One launch, or several at the same time that measure by turns; whether all did all they should."""
     with Conductor([2] * len(files), seed) as conductor:
         running = []
@@ -115,7 +117,7 @@ def measure(mpi: mpis.Mpi, options: argparse.Namespace, library: Path, files: li
     return good
 
 
-def around(mpi: mpis.Mpi) -> dict:
+def around(mpi: installations.Mpi) -> dict:
     """Conditions, without what only says where it was."""
     known = msgspec.to_builtins(conditions.gather(mpi))
     for name in ("host", "cpus_allowed"):

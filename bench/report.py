@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from imb.records import End, Kind, Rank, Record, Result, Run, write
+from imb.model.records import End, Kind, Rank, Record, Result, Run, write
 
 TRANSFERS = ("PingPong", "PingPing", "Sendrecv", "Exchange")
 COLLECTIVES = (

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from imb import usual
-from imb.records import End, MachineState, Options, Passes, PassLimits, Rank, Result, Run
-from imb.samples import Launch, Side, key_of
-from imb.stays import Timeline, stays
-from imb.variance import NAMES, Name, parts_of
+from imb.judge import usual
+from imb.judge.stays import Timeline, stays
+from imb.judge.variance import NAMES, Name, parts_of
+from imb.model.observations import Launch, Side, key_of
+from imb.model.records import End, MachineState, Options, Passes, PassLimits, Rank, Result, Run
 from numpy.typing import NDArray
 from pages import table_of, written_into
 from scipy.special import stdtrit

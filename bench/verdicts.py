@@ -6,7 +6,7 @@
 Identical launches (recorded by bench/pool.py) are drawn without overlap into two sides and compared: whatever is called
 faster or slower is false. Launches of which every iteration took a known share longer are held against those as they
 were: what is not called slower is missed; likewise pairs of launches that ran at the same time, by turns. What this machine's
-spread hides is shown with made launches of a smaller spread. Launches until decided (imb.sequential) are replayed round by
+spread hides is shown with made launches of a smaller spread. Launches until decided (imb.judge.sequential) are replayed round by
 round, beside ten fixed rounds of the same launches. Draws from one pool are not independent of each other, so the
 figures are less certain than their number of draws suggests. Deterministic. --write puts the figures between the marks of a page.
 """
@@ -22,9 +22,20 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow.parquet as pq
 import scipy.stats
-from imb import sequential, stats
-from imb.compare import FEWEST_PAIRS, Band, Effect, Logs, Settings, effects_of, latched, members_of, together
-from imb.samples import Key
+from imb.judge import stats
+from imb.judge.compare import (
+    FEWEST_PAIRS,
+    Band,
+    Effect,
+    Logs,
+    Settings,
+    effects_of,
+    latched,
+    members_of,
+    together,
+)
+from imb.model import sequential_design
+from imb.model.observations import Key
 from numpy.typing import NDArray
 from pages import table_of, written_into
 
@@ -297,7 +308,7 @@ class Replayed(NamedTuple):
 
 def replayed(of: Rows, a: Values, b: Values, *, pairs: bool, truth: float | None) -> Replayed:
     """Launch i of both sides is of round i. `pairs`: they ran at the same time; else as `imb compare` has it."""
-    design = sequential.Design(most=len(a))
+    design = sequential_design.Design(most=len(a))
 
     def effects_at(rounds: int, share: float) -> tuple[list[Effect], list[Effect]]:
         two_by_two = pairs or rounds >= FEWEST_PAIRS
@@ -336,7 +347,7 @@ def cases_alike(
 ) -> Iterator[Case]:
     """Of which neither side is slower."""
     of, logs = table
-    most = sequential.MOST
+    most = sequential_design.MOST
 
     def at_random() -> tuple[Values, Values]:
         order = random.permutation(len(logs))[: 2 * most]
@@ -451,7 +462,7 @@ def cases_slower(
             True,
             None,
         )
-    most, slow = sequential.MOST, np.log1p(share)
+    most, slow = sequential_design.MOST, np.log1p(share)
 
     def two(
         make: Callable[[Rows, float, int, np.random.Generator], Values], spread: float

@@ -186,3 +186,63 @@ def test_benchmarks_are_at_most_ten_code_lines():
             ]
             code = [line for line in code if line.strip() not in ("}", "template <class C>", "} else {")]
             assert len(code) <= 10, f"{path.name}: {name} has {len(code)} code lines"
+
+
+# The companion's rooms, as docs/architecture.md lists them: imports go down only.
+ROOMS = ["cli", "render", "diagnose", "judge", "measure", "archive", "mpi", "logs", "model"]
+PURE_ROOMS = {"judge", "diagnose"}  # observations in, findings out
+PURE_ROOMS_MAY_USE = PURE_ROOMS | {"logs", "model"}
+
+
+def python_sources():
+    for path in sorted((TOP / "python" / "imb").rglob("*.py")):
+        yield path.relative_to(TOP / "python" / "imb"), path.read_text()
+
+
+def rooms_used(text):
+    """Rooms that are imported anywhere in a file, in functions and for type checkers too."""
+    return set(re.findall(r"(?m)^\s*(?:from|import) imb\.(\w+)", text))
+
+
+def test_every_python_file_is_in_a_room():
+    assert {path.parts[0] for path, _ in python_sources() if len(path.parts) > 1} == set(ROOMS)
+    assert {str(path) for path, _ in python_sources() if len(path.parts) == 1} == {
+        "__init__.py",
+        "__main__.py",
+    }
+
+
+def test_imports_go_down_the_rooms_only():
+    wrong = []
+    for path, text in python_sources():
+        room = path.parts[0]
+        if room not in ROOMS:
+            continue
+        allowed = PURE_ROOMS_MAY_USE if room in PURE_ROOMS else set(ROOMS[ROOMS.index(room) :])
+        if room == "judge":
+            allowed -= {"diagnose"}
+        wrong += [f"{path} imports imb.{used}" for used in rooms_used(text) - allowed]
+    assert not wrong
+
+
+def test_no_import_circle():
+    named = {
+        ".".join(("imb", *path.with_suffix("").parts)).removesuffix(".__init__"): text
+        for path, text in python_sources()
+    }
+    every = set(named)
+    modules = {name: set() for name in named}
+    for name, text in named.items():
+        for module, names in re.findall(r"(?m)^from (imb[\w.]*) import \(?([^)\n]*(?:\n    [^)]*)?)", text):
+            parts = {f"{module}.{one}" for one in re.findall(r"(?:^|,)\s*(\w+)", names)}
+            modules[name] |= parts if parts <= every else {module} | parts
+    left = {name: (used & set(modules)) - {name} for name, used in modules.items()}
+    while ready := {name for name, used in left.items() if not used}:
+        left = {name: used - ready for name, used in left.items() if name not in ready}
+    assert not left
+
+
+def test_first_line_of_a_room_says_what_it_is_for():
+    for room in ROOMS:
+        first = (TOP / "python" / "imb" / room / "__init__.py").read_text().splitlines()[0]
+        assert re.match(r'"""[A-Z].{20,}\."""$|"""[A-Z].{20,}\.$', first), room

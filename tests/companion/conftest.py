@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from companion.door import Imb, Said
-from imb.archive import Archive
+from imb.archive.store import Archive
 from imb.cli import main
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # tests as a shell's job in the background

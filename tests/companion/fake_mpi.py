@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from imb.records import End, Rank, Result, Run, write
+from imb.model.records import End, Rank, Result, Run, write
 
 _LAUNCHER = r"""#!/bin/sh
 [ "$1" = --version ] && { echo 'mpiexec (Open MPI) 5.0.9'; exit; }

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from imb.records import End, Kind, Rank, Record, Result, Run, write
+from imb.model.records import End, Kind, Rank, Record, Result, Run, write
 
 LENGTHS = (0, *(2**i for i in range(23)))
 LATENCY, BANDWIDTH, REDUCED = 1.5e-6, 10e9, 20e9  # seconds, bytes per second

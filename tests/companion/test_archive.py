@@ -4,8 +4,8 @@ import multiprocessing
 from pathlib import Path
 
 import pytest
-from imb.archive import Archive, Content, replay
-from imb.errors import ImbError
+from imb.archive.store import Archive, Content, replay
+from imb.model.errors import ImbError
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "schema" / "examples" / "complete.jsonl"
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from companion import fake_mpi
 from companion.door import Imb
-from imb import baseline, build, mpis
-from imb.archive import Archive, Content
-from imb.samples import load
+from imb.archive import baselines
+from imb.archive.names import load
+from imb.archive.store import Archive, Content
+from imb.mpi import build, installations
 
 
 def results(
@@ -147,7 +148,7 @@ def test_a_changed_baseline_judges_nothing(imb: Imb, kept: Archive) -> None:
 def _set(folder: Path) -> None:
     archive = Archive(folder)
     for _ in range(10):
-        baseline.add(archive, baseline.make("fabric", load(archive, "good"), {"time": 0.05}))
+        baselines.add(archive, baselines.make("fabric", load(archive, "good"), {"time": 0.05}))
 
 
 def test_writers_at_once_take_no_version_from_each_other(imb: Imb, kept: Archive) -> None:
@@ -158,7 +159,7 @@ def test_writers_at_once_take_no_version_from_each_other(imb: Imb, kept: Archive
     for writer in writers:
         writer.join()
         assert writer.exitcode == 0
-    assert [one.version for one in baseline.named(kept, "fabric")] == list(range(1, 22))
+    assert [one.version for one in baselines.named(kept, "fabric")] == list(range(1, 22))
 
 
 @pytest.mark.parametrize(("time", "code"), [(1, 0), (2, 10)])
@@ -199,7 +200,7 @@ def test_a_check_under_another_mpi_takes_programs_of_that_mpi(
     said = imb("run", "PingPong", *fake_mpi.make(tmp_path / "old"), "--launches", 2, "--label", "first")
     assert said.code == 0 and imb("baseline", "set", "ours", "first").code == 0
     fake_mpi.make(tmp_path / "new")
-    cached = build.cache_folder() / build.key_of(mpis.find(str(tmp_path / "new")))
+    cached = build.cache_folder() / build.key_of(installations.find(str(tmp_path / "new")))
     cached.mkdir(parents=True)
     (cached / "bin").symlink_to(tmp_path / "new" / "bin")
     said = imb("baseline", "check", "ours", "--mpi", tmp_path / "new")

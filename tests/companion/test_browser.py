@@ -18,12 +18,12 @@ import lab
 import numpy as np
 import pytest
 from companion.machines import healthy, launch, row
-from imb.archive import Archive, Content
-from imb.compare import compare
+from imb.archive.names import load
+from imb.archive.store import Archive, Content
 from imb.diagnose import diagnose
-from imb.records import Record, Result, write
+from imb.judge.compare import compare
+from imb.model.records import Record, Result, write
 from imb.render.page import comparison_page, report_page
-from imb.samples import load
 
 pytestmark = pytest.mark.browser
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import lab
 import pytest
 from companion.door import Imb
-from imb import suite
+from imb.model import suite
 
 CMAKE = """cmake_minimum_required(VERSION 3.20)
 project(small LANGUAGES CXX)
@@ -25,7 +25,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "src").mkdir(parents=True)
     (folder / "CMakeLists.txt").write_text(CMAKE)
     (folder / "src" / "main.cpp").write_text('#include <cstdio>\nint main() { std::puts("1"); }\n')
-    monkeypatch.setattr("imb.build.suite_folder", lambda: folder)
+    monkeypatch.setattr("imb.mpi.build.suite_folder", lambda: folder)
     monkeypatch.setenv("CXXFLAGS", "-O0 -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX")
     return folder
 
@@ -86,7 +86,7 @@ def test_the_suite_is_built_and_runs(imb: Imb, tmp_path: Path, monkeypatch: pyte
     less = text.replace("set(OPENIMB_COMPONENTS MPI1 EXT RMA NBC IO)", "set(OPENIMB_COMPONENTS MPI1)")
     assert less != text
     (copy / "CMakeLists.txt").write_text(less)
-    monkeypatch.setattr("imb.build.suite_folder", lambda: copy)
+    monkeypatch.setattr("imb.mpi.build.suite_folder", lambda: copy)
     monkeypatch.setenv("CMAKE_BUILD_TYPE", "Debug")
     monkeypatch.setenv("CXXFLAGS", "-O0 -g0")
     said = imb("run", "PingPong", "--mpi", lab.MAIN[0].wrapper, "--precision", "100%", "--", "-msglog", "2")

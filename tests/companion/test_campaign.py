@@ -15,9 +15,9 @@ from companion import fake_mpi
 from companion.door import Imb, Said
 from hypothesis import given
 from hypothesis import strategies as st
-from imb import campaign, session
-from imb.archive import Archive
-from imb.errors import ImbError
+from imb.archive.store import Archive
+from imb.measure import campaign, session
+from imb.model.errors import ImbError
 
 BENCHMARKS = 'benchmarks = ["PingPong"]\n'
 
@@ -199,9 +199,9 @@ def test_the_order_is_random_and_balanced() -> None:
 def plan(text: str, tmp_path: Path) -> session.Plan:
     made = parse(text)
     mpi, programs = fake_mpi.make(tmp_path / "mpi")[1::2]
-    from imb import mpis
+    from imb.mpi import installations
 
-    return campaign.plan(made, lambda one: (mpis.find(str(mpi)), Path(str(programs))), seed=3)
+    return campaign.plan(made, lambda one: (installations.find(str(mpi)), Path(str(programs))), seed=3)
 
 
 def test_a_plan_has_all_cells_of_the_matrix(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from companion.door import Imb
-from imb.archive import Archive, Content
+from imb.archive.store import Archive, Content
 from imb.cli import COMMANDS
-from imb.records import read
+from imb.model.records import read
 
 HERE = Path(__file__).resolve().parent
 BOARD = HERE / "data" / "board.rst"
@@ -381,9 +381,9 @@ def test_the_index_can_be_thrown_away(imb: Imb, tmp_path: Path) -> None:
 def test_segments_are_merged_and_twins_counted_once(
     imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from imb.index import Index
+    from imb.archive.index import Index
 
-    monkeypatch.setattr("imb.index._MANY_SEGMENTS", 3)
+    monkeypatch.setattr("imb.archive.index._MANY_SEGMENTS", 3)
     for number in range(6):
         archive.add(launch(number=number))
         assert len(listed(imb)) == number + 1
@@ -402,7 +402,7 @@ def test_segments_are_merged_and_twins_counted_once(
 
 
 def test_a_torn_index_is_made_anew(imb: Imb, archive: Archive) -> None:
-    from imb.index import Index
+    from imb.archive.index import Index
 
     imb("import", BOARD)
     for segment in Index(archive).segments():

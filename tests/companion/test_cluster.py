@@ -16,9 +16,9 @@ import lab
 import pytest
 from companion.cluster import Hosts, hosts, slurm, until
 from companion.door import Imb, Said
-from imb.archive import Archive, StoredRun
-from imb.records import Result, Run
-from imb.samples import launches_of
+from imb.archive.store import Archive, StoredRun
+from imb.model.observations import launches_of
+from imb.model.records import Result, Run
 
 REFERENCES = Path(__file__).parent.parent / "reference"
 SHORT = ["--precision", "100%", "--budget", "5", "--", "-msglog", "3", "-iter", "10"]

@@ -14,8 +14,8 @@ import pytest
 from companion.door import Imb
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from imb.archive import Archive, Content
-from imb.compare import (
+from imb.archive.store import Archive, Content
+from imb.judge.compare import (
     BANDS,
     NO_LENGTH,
     Band,
@@ -27,8 +27,9 @@ from imb.compare import (
     together,
     verdict_of,
 )
-from imb.errors import ImbError
-from imb.records import (
+from imb.model.errors import ImbError
+from imb.model.observations import Key, Launch, Side
+from imb.model.records import (
     Build,
     End,
     Failure,
@@ -42,7 +43,6 @@ from imb.records import (
     Run,
     write,
 )
-from imb.samples import Key, Launch, Side
 from numpy.typing import NDArray
 
 LENGTHS = (0, 8, 64, 1024, 8192, 65536, 524288, 4194304)

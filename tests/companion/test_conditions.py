@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from imb import conditions, doctor
-from imb.conditions import Conditions, Machine
-from imb.launch import Ended
-from imb.progress import Progress
+from imb.measure.progress import Progress
+from imb.model.conditions import Conditions, Machine
+from imb.mpi import conditions, doctor
+from imb.mpi.launch import Ended
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "schema" / "examples"
 QUIET = Conditions(

@@ -13,11 +13,11 @@ from companion.door import Imb
 from companion.machines import LATENCY, LENGTHS, curve, healthy, launch, message, row, save
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from imb import costs, curves
-from imb.diagnose import Diagnosis, Finding, Limits, Thresholds, described, diagnose, rate
-from imb.errors import ImbError
-from imb.records import End, Failure, Record, Records, Run
-from imb.samples import Side, launches_of
+from imb.diagnose import Diagnosis, Finding, Limits, Thresholds, curves, described, diagnose, rate
+from imb.model import collective_models
+from imb.model.errors import ImbError
+from imb.model.observations import Side, launches_of
+from imb.model.records import End, Failure, Record, Records, Run
 
 DATA = Path(__file__).parent / "data"
 
@@ -338,7 +338,7 @@ def test_few_points_have_no_model() -> None:
 def test_short_collectives_cost_the_rounds_of_the_best_algorithm(
     benchmark: str, processes: int, n: int, rounds: int
 ) -> None:
-    implied = costs.expected(benchmark, processes, n, lambda m: 1.0, lambda m: 0.0)
+    implied = collective_models.expected(benchmark, processes, n, lambda m: 1.0, lambda m: 0.0)
     assert implied is not None and implied[0] == rounds
 
 
@@ -346,7 +346,7 @@ def test_long_collectives_cost_what_the_literature_says() -> None:
     """Thakur et al. 2005: without latency, in units of n beta; of Allgather and Alltoall n is what one rank gives."""
     p, byte = 16, lambda m: m
     said = {
-        name: costs.expected(name, p, 1.0, byte, lambda m: 0.0)
+        name: collective_models.expected(name, p, 1.0, byte, lambda m: 0.0)
         for name in ("Bcast", "Allgather", "Allreduce", "Scatter", "Alltoall")
     }
     expected = {
@@ -360,8 +360,8 @@ def test_long_collectives_cost_what_the_literature_says() -> None:
 
 
 def test_what_is_no_collective_has_no_cost() -> None:
-    assert costs.expected("PingPong", 2, 1.0, lambda m: m, lambda m: m) is None
-    assert costs.expected("Bcast", 1, 1.0, lambda m: m, lambda m: m) is None
+    assert collective_models.expected("PingPong", 2, 1.0, lambda m: m, lambda m: m) is None
+    assert collective_models.expected("Bcast", 1, 1.0, lambda m: m, lambda m: m) is None
 
 
 # ---------------------------------------------------------------- the command

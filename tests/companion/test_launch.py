@@ -10,10 +10,10 @@ from typing import Any
 
 import psutil
 import pytest
-from imb.errors import ImbError
-from imb.launch import Command, Intent, run, spell
-from imb.mpis import Mpi
-from imb.wrappers import flavour_of
+from imb.model.errors import ImbError
+from imb.mpi.compiler_wrappers import flavour_of
+from imb.mpi.installations import Mpi
+from imb.mpi.launch import Command, Intent, run, spell
 
 
 def made_up(flavour: Any, major: int = 5) -> Mpi:
@@ -122,7 +122,7 @@ def test_output_goes_to_files_and_lines_come_live(tmp_path: Path) -> None:
 def test_a_launch_that_hangs_is_killed_with_all_its_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("imb.launch.GRACE", 0.5)
+    monkeypatch.setattr("imb.mpi.launch.GRACE", 0.5)
     command = script(
         tmp_path,
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from imb.logs import columnar, parse, parse_many
 from imb.logs.table import Log
-from imb.records import (
+from imb.model.records import (
     QUANTILES,
     End,
     Failure,

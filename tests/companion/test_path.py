@@ -11,13 +11,14 @@ import pytest
 from companion.door import Imb
 from companion.machines import launch as made
 from companion.machines import row, save
-from imb import path
-from imb.archive import Archive
-from imb.conditions import Interface, interfaces
+from imb.archive.store import Archive
 from imb.diagnose import Finding, diagnose
-from imb.differing import conditions_of
-from imb.records import Evidence, InterfaceBytes, Passes, Record, Records, Result, Run
-from imb.samples import Launch, Side, launches_of
+from imb.judge.condition_diff import conditions_of
+from imb.model import path
+from imb.model.conditions import Interface
+from imb.model.observations import Launch, Side, launches_of
+from imb.model.records import Evidence, InterfaceBytes, Passes, Record, Records, Result, Run
+from imb.mpi.conditions import interfaces
 
 ONE, TWO = ("a", "a"), ("a", "b")
 LENGTHS = (0, 8, 4096, 65536, 1048576)

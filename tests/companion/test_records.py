@@ -1,4 +1,4 @@
-"""imb.records and schema/record.schema.json say the same."""
+"""imb.model.records and schema/record.schema.json say the same."""
 
 import json
 import time
@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from imb import records
+from imb.model import records
 
 SCHEMA_FOLDER = Path(__file__).resolve().parents[2] / "schema"
 SCHEMA = json.loads((SCHEMA_FOLDER / "record.schema.json").read_text())

@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 from companion.door import Imb
 from companion.machines import curve, healthy, launch, message, row, save
-from imb.archive import Archive, Content
-from imb.compare import compare
+from imb.archive.names import load
+from imb.archive.store import Archive, Content
 from imb.diagnose import diagnose
-from imb.records import Record, write
+from imb.judge.compare import compare
+from imb.model.observations import Side
+from imb.model.records import Record, write
 from imb.render.page import comparison_page, report_page
-from imb.samples import Side, load
 
 EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>\"'&</title></script>{{7*7}}"
 

@@ -22,11 +22,11 @@ import lab
 import pytest
 from companion import fake_mpi
 from companion.door import Imb
-from imb.archive import Archive
-from imb.errors import ImbError
+from imb.archive.store import Archive
 from imb.logs.catalogue import kind_of
-from imb.records import Result, Run
-from imb.selection import CLASSES, COMPONENTS, select
+from imb.measure.selection import CLASSES, COMPONENTS, select
+from imb.model.errors import ImbError
+from imb.model.records import Result, Run
 
 QUICK = ["--precision", "100%", "--budget", "5"]  # a dozen passes, and time to have them on a busy machine
 
@@ -83,7 +83,7 @@ def test_launches_in_passes_tell_their_parts_of_variance(mpi: lab.Mpi, imb: Imb)
 def test_a_launch_that_hangs_is_reported_and_the_others_follow(
     mpi: lab.Mpi, imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("imb.launch.GRACE", 1.0)
+    monkeypatch.setattr("imb.mpi.launch.GRACE", 1.0)
     programs = tmp_path / "programs"
     programs.mkdir()
     (programs / "IMB-MPI1").write_text("#!/bin/sh\ntrap '' TERM\necho began\nsleep 120\n")
@@ -113,8 +113,8 @@ def test_a_launcher_that_does_not_end_costs_no_results(
     code: int,
 ) -> None:
     """As Open MPI 5's now and then does not. The second launch is one that could not measure all."""
-    monkeypatch.setattr("imb.launch.LINGER", 1.0)
-    monkeypatch.setattr("imb.launch.GRACE", 1.0)
+    monkeypatch.setattr("imb.mpi.launch.LINGER", 1.0)
+    monkeypatch.setattr("imb.mpi.launch.GRACE", 1.0)
     (tmp_path / "bin").mkdir()
     real = " ".join(shlex.quote(word) for word in mpi.launcher)
     for name, text in (

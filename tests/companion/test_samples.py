@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from companion.door import Imb
-from imb.archive import Archive, Content
-from imb.errors import ImbError
-from imb.records import Rank, Result, Run, write
+from imb.archive.names import load
+from imb.archive.store import Archive, Content
+from imb.model.errors import ImbError
+from imb.model.records import Rank, Result, Run, write
 from imb.render.panels import layout_of
 from imb.render.tables import tables_of
-from imb.samples import load
 
 
 def launch(seconds: float, hosts: tuple[str, ...] = ("a", "a")) -> bytes:

@@ -11,13 +11,13 @@ import msgspec
 import pytest
 from companion import fake_mpi
 from companion.door import Imb
-from imb import campaign, session
-from imb.archive import Archive
+from imb.archive.store import Archive
 from imb.cli.launching import prepare_variant
-from imb.errors import ImbError
-from imb.passes import Sampling, most_seconds, rows_of, usual_budget, words_of
-from imb.progress import Progress
-from imb.records import Result, Run
+from imb.measure import campaign, session
+from imb.measure.passes import Sampling, most_seconds, rows_of, usual_budget, words_of
+from imb.measure.progress import Progress
+from imb.model.errors import ImbError
+from imb.model.records import Result, Run
 
 
 def dry(imb: Imb, folder: Path, *words: object) -> list[str]:

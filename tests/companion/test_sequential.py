@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 from companion.door import Imb
 from companion.test_compare import content, longer, rows_of, side_of
-from imb import stats
-from imb.archive import Archive
-from imb.compare import Comparison, Effect, Settings, compare, latched, verdict_of
+from imb.archive.store import Archive
+from imb.judge import stats
+from imb.judge.compare import Comparison, Effect, Settings, compare, latched, verdict_of
+from imb.judge.sequential import looked_at
+from imb.model.observations import Side
+from imb.model.sequential_design import FACT, FIRST, MOST, Design, design_of
 from imb.render.comparison import headline, markdown
 from imb.render.page import comparison_page
-from imb.samples import Side
-from imb.sequential import FACT, FIRST, MOST, Design, design_of, looked_at
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from imb.stats import (
+from imb.judge.stats import (
     adjusted,
     change_points,
     detectable,

@@ -18,11 +18,11 @@ import lab
 import pytest
 from companion import fake_mpi
 from companion.door import Imb
-from imb import campaign
-from imb.archive import Archive
-from imb.conductor import Conductor
+from imb.archive.store import Archive
 from imb.logs import parse
-from imb.records import Run
+from imb.measure import campaign
+from imb.measure.interleave import Conductor
+from imb.model.records import Run
 
 PATIENCE = 60  # seconds that a server of these tests waits for a launch
 
@@ -313,8 +313,8 @@ def test_cells_of_a_round_that_measure_the_same_run_together(tmp_path: Path) -> 
     file = trial(tmp_path, '[variants.c]\narguments = "-iter 3"')
     text = file.read_text().replace('["PingPong"]', '[["PingPong"], ["Bcast", "rma:accumulate"]]')
     file.write_text(text.replace("launches = 2", "launches = 2\nprocesses = [2, 4]"))
-    from imb import session
     from imb.cli.launching import prepare_variant
+    from imb.measure import session
 
     made, _ = campaign.read(file)
     plan = campaign.plan(made, prepare_variant, seed=1)

@@ -12,17 +12,29 @@ import numpy as np
 import pytest
 from companion import fake_mpi, machines
 from companion.door import Imb
-from imb import usual
-from imb.archive import Archive, Content
-from imb.compare import compare
+from imb.archive.names import load
+from imb.archive.store import Archive, Content
+from imb.cli.peers import earlier, variance_of
 from imb.diagnose import diagnose
-from imb.peers import earlier, variance_of
-from imb.records import End, MachineState, Passes, Record, Records, Result, Run, Sample, SampledRow, write
-from imb.remedies import notes, remedy, verdict
+from imb.judge import usual
+from imb.judge.compare import compare
+from imb.judge.remedies import notes, remedy, verdict
+from imb.judge.stays import Timeline, stays
+from imb.judge.variance import NAMES, Name, parts_of, spread_of
+from imb.model.observations import Launch, Side, launches_of
+from imb.model.records import (
+    End,
+    MachineState,
+    Passes,
+    Record,
+    Records,
+    Result,
+    Run,
+    Sample,
+    SampledRow,
+    write,
+)
 from imb.render.variance import block
-from imb.samples import Launch, Side, launches_of, load
-from imb.stays import Timeline, stays
-from imb.variance import NAMES, Name, parts_of, spread_of
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))

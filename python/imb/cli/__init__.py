@@ -15,7 +15,7 @@ import typer.core
 import typer.main
 
 from imb import __version__
-from imb.errors import ImbError
+from imb.model.errors import ImbError
 
 # In the order of `imb --help`. The module imb.cli.NAME (a Python keyword has a _ behind it) has a function `command`,
 # whose docstring is the help, or a Typer `app` of several. It imports what is slow to import when it is called, not before.

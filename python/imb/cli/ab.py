@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from imb.archive import Archive
+from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption, share_of
 from imb.cli.judging import show
 from imb.cli.launching import MpiOption, ProgramsOption, all_measured, launch_all, prepare_variant
 from imb.cli.sampling import ClassicOption, LaunchBudgetOption, PrecisionOption, sampling_of, tell_classic
-from imb.errors import ImbError
+from imb.model.errors import ImbError
 
 if TYPE_CHECKING:
-    from imb.session import Plan
+    from imb.measure.session import Plan
 
 VARIANT = "Settings of the variant: NAME=VALUE ..., mpi=, bind=, cpus=0,3 ..., -launcher options; see above."
 
@@ -132,9 +132,10 @@ def command(
     """
     import msgspec
 
-    from imb import samples, session
-    from imb.compare import EXIT, Settings, compare
-    from imb.peers import earlier
+    from imb.archive.names import side_of
+    from imb.cli.peers import earlier
+    from imb.judge.compare import EXIT, Settings, compare
+    from imb.measure import session
 
     settings = Settings(metric=metric, relevant=share_of(relevant, "--relevant"))
     sampling = sampling_of(classic, precision, launch_budget)
@@ -149,7 +150,7 @@ def command(
     session.save(store, made)
     carried = launch_all(store, made, results_to_stderr=True)
     all_measured(made, carried)
-    sides = [samples.side_of(store, [d.run for d in carried.over if made.items[d.number - 1].variant == i], f"{made.campaign}/{v}")
+    sides = [side_of(store, [d.run for d in carried.over if made.items[d.number - 1].variant == i], f"{made.campaign}/{v}")
              for i, v in enumerate("ab")]  # fmt: skip
     every = [launch for side in sides for launch in side.launches]
     found = compare(sides[0], sides[1], settings, earlier(store, every))
@@ -176,7 +177,7 @@ def _planned(
     """`keys` are those of a campaign's file."""
     import secrets
 
-    from imb import campaign
+    from imb.measure import campaign
 
     split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
     a, b, both = map(campaign.spoken, spoken)

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from imb.archive import Archive
+from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption, columns_of_text, share_of
 from imb.cli.judging import show as show_comparison
 from imb.cli.judging import worst
 from imb.cli.launching import MpiOption, ProgramsOption, all_measured, built, launch_all
-from imb.errors import ImbError
-from imb.wording import counted
+from imb.model.errors import ImbError
+from imb.model.units import counted
 
 if TYPE_CHECKING:
-    from imb.baseline import Baseline
-    from imb.samples import Side
+    from imb.model.baselines import Baseline
+    from imb.model.observations import Side
 
 app = typer.Typer(
     add_completion=False,
@@ -79,12 +79,12 @@ def set_(
       imb baseline set fabric new-fabric
       imb baseline set fabric new-fabric --tolerance time=10% --tolerance bandwidth=3% --note "after the new switch"
     """
-    from imb import baseline
-    from imb.samples import load
+    from imb.archive import baselines
+    from imb.archive.names import load
 
     store = Archive(archive)
-    made = baseline.make(name, load(store, side), _tolerances(tolerance) or {"time": 0.05}, note=note)
-    typer.echo(_line(baseline.add(store, made)))
+    made = baselines.make(name, load(store, side), _tolerances(tolerance) or {"time": 0.05}, note=note)
+    typer.echo(_line(baselines.add(store, made)))
     if len(made.launches) < 5:
         typer.echo(
             f"imb: {counted(len(made.launches), 'launch')} cannot tell how much launches differ; take ten",
@@ -95,12 +95,12 @@ def set_(
 @app.command("list")
 def list_(archive: ArchiveOption = None) -> None:
     """Lists all baselines, a version a line."""
-    from imb import baseline
+    from imb.archive import baselines
 
     found, bad = [], []
-    for path in baseline.files(Archive(archive)):
+    for path in baselines.files(Archive(archive)):
         try:
-            found.append(baseline.load(path))
+            found.append(baselines.load(path))
         except ImbError as error:
             bad.append(str(error))
     rows = [
@@ -121,9 +121,9 @@ def show(name: Named, format: Told = "terminal", archive: ArchiveOption = None) 
     """Shows the versions of a baseline: of what they are, and what was launched."""
     import msgspec
 
-    from imb import baseline
+    from imb.archive import baselines
 
-    found = baseline.named(Archive(archive), name)
+    found = baselines.named(Archive(archive), name)
     if format == "json":
         typer.echo(msgspec.json.format(msgspec.json.encode(found)))
         return
@@ -185,20 +185,19 @@ def check(
       imb baseline check fabric --mpi /opt/openmpi-next --launches 5 --format json
       imb baseline check fabric@1 after-update --tolerance time=10%
     """
-    from imb import baseline, samples
-    from imb.compare import EXIT
+    from imb.archive import baselines, names
+    from imb.judge import baseline
+    from imb.judge.compare import EXIT
+    from imb.model.baselines import machine_of, placement_of
 
     store = Archive(archive)
-    found = baseline.named(store, name)
+    found = baselines.named(store, name)
     well = True
     if side is not None:
-        results = samples.load(store, side)
+        results = names.load(store, side)
     else:
         results, well = _measure(store, _of_here(found, placement, force), mpi, programs, launches, timeout)
-    if force:
-        chosen = found[-1]
-    else:
-        chosen = baseline.choose(found, baseline.machine_of(results), baseline.placement_of(results))
+    chosen = found[-1] if force else baseline.choose(found, machine_of(results), placement_of(results))
     judged = baseline.check(chosen, results, _tolerances(tolerance), force=force)
     verdict = worst(judged.comparisons)
     if format == "json":
@@ -216,13 +215,13 @@ def check(
 
 def _of_here(found: list[Baseline], placement: str | None, force: bool) -> Baseline:
     """The baseline to measure again on this machine."""
-    from imb import baseline
+    from imb.measure import recheck
 
     here = [
         one
         for one in found
         if placement in (None, one.placement)
-        and (force or one.machine.same(baseline.this_machine(one.machine.nodes or 1)) is not False)
+        and (force or one.machine.same(recheck.this_machine(one.machine.nodes or 1)) is not False)
     ]
     if not here:
         have = "; ".join(
@@ -246,18 +245,20 @@ def _measure(
     launches: int | None,
     timeout: float | None,
 ) -> tuple[Side, bool]:
-    from imb import baseline, mpis, samples, session
+    from imb.archive import names
+    from imb.measure import recheck, session
+    from imb.mpi import installations
 
-    baseline.refuse_if_imported(chosen)
+    recheck.refuse_if_imported(chosen)
     wrapper = (chosen.launches[0].facts.get("conditions") or {}).get("mpi_wrapper")
-    found = mpis.find(mpi or wrapper)
+    found = installations.find(mpi or wrapper)
     if programs is None and found.wrapper != wrapper:
         programs = built(found, None)
-    made = baseline.plan(chosen, found, programs, launches, timeout)
+    made = recheck.plan(chosen, found, programs, launches, timeout)
     session.save(store, made)
     carried = launch_all(store, made, results_to_stderr=True)
     well = all_measured(made, carried)
-    return samples.side_of(store, [one.run for one in carried.over], f"measured in session {made.id}"), well
+    return names.side_of(store, [one.run for one in carried.over], f"measured in session {made.id}"), well
 
 
 def _limits(tolerances: dict[str, float]) -> str:

@@ -39,9 +39,9 @@ def command(
       imb build --mpi mpich --mpi /opt/openmpi-5 --compiler clang++
       $(imb build --mpi mpich)/IMB-MPI1 -list
     """
-    from imb import mpis
     from imb.cli.launching import built
+    from imb.mpi import installations
 
     choices: list[str | None] = [*mpi] if mpi else [None]
     for choice in choices:
-        typer.echo(built(mpis.find(choice), compiler, again=again))
+        typer.echo(built(installations.find(choice), compiler, again=again))

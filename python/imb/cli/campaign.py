@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from imb.archive import Archive
+from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption
 from imb.cli.launching import carry_out, in_time, prepare_variant
 from imb.cli.sampling import tell_classic
-from imb.errors import ImbError
+from imb.model.errors import ImbError
 
 if TYPE_CHECKING:
-    from imb import session
+    from imb.measure import session
 
 
 def command(
@@ -81,7 +81,7 @@ def command(
       imb campaign --resume
       imb compare transports-openmpi/shm transports-openmpi/tcp
     """
-    from imb import session
+    from imb.measure import session
 
     store = Archive(archive)
     made = _resumed(store, file, launches, seed) if resume else _planned(file, launches, seed)
@@ -105,7 +105,7 @@ def _planned(file: Path | None, launches: int | None, seed: int | None) -> sessi
 
     import msgspec
 
-    from imb import campaign
+    from imb.measure import campaign
 
     if file is None:
         raise ImbError("give a campaign FILE, or --resume; examples/ has some")
@@ -118,7 +118,7 @@ def _planned(file: Path | None, launches: int | None, seed: int | None) -> sessi
 
 
 def _resumed(store: Archive, file: Path | None, launches: int | None, seed: int | None) -> session.Plan:
-    from imb import campaign, session
+    from imb.measure import campaign, session
 
     if launches or seed is not None:
         raise ImbError("--resume goes on with what was planned; leave --launches and --seed out")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from imb.errors import ImbError
+from imb.model.errors import ImbError
 
 ArchiveOption = Annotated[
     Path | None,

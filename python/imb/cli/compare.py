@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from imb.archive import Archive
+from imb.archive.store import Archive
 from imb.cli.common import SIDE, ArchiveOption, share_of
 
 
@@ -73,9 +73,9 @@ def command(
 
     Exit status: 0 same or faster, 10 slower, 11 cannot tell, 2 nothing that can be compared.
     """
-    from imb.compare import EXIT, Settings, compare, parse_bands
-    from imb.peers import earlier
-    from imb.samples import load
+    from imb.archive.names import load
+    from imb.cli.peers import earlier
+    from imb.judge.compare import EXIT, Settings, compare, parse_bands
 
     settings = Settings(
         metric=metric,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from imb.cli.common import ArchiveOption, SideArgument, columns_of_text
-from imb.errors import ImbError
-from imb.wording import counted
+from imb.model.errors import ImbError
+from imb.model.units import counted
 
 if TYPE_CHECKING:
     from imb.diagnose import Diagnosis
@@ -67,10 +67,10 @@ def command(
       imb diagnose results/monday.log --format markdown > findings.md
     """
     from imb import diagnose
-    from imb.archive import Archive
-    from imb.peers import variance_of
+    from imb.archive.names import load
+    from imb.archive.store import Archive
+    from imb.cli.peers import variance_of
     from imb.render import findings
-    from imb.samples import load
 
     limits = diagnose.Thresholds().with_values(threshold or [])
     if thresholds:

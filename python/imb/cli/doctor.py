@@ -10,7 +10,7 @@ import typer
 from imb.cli.launching import MpiOption
 
 if TYPE_CHECKING:
-    from imb.doctor import Finding
+    from imb.mpi.doctor import Finding
 
 _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "problem": ("✗", "red")}
 
@@ -59,11 +59,11 @@ def command(
 
 
 def _findings(choice: str | None) -> Iterator[Finding]:
-    from imb import conditions, doctor, mpis
+    from imb.mpi import conditions, doctor, installations
 
     yield from doctor.machine(conditions.gather())
     yield from doctor.tools()
-    found = [mpis.find(choice)] if choice else mpis.find_all()
+    found = [installations.find(choice)] if choice else installations.find_all()
     if not found:
         yield doctor.Finding("problem", "MPI", "none found", "load its module, or `pip install mpich`")
     for mpi in found:

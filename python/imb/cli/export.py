@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from imb.archive import Archive
+from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption
-from imb.errors import ImbError
+from imb.model.errors import ImbError
 
 
 class Format(enum.StrEnum):
@@ -67,7 +67,7 @@ def command(
       imb export --format log --output logs/
       imb export 3fa9 --samples > samples.csv
     """
-    from imb.export import choose, write_csv, write_json, write_logs, write_markdown, write_parquet
+    from imb.render.export import choose, write_csv, write_json, write_logs, write_markdown, write_parquet
 
     if len(separator) != 1 or separator in '"\n\r.' or separator.isalnum():
         raise ImbError(f"a separator is one character such as ';', not {separator!r}")

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from imb.archive import SHORT, Archive
+from imb.archive.store import SHORT, Archive
 from imb.cli.common import ArchiveOption
-from imb.errors import ImbError
-from imb.wording import counted
+from imb.model.errors import ImbError
+from imb.model.units import counted
 
 if TYPE_CHECKING:
-    from imb.importer import FileReport
+    from imb.archive.importer import FileReport
 
 _FEW = 20  # files whose runs are listed
 
@@ -57,7 +57,7 @@ def command(
       imb import IMBrun_*.log
       imb import --label "old cluster" results/
     """
-    from imb.importer import files_in, import_files
+    from imb.archive.importer import files_in, import_files
 
     files = files_in(paths)
     if not files:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from imb.compare import Comparison, Verdict
+    from imb.judge.compare import Comparison, Verdict
 
 # The worst first.
 _ORDER: tuple[Verdict, ...] = ("slower", "cannot tell", "faster", "same")

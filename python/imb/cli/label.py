@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from imb.archive import SHORT, Archive
+from imb.archive.store import SHORT, Archive
 from imb.cli.common import ArchiveOption, RunArgument
-from imb.errors import ImbError
+from imb.model.errors import ImbError
 
 
 def command(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from imb.archive import Archive
+from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption
 from imb.cli.launching import (
     CpusOption,
@@ -21,11 +21,11 @@ from imb.cli.launching import (
     prepare,
 )
 from imb.cli.sampling import ClassicOption
-from imb.errors import ImbError
-from imb.wording import counted
+from imb.model.errors import ImbError
+from imb.model.units import counted
 
 if TYPE_CHECKING:
-    from imb.records import Result
+    from imb.model.records import Result
 
 SECONDS = 2.0  # of a launch in passes
 REPETITIONS = 10000  # of a classic one
@@ -80,8 +80,8 @@ def command(
       imb latency --cpus 0,1 --launches 11 --budget 5
       imb latency --hosts node1,node2 --mpi openmpi
     """
-    from imb import passes, session
-    from imb.records import Result
+    from imb.measure import passes, session
+    from imb.model.records import Result
 
     if budget is not None and (classic or repetitions is not None):
         raise ImbError("--budget is of launches in passes; leave --classic and --repetitions out")
@@ -149,7 +149,7 @@ def _summary(rows: Sequence[Result]) -> str:
 
 def _error(rows: Sequence[Result]) -> float | None:
     """Half of the 95 % interval as a share: over launches, or of one over its samples; None: classic, or not known."""
-    from imb.stats import level_of
+    from imb.judge.stats import level_of
 
     if any(row.passes is None for row in rows):
         return None

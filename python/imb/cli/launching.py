@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
-from imb.archive import SHORT, Archive
-from imb.errors import ImbError
-from imb.wording import counted
+from imb.archive.store import SHORT, Archive
+from imb.model.errors import ImbError
+from imb.model.units import counted
 
 if TYPE_CHECKING:
-    from imb.campaign import Settings
-    from imb.launch import Intent
-    from imb.mpis import Mpi
-    from imb.session import Done, Item, Plan
+    from imb.measure.campaign import Settings
+    from imb.measure.session import Done, Item, Plan
+    from imb.mpi.installations import Mpi
+    from imb.mpi.launch import Intent
 
 MpiOption = Annotated[
     str | None,
@@ -68,7 +68,7 @@ def intent_of(
     launcher: Literal["mpiexec", "srun"],
 ) -> Intent:
     """What the options say together. Raises ImbError."""
-    from imb.launch import Intent
+    from imb.mpi.launch import Intent
 
     names = tuple(filter(None, (hosts or "").split(",")))
     numbers = (cpus or "").split(",") if cpus else []
@@ -96,17 +96,17 @@ def intent_of(
 
 def prepare(choice: str | None, programs: Path | None) -> tuple[Mpi, Path]:
     """The MPI, and the folder with the suite's programs for it."""
-    from imb import mpis
+    from imb.mpi import installations
 
-    mpi = mpis.find(choice)
+    mpi = installations.find(choice)
     return mpi, programs or built(mpi, None)
 
 
 def prepare_variant(settings: Settings) -> tuple[Mpi, Path]:
     """The same for a variant of a campaign."""
-    from imb import mpis
+    from imb.mpi import installations
 
-    mpi = mpis.find(settings.mpi)
+    mpi = installations.find(settings.mpi)
     return mpi, Path(settings.programs) if settings.programs else built(mpi, settings.compiler)
 
 
@@ -115,7 +115,7 @@ def built(mpi: Mpi, compiler: str | None, *, again: bool = False) -> Path:
     from rich.console import Console
     from rich.progress import Progress
 
-    from imb import build
+    from imb.mpi import build
 
     found = build.key_of(mpi, compiler)
     if (programs := build.programs(found)) and not again:
@@ -143,8 +143,8 @@ class Carried(NamedTuple):
 
 def carry_out(archive: Archive, made: Plan) -> None:
     """Runs what of the session is still to be run, showing it live, and exits with what came of it."""
-    from imb import session
     from imb.cli.variance import after_session
+    from imb.measure import session
 
     before = len(session.done(archive, made))
     carried = launch_all(archive, made)
@@ -173,9 +173,9 @@ def all_measured(made: Plan, carried: Carried) -> bool:
 
 def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False) -> Carried:
     """Runs what of the session is still to be run, or less where it stops when decided; exits with 130 when interrupted."""
-    from imb import session
-    from imb.deciding import Deciding
-    from imb.standing import Standing
+    from imb.cli.deciding import Deciding
+    from imb.measure import session
+    from imb.measure.setup_teardown import Standing
 
     before = session.done(archive, made)
     todo = [item for item in made.items if item.number not in before]
@@ -233,7 +233,7 @@ _FAILURES = {0: "failed", 3: "not all could be measured", 4: "wrong bytes were r
 
 
 def _in_words(archive: Archive, made: Plan, one: Done) -> str:
-    from imb import session
+    from imb.measure import session
 
     how = {
         "measured": "",
@@ -304,7 +304,7 @@ class _Display:
 
     def tell_time(self, over: list[Done], turn: int | None) -> None:
         """At the beginning of a round of a campaign, where there is something to judge by."""
-        from imb import session
+        from imb.measure import session
 
         rounds = self.made.items[-1].turn
         left = session.seconds_of(self.made, over, self.known)
@@ -315,7 +315,7 @@ class _Display:
 
     def begin(self, items: Sequence[Item], over: list[Done]) -> None:
         """`items` run at the same time."""
-        from imb import session
+        from imb.measure import session
 
         self.tell_time(over, items[0].turn)
         self.number = items[0].number
@@ -328,7 +328,7 @@ class _Display:
         self.bar.start()
 
     def show(self, progress: object, seconds: float) -> None:
-        from imb.progress import Progress
+        from imb.measure.progress import Progress
 
         assert isinstance(progress, Progress)
         left = progress.seconds_left(seconds) if self.usual is None else max(self.usual - seconds, 0)

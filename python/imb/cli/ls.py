@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from imb.archive import SHORT, Archive
+from imb.archive.store import SHORT, Archive
 from imb.cli.common import ArchiveOption, columns_of_text
 
 # Of the index, what the list needs.
@@ -52,7 +52,7 @@ def command(
       imb ls --all --benchmark Allreduce
       imb ls --json | jq .command
     """
-    from imb.index import Index
+    from imb.archive.index import Index
 
     index = Index(Archive(archive))
     tags = index.tags()

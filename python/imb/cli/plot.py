@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from imb.cli.common import SIDE, ArchiveOption
-from imb.wording import counted
+from imb.model.units import counted
 
 
 def command(
@@ -49,9 +49,9 @@ def command(
       imb plot before after -b PingPong -b Allreduce -o xpmem.svg
       imb plot 3fa9 --metric bandwidth -b Sendrecv -o sendrecv.pdf
     """
-    from imb.archive import Archive
+    from imb.archive.names import load
+    from imb.archive.store import Archive
     from imb.render.picture import draw, lines_of, text
-    from imb.samples import load
 
     store = Archive(archive)
     lines = lines_of([load(store, side) for side in sides], metric, benchmark or [])

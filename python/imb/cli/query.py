@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from imb.archive import Archive
+from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption, columns_of_text
-from imb.errors import ImbError
+from imb.model.errors import ImbError
 
 
 class Format(enum.StrEnum):
@@ -47,7 +47,7 @@ def command(
     """
     import duckdb
 
-    from imb.index import Index
+    from imb.archive.index import Index
 
     connection = Index(Archive(archive)).connect()
     try:

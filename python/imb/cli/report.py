@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from imb.cli.common import SIDE, ArchiveOption, share_of
-from imb.wording import counted
+from imb.model.units import counted
 
 
 def command(
@@ -53,11 +53,11 @@ def command(
     from datetime import datetime
 
     from imb import diagnose
-    from imb.archive import Archive
-    from imb.compare import Settings, compare
-    from imb.peers import earlier, variance_of
+    from imb.archive.names import load
+    from imb.archive.store import Archive
+    from imb.cli.peers import earlier, variance_of
+    from imb.judge.compare import Settings, compare
     from imb.render.page import report_page
-    from imb.samples import load
 
     limits = diagnose.Limits(
         link=diagnose.rate(link) if link else None, memory=diagnose.rate(memory) if memory else None

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from imb.archive import SHORT, Archive
+from imb.archive.store import SHORT, Archive
 from imb.cli.common import ArchiveOption
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from imb.archive import Archive
+from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption
 from imb.cli.launching import (
     BindOption,
@@ -23,7 +23,7 @@ from imb.cli.launching import (
     prepare,
 )
 from imb.cli.sampling import BudgetOption, ClassicOption, PrecisionOption, sampling_of, tell_classic
-from imb.errors import ImbError
+from imb.model.errors import ImbError
 
 # What a session's plan does not hold; all else was said when it was made.
 _OF_ONE_CALL = {"names", "resume", "submit", "minutes", "queue", "account", "dry_run", "archive"}
@@ -137,7 +137,7 @@ def command(
       imb run PingPong --hosts node1,node2 --ppn 1 --env UCX_TLS=rc --timeout 300
       imb run --resume
     """
-    from imb import passes, selection, session
+    from imb.measure import passes, selection, session
 
     store = Archive(archive)
     words = list(names or [])
@@ -178,7 +178,7 @@ def command(
     if not resume:
         session.save(store, made)
     if submit:
-        from imb.submit import submit as submitted
+        from imb.measure.submit import submit as submitted
 
         job, status = submitted(store, made, submit, minutes=minutes, queue=queue, account=account)
         typer.echo(f"{submit} job {job}, session {made.id}: {session.folder_of(store, made.id)}/job.out")

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from imb.errors import ImbError
-from imb.passes import Sampling
+from imb.measure.passes import Sampling
+from imb.model.errors import ImbError
 
 ClassicOption = Annotated[
     bool, typer.Option("--classic", help="Measure each row in one burst, as IMB does, not in passes.")

@@ -8,11 +8,11 @@ from typing import Annotated
 import msgspec
 import typer
 
-from imb.archive import SHORT, Archive, StoredRun, Tags
+from imb.archive.store import SHORT, Archive, StoredRun, Tags
 from imb.cli.common import ArchiveOption
 from imb.cli.variance import of_one_run, runs_of_label, show_label
-from imb.errors import ImbError
-from imb.records import End, Failure, PassLimits, Records, Result, Run, Sample
+from imb.model.errors import ImbError
+from imb.model.records import End, Failure, PassLimits, Records, Result, Run, Sample
 
 
 def command(
@@ -116,7 +116,7 @@ def _passes(run: Run, end: End | None) -> str | None:
 
 def _path(run: Run, records: Records, found: StoredRun) -> str | None:
     """`within a host: shared memory (OMPI_MCA_btl=self,sm)`: by the bytes that interfaces counted, and what the MPI was told."""
-    from imb import path
+    from imb.model import path
 
     conditions = found.facts().get("conditions")
     outside = conditions.get("environment") if isinstance(conditions, dict) else None
@@ -129,7 +129,7 @@ def _path(run: Run, records: Records, found: StoredRun) -> str | None:
 
 def _conditions(said: object) -> str | None:
     """What a launch was recorded with, in short; `imb query` has all of it."""
-    from imb.conditions import Conditions
+    from imb.model.conditions import Conditions
 
     try:
         known = msgspec.convert(said, Conditions)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from imb.archive import SHORT, Archive, StoredRun
-from imb.errors import ImbError
-from imb.wording import counted
+from imb.archive.store import SHORT, Archive, StoredRun
+from imb.model.errors import ImbError
+from imb.model.units import counted
 
 if TYPE_CHECKING:
-    from imb.records import Records
-    from imb.samples import Launch
-    from imb.session import Done, Plan
+    from imb.measure.session import Done, Plan
+    from imb.model.observations import Launch
+    from imb.model.records import Records
 
 
 def runs_of_label(archive: Archive, name: str) -> list[str]:
@@ -29,10 +29,10 @@ def show_label(archive: Archive, name: str, runs: Sequence[str], benchmarks: Seq
     from rich.console import Console
     from rich.table import Table
 
-    from imb.peers import variance_of
+    from imb.archive.names import side_of
+    from imb.cli.peers import variance_of
     from imb.render.comparison import printable
     from imb.render.variance import ROW_HEADINGS, block, tables
-    from imb.samples import side_of
 
     side = side_of(archive, runs, name)
     if benchmarks:
@@ -68,7 +68,7 @@ def show_label(archive: Archive, name: str, runs: Sequence[str], benchmarks: Seq
 
 def _launch(launch: Launch) -> str:
     """When it was, how it measured, and what the probes took in its fastest state."""
-    from imb.usual import references_of
+    from imb.judge.usual import references_of
 
     probes = " and ".join(f"{seconds * 1e6:.2f}" for seconds in references_of(launch).values())
     words = [
@@ -84,9 +84,9 @@ def _launch(launch: Launch) -> str:
 
 def after_session(archive: Archive, made: Plan, over: Sequence[Done]) -> None:
     """What launches that are over say together, by variant: parts of variance, launches that never saw the usual state."""
-    from imb.peers import variance_of
+    from imb.archive.names import side_of
+    from imb.cli.peers import variance_of
     from imb.render.variance import block
-    from imb.samples import side_of
 
     for number, variant in enumerate(made.variants):
         runs = [
@@ -107,10 +107,10 @@ def after_session(archive: Archive, made: Plan, over: Sequence[Done]) -> None:
 
 def of_one_run(archive: Archive, run: StoredRun, records: Records) -> list[str]:
     """Whether the launches of a run never saw the usual state of their machine, as sentences."""
-    from imb.peers import earlier
+    from imb.cli.peers import earlier
+    from imb.judge.usual import unusual, words
+    from imb.model.observations import launches_of
     from imb.render.comparison import printable
-    from imb.samples import launches_of
-    from imb.usual import unusual, words
 
     launches = list(launches_of(records, run.id[:SHORT], run.facts()))
     return [printable(line) for line in words(unusual(launches, earlier(archive, launches)))]

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from imb.archive import Archive
+from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption
-from imb.wording import counted
+from imb.model.units import counted
 
 
 def command(
@@ -24,7 +24,7 @@ def command(
 
     Exit status: 0 all is well, 1 something is damaged. A run that was cut off before it came here is no damage.
     """
-    from imb.verify import verify_archive
+    from imb.archive.verify import verify_archive
 
     store = Archive(archive)
     chosen = [store.find(run).id for run in runs] if runs else None

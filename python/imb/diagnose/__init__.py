@@ -21,8 +21,8 @@ from imb.diagnose.case import (
     described,
     rate,
 )
-from imb.samples import Side
-from imb.variance import Variance
+from imb.judge.variance import Variance
+from imb.model.observations import Side
 
 __all__ = [
     "LEVELS", "RULES", "Diagnosis", "Finding", "Level", "Limits", "Model", "Thresholds", "described", "diagnose", "rate",

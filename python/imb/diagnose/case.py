@@ -11,12 +11,12 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 import msgspec
 import numpy as np
 
-from imb import curves
+from imb.diagnose import curves
 from imb.diagnose.series import Series, series_of
-from imb.errors import ImbError
-from imb.records import Result
-from imb.samples import Key, Side, Values
-from imb.variance import Variance, parts_of
+from imb.judge.variance import Variance, parts_of
+from imb.model.errors import ImbError
+from imb.model.observations import Key, Side, Values
+from imb.model.records import Result
 
 Level: TypeAlias = Literal["problem", "warning", "information"]
 LEVELS: tuple[Level, ...] = get_args(Level)

@@ -1,6 +1,6 @@
 """Rules about causes: what goes with slow samples and slow launches, and ranks that share a CPU.
 
-An association is told where it is certain (imb.association) and costs as much as matters; neither alone is enough. Time for
+An association is told where it is certain (imb.diagnose.association) and costs as much as matters; neither alone is enough. Time for
 which a rank waited for its CPU is a part of the time itself, and needs no association.
 """
 
@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from imb import association
+from imb.diagnose import association
 from imb.diagnose.case import Case, Finding
 from imb.diagnose.series import Series, amount_of
 from imb.diagnose.spread import place
-from imb.path import seconds_of
-from imb.records import Evidence
-from imb.samples import Key, Launch, time_of
-from imb.wording import and_others, counted
+from imb.model.observations import Key, Launch, time_of
+from imb.model.path import seconds_of
+from imb.model.records import Evidence
+from imb.model.units import and_others, counted
 
 # Of naming any cause in a side that has none, by samples and by launches: 1.5 % together.
 OF_SAMPLES, OF_LAUNCHES = 0.005, 0.01

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from imb import costs
 from imb.diagnose.case import Case, Curve, Finding, median
-from imb.wording import counted, megabytes, size, us
+from imb.model import collective_models
+from imb.model.units import counted, megabytes, size, us
 
 # Bytes in one direction of a link per repetition, in lengths.
 _ONE_WAY = {"sendrecv": 1.0, "exchange": 2.0}
@@ -114,7 +114,7 @@ def collectives(case: Case) -> Iterator[Finding]:
     limit = case.thresholds.collective
     pairs = [c for c in case.curves if c.key.benchmark.lower() in ("pingpong", "osu_latency") and c.transfer]
     if not pairs or len(pairs[0].shape[0]) < 2:
-        if any(costs.family(c.key.benchmark) for c in case.curves):
+        if any(collective_models.family(c.key.benchmark) for c in case.curves):
             case.note("collectives against point-to-point: takes PingPong in the same launches")
         return
     local = next((c for c in case.curves if c.key.benchmark == "Reduce_local" and len(c.shape[0]) > 1), None)
@@ -122,7 +122,7 @@ def collectives(case: Case) -> Iterator[Finding]:
     combine = _interpolation(local) if local else message  # no slower than to send it: a lenient guess
     for curve in case.curves:
         processes = curve.key.processes
-        if not processes or costs.family(curve.key.benchmark) is None or processes < 2:
+        if not processes or collective_models.family(curve.key.benchmark) is None or processes < 2:
             continue
         if (curve.key.group_count or 1) > 1:
             continue  # groups share what PingPong had alone
@@ -134,7 +134,9 @@ def collectives(case: Case) -> Iterator[Finding]:
             continue
         rows = []
         for i, one in enumerate(curve.keys):
-            implied = costs.expected(curve.key.benchmark, processes, one.bytes or 0, message, combine)
+            implied = collective_models.expected(
+                curve.key.benchmark, processes, one.bytes or 0, message, combine
+            )
             if implied and curve.medians[i] > 0 and one.bytes != 0:
                 rows.append((float(curve.medians[i] / implied[0]), i, *implied))
         over = [row for row in rows if row[0] > limit]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from imb.diagnose.case import Case, Finding
-from imb.samples import Key
-from imb.wording import counted, size, sizes
+from imb.model.observations import Key
+from imb.model.units import counted, size, sizes
 
 
 def defects(case: Case) -> Iterator[Finding]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from imb.diagnose.case import Case, Finding
-from imb.remedies import remedy, verdict
-from imb.usual import alike, described, names
-from imb.wording import counted
+from imb.judge.remedies import remedy, verdict
+from imb.judge.usual import alike, described, names
+from imb.model.units import counted
 
 
 def usual_state(case: Case) -> Iterator[Finding]:

@@ -1,16 +1,16 @@
-"""Rules about the way that messages went (imb.path), held against what the machine offers."""
+"""Rules about the way that messages went (imb.model.path), held against what the machine offers."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from imb import path
-from imb.conditions import Interface, interfaces_in
 from imb.diagnose.case import Case, Finding
-from imb.path import LOOPBACK, Way
-from imb.samples import Launch
-from imb.wording import amount, counted
+from imb.model import path
+from imb.model.conditions import Interface, interfaces_in
+from imb.model.observations import Launch
+from imb.model.path import LOOPBACK, Way
+from imb.model.units import amount, counted
 
 # Where conditions do not say what is an RDMA device, its usual names do.
 _RDMA = re.compile(

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from imb.association import Groups, Values
-from imb.path import mean_repetitions, ways_timed
-from imb.records import Counter, Evidence, Result, Sample
-from imb.samples import Key, Launch, time_of
+from imb.diagnose.association import Groups, Values
+from imb.model.observations import Key, Launch, time_of
+from imb.model.path import mean_repetitions, ways_timed
+from imb.model.records import Counter, Evidence, Result, Sample
 
 COUNTERS = (*Evidence.COUNTERS, "moved_ranks")
 

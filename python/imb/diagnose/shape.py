@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from imb import curves
+from imb.diagnose import curves
 from imb.diagnose.case import Case, Finding
-from imb.samples import Side
-from imb.wording import and_others, megabytes, size, us
+from imb.model.observations import Side
+from imb.model.units import and_others, megabytes, size, us
 
 
 def cliffs(case: Case) -> Iterator[Finding]:

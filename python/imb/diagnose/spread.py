@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from imb import costs
 from imb.diagnose.case import Case, Finding, median
-from imb.samples import Launch
-from imb.wording import and_others, counted, size, sizes, us
+from imb.model import collective_models
+from imb.model.observations import Launch
+from imb.model.units import and_others, counted, size, sizes, us
 
 
 def rank_spread(case: Case) -> Iterator[Finding]:
@@ -26,7 +26,12 @@ def rank_spread(case: Case) -> Iterator[Finding]:
         if not len(over):
             continue
         at = int(over[np.argmax(ratios[over])])
-        rooted = (costs.family(curve.key.benchmark) or "") in ("bcast", "scatter", "gather", "reduce")
+        rooted = (collective_models.family(curve.key.benchmark) or "") in (
+            "bcast",
+            "scatter",
+            "gather",
+            "reduce",
+        )
         slowest = _most_often(row.slowest_rank for rows in curve.rows if (row := rows[at]) is not None)
         lengths = [curve.keys[i].bytes for i in over]
         yield Finding(
@@ -56,7 +61,7 @@ def slowest_rank(case: Case) -> Iterator[Finding]:
     slower: dict[int, list[float]] = {}
     for curve in case.curves:
         processes = curve.key.processes or 0
-        if processes < 3 or (costs.family(curve.key.benchmark) or "") in (
+        if processes < 3 or (collective_models.family(curve.key.benchmark) or "") in (
             "bcast",
             "scatter",
             "gather",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from imb.logs import imb_rows, imb_text, osu_text
 from imb.logs.table import Log
-from imb.records import Problem, Record, Records
+from imb.model.records import Problem, Record, Records
 
 
 def parse_many(files: Sequence[tuple[bytes, str]]) -> list[Log]:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from imb.records import Component, Kind
-from imb.suite import suite_folder
+from imb.model.records import Component, Kind
+from imb.model.suite import suite_folder
 
 
 class Facts(NamedTuple):

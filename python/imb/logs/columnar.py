@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from imb.logs.catalogue import kind_of
 from imb.logs.table import FIELDS, PASSIVE, TIMES, Launch, Stretch
-from imb.records import QUANTILES, TIME_FIGURES, Counter, Evidence, Failure, Passes, Result
+from imb.model.records import QUANTILES, TIME_FIGURES, Counter, Evidence, Failure, Passes, Result
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _PLACE = [

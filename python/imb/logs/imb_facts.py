@@ -10,7 +10,7 @@ from datetime import datetime
 from imb.logs.catalogue import facts_of
 from imb.logs.preamble import Event
 from imb.logs.table import Launch
-from imb.records import Component, Element, Mpi, Options, PassLimits, Platform, Run
+from imb.model.records import Component, Element, Mpi, Options, PassLimits, Platform, Run
 
 _PART: dict[str, Component] = {
     "MPI-1": "MPI1",

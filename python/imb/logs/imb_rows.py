@@ -10,7 +10,7 @@ import numpy as np
 
 from imb.logs.preamble import PASSES_NOTE
 from imb.logs.table import CELL, FIELDS, WHOLE, Head, Launch, Stretch, number
-from imb.records import QUANTILES, Cause, Failure
+from imb.model.records import QUANTILES, Cause, Failure
 
 MARK = b"#rep"  # "#repetitions" in every table; "#rep.s" in the oldest
 _ALIASES = {"rep.s": "repetitions", "mb/sec": "mbytes/sec", "mbyte/sec": "mbytes/sec", "msgs/sec": "msg/sec"}

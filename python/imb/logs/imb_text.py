@@ -29,7 +29,7 @@ from imb.logs.imb_rows import (
 )
 from imb.logs.plain import columns_of
 from imb.logs.table import Head, Launch, Log, Stretch
-from imb.records import End, Failure, Multi, Options, Problem
+from imb.model.records import End, Failure, Multi, Options, Problem
 
 FORMAT = "imb"
 _MOST_PROBLEMS = 1000  # of one kind in one file; more are counted

@@ -9,7 +9,7 @@ import numpy as np
 
 from imb.logs.preamble import command_in
 from imb.logs.table import WHOLE, Head, Launch, Log, Stretch, number
-from imb.records import Element, Options, Problem, Run
+from imb.model.records import Element, Options, Problem, Run
 
 FORMAT = "osu"
 MARK = b"# OSU "

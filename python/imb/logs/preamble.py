@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from imb.logs.catalogue import known
 from imb.logs.table import Head
-from imb.records import Mode, State
+from imb.model.records import Mode, State
 
 EventKind = Literal[
     "banner", "fact", "calling", "listed", "title", "command", "passes", "end", "failure", "benchmark", "text"

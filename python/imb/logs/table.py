@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from imb.logs.catalogue import kind_of
-from imb.records import End, Failure, Mode, Multi, Problem, Record, Result, Run
+from imb.model.records import End, Failure, Mode, Multi, Problem, Record, Result, Run
 
 CELL = 13  # characters of a cell in a table of IMB
 NOT_KNOWN = "n/a"  # the precision of a row with too few samples

@@ -11,8 +11,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 from imb.logs.table import CELL, NOT_KNOWN
-from imb.records import QUANTILES, End, Failure, PassLimits, Record, Result, Run
-from imb.wording import counted
+from imb.model.records import QUANTILES, End, Failure, PassLimits, Record, Result, Run
+from imb.model.units import counted
 
 _NOTICEABLE_DRIFT = 0.1  # as in src/report/text.cpp
 _RULE = "#" + "-" * 64

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from imb.compare import Band, BandEffect, Comparison, Effect, RowEffect, Verdict
+from imb.judge.compare import Band, BandEffect, Comparison, Effect, RowEffect, Verdict
+from imb.judge.sequential import Looks
+from imb.model.observations import Key
+from imb.model.units import counted
 from imb.render.tables import pipes
-from imb.samples import Key
-from imb.sequential import Looks
-from imb.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Console

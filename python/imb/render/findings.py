@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from imb.diagnose import Diagnosis, Model
+from imb.model.units import megabytes, size, us
 from imb.render.variance import block
-from imb.wording import megabytes, size, us
 
 MODEL_HEADINGS = ("curve", "latency", "interval", "bandwidth", "interval", "deviation", "worst", "lines")
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from imb.compare import BANDS, Band
+from imb.judge.compare import BANDS, Band
+from imb.judge.stats import change_points
+from imb.model.observations import Key, Side, Values
 from imb.render.marks import letter, positive, short
-from imb.samples import Key, Side, Values
-from imb.stats import change_points
 
 
 def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:

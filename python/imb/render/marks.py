@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from imb.samples import Values
+from imb.model.observations import Values
 
 MARKS = {"faster": "▲", "slower": "▼", "same": "=", "cannot tell": "?"}
 TO, TIMES = "\u2013", "\u00d7"  # en dash, multiplication sign

@@ -14,15 +14,15 @@ import msgspec
 from markupsafe import Markup
 
 from imb import __version__
-from imb.compare import Comparison
 from imb.diagnose import Diagnosis
+from imb.judge.compare import Comparison
+from imb.model.observations import Side
+from imb.model.units import counted
 from imb.render.findings import MODEL_HEADINGS, model_rows
 from imb.render.history import history_of
 from imb.render.marks import letter
 from imb.render.panels import IN_PASSES, Section, compared_sections, sections_of
 from imb.render.summary import conditions_shown, difference_shown, repeatability, verdict_of
-from imb.samples import Side
-from imb.wording import counted
 
 
 def report_page(

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from imb.compare import Comparison, Effect, RowEffect
+from imb.judge.compare import Comparison, Effect, RowEffect
+from imb.model.observations import Key, Launch, Side, Values
+from imb.model.units import counted
 from imb.render import shortened
 from imb.render.marks import MARKS, TIMES, TO, digits, letter, positive, short
-from imb.samples import Key, Launch, Side, Values
-from imb.wording import counted
 
 _UNITS = {"bandwidth": ("MB/s", 1e-6), "messages": ("messages/s", 1.0), "overlap": ("%", 1.0)}
 _TITLES = {"bandwidth": "Bandwidth", "messages": "Message rate", "overlap": "Overlap", "time": "Time"}

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from imb.errors import ImbError
+from imb.model.errors import ImbError
+from imb.model.observations import METRICS, Key, Side
 from imb.render import shortened
-from imb.samples import METRICS, Key, Side
 
 FORMATS = (".png", ".svg", ".pdf")
 _UNITS = {"bandwidth": ("MB/s", 1e-6), "messages": ("messages/s", 1.0), "overlap": ("%", 1.0)}

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from imb.compare import BANDS, Band, Comparison, Effect
-from imb.differing import Difference, conditions_of
+from imb.judge.compare import BANDS, Band, Comparison, Effect
+from imb.judge.condition_diff import Difference, conditions_of
+from imb.model.observations import MORE_IS_BETTER, Key, Side
+from imb.model.units import counted
 from imb.render.comparison import verdict_in_words
 from imb.render.marks import MARKS, TIMES, TO, letter
-from imb.samples import MORE_IS_BETTER, Key, Side
-from imb.wording import counted
 
 
 def verdict_of(comparison: Comparison, a: int, b: int) -> dict[str, Any]:

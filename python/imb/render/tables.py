@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from imb.records import Counter, Failure, Result, added
-from imb.wording import amount
+from imb.model.records import Counter, Failure, Result, added
+from imb.model.units import amount
 
 # Field of a result, heading, factor; MB are 10^6 bytes here, as everywhere in the companion.
 _COLUMNS: tuple[tuple[str, str, float | None], ...] = (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from imb.remedies import PARTS, limits, notes, percent, remedy, share, verdict
+from imb.judge.remedies import PARTS, limits, notes, percent, remedy, share, verdict
+from imb.judge.usual import words
+from imb.judge.variance import RowParts, Variance
+from imb.model.units import counted
 from imb.render.comparison import printable
-from imb.usual import words
-from imb.variance import RowParts, Variance
-from imb.wording import counted
 
 ROW_HEADINGS = ("bytes", "launches", "t µs", "± %", "within %", "states %", "launches %")
 

@@ -1,0 +1,1 @@
+"""The store of immutable runs: index, import, verification, names."""

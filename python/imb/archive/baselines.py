@@ -1,0 +1,120 @@
+"""Baselines in the archive.
+
+ARCHIVE/baselines/NAME/0001.json    version 1, with all its launches: it does not need their runs any more
+
+A new baseline of the same name is a new version. Versions of one name may be of different machines and placements
+(intra-node, inter-node), which are kept apart: what is checked is held against the newest version of its own kind.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from imb.archive.store import Archive, user, write_whole
+from imb.model.baselines import Baseline, Kept, machine_of, placement_of
+from imb.model.errors import ImbError
+from imb.model.observations import Launch, Side, refuse_unknown_metric
+from imb.model.records import Record, write
+from imb.model.text import now
+
+_UNHASHED = b'""}'  # at the end of a file whose hash is not known yet
+_HASHED = re.compile(rb'"([0-9a-f]{64})"\}\n$')
+_NAME = re.compile(r"[A-Za-z0-9][\w.+=:-]*$", re.ASCII)
+
+
+def make(name: str, side: Side, tolerances: Mapping[str, float], *, note: str | None = None) -> Baseline:
+    """A baseline of these launches; `add` gives it its version. Raises ImbError where they are of several kinds."""
+    if not _NAME.match(name):
+        raise ImbError(
+            f"{name!r} is no name for a baseline: letters, digits and ._+=:- only, at most one word"
+        )
+    for metric in tolerances:
+        refuse_unknown_metric(metric)
+    placement = placement_of(side)  # of the two reasons to refuse the one that says more
+    return Baseline(
+        name=name,
+        created=now(),
+        by=f"{user()}@{socket.gethostname()}",
+        origin=side.name,
+        note=note,
+        machine=machine_of(side),
+        placement=placement,
+        tolerances=dict(tolerances),
+        launches=[_kept(launch) for launch in side.launches if launch.rows],
+    )
+
+
+def _kept(launch: Launch) -> Kept:
+    end: list[Record] = [launch.end] if launch.end else []
+    records: list[Record] = [launch.run, *launch.rows.values(), *launch.failures.values(), *end]
+    return Kept(launch.name, launch.facts, write(records).decode())
+
+
+def _folder(archive: Archive) -> Path:
+    return archive.folder / "baselines"
+
+
+def add(archive: Archive, made: Baseline) -> Baseline:
+    """Writes it down as the next version of its name. Raises OSError."""
+    folder = _folder(archive) / made.name
+    folder.mkdir(parents=True, exist_ok=True)
+    while True:
+        newest = max((int(path.stem) for path in files(archive, made.name)), default=0)
+        numbered = msgspec.structs.replace(made, version=newest + 1)
+        part = folder / f".{secrets.token_hex(8)}"
+        text = msgspec.json.encode(numbered)
+        digest = hashlib.sha256(text).hexdigest().encode()
+        write_whole(part, text.removesuffix(_UNHASHED) + b'"' + digest + b'"}\n')
+        try:
+            # A link, unlike a rename, never takes the place of a file that another host has just written.
+            with suppress(FileExistsError):
+                os.link(part, folder / f"{numbered.version:04d}.json")
+                return numbered
+        finally:
+            part.unlink()
+
+
+def files(archive: Archive, name: str | None = None) -> list[Path]:
+    """Where the baselines are, or those of a name, oldest version first."""
+    found = _folder(archive).glob(f"{name or '*'}/*.json")
+    return sorted(path for path in found if path.stem.isdecimal())
+
+
+def load(path: Path) -> Baseline:
+    """Raises ImbError, also where the file is not as it was made."""
+    try:
+        text = path.read_bytes()
+        found = msgspec.json.decode(text, type=Baseline)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ImbError(f"{path} is no baseline that can be read ({error})") from error
+    said = _HASHED.search(text, max(len(text) - 80, 0))
+    whole = text[: said.start()] + _UNHASHED if said else b""
+    if not said or hashlib.sha256(whole).hexdigest().encode() != said[1]:
+        raise ImbError(
+            f"{path} has changed since it was made; bring back a copy, or remove it and set the baseline anew"
+        )
+    if (found.name, found.version) != (path.parent.name, int(path.stem)):
+        raise ImbError(f"{path} is {found}, not what its path says; remove it")
+    return found
+
+
+def named(archive: Archive, name: str) -> list[Baseline]:
+    """The versions that NAME or NAME@VERSION means, oldest first. Raises ImbError where there is none."""
+    bare, at, version = name.partition("@")
+    there = files(archive, bare) if _NAME.match(bare) else []
+    found = [load(path) for path in there if not at or str(int(path.stem)) == version]
+    if not found:
+        known = ", ".join(sorted({path.parent.name for path in files(archive)})) or "none yet"
+        raise ImbError(
+            f"no baseline {name} in {archive.folder}; there are: {known}; `imb baseline set` makes one"
+        )
+    return found

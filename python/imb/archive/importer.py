@@ -1,0 +1,184 @@
+"""Files of logs -> runs in the archive and rows in the index, several files at a time.
+
+A log becomes a run per launch in it. Its bytes are divided among them without a gap, so nothing of the file is lost
+and a run can be read again by a later version.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from multiprocessing import get_context
+from pathlib import Path
+
+import msgspec
+
+from imb.archive.index import Entry, Index
+from imb.archive.store import Archive, Content
+from imb.logs import parse_many
+from imb.logs.table import Launch, Log
+from imb.model.errors import ImbError
+from imb.model.records import Failure, Problem, Result, read
+
+_RECORDS = b'{"record":'
+_BATCH_BYTES = 32_000_000
+_BATCH_FILES = 1000
+
+
+class FileReport(msgspec.Struct):
+    """What became of one file. `runs`: their names; `new`: how many of them the archive had not."""
+
+    file: str
+    runs: list[str] = []
+    new: int = 0
+    tables: int = 0
+    rows: int = 0
+    failures: int = 0
+    problems: list[Problem] = []
+    notes: list[Problem] = []
+
+
+def files_in(paths: Iterable[Path]) -> list[Path]:
+    """The files that these paths name: files as they are, of folders all files below them, sorted.
+
+    Raises ImbError for a path that does not exist.
+    """
+    files: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            files.extend(sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith(".")))
+        elif path.exists():
+            files.append(path)
+        else:
+            raise ImbError(f"there is no file or folder {path}")
+    return files
+
+
+def import_files(
+    files: Sequence[Path], archive: Archive, *, labels: Sequence[str] = (), jobs: int | None = None
+) -> Generator[FileReport]:
+    """Imports files, `jobs` at a time (default: as many as cores), and reports on each in their order.
+
+    Closed early, it finishes the files at hand and reads no more.
+    """
+    batches = list(_batches(files))
+    jobs = min(jobs or len(os.sched_getaffinity(0)), len(batches))
+    if jobs <= 1:
+        for batch in batches:
+            yield from _import_batch(batch, archive.folder, labels)
+        return
+    # Threads of Arrow do not survive a fork. Ctrl-C ends the parent, the children finish the files at hand.
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN))
+    try:
+        folders, all_labels = [archive.folder] * len(batches), [labels] * len(batches)
+        for reports in pool.map(_import_batch, batches, folders, all_labels):
+            yield from reports
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _batches(files: Sequence[Path]) -> Iterator[list[Path]]:
+    batch: list[Path] = []
+    size = 0
+    for file in files:
+        with suppress(OSError):  # reading it says why
+            size += file.stat().st_size
+        batch.append(file)
+        if size > _BATCH_BYTES or len(batch) >= _BATCH_FILES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _import_batch(files: Sequence[Path], folder: Path, labels: Sequence[str]) -> list[FileReport]:
+    """Reads files together, puts their launches into the archive, and those that are new into the index."""
+    archive = Archive(folder)
+    reports = [FileReport(str(file)) for file in files]
+    texts: list[tuple[FileReport, bytes]] = []
+    for report in reports:
+        try:
+            texts.append((report, Path(report.file).read_bytes()))
+        except OSError as error:
+            report.problems.append(Problem(report.file, 0, f"cannot be read: {error.strerror}"))
+    found: list[tuple[FileReport, Content, Entry]] = []
+    logs = [(report, text) for report, text in texts if text.lstrip()[:10] != _RECORDS]
+    for report, text in texts:
+        if text.lstrip()[:10] == _RECORDS:
+            found.append(_of_records(report, text, labels))
+    for (report, text), log in zip(logs, _parse([(text, report.file) for report, text in logs]), strict=True):
+        found.extend(_of_log(report, text, log, labels))
+    added = archive.add_many(content for _, content, _ in found)
+    new: dict[str, Entry] = {}
+    for (report, _, entry), done in zip(found, added, strict=True):
+        report.runs.append(done.id)
+        report.new += done.new
+        if done.new and done.id not in new:
+            entry.manifest = done.manifest
+            new[done.id] = entry
+    Index(archive).add(list(new.values()))
+    return reports
+
+
+def _of_records(report: FileReport, text: bytes, labels: Sequence[str]) -> tuple[FileReport, Content, Entry]:
+    """JSON lines of the suite stay what they are."""
+    facts = {"kind": "import", "format": "openimb-record"}
+    records = read(text, report.file)
+    report.problems = records.problems
+    report.rows = sum(1 for _ in records.of(Result))
+    report.failures = sum(1 for _ in records.of(Failure))
+    content = Content(records=text, facts=facts, origin=str(Path(report.file).absolute()), labels=labels)
+    return report, content, Entry(facts, records=records.records, problems=len(records.problems))
+
+
+def _of_log(
+    report: FileReport, text: bytes, log: Log, labels: Sequence[str]
+) -> Iterator[tuple[FileReport, Content, Entry]]:
+    facts = {"kind": "import", "format": log.format}
+    report.problems, report.notes = log.problems, log.notes
+    report.tables, report.rows, report.failures = log.counts()
+    if not log.launches:
+        report.problems.append(
+            Problem(report.file, 0, "there is no table of IMB or of OSU's benchmarks in it")
+        )
+    at = 0
+    for launch, part in zip(log.launches, _parts(text, log.launches), strict=True):
+        line = min((item.line or 0 for item in launch.items), default=0) if len(log.launches) > 1 else 0
+        before = text.count(b"\n", 0, at)
+        at += len(part)
+        for item in launch.items:  # lines are those of the run's own text from here on
+            item.line = (item.line or 0) - before
+        content = Content(
+            output=part,
+            facts=facts,
+            origin=f"{Path(report.file).absolute()}" + (f":{line}" if line else ""),
+            labels=[*([launch.label] if launch.label else []), *labels],
+        )
+        yield report, content, Entry(facts, launches=[launch], problems=len(log.problems))
+
+
+def _parts(text: bytes, launches: Sequence[Launch]) -> list[bytes]:
+    """The bytes of each launch; together they are the file. Positions do not count the CR of CR LF."""
+    if len(launches) < 2:
+        return [text] * len(launches)
+    starts = [launch.start for launch in launches]
+    if b"\r\n" in text:
+        lengths = [len(line) for line in text.split(b"\n")]
+        plain = text.replace(b"\r\n", b"\n")
+        lines = [plain.count(b"\n", 0, start) for start in starts]
+        starts = [sum(lengths[:line]) + line for line in lines]
+    return [text[start:stop] for start, stop in zip(starts, [*starts[1:], len(text)], strict=True)]
+
+
+def _parse(files: Sequence[tuple[bytes, str]]) -> list[Log]:
+    """parse_many, which never fails. Should it do so all the same, the file at fault is named and the others read."""
+    try:
+        return parse_many(files)
+    except Exception as error:
+        if len(files) > 1:
+            return [log for file in files for log in _parse([file])]
+        words = f"the importer fails on it, please report this ({type(error).__name__}: {error})"
+        return [Log(files[0][1], "imb", problems=[Problem(files[0][1], 0, words[:300])])]

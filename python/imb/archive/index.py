@@ -1,0 +1,353 @@
+"""The index: what the archive's runs say, in columns, so that lists and queries need not read every run.
+
+A user's own, in the cache folder, made anew by deleting it. It consists of segments, folders of Parquet files that
+appear whole and never change; each holds some runs. What the archive has and no segment holds is added by `refresh`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import platformdirs
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from imb.archive.store import Archive, LabelChange, Manifest, StoredRun, Tags, replay
+from imb.logs import columnar, parse_many
+from imb.logs.table import Launch
+from imb.model.records import End, Failure, Record, Result, Run
+
+if TYPE_CHECKING:
+    import duckdb
+
+VERSION = 3  # of the columns; another one is another folder, which is filled anew
+_AT_ONCE = 32_000_000  # bytes of logs that are read together
+_MANY_SEGMENTS = 64
+
+RUNS = pa.schema(
+    [
+        ("run", pa.string()),
+        ("added", pa.string()),
+        ("kind", pa.string()),
+        ("program", pa.string()),
+        ("version", pa.string()),
+        ("component", pa.string()),
+        ("date", pa.string()),
+        ("benchmarks", pa.string()),
+        ("processes", pa.int64()),
+        ("nodes", pa.string()),
+        ("mpi", pa.string()),
+        ("command", pa.string()),
+        ("exit_status", pa.int64()),
+        ("state", pa.string()),
+        ("rows", pa.int64()),
+        ("failures", pa.int64()),
+        ("defects", pa.int64()),
+        ("problems", pa.int64()),
+        ("passes", pa.int64()),
+        ("bytes", pa.int64()),
+        ("origin", pa.string()),
+        ("host", pa.string()),
+        ("campaign", pa.string()),
+        ("conditions", pa.string()),
+    ]
+)
+_TABLES = {"runs": RUNS, "results": columnar.RESULTS, "failures": columnar.FAILURES}
+
+
+class Entry(msgspec.Struct):
+    """One run on its way into a segment: what the archive says of it, and what it says itself."""
+
+    facts: dict[str, Any]
+    manifest: Manifest | None = None
+    launches: list[Launch] = []
+    records: list[Record] = []
+    problems: int = 0
+
+    def row(self) -> dict[str, Any]:
+        """Its row in RUNS."""
+        assert self.manifest
+        runs = [r for r in self.records if isinstance(r, Run)] or [launch.run for launch in self.launches]
+        ends = [r for r in self.records if isinstance(r, End)] or [
+            each.end for each in self.launches if each.end
+        ]
+        run = runs[0] if runs else Run()
+        failures = [r for r in self.records if isinstance(r, Failure)]
+        failures += [i for launch in self.launches for i in launch.items if isinstance(i, Failure)]
+        results = [r for r in self.records if isinstance(r, Result)]
+        stretches = [stretch for launch in self.launches for stretch in launch.stretches()]
+        places = [(r.benchmark, r.processes, r.group_count) for r in results]
+        places += [(r.benchmark, r.processes, r.group_count) for r in failures]
+        places += [(s.head.benchmark, s.head.processes, s.head.group_count) for s in stretches]
+        command = self.facts.get("command") or run.command_line
+        conditions = self.facts.get("conditions")
+        hosts = dict.fromkeys(rank.host for rank in run.ranks or [])
+        return {
+            "run": self.manifest.id,
+            "added": self.manifest.added,
+            "kind": _text(self.facts.get("kind")),
+            "program": run.program,
+            "version": run.version,
+            "component": run.component,
+            "date": run.date or _text(self.facts.get("started")),
+            "benchmarks": ", ".join(dict.fromkeys(name for name, _, _ in places)) or None,
+            "processes": len(run.ranks or [])
+            or max(((n or 0) * (g or 1) for _, n, g in places), default=0)
+            or None,
+            "nodes": ", ".join(hosts) or None,
+            "mpi": run.mpi.name if run.mpi else None,
+            "command": " ".join(map(str, command)) if isinstance(command, list) else None,
+            "exit_status": _whole(self.facts.get("exit_status")),
+            "state": ends[-1].state if ends else None,
+            "rows": len(results) + sum(stretch.count for stretch in stretches),
+            "failures": len(failures),
+            "defects": sum(r.defects or 0 for r in results)
+            if any(r.defects is not None for r in results)
+            else None,
+            "problems": self.problems,
+            "passes": ends[-1].passes if ends else None,
+            "bytes": sum(file.bytes for file in self.manifest.files.values()),
+            "origin": self.manifest.origin,
+            "host": self.manifest.host,
+            "campaign": _text(self.facts.get("campaign")),
+            "conditions": msgspec.json.encode(conditions).decode() if conditions else None,
+        }
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and -(2**63) <= value < 2**63 else None
+
+
+class Index:
+    """The index of an archive."""
+
+    def __init__(self, archive: Archive) -> None:
+        self.archive = archive
+        name = hashlib.sha256(str(archive.folder).encode()).hexdigest()[:16]
+        self.folder = platformdirs.user_cache_path("openimb") / f"index-{VERSION}" / name
+
+    # --- Writing -------------------------------------------------------------------------------------
+
+    def add(self, entries: Sequence[Entry]) -> None:
+        """Puts runs into a new segment. Raises OSError."""
+        if not entries:
+            return
+        named = [(entry.manifest.id, entry) for entry in entries if entry.manifest]
+        from_logs = [(run, launch) for run, entry in named for launch in entry.launches]
+        from_records = [(run, r) for run, entry in named for r in entry.records if isinstance(r, Result)]
+        failures = [(run, r) for run, entry in named for r in entry.records if isinstance(r, Failure)]
+        failures += [
+            (run, item) for run, launch in from_logs for item in launch.items if isinstance(item, Failure)
+        ]
+        results = [columnar.results_of_launches(from_logs)]
+        if from_records:
+            results.append(columnar.results_of_records(from_records))
+        self._write(
+            {
+                "runs": pa.Table.from_pylist([entry.row() for entry in entries], schema=RUNS),
+                "results": pa.concat_tables(results),
+                "failures": columnar.failures_of_records(failures),
+            }
+        )
+
+    def _write(self, tables: dict[str, pa.Table]) -> None:
+        place = self.folder / f"{time.time_ns():020d}-{secrets.token_hex(4)}"
+        part = self.folder / f".{place.name}"
+        part.mkdir(parents=True)
+        try:
+            for name, table in tables.items():
+                # Most columns are empty in most segments, and even that takes time to write: see connect.
+                full = [c for c in table.column_names if table.column(c).null_count < table.num_rows]
+                table = table.select(full) if name != "runs" and full else table
+                texts = [field.name for field in table.schema if not _is_number(field.type)]
+                pq.write_table(
+                    table,
+                    part / f"{name}.parquet",
+                    compression="lz4",
+                    use_dictionary=texts,
+                    write_statistics=name == "runs",
+                )
+            part.rename(place)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+
+    def segments(self) -> list[Path]:
+        """Oldest first."""
+        return sorted(self.folder.glob("[0-9]*"))
+
+    def refresh(self) -> set[str]:
+        """Takes in what the archive has and the index has not. Returns the names of the archive's runs."""
+        present = set(self.archive.ids())
+        known = self._known()
+        if len(known) != len(set(known)) or len(self.segments()) > _MANY_SEGMENTS:
+            self._merge()
+            known = self._known()
+        new = sorted(present - set(known))
+        batch: list[StoredRun] = []
+        size = 0
+        for run_id in new:
+            try:
+                run = self.archive.run(run_id)
+            except Exception:  # it was removed just now, or `imb verify` names it
+                continue
+            batch.append(run)
+            size += sum(file.bytes for file in run.manifest.files.values())
+            if size > _AT_ONCE:
+                self.add(_entries(batch))
+                batch, size = [], 0
+        self.add(_entries(batch))
+        return present
+
+    def _known(self) -> list[str]:
+        return [run for table in self._read("runs", ["run"]) for run in table.column("run").to_pylist()]
+
+    def _read(self, name: str, columns: list[str] | None = None) -> list[pa.Table]:
+        tables = []
+        for segment in self.segments():
+            try:
+                tables.append(pq.ParquetFile(segment / f"{name}.parquet").read(columns))
+            except (OSError, pa.ArrowInvalid):  # merged away, or torn: what was in it is taken in again
+                shutil.rmtree(segment, ignore_errors=True)
+        return tables
+
+    def _merge(self) -> None:
+        """Many segments, or several with the same run, become one."""
+        import pyarrow.compute as pc  # slow to import, and rarely needed
+
+        old = self.segments()
+        present = set(self.archive.ids())
+        seen: set[str] = set()
+        kept: dict[str, list[pa.Table]] = {name: [] for name in _TABLES}
+        for segment in old:
+            try:
+                tables = {name: pq.ParquetFile(segment / f"{name}.parquet").read() for name in _TABLES}
+            except (OSError, pa.ArrowInvalid):
+                continue
+            mine = [
+                run for run in tables["runs"].column("run").to_pylist() if run in present and run not in seen
+            ]
+            seen.update(mine)
+            for name, table in tables.items():
+                chosen = pa.array(mine, pa.string())
+                column = table.column("run").cast(pa.string())
+                kept[name].append(_with_all_columns(table.filter(pc.is_in(column, chosen)), _TABLES[name]))
+        if seen:
+            self._write(
+                {name: pa.concat_tables(tables).unify_dictionaries() for name, tables in kept.items()}
+            )
+        for segment in old:
+            shutil.rmtree(segment, ignore_errors=True)
+
+    # --- Reading -------------------------------------------------------------------------------------
+
+    def runs(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """RUNS, or these of its columns with `run` among them, of all runs that the archive has, refreshed; order
+        undefined."""
+        present = self.refresh()
+        schema = pa.schema([RUNS.field(name) for name in columns]) if columns else RUNS
+        tables = self._read("runs", schema.names)
+        # A cast imports pyarrow.compute, which takes longer than reading a thousand runs.
+        tables = [t if t.schema.equals(schema) else t.cast(schema) for t in tables]
+        table = pa.concat_tables([schema.empty_table(), *tables])
+        here = [run in present for run in table.column("run").to_pylist()]
+        return table if all(here) else table.filter(pa.array(here))
+
+    def _columns(self, name: str) -> Path:
+        """A file with all columns of a table and no row."""
+        path = self.folder / f"columns-{name}.parquet"
+        if not path.exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            part = path.with_name(f".{path.name}-{os.getpid()}-{secrets.token_hex(4)}")
+            pq.write_table(_TABLES[name].empty_table(), part)
+            part.replace(path)
+        return path
+
+    def tags(self) -> dict[str, Tags]:
+        """Archive.tags, reading only the changes that are new."""
+        cache = self.folder / "labels.json"
+        try:
+            known = msgspec.json.decode(cache.read_bytes(), type=dict[str, LabelChange])
+        except (OSError, msgspec.MsgspecError):
+            known = {}
+        files = self.archive.label_files()
+        new = {
+            path.name: change
+            for path, change in self.archive.label_changes(p for p in files if p.name not in known)
+        }
+        if new:
+            known |= new
+            self.folder.mkdir(parents=True, exist_ok=True)
+            part = cache.with_name(f".labels-{os.getpid()}-{secrets.token_hex(4)}")
+            part.write_bytes(msgspec.json.encode(known))
+            part.replace(cache)
+        return replay(known[path.name] for path in files if path.name in known)
+
+    def connect(self) -> duckdb.DuckDBPyConnection:
+        """A DuckDB connection with the views runs, results, failures and labels, refreshed."""
+        import duckdb
+
+        runs = self.runs()
+        connection = duckdb.connect()
+        connection.register("present_runs", runs)
+        connection.execute("CREATE VIEW runs AS SELECT * FROM present_runs")
+        removed = len(self._known()) != runs.num_rows
+        for name in ("results", "failures"):
+            # Segments leave out columns that are empty; the first file has all of them, and no row.
+            files = [self._columns(name), *(segment / f"{name}.parquet" for segment in self.segments())]
+            listed = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
+            only = " WHERE run IN (SELECT run FROM present_runs)" if removed else ""
+            source = f"read_parquet([{listed}], union_by_name = true)"
+            connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {source}{only}")
+        tags = [(run, label) for run, tag in self.tags().items() for label in tag.labels]
+        columns = [pa.array([tag[i] for tag in tags], pa.string()) for i in range(2)]
+        connection.register("all_labels", pa.table(columns, names=["run", "label"]))
+        connection.execute("CREATE VIEW labels AS SELECT * FROM all_labels")
+        return connection
+
+
+def _with_all_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    columns = [
+        table.column(field.name).cast(field.type)
+        if field.name in table.column_names
+        else pa.nulls(table.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)
+
+
+def _entries(runs: Iterable[StoredRun]) -> list[Entry]:
+    """What these runs say; one that cannot be read says nothing, and `imb verify` names it."""
+    entries = []
+    logs: list[tuple[Entry, bytes]] = []
+    for run in runs:
+        entry = Entry({}, run.manifest)
+        try:
+            entry.facts = run.facts()
+            if "records.jsonl" in run.manifest.files:
+                read = run.records()
+                entry.records, entry.problems = read.records, len(read.problems)
+            else:
+                logs.append((entry, run.part("output.txt") or b""))
+        except (OSError, msgspec.MsgspecError):
+            entry.problems = 1
+        entries.append(entry)
+    parsed = parse_many([(text, "") for _, text in logs])
+    for (entry, _), log in zip(logs, parsed, strict=True):
+        entry.launches, entry.problems = log.launches, len(log.problems)
+    return entries

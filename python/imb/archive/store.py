@@ -1,0 +1,403 @@
+"""The archive: a folder of immutable runs, written to by any number of hosts at once.
+
+    ARCHIVE/runs/ab/abcd…/   one run: manifest.json and its content
+        records.jsonl        the suite's records (runs of the suite)
+        output.txt           standard output, or the imported log, byte for byte
+        stderr.txt           standard error
+        facts.json           what the writer knows besides: command, exit status, conditions
+    ARCHIVE/labels/          labels and notes: one small file per change, never changed itself
+    ARCHIVE/removed/         runs that `imb rm` took out
+    ARCHIVE/tmp/             runs being written
+
+A run's name is the SHA-256 of the hashes of its content, so the same content is the same run, and a run can be
+verified. It is written in tmp/, synced, and renamed to its place: it is there whole or not at all, without locks.
+"""
+
+from __future__ import annotations
+
+import errno
+import getpass
+import hashlib
+import os
+import secrets
+import shutil
+import socket
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import platformdirs
+
+from imb import __version__
+from imb.model.errors import ImbError
+from imb.model.records import Records, read
+from imb.model.text import now, readable
+
+FORMAT = "openimb-run/1"
+CONTENT = ("records.jsonl", "output.txt", "stderr.txt", "facts.json")
+SHORT = 10  # digits of a name that are shown; `find` takes any unique beginning
+_MANY = 8  # from here on one sync of the file system is cheaper than one of each file
+
+
+class Content(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run consists of. A part that is None does not exist; an empty one does.
+
+    `facts` is any JSON object. By convention `kind` ("launch" or "import"), and of a launch `command` (list of
+    words), `exit_status`, `started`, `ended` (UTC, ISO 8601) and `conditions` (object). The same content must
+    give the same facts if it is to be the same run: when and whence it was added belongs into `origin`.
+    """
+
+    records: bytes | None = None
+    output: bytes | None = None
+    stderr: bytes | None = None
+    facts: Mapping[str, Any] = {}
+    origin: str | None = None
+    labels: Sequence[str] = ()
+
+    def parts(self) -> dict[str, bytes]:
+        """File name -> bytes."""
+        facts = msgspec.json.encode(self.facts, order="sorted") if self.facts else None
+        given = zip(CONTENT, (self.records, self.output, self.stderr, facts), strict=True)
+        return {name: data for name, data in given if data is not None}
+
+
+class FileFacts(msgspec.Struct, frozen=True):
+    """Of one file of a run."""
+
+    sha256: str
+    bytes: int
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """manifest.json. Only `files` is part of the name; the rest says how the run came here."""
+
+    format: str
+    id: str
+    added: str
+    host: str
+    imb: str
+    files: dict[str, FileFacts]
+    origin: str | None = None
+
+
+class Added(msgspec.Struct, frozen=True):
+    """What `add` did; `new` is False where the same content was there already."""
+
+    id: str
+    new: bool
+    manifest: Manifest
+
+
+class Tags(msgspec.Struct):
+    """Labels, in the order in which they were given, and notes."""
+
+    labels: list[str] = []
+    notes: list[str] = []
+
+
+class LabelChange(msgspec.Struct, frozen=True, kw_only=True):
+    """One file in labels/."""
+
+    run: str
+    at: str
+    by: str
+    add: list[str] = []
+    remove: list[str] = []
+    note: str | None = None
+
+
+class StoredRun(msgspec.Struct, frozen=True):
+    """A run in the archive."""
+
+    folder: Path
+    manifest: Manifest
+
+    @property
+    def id(self) -> str:
+        return self.manifest.id
+
+    def part(self, name: str) -> bytes | None:
+        """The bytes of one of CONTENT; None where the run has no such file. Raises OSError."""
+        return (self.folder / name).read_bytes() if name in self.manifest.files else None
+
+    def facts(self) -> dict[str, Any]:
+        """facts.json; empty where there is none."""
+        data = self.part("facts.json")
+        return msgspec.json.decode(data, type=dict[str, Any]) if data else {}
+
+    def records(self, *, samples: bool = False) -> Records:
+        """The records of a run of the suite, or what its log says in records; `samples` as of records.read."""
+        data = self.part("records.jsonl")
+        if data is not None:
+            return read(data, f"{self.id[:SHORT]}/records.jsonl", samples=samples)
+        from imb.logs import read_log  # needs numpy, which a listing does not
+
+        return read_log(self.part("output.txt") or b"", f"{self.id[:SHORT]}/output.txt")
+
+
+def default_folder() -> Path:
+    """$IMB_ARCHIVE, else a folder under the user's XDG data."""
+    given = os.environ.get("IMB_ARCHIVE")
+    return Path(given) if given else platformdirs.user_data_path("openimb") / "archive"
+
+
+def name_of(files: Mapping[str, FileFacts]) -> str:
+    """The name that content with these hashes has: SHA-256 of sorted lines `sha256  file`, 64 hex digits."""
+    lines = "".join(f"{files[name].sha256}  {name}\n" for name in sorted(files))
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # some file systems sync no folders
+            raise
+    finally:
+        os.close(handle)
+
+
+def write_whole(path: Path, data: bytes, *, sync: bool = True) -> None:
+    """Writes a file so that it is seen whole or not at all. Raises OSError."""
+    part = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
+    try:
+        with part.open("xb") as file:
+            file.write(data)
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    if sync:
+        _sync(path.parent)
+
+
+class Archive:
+    """An archive in `folder`, made at the first write; a folder that is not there is an empty archive."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = (folder or default_folder()).expanduser().absolute()
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ImbError(f"the archive {self.folder} is a file; give a folder (--archive, $IMB_ARCHIVE)")
+        self.runs = self.folder / "runs"
+        self.label_folder = self.folder / "labels"
+        self.removed = self.folder / "removed"
+        self.tmp = self.folder / "tmp"
+
+    # --- Writing -------------------------------------------------------------------------------------
+
+    def add(self, content: Content) -> Added:
+        """Puts one run into the archive; on return it is on disk. Raises ImbError where it cannot be written."""
+        return self.add_many([content])[0]
+
+    def add_many(self, contents: Iterable[Content]) -> list[Added]:
+        """`add` of several, with one sync for all of them. In the order of `contents`."""
+        try:
+            return self._add_many(contents)
+        except OSError as error:
+            raise self.refusal(error) from error
+
+    def refusal(self, error: OSError) -> ImbError:
+        """What is told where the archive cannot be written."""
+        words = f"cannot write to the archive {self.folder}: {error.strerror or error}"
+        return ImbError(f"{words}; give another one (--archive, $IMB_ARCHIVE)")
+
+    def _add_many(self, contents: Iterable[Content]) -> list[Added]:
+        self._make_folders()
+        staged: list[tuple[Path, Manifest, Sequence[str]]] = []
+        try:
+            staged.extend(self._stage(content) for content in contents)
+            if len(staged) >= _MANY:
+                os.sync()
+            else:
+                for folder, manifest, _ in staged:
+                    for name in (*manifest.files, "manifest.json"):
+                        _sync(folder / name)
+                    _sync(folder)
+            done = [
+                Added(manifest.id, self._publish(folder, manifest), manifest)
+                for folder, manifest, _ in staged
+            ]
+        finally:
+            for folder, _, _ in staged:
+                shutil.rmtree(folder, ignore_errors=True)
+        for parent in {self.path_of(added.id).parent for added in done}:
+            _sync(parent)
+        for (_, manifest, labels), added in zip(staged, done, strict=True):
+            if labels and added.new:
+                self.label(manifest.id, add=labels)
+        return done
+
+    def _make_folders(self) -> None:
+        for folder in (self.runs, self.label_folder, self.removed, self.tmp):
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def _stage(self, content: Content) -> tuple[Path, Manifest, Sequence[str]]:
+        parts = content.parts()
+        files = {name: FileFacts(hashlib.sha256(data).hexdigest(), len(data)) for name, data in parts.items()}
+        manifest = Manifest(
+            format=FORMAT,
+            id=name_of(files),
+            added=now(),
+            host=socket.gethostname(),
+            imb=__version__,
+            files=files,
+            origin=readable(content.origin) if content.origin else None,
+        )
+        folder = self.tmp / f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(6)}"
+        folder.mkdir()
+        try:
+            for name, data in parts.items():
+                (folder / name).write_bytes(data)
+            (folder / "manifest.json").write_bytes(msgspec.json.encode(manifest) + b"\n")
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        return folder, manifest, content.labels
+
+    def _publish(self, folder: Path, manifest: Manifest) -> bool:
+        """Renames a staged run to its place; False where it is there already."""
+        place = self.path_of(manifest.id)
+        place.parent.mkdir(exist_ok=True)
+        if place.exists() and not self._is_whole(place, manifest):
+            self._take_out(manifest.id)  # a torn copy of what we have whole
+        try:
+            folder.rename(place)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST) and not place.exists():
+                raise
+            return False
+        return True
+
+    @staticmethod
+    def _is_whole(place: Path, manifest: Manifest) -> bool:
+        try:
+            sizes = all(
+                (place / name).stat().st_size == facts.bytes for name, facts in manifest.files.items()
+            )
+        except OSError:
+            return False
+        return sizes and (place / "manifest.json").exists()
+
+    def _take_out(self, run_id: str) -> Path:
+        self.removed.mkdir(parents=True, exist_ok=True)
+        place = self.removed / f"{run_id}-{time.time_ns()}"
+        self.path_of(run_id).rename(place)
+        return place
+
+    def remove(self, run_id: str) -> Path:
+        """Moves a run to removed/ and returns where it is now. Raises ImbError where there is none."""
+        try:
+            return self._take_out(run_id)
+        except OSError as error:
+            raise ImbError(f"cannot remove {run_id[:SHORT]}: {error.strerror}") from error
+
+    def label(
+        self, run_id: str, *, add: Sequence[str] = (), remove: Sequence[str] = (), note: str | None = None
+    ) -> None:
+        """Gives a run labels, takes some away, adds a note. Raises ImbError where they cannot be written."""
+        change = LabelChange(
+            run=run_id,
+            at=now(),
+            by=f"{user()}@{socket.gethostname()}",
+            add=list(add),
+            remove=list(remove),
+            note=note,
+        )
+        name = f"{time.time_ns():020d}-{run_id[:16]}-{secrets.token_hex(4)}.json"
+        try:
+            self.label_folder.mkdir(parents=True, exist_ok=True)
+            write_whole(self.label_folder / name, msgspec.json.encode(change) + b"\n")
+        except OSError as error:
+            raise self.refusal(error) from error
+
+    # --- Reading -------------------------------------------------------------------------------------
+
+    def path_of(self, run_id: str) -> Path:
+        """Where a run of this name is, or would be."""
+        return self.runs / run_id[:2] / run_id
+
+    def ids(self) -> list[str]:
+        """Names of all runs, sorted. Reads folders only."""
+        names: list[str] = []
+        try:
+            for group in os.scandir(self.runs):
+                names.extend(entry.name for entry in os.scandir(group) if len(entry.name) == 64)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise ImbError(f"cannot read the archive {self.folder}: {error.strerror}") from error
+        return sorted(names)
+
+    def removed_ids(self) -> list[str]:
+        """Names of the runs that were taken out."""
+        return [place.name[:64] for place in self.removed.glob("?" * 64 + "-*")]
+
+    def run(self, run_id: str) -> StoredRun:
+        """A run by its whole name. Raises ImbError where its manifest cannot be read."""
+        place = self.path_of(run_id)
+        try:
+            manifest = msgspec.json.decode((place / "manifest.json").read_bytes(), type=Manifest)
+        except (OSError, msgspec.MsgspecError) as error:
+            raise ImbError(f"{place}/manifest.json cannot be read ({error}); see `imb verify`") from error
+        return StoredRun(place, manifest)
+
+    def find(self, name: str) -> StoredRun:
+        """A run by the beginning of its name, or by a label that one run has; raises ImbError else."""
+        ids = self.ids()
+        found = [run_id for run_id in ids if run_id.startswith(name.lower())] if len(name) >= 4 else []
+        if not found:
+            present = set(ids)
+            found = [run for run, tags in self.tags().items() if name in tags.labels and run in present]
+        if not found:
+            raise ImbError(
+                f"no run {name!r} in {self.folder}; `imb ls` lists names (4 digits or more) and labels"
+            )
+        if len(found) > 1:
+            raise ImbError(f"{len(found)} runs are {name!r}: {_some(found)}; give more digits of one of them")
+        return self.run(found[0])
+
+    def label_files(self) -> list[Path]:
+        """The files of labels/, oldest change first; their names tell all of them apart."""
+        return sorted(self.label_folder.glob("[0-9]*.json"))
+
+    def tags(self) -> dict[str, Tags]:
+        """Labels and notes by run, from labels/. Files that cannot be read are left to `imb verify`."""
+        return replay(change for _, change in self.label_changes())
+
+    def label_changes(self, files: Iterable[Path] | None = None) -> Iterator[tuple[Path, LabelChange]]:
+        """What the readable ones of these files, else of all in labels/, say; oldest first."""
+        for path in self.label_files() if files is None else files:
+            try:
+                yield path, msgspec.json.decode(path.read_bytes(), type=LabelChange)
+            except (OSError, msgspec.MsgspecError):
+                continue
+
+
+def replay(changes: Iterable[LabelChange]) -> dict[str, Tags]:
+    """The labels and notes that are left after these changes."""
+    tags: dict[str, Tags] = {}
+    for change in changes:
+        tag = tags.setdefault(change.run, Tags())
+        tag.labels = [label for label in tag.labels if label not in (*change.remove, *change.add)]
+        tag.labels.extend(dict.fromkeys(change.add))
+        if change.note:
+            tag.notes.append(change.note)
+    return tags
+
+
+def _some(ids: Sequence[str]) -> str:
+    shown = ", ".join(run_id[:SHORT] for run_id in ids[:4])
+    return shown + (", …" if len(ids) > 4 else "")
+
+
+def user() -> str:
+    """Who runs `imb`."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user without a name
+        return str(os.getuid())

@@ -1,0 +1,130 @@
+"""Is the archive what it was: runs, labels, baselines?"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+
+import jsonschema_rs
+import msgspec
+
+from imb.archive import baselines
+from imb.archive.store import CONTENT, FORMAT, SHORT, Archive, FileFacts, LabelChange, Manifest, name_of
+from imb.model.errors import ImbError
+from imb.model.suite import suite_folder
+
+_MOST = 5  # lines of one file that are named
+
+
+class Finding(msgspec.Struct):
+    """Of one run or of one other file. `damage`: what is not as it was; `remarks`: what is worth knowing."""
+
+    is_run: bool = False
+    cut_off: bool = False
+    damage: list[str] = []
+    remarks: list[str] = []
+
+
+def verify_archive(archive: Archive, runs: Sequence[str] | None = None) -> Iterator[Finding]:
+    """Findings on these runs, or on all of them and what lies beside them."""
+    schema = json.loads((suite_folder() / "schema" / "record.schema.json").read_text())
+    validator = jsonschema_rs.validator_for(schema)
+    for run_id in archive.ids() if runs is None else runs:
+        yield _verify_run(archive, run_id, validator)
+    if runs is None:
+        yield from _verify_labels(archive)
+        yield from _verify_baselines(archive)
+        if archive.tmp.is_dir():
+            for left in sorted(archive.tmp.iterdir()):
+                yield Finding(remarks=[f"{left}: a run that is being added, or whose writer was killed"])
+
+
+def _verify_run(archive: Archive, run_id: str, validator: jsonschema_rs.Validator) -> Finding:
+    place, short = archive.path_of(run_id), run_id[:SHORT]
+    finding = Finding(is_run=True, damage=[], remarks=[])
+    try:
+        manifest = msgspec.json.decode((place / "manifest.json").read_bytes(), type=Manifest)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        finding.damage.append(f"{short}: {place / 'manifest.json'}: cannot be read ({error})")
+        return finding
+    if manifest.format != FORMAT or manifest.id != run_id or name_of(manifest.files) != run_id:
+        finding.damage.append(f"{short}: {place / 'manifest.json'}: is not the one of this run")
+    for name, facts in manifest.files.items():
+        _verify_file(finding, f"{short}: {place / name}", archive, run_id, name, facts, validator)
+    try:
+        strangers = sorted({path.name for path in place.iterdir()} - {*manifest.files, "manifest.json"})
+    except OSError:
+        strangers = []
+    finding.damage.extend(f"{short}: {place / name}: does not belong to the run" for name in strangers)
+    return finding
+
+
+def _verify_file(
+    finding: Finding,
+    where: str,
+    archive: Archive,
+    run_id: str,
+    name: str,
+    facts: FileFacts,
+    validator: jsonschema_rs.Validator,
+) -> None:
+    if name not in CONTENT:
+        finding.damage.append(f"{where}: is no file that a run has")
+        return
+    try:
+        data = (archive.path_of(run_id) / name).read_bytes()
+    except OSError as error:
+        finding.damage.append(f"{where}: cannot be read ({error.strerror})")
+        return
+    if len(data) < facts.bytes:
+        finding.damage.append(f"{where}: is truncated, {len(data)} of {facts.bytes} bytes are left")
+    elif hashlib.sha256(data).hexdigest() != facts.sha256:
+        finding.damage.append(f"{where}: has changed since it was added")
+    elif name == "records.jsonl":
+        _verify_records(finding, where, data, validator)
+
+
+def _verify_records(finding: Finding, where: str, data: bytes, validator: jsonschema_rs.Validator) -> None:
+    """Unchanged records may be imperfect since the day they came: that is a remark."""
+    last = ""
+    wrong: list[str] = []
+    lines = data.split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+            error = next(iter(validator.iter_errors(record)), None)
+            reason = f"does not satisfy the schema ({' '.join(error.message.split())[:120]})" if error else ""
+            last = str(record.get("record", "")) if isinstance(record, dict) else last
+        except ValueError:
+            reason = "a torn last line" if number == len(lines) else "is no JSON"
+        if reason:
+            wrong.append(f"{where}:{number}: {reason}")
+    finding.remarks.extend(wrong[:_MOST])
+    if len(wrong) > _MOST:
+        finding.remarks.append(f"{where}: and {len(wrong) - _MOST} more lines")
+    if last != "end":
+        finding.cut_off = True
+        finding.remarks.append(f"{where}: has no end record: the launch was cut off; its results are good")
+
+
+def _verify_baselines(archive: Archive) -> Iterator[Finding]:
+    for path in baselines.files(archive):
+        try:
+            baselines.load(path)
+        except ImbError as error:
+            yield Finding(damage=[str(error)])
+
+
+def _verify_labels(archive: Archive) -> Iterator[Finding]:
+    known = {*archive.ids(), *archive.removed_ids()}
+    for path in archive.label_files():
+        try:
+            change = msgspec.json.decode(path.read_bytes(), type=LabelChange)
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+            yield Finding(damage=[f"{path}: cannot be read ({error})"])
+            continue
+        if change.run not in known:
+            yield Finding(remarks=[f"{path}: labels {change.run[:SHORT]}, which is not here"])

@@ -1,0 +1,52 @@
+"""What the archive knows beside the launches of a side: earlier launches like them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from imb.archive.index import Index
+from imb.archive.names import launches_in
+from imb.archive.store import SHORT, Archive
+from imb.judge.variance import Variance, parts_of
+from imb.model.errors import ImbError
+from imb.model.observations import Launch, Side
+
+MOST = 16  # earlier launches of one kind: reading one takes some 30 ms
+
+
+def earlier(archive: Archive, launches: Sequence[Launch]) -> list[Launch]:
+    """Launches in passes on the same hosts, with the same MPI and number of ranks, that are not among these; of each kind
+    the MOST newest. A run that cannot be read is left to `imb verify`."""
+    kinds = {_kind(launch) for launch in launches if _in_passes(launch)}
+    if not kinds:
+        return []
+    own = {launch.name for launch in launches}
+    table = Index(archive).runs(["run", "nodes", "mpi", "processes", "passes", "date"])
+    rows = [row for row in table.to_pylist() if row["passes"] and row["run"][:SHORT] not in own]
+    rows.sort(key=lambda row: row["date"] or "", reverse=True)
+    left = dict.fromkeys(kinds, MOST)
+    found: list[Launch] = []
+    for row in rows:
+        kind = row["nodes"], row["mpi"], row["processes"]
+        if left.get(kind, 0) > 0:
+            left[kind] -= 1
+            try:
+                found += launches_in(archive, row["run"])
+            except (ImbError, OSError):
+                continue
+    return found
+
+
+def variance_of(archive: Archive, side: Side) -> Variance:
+    """The parts of variance of a side, with all that the archive knows."""
+    return parts_of(side, earlier=earlier(archive, side.launches))
+
+
+def _in_passes(launch: Launch) -> bool:
+    return launch.passes() != "one burst"
+
+
+def _kind(launch: Launch) -> tuple[str | None, str | None, int | None]:
+    """As the index has it."""
+    ranks = len(launch.run.ranks or []) or None
+    return ", ".join(launch.hosts()) or None, launch.run.mpi.name if launch.run.mpi else None, ranks

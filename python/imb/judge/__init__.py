@@ -1,0 +1,1 @@
+"""Observations in, verdicts out. Pure: no file, no process, no clock."""

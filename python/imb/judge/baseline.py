@@ -1,0 +1,72 @@
+"""Results against a baseline: which one fits, and a comparison per metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from imb.judge.compare import Comparison, Settings, compare
+from imb.model.baselines import Baseline, Machine, machine_of, placement_of
+from imb.model.errors import ImbError
+from imb.model.observations import Side, refuse_unknown_metric
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """What a check says: a comparison per metric, and what is to be said before."""
+
+    name: str
+    version: int
+    placement: str | None
+    machine: Machine
+    warnings: list[str]
+    comparisons: list[Comparison]
+
+
+def choose(found: Sequence[Baseline], machine: Machine, placement: str | None) -> Baseline:
+    """The newest that is of this machine and placement. Raises ImbError where none is."""
+    fits = [
+        one
+        for one in found
+        if one.machine.same(machine) is not False
+        and (None in (one.placement, placement) or one.placement == placement)
+    ]
+    if not fits:
+        have = "; ".join(
+            dict.fromkeys(f"{one.placement or 'unknown placement'} on {one.machine}" for one in found)
+        )
+        raise ImbError(
+            f"baseline {found[-1].name} has nothing for {placement or 'unknown placement'} on {machine}, only: {have};"
+            " they are kept apart: `imb baseline set` makes one of this kind, --force judges all the same"
+        )
+    return fits[-1]
+
+
+def check(
+    made: Baseline, side: Side, tolerances: Mapping[str, float] | None = None, *, force: bool = False
+) -> Check:
+    """Judges a side against a baseline, by each metric that has a tolerance. Raises ImbError."""
+    machine = machine_of(side)
+    warnings: list[str] = []
+    same = made.machine.same(machine)
+    if same is None:
+        warnings.append("it is not known whether baseline and results are of the same machine")
+    elif not same:
+        warnings.append(f"the baseline is of another machine: {made.machine} against {machine}")
+    if None in (made.placement, placement_of(side)):
+        warnings.append("it is not known whether baseline and results are both intra-node or both inter-node")
+    reference = made.side()
+    limits = {**made.tolerances, **(tolerances or {})}
+    for metric in limits:
+        refuse_unknown_metric(metric)
+    return Check(
+        name=made.name,
+        version=made.version,
+        placement=made.placement,
+        machine=made.machine,
+        warnings=warnings,
+        comparisons=[
+            compare(reference, side, Settings(metric=metric, relevant=relevant, force=force))
+            for metric, relevant in limits.items()
+        ],
+    )

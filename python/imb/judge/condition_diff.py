@@ -1,0 +1,234 @@
+"""Conditions that were not the same in all launches of two sides. Pure.
+
+What is known of a launch lies in three places: the records (what the suite saw from inside), the facts of the launch
+(what `imb` saw from outside) and the intent (what was asked for). Here each condition has one name and one text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+import msgspec
+
+from imb.model import path
+from imb.model.conditions import interfaces_in
+from imb.model.observations import Launch, Side
+
+BUSIER = 0.5  # runnable processes: less difference in load is nothing
+
+# What launchers tell their ranks about the job.
+_OF_THE_JOB = re.compile(
+    r"\$(OMPI_MCA_(orte_(\w+_uri|precondition_transports|jobfam_session_dir|app_num|num_nodes|launch|tmpdir_base|top_session_dir)"
+    r"|ess_base_\w+|num_restarts|initial_wdir)|PMIX_MCA_(psec|gds|mca_base_component_show_load_errors)|SLURM_JOB_ID)$"
+)
+_ENVIRONMENT = "environment"  # in conditions_of: it is known, whatever is set in it
+
+# How often it is asked for first; what is not here comes behind, under the name of its field.
+_NAMES = {
+    "placement": "placement",
+    "path": "path of messages",
+    "processes": "ranks",
+    "hosts": "hosts",
+    "cpus": "CPUs of ranks",
+    "mpi.name": "MPI library",
+    "mpi.standard": "MPI standard",
+    "mpi.thread_level": "thread level",
+    "build.compiler": "compiler",
+    "build.flags": "compiler flags",
+    "program": "program",
+    "version": "version",
+    "machine.cpu_model": "CPU",
+    "machine.cores": "cores",
+    "machine.cpus": "CPUs",
+    "machine.sockets": "sockets",
+    "machine.threads_per_core": "threads per core",
+    "machine.numa_nodes": "NUMA nodes",
+    "machine.caches": "caches",
+    "machine.memory_bytes": "memory in bytes",
+    "platform.release": "kernel",
+    "platform.kernel": "kernel build",
+    "platform.machine": "architecture",
+    "machine.system": "operating system",
+    "machine.virtual_machine": "virtual machine",
+    "machine.container": "container",
+    "governors": "frequency governor",
+    "clock_source": "clock source",
+    "clock.source": "clock",
+    "options.parts": "parts of a row, by turns",
+    "passes": "passes",
+    "launcher": "launcher",
+    "intent.bind": "binding",
+    "intent.ppn": "ranks per host",
+    "intent.launcher": "kind of launcher",
+    "intent.extra": "words for the launcher",
+    "file.path": "folder of files",
+    "file.file_system": "file system",
+}
+# Other words for the above, different in each launch anyway, or the question itself.
+_PASSED_OVER = {
+    "time",
+    "load",
+    "frequency_megahertz",
+    "memory_free_bytes",
+    "mpi",
+    "mpi_wrapper",
+    "machine.host",
+    "machine.kernel",
+    "machine.cpus_allowed",
+    "platform.system",
+    "clock.resolution_seconds",
+    "options.dump_file",
+    "options.bytes_per_megabyte",
+    "load_flops_per_second",
+    "intent.ranks",
+    "intent.hosts",
+    "intent.cpus",
+}
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """A condition that was not the same in all launches: its values on side A and on side B, each once."""
+
+    name: str
+    a: list[str]
+    b: list[str]
+
+
+def differences(a: Side, b: Side) -> list[Difference]:
+    """Conditions that differ between the sides or within one, and are known on both; what matters most comes first."""
+    of_a, of_b = _said(a, b)
+    order = {name: place for place, name in enumerate(_NAMES.values())}
+    names = sorted(of_a.keys() & of_b.keys(), key=lambda name: order.get(name, len(order)))
+    launches = len(a.launches) + len(b.launches)
+    found = [
+        Difference(name, of_a[name], of_b[name])
+        for name in names
+        if _differ(name, of_a[name], of_b[name]) and not _of_each(name, of_a[name], of_b[name], launches)
+    ]
+    return found + _loads(a, b)
+
+
+def unknown(a: Side, b: Side) -> tuple[list[str], list[str]]:
+    """Conditions of which only B says something, and those of which only A does."""
+    of_a, of_b = _said(a, b)
+    names = list(_NAMES.values())
+    return (
+        [name for name in names if name in of_b and name not in of_a],
+        [name for name in names if name in of_a and name not in of_b],
+    )
+
+
+def _differ(name: str, a: Sequence[str], b: Sequence[str]) -> bool:
+    # Hosts and CPUs that vary in the same way on both sides are a design, not a difference.
+    return set(a) != set(b) if name in ("hosts", "CPUs of ranks") else len({*a, *b}) > 1
+
+
+def of_the_job(name: str) -> bool:
+    """Whether a variable is the launcher's word to its ranks about this job, another one in every launch."""
+    return _OF_THE_JOB.match(name) is not None
+
+
+def _of_each(name: str, a: Sequence[str], b: Sequence[str], launches: int) -> bool:
+    """A variable that is another one in every launch is a launch's own name for something, such as a job's number."""
+    return name[0] == "$" and (of_the_job(name) or (launches > 4 and len({*a, *b}) == launches))
+
+
+def _said(a: Side, b: Side) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Values by name, each once, in the order of launches, of either side. A launch that does not say counts for
+    nothing; a variable that it could have named and did not is `unset`."""
+    sides = [[dict(conditions_of(launch)) for launch in side.launches] for side in (a, b)]
+    variables = {name for side in sides for one in side for name in one if name.startswith("$")}
+    said = []
+    for side in sides:
+        for one in side:
+            if one.pop(_ENVIRONMENT, None):
+                one |= dict.fromkeys(sorted(variables - one.keys()), "unset")
+        names = dict.fromkeys(name for one in side for name in one)
+        said.append({name: list(dict.fromkeys(one[name] for one in side if name in one)) for name in names})
+    return said[0], said[1]
+
+
+def conditions_of(launch: Launch) -> Iterator[tuple[str, str]]:
+    """Name and text of what is known, each name once; a variable of the environment is `$NAME`."""
+    run = msgspec.to_builtins(launch.run)
+    outside = launch.facts.get("conditions")
+    intent = launch.facts.get("intent")
+    outside = outside if isinstance(outside, dict) else {}
+    if "interfaces" in outside:
+        outside = {**outside, "interfaces": [str(one) for one in interfaces_in(outside)]}
+    intent = intent if isinstance(intent, dict) else {}
+    parts: dict[str, Any] = {
+        "placement": launch.placement(),
+        "path": "; ".join(
+            f"{one.placement}: {one.name}"
+            for one in path.ways(launch.run, launch.rows.values())
+            if one.kind != "unknown"
+        )
+        or None,
+        "processes": len(launch.run.ranks) if launch.run.ranks else intent.get("ranks"),
+        "hosts": ", ".join(launch.hosts()) or None,
+        "cpus": _cpus(launch),
+        "mpi": msgspec.structs.asdict(launch.run.mpi) if launch.run.mpi else None,
+        **{name: run[name] for name in ("program", "version", "build", "platform", "clock", "file")},
+        "options": {**run["options"], "passes": None} if run["options"] else None,
+        "passes": launch.passes() if launch.rows else None,
+        "off_cache": run["off_cache"],
+    }
+    told = dict(_flat({**parts, "intent": {**intent, "env": None}}))
+    told = {**dict(_flat({k: v for k, v in outside.items() if k != "environment"})), **told}
+    for place, text in told.items():
+        if place not in _PASSED_OVER:
+            yield _NAMES.get(place, place.replace(".", " ").replace("_", " ")), text
+    if run["environment"] is not None or outside:
+        yield _ENVIRONMENT, "known"
+    # What the ranks saw goes before what the launcher saw, and that before what was asked for.
+    merged: dict[str, object] = {}
+    for variables in (intent.get("env"), outside.get("environment"), run["environment"]):
+        merged |= variables if isinstance(variables, dict) else {}
+    for name, value in merged.items():
+        yield f"${name}", _text(value)
+
+
+def _cpus(launch: Launch) -> str | None:
+    known = [rank.cpus for rank in launch.run.ranks or [] if rank.cpus]
+    return " | ".join(known) if known and len(known) <= 16 else None
+
+
+def _flat(value: object, path: str = "") -> Iterator[tuple[str, str]]:
+    """Leaves of nested objects by dotted path; null says nothing."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _flat(inner, f"{path}.{name}" if path else str(name))
+    elif isinstance(value, list | tuple):
+        if value:
+            yield path, ", ".join(_text(item) for item in value)
+    elif value is not None:
+        yield path, _text(value)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return " ".join(str(inner) for inner in value.values())
+    return " ".join(str(value).split())
+
+
+def _loads(a: Side, b: Side) -> list[Difference]:
+    loads = []
+    for side in (a, b):
+        of = [launch.facts.get("conditions") for launch in side.launches]
+        loads.append(
+            [x["load"] for x in of if isinstance(x, dict) and isinstance(x.get("load"), int | float)]
+        )
+    one, other = loads
+    if not one or not other or abs(median(one) - median(other)) < BUSIER:
+        return []
+    return [Difference("load", [_range(one)], [_range(other)])]
+
+
+def _range(values: Sequence[float]) -> str:
+    return f"{min(values):.2f} to {max(values):.2f}" if len(values) > 1 else f"{values[0]:.2f}"

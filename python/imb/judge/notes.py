@@ -1,0 +1,172 @@
+"""What the reader of a comparison should know besides: wrong data, launches that went wrong, what was not judged, what stands
+out, what so few launches cannot show. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from imb.judge.condition_diff import unknown
+from imb.judge.stats import FEWEST, Values
+from imb.judge.usual import unusual, words
+from imb.model.observations import Key, Launch, Side, in_parts
+from imb.model.units import counted
+
+if TYPE_CHECKING:
+    from imb.judge.compare import Comparison, Logs
+
+LONG_ENOUGH = 0.02  # seconds of a row that is measured by turns
+ENOUGH = 5  # launches a side below which it is always said what they cannot show
+SEEN = 4  # rows that are named
+
+
+def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[Launch] = ()) -> Iterator[str]:
+    """Sentences, the most important first; `made` and `both` are what `imb.judge.compare` found."""
+    if shared := {launch.name for launch in a.launches} & {launch.name for launch in b.launches}:
+        yield f"{counted(len(shared), 'launch')} are on both sides, which makes them more alike than they are"
+    for name, side in (("A", a), ("B", b)):
+        yield from _of_side(name, side)
+    yield from _unusual(a, b, earlier)
+    yield from _one_sided_failures(a, b)
+    for name, keys in (("A", made.only_a), ("B", made.only_b)):
+        if keys:
+            yield f"only {name} has {_some(keys)}; not judged"
+    if both.unmeasured:
+        yield (
+            f"{_some(both.unmeasured)} without a {made.settings.metric.replace('_', ' ')} above 0 on both sides;"
+            " not judged"
+        )
+    placed = sum(band.rows for band in made.bands)
+    if placed < len(made.rows):
+        yield f"{counted(len(made.rows) - placed, 'row')} of a length that is in no band; see --bands"
+    for name, lacking, side in zip("AB", unknown(a, b), (a, b), strict=True):
+        if lacking and any(launch.rows for launch in side.launches):
+            yield f"not known of {name}, but of the other side: {', '.join(lacking)}"
+    for name, side, logs in (("A", a, both.a), ("B", b, both.b)):
+        yield from _outliers(name, side, logs)
+    yield from _power(made)
+    yield from _by_turns(a, b, made)
+
+
+def _of_side(name: str, side: Side) -> Iterator[str]:
+    wrong = [key for launch in side.launches for key, row in launch.rows.items() if row.defects]
+    if wrong:
+        yield f"{name}: what was received was wrong in {_some(dict.fromkeys(wrong))}; no speed makes up for that"
+    ends = Counter(filter(None, map(_how_it_ended, side.launches)))
+    for how, count in ends.items():
+        yield f"{name}: {counted(count, 'launch')} {how}; what was measured until then counts"
+    if lacking := _lacking(side):
+        yield f"{name}: some launch lacks {_some(lacking)}"
+
+
+def _unusual(a: Side, b: Side, earlier: Sequence[Launch]) -> Iterator[str]:
+    """Launches that never saw the usual state of their machine; launches of both sides say together what is usual."""
+    found = unusual([*a.launches, *b.launches], earlier)
+    for name, side in (("A", a), ("B", b)):
+        own = {launch.name for launch in side.launches}
+        for said in words([one for one in found if one.launch in own]):
+            yield f"{name}: {said}; this counts all the same: repeat what is slower for it, or leave it out"
+
+
+def _lacking(side: Side) -> list[Key]:
+    """Rows that a launch lacks though it has others of their curve: it may well have had other benchmarks to run."""
+    curves: dict[Key, dict[Key, int]] = {}
+    launches: Counter[Key] = Counter()
+    for launch in side.launches:
+        for key in launch.rows:
+            rows = curves.setdefault(key.curve(), {})
+            rows[key] = rows.get(key, 0) + 1
+        launches.update({key.curve() for key in launch.rows})
+    return [key for curve, rows in curves.items() for key, count in rows.items() if count < launches[curve]]
+
+
+def _how_it_ended(launch: Launch) -> str | None:
+    outcome = launch.facts.get("outcome")
+    if launch.end is None and launch.run.program == "OpenIMB":
+        return "was cut off"
+    if launch.end is not None and launch.end.state != "complete":
+        return f"was {launch.end.state}"
+    return f"ended as {outcome}" if isinstance(outcome, str) and outcome != "measured" else None
+
+
+def _one_sided_failures(a: Side, b: Side) -> Iterator[str]:
+    failed = [
+        {key: failure for launch in side.launches for key, failure in launch.failures.items()}
+        for side in (a, b)
+    ]
+    for name, ours, others in (("A", failed[0], failed[1]), ("B", failed[1], failed[0])):
+        if alone := [key for key in ours if key not in others]:
+            causes = dict.fromkeys((ours[key].cause or "failure").replace("_", " ") for key in alone)
+            yield f"only {name} could not measure, in some launch, {_some(alone)}: {', '.join(causes)}"
+
+
+def _outliers(name: str, side: Side, logs: Values) -> Iterator[str]:
+    """Launches that are slow as a whole: by a quarter, and by five times what the others differ."""
+    if len(side.launches) < 4:
+        return
+    level = np.array([_middle(row[np.isfinite(row)]) for row in logs - np.nanmedian(logs, axis=0)])
+    usual = 1.4826 * np.median(np.abs(level - np.median(level)))
+    behind = np.median(level) - level
+    for number in np.flatnonzero(behind > max(np.log(1.25), 5 * usual)):
+        yield (
+            f"{name}: launch {side.launches[int(number)].name} was {np.exp(behind[number]):.1f} times slower than the others;"
+            " what else ran there?"
+        )
+
+
+def _power(made: Comparison) -> Iterator[str]:
+    effects = [one.effect for one in made.bands or made.rows]
+    of_a, of_b = (
+        sorted(counts)[len(effects) // 2]
+        for counts in zip(*((x.launches_a, x.launches_b) for x in effects), strict=True)
+    )
+    few = min(of_a, of_b)
+    if few >= ENOUGH and made.verdict != "cannot tell":
+        return
+    sides = f"{of_a} against {counted(of_b, 'launch')}"
+    if made.detectable is None:
+        yield f"{sides} cannot tell how much launches differ among themselves; take {ENOUGH} a side or more"
+        return
+    needed = f"{made.needed:,} launches a side" if made.needed and made.needed > few else "these"
+    yield (
+        f"{sides}: of changes that are made everywhere those of {made.detectable:.0%} or more are found in 19 of 20"
+        f" comparisons (the median band); for {made.settings.relevant * 100:.3g}% take {needed}"
+    )
+    if few < FEWEST:
+        yield (
+            f"with fewer than {FEWEST} launches on a side nothing is called faster or slower: a launch may have been"
+            " disturbed; its side is taken to spread like the other one"
+        )
+
+
+def _by_turns(a: Side, b: Side, made: Comparison) -> Iterator[str]:
+    """Whether launches would better have measured by turns, or rows were too short for it."""
+    few = max(made.launches_a, made.launches_b)
+    if in_parts(a, b):
+        rows = [row for side in (a, b) for launch in side.launches for row in launch.rows.values()]
+        single = [row for row in rows if row.passes is None]
+        counted = [(row.repetitions or 0) * (row.time_avg_seconds or 0) for row in single]
+        if single and _middle(np.array(counted)) < LONG_ENOUGH:
+            yield (
+                f"half of the rows are of less than {LONG_ENOUGH * 1000:g} ms, too short to be interleaved: each part begins"
+                " with cold caches; take -time 0.2 -iter 1000000,100000"
+            )
+    elif made.pairs and made.needed and made.needed > few:
+        yield (
+            "where launches differ so much, variants that run at the same time and measure by turns show smaller changes:"
+            " imb ab --parts 100, or parts = 100 in the campaign's file"
+        )
+
+
+def _middle(values: Values) -> float:
+    return float(np.median(values)) if len(values) else 0.0
+
+
+def _some(keys: Iterable[Key]) -> str:
+    keys = list(keys)
+    shown = "; ".join(map(str, keys[:SEEN]))
+    return f"{counted(len(keys), 'row')} ({shown}{'; …' if len(keys) > SEEN else ''})"

@@ -1,0 +1,184 @@
+"""The largest part of variance and what would help, in sentences. Pure."""
+
+from __future__ import annotations
+
+import math
+
+from imb.judge.usual import FEWEST, words
+from imb.judge.variance import CONFIDENCE, TARGET, Name, Part, Variance
+from imb.model.units import counted
+
+PARTS: dict[Name, str] = {
+    "within": "within a launch",
+    "states": "states of the machine",
+    "launches": "launches",
+}
+FEW_LAUNCHES = 3
+DISTURBED = 0.5  # half of an interval, as a share: no machine at rest is so uncertain
+MANY = 1000  # launches that a number is told for
+
+
+def percent(deviation: float) -> str:
+    """Of a standard deviation of logarithms: `0.42 %`, `4.2 %`, `42 %`."""
+    return share(math.expm1(min(deviation, 700.0)))
+
+
+def share(value: float) -> str:
+    """The same of a share."""
+    number = 100 * value
+    return f"{number:.2f} %" if number < 1 else f"{number:.1f} %" if number < 10 else f"{number:,.0f} %"
+
+
+def verdict(found: Variance, *, figures: bool = True) -> str | None:
+    """Which part is the largest, with the figures of all; None where no part is known."""
+    if not found.parts:
+        return None
+    first = found.dominates
+    if first is None:
+        return "no part of variance above 0.01 %"
+    known = ": " + "; ".join(_figure(part, found) for part in found.parts) if figures else ""
+    if not found.in_passes:
+        return f"launches differ by {percent(first.typical)}; of single bursts this includes the error of each launch"
+    if len(found.parts) == 1 or found.certain:
+        subject = (
+            "the error within a launch dominates"
+            if first.name == "within"
+            else f"{PARTS[first.name]} dominate"
+        )
+        return f"{subject}{known}"
+    doubt = f" (not certain with {counted(found.launches, 'launch')})"
+    return f"largest part: {PARTS[first.name]}{doubt}{known}"
+
+
+def _figure(part: Part, found: Variance) -> str:
+    if part.name == "within":
+        wide = f" (95 % interval ±{share(found.half_width)})" if found.half_width is not None else ""
+        return f"within a launch {percent(part.typical)}{wide}"
+    return f"{PARTS[part.name]} {percent(part.typical)}{limits(part)}"
+
+
+def limits(part: Part) -> str:
+    """` (90 % interval 4.0 % to 12 %)`, of the launches' part."""
+    if part.low == part.high or math.isinf(part.high):
+        return ""
+    return f" ({100 * CONFIDENCE:.0f} % interval {percent(part.low)} to {percent(part.high)})"
+
+
+def remedy(found: Variance) -> str | None:
+    """What would help, in one line with figures; None where nothing is known."""
+    if not found.in_passes:
+        return _of_classic(found)
+    first = found.dominates
+    if first is None:
+        return None
+    if first.name == "launches":
+        return _more_launches(found)
+    if first.name == "states":
+        return _states(found)
+    return _more_passes(found)
+
+
+def _of_classic(found: Variance) -> str | None:
+    if found.launches < 2:
+        return None
+    return (
+        f"{_more_launches(found)}; passes (-budget 30) tell launches, states of the machine and errors apart"
+    )
+
+
+def _more_launches(found: Variance) -> str:
+    now, needed = found.precision(), found.needed()
+    so_far = f"the mean of {found.launches} has a 95 % interval of ±{share(now)}" if now is not None else ""
+    target = f"±{100 * TARGET:.0f} %"
+    if now is not None and now <= TARGET:
+        return f"{so_far}, which more launches would narrow"
+    many = f"more than {MANY:,}" if needed is None or needed > MANY else f"{needed:,}"
+    return f"take more launches: {so_far}, {target} takes {many}"
+
+
+def _more_passes(found: Variance) -> str:
+    wide = found.half_width
+    if wide is not None and wide > DISTURBED:
+        first = 'find what disturbs the launches (imb doctor; "besides" in imb show RUN), then '
+        halved = " halve the error"
+    else:
+        first = ""
+        halved = " halve the error" + ("" if wide is None else f" to ±{share(wide / 2)}")
+    seconds = 4 * (found.seconds or 0.0)
+    launches = (
+        f"launches of {_seconds(seconds)}{_option(found, seconds)}" if seconds else "four times as many"
+    )
+    return f"{first}take more passes: {launches}{halved}"
+
+
+def _states(found: Variance) -> str:
+    seen, length = found.stays, found.seconds or 0.0
+    unusual = len({one.launch for one in found.unusual})
+    everyone = (
+        f"{unusual} of {counted(found.all_launches, 'launch')} never saw the usual state"
+        if unusual
+        else "every launch saw the usual state"
+    )
+    if seen is None:
+        return f"{everyone}; how long a state lasts is not known"
+    budget = seen.budget()
+    if budget is None or seen.usual is None:
+        return (
+            f"{everyone}; launches are too short to see the machine change its state ({counted(seen.changes, 'change')} in"
+            f" {_seconds(seen.seconds)}): take launches of {_seconds(4 * length)}{_option(found, 4 * length)}"
+        )
+    cycle = (
+        f"the machine is in its usual state for {_seconds(seen.usual)} and away from it for {_seconds(seen.away_from_it or 0)}"
+        f" (means of {counted(seen.changes, 'change')})"
+    )
+    if length >= budget and not unusual:
+        return f"{cycle}; {everyone} and figures are those of it, so nothing has to be done"
+    if unusual:  # stays may well be longer than such a launch
+        budget = max(budget, 2 * length)
+    wanted = max(_rounded(budget), 1.0)
+    return (
+        f"{cycle}; {everyone}; of launches of {_seconds(wanted)}{_option(found, wanted)} some 19 of 20 see it"
+    )
+
+
+def _option(found: Variance, seconds: float) -> str:
+    """The option that makes a launch last so long: of the limit that ended it."""
+    most = found.limits.most if found.limits else None
+    if most and found.seconds and (found.passes or 0) >= most:
+        return f" (-passes {math.ceil(most * seconds / found.seconds)})"
+    return f" (-budget {_rounded(seconds):g})"
+
+
+def _rounded(seconds: float) -> float:
+    """Up to two digits."""
+    if seconds <= 0:
+        return 0.0
+    digits = 10.0 ** (math.floor(math.log10(seconds)) - 1)
+    return math.ceil(seconds / digits) * digits
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2g} s" if value < 10 else f"{value:,.0f} s"
+
+
+def notes(found: Variance) -> list[str]:
+    """What else must be said: launches that never saw the usual state, parts that are not known."""
+    said = words(found.unusual)
+    if found.in_passes and found.part("states") is None:
+        said.append("states of the machine are not known: there are no probes")
+    if found.in_passes and found.part("within") is None:
+        said.append("the error of a launch's median is not known: too few samples for an interval")
+    if found.all_launches < 2:
+        said.append("how far launches differ is not known of one launch")
+    elif found.launches < FEW_LAUNCHES:
+        said.append(
+            f"how far launches differ is hardly known: {counted(found.launches, 'launch')} of most rows can be compared"
+        )
+    if found.mixed:
+        said.append(
+            f"{counted(found.mixed, 'figure')} (of a row and a launch) are of samples in several states, as too few saw the fastest;"
+            " they are not compared with others"
+        )
+    if found.in_passes and not found.unusual and 1 < found.all_launches < FEWEST:
+        said.append(f"whether a launch saw the usual state takes {FEWEST} launches")
+    return said

@@ -1,0 +1,115 @@
+"""Repeated looks at a comparison whose launches stop when it is decided. Pure.
+
+Who looks after every round and stops at the first verdict makes a false one more often than who looks once. So each
+look is an ordinary comparison at a share of the error rates, and the shares of all looks add up to 1 (alpha spending:
+Lan and DeMets, Biometrika 70 (1983) 659; between looks Bonferroni's inequality). Whatever a comparison guarantees
+at its error rates, all looks together guarantee. docs/verdicts.md says why this and no other method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from imb.model.sequential_design import Design, design_of, turn_of
+from imb.model.units import counted
+
+if TYPE_CHECKING:
+    from imb.model.observations import Launch, Side
+
+METHOD = "alpha spending, shares 1/round"
+
+
+class Looks(msgspec.Struct, frozen=True, kw_only=True):
+    """What a comparison says about repeated looks: `looks` were possible up to `rounds`, of at most `most`; the last one
+    had this `share` of the error rates. `stopped`: why no more was launched, where that is known."""
+
+    method: str = METHOD
+    rounds: int
+    looks: int
+    first: int
+    most: int
+    share: float
+    stopped: str | None = None
+
+    def shares(self) -> Iterator[tuple[int, float]]:
+        """Of every look up to this one, the round and its share; before the first look this round and 0."""
+        design = Design(self.first, self.most)
+        for rounds in range(min(self.first, self.rounds), self.rounds + 1):
+            yield rounds, design.share(rounds)
+
+    @property
+    def planning(self) -> float:
+        """The share that power is told for: before the first look that of the first."""
+        return self.share or Design(self.first, self.most).share(self.first) or 1.0
+
+
+def looked_at(a: Side, b: Side) -> tuple[Side, Side, Looks | None, list[str]]:
+    """The sides as the last look saw them, and sentences about what it did not see; None where the number of launches was
+    fixed.
+
+    A round counts when both sides have it: judging half a round would be a look that no share was set aside for.
+    """
+    if not any(design_of(launch.facts) for launch in chain(a.launches, b.launches)):
+        return a, b, None, []
+    notes: list[str] = []
+    rounds = _rounds_of_both(a, b)
+    if rounds:
+        seen_a, seen_b = (_only(side, rounds) for side in (a, b))
+        left = len(a.launches) + len(b.launches) - len(seen_a.launches) - len(seen_b.launches)
+        if left:
+            notes.append(f"{counted(left, 'launch')} of incomplete rounds; not judged")
+        a, b = seen_a, seen_b
+    else:
+        notes.append(
+            "launches stopped when decided, in a comparison with others; their number is judged as if it had"
+            " depended on this one"
+        )
+    last: dict[object, tuple[int, Design]] = {}
+    for launch in chain(a.launches, b.launches):
+        if design := design_of(launch.facts):
+            session = launch.facts.get("session")
+            known = last.get(session, (0, design))[0]
+            last[session] = max(known, turn_of(launch.facts)), design
+    if len(last) > 1 and rounds:
+        notes.append(
+            f"launches of {len(last)} campaigns that stopped when decided; together their error rates are not known"
+        )
+    design = max((one for _, one in last.values()), key=lambda one: (one.most, one.first))
+    rounds_ = max(turn for turn, _ in last.values())
+    looks = Looks(
+        rounds=rounds_,
+        looks=max(0, rounds_ - design.first + 1),
+        first=design.first,
+        most=design.most,
+        share=design.share(rounds_),
+    )
+    return a, b, looks, notes
+
+
+def _place(launch: Launch) -> tuple[object, int, object] | None:
+    """Session, round and what is measured; None of a launch that does not say."""
+    session, turn = launch.facts.get("session"), launch.facts.get("turn")
+    if design_of(launch.facts) is None or not isinstance(turn, int):
+        return None
+    return session, turn, launch.experiment()
+
+
+def _rounds_of_both(a: Side, b: Side) -> set[tuple[object, int, object]]:
+    """Places that both sides have, up to the last round that is complete for all that is measured."""
+    places = [{place for launch in side.launches if (place := _place(launch))} for side in (a, b)]
+    common = places[0] & places[1]
+    complete: dict[object, int] = {}
+    for session, what in {(session, what) for session, _, what in common}:
+        last = max(turn for one, turn, other in common if (one, other) == (session, what))
+        complete[session] = min(complete.get(session, last), last)
+    return {place for place in common if place[1] <= complete[place[0]]}
+
+
+def _only(side: Side, rounds: Iterable[tuple[object, int, object]]) -> Side:
+    wanted = set(rounds)
+    launches = [one for one in side.launches if (place := _place(one)) is None or place in wanted]
+    return msgspec.structs.replace(side, launches=launches)

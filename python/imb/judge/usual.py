@@ -1,0 +1,192 @@
+"""Which launches in passes never saw the usual state of their machine. Pure.
+
+A launch calls the fastest state that its probes saw its reference. Launches of the same surroundings (hosts, CPUs of ranks,
+MPI, launcher arguments, variables) and the same ranks in a table should agree on it. The usual state is the fastest that at
+least one launch of five calls its reference. A launch whose reference is slower than that, by more than launches of one
+state differ, never saw it. docs/verdicts.md says how the limit is chosen, and its error rates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit
+
+from imb.judge.condition_diff import conditions_of, of_the_job
+from imb.model.observations import Launch
+from imb.model.records import Result
+
+Values = npt.NDArray[np.float64]
+
+FEWEST = 3  # launches; of two that differ nothing says which one is usual
+LEAST_RATIO = 1.25  # of probes: states that are closer hardly matter for rows
+EXPECTED = 0.10  # standard deviation, logarithm, of the reference probes of launches in one state
+EXPECTED_WEIGHT = 4.0  # degrees of freedom that EXPECTED counts as
+LEVEL = 0.995  # of the one-sided prediction limit
+SHARE = 0.2  # of launches that must call a state their fastest before it is the usual one
+_SAME = {"hosts", "ranks", "MPI library", "words for the launcher"}
+
+
+class Ranks(msgspec.Struct, frozen=True, kw_only=True):
+    """Ranks that exchange probes with each other."""
+
+    processes: int | None
+    group_count: int | None
+    group: int | None
+    members: tuple[int, ...] = ()
+
+
+class Unusual(msgspec.Struct, frozen=True, kw_only=True):
+    """A launch that never saw the usual state on these ranks. Probes of its fastest state and of the usual state, in seconds;
+    `others`: launches that call the usual state their fastest."""
+
+    launch: str
+    ranks: Ranks
+    probe_seconds: float
+    usual_seconds: float
+    others: int
+
+    @property
+    def ratio(self) -> float:
+        """How many times longer its probes take."""
+        return self.probe_seconds / self.usual_seconds
+
+
+def unusual(launches: Iterable[Launch], earlier: Iterable[Launch] = ()) -> list[Unusual]:
+    """Those of `launches` that never saw the usual state; `earlier` ones only say what is usual. In the order given."""
+    own = list({launch.name: launch for launch in launches}.values())
+    asked = {launch.name for launch in own}
+    levels: dict[tuple[object, Ranks], list[tuple[str, float]]] = {}
+    for launch in [*own, *(one for one in earlier if one.name not in asked)]:
+        references = references_of(launch)
+        same = surroundings(launch) if references else None
+        for ranks, reference in references.items():
+            levels.setdefault((same, ranks), []).append((launch.name, reference))
+    found: dict[str, list[Unusual]] = {}
+    for (_, ranks), known in levels.items():
+        seconds = np.array([one for _, one in known])
+        is_usual, is_away = split(np.log(seconds))
+        for at in np.flatnonzero(is_away):
+            name = known[int(at)][0]
+            if name in asked:
+                found.setdefault(name, []).append(
+                    Unusual(
+                        launch=name,
+                        ranks=ranks,
+                        probe_seconds=float(seconds[at]),
+                        usual_seconds=float(np.median(seconds[is_usual])),
+                        others=int(is_usual.sum()),
+                    )
+                )
+    return [one for launch in own for one in found.get(launch.name, [])]
+
+
+def split(logs: Values) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Which launches call the usual state their fastest, and which never saw it, from the logarithms of their reference
+    probes, shape (launches,). A launch in neither is faster than the usual state, or there are too few launches to say."""
+    count = len(logs)
+    is_usual, is_away = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+    if count < FEWEST:
+        return is_usual, is_away
+    order = np.argsort(logs, kind="stable")
+    values = logs[order]
+    enough = math.ceil(SHARE * count)
+    begin = 0
+    while begin < count:
+        end = begin + 1
+        while end < count and values[end] <= limit(values[begin:end]):
+            end += 1
+        if end - begin >= enough:
+            is_usual[order[begin:end]] = True
+            is_away[order[end:]] = True
+            break
+        begin = end
+    return is_usual, is_away
+
+
+def limit(values: Values) -> float:
+    """The slowest reference probe, logarithm, that still belongs to the state of these launches: a one-sided prediction
+    limit. Few launches say little about how far launches differ, so EXPECTED counts beside them."""
+    count = len(values)
+    squares = float(((values - values.mean()) ** 2).sum())
+    degrees = count - 1 + EXPECTED_WEIGHT
+    spread = math.sqrt((squares + EXPECTED_WEIGHT * EXPECTED**2) / degrees)
+    reach = float(stdtrit(degrees, LEVEL)) * spread * math.sqrt(1 + 1 / count)
+    return float(values.mean()) + max(math.log(LEAST_RATIO), reach)
+
+
+def references_of(launch: Launch) -> dict[Ranks, float]:
+    """Seconds per exchange of the probes in the fastest state, by the ranks that made them; empty without probes."""
+    found: dict[Ranks, float] = {}
+    for row in launch.rows.values():
+        if row.passes and row.passes.states and row.passes.states[0].probe_seconds > 0:
+            found.setdefault(ranks_of(row), row.passes.states[0].probe_seconds)
+    return found
+
+
+def ranks_of(row: Result) -> Ranks:
+    """Those that make the probes of a row."""
+    groups = row.groups or []
+    known = row.group is not None and row.group < len(groups)
+    return Ranks(
+        processes=row.processes,
+        group_count=row.group_count,
+        group=row.group,
+        members=tuple(groups[row.group or 0]) if known else (),
+    )
+
+
+def surroundings(launch: Launch) -> tuple[object, ...]:
+    """What must be the same before launches are expected to see the same states. Where the CPUs of all ranks are known, the
+    binding that was asked for says nothing more."""
+    cpus = tuple(rank.cpus for rank in launch.run.ranks or [])
+    wanted = _SAME if cpus and all(cpus) else {*_SAME, "binding"}
+    said = [
+        (name, text)
+        for name, text in conditions_of(launch)
+        if name in wanted or (name.startswith("$") and not of_the_job(name))
+    ]
+    return (*sorted(said), cpus)
+
+
+def alike(found: Iterable[Unusual]) -> list[list[Unusual]]:
+    """Those that are held against the same usual state together; of each launch the ranks where it is farthest from it."""
+    worst: dict[str, Unusual] = {}
+    for one in found:
+        if one.launch not in worst or one.ratio > worst[one.launch].ratio:
+            worst[one.launch] = one
+    groups: dict[tuple[float, int], list[Unusual]] = {}
+    for one in worst.values():
+        groups.setdefault((one.usual_seconds, one.others), []).append(one)
+    return list(groups.values())
+
+
+def names(group: Sequence[Unusual]) -> str:
+    """`launch 3fa9`, `launches 3fa9, 77c1`."""
+    return f"launch{'es' if len(group) > 1 else ''} {', '.join(one.launch for one in group)}"
+
+
+def described(group: Sequence[Unusual]) -> str:
+    """What their probes took, and what is usual."""
+    first = group[0]
+    seconds = _range([f"{one.probe_seconds * 1e6:.2f}" for one in group])
+    ratios = _range([f"{one.ratio:.2f}" for one in group])
+    return (
+        f"never saw the usual state of the machine: in {'their' if len(group) > 1 else 'its'} fastest state a probe takes"
+        f" {seconds} µs, in the usual one {first.usual_seconds * 1e6:.2f} µs ({first.others} other launches),"
+        f" {ratios} times as long"
+    )
+
+
+def words(found: Iterable[Unusual]) -> list[str]:
+    """A sentence for each group that is `alike`."""
+    return [f"{names(group)} {described(group)}" for group in alike(found)]
+
+
+def _range(texts: Sequence[str]) -> str:
+    ordered = sorted(set(texts), key=float)
+    return ordered[0] if len(ordered) == 1 else f"{ordered[0]} to {ordered[-1]}"

@@ -1,0 +1,369 @@
+"""Where the differences between figures of a side come from: three parts of variance of each row. Pure.
+
+Figures are logarithms, parts are standard deviations: 0.05 is about 5 %.
+
+within    the error of a launch's median, from its 95 % interval
+states    how far apart figures are in the states of the machine, weighted by the samples in each
+launches  what differs between launches beyond `within`, where all saw the usual state of the machine
+
+docs/verdicts.md, "Parts of variance", has the estimates and how often the largest part is named wrongly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaincinv, gammaln, stdtrit
+
+from imb.judge.stats import LEAST_SPREAD
+from imb.judge.stays import Stays, stays, timelines
+from imb.judge.usual import Ranks, Unusual, ranks_of, references_of, unusual
+from imb.model.observations import METRICS, Key, Launch, Side
+from imb.model.records import Passes, PassLimits, Result
+
+Values: TypeAlias = npt.NDArray[np.float64]
+Name: TypeAlias = Literal["within", "states", "launches"]
+NAMES: tuple[Name, ...] = ("within", "states", "launches")
+
+CONFIDENCE = 0.90  # of the interval of the launches' part, by which its lead is judged
+TARGET = 0.05  # the precision for which a number of launches is told
+
+
+class RowParts(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one row: `seconds`, the median over the `launches` that saw the usual state; `half_width` of a launch's 95 %
+    interval, as a share, the median over launches; the parts, None where they cannot be told. `total`: standard deviation
+    between launches, within and launches together."""
+
+    key: Key
+    launches: int
+    seconds: float | None
+    half_width: float | None
+    within: float | None
+    states: float | None
+    between: float | None
+    total: float | None
+
+    def part(self, name: Name) -> float | None:
+        """By name."""
+        return {"within": self.within, "states": self.states, "launches": self.between}[name]
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """Over the rows that have it: the median, and the worst row. `low`, `high`: of the launches' part, with CONFIDENCE."""
+
+    name: Name
+    typical: float
+    worst: float
+    worst_row: Key
+    low: float
+    high: float
+
+
+class Variance(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a side. `parts` has those that are known, the largest first. `certain`: the lead of the largest is more than so few
+    launches bring about by chance. `launches` of a row in the median; `all_launches` of the side; `half_width`: of a launch's
+    95 % interval, median over rows; `total`: standard deviation between launches, median over rows. `seconds`, `passes`: of a
+    launch, medians; `limits`: what bounded the first one. `mixed`: figures, of a row and a launch, that are of samples in
+    several states, as too few saw the fastest. `unusual`: launches that never saw the usual state. Neither are in `between`,
+    but launches of which none saw the usual state are compared with each other."""
+
+    in_passes: bool
+    launches: int
+    all_launches: int
+    rows: list[RowParts]
+    parts: list[Part]
+    certain: bool
+    half_width: float | None
+    total: float | None
+    seconds: float | None
+    passes: int | None
+    limits: PassLimits | None
+    mixed: int
+    stays: Stays | None
+    unusual: list[Unusual]
+
+    @property
+    def dominates(self) -> Part | None:
+        """The largest part; None where no part is known, or none differs from nothing."""
+        return self.parts[0] if self.parts and self.parts[0].typical > LEAST_SPREAD else None
+
+    def part(self, name: Name) -> Part | None:
+        """By name; None where it is not known."""
+        return next((part for part in self.parts if part.name == name), None)
+
+    def precision(self, launches: int | None = None) -> float | None:
+        """Half of the 95 % interval of the mean over so many launches (None: as many as there are), as a share."""
+        count = self.launches if launches is None else launches
+        if self.total is None or count < 2:
+            return None
+        return math.expm1(min(float(stdtrit(count - 1, 0.975)) * self.total / math.sqrt(count), 700.0))
+
+    def needed(self, target: float = TARGET, most: int = 10_000) -> int | None:
+        """Launches whose mean has a 95 % interval within +-`target`; None where more than `most` are, or nothing is known."""
+        if self.total is None:
+            return None
+        counts = np.arange(2, most + 1)
+        reach = stdtrit(counts - 1.0, 0.975) * self.total / np.sqrt(counts)
+        good = np.flatnonzero(reach <= np.log1p(target))
+        return int(counts[good[0]]) if len(good) else None
+
+
+def parts_of(
+    side: Side,
+    *,
+    earlier: Sequence[Launch] = (),
+) -> Variance:
+    """The parts of variance of a side. `earlier` launches help to say what state is usual."""
+    launches = list({launch.name: launch for launch in side.launches}.values())
+    away = unusual(launches, earlier)
+    gone = _left_out(launches, away)
+    in_passes = any(row.passes for launch in launches for row in launch.rows.values())
+    keys = side.all_keys()
+    logs = {key: _logs(key, launches, gone) for key in keys}
+    rows = [_row(key, launches, gone, logs[key]) for key in keys]
+    count = round(_median([row.launches for row in rows if row.launches]) or 0)
+    degrees = (count - 1) * alike(list(logs.values()), [launch.name for launch in launches])
+    parts = [part for name in NAMES if (part := _part(name, rows, degrees)) is not None]
+    parts.sort(key=lambda one: -one.typical)
+    ends = [launch.end for launch in launches if launch.end]
+    limits = [one.run.options.passes for one in launches if one.run.options and one.run.options.passes]
+    return Variance(
+        in_passes=in_passes,
+        launches=count,
+        all_launches=len(launches),
+        rows=rows,
+        parts=parts,
+        certain=_is_certain(parts),
+        half_width=_median([row.half_width for row in rows]),
+        total=_median([row.total for row in rows]),
+        seconds=_median([end.seconds for end in ends]),
+        passes=None if (found := _median([end.passes for end in ends])) is None else round(found),
+        limits=limits[0] if limits else None,
+        mixed=sum(not _of_one_state(row) for launch in launches for row in launch.rows.values()),
+        stays=_stays(launches, {(one.launch, one.ranks) for one in away}),
+        unusual=away,
+    )
+
+
+def _left_out(launches: Sequence[Launch], away: Sequence[Unusual]) -> set[tuple[str, Ranks]]:
+    """Launches that are not compared with the others: those that never saw the usual state, where others did."""
+    gone = {(one.launch, one.ranks) for one in away}
+    seen = {ranks for one in launches for ranks in references_of(one) if (one.name, ranks) not in gone}
+    return {(name, ranks) for name, ranks in gone if ranks in seen}
+
+
+def spread_of(values: Values) -> float:
+    """Standard deviation of one figure, without bias in the median; NaN of fewer than two.
+
+    From Gini's mean difference: of normal figures as efficient as the usual estimate (98 %); a figure that is far off counts
+    by its distance, not by the square of it; and unlike the median absolute deviation it sees that launches are of two kinds.
+    """
+    count = len(values)
+    if count < 2:
+        return math.nan
+    ordered = np.sort(values)
+    weights = 2 * np.arange(count) - count + 1.0
+    gini = 2 * float(weights @ ordered) / (count * (count - 1))
+    mean_of_deviation = math.sqrt(2 / (count - 1)) * math.exp(gammaln(count / 2) - gammaln((count - 1) / 2))
+    middle = math.sqrt(_middle_of_variance(count - 1)) / mean_of_deviation
+    return gini * math.sqrt(math.pi) / 2 / middle
+
+
+def _middle_of_variance(degrees: float) -> float:
+    """Median of the usual estimate of a variance of 1."""
+    return 2 * float(gammaincinv(degrees / 2, 0.5)) / degrees
+
+
+# --- One row -----------------------------------------------------------------------------------------------------
+
+
+def _logs(key: Key, launches: Sequence[Launch], gone: set[tuple[str, Ranks]]) -> dict[str, float]:
+    """Logarithms of the row's time by launch, of those that can be compared."""
+    rows = ((launch.name, row) for launch in launches if (row := launch.rows.get(key)) is not None)
+    return {
+        name: math.log(time)
+        for name, row in rows
+        if (name, ranks_of(row)) not in gone and _of_one_state(row) and (time := _time(row))
+    }
+
+
+def _row(
+    key: Key, launches: Sequence[Launch], gone: set[tuple[str, Ranks]], by_launch: Mapping[str, float]
+) -> RowParts:
+    there = [(launch.name, row) for launch in launches if (row := launch.rows.get(key)) is not None]
+    usual = [row for name, row in there if name in by_launch]
+    away = [row for name, row in there if (name, ranks_of(row)) in gone]
+    logs = np.array(list(by_launch.values()))
+    errors = [error for row in usual if (error := _error(row)) is not None]
+    squares = float(np.mean(np.square(errors))) if errors else None
+    total = spread_of(logs)
+    between = None if math.isnan(total) else math.sqrt(max(total**2 - (squares or 0.0), 0.0))
+    return RowParts(
+        key=key,
+        launches=len(logs),
+        seconds=float(np.exp(np.median(logs))) if len(logs) else None,
+        half_width=_median([w for row in usual if (w := row.half_width) is not None and 0 <= w < math.inf]),
+        within=None if squares is None else math.sqrt(squares),
+        states=_states(usual, away),
+        between=between,
+        total=None if math.isnan(total) else total,
+    )
+
+
+def _time(row: Result) -> float | None:
+    """Seconds, above 0; in passes the time that the interval is of."""
+    if row.passes:
+        time = row.time_max_seconds if row.time_overlapped_seconds is None else row.time_overlapped_seconds
+    else:
+        time = METRICS["time"](row)
+    return time if time is not None and 0 < time < math.inf else None
+
+
+def _of_one_state(row: Result) -> bool:
+    """Not so where too few samples saw the fastest state, and figures are of all samples."""
+    return row.passes is None or row.passes.reference_state
+
+
+def _error(row: Result) -> float | None:
+    """Standard error of the logarithm of the row's median. The interval is that of Student's t for so many samples as count
+    (src/result/interval.h)."""
+    found = row.passes
+    if found is None:
+        return None
+    degrees = max((found.effective_samples or math.inf) - 1, 1.0)
+    factor = float(stdtrit(degrees, 0.975)) if degrees < math.inf else 1.959964
+    if found.interval_seconds and 0 < found.interval_seconds[0] < math.inf:
+        low, high = found.interval_seconds
+        return (math.log(high) - math.log(low)) / 2 / factor if low <= high < math.inf else None
+    wide = found.half_width
+    return math.log1p(wide) / factor if wide is not None and 0 <= wide < math.inf else None
+
+
+def _states(usual: Sequence[Result], away: Sequence[Result]) -> float | None:
+    """Standard deviation of what the state of the machine makes of a sample's figure, of all launches alike.
+
+    The medians of states have errors of their own, which would look like states that are apart. A median over n samples has
+    the squared error e^2 m / n, where e is that of the m samples in the reference state; so in n launches with K states, of
+    which p is the share of the reference state, the expected excess is e^2 ((K - 1) p + (1 - p) (1 - 1/n)).
+    """
+    offsets: list[float] = []
+    weights: list[float] = []
+    excess: list[float] = []
+    times = [time for row in usual if (time := _time(row))]
+    reference = math.log(float(np.median(times))) if times else None
+    for row, is_away in [*((row, False) for row in usual), *((row, True) for row in away)]:
+        found = _offsets(row.passes) if row.passes else None
+        time = _time(row)
+        if found is None or time is None or (is_away and reference is None):
+            continue
+        by = math.log(time) - (reference or 0.0) if is_away else 0.0
+        offsets += [offset + by for offset, _ in found]
+        weights += [share for _, share in found]
+        first = found[0][1]
+        launches = len(usual) + len(away)
+        more = (len(found) - 1) * first + (1 - first) * (1 - 1 / launches)
+        excess.append((_error(row) or 0.0) ** 2 * more)
+    if not weights:
+        return None
+    mean = float(np.average(offsets, weights=weights))
+    variance = float(np.average(np.square(np.array(offsets) - mean), weights=weights))
+    return math.sqrt(max(variance - float(np.mean(excess)), 0.0))
+
+
+def _offsets(passes: Passes) -> list[tuple[float, float]] | None:
+    """Logarithm of the median in each state over that in the first, and its share of the samples; None: not known."""
+    known = [
+        (one.samples, math.log(time))
+        for one in passes.states
+        if one.samples > 0 and (time := one.time_median_seconds) is not None and 0 < time < math.inf
+    ]
+    first = passes.states[0] if passes.states else None
+    if first is None or not first.samples > 0 or not 0 < (first.time_median_seconds or 0) < math.inf:
+        return None
+    all_of_them = sum(samples for samples, _ in known)
+    return [(log - known[0][1], samples / all_of_them) for samples, log in known]
+
+
+# --- All rows ----------------------------------------------------------------------------------------------------
+
+
+def alike(logs: Sequence[Mapping[str, float]], names: Sequence[str]) -> float:
+    """As how many independent rows these count, 1 at least, when they tell how far launches differ.
+
+    What a launch does to all rows alike is seen once, however many rows there are. The ratio of the variance of a row to that
+    of the mean over rows says how much of it is so; as few launches say little about the latter, its upper 95 % limit counts.
+    """
+    values = np.array([[row.get(name, math.nan) for name in names] for row in logs]).reshape(-1, len(names))
+    values = values[np.isfinite(values).sum(axis=1) >= 2]
+    if not len(values):
+        return 1.0
+    values = values - np.nanmean(values, axis=1, keepdims=True)
+    spread = np.sqrt(np.nanmean(values**2, axis=1, keepdims=True))
+    values = values[spread[:, 0] > 0] / spread[spread[:, 0] > 0]
+    values = values[:, np.isfinite(values).any(axis=0)]
+    count = values.shape[1]
+    if count < 2 or not len(values):
+        return 1.0
+    of_means = float(np.mean(np.nanmean(values, axis=0) ** 2))
+    most = of_means * (count - 1) / (2 * float(gammaincinv((count - 1) / 2, 0.05)))
+    return float(np.clip(1 / most, 1.0, len(values))) if most > 0 else 1.0
+
+
+def _part(name: Name, rows: Sequence[RowParts], degrees: float) -> Part | None:
+    known = [(value, row.key) for row in rows if (value := row.part(name)) is not None]
+    if not known:
+        return None
+    typical = float(np.median([value for value, _ in known]))
+    worst, where = max(known, key=lambda one: one[0])
+    low = high = typical
+    if name == "launches":
+        low, high = _interval(rows, typical, degrees)
+    return Part(name=name, typical=typical, worst=worst, worst_row=where, low=low, high=high)
+
+
+def _interval(rows: Sequence[RowParts], typical: float, degrees: float) -> tuple[float, float]:
+    """Of the launches' part, by chi-square with these degrees of freedom."""
+    if degrees < 1:
+        return 0.0, math.inf
+    total = _median([row.total for row in rows]) or 0.0
+    within = _median([row.within for row in rows]) or 0.0
+    tail = (1 - CONFIDENCE) / 2
+    squares = total**2 * _middle_of_variance(degrees) * degrees
+    variance_low, variance_high = (
+        squares / (2 * float(gammaincinv(degrees / 2, quantile))) for quantile in (1 - tail, tail)
+    )
+    low, high = (math.sqrt(max(one - within**2, 0.0)) for one in (variance_low, variance_high))
+    return min(low, typical), max(high, typical)
+
+
+def _is_certain(parts: Sequence[Part]) -> bool:
+    return len(parts) == len(NAMES) and all(parts[0].low > other.high for other in parts[1:])
+
+
+def _stays(
+    launches: Sequence[Launch],
+    gone: set[tuple[str, Ranks]],
+) -> Stays | None:
+    """Of the ranks that saw the machine away from its usual state most."""
+    found: list[Stays] = []
+    lines = {launch.name: timelines(launch) for launch in launches}
+    for ranks in dict.fromkeys(ranks for launch in launches for ranks in references_of(launch)):
+        seen = []
+        for launch in launches:
+            row = next((row for row in launch.rows.values() if row.passes and ranks_of(row) == ranks), None)
+            line = lines[launch.name].get(ranks)
+            if row is not None and row.passes is not None and line is not None:
+                seen.append((line, row.passes.states, (launch.name, ranks) not in gone))
+        if one := stays(seen):
+            found.append(one)
+    return max(found, key=lambda one: one.away, default=None)
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.median(known)) if known else None

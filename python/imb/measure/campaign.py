@@ -1,0 +1,476 @@
+"""A campaign: a TOML file -> launches of a matrix of variants, benchmarks and process counts, in random order. Pure, but
+for `read`.
+
+Each round has every cell of the matrix once, in an order of its own, so that drift of the machine hits all cells alike
+(randomised complete blocks: Box, Hunter and Hunter, Statistics for Experimenters, chapter 4).
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import itertools
+import re
+import shlex
+import tomllib
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import Annotated, Any, Literal, TypeAlias, get_args
+
+import msgspec
+
+from imb.measure import passes, selection, session
+from imb.model import sequential_design
+from imb.model.errors import ImbError
+from imb.model.records import Component
+from imb.model.text import now
+from imb.mpi.installations import Mpi
+from imb.mpi.launch import Bind, Intent
+
+Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
+MOST_PARTS = 1000  # of the suite's -turns
+Share: TypeAlias = Annotated[float, msgspec.Meta(ge=1e-5, le=1)]
+Budget: TypeAlias = Annotated[float, msgspec.Meta(ge=0.1, le=1e7)]  # as the suite takes it
+Value: TypeAlias = str | int | float
+Words: TypeAlias = str | list[str]  # a string is divided as a shell does
+_NAME = re.compile(r"[\w.+=:-]+(/[\w.+=:-]+)*$", re.ASCII)
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What makes a variant; all that is None or empty is as `imb run` does it without being told."""
+
+    mpi: str | None = None
+    compiler: str | None = None
+    programs: str | None = None
+    env: dict[str, Value] = {}
+    launcher: Literal["mpiexec", "srun"] | None = None
+    launcher_options: Words = ()  # type: ignore[assignment]
+    bind: Bind | None = None
+    cpus: list[Annotated[int, msgspec.Meta(ge=0)]] | None = None
+    hosts: list[str] | None = None
+    ppn: Positive | None = None
+    arguments: Words = ()  # type: ignore[assignment]
+    setup: Words = ()  # type: ignore[assignment]
+    teardown: Words = ()  # type: ignore[assignment]
+    classic: bool | None = None
+    precision: Share | None = None
+    launch_budget: Budget | None = None
+
+
+class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The file. `variants` are given one by one, or are all combinations of the values of `axes`. With `until_decided`,
+    `launches` is the most, and variants are judged against the first one; `relevant` and `metric` as of `imb compare`."""
+
+    benchmarks: list[str | list[str]]
+    name: str = ""
+    class_: Literal["single", "parallel", "collective"] | None = msgspec.field(name="class", default=None)
+    processes: Positive | list[Positive] = 2
+    launches: Positive | None = None
+    until_decided: bool = False
+    budget: Seconds | None = None
+    relevant: Annotated[float, msgspec.Meta(gt=0, lt=100)] = 0.05
+    metric: str = "time"
+    parts: Annotated[int, msgspec.Meta(ge=1, le=MOST_PARTS)] = 1
+    classic: bool = False
+    precision: Share | None = None
+    launch_budget: Budget | None = None
+    arguments: Words = ()  # type: ignore[assignment]
+    timeout: Seconds | None = None
+    setup_timeout: Seconds = 300
+    seed: int | None = None
+    common: Settings = Settings()
+    variants: dict[str, Settings] = {}
+    axes: dict[str, dict[str, Settings]] = {}
+
+
+LAUNCHES = 10  # without `launches` and `until_decided`
+
+Prepare: TypeAlias = Callable[[Settings], tuple[Mpi, Path]]
+
+
+def read(path: Path) -> tuple[Campaign, str]:
+    """The campaign of a file, and a hash of the file. Raises ImbError that names the key that is wrong, OSError."""
+    data = path.read_bytes()
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise ImbError(f"{path} is no TOML file ({error.reason} at byte {error.start})") from error
+    return parse(text, path), hashlib.sha256(data).hexdigest()
+
+
+def parse(text: str, path: Path) -> Campaign:
+    """The campaign of a file's text; relative paths in it are relative to the file. Raises ImbError."""
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ImbError(f"{path} is not TOML: {error}") from error
+    try:
+        # One by one first: msgspec does not say which of the tables is wrong.
+        for place, table in _tables(found):
+            for name, value in (table.get("env") or {}).items() if isinstance(table.get("env"), dict) else ():
+                _converted(value, Value, f"{place}.env.{name}")
+            _converted(table, Settings, place)
+        made = _converted(found, Campaign)
+        made = msgspec.structs.replace(made, name=made.name or path.stem)
+        examine(made)
+    except ImbError as error:
+        raise ImbError(f"{path}: {error}") from error
+    return _anchored(made, path.parent)
+
+
+def _tables(found: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every table of settings, with its place."""
+    places = [("common", found.get("common"))]
+    places += [(f"variants.{name}", one) for name, one in _items(found.get("variants"))]
+    for axis, values in _items(found.get("axes")):
+        places += [(f"axes.{axis}.{name}", one) for name, one in _items(values)]
+    return ((place, table) for place, table in places if isinstance(table, dict))
+
+
+def _items(table: object) -> list[tuple[str, Any]]:
+    return list(table.items()) if isinstance(table, dict) else []
+
+
+def _converted(found: object, kind: Any, place: str = "", *, strict: bool = True) -> Any:
+    """`found` as this type. Raises ImbError with msgspec's words and the key as TOML writes it."""
+    try:
+        return msgspec.convert(found, kind, strict=strict)
+    except msgspec.ValidationError as error:
+        words, _, inner = str(error).partition(" - at `")
+        inner = inner.strip("`").removeprefix("$").removeprefix(".")
+        raise ImbError(_explained(words, ".".join(filter(None, (place, inner))))) from error
+
+
+def _explained(words: str, key: str) -> str:
+    if unknown := re.search(r"unknown field `(.*)`", words):
+        owner = Settings if key else Campaign
+        known = [field.encode_name for field in msgspec.structs.fields(owner)]
+        near = difflib.get_close_matches(unknown[1], known, 1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+        return f"no key {f'{key}.' if key else ''}{unknown[1]}; {hint}"
+    if missing := re.search(r"missing required field `(.*)`", words):
+        return f'{missing[1]} is missing; give for instance {missing[1]} = ["PingPong", "Allreduce"]'
+    choices = {"bind": get_args(Bind), "class": tuple(selection.CLASSES), "launcher": ("mpiexec", "srun")}
+    if "enum" in words:
+        return f"{key}: {words.split()[-1]} is none of {', '.join(choices[key.rpartition('.')[2]])}"
+    kinds = {"object": "table", "array": "list"}
+    for kind, toml in kinds.items():
+        words = (
+            words.replace(f"`{kind}`", f"`{toml}`")
+            .replace(f"`{kind} |", f"`{toml} |")
+            .replace(f"| {kind}", f"| {toml}")
+        )
+    return f"{key}: {words[:1].lower()}{words[1:]}"
+
+
+def examine(made: Campaign) -> None:
+    """Raises ImbError where what is wanted does not go together."""
+    if not made.variants and not made.axes:
+        raise ImbError("no variants; give at least one table [variants.NAME], or [axes.AXIS.NAME]")
+    if made.variants and made.axes:
+        raise ImbError("both variants and axes; give one of them")
+    for name in (made.name, *made.variants, *(value for axis in made.axes.values() for value in axis)):
+        if not _NAME.match(name):
+            raise ImbError(f"{name!r} becomes part of a label: letters, digits and ._+=:- only")
+    for axis, values in made.axes.items():
+        if not values:
+            raise ImbError(f"axes.{axis} has no values; give tables [axes.{axis}.NAME]")
+    if not made.benchmarks:
+        raise ImbError('benchmarks is empty; give for instance ["PingPong", "Allreduce"]')
+    _selections(made)
+    for name, variant in variants(made).items():
+        if variant.bind and variant.cpus:
+            raise ImbError(
+                f"variant {name}: cpus and bind exclude each other; cpus pins each rank to one CPU"
+            )
+    if made.until_decided:
+        _refuse_until_decided(made)
+    elif made.budget:
+        raise ImbError("budget is of until_decided = true; without it, give launches")
+    if made.parts > 1:
+        _refuse_parts(made)
+    if made.until_decided or made.parts > 1:
+        _refuse_both_ways(made)
+
+
+def _refuse_until_decided(made: Campaign) -> None:
+    """Raises ImbError where nothing could ever be decided."""
+    from imb.model.observations import METRICS
+
+    if made.metric not in METRICS:
+        raise ImbError(f"there is no metric {made.metric}; there are {', '.join(METRICS)}")
+    if made.launches is not None and made.launches < sequential_design.FIRST:
+        raise ImbError(
+            f"launches: {made.launches} is too few with until_decided, which looks first after"
+            f" {sequential_design.FIRST} rounds"
+        )
+    if len(variants(made)) < 2:
+        raise ImbError("until_decided judges variants against the first one; give two or more")
+
+
+def _refuse_parts(made: Campaign) -> None:
+    """Raises ImbError where launches cannot run at the same time."""
+    hint = "with parts all variants run at the same time"
+    if any("IO" in chosen for chosen in _selections(made)):
+        raise ImbError(f"{hint}, and IMB-IO's files are in one folder; leave parts out")
+    for name, variant in variants(made).items():
+        if variant.setup or variant.teardown:
+            raise ImbError(
+                f"variant {name}: {hint}, so none can be set up; leave parts out, or setup and teardown"
+            )
+        if variant.launcher == "srun":
+            raise ImbError(f"variant {name}: {hint}, and steps of srun share no CPUs; leave parts out")
+
+
+def _refuse_both_ways(made: Campaign) -> None:
+    """Raises ImbError where variants could not be judged against each other."""
+    ways = {name: is_classic(made, one) for name, one in variants(made).items()}
+    if len({*ways.values()}) > 1:
+        classic = next(name for name, one in ways.items() if one)
+        raise ImbError(
+            f"variant {classic} is classic and others are measured in passes, which are not compared with each other"
+        )
+
+
+def is_classic(made: Campaign, one: Settings) -> bool:
+    """Whether the launches of a variant measure each row in one burst."""
+    arguments = [*split(made.arguments), *split(one.arguments)]
+    return sampling_of(made, one).classic or passes.why_classic(arguments) is not None
+
+
+def why_classic(made: Campaign) -> str | None:
+    """The first of IMB's arguments that makes a variant classic which was not asked to be."""
+    found = (
+        passes.why_classic([*split(made.arguments), *split(one.arguments)])
+        for one in variants(made).values()
+        if not sampling_of(made, one).classic
+    )
+    return next(filter(None, found), None)
+
+
+def sampling_of(made: Campaign, one: Settings) -> passes.Sampling:
+    """How the rows of a variant are measured: what it says goes before what the campaign says."""
+    if one.classic:
+        return passes.Sampling(classic=True, precision=one.precision, budget=one.launch_budget)
+    return passes.Sampling(
+        classic=made.classic if one.classic is None else False,
+        precision=made.precision if one.precision is None else one.precision,
+        budget=made.launch_budget if one.launch_budget is None else one.launch_budget,
+    )
+
+
+def _anchored(made: Campaign, folder: Path) -> Campaign:
+    def place(settings: Settings) -> Settings:
+        def path(word: str | None) -> str | None:
+            if word is None or ("/" not in word and not word.startswith("~")):
+                return word
+            return str((folder / Path(word).expanduser()).absolute())
+
+        programs = (
+            str((folder / Path(settings.programs).expanduser()).absolute()) if settings.programs else None
+        )
+        return msgspec.structs.replace(settings, mpi=path(settings.mpi), programs=programs)
+
+    return msgspec.structs.replace(
+        made,
+        common=place(made.common),
+        variants={name: place(one) for name, one in made.variants.items()},
+        axes={axis: {n: place(one) for n, one in values.items()} for axis, values in made.axes.items()},
+    )
+
+
+def most_launches(made: Campaign) -> int:
+    """Rounds that are planned."""
+    return made.launches or (sequential_design.MOST if made.until_decided else LAUNCHES)
+
+
+def variants(made: Campaign) -> dict[str, Settings]:
+    """By name, each with what is common to all. Those of axes are named by their values: `gcc/2x4`."""
+    if made.variants:
+        return {name: merged(made.common, one) for name, one in made.variants.items()}
+    found: dict[str, Settings] = {}
+    for values in itertools.product(*(axis.items() for axis in made.axes.values())):
+        settings = made.common
+        for _, one in values:
+            settings = merged(settings, one)
+        found["/".join(name for name, _ in values)] = settings
+    return found
+
+
+def merged(first: Settings, then: Settings) -> Settings:
+    """Both: variables, arguments and commands add up (tear-downs in reverse), of the others the latter wins."""
+    said = {
+        field.name: getattr(then, field.name)
+        for field in msgspec.structs.fields(then)
+        if getattr(then, field.name) is not None
+    }
+    added: dict[str, Any] = {
+        "env": {**first.env, **then.env},
+        "launcher_options": [*split(first.launcher_options), *split(then.launcher_options)],
+        "arguments": [*split(first.arguments), *split(then.arguments)],
+        "setup": [*commands(first.setup), *commands(then.setup)],
+        "teardown": [*commands(then.teardown), *commands(first.teardown)],
+    }
+    return msgspec.structs.replace(first, **(said | added))
+
+
+def split(words: Words) -> list[str]:
+    """Words, of a string as a shell divides it. Raises ImbError."""
+    try:
+        return shlex.split(words) if isinstance(words, str) else list(words)
+    except ValueError as error:
+        raise ImbError(f"{words!r}: {error}".lower()) from error
+
+
+def commands(words: Words) -> list[str]:
+    """Shell commands: a string is one."""
+    return [words] if isinstance(words, str) else list(words)
+
+
+def _selections(made: Campaign) -> list[dict[Component, list[str]]]:
+    """What is launched by itself: all names together, or list by list."""
+    names = made.benchmarks
+    if all(isinstance(name, str) for name in names):
+        return [selection.select([name for name in names if isinstance(name, str)], made.class_)]
+    return [selection.select([name] if isinstance(name, str) else name, made.class_) for name in names]
+
+
+def rounds(groups: Sequence[Hashable], launches: int, seed: int) -> list[list[int]]:
+    """The order of the cells 0 ... len(groups) - 1 in each of `launches` rounds.
+
+    Cells of one group need the same set-up and stay together within a round: so a round sets each group up at most
+    once. Groups come in random order, cells of a group in random order; but a round begins with the group that the one
+    before has ended with, which halves the set-ups of two groups and balances their order (AB BA AB ...).
+    """
+    random = Random(seed)
+    order: list[list[int]] = []
+    last: Hashable | None = None
+    for _ in range(launches):
+        names = list(dict.fromkeys(groups))
+        random.shuffle(names)
+        if order:
+            names.sort(key=lambda name: name != last)
+        cells: list[int] = []
+        for name in names:
+            mine = [cell for cell, group in enumerate(groups) if group == name]
+            random.shuffle(mine)
+            cells += mine
+        last = names[-1]
+        order.append(cells)
+    return order
+
+
+def plan(made: Campaign, prepare: Prepare, *, seed: int, source: str | None = None) -> session.Plan:
+    """All launches of the campaign in their order. `prepare` finds MPI and programs. Raises ImbError."""
+    counts = [made.processes] if isinstance(made.processes, int) else list(dict.fromkeys(made.processes))
+    named = variants(made)
+    built = [_variant(name, one, prepare) for name, one in named.items()]
+    cells: list[session.Item] = []
+    selections = _selections(made)
+    for index, (name, one) in enumerate(named.items()):
+        place = itertools.count()
+        for ranks, chosen in itertools.product(counts, selections):
+            labels = [f"{made.name}/{name}"]
+            labels += [f"{made.name}/{name}/np{ranks}"] if len(counts) > 1 else []
+            words = [*split(made.arguments), *split(one.arguments)]
+            if "-npmin" not in words:  # a process count is a cell of its own, not a part of a larger one
+                words = ["-npmin", str(ranks), *words]
+            sampling = sampling_of(made, one)
+            for component, names in chosen.items():
+                more = passes.words_of(
+                    sampling, component, names, words, ranks, timeout=made.timeout, parts=made.parts
+                )
+                said = [*names, *words, *more]
+                cells.append(session.Item(0, component, said, 0, index, ranks, labels, next(place)))
+    groups = [(tuple(built[c.variant].setup), tuple(built[c.variant].teardown)) for c in cells]
+    most = most_launches(made)
+    order = rounds(groups, most, seed)
+    turns = [(turn, cell) for turn, cells_ in enumerate(order, 1) for cell in cells_]
+    found = session.Plan(
+        id=session.new_id(),
+        created=now(),
+        timeout=made.timeout,
+        variants=built,
+        items=[
+            msgspec.structs.replace(cells[cell], number=number, turn=turn)
+            for number, (turn, cell) in enumerate(turns, 1)
+        ],
+        campaign=made.name,
+        seed=seed,
+        source=source,
+        setup_timeout=made.setup_timeout,
+        parts=made.parts,
+        until=session.Until(
+            design=sequential_design.Design(most=most),
+            relevant=made.relevant,
+            metric=made.metric,
+            budget=made.budget,
+        )
+        if made.until_decided
+        else None,
+    )
+    session.examine(found)
+    return found
+
+
+def _variant(name: str, one: Settings, prepare: Prepare) -> session.Variant:
+    mpi, programs = prepare(one)
+    return session.Variant(
+        name=name,
+        mpi=mpi,
+        programs=str(programs.absolute()),
+        intent=Intent(
+            ranks=1,  # each item has its own
+            hosts=tuple(one.hosts or ()),
+            ppn=one.ppn,
+            bind=one.bind,
+            cpus=tuple(one.cpus or ()),
+            env={key: str(value) for key, value in one.env.items()},
+            launcher=one.launcher or "mpiexec",
+            extra=tuple(split(one.launcher_options)),
+        ),
+        setup=commands(one.setup),
+        teardown=commands(one.teardown),
+    )
+
+
+_KEYS = {field.encode_name for field in msgspec.structs.fields(Settings)} - {
+    "env",
+    "setup",
+    "teardown",
+    "launcher_options",
+    "classic",
+    "precision",
+    "launch_budget",
+}
+
+
+def spoken(text: str) -> Settings:
+    """A variant in one line: `UCX_TLS=tcp bind=core cpus=0,3 arguments='-off_cache -1' --mca btl self,tcp`.
+
+    Words NAME=VALUE are variables, but those that begin with a key of a variant (mpi, compiler, programs, launcher, bind,
+    cpus, hosts, ppn, arguments); from the first word that begins with - on all go to the launcher. Raises ImbError.
+    """
+    words = split(text)
+    first = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
+    said: dict[str, Any] = {"launcher_options": words[first:], "env": {}}
+    for word in words[:first]:
+        key, equals, value = word.partition("=")
+        if not equals or not key:
+            near = difflib.get_close_matches(key, _KEYS, 1)
+            raise ImbError(
+                f'{word!r}: give NAME=VALUE{f", such as {near[0]}=..." if near else ""}; "" is a variant without settings'
+            )
+        if key not in _KEYS:
+            said["env"][key] = value
+        elif key in ("cpus", "hosts"):
+            said[key] = value.split(",")
+        else:
+            said[key] = value
+    try:
+        made: Settings = _converted(said, Settings, strict=False)
+    except ImbError as error:
+        raise ImbError(f"{text!r}: {error}") from error
+    return made

@@ -1,0 +1,187 @@
+"""Launches that run at the same time and measure by turns, part of a row after part of a row.
+
+On a machine that others use too, speed wanders within seconds as much as within hours, and launches one after the other
+differ however long they last. What is measured by turns of milliseconds meets the same machine ("duet benchmarking": Bulej
+et al., "Duet Benchmarking: Improving Measurement Accuracy in the Cloud", ICPE 2020, where both sides run at once).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import resource
+import secrets
+import selectors
+import socket
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+
+from imb.model.errors import ImbError
+
+_ROW = b"r"  # what a rank says that waits for its next row, not for a part of one: src/system/turns.cpp
+_GO = b"!"
+
+
+def _allow_connections(count: int) -> None:
+    """Raises ImbError where the system does not."""
+    needed = count + 100  # what else is open
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if allowed == resource.RLIM_INFINITY or needed <= allowed:
+        return
+    if most != resource.RLIM_INFINITY and needed > most:
+        raise ImbError(
+            f"{count} ranks by turns need {needed} open files, and {most} are allowed (ulimit -Hn); leave parts out"
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, most))
+
+
+class _Side:
+    """One launch: `wishes` of its ranks that wait, by connection."""
+
+    def __init__(self, ranks: int) -> None:
+        self.ranks = ranks
+        self.token = secrets.token_hex(8)
+        self.wishes: dict[socket.socket, bytes] = {}
+        self.measures = False
+        self.gone = False
+
+    @property
+    def waits(self) -> bool:
+        return len(self.wishes) == self.ranks
+
+    @property
+    def begins_row(self) -> bool:
+        return _ROW in self.wishes.values()
+
+
+class Conductor:
+    """Gives the turn to one launch at a time, in a thread of its own, until it is left (a context manager).
+
+    Turns come in rounds, each in random order, of all launches that are within a row; when none is, all begin their next
+    row. Nobody begins before all are there; a launch that has ended, or lost a rank, is waited for no more.
+    """
+
+    def __init__(self, ranks: Sequence[int], seed: int, *, everywhere: bool = False) -> None:
+        """`ranks` of each launch; `everywhere`: they are not all on this host."""
+        _allow_connections(sum(ranks))
+        self._sides = [_Side(count) for count in ranks]
+        self._random = random.Random(seed)
+        self._queue: list[_Side] = []
+        self._of: dict[socket.socket, _Side | None] = {}  # None: has not said its token yet
+        self._heard: dict[socket.socket, bytes] = {}
+        self._left: list[int] = []
+        self._listener = socket.create_server(("" if everywhere else "127.0.0.1", 0), backlog=4096)
+        self._host = socket.gethostname() if everywhere else "127.0.0.1"
+        self._alarm, self._bell = socket.socketpair()
+        self._over = False
+        self._selector = selectors.DefaultSelector()
+        for one in (self._listener, self._alarm):
+            one.setblocking(False)
+            self._selector.register(one, selectors.EVENT_READ)
+        self._thread = threading.Thread(target=self._conduct, name="turns", daemon=True)
+
+    def __enter__(self) -> Conductor:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over = True
+        self._ring()
+        self._thread.join()
+        for one in (self._listener, self._alarm, self._bell, *self._of):
+            one.close()
+        self._selector.close()
+
+    def words(self, side: int, parts: int) -> list[str]:
+        """The suite's option for a launch."""
+        port = self._listener.getsockname()[1]
+        return ["-turns", f"{parts},{self._host}:{port},{self._sides[side].token}"]
+
+    def leave(self, side: int) -> None:
+        """This launch has ended; it may never have come. From any thread."""
+        self._left.append(side)
+        self._ring()
+
+    def _ring(self) -> None:
+        self._bell.send(b".")
+
+    def _conduct(self) -> None:
+        while not self._over:
+            for key, _ in self._selector.select():
+                one = key.fileobj
+                assert isinstance(one, socket.socket)
+                if one.fileno() < 0:  # closed with another of its launch
+                    continue
+                if one is self._listener:
+                    self._welcome()
+                elif one is self._alarm:
+                    one.recv(4096)
+                    while self._left:
+                        self._sides[self._left.pop()].gone = True
+                else:
+                    self._hear(one)
+            self._pass_on()
+
+    def _welcome(self) -> None:
+        with contextlib.suppress(OSError):  # gone again
+            rank, _ = self._listener.accept()
+            rank.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._of[rank], self._heard[rank] = None, b""
+            self._selector.register(rank, selectors.EVENT_READ)
+
+    def _hear(self, rank: socket.socket) -> None:
+        try:
+            said = rank.recv(256)
+        except OSError:
+            said = b""
+        side = self._of[rank]
+        if not said:
+            self._farewell(rank)
+        elif side is None:
+            self._know(rank, self._heard[rank] + said)
+        else:
+            self._note(rank, side, said)
+
+    def _know(self, rank: socket.socket, said: bytes) -> None:
+        """Which launch's it is; its first wish may come at once with its token."""
+        self._heard[rank] = said
+        token, newline, wish = said.partition(b"\n")
+        side = next((side for side in self._sides if side.token.encode() == token), None)
+        if newline and side and sum(of is side for of in self._of.values()) < side.ranks:
+            self._of[rank] = side
+            if wish:
+                self._note(rank, side, wish)
+        elif newline or len(said) > 64:  # a stranger
+            self._farewell(rank)
+
+    def _note(self, rank: socket.socket, side: _Side, wish: bytes) -> None:
+        side.wishes[rank] = wish[-1:]
+        side.measures = side.measures and not side.waits
+
+    def _farewell(self, rank: socket.socket) -> None:
+        """A stranger, or a rank that ended or lost its line: without it the others of its launch need no turn."""
+        side = self._of[rank]
+        lines = [rank] if side is None else [one for one, of in self._of.items() if of is side]
+        for line in lines:
+            self._selector.unregister(line)
+            line.close()
+            del self._of[line], self._heard[line]
+        if side is not None:
+            side.gone = True
+
+    def _pass_on(self) -> None:
+        there = [side for side in self._sides if not side.gone]
+        if not there or any(side.measures or not side.waits for side in there):
+            return
+        self._queue = [side for side in self._queue if not side.gone]
+        if not self._queue:
+            self._queue = [side for side in there if not side.begins_row] or there
+            self._random.shuffle(self._queue)
+        side = self._queue.pop()
+        ranks, side.wishes, side.measures = list(side.wishes), {}, True
+        for rank in ranks:
+            with contextlib.suppress(OSError):  # its end will be heard
+                rank.send(_GO)

@@ -1,0 +1,147 @@
+"""How rows are measured: in passes to a precision, unless classic is asked for (docs/methodology.md); the suite's words for it."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from imb.logs.catalogue import defaults, suite
+from imb.model.errors import ImbError
+from imb.model.records import Component
+
+PRECISION = 0.02  # of each row: half of its 95 % interval, as a share
+LEAST_BUDGET = 10.0  # seconds of a launch: a machine may stay in one state for several
+ROW_BUDGET = {"IO": 1.0}  # seconds that a row adds; a sample of files makes them anew
+USUAL_ROW_BUDGET = 0.1
+START = 2.0  # seconds, about, of MPI's start and end
+_OURS = ("passes", "precision", "budget")
+_NOT_IN_PASSES = ("show_tail", "dumpfile", "msg_pause")  # src/cli/command_line.cpp refuses them
+_NOTHING_MEASURED = ("help", "h", "list", "version")
+
+
+class Sampling(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked for: one burst a row, as the guide has it (`classic`); or passes until each row is within `precision`
+    (a share), for at most `budget` seconds a launch. None: `PRECISION`, `usual_budget`."""
+
+    classic: bool = False
+    precision: float | None = None
+    budget: float | None = None
+
+    def limited(self) -> list[str]:
+        """What is said of passes, by name."""
+        return [name for name in ("precision", "budget") if getattr(self, name) is not None]
+
+
+def words_of(
+    asked: Sampling,
+    component: Component,
+    names: Sequence[str],
+    arguments: Sequence[str],
+    ranks: int,
+    *,
+    timeout: float | None = None,
+    parts: int = 1,
+) -> list[str]:
+    """What the suite is told beside `arguments`, the user's. `parts`, above 1: launches at the same time, each of which takes
+    so many samples of a row. Raises ImbError where words contradict each other."""
+    said = _options(arguments)
+    own = [f"-{name}" for name in _OURS if name in said]
+    if asked.classic and (asked.limited() or own):
+        contradicted = [*asked.limited(), *own][0]
+        raise ImbError(f"classic and {contradicted} exclude each other; classic rows are one burst each")
+    if asked.limited() and own:
+        raise ImbError(f"{asked.limited()[0]} and {own[0]} of the IMB arguments: give one of them")
+    if asked.limited() and (reason := why_classic(arguments)):
+        raise ImbError(f"{asked.limited()[0]} and {reason} of the IMB arguments exclude each other")
+    if asked.classic or own or why_classic(arguments) or said.keys() & {*_NOTHING_MEASURED}:
+        return []
+    usual = usual_budget(component, rows_of(component, names, arguments, ranks))
+    budget = asked.budget or usual
+    if timeout is not None and asked.budget is None:
+        budget = min(budget, 0.75 * timeout)
+    elif timeout is not None and budget >= timeout:
+        raise ImbError(f"a budget of {budget:g} s needs a timeout above it, not {timeout:g} s")
+    limit = ["-budget", f"{budget:.6g}"]
+    if parts > 1:
+        # A row that one launch has done while the other goes on would not meet the same machine.
+        precise = [] if asked.precision is None else ["-precision", f"{asked.precision * 100:.6g}"]
+        # Samples as long as the budget has them: the usual 1000 repetitions of a short message last less than its turn costs.
+        longer = [] if said.keys() & {"iter", "iter_policy", "set"} else ["-iter", "1000000"]
+        return [*longer, "-passes", str(parts), *precise, *limit]
+    return ["-precision", f"{(asked.precision or PRECISION) * 100:.6g}", *limit]
+
+
+def why_classic(arguments: Sequence[str]) -> str | None:
+    """The first of IMB's arguments that does not go with passes."""
+    said = _options(arguments)
+    return next((f"-{name}" for name in _NOT_IN_PASSES if name in said), None)
+
+
+def usual_budget(component: Component, rows: int) -> float:
+    """Seconds of a launch with so many rows."""
+    return max(LEAST_BUDGET, ROW_BUDGET.get(component, USUAL_ROW_BUDGET) * rows)
+
+
+def most_seconds(arguments: Sequence[str]) -> float | None:
+    """That a launch with these IMB arguments takes, start included; None where they set no limit."""
+    said = _options(arguments)
+    with contextlib.suppress(ValueError):
+        if "budget" in said:
+            return float(said["budget"]) + START
+        return 60.0 + START if "precision" in said and "passes" not in said else None
+    return None
+
+
+def rows_of(component: Component, names: Sequence[str], arguments: Sequence[str], ranks: int) -> int:
+    """About how many rows a launch has: lengths, process counts and transfer modes of every benchmark."""
+    said = _options(arguments)
+    lengths = _lengths(component, said)
+    modes = 2 if component in ("EXT", "RMA", "IO") and said.get("aggregate_mode", "multi") == "multi" else 1
+    rows = 0
+    for name in names or defaults(component):
+        facts = suite().get(name.removeprefix("Multi-"), {}).get(component)
+        kind = facts.kind if facts else None
+        counts = 1 if kind == "single_transfer" else _counts(component, said, ranks)
+        rows += counts * modes * (1 if kind == "synchronisation" else lengths)
+    return rows
+
+
+def _lengths(component: Component, said: dict[str, str]) -> int:
+    """How many lengths each benchmark has."""
+    usual = 26 if component == "IO" else 24
+    with contextlib.suppress(ValueError, OSError):
+        if "msgsize" in said:
+            return said["msgsize"].count(",") + 1
+        if "msglen" in said:
+            lines = Path(said["msglen"]).read_text().splitlines()
+            return max(sum(bool(line.partition("#")[0].strip()) for line in lines), 1)
+        if "msglog" in said:
+            least, colon, most = said["msglog"].rpartition(":")
+            return max(int(most) - (int(least) if colon else 0) + 2, 1)
+    return usual
+
+
+def _counts(component: Component, said: dict[str, str], ranks: int) -> int:
+    """How many process counts: N, 2N, 4N, … and all."""
+    least = 1 if component == "IO" else 2
+    with contextlib.suppress(ValueError):
+        least = max(int(said.get("npmin", least)), 1)
+    counts = 1
+    while least < ranks:
+        least *= 2
+        counts += 1
+    return counts
+
+
+def _options(arguments: Sequence[str]) -> dict[str, str]:
+    """Value by option, as the suite reads them: one dash or two, in any case. An option without a value has an empty one."""
+    words = [*arguments, ""]
+    return {
+        word.removeprefix("-").removeprefix("-").lower(): following
+        for word, following in itertools.pairwise(words)
+        if word.startswith("-") and not word.lstrip("-")[:1].isdigit()
+    }

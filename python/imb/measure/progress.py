@@ -1,0 +1,96 @@
+"""Where a launch is, by the records that it has written."""
+
+from __future__ import annotations
+
+import msgspec
+
+from imb.model.records import End, Failure, PassLimits, Result, Run, Sample, SampledRow, decode
+
+_DEFAULT_LENGTHS = 24  # 0, and 2^0 to 2^22
+
+
+class Progress:
+    """Fed with JSON lines. `fraction` counts points, which all weigh the same: an estimate. In passes it is the share of
+    the limits, which a launch reaches unless its rows are precise before."""
+
+    def __init__(self) -> None:
+        self.benchmark: str | None = None
+        self.bytes: int | None = None
+        self.pass_: int | None = None
+        self.points = 0
+        self.end: End | None = None
+        self.ranks: int | None = None
+        self._names: list[str] = []
+        self._lengths = _DEFAULT_LENGTHS
+        self._tables: dict[tuple[object, ...], int] = {}
+        self._layouts = 1
+        self._limits: PassLimits | None = None
+        self._share = 0.0  # of the limits
+        self._rows: dict[int, SampledRow] = {}
+
+    def feed(self, line: bytes) -> None:
+        """One line; what is no record is passed over."""
+        try:
+            record = decode(line)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return
+        if isinstance(record, Run):
+            self._begin(record)
+        elif isinstance(record, End):
+            self.end = record
+        elif isinstance(record, SampledRow):
+            self._rows[record.row] = record
+        elif isinstance(record, Sample):
+            self._sample(record)
+        else:
+            self._point(record)
+
+    def _begin(self, run: Run) -> None:
+        self._names = run.benchmarks or []
+        self._limits = (run.options.passes or None) if run.options else None
+        options, settings = run.options, run.options.settings if run.options else None
+        if options and options.lengths_bytes:
+            self._lengths = len(options.lengths_bytes)
+        elif settings and settings.min_message_log is not None and settings.max_message_log is not None:
+            self._lengths = settings.max_message_log - settings.min_message_log + 2
+        self.ranks = len(run.ranks) if run.ranks else None
+        ranks, least = self.ranks or 0, (options.min_processes if options else None) or 2
+        while least < ranks:
+            least *= 2
+            self._layouts += 1
+
+    def _sample(self, sample: Sample) -> None:
+        if row := self._rows.get(sample.row):
+            self.benchmark, self.bytes = row.benchmark, row.bytes
+        self.pass_ = sample.pass_
+        if self._limits and self._limits.budget_seconds:
+            self._share = max(self._share, (sample.at_seconds or 0) / self._limits.budget_seconds)
+        if self._limits and self._limits.most:
+            self._share = max(self._share, (sample.pass_ - 1) / self._limits.most)
+
+    def _point(self, record: Result | Failure) -> None:
+        self.benchmark, self.bytes = record.benchmark, record.bytes
+        self.points += 1
+        table = (record.benchmark, record.processes, record.threads, record.mode)
+        self._tables[table] = self._tables.get(table, 0) + 1
+
+    @property
+    def fraction(self) -> float:
+        """From 0 to 1."""
+        if self.end:
+            return 1.0
+        if self._limits:
+            return min(self._share, 1.0)
+        if not self._names or not self.benchmark:
+            return 0.0
+        names = [name.lower() for name in self._names]
+        where = names.index(self.benchmark.lower()) if self.benchmark.lower() in names else 0
+        mine = sum(
+            min(n / self._lengths, 1) for table, n in self._tables.items() if table[0] == self.benchmark
+        )
+        return min((where + min(mine / self._layouts, 1)) / len(names), 1.0)
+
+    def seconds_left(self, seconds: float) -> float | None:
+        """Of this launch, after `seconds`; None while there is nothing to judge by."""
+        fraction = self.fraction
+        return seconds * (1 - fraction) / fraction if fraction > 0.02 else None

@@ -1,0 +1,63 @@
+"""Which benchmarks are meant: components, classes and names, as a user writes them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import get_args
+
+from imb.logs.catalogue import suite
+from imb.model.errors import ImbError
+from imb.model.records import Component, Kind
+
+COMPONENTS: tuple[Component, ...] = get_args(Component)
+CLASSES: dict[str, tuple[Kind, ...]] = {
+    "single": ("single_transfer",),
+    "parallel": ("parallel_transfer", "multiple_transfer"),
+    "collective": ("collective", "synchronisation"),
+}
+
+
+def select(names: Sequence[str], kind: str | None = None) -> dict[Component, list[str]]:
+    """Component -> names in their order; no names: the component's default list.
+
+    A name is a component (mpi1), a benchmark in any case (pingpong), or both (rma:accumulate). With `kind`, a class of
+    IMB's guide, of a component only the benchmarks of that class. Raises ImbError, also where a name may mean several
+    benchmarks.
+    """
+    if kind is not None and kind not in CLASSES:
+        raise ImbError(f"no class {kind}; give one of {', '.join(CLASSES)}")
+    chosen: dict[Component, list[str]] = {}
+    for name in names or ("mpi1",):
+        whole = next((c for c in COMPONENTS if c.lower() == name.lower()), None)
+        if whole is None:
+            component, benchmark = _benchmark(name)
+            chosen.setdefault(component, []).append(benchmark)
+        elif kind is None:
+            chosen.setdefault(whole, [])
+        else:
+            members = [
+                n for n, found in suite().items() if whole in found and found[whole].kind in CLASSES[kind]
+            ]
+            if not members:
+                raise ImbError(f"{whole} has no benchmarks of class {kind}")
+            chosen.setdefault(whole, []).extend(members)
+    return chosen
+
+
+def _benchmark(name: str) -> tuple[Component, str]:
+    prefix, colon, bare = name.rpartition(":")
+    wanted = bare.lower().removeprefix("multi-")
+    found = [(c, n) for n, components in suite().items() for c in components if n.lower() == wanted]
+    found = [one for one in found if not colon or one[0].lower() == prefix.lower()]
+    # Unidir_Put is EXT's, Unidir_put RMA's, and Accumulate both's.
+    found = [one for one in found if one[1] == bare] or found
+    if len(found) > 1:
+        raise ImbError(f"{name} may be {' or '.join(f'{c.lower()}:{n}' for c, n in found)}; say which")
+    if found:
+        component, benchmark = found[0]
+        return component, bare if bare.lower().startswith("multi-") else benchmark
+    close = difflib.get_close_matches(wanted, [n.lower() for n in suite()], 1)
+    spelt = next((n for n in suite() if close and n.lower() == close[0]), None)
+    hint = f"did you mean {spelt}?" if spelt else "IMB-MPI1 -list shows the names"
+    raise ImbError(f"no benchmark or component {name}; {hint}")

@@ -1,0 +1,186 @@
+"""Which variant of a campaign is set up. Whatever happens to `imb`, none is left without its tear-down for good.
+
+ARCHIVE/sessions/ID/standing.json is written before a set-up begins and deleted when the tear-down has ended well, so
+that the `imb` that goes on with the session finds what a killed one left standing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+
+import msgspec
+
+from imb.archive.store import Archive, write_whole
+from imb.measure import session
+from imb.model.errors import ImbError
+
+_GRACE = 5.0  # seconds that a command has to end when asked to
+_STOPS = (signal.SIGTERM, signal.SIGHUP)  # as a scheduler or a closed terminal sends them
+
+
+class Left(session.Owner, frozen=True):
+    """standing.json: what stands, and who has set it up."""
+
+    variant: int
+
+
+class Standing:
+    """To be used as a context: at the end, however it comes, what stands is torn down."""
+
+    def __init__(self, archive: Archive, made: session.Plan, say: Callable[[str], None]) -> None:
+        self.made = made
+        self.say = say
+        self.folder = session.folder_of(archive, made.id)
+        self.file = self.folder / "standing.json"
+        self.now: int | None = None
+        self.failed: set[int] = set()
+        self._before: dict[int, object] = {}
+
+    def __enter__(self) -> Standing:
+        if not self.made.surrounded:
+            return self
+        for owner in self.folder.glob("*.part/owner.json"):
+            session.refuse_if_alive(self.made, owner)
+        if self.file.exists():
+            left = msgspec.json.decode(self.file.read_bytes(), type=Left)
+            session.refuse_if_alive(self.made, self.file)
+            self.say(f"{self._name(left.variant)} was left set up")
+            self.now = left.variant
+            self._tear_down()
+        if threading.current_thread() is threading.main_thread():
+            # What nohup has switched off stays off.
+            stops = [number for number in _STOPS if signal.getsignal(number) is signal.SIG_DFL]
+            self._before = {number: signal.signal(number, _interrupt) for number in stops}
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            self._tear_down()
+        finally:
+            for number, handler in self._before.items():
+                signal.signal(number, handler)  # type: ignore[arg-type]
+
+    def switch(self, variant: int) -> bool:
+        """Sets this variant up where another one stands; False where its set-up has failed.
+
+        Raises ImbError where a tear-down fails: what follows would not be what it is called.
+        """
+        if variant in self.failed:
+            return False
+        if self.now is not None and self._commands(self.now) == self._commands(variant):
+            return True
+        self._tear_down()
+        if not any(self._commands(variant)):
+            return True
+        self._mark(variant)
+        for command in self.made.variants[variant].setup:
+            if problem := self._carry_out("set-up", variant, command):
+                self.failed.add(variant)
+                self.say(f"{problem}; its launches are left out, --resume tries them again")
+                self._tear_down()
+                return False
+        return True
+
+    def _mark(self, variant: int) -> None:
+        self.now = variant
+        me = session.myself()
+        write_whole(self.file, msgspec.json.encode(Left(me.host, me.pid, me.born, variant)) + b"\n")
+
+    def _tear_down(self) -> None:
+        if self.now is None:
+            return
+        variant, self.now = self.now, None
+        with _held_back():
+            problems = [
+                self._carry_out("tear-down", variant, command)
+                for command in self.made.variants[variant].teardown
+            ]
+            if problem := next(filter(None, problems), None):
+                raise ImbError(
+                    f"{problem}; put right by hand what it left, then --resume, which tries the tear-down again",
+                    status=1,
+                )
+            self.file.unlink(missing_ok=True)
+
+    def _commands(self, variant: int) -> tuple[list[str], list[str]]:
+        return self.made.variants[variant].setup, self.made.variants[variant].teardown
+
+    def _name(self, variant: int) -> str:
+        return f"{self.made.campaign}/{self.made.variants[variant].name}"
+
+    def _carry_out(self, what: str, variant: int, command: str) -> str | None:
+        """None, or what went wrong. Of a group of its own, so that the terminal's Ctrl-C does not reach it."""
+        self.say(f"{what} of {self._name(variant)}: {command}")
+        known = {"IMB_CAMPAIGN": self.made.campaign or "", "IMB_VARIANT": self.made.variants[variant].name}
+        log = self.folder / "setup.log"
+        with log.open("ab") as said:
+            said.write(f"$ {command}\n".encode())
+            said.flush()
+            start = said.tell()
+            process = subprocess.Popen(
+                ["/bin/sh", "-c", command],
+                env={**os.environ, **known},
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            try:
+                status: int | None = process.wait(self.made.setup_timeout)
+            except subprocess.TimeoutExpired:
+                status = None
+            finally:
+                _end(process)
+        if status == 0:
+            return None
+        how = f"took longer than {self.made.setup_timeout:g} s" if status is None else _ending(status)
+        return f"{what} of {self._name(variant)} {how}{_last_words(log, start)} ({command})"
+
+
+def _ending(status: int) -> str:
+    return f"failed with exit status {status}" if status > 0 else f"was ended by signal {-status}"
+
+
+def _last_words(log: Path, start: int) -> str:
+    lines = log.read_bytes()[start:].decode(errors="replace").split("\n")
+    said = [line.strip() for line in lines if line.strip()]
+    return f": {said[-1][:160]}" if said else ""
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait(_GRACE)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def _held_back() -> Iterator[None]:
+    """Signals that would end `imb` take effect behind this."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    stops = [n for n in (signal.SIGINT, *_STOPS) if signal.getsignal(n) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, lambda got, frame: came.append(got)) for number in stops}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if came:
+        raise KeyboardInterrupt

@@ -1,0 +1,1 @@
+"""What all rooms share: records, observations and their keys, units, errors."""

@@ -1,0 +1,106 @@
+"""Baselines: results that later ones are held against; named, per machine and placement, never changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from imb.model.errors import ImbError
+from imb.model.observations import Launch, Side, launches_of
+from imb.model.records import read
+
+FORMAT = "openimb-baseline/1"
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """What a baseline is of. Of logs only the hosts may be known, or nothing."""
+
+    nodes: int | None = None
+    hosts: list[str] = []
+    cpu_model: str | None = None
+    cores: int | None = None
+    sockets: int | None = None
+    threads_per_core: int | None = None
+
+    def kind(self) -> tuple[object, ...]:
+        """Machines of a kind may be held against each other, whatever they are called."""
+        return self.nodes, self.cpu_model, self.cores, self.sockets, self.threads_per_core
+
+    def same(self, other: Machine) -> bool | None:
+        """Whether it is a machine of this kind; where facts are missing, whether the hosts are; None: not known."""
+        if self.cpu_model and other.cpu_model:
+            return self.kind() == other.kind()
+        return set(self.hosts) == set(other.hosts) if self.hosts and other.hosts else None
+
+    def __str__(self) -> str:
+        """`2 nodes of 2 x Xeon Gold 6148, 40 cores`, or hosts."""
+        many = f"{self.nodes} nodes of " if (self.nodes or 1) > 1 else ""
+        if not self.cpu_model:
+            return many + (",".join(self.hosts) or "unknown machine")
+        return f"{many}{self.cpu_model}, {self.cores} cores" + (
+            f", {self.sockets} sockets" if (self.sockets or 1) > 1 else ""
+        )
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """One launch: the name of its run or file, facts, and records as JSON lines."""
+
+    name: str
+    facts: dict[str, Any]
+    records: str
+
+
+class Baseline(msgspec.Struct, frozen=True, kw_only=True):
+    """The file. `tolerances`: metric -> the smallest change that matters, 0.05 is 5 %. `sha256`: of the
+    file, in which there is nothing between its quotes; the last field, so that later ones do not change it."""
+
+    format: str = FORMAT
+    name: str
+    version: int = 0
+    created: str
+    by: str
+    origin: str
+    note: str | None = None
+    machine: Machine
+    placement: str | None
+    tolerances: dict[str, float]
+    launches: list[Kept]
+    sha256: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.version}"
+
+    def side(self) -> Side:
+        """Its launches, to be compared. Raises ImbError."""
+        launches: list[Launch] = []
+        for kept in self.launches:
+            launches += launches_of(read(kept.records.encode(), kept.name), kept.name, kept.facts)
+        return Side(name=f"baseline {self}", launches=launches)
+
+
+def placement_of(side: Side) -> str | None:
+    """`intra-node`, `inter-node`, or None where it is not known. Raises ImbError where it is both."""
+    found = {launch.placement() for launch in side.launches if launch.rows} - {None}
+    if len(found) > 1:
+        raise ImbError(
+            f"{side.name} has both intra-node and inter-node launches; give one kind, they are kept apart"
+        )
+    return next(iter(found), None)
+
+
+def machine_of(side: Side) -> Machine:
+    """The machine of these launches. Raises ImbError where they are of several kinds."""
+    found = {machine.kind(): machine for machine in map(_machine, side.launches)}
+    if len(found) > 1:
+        raise ImbError(
+            f"{side.name} is of several machines ({'; '.join(map(str, found.values()))}); give those of one"
+        )
+    hosts = dict.fromkeys(host for launch in side.launches for host in launch.hosts())
+    return msgspec.structs.replace(next(iter(found.values())), hosts=list(hosts))
+
+
+def _machine(launch: Launch) -> Machine:
+    facts = (launch.facts.get("conditions") or {}).get("machine") or {}
+    said = {name: facts.get(name) for name in ("cpu_model", "cores", "sockets", "threads_per_core")}
+    return Machine(nodes=len(launch.hosts()) or None, hosts=launch.hosts(), **said)

@@ -1,0 +1,72 @@
+"""What surrounds a run, as its facts hold it: the machine, its load, its interfaces, the MPI. imb.mpi.conditions gathers it."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Cache(msgspec.Struct, frozen=True):
+    """All caches of one level, as lscpu words their size."""
+
+    name: str
+    size: str
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """What does not change while it runs. `threads_per_core` above 1: hyperthreads are on."""
+
+    host: str
+    system: str
+    kernel: str
+    cpu_model: str | None = None
+    cpus: int | None = None
+    cpus_allowed: str | None = None
+    cores: int | None = None
+    sockets: int | None = None
+    threads_per_core: int | None = None
+    numa_nodes: int | None = None
+    caches: list[Cache] = []
+    memory_bytes: int | None = None
+    virtual_machine: str | None = None
+    container: str | None = None
+
+
+class Interface(msgspec.Struct, frozen=True, kw_only=True):
+    """A network interface, or a port of an RDMA device. `speed`: bits per second; `addressed`: it has an IP address."""
+
+    name: str
+    rdma: bool = False
+    up: bool = False
+    addressed: bool = False
+    speed: float | None = None
+
+    def __str__(self) -> str:
+        """`eth0 (10 Gb/s)`, `eth1 (down)`."""
+        speed = f"{self.speed / 1e9:g} Gb/s" if self.speed else ""
+        return self.name + (f" ({speed or 'up'})" if self.up else " (down)")
+
+
+class Conditions(msgspec.Struct, frozen=True, kw_only=True):
+    """At one moment, on the host that launches. `load` is the number of runnable processes, mean of a minute."""
+
+    time: str
+    machine: Machine
+    governors: list[str] | None = None
+    frequency_megahertz: float | None = None
+    clock_source: str | None = None
+    load: float | None = None
+    memory_free_bytes: int | None = None
+    mpi: str | None = None
+    mpi_wrapper: str | None = None
+    launcher: str | None = None
+    interfaces: list[Interface] = []
+    environment: dict[str, str] = {}
+
+
+def interfaces_in(said: object) -> list[Interface]:
+    """Those of recorded conditions; none where there are none, or others than these."""
+    listed = said.get("interfaces") if isinstance(said, dict) else None
+    try:
+        return msgspec.convert(listed or [], list[Interface])
+    except msgspec.ValidationError:
+        return []

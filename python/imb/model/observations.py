@@ -1,0 +1,230 @@
+"""Sides: launches of the same experiment, with their rows by key. What compare, baseline, diagnose and report read.
+
+The launch is the unit of replication: a side of n launches has at most n values of a row, however many repetitions each
+of them has seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from imb.model.errors import ImbError
+from imb.model.records import (
+    Component,
+    End,
+    Failure,
+    Mode,
+    Multi,
+    Records,
+    Result,
+    Run,
+    Sample,
+    SampledRow,
+)
+
+Values = npt.NDArray[np.float64]
+
+
+class Key(msgspec.Struct, frozen=True, kw_only=True):
+    """What a row is of; rows are compared where all of it is equal. What a log does not say is None."""
+
+    component: Component | None
+    benchmark: str
+    mode: Mode | None
+    multi: Multi | None
+    processes: int | None
+    threads: int = 1
+    group_count: int | None
+    group: int | None
+    bytes: int | None
+
+    def curve(self) -> Key:
+        """The same without a length: what a line in a chart is of."""
+        return msgspec.structs.replace(self, bytes=None)
+
+    def __str__(self) -> str:
+        """`Allreduce, 8 ranks, 64 bytes`: as short as it can be said."""
+        words = [self.benchmark]
+        words += [self.mode.replace("_", "-")] if self.mode else []
+        words += [f"{self.group_count} groups"] if (self.group_count or 1) > 1 else []
+        words += [f"group {self.group}"] if self.group is not None else []
+        words += [f"{self.processes} rank{'' if self.processes == 1 else 's'}"] if self.processes else []
+        words += [f"{self.threads} threads"] if self.threads > 1 else []
+        words += [f"{self.bytes} bytes"] if self.bytes is not None else []
+        return ", ".join(words)
+
+
+class Launch(msgspec.Struct, frozen=True, kw_only=True):
+    """One launch: `name` is its run in the archive, or its file. Of rows that repeat a key the first one counts.
+    `end` is None where it was cut off, or a log does not tell. `sampled` reads the samples, in the order of time, of a
+    launch in passes."""
+
+    name: str
+    run: Run
+    facts: dict[str, Any]
+    rows: dict[Key, Result]
+    failures: dict[Key, Failure]
+    end: End | None = None
+    sampled: Callable[[], Sequence[tuple[Key, Sample]]] = tuple
+
+    def hosts(self) -> list[str]:
+        """Hosts of the ranks, each once; empty where the records do not say."""
+        return list(dict.fromkeys(rank.host for rank in self.run.ranks or []))
+
+    def placement(self) -> str | None:
+        """`intra-node` or `inter-node`, or None where it is not known."""
+        hosts = self.hosts()
+        return None if not hosts else "intra-node" if len(hosts) == 1 else "inter-node"
+
+    def passes(self) -> str:
+        """`until each row is within +-1 %`; `one burst` where each row was measured once, in one go."""
+        if self.run.options and self.run.options.passes:
+            return str(self.run.options.passes)
+        return "in passes" if any(row.passes for row in self.rows.values()) else "one burst"
+
+    def experiment(self) -> tuple[str | None, int, tuple[str, ...]]:
+        """What was launched: component, ranks, benchmarks."""
+        return self.run.component, len(self.run.ranks or []), tuple(self.run.benchmarks or [])
+
+
+class Side(msgspec.Struct, frozen=True, kw_only=True):
+    """What a user named with one word: a run, a label, a file, a query."""
+
+    name: str
+    launches: Sequence[Launch]
+
+    def all_keys(self) -> list[Key]:
+        """Of all launches, each once, in the order of the first launch that has it."""
+        return list(dict.fromkeys(key for launch in self.launches for key in launch.rows))
+
+    def values(self, key: Key, metric: str = "time") -> Values:
+        """The metric of a row by launch, shape (launches,); NaN where a launch lacks it."""
+        take = METRICS[metric]
+        found = (launch.rows.get(key) for launch in self.launches)
+        said = [take(row) if row is not None else None for row in found]
+        values: Values = np.array([np.nan if value is None else value for value in said], dtype=np.float64)
+        return values
+
+
+def _quantile(name: str) -> Callable[[Result], float | None]:
+    return lambda row: (row.quantiles or {}).get(name)
+
+
+def time_of(row: Result | Sample) -> float | None:
+    """The mean over ranks; of overlap tables the time with the load; of a table that has rates only, X / rate."""
+    for value in (row.time_avg_seconds, row.time_max_seconds, row.time_overlapped_seconds):
+        if value is not None:
+            return value
+    if isinstance(row, Sample):
+        return None
+    return row.bytes / row.bytes_per_second if row.bytes and row.bytes_per_second else None
+
+
+# Seconds, but for the last three; of those more is better.
+METRICS: dict[str, Callable[[Result], float | None]] = {
+    "time": time_of,
+    "time_min": lambda row: row.time_min_seconds,
+    "time_max": lambda row: row.time_max_seconds,
+    "pure": lambda row: row.time_pure_seconds,
+    "p50": _quantile("p50"),
+    "p90": _quantile("p90"),
+    "p99": _quantile("p99"),
+    "bandwidth": lambda row: row.bytes_per_second,
+    "messages": lambda row: row.messages_per_second,
+    "overlap": lambda row: row.overlap_percent,
+}
+MORE_IS_BETTER = frozenset({"bandwidth", "messages", "overlap"})
+
+
+def refuse_unknown_metric(metric: str) -> None:
+    """Raises ImbError."""
+    if metric not in METRICS:
+        raise ImbError(f"no metric {metric}; give one of {', '.join(METRICS)}")
+
+
+def launches_of(
+    records: Records,
+    name: str,
+    facts: dict[str, Any] | None = None,
+    whole: Callable[[], Records] | None = None,
+) -> Iterator[Launch]:
+    """A launch per run record, with the rows behind it; records without one are a launch of an unknown run. `whole` reads
+    the same with samples, where `records` were read without."""
+    many = sum(1 for _ in records.of(Run)) > 1
+    run: Run | None = None
+    rows: dict[Key, Result] = {}
+    failures: dict[Key, Failure] = {}
+    end: End | None = None
+    count = 0
+
+    def made() -> Launch:
+        title = f"{name}#{count}" if many else name
+        number = max(count, 1)
+        return Launch(
+            name=title,
+            run=run or Run(),
+            facts=facts or {},
+            rows=rows,
+            failures=failures,
+            end=end,
+            sampled=lambda: _samples_in(whole() if whole else records, number),
+        )
+
+    for record in records.records:
+        if isinstance(record, Run):
+            if run is not None or rows or failures:
+                yield made()
+            run, rows, failures, end = record, {}, {}, None
+            count += 1
+        elif isinstance(record, Result):
+            rows.setdefault(key_of(record, run), record)
+        elif isinstance(record, Failure):
+            failures.setdefault(key_of(record, run), record)
+        elif isinstance(record, End):
+            end = record
+    if run is not None or rows or failures:
+        yield made()
+
+
+def _samples_in(records: Records, number: int) -> list[tuple[Key, Sample]]:
+    """Those of the launch of this number, from 1; in the file they stand in the order of time."""
+    count = 0
+    run: Run | None = None
+    keys: dict[int, Key] = {}
+    found = []
+    for record in records.records:
+        if isinstance(record, Run):
+            count, run, keys = count + 1, record, {}
+        elif max(count, 1) != number:
+            continue
+        elif isinstance(record, SampledRow):
+            keys[record.row] = key_of(record, run)
+        elif isinstance(record, Sample) and record.row in keys:
+            found.append((keys[record.row], record))
+    return found
+
+
+def key_of(row: Result | Failure | SampledRow, run: Run | None) -> Key:
+    """Of a row of this run."""
+    return Key(
+        component=run.component if run else None,
+        benchmark=row.benchmark,
+        mode=row.mode,
+        multi=row.multi,
+        processes=row.processes,
+        threads=row.threads,
+        group_count=row.group_count,
+        group=row.group,
+        bytes=row.bytes,
+    )
+
+
+def in_parts(*sides: Side) -> bool:
+    """Whether all launches measured by turns with others, part of a row after part of a row (imb.measure.interleave)."""
+    options = [launch.run.options for side in sides for launch in side.launches]
+    return all(one is not None and (one.parts or 1) > 1 for one in options)

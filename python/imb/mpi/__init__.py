@@ -1,0 +1,1 @@
+"""MPI installations: builds of the suite, launchers, conditions, doctor."""

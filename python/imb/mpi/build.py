@@ -1,0 +1,155 @@
+"""The suite for an MPI, from the sources in the package, kept in the user's cache by MPI, compiler and sources."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import platformdirs
+
+from imb.model.errors import ImbError
+from imb.model.suite import suite_folder
+from imb.mpi.installations import Mpi, output_of
+
+_PERCENT = re.compile(rb"\[\s*(?:(\d+)%|(\d+)/(\d+))\s*\]")
+_ERROR = re.compile(r"error|undefined reference|No such file|not found", re.IGNORECASE)
+_FLAGS = ("CXXFLAGS", "LDFLAGS", "CMAKE_BUILD_TYPE")  # variables that CMake heeds
+_MOST = 30  # lines of a failed build that are shown
+
+
+class BuildError(ImbError):
+    """`words`: the compiler's."""
+
+    def __init__(self, line: str, words: str) -> None:
+        super().__init__(line, status=1)
+        self.words = words
+
+
+def cache_folder() -> Path:
+    """All builds."""
+    return platformdirs.user_cache_path("openimb") / "builds"
+
+
+def key_of(mpi: Mpi, compiler: str | None = None) -> str:
+    """Names a build: MPI and version in words, and a hash of wrapper, compiler and sources. Raises ImbError."""
+    command = _compiler(mpi, compiler)
+    flags = [os.environ.get(name, "") for name in _FLAGS]
+    said = [*flags, mpi.wrapper, mpi.version, command, output_of([command, "--version"])[1], _sources_hash()]
+    readable = re.sub(r"[^a-z0-9.]+", "-", mpi.version.lower()).strip("-")
+    return f"{readable}-{hashlib.sha256(chr(0).join(said).encode()).hexdigest()[:12]}"
+
+
+def programs(key: str) -> Path | None:
+    """The folder with the executables of a build; None where it is not there."""
+    folder = cache_folder() / key / "bin"
+    return folder if folder.is_dir() else None
+
+
+def build(
+    mpi: Mpi, compiler: str | None = None, *, on_percent: Callable[[float], None] = lambda percent: None
+) -> Path:
+    """Builds, and returns the folder with the executables. It appears whole, so that several may build at once.
+
+    Raises BuildError with the compiler's words, ImbError where there is no CMake or compiler.
+    """
+    key = key_of(mpi, compiler)
+    work = cache_folder() / f"{key}.{os.getpid()}-{secrets.token_hex(3)}"
+    cmake, generator = tool("cmake"), _generator()
+    work.mkdir(parents=True)
+    configure = [cmake, "-S", str(suite_folder()), "-B", str(work / "work"), *generator]
+    configure += [f"-DMPI_CXX_COMPILER={mpi.wrapper}", f"-DCMAKE_CXX_COMPILER={_compiler(mpi, compiler)}"]
+    log = work / "build.log"
+    try:
+        for words in (
+            configure,
+            [cmake, "--build", str(work / "work"), "--parallel", str(os.cpu_count() or 1)],
+        ):
+            _carry_out(words, mpi, log, on_percent)
+        (work / "bin").mkdir()
+        for program in (work / "work" / "bin").glob("IMB-*"):
+            program.rename(work / "bin" / program.name)
+    except BuildError:
+        kept = log.replace(cache_folder() / f"{key}.log")
+        shutil.rmtree(work, ignore_errors=True)
+        said = _words_of(kept.read_text(errors="replace"))
+        raise BuildError(
+            f"the build for {mpi.version} failed; all that was said is in {kept}", said
+        ) from None
+    except BaseException:
+        shutil.rmtree(work, ignore_errors=True)
+        raise
+    shutil.rmtree(work / "work")
+    final = cache_folder() / key
+    old = work.with_name(f"{work.name}.old")
+    if final.exists():
+        final.rename(old)
+    work.rename(final)
+    shutil.rmtree(old, ignore_errors=True)
+    return final / "bin"
+
+
+def _carry_out(words: list[str], mpi: Mpi, log: Path, on_percent: Callable[[float], None]) -> None:
+    with log.open("ab") as text:
+        process = subprocess.Popen(
+            words,
+            env={**os.environ, **mpi.env},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            assert process.stdout
+            for line in process.stdout:
+                text.write(line)
+                if found := _PERCENT.search(line):
+                    on_percent(float(found[1]) if found[1] else 100 * int(found[2]) / int(found[3]))
+        finally:
+            process.terminate() if sys.exc_info()[0] else None
+            status = process.wait()
+    if status:
+        raise BuildError("failed", "")
+
+
+def _words_of(log: str) -> str:
+    """From the first line that speaks of an error on; else the last lines."""
+    lines = log.splitlines()
+    first = next((i for i, line in enumerate(lines) if _ERROR.search(line)), max(len(lines) - _MOST, 0))
+    return "\n".join(lines[max(first - 1, 0) : first + _MOST])
+
+
+def _sources_hash() -> str:
+    top = suite_folder()
+    files = [top / "CMakeLists.txt", *top.glob("cmake/**/*"), *top.glob("src/**/*")]
+    digest = hashlib.sha256()
+    for file in sorted(file for file in files if file.is_file()):
+        digest.update(f"{file.relative_to(top)}\0".encode() + file.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _compiler(mpi: Mpi, compiler: str | None) -> str:
+    """The path of the compiler; None: the one that the wrapper calls, else the wrapper itself."""
+    wanted = compiler or (output_of([mpi.wrapper, "-show"], mpi.env)[1].split() or [""])[0]
+    path = shutil.which(wanted) if re.fullmatch(r"[\w./+-]+", wanted) else None
+    if path is None and compiler:
+        raise ImbError(f"no compiler {compiler}; give a C++ compiler's name or path, such as g++ or clang++")
+    return path or mpi.wrapper
+
+
+def _generator() -> list[str]:
+    ninja = shutil.which("ninja") or shutil.which("ninja", path=str(Path(sys.executable).parent))
+    return ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja}"] if ninja else []
+
+
+def tool(name: str) -> str:
+    """The path of a program on the PATH or beside this Python. Raises ImbError where there is none."""
+    path = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
+    if path is None:
+        raise ImbError(f"no {name}; install it, or `pip install {name}`")
+    return path

@@ -1,0 +1,167 @@
+"""What surrounds a run: the machine, what keeps it busy, the MPI and what steers it. What is not known is None."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import socket
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from imb.model.conditions import Cache, Conditions, Interface, Machine
+from imb.model.text import now, readable
+from imb.mpi.installations import Mpi, output_of
+
+# Settings of MPI libraries, their transports and schedulers that change figures.
+STEERING = re.compile(
+    r"(OMPI_MCA|PRTE_MCA|PMIX_MCA|UCX|FI|I_MPI|MPICH|MPIR_CVAR|HYDRA|PSM2?|HFI|IPATH|MV2|KMP|OMP)_\w+$"
+    r"|SLURM_(JOB_ID|JOB_NODELIST|JOB_PARTITION|CPU_BIND)$"
+)
+_OF_GUESTS = re.compile(r"(veth|docker|br-|virbr|vnet|tap|cni|cali|flannel|lxc)")
+_SECRET = re.compile(r"TOKEN|SECRET|PASSW|COOKIE", re.IGNORECASE)
+
+
+def gather(mpi: Mpi | None = None) -> Conditions:
+    """The conditions now. Reads files only: a few milliseconds, but for the first call."""
+    return Conditions(
+        time=now(),
+        machine=machine(),
+        governors=governors(),
+        frequency_megahertz=_frequency(),
+        clock_source=_read(Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
+        load=round(os.getloadavg()[0], 2),
+        memory_free_bytes=psutil.virtual_memory().available,
+        mpi=mpi.version if mpi else None,
+        mpi_wrapper=mpi.wrapper if mpi else None,
+        launcher=mpi.launcher if mpi else None,
+        interfaces=interfaces(),
+        environment=steering(os.environ.items()),
+    )
+
+
+def interfaces(rdma: Path = Path("/sys/class/infiniband")) -> list[Interface]:
+    """Network interfaces by name, but those of containers and virtual machines, which come and go; then RDMA ports, named as
+    in records (`mlx5_0`, `mlx5_0:2` where a device has several)."""
+    addresses = psutil.net_if_addrs()
+    found = [
+        Interface(
+            name=readable(name),
+            up=about.isup,
+            addressed=any(one.family in (socket.AF_INET, socket.AF_INET6) for one in addresses.get(name, [])),
+            speed=about.speed * 1e6 if about.speed > 0 else None,
+        )
+        for name, about in sorted(psutil.net_if_stats().items())
+        if not _OF_GUESTS.match(name)
+    ]
+    for device in sorted(rdma.glob("*")):
+        ports = sorted(device.glob("ports/*"))
+        for port in ports:
+            rate = re.match(r"([\d.]+) Gb/sec", _read(port / "rate") or "")
+            found.append(
+                Interface(
+                    name=f"{device.name}:{port.name}" if len(ports) > 1 else device.name,
+                    rdma=True,
+                    up="ACTIVE" in (_read(port / "state") or ""),
+                    speed=float(rate[1]) * 1e9 if rate else None,
+                )
+            )
+    return found
+
+
+def steering(variables: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Those environment variables that steer MPI, transports and threads; never what may be a secret."""
+    return {k: readable(v) for k, v in sorted(variables) if STEERING.match(k) and not _SECRET.search(k)}
+
+
+@lru_cache
+def machine() -> Machine:
+    """This machine, by lscpu, /sys and /proc."""
+    says = lscpu(output_of(["lscpu", "-J"], {"LC_ALL": "C"})[1])
+    allowed = re.search(r"Cpus_allowed_list:\s*(\S+)", _read(Path("/proc/self/status")) or "")
+    return Machine(
+        host=socket.gethostname(),
+        system=_distribution(),
+        kernel=f"{platform.system()} {platform.release()}",
+        cpu_model=says.get("Model name"),
+        cpus=psutil.cpu_count(),
+        cpus_allowed=allowed[1] if allowed else None,
+        cores=psutil.cpu_count(logical=False),
+        sockets=_whole(says.get("Socket(s)")),
+        threads_per_core=_whole(says.get("Thread(s) per core")),
+        numa_nodes=_whole(says.get("NUMA node(s)")),
+        caches=[Cache(k.removesuffix(" cache"), v) for k, v in says.items() if k.endswith(" cache")],
+        memory_bytes=psutil.virtual_memory().total,
+        virtual_machine=says.get("Hypervisor vendor"),
+        container=_container(),
+    )
+
+
+class _Field(msgspec.Struct):
+    field: str
+    data: str | None = None
+    children: list[_Field] = []
+
+
+class _Lscpu(msgspec.Struct):
+    lscpu: list[_Field]
+
+
+def lscpu(text: str) -> dict[str, str]:
+    """Field -> value of `lscpu -J`, whose newer versions nest; empty where it is none."""
+    try:
+        fields = msgspec.json.decode(text, type=_Lscpu).lscpu
+    except (msgspec.MsgspecError, UnicodeError):
+        return {}
+    values: dict[str, str] = {}
+    while fields:
+        values |= {field.field.removesuffix(":"): field.data for field in fields if field.data}
+        fields = [child for field in fields for child in field.children]
+    return values
+
+
+def governors() -> list[str] | None:
+    """Frequency governors in force, each once; None where the kernel shows none, as in most virtual machines."""
+    files = Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")
+    return sorted({said for file in files if (said := _read(file))}) or None
+
+
+def _container() -> str | None:
+    if os.environ.get("APPTAINER_CONTAINER") or os.environ.get("SINGULARITY_CONTAINER"):
+        return "apptainer"
+    if Path("/.dockerenv").exists():
+        return "docker"
+    if Path("/run/.containerenv").exists():
+        return "podman"
+    found = re.search(r"docker|kubepods|containerd|lxc", _read(Path("/proc/1/cgroup")) or "")
+    return found[0] if found else None
+
+
+def _distribution() -> str:
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        return platform.platform()
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text and text.isdecimal() else None
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return None
+
+
+def _frequency() -> float | None:
+    try:
+        found = psutil.cpu_freq()
+    except (OSError, NotImplementedError):
+        return None
+    return round(found.current) if found and found.current else None

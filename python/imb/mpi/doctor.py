@@ -1,0 +1,289 @@
+"""Is this machine fit to measure? Findings on conditions and installations, each with what to do."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+import platformdirs
+import psutil
+
+from imb.model.conditions import Conditions, Machine
+from imb.model.errors import ImbError
+from imb.model.path import Way, way_of
+from imb.mpi import installations, launch
+from imb.mpi.installations import Mpi
+
+Level: TypeAlias = Literal["ok", "warning", "problem"]
+SCHEDULERS = {"sbatch": "Slurm", "qsub": "PBS", "bsub": "LSF", "flux": "Flux"}
+COMPILERS = ("g++", "clang++", "icpx", "nvc++", "CC")
+_CHECK_SECONDS = 20.0  # until a check that hangs is given up; it takes one second
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """`advice`: what to do; empty where there is nothing to do."""
+
+    level: Level
+    what: str
+    found: str
+    advice: str = ""
+
+
+def machine(now: Conditions) -> Iterator[Finding]:
+    """On the machine as it is: no file is read here."""
+    m = now.machine
+    yield Finding("ok", "host", f"{m.host}, {m.system}, {m.kernel}")
+    yield Finding(
+        "ok", "CPU", f"{m.cpu_model or 'unknown'}, {m.cores or '?'} cores, sockets: {m.sockets or '?'}"
+    )
+    yield _allowed(m)
+    nodes = f"{m.numa_nodes} node{'s' * (m.numa_nodes != 1)}" if m.numa_nodes else "unknown"
+    yield Finding("ok", "NUMA", nodes)
+    yield Finding("ok", "caches", ", ".join(f"{cache.name} {cache.size}" for cache in m.caches) or "unknown")
+    if (m.threads_per_core or 1) > 1:
+        advice = "bind ranks to cores (--bind core), so that two do not share one"
+        yield Finding("warning", "hyperthreads", f"{m.threads_per_core} threads per core", advice)
+    else:
+        yield Finding("ok", "hyperthreads", "off" if m.threads_per_core else "unknown")
+    yield _governor(now)
+    yield _load(now)
+    yield _clock(now)
+    if m.virtual_machine:
+        advice = "expect other guests' noise: launch often (--launches), trust quantiles rather than means"
+        yield Finding("warning", "virtual machine", m.virtual_machine, advice)
+    else:
+        yield Finding("ok", "virtual machine", "none seen")
+    if m.container:
+        advice = "is shared memory large enough (df /dev/shm) and the network's device passed in?"
+        yield Finding("warning", "container", m.container, advice)
+    else:
+        yield Finding("ok", "container", "none seen")
+    yield _shared_memory()
+
+
+def _allowed(m: Machine) -> Finding:
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else m.cpus
+    if allowed is not None and m.cpus is not None and allowed < m.cpus:
+        advice = "a job, cpuset or taskset confines this process; ranks inherit that"
+        return Finding("warning", "CPUs allowed", f"{m.cpus_allowed} of {m.cpus}", advice)
+    if allowed == 1:
+        return Finding(
+            "warning",
+            "CPUs allowed",
+            "1",
+            "two ranks share one CPU: latencies will be those of the scheduler",
+        )
+    return Finding("ok", "CPUs allowed", m.cpus_allowed or "unknown")
+
+
+def _governor(now: Conditions) -> Finding:
+    if now.governors is None:
+        return Finding("ok", "frequency governor", "not shown by the kernel")
+    slow = [name for name in now.governors if name != "performance"]
+    if slow:
+        advice = "`cpupower frequency-set -g performance` as root, or warm up longer"
+        return Finding("warning", "frequency governor", ", ".join(now.governors), advice)
+    return Finding("ok", "frequency governor", "performance")
+
+
+def _load(now: Conditions) -> Finding:
+    if now.load is None:
+        return Finding("ok", "load", "unknown")
+    # As many runnable processes as half of the cores, and ranks are likely to meet one.
+    if now.load > 0.5 * (now.machine.cores or 1):
+        return Finding(
+            "warning", "load", f"{now.load:.2f}", "other work is running: `top` shows it; wait for it to end"
+        )
+    return Finding("ok", "load", f"{now.load:.2f}")
+
+
+def _clock(now: Conditions) -> Finding:
+    if now.clock_source in (None, "tsc", "arch_sys_counter", "kvm-clock", "timebase"):
+        return Finding("ok", "clock source", now.clock_source or "unknown")
+    advice = "reading it costs a microsecond or more; boot with tsc (clocksource=tsc) if the CPU's is stable"
+    return Finding("warning", "clock source", now.clock_source or "", advice)
+
+
+def _shared_memory() -> Finding:
+    try:
+        free = shutil.disk_usage("/dev/shm").free
+    except OSError:
+        return Finding("ok", "/dev/shm", "none")
+    if free < 64 * 2**20:
+        return Finding("problem", "/dev/shm", f"{free / 2**20:.0f} MiB free", "MPIs keep buffers there: remove what is left of dead jobs, or enlarge it (docker: --shm-size)")  # fmt: skip
+    return Finding("ok", "/dev/shm", f"{free / 2**20:.0f} MiB free")
+
+
+def tools() -> Iterator[Finding]:
+    """Compilers, CMake, launchers and schedulers on the PATH."""
+    compilers = [f"{name} {_version(name)}" for name in COMPILERS if shutil.which(name)]
+    if compilers:
+        yield Finding("ok", "compilers", ", ".join(compilers))
+    else:
+        yield Finding("problem", "compilers", "none", "install g++ 11 or later, or load a compiler's module")
+    from imb.mpi.build import tool
+
+    try:
+        yield Finding("ok", "cmake", tool("cmake"))
+    except ImbError as error:
+        yield Finding("problem", "cmake", "none", str(error).partition("; ")[2])
+    launchers = [path for name in ("srun", "mpiexec", "mpirun") if (path := shutil.which(name))]
+    yield Finding(
+        "ok", "launchers on the PATH", ", ".join(launchers) or "none (those of the MPIs below are used)"
+    )
+    schedulers = [name for program, name in SCHEDULERS.items() if shutil.which(program)]
+    yield Finding("ok", "schedulers", ", ".join(schedulers) or "none")
+
+
+def _version(program: str) -> str:
+    found = re.search(r"\d+\.\d+(\.\d+)?", installations.output_of([program, "--version"])[1])
+    return found[0] if found else ""
+
+
+def installation(mpi: Mpi) -> Iterator[Finding]:
+    """On one MPI: its transports, and two ranks that really start; compiles a small program, about two seconds."""
+    yield Finding("ok", mpi.version, mpi.wrapper)
+    yield Finding("ok", f"{mpi.version}: transports", transports(mpi) or "it does not tell")
+    yield _two_ranks(mpi)
+
+
+def transports(mpi: Mpi) -> str:
+    """What the library says that it can use; empty where it does not tell."""
+    folder = Path(mpi.wrapper).parent
+    if mpi.flavour == "openmpi":
+        names = [folder / f"ompi_info{suffix}" for suffix in (Path(mpi.wrapper).suffix, "")]
+        info = next((str(name) for name in names if name.exists()), None)
+        said = installations.output_of([info, "--parsable"])[1] if info else ""
+        found = re.findall(r"^mca:(pml|btl|mtl):(\w+):version:", said, re.MULTILINE)
+        kinds = {
+            kind: sorted({n for k, n in found if k == kind and n != "self"}) for kind in ("pml", "mtl", "btl")
+        }
+        return "; ".join(f"{kind} {', '.join(names)}" for kind, names in kinds.items() if names)
+    if mpi.flavour == "mpich":
+        device = re.search(
+            r"--with-device=(\S+?)['\s]", installations.output_of([mpi.launcher, "--version"])[1] + "\n"
+        )
+        return f"device {device[1]}" if device else ""
+    if mpi.flavour == "intel":
+        return "libfabric " + os.environ.get(
+            "FI_PROVIDER", "(chooses the provider itself; FI_PROVIDER names one)"
+        )
+    return ""
+
+
+def _two_ranks(mpi: Mpi) -> Finding:
+    what = f"{mpi.version}: two ranks"
+    program, said = _compiled(mpi)
+    if program is None:
+        advice = "install the compiler that the wrapper calls (`" + mpi.wrapper + " -show`)"
+        return Finding("problem", what, f"the wrapper builds no MPI program: {said}", advice)
+    cores = psutil.cpu_count(logical=False) or 1
+    command = launch.spell(mpi, launch.Intent(ranks=2), [str(program)], cores=cores, root=os.geteuid() == 0)
+    with tempfile.TemporaryDirectory() as folder:
+        output, errors = Path(folder, "output"), Path(folder, "errors")
+        ended = launch.run(command, output=output, errors=errors, timeout=_CHECK_SECONDS)
+        text = output.read_text(errors="replace")
+        words = [
+            line.strip() for line in errors.read_text(errors="replace").splitlines() if line.strip(" -=*")
+        ]
+    if ended.outcome == "interrupted":
+        raise KeyboardInterrupt
+    return verdict(what, str(command), ended, text, words)
+
+
+def verdict(what: str, command: str, ended: launch.Ended, text: str, words: list[str]) -> Finding:
+    """On a check that has ended, by its output and the lines of its standard error."""
+    found = re.search(r"openimb-check (\d+) (\d) ([\d.]+) (.*)", text)
+    hangs = ended.outcome == "timed_out"
+    if hangs and not found:
+        return Finding(
+            "problem",
+            what,
+            f"hang for {_CHECK_SECONDS:.0f} s",
+            f"try `{command}`; a firewall or a wrong network device is usual",
+        )
+    if not found or (ended.status and not hangs):
+        return Finding(
+            "problem",
+            what,
+            f"exit status {ended.status}: {(words or ['it says nothing'])[0][:200]}",
+            f"try `{command}`",
+        )
+    if found[1] != "2":
+        return Finding(
+            "problem",
+            what,
+            f"start as {found[1]} rank each",
+            "the launcher belongs to another MPI: use the one beside the wrapper",
+        )
+    if found[2] != "1":
+        return Finding(
+            "problem", what, "received wrong data", "this MPI must not be used; see docs/known-mpi-issues.md"
+        )
+    if hangs:
+        return Finding(
+            "problem",
+            what,
+            f"hang at their end, or their launcher does, for {_CHECK_SECONDS:.0f} s",
+            "try again; see docs/known-mpi-issues.md",
+        )
+    found_path = re.search(r"openimb-path (\d+)((?: \S+=-?\d+)*)", text)
+    way = _way(float(found_path[1]), found_path[2].split()) if found_path else None
+    said = f"one way {found[3]} µs in {ended.seconds:.1f} s" + (f", long messages by {way}" if way else "")
+    if way and way.interfaces:
+        return Finding(
+            "warning",
+            what,
+            said,
+            "messages within a node should not pass interfaces: see the transports, and the MPI's settings (UCX_TLS, "
+            "OMPI_MCA_btl, FI_PROVIDER, MPIR_CVAR_NOLOCAL)",
+        )
+    if float(found[3]) > 50:  # between cores of a host it is below 2
+        return Finding(
+            "warning",
+            what,
+            said,
+            "very slow: the CPUs are busy, or ranks share one; try --bind core",
+        )
+    return Finding("ok", what, said)
+
+
+def _way(asked: float, counted: list[str]) -> Way:
+    """Of `lo=1234` words."""
+    pairs = (word.rpartition("=") for word in counted)
+    shares = {name: max(0.0, float(count)) / asked for name, _, count in pairs}
+    return way_of("intra-node", asked, shares)
+
+
+def _compiled(mpi: Mpi) -> tuple[Path | None, str]:
+    """The check program for an MPI, compiled once; or what the compiler says."""
+    source = Path(__file__).with_name("check.cpp")
+    key = hashlib.sha256(f"{mpi.wrapper}\0{mpi.version}\0{source.read_text()}".encode()).hexdigest()[:16]
+    program = platformdirs.user_cache_path("openimb") / "checks" / key
+    if not program.exists():
+        program.parent.mkdir(parents=True, exist_ok=True)
+        part = program.with_suffix(f".{os.getpid()}")
+        words = [
+            mpi.wrapper,
+            "-O2",
+            "-DOMPI_SKIP_MPICXX",
+            "-DMPICH_SKIP_MPICXX",
+            str(source),
+            "-o",
+            str(part),
+        ]
+        status, said = installations.output_of(words, mpi.env, timeout=60)
+        if status:
+            lines = [line.strip() for line in said.splitlines() if line.strip()]
+            return None, next(
+                (line for line in lines if re.search("error|not found", line)), (lines or ["no word"])[0]
+            )
+        part.replace(program)
+    return program, ""

@@ -1,0 +1,133 @@
+"""Which MPIs there are: a C++ wrapper, and the launcher that belongs to it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
+
+import msgspec
+
+from imb.model.errors import ImbError
+from imb.mpi import compiler_wrappers
+
+Flavour: TypeAlias = Literal["openmpi", "mpich", "intel", "other"]
+PLACES = ("/usr/lib64/*/bin", "/opt/*/bin", "/opt/*/*/bin", "/usr/local/*/bin")  # where sites put MPIs
+_NAMES = {"openmpi": "openmpi", "ompi": "openmpi", "mpich": "mpich", "intel": "intel", "impi": "intel"}
+
+
+class Mpi(msgspec.Struct, frozen=True, kw_only=True):
+    """An MPI. `major` is its launcher's, 0 where that does not say it; `env` is for wrapper, launcher and program."""
+
+    flavour: Flavour
+    version: str
+    major: int
+    wrapper: str
+    launcher: str
+    env: dict[str, str] = {}
+
+
+def output_of(words: list[str], env: Mapping[str, str] | None = None, timeout: float = 20) -> tuple[int, str]:
+    """Exit status, and stdout and stderr, of a command that may fail or not be there (127)."""
+    try:
+        done = subprocess.run(
+            words,
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return 127, str(error)
+    return done.returncode, done.stdout
+
+
+@lru_cache
+def _asked(launcher: str) -> tuple[str, str]:
+    return compiler_wrappers.flavour_of(output_of([launcher, "--version"])[1])
+
+
+def mpi_of(wrapper: Path) -> Mpi:
+    """The MPI of a C++ wrapper. Raises ImbError where its launcher is missing."""
+    wrapper = compiler_wrappers.followed(wrapper)
+    try:
+        launcher = compiler_wrappers.launcher_of(wrapper)
+    except LookupError as error:
+        raise ImbError(f"{error}; name the wrapper of a complete MPI (--mpi)") from None
+    flavour, version = _asked(str(launcher))
+    number = re.search(r"(\d+)\.", version)
+    return Mpi(
+        flavour=flavour if flavour in get_args(Flavour) else "other",  # type: ignore[arg-type]
+        version=version,
+        major=int(number[1]) if number else 0,
+        wrapper=str(wrapper),
+        launcher=str(launcher),
+        env={"I_MPI_ROOT": str(wrapper.parent.parent)} if flavour == "intel" else {},
+    )
+
+
+def find_all() -> list[Mpi]:
+    """Every MPI on the PATH, beside this Python, in the usual places, and what `make` has brought into a checkout."""
+    found: dict[str, Mpi] = {}
+    for wrapper in _candidates():
+        try:
+            mpi = mpi_of(wrapper)
+        except ImbError:
+            continue
+        if mpi.flavour != "other":
+            found.setdefault(mpi.wrapper, mpi)
+    return list(found.values())
+
+
+def _candidates() -> Iterable[Path]:
+    checkout = Path(__file__).resolve().parents[3]
+    roots = [os.environ[name] for name in ("I_MPI_ROOT", "MPI_HOME", "MPI_ROOT") if os.environ.get(name)]
+    folders = [
+        *map(Path, filter(None, os.environ.get("PATH", os.defpath).split(os.pathsep))),
+        Path(sys.executable).parent,
+        *(Path(root, "bin") for root in roots),
+        *(folder for place in PLACES for folder in sorted(Path("/").glob(place[1:]))),
+        *sorted((checkout / os.environ.get("OPENIMB_ENV", ".env") / "mpi").glob("*/bin")),
+    ]
+    for folder in {folder.resolve(): folder for folder in reversed(folders)}.values():
+        for name in compiler_wrappers.WRAPPERS:
+            yield from (
+                path
+                for path in (folder / name, *(folder / f"{name}.{kind}" for kind in ("openmpi", "mpich")))
+                if os.access(path, os.X_OK)
+            )
+
+
+def find(choice: str | None) -> Mpi:
+    """The MPI of this name (openmpi, mpich, intel), prefix or wrapper; None: $IMB_MPI, else the first that there is.
+
+    Raises ImbError where there is none.
+    """
+    choice = choice or os.environ.get("IMB_MPI") or None
+    if choice and Path(choice).is_dir():
+        if wrapper := compiler_wrappers.wrapper_in(Path(choice)):
+            return mpi_of(wrapper)
+        raise ImbError(f"no bin/mpicxx in {choice}; give the folder that an MPI is installed in")
+    if choice and choice not in _NAMES:
+        path = shutil.which(choice)
+        if not path:
+            raise ImbError(
+                f"no MPI {choice}; give openmpi, mpich or intel, a folder with bin/mpicxx, or a C++ wrapper"
+            )
+        return mpi_of(Path(path))
+    for mpi in find_all():
+        if choice is None or mpi.flavour == _NAMES[choice]:
+            return mpi
+    raise ImbError(
+        f"no {choice or 'MPI'} found on the PATH or in the usual places; load its module, `pip install mpich`,"
+        " or name its folder with --mpi"
+    )

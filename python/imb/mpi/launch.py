@@ -1,0 +1,300 @@
+"""From what is wanted to a launcher's words, and one runner of such commands.
+
+`spell` is pure. Sources of the spellings: the manual pages of Hydra's and Open MPI's mpiexec, prterun and srun, the
+reference of Intel MPI.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Literal, TypeAlias
+
+import msgspec
+import psutil
+
+from imb.model.errors import ImbError
+from imb.mpi.installations import Mpi
+
+Bind: TypeAlias = Literal["core", "socket", "numa", "none"]
+Outcome: TypeAlias = Literal["finished", "timed_out", "interrupted", "lingered"]
+GRACE = 5.0  # seconds that a launch has to end by itself when asked to
+LINGER = 60.0  # and when the program has said its last word: now and then Open MPI 5's launcher hangs there
+_POLL = 0.1
+_TURN = (
+    1.0  # seconds in which Slurm, on a busy machine, has sent a signal to all processes of a job, one by one
+)
+_OPENMPI_BINDS = {"socket": {4: "socket", 5: "package"}}
+_INTEL_DOMAINS = {"core": "core", "socket": "socket", "numa": "numa"}
+_SRUN_BINDS = {"core": "cores", "socket": "sockets", "numa": "ldoms", "none": "none"}
+
+
+class Intent(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wanted. `cpus`: the system's numbers of the CPUs that ranks are pinned to, in order of rank, again from
+    the start where there are more ranks. `extra`: further words for the launcher, as they are."""
+
+    ranks: int
+    hosts: tuple[str, ...] = ()
+    ppn: int | None = None
+    bind: Bind | None = None
+    cpus: tuple[int, ...] = ()
+    env: Mapping[str, str] = {}
+    launcher: Literal["mpiexec", "srun"] = "mpiexec"
+    extra: tuple[str, ...] = ()
+
+    @property
+    def per_host(self) -> int:
+        """Ranks on the fullest host."""
+        return self.ppn or -(-self.ranks // max(len(self.hosts), 1))
+
+
+class Command(msgspec.Struct, frozen=True):
+    """Words, and variables to set for them."""
+
+    words: list[str]
+    env: dict[str, str]
+
+    def __str__(self) -> str:
+        """For a shell."""
+        return " ".join([*(f"{k}={shlex.quote(v)}" for k, v in self.env.items()), shlex.join(self.words)])
+
+
+def spell(mpi: Mpi, intent: Intent, program: Sequence[str], *, cores: int, root: bool) -> Command:
+    """The command that launches `program` so. `cores`: of a host; `root`: whether root launches.
+
+    Raises ImbError where the launcher has no words for what is wanted.
+    """
+    if intent.cpus and intent.bind:
+        raise ImbError("--cpus and --bind exclude each other; --cpus pins each rank to one CPU")
+    if intent.launcher == "srun":
+        return _srun(mpi, intent, program, cores)
+    if mpi.flavour == "openmpi":
+        return _openmpi(mpi, intent, program, cores, root)
+    if mpi.flavour == "intel":
+        return _intel(mpi, intent, program)
+    if mpi.flavour == "mpich":
+        return _hydra(mpi, intent, program)
+    raise ImbError(
+        f"{mpi.launcher} is no launcher that imb knows ({mpi.version}); it knows Hydra's, Open MPI's, Intel MPI's and srun"
+    )
+
+
+def _hydra(mpi: Mpi, intent: Intent, program: Sequence[str]) -> Command:
+    words = [mpi.launcher, "-n", str(intent.ranks), *_hydra_hosts(intent)]
+    if intent.cpus:
+        words += ["-bind-to", "user:" + ",".join(map(str, intent.cpus))]
+    elif intent.bind:
+        words += ["-bind-to", intent.bind]
+    for name, value in intent.env.items():
+        words += ["-genv", name, value]
+    return Command([*words, *intent.extra, *program], dict(mpi.env))
+
+
+def _intel(mpi: Mpi, intent: Intent, program: Sequence[str]) -> Command:
+    words = [mpi.launcher, "-n", str(intent.ranks), *_hydra_hosts(intent)]
+    pins: dict[str, str] = {}
+    if intent.cpus:
+        pins = {"I_MPI_PIN": "1", "I_MPI_PIN_PROCESSOR_LIST": ",".join(map(str, intent.cpus))}
+    elif intent.bind == "none":
+        pins = {"I_MPI_PIN": "0"}
+    elif intent.bind:
+        pins = {"I_MPI_PIN": "1", "I_MPI_PIN_DOMAIN": _INTEL_DOMAINS[intent.bind]}
+    for name, value in {**pins, **intent.env}.items():
+        words += ["-genv", name, value]
+    return Command([*words, *intent.extra, *program], dict(mpi.env))
+
+
+def _hydra_hosts(intent: Intent) -> list[str]:
+    words = ["-hosts", ",".join(intent.hosts)] if intent.hosts else []
+    return [*words, "-ppn", str(intent.ppn)] if intent.ppn else words
+
+
+def _openmpi(mpi: Mpi, intent: Intent, program: Sequence[str], cores: int, root: bool) -> Command:
+    crowded = intent.per_host > cores
+    words = [mpi.launcher]
+    if root:
+        words.append("--allow-run-as-root")
+    if crowded and not (intent.ppn and mpi.major >= 5):
+        words.append("--oversubscribe")
+    if intent.hosts:
+        words += ["--host", ",".join(f"{host}:{intent.per_host}" for host in intent.hosts)]
+    if intent.ppn:
+        # Of 5.0 on --oversubscribe is a --map-by too, of which there may be one.
+        words += ["--map-by", f"ppr:{intent.ppn}:node" + ":OVERSUBSCRIBE" * (crowded and mpi.major >= 5)]
+    # The numbers of --cpu-set and pe-list are those of cores in some versions; taskset's are the system's in all.
+    bind = "none" if intent.cpus or (crowded and not intent.bind) else intent.bind
+    if bind:
+        words += ["--bind-to", _OPENMPI_BINDS.get(bind, {}).get(min(max(mpi.major, 4), 5), bind)]
+    for name, value in intent.env.items():
+        words += ["-x", f"{name}={value}"]
+    words += intent.extra
+    if not intent.cpus:
+        return Command([*words, "-n", str(intent.ranks), *program], dict(mpi.env))
+    if len(set(intent.cpus)) == 1:
+        pinned = ["taskset", "-c", str(intent.cpus[0])]
+        return Command([*words, "-n", str(intent.ranks), *pinned, *program], dict(mpi.env))
+    for rank in range(intent.ranks):
+        cpu = str(intent.cpus[rank % len(intent.cpus)])
+        words += [*([":"] if rank else []), "-n", "1", "taskset", "-c", cpu, *program]
+    return Command(words, dict(mpi.env))
+
+
+def _srun(mpi: Mpi, intent: Intent, program: Sequence[str], cores: int) -> Command:
+    # Open MPI starts through PMIx alone; MPICH and Intel MPI through PMI-2 wherever Slurm is.
+    words = ["srun", "--mpi=" + ("pmix" if mpi.flavour == "openmpi" else "pmi2"), "--kill-on-bad-exit=1"]
+    words += ["-n", str(intent.ranks)]
+    if intent.hosts:
+        words += ["-N", str(len(intent.hosts)), "--nodelist=" + ",".join(intent.hosts)]
+    if intent.ppn:
+        words += [f"--ntasks-per-node={intent.ppn}"]
+    if intent.per_host > cores and intent.hosts:
+        words.append("--overcommit")
+    if intent.cpus:
+        words.append("--cpu-bind=map_cpu:" + ",".join(map(str, intent.cpus)))
+    elif intent.bind:
+        words.append(f"--cpu-bind={_SRUN_BINDS[intent.bind]}")
+    # srun passes its own environment on; --export cannot say a value with a comma.
+    return Command([*words, *intent.extra, *program], {**mpi.env, **intent.env})
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """How a launch ended. `status`: exit status, or minus the signal, as subprocess has it. `seconds`: until then, or until
+    it was over and only lingered."""
+
+    outcome: Outcome
+    status: int
+    seconds: float
+
+
+def run(
+    command: Command,
+    *,
+    output: Path,
+    errors: Path,
+    timeout: float | None,
+    follow: Path | None = None,
+    on_line: Callable[[bytes], None] = lambda line: None,
+    on_tick: Callable[[float], None] = lambda seconds: None,
+    is_over: Callable[[], bool] = lambda: False,
+) -> Ended:
+    """Runs one launch, its output going straight to files, so that nothing is lost whoever is killed.
+
+    `on_line` gets each complete line of the file `follow` while it grows; `on_tick` the seconds since the start, ten
+    times a second. After `timeout` seconds the launch is asked to end, and killed with all its processes after `GRACE`
+    more. From when it `is_over` it has `LINGER` seconds instead. Ctrl-C does the same at once; a second one kills (in the main thread). SIGTERM, which a scheduler sends to a job that it ends, is
+    taken as Ctrl-C. Raises ImbError where the command cannot be started.
+    """
+    began = time.monotonic()
+    outcome: Outcome = "finished"
+    with output.open("wb") as out, errors.open("wb") as err:
+        try:
+            process = subprocess.Popen(
+                command.words,
+                env={**os.environ, **command.env},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+                preexec_fn=_end_with_parent if sys.platform == "linux" else None,
+            )
+        except OSError as error:
+            raise ImbError(f"cannot start {command.words[0]}: {error.strerror}") from error
+    tail = _Tail(follow)
+    said_over: float | None = None
+    try:
+        with sigterm_interrupts():
+            while process.poll() is None:
+                seconds = time.monotonic() - began
+                tail.read(on_line)
+                if said_over is None and is_over():
+                    said_over = seconds
+                if said_over is not None:
+                    if seconds > said_over + LINGER:
+                        outcome = "lingered"
+                        break
+                elif timeout is not None and seconds > timeout:
+                    outcome = "timed_out"
+                    break
+                on_tick(seconds)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(_POLL)
+            if process.returncode and "SLURM_JOB_ID" in os.environ:
+                time.sleep(_TURN)  # was it Slurm that ended it, which is about to end us too?
+    except KeyboardInterrupt:
+        outcome = "interrupted"
+    finally:
+        status = _end(process)
+    tail.read(on_line)
+    seconds = time.monotonic() - began
+    if outcome == "lingered" and said_over is not None:
+        seconds = said_over
+    return Ended(outcome=outcome, status=status, seconds=seconds)
+
+
+def _end_with_parent() -> None:
+    """In the launcher before it starts: SIGTERM when `imb` is gone, so that no ranks are left behind."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+
+
+@contextlib.contextmanager
+def sigterm_interrupts() -> Iterator[None]:
+    """SIGTERM is taken as Ctrl-C; in the main thread."""
+    if threading.current_thread() is not threading.main_thread():  # others may set no handlers
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _end(process: subprocess.Popen[bytes]) -> int:
+    """Ends what runs still, and returns the exit status. Ranks may be in groups and sessions of their own."""
+    if process.poll() is None:
+        family = _family(process.pid)
+        with contextlib.suppress(KeyboardInterrupt, subprocess.TimeoutExpired):
+            process.terminate()
+            process.wait(GRACE)
+        family = {*family, *_family(process.pid)}
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        for member in family:  # psutil compares start times: no stranger with a reused number is hit
+            with contextlib.suppress(psutil.Error):
+                member.kill()
+        psutil.wait_procs(family, timeout=1)  # the next launch is to find the cores free
+    return process.wait()
+
+
+def _family(pid: int) -> set[psutil.Process]:
+    try:
+        return set(psutil.Process(pid).children(recursive=True))
+    except psutil.Error:
+        return set()
+
+
+class _Tail:
+    """Complete lines of a growing file, which may not be there yet."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.file: IO[bytes] | None = None
+        self.rest = b""
+
+    def read(self, on_line: Callable[[bytes], None]) -> None:
+        if self.file is None and self.path is not None:
+            with contextlib.suppress(OSError):
+                self.file = self.path.open("rb")
+        if self.file is not None:
+            *lines, self.rest = (self.rest + self.file.read()).split(b"\n")
+            for line in lines:
+                on_line(line)

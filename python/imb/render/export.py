@@ -1,0 +1,238 @@
+"""Results for other programs."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from imb.archive.index import Index
+from imb.archive.store import SHORT, Archive, StoredRun, write_whole
+from imb.model import records
+from imb.model.errors import ImbError
+from imb.model.records import Counter, Evidence, Failure, Records, Result, Run, Sample, SampledRow
+from imb.render import classic
+from imb.render.tables import failures_of, markdown, tables_of
+
+
+def choose(archive: Archive, names: Sequence[str]) -> list[StoredRun]:
+    """The runs of these names and labels, all runs for none. Raises ImbError for a name that is nobody's."""
+    present = archive.ids()
+    if not names:
+        return [archive.run(run_id) for run_id in present]
+    chosen: dict[str, None] = {}
+    tags = archive.tags()
+    for name in names:
+        labelled = [run_id for run_id in present if run_id in tags and name in tags[run_id].labels]
+        chosen.update(dict.fromkeys(labelled or [archive.find(name).id]))
+    return [archive.run(run_id) for run_id in chosen]
+
+
+def _results(archive: Archive, runs: Sequence[StoredRun]) -> pa.Table:
+    """The results of these runs with what a reader needs of their run and its labels."""
+    index = Index(archive)
+    connection = index.connect()
+    connection.register("chosen", pa.table({"run": pa.array([run.id for run in runs], pa.string())}))
+    return connection.sql(
+        f"""
+        SELECT r.run[:{SHORT}] AS run, (SELECT string_agg(label, ', ') FROM labels l WHERE l.run = r.run) AS labels,
+               runs.program, runs.version, runs.component, coalesce(runs.date, runs.added) AS date, r.* EXCLUDE (run)
+        FROM results r JOIN chosen USING (run) JOIN runs USING (run)
+        ORDER BY runs.added, r.run, r.line, r.benchmark, r.processes, r.bytes, r.group_index
+        """
+    ).to_arrow_table()
+
+
+def write_csv(
+    archive: Archive, runs: Sequence[StoredRun], output: Path | None, separator: str, *, samples: bool = False
+) -> None:
+    """CSV of the columns that hold something, of results or of samples. Raises OSError."""
+    table = _samples(runs) if samples else _results(archive, runs)
+    table = table.select(
+        [name for name in table.column_names if table.column(name).null_count < table.num_rows]
+    )
+    sink = pa.BufferOutputStream()
+    options = pa.csv.WriteOptions(delimiter=separator, quoting_style="needed")
+    pa.csv.write_csv(_plain(table), sink, options)
+    _write(sink.getvalue().to_pybytes(), output)
+
+
+_OF_SAMPLE = {
+    "pass": pa.int64(),
+    "at_seconds": pa.float64(),
+    "repetitions": pa.int64(),
+    "time_min_seconds": pa.float64(),
+    "time_max_seconds": pa.float64(),
+    "time_avg_seconds": pa.float64(),
+    "slowest_rank": pa.int64(),
+    "time_overlapped_seconds": pa.float64(),
+    "time_pure_seconds": pa.float64(),
+    "time_cpu_seconds": pa.float64(),
+    "overlap_percent": pa.float64(),
+    "bytes_per_second": pa.float64(),
+    "messages_per_second": pa.float64(),
+    "probe_before_seconds": pa.float64(),
+    "probe_after_seconds": pa.float64(),
+    **{name: pa.float64() for name in Evidence.COUNTERS},
+    "moved_ranks": pa.int64(),
+    "sent_bytes": pa.float64(),
+    "received_bytes": pa.float64(),
+}
+_OF_ROW = {
+    "benchmark": pa.string(),
+    "mode": pa.string(),
+    "processes": pa.int64(),
+    "threads": pa.int64(),
+    "group_count": pa.int64(),
+    "group": pa.int64(),
+    "bytes": pa.int64(),
+}
+
+
+def _samples(runs: Sequence[StoredRun]) -> pa.Table:
+    """A row per sample of these runs, in the order in which they were taken. Raises ImbError where there is none."""
+    tables = []
+    for run in runs:
+        data = run.part("records.jsonl") or b""
+        if records.SAMPLE in data:
+            tables.append(_samples_of(records.read(data, run.id, samples=True), run.id[:SHORT]))
+    if not tables:
+        raise ImbError("no run of these has samples; IMB writes them with -passes, -precision or -budget")
+    return pa.concat_tables(tables)
+
+
+def _samples_of(read: Records, name: str) -> pa.Table:
+    places: dict[int, SampledRow] = {}
+    columns: dict[str, list[Any]] = {field: [] for field in (*_OF_ROW, *_OF_SAMPLE)}
+    for record in read.records:
+        if isinstance(record, Run):
+            places = {}
+        elif isinstance(record, SampledRow):
+            places[record.row] = record
+        elif isinstance(record, Sample) and (row := places.get(record.row)):
+            for field in _OF_ROW:
+                columns[field].append(getattr(row, field))
+            for field, value in _of_sample(record).items():
+                columns[field].append(value)
+    types = {**_OF_ROW, **_OF_SAMPLE}
+    count = len(columns["bytes"])
+    arrays = {field: pa.array(values, types[field]) for field, values in columns.items()}
+    return pa.table({"run": pa.array([name] * count, pa.string()), **arrays})
+
+
+def _of_sample(sample: Sample) -> dict[str, Any]:
+    evidence = sample.evidence or Evidence()
+    found: dict[str, Any] = {"pass": sample.pass_}
+    for name in Evidence.COUNTERS:
+        counter: Counter | None = getattr(evidence, name)
+        found[name] = counter.sum if counter else 0.0 if sample.evidence else None
+    carried = evidence.interfaces or []
+    found["moved_ranks"] = len(evidence.moved_ranks or []) if sample.evidence else None
+    found["sent_bytes"] = sum(one.sent_bytes for one in carried) if carried else None
+    found["received_bytes"] = sum(one.received_bytes for one in carried) if carried else None
+    return {name: found[name] if name in found else getattr(sample, name) for name in _OF_SAMPLE}
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Dictionaries as texts."""
+    fields = [
+        pa.field(f.name, pa.string() if pa.types.is_dictionary(f.type) else f.type) for f in table.schema
+    ]
+    return table.cast(pa.schema(fields))
+
+
+def write_parquet(
+    archive: Archive, runs: Sequence[StoredRun], output: Path, *, samples: bool = False
+) -> None:
+    """Parquet of all columns, of results or of samples. Raises OSError."""
+    sink = pa.BufferOutputStream()
+    pa.parquet.write_table(_plain(_samples(runs) if samples else _results(archive, runs)), sink)
+    _write(sink.getvalue().to_pybytes(), output)
+
+
+def write_json(runs: Sequence[StoredRun], output: Path | None) -> None:
+    """JSON lines: the suite's own as they are, others from their logs. Raises OSError."""
+    lines = (run.part("records.jsonl") or records.write(run.records().records) for run in runs)
+    _write(b"".join(each if each.endswith(b"\n") else each + b"\n" for each in lines if each), output)
+
+
+def write_markdown(runs: Sequence[StoredRun], output: Path | None) -> None:
+    """A chapter per run. Raises OSError."""
+    parts = []
+    for run in runs:
+        read = run.records()
+        rows = [r for r in read.records if isinstance(r, Result | Failure)]
+        facts: Run = next(read.of(Run), Run())
+        program = " ".join(filter(None, [facts.program, facts.version, facts.component]))
+        parts.append(
+            f"## Run {run.id[:SHORT]}: {program or 'program unknown'}\n\n"
+            + markdown(tables_of(rows), failures_of(rows))
+        )
+    _write("\n".join(parts).encode(), output)
+
+
+def write_logs(runs: Sequence[StoredRun], folder: Path) -> int:
+    """A log per run, named as described at `imb export`; a number tells equal names apart. Returns how many."""
+    folder.mkdir(parents=True, exist_ok=True)
+    taken: set[str] = set()
+    for run in runs:
+        read = run.records().records
+        text = run.part("output.txt") or classic.text(read).encode()
+        name = next(name for name in _numbered(log_name(read)) if name not in taken)
+        taken.add(name)
+        write_whole(folder / name, text)
+    return len(taken)
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    stem = name.removesuffix(".log")
+    yield from (f"{stem}_{number}.log" for number in range(2, sys.maxsize))
+
+
+def log_name(read: Sequence[records.Record]) -> str:
+    """IMBrun_$PROCCNT_$HOST_$MPIVERSION_$BENCHDESCR_$MULTI_$MAP.log, "unknown" for what is not known."""
+    run = next((record for record in read if isinstance(record, Run)), Run())
+    rows = [record for record in read if isinstance(record, Result | Failure)]
+    processes = len(run.ranks or []) or max(
+        ((r.processes or 0) * (r.group_count or 1) for r in rows), default=0
+    )
+    kinds = {
+        (r.kind or "").replace("multiple", "single").replace("synchronisation", "collective") for r in rows
+    }
+    description = kinds.pop().removesuffix("_transfer") if len(kinds) == 1 else "all"
+    command = " ".join(run.command_line or [])
+    mapped = re.search(r"-map\s+(\d+x\d+)", command)
+    if run.options and run.options.map:
+        chosen_map = f"{run.options.map.rows}x{run.options.map.columns}"
+    else:
+        chosen_map = mapped[1] if mapped else "nomap"
+    multi = any(r.multi not in (None, "off") for r in rows)
+    parts = [
+        str(processes or "unknown"),
+        run.ranks[0].host if run.ranks else "unknown",
+        (run.mpi.known_as if run.mpi else None) or "unknown",
+        description or "unknown",
+        "multi" if multi else "nomulti",
+        chosen_map,
+    ]
+    return (
+        "IMBrun_"
+        + "_".join(re.sub(r"[^A-Za-z0-9.+-]+", "-", part)[:40].strip("-.") for part in parts)
+        + ".log"
+    )
+
+
+def _write(data: bytes, output: Path | None) -> None:
+    if output is None:
+        sys.stdout.buffer.write(data)
+    elif output.is_dir():
+        raise ImbError(f"{output} is a folder; give a file")
+    else:
+        write_whole(output, data)
