@@ -198,8 +198,10 @@ std::vector<Series> read_series(const char* path) {
   return found;
 }
 
-// Drawn from recorded series of many samples, whose median is taken to be the true one: spread over the whole
-// of a series, as passes with more rows would be, or one behind the other.
+// Drawn from recorded series of many samples, whose median is the true one. Stretches of random length at random
+// places (stationary bootstrap: Politis and Romano, JASA 89, 1994) keep the distribution and how samples follow
+// each other, and do not drift: their coverage is that of the method. Two more draws show what drift does: spread
+// evenly over the whole of a series, as passes with more rows are, and one behind the other.
 std::vector<Walk> recorded_walks(const std::vector<Series>& recorded) {
   const auto draw = [&recorded](bool spread) {
     return [&recorded, spread](Chance& chance, std::size_t count) {
@@ -215,8 +217,27 @@ std::vector<Walk> recorded_walks(const std::vector<Series>& recorded) {
       return drawn;
     };
   };
+  const auto stretches = [&recorded](double mean) {
+    return [&recorded, mean](Chance& chance, std::size_t count) {
+      const auto below = [&chance](std::size_t end) {
+        return std::min(end - 1, static_cast<std::size_t>(chance.uniform() * static_cast<double>(end)));
+      };
+      const Series& of = recorded[below(recorded.size())];
+      const double middle = median_of(of);
+      Series drawn;
+      for (std::size_t at = 0; drawn.size() < count; at = (at + 1) % of.size()) {
+        if (drawn.empty() || chance.uniform() * mean < 1) at = below(of.size());
+        drawn.push_back(of[at] / middle);
+      }
+      return drawn;
+    };
+  };
   if (recorded.empty()) return {};
-  return {{"recorded, spread over a launch", draw(true)}, {"recorded, one behind the other", draw(false)}};
+  return {{"recorded, at random", stretches(1)},
+          {"recorded, stretches of 4 samples", stretches(4)},
+          {"recorded, stretches of 16 samples", stretches(16)},
+          {"recorded, spread over a launch", draw(true)},
+          {"recorded, one behind the other", draw(false)}};
 }
 
 void print_intervals(int series, const std::vector<Series>& recorded) {

@@ -7,7 +7,7 @@ On two ranks bound to a core each, interleaved launches of three kinds: classic;
 takes about as long as one in passes (rows are still one burst); in passes. The spread of a row is (largest - least) /
 median over launches, over all of them and over each three in a row; shown are the median over rows and the 90th
 percentile. A launch in passes whose fastest state is not the one that is usual among them (imb.judge.usual) is named and counted,
-not judged.
+not judged; the others are compared by the figures of their fastest states, and by those of the state that most of them saw.
 
 Then the share of the time that measures, that of probes and counters, and how often a launch's 95 % interval holds the
 median over all launches. Then states and intervals on series whose truth is known, and intervals on recorded ones (bench/made_up.cpp).
@@ -24,7 +24,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 
@@ -32,6 +32,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import lab
+from imb.judge.common_state import FEWEST_SAMPLES, common_state
 from imb.judge.usual import split
 
 TOP = Path(__file__).resolve().parent.parent
@@ -50,6 +51,8 @@ class Launch:
     times: dict[Key, float] = field(default_factory=dict)
     intervals: dict[Key, tuple[float, float]] = field(default_factory=dict)
     reference: float | None = None  # seconds per exchange, of the fastest state
+    levels: list[float] = field(default_factory=list)  # of all states
+    by_state: dict[Key, list[float | None]] = field(default_factory=dict)
     seconds: float = 0
     measuring: float = 0
     observing: float = 0
@@ -93,7 +96,12 @@ def take(found: Launch, record: dict) -> None:
         low, high = passes["interval_seconds"]
         found.intervals[key] = low, high
     if passes["states"]:
-        found.reference = passes["states"][0]["probe_seconds"]
+        found.levels = [one["probe_seconds"] for one in passes["states"]]
+        found.reference = found.levels[0]
+        found.by_state[key] = [
+            one["time_median_seconds"] if one["samples"] >= FEWEST_SAMPLES else None
+            for one in passes["states"]
+        ]
 
 
 def spread(launches: list[Launch]) -> list[float]:
@@ -123,6 +131,24 @@ def usual(launches: list[Launch]) -> list[Launch]:
     known = [one for one in launches if one.reference]
     is_usual, _ = split(np.log([one.reference for one in known]))
     return [one for one, is_it in zip(known, is_usual, strict=True) if is_it] or launches
+
+
+def in_common_state(launches: list[Launch]) -> list[Launch]:
+    """The same with the figures of the state that most of them saw (imb.judge.common_state); a row that a launch has no
+    figure of in that state is left out of all."""
+    index = [one or 0 for one in common_state([one.levels for one in launches])]
+    times = [
+        {
+            key: time
+            for key in one.times
+            if (time := one.by_state[key][at] if key in one.by_state else one.times[key])
+        }
+        for one, at in zip(launches, index, strict=True)
+    ]
+    common = set.intersection(*map(set, times))
+    return [
+        replace(one, times={key: of[key] for key in common}) for one, of in zip(launches, times, strict=True)
+    ]
 
 
 def covered(launches: list[Launch]) -> float:
@@ -169,6 +195,11 @@ def compare(mpi: lab.Mpi, options: argparse.Namespace, folder: Path) -> None:
     passes = kinds["passes"]
     judged = usual(passes)
     print(f"{'passes, in the usual state':40}{spreads(judged)}")
+    common = in_common_state(judged)
+    print(f"{'passes, in the state that most saw':40}{spreads(common)}")
+    rows, all_rows = len(common[0].times), len(judged[0].times)
+    if rows < all_rows:
+        print(f"  {all_rows - rows} rows without figures in that state in one launch or more are left out")
     away = len(passes) - len(judged)
     levels = ", ".join(f"{one.reference * 1e6:.3f}" if one.reference else "-" for one in passes)
     print(

@@ -96,8 +96,9 @@ std::int64_t PassSampling::repetitions(double each) const {
     return static_cast<std::int64_t>(cost > 0 ? std::min(most, std::ceil(seconds / cost)) : most);
   };
   const double cost = each * pass_.runs + guide_.load_seconds;
-  std::int64_t count = std::min(guide_.planned, fitting(pass_.seconds, cost));
-  if (!pass_.limited && each > 0) count = std::max(count, fitting(pass_.shortest, each));
+  const bool limited = pass_.limited || each <= 0;
+  std::int64_t count = fitting(pass_.seconds, cost);
+  count = limited ? std::min(guide_.planned, count) : std::max(count, fitting(pass_.shortest, each));
   const std::int64_t rounds = (count + pass_.cycle - 1) / pass_.cycle * pass_.cycle;
   return rounds <= std::max(count, guide_.planned) ? rounds : count;
 }

@@ -17,11 +17,12 @@ from imb.archive.store import Archive, Content
 from imb.cli.peers import earlier, variance_of
 from imb.diagnose import diagnose
 from imb.judge import usual
+from imb.judge.common_state import common_state
 from imb.judge.compare import compare
 from imb.judge.remedies import notes, remedy, verdict
 from imb.judge.stays import Timeline, stays
 from imb.judge.variance import NAMES, Name, parts_of, spread_of
-from imb.model.observations import Launch, Side, launches_of
+from imb.model.observations import Launch, Side, key_of, launches_of
 from imb.model.records import (
     End,
     MachineState,
@@ -443,3 +444,75 @@ def test_runs_of_one_record_kind_only() -> None:
     empty = Side(name="none", launches=[Launch(name="x", run=Run(), facts={}, rows={}, failures={})])
     assert block(parts_of(empty)) == []
     assert verdict(parts_of(empty)) is None
+
+
+def test_the_state_that_most_launches_saw_is_the_common_one() -> None:
+    """Recorded: six launches of Open MPI on a shared virtual machine, microseconds of a probe in each state."""
+    seen = [
+        [0.232, 0.467],
+        [0.207, 0.437],
+        [0.168, 0.213, 0.461],
+        [0.204],
+        [0.207, 0.448],
+        [0.166, 0.196, 0.425],
+    ]
+    assert common_state(seen) == [0, 0, 1, 0, 0, 1]
+
+
+def test_of_states_that_all_launches_saw_the_fastest_is_the_common_one() -> None:
+    assert common_state([[0.16, 0.41]] * 4) == [0] * 4
+    assert common_state([[0.16], [0.41]]) == [0, None]
+
+
+def test_states_of_one_launch_are_never_one() -> None:
+    assert common_state([[0.17, 0.21], [0.21]]) == [1, 0]
+    assert common_state([]) == []
+
+
+def test_states_that_are_hardly_apart_are_not_told_apart() -> None:
+    assert common_state([[1.00, 1.04], [1.03, 1.07], [1.02]]) == [0, 0, 0]
+
+
+def test_launches_are_compared_in_a_state_that_they_have_in_common() -> None:
+    """Two saw a faster state than the others did; what their rows take in the common one differs by 2 %."""
+    launches = [
+        launch_in_states(f"launch{number}", levels, 0.01 * number)
+        for number, levels in enumerate([[0.17, 0.21], [0.21, 0.43], [0.21], [0.17, 0.21], [0.21, 0.43]])
+    ]
+    (row,) = parts_of(Side(name="side", launches=launches)).rows
+    assert row.launches == 5
+    assert row.seconds == pytest.approx(0.21e-6 * np.exp(0.02))
+    assert row.total is not None
+    assert row.total < 0.02
+
+
+def test_a_row_without_samples_in_the_common_state_is_not_compared() -> None:
+    launches = [launch_in_states(f"launch{n}", [0.17, 0.21] if n == 0 else [0.21], 0.0) for n in range(4)]
+    (key,) = launches[0].rows
+    passes = launches[0].rows[key].passes
+    assert passes
+    passes.states[1].samples = 2
+    (row,) = parts_of(Side(name="side", launches=launches)).rows
+    assert row.launches == 3
+
+
+def launch_in_states(name: str, levels: list[float], offset: float) -> Launch:
+    """One row, whose time is that of a probe; `levels` in microseconds."""
+    times = [level * 1e-6 * float(np.exp(offset)) for level in levels]
+    states = [
+        MachineState(probe_seconds=level * 1e-6, samples=20, time_median_seconds=time)
+        for level, time in zip(levels, times, strict=True)
+    ]
+    passes = Passes(
+        samples=20 * len(levels), used=20, interval_seconds=(times[0] * 0.99, times[0] * 1.01), states=states
+    )
+    row = Result(
+        benchmark="PingPong",
+        bytes=8,
+        processes=2,
+        time_max_seconds=times[0],
+        time_avg_seconds=times[0],
+        passes=passes,
+    )
+    run = Run()
+    return Launch(name=name, run=run, facts={}, rows={key_of(row, run): row}, failures={}, end=None)

@@ -319,10 +319,21 @@ TEST_CASE("the first sample of a pass tries what a repetition takes, later ones 
   CHECK(later.repetitions(Purpose::measure) == 100);
 }
 
-TEST_CASE("a sample of a pass has at least one repetition and no more than planned") {
-  CHECK(measured_in_pass(limits(1000), sample_of(1e-3), 1e-7) == 1000);
+TEST_CASE("a sample of a pass lasts as long as it should, with at least one repetition") {
   CHECK(measured_in_pass(limits(1000), sample_of(1e-3), 1.0) == 1);
-  CHECK(measured_in_pass(limits(40), sample_of(1.0), 1e-6) == 40);
+  CHECK(measured_in_pass(limits(1000), sample_of(1e-3), 1e-5) == 100);
+  CHECK(measured_in_pass(limits(1000), sample_of(1e-3), 1e-7) == 10000);
+}
+
+TEST_CASE("a sample of a pass has no more repetitions than there is room for") {
+  PassLimits limited = sample_of(1e-3);
+  limited.limited = true;
+  CHECK(measured_in_pass(limits(1000), limited, 1e-7) == 1000);
+  CHECK(measured_in_pass(limits(40), limited, 1e-6) == 40);
+}
+
+TEST_CASE("repetitions that take no time by this clock are as many as planned") {
+  CHECK(measured_in_pass(limits(1000), sample_of(1e-3), 0) == 1000);
 }
 
 TEST_CASE("a sample of a pass is long enough for the clock, where there is room for that") {

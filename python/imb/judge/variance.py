@@ -4,7 +4,7 @@ Figures are logarithms, parts are standard deviations: 0.05 is about 5 %.
 
 within    the error of a launch's median, from its 95 % interval
 states    how far apart figures are in the states of the machine, weighted by the samples in each
-launches  what differs between launches beyond `within`, where all saw the usual state of the machine
+launches  what differs between launches beyond `within`, in the state of the machine that most of them saw
 
 docs/verdicts.md, "Parts of variance", has the estimates and how often the largest part is named wrongly.
 """
@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaincinv, gammaln, stdtrit
 
+from imb.judge.common_state import Chosen, common_states, in_state
 from imb.judge.stats import LEAST_SPREAD
 from imb.judge.stays import Stays, stays, timelines
 from imb.judge.usual import Ranks, Unusual, ranks_of, references_of, unusual
@@ -124,8 +125,9 @@ def parts_of(
     gone = _left_out(launches, away)
     in_passes = any(row.passes for launch in launches for row in launch.rows.values())
     keys = side.all_keys()
-    logs = {key: _logs(key, launches, gone) for key in keys}
-    rows = [_row(key, launches, gone, logs[key]) for key in keys]
+    figures = _figures(keys, launches, gone)
+    logs = {key: {name: log for name, (log, _) in by_launch.items()} for key, by_launch in figures.items()}
+    rows = [_row(key, launches, gone, figures[key]) for key in keys]
     count = round(_median([row.launches for row in rows if row.launches]) or 0)
     degrees = (count - 1) * alike(list(logs.values()), [launch.name for launch in launches])
     parts = [part for name in NAMES if (part := _part(name, rows, degrees)) is not None]
@@ -182,24 +184,44 @@ def _middle_of_variance(degrees: float) -> float:
 # --- One row -----------------------------------------------------------------------------------------------------
 
 
-def _logs(key: Key, launches: Sequence[Launch], gone: set[tuple[str, Ranks]]) -> dict[str, float]:
-    """Logarithms of the row's time by launch, of those that can be compared."""
-    rows = ((launch.name, row) for launch in launches if (row := launch.rows.get(key)) is not None)
+Figures: TypeAlias = dict[str, tuple[float, float | None]]
+
+
+def _figures(
+    keys: Sequence[Key], launches: Sequence[Launch], gone: set[tuple[str, Ranks]]
+) -> dict[Key, Figures]:
+    """By row and launch, of those that can be compared: logarithm of the time, and its standard error where it is known."""
+    judged = [one for one in launches if not any((one.name, ranks) in gone for ranks in references_of(one))]
+    chosen = common_states(judged)
     return {
-        name: math.log(time)
-        for name, row in rows
-        if (name, ranks_of(row)) not in gone and _of_one_state(row) and (time := _time(row))
+        key: {
+            launch.name: figure
+            for launch in launches
+            if (row := launch.rows.get(key)) is not None
+            and (launch.name, ranks_of(row)) not in gone
+            and (figure := _figure(launch, row, chosen)) is not None
+        }
+        for key in keys
     }
 
 
-def _row(
-    key: Key, launches: Sequence[Launch], gone: set[tuple[str, Ranks]], by_launch: Mapping[str, float]
-) -> RowParts:
+def _figure(launch: Launch, row: Result, chosen: Chosen) -> tuple[float, float | None] | None:
+    """In the state in which launches are compared, which for most is the fastest that they saw."""
+    index = chosen.get((launch.name, ranks_of(row)), 0)
+    error = _error(row)
+    if index and (found := in_state(row, index)) is not None:
+        seconds, wider = found
+        return math.log(seconds), None if error is None else error * wider
+    time = _time(row)
+    return (math.log(time), error) if time and not index and _of_one_state(row) else None
+
+
+def _row(key: Key, launches: Sequence[Launch], gone: set[tuple[str, Ranks]], figures: Figures) -> RowParts:
     there = [(launch.name, row) for launch in launches if (row := launch.rows.get(key)) is not None]
-    usual = [row for name, row in there if name in by_launch]
+    usual = [row for name, row in there if name in figures]
     away = [row for name, row in there if (name, ranks_of(row)) in gone]
-    logs = np.array(list(by_launch.values()))
-    errors = [error for row in usual if (error := _error(row)) is not None]
+    logs = np.array([log for log, _ in figures.values()])
+    errors = [error for _, error in figures.values() if error is not None]
     squares = float(np.mean(np.square(errors))) if errors else None
     total = spread_of(logs)
     between = None if math.isnan(total) else math.sqrt(max(total**2 - (squares or 0.0), 0.0))

@@ -1,0 +1,92 @@
+"""The state of the machine in which launches are compared with each other. Pure.
+
+A launch gives its figures for the fastest state that it saw. Where a machine has states close to each other, launches of one
+machine call different states their fastest: one saw 0.17 and 0.21 µs, another 0.21 and 0.43 µs. The records have the median
+of a row in every state, so launches can be compared in a state that they have in common: the one that most of them saw, of
+several the fastest.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from imb.judge.usual import LEAST_RATIO, Ranks, ranks_of
+from imb.model.observations import Launch
+from imb.model.records import MachineState, Result
+
+NEAR = 1.1  # levels of probes whose states need not be told apart
+FEWEST_SAMPLES = 3  # of a row in a state, before their median stands for the row, as in the suite
+
+
+def common_state(levels: Sequence[Sequence[float]]) -> list[int | None]:
+    """Of each launch the index of its state that is the common one; None: it did not see that.
+
+    `levels`: by launch, seconds of a probe in each of its states. States of several launches are one where they are closer
+    than LEAST_RATIO; two states of one launch never are. The fastest state of a launch is good enough where it is NEAR.
+    """
+    clusters = [
+        [(math.log(one), launch, at)] for launch, own in enumerate(levels) for at, one in enumerate(own)
+    ]
+    clusters.sort()
+    while True:
+        gaps = [
+            (after[-1][0] - before[0][0], at)
+            for at, (before, after) in enumerate(itertools.pairwise(clusters))
+            if not {launch for _, launch, _ in before} & {launch for _, launch, _ in after}
+        ]
+        gap, at = min(gaps, default=(math.inf, 0))
+        if gap > math.log(LEAST_RATIO):
+            break
+        clusters[at : at + 2] = [clusters[at] + clusters[at + 1]]
+    common = max(clusters, key=len, default=[])  # the first of several: the fastest
+    index = {launch: at for _, launch, at in common}
+    level = math.exp(float(np.median([one for one, _, _ in common]))) if common else math.nan
+    return [
+        0 if own and max(own[0] / level, level / own[0]) <= NEAR else index.get(launch)
+        for launch, own in enumerate(levels)
+    ]
+
+
+def states_of(launch: Launch) -> dict[Ranks, list[MachineState]]:
+    """The states that a launch saw, the fastest first, by the ranks that exchanged probes; the levels are those of all their
+    rows."""
+    found: dict[Ranks, list[MachineState]] = {}
+    for row in launch.rows.values():
+        if row.passes and row.passes.states and row.passes.states[0].probe_seconds > 0:
+            found.setdefault(ranks_of(row), row.passes.states)
+    return found
+
+
+def common_states(launches: Sequence[Launch]) -> dict[tuple[str, Ranks], int]:
+    """By name and ranks the index of the state in which these launches are compared; a launch that did not see it is compared
+    in its fastest state, 0."""
+    seen: dict[Ranks, list[tuple[str, list[MachineState]]]] = {}
+    for launch in launches:
+        for ranks, states in states_of(launch).items():
+            seen.setdefault(ranks, []).append((launch.name, states))
+    return {
+        (name, ranks): index or 0
+        for ranks, known in seen.items()
+        for (name, _), index in zip(
+            known, common_state([[one.probe_seconds for one in states] for _, states in known]), strict=True
+        )
+    }
+
+
+def in_state(row: Result, index: int) -> tuple[float, float] | None:
+    """Seconds of a row in a state of its launch, and the share by which its error is larger than in the fastest; None where
+    too few of its samples saw that."""
+    states = row.passes.states if row.passes else []
+    if index >= len(states):
+        return None
+    found, first = states[index], states[0]
+    if found.samples < FEWEST_SAMPLES or not found.time_median_seconds or found.time_median_seconds <= 0:
+        return None
+    return found.time_median_seconds, float(np.sqrt(max(first.samples, 1) / found.samples))
+
+
+Chosen = Mapping[tuple[str, Ranks], int]
