@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from imb.measure.progress import Progress
 from imb.model.conditions import Conditions, Machine
-from imb.mpi import conditions, doctor
+from imb.mpi import conditions, doctor, own_word
 from imb.mpi.launch import Ended
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "schema" / "examples"
@@ -138,3 +138,38 @@ def test_progress_only_grows_and_ends_at_one(path: Path) -> None:
         b'"record":"result"' in s or b'"record":"failure"' in s for s in path.read_bytes().splitlines()
     )
     assert progress.seconds_left(10) == 0
+
+
+@pytest.mark.parametrize(
+    ("flavour", "text", "said"),
+    [
+        (
+            "openmpi",
+            "Connection summary: (pml)\n  on-host:  all connections are sm\n  off-host: all connections are n/a\n",
+            "on-host sm",
+        ),
+        (
+            "openmpi",
+            "  on-host:  all connections are tcp\n  off-host: all connections are tcp\n",
+            "on-host tcp, off-host tcp",
+        ),
+        ("mpich", "==== UCX netmod Capability ====\nMPIDI_UCX_RANK_BITS: 16\n", "netmod ucx"),
+        (
+            "intel",
+            "[0] MPI startup(): libfabric provider: tcp;ofi_rxm\n",
+            "provider tcp;ofi_rxm",
+        ),
+        ("mpich", "openimb-check 2 1 0.5 MPICH\n", None),
+        ("other", "on-host: sm\n", None),
+    ],
+)
+def test_transports_that_an_mpi_names_itself(flavour: str, text: str, said: str | None) -> None:
+    assert own_word.transports_in(flavour, text) == said
+
+
+def test_doctor_has_the_word_of_the_mpi_beside_the_measured_path() -> None:
+    text = "openimb-check 2 1 0.3 x\nopenimb-path 33554432 lo=0\n"
+    finding = doctor.verdict(
+        "two ranks", "mpiexec", Ended(outcome="finished", status=0, seconds=0.5), text, [], "on-host sm"
+    )
+    assert "by shared memory (the MPI itself: on-host sm)" in finding.found

@@ -18,7 +18,7 @@ import psutil
 from imb.model.conditions import Conditions, Machine
 from imb.model.errors import ImbError
 from imb.model.path import Way, way_of
-from imb.mpi import installations, launch
+from imb.mpi import installations, launch, own_word
 from imb.mpi.installations import Mpi
 
 Level: TypeAlias = Literal["ok", "warning", "problem"]
@@ -185,7 +185,8 @@ def _two_ranks(mpi: Mpi) -> Finding:
         advice = "install the compiler that the wrapper calls (`" + mpi.wrapper + " -show`)"
         return Finding("problem", what, f"the wrapper builds no MPI program: {said}", advice)
     cores = psutil.cpu_count(logical=False) or 1
-    command = launch.spell(mpi, launch.Intent(ranks=2), [str(program)], cores=cores, root=os.geteuid() == 0)
+    intent = launch.Intent(ranks=2, env=own_word.asking(mpi.flavour))
+    command = launch.spell(mpi, intent, [str(program)], cores=cores, root=os.geteuid() == 0)
     with tempfile.TemporaryDirectory() as folder:
         output, errors = Path(folder, "output"), Path(folder, "errors")
         ended = launch.run(command, output=output, errors=errors, timeout=_CHECK_SECONDS)
@@ -195,11 +196,15 @@ def _two_ranks(mpi: Mpi) -> Finding:
         ]
     if ended.outcome == "interrupted":
         raise KeyboardInterrupt
-    return verdict(what, str(command), ended, text, words)
+    own = own_word.transports_in(mpi.flavour, text)
+    return verdict(what, str(command), ended, text, words, own)
 
 
-def verdict(what: str, command: str, ended: launch.Ended, text: str, words: list[str]) -> Finding:
-    """On a check that has ended, by its output and the lines of its standard error."""
+def verdict(
+    what: str, command: str, ended: launch.Ended, text: str, words: list[str], own: str | None = None
+) -> Finding:
+    """On a check that has ended, by its output and the lines of its standard error; `own`: the transports that the MPI
+    itself names."""
     found = re.search(r"openimb-check (\d+) (\d) ([\d.]+) (.*)", text)
     hangs = ended.outcome == "timed_out"
     if hangs and not found:
@@ -237,6 +242,7 @@ def verdict(what: str, command: str, ended: launch.Ended, text: str, words: list
     found_path = re.search(r"openimb-path (\d+)((?: \S+=-?\d+)*)", text)
     way = _way(float(found_path[1]), found_path[2].split()) if found_path else None
     said = f"one way {found[3]} µs in {ended.seconds:.1f} s" + (f", long messages by {way}" if way else "")
+    said += f" (the MPI itself: {own})" if own else ""
     if way and way.interfaces:
         return Finding(
             "warning",

@@ -1,0 +1,40 @@
+"""What an MPI says of the transports that it chose: settings that make it print them when ranks start, and that text in short.
+
+Sources: Open MPI's `hook comm_method` component (ompi_display_comm), MPICH's MPIR_CVAR_DEBUG_SUMMARY, Intel MPI's I_MPI_DEBUG.
+"""
+
+from __future__ import annotations
+
+import re
+
+_ASKING = {
+    # The first is for Open MPI 5, the second for 4.1.
+    "openmpi": {
+        "OMPI_MCA_ompi_display_comm": "mpi_init",
+        "OMPI_MCA_hook_comm_method_enable_mpi_init": "1",
+    },
+    "mpich": {"MPIR_CVAR_DEBUG_SUMMARY": "1"},
+    "intel": {"I_MPI_DEBUG": "2"},
+}
+
+
+def asking(flavour: str) -> dict[str, str]:
+    """Variables for a launch whose output is ours to read; empty where the MPI has none."""
+    return dict(_ASKING.get(flavour, {}))
+
+
+def transports_in(flavour: str, text: str) -> str | None:
+    """`on-host sm`, `netmod ucx`, `provider tcp`: from what ranks printed; None where it does not say."""
+    found: list[str] = []
+    if flavour == "openmpi":
+        pairs = re.findall(r"^\s*(on|off)-host:\s+(?:all connections are )?(.+?)\s*$", text, re.MULTILINE)
+        found = [f"{place}-host {name[:60]}" for place, name in pairs if name != "n/a"]
+    elif flavour == "mpich":
+        netmod = re.search(r"^==== (\w+) (?:netmod )?Capability", text, re.MULTILINE | re.IGNORECASE)
+        provider = re.search(r"^(?:selected )?provider(?: name)?: *([\w;]+)", text, re.MULTILINE)
+        found += [f"netmod {netmod[1].lower()}"] if netmod else []
+        found += [f"provider {provider[1]}"] if provider else []
+    elif flavour == "intel":
+        provider = re.search(r"libfabric provider: *([\w;]+)", text)
+        found += [f"provider {provider[1]}"] if provider else []
+    return ", ".join(found) or None
