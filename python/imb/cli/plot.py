@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from imb.cli.common import SIDE, ArchiveOption
+from imb.cli.extras import need
 from imb.model.units import counted
 
 
@@ -53,6 +54,7 @@ def command(
     from imb.archive.store import Archive
     from imb.render.picture import draw, lines_of, text
 
+    need("imb plot", "matplotlib" if output else "plotext")
     store = Archive(archive)
     lines = lines_of([load(store, side) for side in sides], metric, benchmark or [])
     if output:

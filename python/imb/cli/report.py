@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from imb.cli.common import SIDE, ArchiveOption, share_of
+from imb.cli.extras import need
 from imb.model.units import counted
 
 
@@ -59,6 +60,7 @@ def command(
     from imb.judge.compare import Settings, compare
     from imb.render.page import report_page
 
+    need("imb report", "jinja2", "plotly")
     limits = diagnose.Limits(
         link=diagnose.rate(link) if link else None, memory=diagnose.rate(memory) if memory else None
     )
