@@ -352,6 +352,6 @@ def test_the_interface_that_carried_the_messages_is_named(
     shown = imb("show", "x")
     path = next(line for line in shown.out.splitlines() if line.startswith("path"))
     assert path.partition(" (")[0].split(maxsplit=1)[1] == f"between hosts: {device}", shown.out
-    found = [json.loads(line) for line in imb("diagnose", "x", "--format", "json").out.splitlines()]
-    titles = [one["found"] for one in found[0]["findings"] if one["rule"] == "path"]
-    assert titles == [f"one of two rails: {device}, not {other}"]
+    found = json.loads(imb("diagnose", "x", "--format", "json").out)
+    [finding] = [one for one in found["findings"] if one["rule"] == "path"]
+    assert f"{device}, not {other}" in finding["found"]

@@ -50,11 +50,11 @@ def command(
       imb plot before after -b PingPong -b Allreduce -o xpmem.svg
       imb plot 3fa9 --metric bandwidth -b Sendrecv -o sendrecv.pdf
     """
+    need("imb plot", "matplotlib" if output else "plotext")
     from imb.archive.names import load
     from imb.archive.store import Archive
     from imb.render.picture import draw, lines_of, text
 
-    need("imb plot", "matplotlib" if output else "plotext")
     store = Archive(archive)
     lines = lines_of([load(store, side) for side in sides], metric, benchmark or [])
     if output:

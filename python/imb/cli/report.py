@@ -51,6 +51,7 @@ def command(
       imb report before after -o xpmem.html --title "XPMEM on and off"
       imb report ompi mpich intel --link 100Gb/s
     """
+    need("imb report", "jinja2", "plotly")
     from datetime import datetime
 
     from imb import diagnose
@@ -60,7 +61,6 @@ def command(
     from imb.judge.compare import Settings, compare
     from imb.render.page import report_page
 
-    need("imb report", "jinja2", "plotly")
     limits = diagnose.Limits(
         link=diagnose.rate(link) if link else None, memory=diagnose.rate(memory) if memory else None
     )
