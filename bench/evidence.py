@@ -64,12 +64,6 @@ TCP = {
     "openmpi": {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,tcp"},
     "mpich": {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp"},
 }
-# Between hosts. Two namespaces have one memory, which Open MPI's and libfabric's TCP do not look for.
-ACROSS = {
-    "openmpi": TCP["openmpi"],
-    "mpich": {"MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp"},
-}
-DEVICE = {"openmpi": "OMPI_MCA_btl_tcp_if_include", "mpich": "FI_TCP_IFACE"}
 BUSY = "while True: pass"
 
 
@@ -233,7 +227,7 @@ def interface_series(place: Lab, options: argparse.Namespace) -> list[Tally]:
                 cluster.second_wire(two)
                 for other in progress(place, "interface", halves(options.launches, options.seed + 1)):
                     device = "eth1" if other else "eth0"
-                    env = {**ACROSS[place.key], DEVICE[place.key]: device}
+                    env = {**cluster.ACROSS[place.key], cluster.DEVICE[place.key]: device}
                     intent = Intent(ranks=2, hosts=("h1", "h2"), ppn=1, env=env)
                     launch, _ = place.launch(
                         intent,

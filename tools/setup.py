@@ -173,7 +173,7 @@ def set_up_tools(which: str) -> None:
         # With what it depends on; again when that may have changed.
         project = (TOP / "pyproject.toml").read_bytes()
         stamp = f"companion-{hashlib.sha256(project).hexdigest()[:12]}"
-        installed(venv, stamp, ["--editable", f"{TOP}[submit]"])
+        installed(venv, stamp, ["--editable", f"{TOP}[report,plot,submit]"])
         link("bin/imb", venv / "bin" / "imb")
     if TOOLS[which]:
         installed(venv, which, TOOLS[which])

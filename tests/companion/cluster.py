@@ -22,6 +22,13 @@ import psutil
 import pytest
 
 PATIENCE = 60.0  # seconds that daemons and jobs have on a busy machine
+# TCP between hosts, by MPI. Two namespaces have one memory and the machine's cores, which these do not look for.
+ACROSS = {
+    "mpich": {"MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp"},
+    "openmpi": {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,tcp"},
+}
+# The variable that chooses the interface.
+DEVICE = {"openmpi": "OMPI_MCA_btl_tcp_if_include", "mpich": "FI_TCP_IFACE"}
 
 
 def need(packages: str, *programs: str) -> None:

@@ -1,5 +1,6 @@
 """imb build: a small suite for what is built when, and once the real one."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -43,12 +44,24 @@ def test_builds_lie_side_by_side_and_are_made_when_something_changed(imb: Imb, s
     assert said.code == 0, said.err
     folders = said.out.split()
     assert len(set(folders)) == 2 and [said_by(folder) for folder in folders] == ["1\n"] * 2
-    assert said.err.count("building the suite for") == 2
+    lines = said.err.splitlines()
+    assert len(lines) == 2  # before each build, and with the time that it may take
+    assert all(
+        re.match(r"building the suite for .* \(about \d+ (s|min); /.*\) \.\.\.$", line) for line in lines
+    ), lines
     again = imb("build", *both)
     assert (again.out, again.err) == (said.out, "")
     (small / "src" / "main.cpp").write_text('#include <cstdio>\nint main() { std::puts("2"); }\n')
     [other] = imb("build", *both[:2]).out.split()
     assert other not in folders and said_by(other) == "2\n" and said_by(folders[0]) == "1\n"
+
+
+def test_a_build_shows_that_it_goes_on(
+    mpi: lab.Mpi, imb: Imb, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("imb.cli.launching.BUILD_BEAT", 0.0)
+    said = imb("build", "--mpi", mpi.wrapper)
+    assert said.code == 0 and re.search(r"\nbuilding the suite: \d+ % after \d+ s\n", said.err), said.err
 
 
 def test_a_failed_build_shows_what_the_compiler_says(mpi: lab.Mpi, imb: Imb, small: Path) -> None:

@@ -16,7 +16,7 @@ from companion.door import Imb, Said
 from hypothesis import given
 from hypothesis import strategies as st
 from imb.archive.store import Archive
-from imb.measure import campaign, session
+from imb.measure import campaign, planning, session
 from imb.model.errors import ImbError
 
 BENCHMARKS = 'benchmarks = ["PingPong"]\n'
@@ -177,8 +177,8 @@ def test_mistakes_in_such_a_line(text: str, says: str) -> None:
 def test_each_round_has_every_cell_once_and_each_set_up_at_most_once(
     groups: list[int], launches: int, seed: int
 ) -> None:
-    order = campaign.rounds(groups, launches, seed)
-    assert len(order) == launches and order == campaign.rounds(groups, launches, seed)
+    order = planning.rounds(groups, launches, seed)
+    assert len(order) == launches and order == planning.rounds(groups, launches, seed)
     for cells in order:
         assert sorted(cells) == list(range(len(groups)))
     stands: int | None = None
@@ -190,9 +190,9 @@ def test_each_round_has_every_cell_once_and_each_set_up_at_most_once(
 
 
 def test_the_order_is_random_and_balanced() -> None:
-    first = [campaign.rounds([0] * 4, 1, seed)[0][0] for seed in range(400)]
+    first = [planning.rounds([0] * 4, 1, seed)[0][0] for seed in range(400)]
     assert all(60 < first.count(cell) < 140 for cell in range(4))  # 100 each, 4 standard deviations
-    order = campaign.rounds(["off", "on"], 4, 1)
+    order = planning.rounds(["off", "on"], 4, 1)
     assert order in ([[0, 1], [1, 0]] * 2, [[1, 0], [0, 1]] * 2)
 
 
@@ -201,7 +201,7 @@ def plan(text: str, tmp_path: Path) -> session.Plan:
     mpi, programs = fake_mpi.make(tmp_path / "mpi")[1::2]
     from imb.mpi import installations
 
-    return campaign.plan(made, lambda one: (installations.find(str(mpi)), Path(str(programs))), seed=3)
+    return planning.plan(made, lambda one: (installations.find(str(mpi)), Path(str(programs))), seed=3)
 
 
 def test_a_plan_has_all_cells_of_the_matrix(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_time_left_is_that_of_like_launches(tmp_path: Path) -> None:
 # --- Launches ------------------------------------------------------------------------------------------
 
 
-ON_FIRST = next(seed for seed in range(99) if campaign.rounds([0, 1], 1, seed)[0][0] == 1)
+ON_FIRST = next(seed for seed in range(99) if planning.rounds([0, 1], 1, seed)[0][0] == 1)
 
 
 class Trial:
@@ -423,6 +423,63 @@ def test_a_real_campaign_can_be_compared(mpi: lab.Mpi, imb: Imb, tmp_path: Path)
     )
     said = imb("compare", "real/free", "real/pinned")
     assert said.code in (0, 10, 11) and "PingPong" in said.out
+
+
+# --- Jobs ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def psij_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("psij")
+    monkeypatch.setenv("HOME", str(tmp_path))  # PSI/J keeps files there
+
+
+@pytest.mark.usefixtures("psij_home")
+def test_a_campaign_as_a_local_job(imb: Imb, archive: Archive, trial: Trial) -> None:
+    said = imb("campaign", trial.file, "--submit", "local")
+    assert said.code == 0, said.err
+    assert said.out.startswith("local job ") and said.out.count("trial/on, 2 ranks") == 2
+    assert outcomes(archive) == ALL and trial.is_sound()
+
+
+@pytest.mark.usefixtures("psij_home")
+def test_a_campaign_and_ab_per_pair_of_hosts(
+    imb: Imb, archive: Archive, tmp_path: Path, trial: Trial
+) -> None:
+    trial.write(launches=1)
+    said = imb("campaign", trial.file, "--submit", "local", "--host-pairs", "n1,n2,n3")
+    assert said.code == 0 and said.out.count("local job ") == 3, said.err
+    pairs = ("n1-n2", "n1-n3", "n2-n3")
+    assert set(outcomes(archive)) == {
+        f"trial/{pair}/{variant}" for pair in pairs for variant in ("off", "on")
+    }
+    hosts = {"-".join(archive.run(name).facts()["intent"]["hosts"]) for name in archive.ids()}
+    assert hosts == set(pairs)
+    words = ["--a", "A=1", "--b", "A=2", *fake_mpi.make(tmp_path / "mpi"), "--launches", 1, "--name", "t"]
+    said = imb("ab", *words, "--submit", "local", "--host-pairs", "n1:n4", "PingPong")
+    assert said.code == 0 and said.out.splitlines()[-1] == "imb compare t/n1-n4/a t/n1-n4/b"
+    said = imb("run", "PingPong", *words[4:8], "--submit", "local", "--host-pairs", "n1,n2", "--label", "x")
+    assert said.code == 0, said.err
+    facts = [archive.run(name).facts() for name, tags in archive.tags().items() if "x" in tags.labels]
+    assert [(f["intent"]["hosts"], f["intent"]["ranks"]) for f in facts] == [(["n1", "n2"], 2)]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--jobs", "2"], "--jobs is an option of jobs; add --submit"),
+        (["--host-pairs", "a,b"], "--host-pairs is an option of jobs; add --submit"),
+        (["--submit", "local", "--jobs", "2"], "a local job has no time limit"),
+        (["--submit", "local", "--host-pairs", "a"], "--host-pairs a: give two or more hosts"),
+        (["--submit", "local", "--host-pairs", "a:a"], "--host-pairs a:a: give two or more hosts"),
+        (["--submit", "local", "--host-pairs", "a,b c"], "'trial/a-b c' becomes part of a label"),
+        (["--submit", "slurm", "--resume", "--host-pairs", "a,b"], "--host-pairs does not go with --resume"),
+    ],
+)
+def test_mistakes_of_jobs(imb: Imb, archive: Archive, trial: Trial, words: list[str], says: str) -> None:
+    said = imb("campaign", trial.file, *words)
+    assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1, said.err
+    assert not archive.folder.exists() or not list(archive.folder.glob("sessions/*"))
 
 
 # --- ab ------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import Any
 
 import lab
 import pytest
+from companion import cluster
 from companion.cluster import Hosts, hosts, slurm, until
 from companion.door import Imb, Said
 from imb.archive.store import Archive, StoredRun
@@ -22,11 +23,8 @@ from imb.model.records import Result, Run
 
 REFERENCES = Path(__file__).parent.parent / "reference"
 SHORT = ["--precision", "100%", "--budget", "5", "--", "-msglog", "3", "-iter", "10"]
-# Both hosts have the machine's cores and memory; what would take them for one host is told not to.
-ACROSS = {
-    "mpich": ["--env", "MPIR_CVAR_CH4_NETMOD=ofi", "--env", "FI_PROVIDER=tcp"],
-    "openmpi": ["--env", "OMPI_MCA_pml=ob1", "--env", "OMPI_MCA_btl=self,tcp"],
-}
+ACROSS = {key: [word for name, value in env.items() for word in ("--env", f"{name}={value}")]
+          for key, env in cluster.ACROSS.items()}  # fmt: skip
 
 
 def with_(mpi: lab.Mpi) -> list[str]:
@@ -166,6 +164,78 @@ def test_a_cancelled_job_leaves_its_runs_and_is_resumed(imb: Imb, archive: Archi
     assert list(cut.records().of(Result))
 
 
+def campaign_file(folder: Path, mpi: lab.Mpi, more: str = "") -> Path:
+    file = folder / "trial.toml"
+    file.write_text(
+        f'benchmarks = ["PingPong"]\nlaunches = 2\n{more}\n[common]\nmpi = "{mpi.wrapper}"\nppn = 1\n'
+        f'programs = "{mpi.build / "bin"}"\n[variants.a]\nenv = {{ A = 1 }}\n[variants.b]\nenv = {{ A = 2 }}\n'
+    )
+    return file
+
+
+def jobs_of(said: Said) -> list[str]:
+    assert said.code == 0, said.err
+    return re.findall(r"^slurm job (\d+), session \S+: /.*\.out$", said.out, re.MULTILINE)
+
+
+@pytest.mark.usefixtures("scheduler")
+@pytest.mark.needs_mpi
+def test_a_campaign_over_an_allocation_resumes_in_the_next_one(
+    imb: Imb, archive: Archive, tmp_path: Path
+) -> None:
+    """The first job of a chain is ended within its second launch; the other one does what is left."""
+    if not lab.MAIN:
+        lab.missing("Open MPI or MPICH")
+    pauses = "-msglog 12 -iter 100 -iter_policy off -msg_pause on"  # 1.4 s a launch
+    file = campaign_file(tmp_path, lab.MAIN[0], f'arguments = "{pauses}"')
+    first, second = jobs_of(
+        imb_at([], ["campaign", file, "--submit", "slurm", "--minutes", "3", "--jobs", "2"])
+    )
+    assert about(second)["Dependency"].startswith(f"afterany:{first}")
+    until(
+        lambda: any(
+            b'"result"' in f.read_bytes() for f in archive.folder.glob("sessions/*/0002.part/records.jsonl")
+        )
+    )
+    subprocess.run(["scancel", first], check=True)
+    until(lambda: ended(first) and ended(second))
+    assert (about(first)["JobState"], about(second)["JobState"]) == ("CANCELLED", "COMPLETED")
+    facts = [run.facts() for run in stored(archive)]
+    measured = sorted((f["variant"], f["turn"]) for f in facts if f["outcome"] == "measured")
+    assert measured == [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
+    assert len({f["session"] for f in facts}) == 1
+    jobs = {f["conditions"]["environment"]["SLURM_JOB_ID"] for f in facts}
+    assert jobs == {first, second}
+    # Nothing is left: one more job ends at once.
+    [third] = jobs_of(imb_at([], ["campaign", file, "--resume", "--submit", "slurm"]))
+    until(lambda: ended(third))
+    assert about(third)["JobState"] == "COMPLETED" and len(archive.ids()) == len(facts)
+    assert (archive.folder / "sessions" / facts[0]["session"] / "job-3.out").read_text() == ""
+
+
+@pytest.mark.usefixtures("scheduler")
+@pytest.mark.needs_mpi
+def test_ab_is_submitted_once_per_pair_of_hosts(archive: Archive) -> None:
+    if not lab.MAIN:
+        lab.missing("Open MPI or MPICH")
+    words = ["ab", "--a", "A=1", "--b", "A=2", *with_(lab.MAIN[0]), "--both", "ppn=1 launcher=srun", "--launches", "1",
+             "--name", "t", "--submit", "slurm", "--host-pairs", "n1:n2,n2:n1", "--precision", "100%", "PingPong",
+             *SHORT[4:]]  # fmt: skip
+    said = imb_at([], words)
+    jobs = jobs_of(said)
+    assert len(jobs) == 2
+    assert said.out.splitlines()[-2:] == [
+        "imb compare t/n1-n2/a t/n1-n2/b",
+        "imb compare t/n2-n1/a t/n2-n1/b",
+    ]
+    until(lambda: all(map(ended, jobs)))
+    facts = [run.facts() for run in stored(archive)]
+    assert [f["outcome"] for f in facts] == ["measured"] * 4
+    assert {tuple(f["intent"]["hosts"]) for f in facts} == {("n1", "n2"), ("n2", "n1")}
+    labels = {label for tags in archive.tags().values() for label in tags.labels}
+    assert labels == {f"t/{pair}/{side}" for pair in ("n1-n2", "n2-n1") for side in "ab"}
+
+
 # --- Two hosts -------------------------------------------------------------------------------------------------------
 
 
@@ -246,3 +316,42 @@ def test_two_hosts_write_into_one_archive(
     assert sorted(set(imported)) == sorted([*(log.name for log in common), "h1.log", "h2.log"])
     assert len(imported) == len(set(imported))  # what both brought is there once
     assert imb("verify").code == 0
+
+
+@pytest.fixture(scope="module")
+def two_wires(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    """Hosts with two interfaces each, eth0 and eth1."""
+    with hosts(tmp_path_factory.mktemp("wires")) as found:
+        cluster.second_wire(found)
+        yield found
+
+
+@pytest.mark.parametrize("device", ["eth0", "eth1"])
+def test_the_interface_that_carried_the_messages_is_named(
+    two_wires: Hosts, mpi: lab.Mpi, imb: Imb, device: str
+) -> None:
+    """Also where the MPI was told to use another one than the usual."""
+    choice = ["--env", f"{cluster.DEVICE[mpi.key]}={device}"]
+    words = ["run", "PingPong", "--hosts", "h1,h2", "--ppn", "1", *with_(mpi), *ACROSS[mpi.key], *choice]
+    more = [
+        "--timeout",
+        "60",
+        "--label",
+        "x",
+        "--precision",
+        "100%",
+        "--budget",
+        "5",
+        "--",
+        "-msglog",
+        "12:16",
+    ]
+    said = imb_at(two_wires.on("h1", []), [*words, *more], two_wires.environment())
+    assert said.code == 0, said.out + said.err
+    other = {"eth0": "eth1", "eth1": "eth0"}[device]
+    shown = imb("show", "x")
+    path = next(line for line in shown.out.splitlines() if line.startswith("path"))
+    assert path.partition(" (")[0].split(maxsplit=1)[1] == f"between hosts: {device}", shown.out
+    found = json.loads(imb("diagnose", "x", "--format", "json").out)
+    [finding] = [one for one in found["findings"] if one["rule"] == "path"]
+    assert f"{device}, not {other}" in finding["found"]

@@ -1,15 +1,26 @@
 """What is read of a machine, and what `imb doctor` makes of it; where a launch is."""
 
+import contextlib
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from companion import fake_mpi
+from companion.door import Imb
+from imb.archive.store import Archive
+from imb.judge.condition_diff import Difference, differences
 from imb.measure.progress import Progress
 from imb.model.conditions import Conditions, Machine
+from imb.model.observations import Side, launches_of
+from imb.model.records import read
 from imb.mpi import conditions, doctor, own_word
 from imb.mpi.launch import Ended
+from imb.mpi.load import Load, Moment, between, moment
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "schema" / "examples"
 QUIET = Conditions(
@@ -109,6 +120,58 @@ def test_verdicts_on_two_ranks(outcome: Any, status: int, text: str, level: str,
     ended = Ended(outcome=outcome, status=status, seconds=0.5)
     finding = doctor.verdict("two ranks", "mpiexec …", ended, text, ["no such device"])
     assert finding.level == level and says in finding.found and bool(finding.advice) == (level != "ok")
+
+
+def test_cpu_time_of_others_is_what_is_not_ours(tmp_path: Path) -> None:
+    (tmp_path / "pressure").mkdir()
+
+    def reading(*ticks: int, waiting: int, own: float, at: float) -> Moment:
+        (tmp_path / "stat").write_text(f"cpu  {' '.join(map(str, ticks))} 0 0\ncpu0 1 2\nprocs_running 4\n")
+        (tmp_path / "pressure" / "cpu").write_text(
+            f"some avg10=1.00 avg60=0.10 avg300=0.00 total={waiting}\nfull avg10=0.00 total=7\n"
+        )
+        found = moment(tmp_path)
+        assert found
+        return found._replace(own=own, at=at)
+
+    second = os.sysconf("SC_CLK_TCK")
+    before = reading(0, 0, 0, 5, 5, 0, 0, 0, waiting=1000, own=3.0, at=10.0)
+    after = reading(
+        *(20 * second, second, 8 * second, 99, 99, second, 0, 2 * second),
+        waiting=5_001_000,
+        own=19.0,
+        at=20.0,
+    )
+    assert between(before, after) == Load(other_cpus=1.4, stolen_cpus=0.2, runnable=3, pressure=0.5)
+    assert between(before, before) is None and moment(tmp_path / "none") is None
+
+
+def test_a_busy_neighbour_is_a_condition(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    """Of launches that wait, so all CPU time is that of others."""
+    options = fake_mpi.make(tmp_path / "mpi")
+    launcher = tmp_path / "mpi" / "bin" / "mpiexec"
+    launcher.write_text(launcher.read_text() + "sleep 1\n")
+    # Both CPUs or more: what else uses this machine cannot hide them.
+    with contextlib.ExitStack() as hogs:
+        said = imb("run", "PingPong", *options, "--label", "a")
+        for _ in range(2 * (os.cpu_count() or 1)):
+            hog = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+            hogs.callback(hog.wait)
+            hogs.callback(hog.kill)
+        said = imb("run", "PingPong", *options, "--label", "b")
+        assert said.code == 0
+    loads = {archive.tags()[name].labels[0]: archive.run(name).facts()["load"] for name in archive.ids()}
+    assert loads["b"]["other_cpus"] > 0.8 * (os.cpu_count() or 1) and loads["b"]["runnable"] >= 1
+
+
+def test_a_busy_neighbour_is_named() -> None:
+    def side(name: str, *cpus: float) -> Side:
+        return Side(name=name, launches=[launch for used in cpus for launch in launches_of(
+            read(fake_mpi.records(77.0), name), name, {"load": {"other_cpus": used, "stolen_cpus": 0.0}})])  # fmt: skip
+
+    quiet, busy = side("a", 0.03, 0.03), side("b", 1.4, 1.45, 0.9)
+    assert differences(quiet, busy) == [Difference("CPU used by other processes", ["3 %"], ["90 % to 145 %"])]
+    assert differences(quiet, side("c", 0.1)) == []
 
 
 def test_progress_in_passes_is_the_share_of_the_limits() -> None:

@@ -26,7 +26,7 @@ from imb.archive.store import Archive
 from imb.logs.catalogue import kind_of
 from imb.measure.selection import CLASSES, COMPONENTS, select
 from imb.model.errors import ImbError
-from imb.model.records import Result, Run
+from imb.model.records import Failure, Result, Run, write
 
 QUICK = ["--precision", "100%", "--budget", "5"]  # a dozen passes, and time to have them on a busy machine
 
@@ -148,6 +148,51 @@ def test_failure_rows_are_told(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None
     assert said.code == 1 and "not all could be measured" in said.out and "not measured in" in said.out
     [name] = archive.ids()
     assert (archive.run(name).facts()["exit_status"], archive.run(name).facts()["outcome"]) == (3, "failed")
+
+
+def test_a_time_out_is_explained_by_itself(imb: Imb, tmp_path: Path) -> None:
+    """Not by a line of the launcher or a transport that was there anyway."""
+    options = fake_mpi.make(tmp_path / "mpi")
+    row = Failure(
+        benchmark="PingPong", processes=2, bytes=4096, cause="time_out", detail="no time for one repetition"
+    )
+    whole = fake_mpi.records(77.0).splitlines()
+    (tmp_path / "mpi" / "bin" / "records-2").write_bytes(
+        b"\n".join([*whole[:2], write([row]).strip(), *whole[2:]]) + b"\n"
+    )
+    launcher = tmp_path / "mpi" / "bin" / "mpiexec"
+    launcher.write_text(launcher.read_text() + "echo '[x] UCX WARN unused variable' >&2\nexit 3\n")
+    said = imb("run", "PingPong", *options)
+    assert said.code == 1 and "UCX" not in said.out
+    assert (
+        "not all could be measured (PingPong, 4,096 bytes: time out: no time for one repetition)" in said.out
+    )
+
+
+def test_a_launch_without_a_new_row_is_told_and_goes_on(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("imb.measure.progress.QUIET", 0.4)
+    hold = tmp_path / "hold"
+    hold.touch()
+    monkeypatch.setenv("FAKE_HOLD", str(hold))
+    release = threading.Timer(2.0, hold.unlink)
+    release.start()
+    said = imb("run", "PingPong", *fake_mpi.make(tmp_path / "mpi"))
+    release.join()
+    assert said.code == 0, said.err
+    lines = [line for line in said.err.splitlines() if "no new row" in line]
+    assert lines[0] == "imb: launch 1: no new row for 0.4 s: no record was written yet"
+    assert 2 <= len(lines) <= 3  # each tells twice the time of the one before
+    [name] = archive.ids()
+    assert archive.run(name).facts()["outcome"] == "measured"
+
+
+def test_ranks_that_share_a_cpu_are_told_at_once(imb: Imb, tmp_path: Path) -> None:
+    options = fake_mpi.make(tmp_path / "mpi")
+    said = imb("run", "PingPong", *options, "--cpus", "0,0")
+    assert "imb: warning: ranks 0 and 1 share CPU 0; times include the wait for it" in said.err
+    assert "share CPU" not in imb("run", "PingPong", *options, "--cpus", "0,1").err
 
 
 def test_a_killed_imb_run_is_resumed(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
@@ -315,6 +360,7 @@ def test_latency_in_passes_says_how_certain_it_is(mpi: lab.Mpi, imb: Imb, archiv
         (["--budget", "1", "--repetitions", "10"], "--budget is of launches in passes"),
         (["--budget", "30", "--timeout", "20"], "--budget 30 needs a --timeout above it, not 20"),
         (["--budget", "0"], "--budget"),
+        (["--cpus", "0,0"], "--cpus 0,0: both ranks on CPU 0 would wait for it in turn; give two CPUs"),
     ],
 )
 def test_mistakes_of_latency(imb: Imb, tmp_path: Path, words: list[str], says: str) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -15,12 +17,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import lab
+import psutil
 import pytest
 from companion import fake_mpi
 from companion.door import Imb
 from imb.archive.store import Archive
 from imb.logs import parse
-from imb.measure import campaign
+from imb.measure import campaign, planning
 from imb.measure.interleave import Conductor
 from imb.model.records import Run
 
@@ -134,6 +137,41 @@ def test_strangers_are_sent_away() -> None:
             for line in player.lines:
                 line.sendall(b"r")
                 assert line.recv(1) == b"!"
+
+
+def test_a_turn_that_lasts_too_long_is_taken_away() -> None:
+    log: list[str] = []
+    with Conductor([1, 2], seed=1, limit=1.0) as conductor:
+        a, b = (Player(conductor.words(side, 5), ranks, log, "ab"[side]) for side, ranks in ((0, 1), (1, 2)))
+
+        def stop_one_rank() -> None:
+            b.come()
+            for line in b.lines:
+                line.sendall(b"r")
+            assert b.lines[0].recv(1) == b.lines[1].recv(1) == b"!"
+            b.lines[0].sendall(b"p")  # and the other rank does not
+            assert b.lines[0].recv(1) == b""  # told, so that it ends
+
+        began = time.monotonic()
+        played(lambda: a.play("rpppr"), stop_one_rank)
+        assert 0.9 < time.monotonic() - began < 10
+        lost = conductor.lost(1)
+        assert conductor.lost(0) is None and lost is not None
+        assert re.fullmatch(
+            r"1 of 2 ranks did not end the turn within \S+ s \(turns took \S+ s at most\)", lost
+        ), lost
+    assert [word[1:] for word in log[::2]] == ["ar", "ap", "ap", "ap", "ar"]
+
+
+def test_a_launch_that_never_comes_is_not_waited_for_for_ever() -> None:
+    log: list[str] = []
+    with Conductor([1, 2], seed=1, limit=0.2) as conductor:
+        a, b = (Player(conductor.words(side, 5), ranks, log, "ab"[side]) for side, ranks in ((0, 1), (1, 2)))
+        b.ranks = 1
+        b.come()
+        played(lambda: a.play("rppr"))
+        assert conductor.lost(1) == "1 of 2 ranks did not connect within 1 s of the other launches"
+    assert [word[1:] for word in log[::2]] == ["ar", "ap", "ap", "ar"]
 
 
 # --- The suite -----------------------------------------------------------------------------------------
@@ -317,7 +355,7 @@ def test_cells_of_a_round_that_measure_the_same_run_together(tmp_path: Path) -> 
     from imb.measure import session
 
     made, _ = campaign.read(file)
-    plan = campaign.plan(made, prepare_variant, seed=1)
+    plan = planning.plan(made, prepare_variant, seed=1)
     lots = session.together(plan, plan.items)
     assert len(lots) == 2 * 2 * 3  # rounds, ranks, launches of a variant
     for lot in lots:
@@ -370,3 +408,47 @@ def test_a_rank_that_dies_does_not_hold_the_other_up(mpi: lab.Mpi, imb: Imb, arc
     assert sorted((f["variant"], f["outcome"]) for f in facts) == [("a", "measured"), ("b", "failed")], (
         said.err
     )
+
+
+def test_a_stopped_rank_costs_its_launch_and_no_other(mpi: lab.Mpi, archive: Archive, tmp_path: Path) -> None:
+    """As a dead host does. Only the pair of this launch is lost."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "imb", "ab", "--a", "A=1", "--b", "A=2", "--mpi", mpi.wrapper, "--programs",
+         str(mpi.build / "bin"), "--launches", "3", "--parts", "20", "--turn-timeout", "2", "--name", "t", "--format", "json",
+         "PingPong", "--", "-msglog", "3:5", "-passes", "50"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    stopped: psutil.Process | None = None
+    end = time.monotonic() + PATIENCE
+    while stopped is None and time.monotonic() < end and process.poll() is None:
+        for rank in psutil.Process(process.pid).children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                if rank.name() == "IMB-MPI1" and rank.num_threads() and rows_so_far(archive, rank):
+                    rank.send_signal(signal.SIGSTOP)
+                    stopped = rank
+                    break
+        time.sleep(0.02)
+    out, err = process.communicate(timeout=3 * PATIENCE)
+    assert stopped is not None, err
+    [line] = [
+        line for line in err.splitlines() if "did not end the turn" in line and line.startswith("imb: ")
+    ]
+    assert re.match(
+        r"imb: launch \d, t/[ab], 2 ranks: \d of 2 ranks did not end the turn within \S+ s \(turns took .* s at most\);"
+        r" launch ended, its pair is lost; --turn-timeout sets the limit$", line
+    ), line  # fmt: skip
+    facts = [archive.run(name).facts() for name in archive.ids()]
+    assert sorted(f["outcome"] for f in facts) == ["measured"] * 5 + ["stopped"]
+    lost = next(f for f in facts if f["outcome"] == "stopped")
+    assert "did not end" in lost["problem"]
+    assert process.returncode in (0, 10, 11) and json.loads(out)["bands"]
+    labelled = [label for tags in archive.tags().values() for label in tags.labels]
+    assert len(labelled) == 5 and set(labelled) == {"t/a", "t/b"}  # what was lost is on no side
+    assert not stopped.is_running()
+
+
+def rows_so_far(archive: Archive, rank: psutil.Process) -> bool:
+    """Whether this launch has measured something."""
+    words = rank.cmdline()
+    records = Path(words[words.index("-json") + 1])
+    return records.exists() and b'"sample"' in records.read_bytes()

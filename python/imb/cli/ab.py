@@ -12,6 +12,17 @@ from imb.cli.common import ArchiveOption, share_of
 from imb.cli.judging import show
 from imb.cli.launching import MpiOption, ProgramsOption, all_measured, launch_all, prepare_variant
 from imb.cli.sampling import ClassicOption, LaunchBudgetOption, PrecisionOption, sampling_of, tell_classic
+from imb.cli.submitting import (
+    AccountOption,
+    Job,
+    JobsOption,
+    MinutesOption,
+    PairsOption,
+    QueueOption,
+    SubmitOption,
+    hand_over,
+    pairs_of,
+)
 from imb.model.errors import ImbError
 
 if TYPE_CHECKING:
@@ -63,6 +74,15 @@ def command(
             help="Above 1: both sides interleaved, N samples of each row.",
         ),
     ] = 1,
+    turn_timeout: Annotated[
+        float,
+        typer.Option(
+            "--turn-timeout",
+            min=0.1,
+            metavar="SECONDS",
+            help="With --parts: end a launch whose turn lasts longer, and ten times longer than any before.",
+        ),
+    ] = 60.0,
     classic: ClassicOption = False,
     precision: PrecisionOption = None,
     launch_budget: LaunchBudgetOption = None,
@@ -96,6 +116,12 @@ def command(
     ] = "terminal",
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
+    submit: SubmitOption = None,
+    minutes: MinutesOption = None,
+    queue: QueueOption = None,
+    account: AccountOption = None,
+    jobs: JobsOption = 1,
+    host_pairs: PairsOption = None,
     archive: ArchiveOption = None,
 ) -> None:
     """Measures two variants by turns and judges B against A: a campaign of two variants in one line.
@@ -117,6 +143,9 @@ def command(
     verdicts are widened so that they hold however often one looks, now and in later `imb compare`.
 
     Ctrl-C keeps what is done: `imb run --resume` goes on, `imb compare NAME/a NAME/b` judges.
+
+    With --submit a job measures (see imb run), and the line that compares is printed. With --host-pairs there is a job and a
+    comparison per pair of hosts, NAME/n1-n2/a with NAME/n1-n2/b.
 
     Exit status: as of imb compare (0 same or faster, 10 slower, 11 cannot tell); 1 launches failed and nothing is left
     to compare; 2 a mistake; 130 interrupted.
@@ -142,15 +171,26 @@ def command(
     store = Archive(archive)
     if budget is not None and not until_decided:
         raise ImbError("--budget goes with --until-decided; without it, give --launches")
-    made = _planned(
-        names or [], (a, b, both), mpi, programs, seed, name=name, processes=np, class_=kind, launches=launches,
+    job = Job(submit, minutes, queue, account, jobs)
+    job.examine(host_pairs)
+    plans = _planned(
+        names or [], (a, b, both), mpi, programs, seed, host_pairs, name=name, processes=np, class_=kind, launches=launches,
         until_decided=until_decided, budget=budget, relevant=settings.relevant, metric=metric, parts=parts, timeout=timeout,
+        turn_timeout=turn_timeout,
         classic=sampling.classic, precision=sampling.precision, launch_budget=sampling.budget,
     )  # fmt: skip
-    session.save(store, made)
+    for made in plans:
+        session.save(store, made)
+    if submit:
+        status = hand_over(store, plans, job)
+        for made in plans:
+            typer.echo(f"imb compare {made.campaign}/a {made.campaign}/b")
+        raise typer.Exit(status)
+    made = plans[0]
     carried = launch_all(store, made, results_to_stderr=True)
     all_measured(made, carried)
-    sides = [side_of(store, [d.run for d in carried.over if made.items[d.number - 1].variant == i], f"{made.campaign}/{v}")
+    kept = [done for done in carried.over if done.outcome != "stopped"]  # those have lost their partner
+    sides = [side_of(store, [d.run for d in kept if made.items[d.number - 1].variant == i], f"{made.campaign}/{v}")
              for i, v in enumerate("ab")]  # fmt: skip
     every = [launch for side in sides for launch in side.launches]
     found = compare(sides[0], sides[1], settings, earlier(store, every))
@@ -170,14 +210,15 @@ def _planned(
     mpi: str | None,
     programs: Path | None,
     seed: int | None,
+    host_pairs: str | None,
     *,
     name: str | None,
     **keys: Any,
-) -> Plan:
-    """`keys` are those of a campaign's file."""
+) -> list[Plan]:
+    """One, or one per pair of hosts. `keys` are those of a campaign's file."""
     import secrets
 
-    from imb.measure import campaign
+    from imb.measure import campaign, planning
 
     split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
     a, b, both = map(campaign.spoken, spoken)
@@ -192,4 +233,6 @@ def _planned(
     )
     campaign.examine(made)
     tell_classic(campaign.why_classic(made))
-    return campaign.plan(made, prepare_variant, seed=secrets.randbelow(2**31) if seed is None else seed)
+    chosen = secrets.randbelow(2**31) if seed is None else seed
+    each = [planning.on_hosts(made, pair) for pair in pairs_of(host_pairs)] if host_pairs else [made]
+    return [planning.plan(one, prepare_variant, seed=chosen) for one in each]

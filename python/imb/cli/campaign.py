@@ -9,8 +9,20 @@ import typer
 
 from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption
-from imb.cli.launching import carry_out, in_time, prepare_variant
+from imb.cli.display import in_time
+from imb.cli.launching import carry_out, prepare_variant
 from imb.cli.sampling import tell_classic
+from imb.cli.submitting import (
+    AccountOption,
+    Job,
+    JobsOption,
+    MinutesOption,
+    PairsOption,
+    QueueOption,
+    SubmitOption,
+    hand_over,
+    pairs_of,
+)
 from imb.model.errors import ImbError
 
 if TYPE_CHECKING:
@@ -35,6 +47,12 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show commands and predicted time, and launch nothing.")
     ] = False,
+    submit: SubmitOption = None,
+    minutes: MinutesOption = None,
+    queue: QueueOption = None,
+    account: AccountOption = None,
+    jobs: JobsOption = 1,
+    host_pairs: PairsOption = None,
     archive: ArchiveOption = None,
 ) -> None:
     """Launches a matrix of variants, benchmarks and process counts, in random order, and keeps everything.
@@ -47,6 +65,10 @@ def command(
     Commands in `setup` run before launches of their variant, those in `teardown` behind them, also when a command
     fails, a launch hangs, or at Ctrl-C and SIGTERM. A variant whose set-up fails is left out; the others go on. When
     imb itself was killed, --resume begins with the tear-down. Both kinds of commands should do no harm twice.
+
+    With --submit the session is written down and a job runs it, as of imb run; --resume --submit goes on in the next one, and
+    --jobs 3 submits two more jobs that do so. --host-pairs n1,n2,n3 submits the campaign once per pair of hosts, under the names
+    CAMPAIGN/n1-n2 ...
 
     Ctrl-C keeps what is done, and --resume goes on. docs/companion.md has all keys of FILE; examples/ has campaigns.
 
@@ -78,34 +100,51 @@ def command(
     Examples:
       imb campaign examples/transports-openmpi.toml --dry-run
       imb campaign examples/transports-openmpi.toml
+      imb campaign examples/transports-openmpi.toml --submit slurm --queue short --jobs 3
       imb campaign --resume
       imb compare transports-openmpi/shm transports-openmpi/tcp
     """
     from imb.measure import session
 
     store = Archive(archive)
-    made = _resumed(store, file, launches, seed) if resume else _planned(file, launches, seed)
+    job = Job(submit, minutes, queue, account, jobs)
+    job.examine(host_pairs)
+    if resume and host_pairs:
+        raise ImbError("--host-pairs does not go with --resume; resume the session of a pair by its name")
+    plans = [_resumed(store, file, launches, seed)] if resume else _planned(file, launches, seed, host_pairs)
     if dry_run:
-        for item in made.items:
-            typer.echo(str(session.command_of(made, item, Path())))
-        left = session.seconds_of(
-            made, session.done(store, made).values(), session.usual_seconds(store, made)
-        )
-        words = "nothing to predict the time by yet" if left is None else f"about {in_time(left)}"
-        most = " at most" if made.until else ""
-        typer.echo(f"{len(made.items)} launches{most}, seed {made.seed}: {words}", err=True)
+        for made in plans:
+            _tell(store, made)
         return
     if not resume:
-        session.save(store, made)
-    carry_out(store, made)
+        for made in plans:
+            session.save(store, made)
+    if submit:
+        raise typer.Exit(hand_over(store, plans, job))
+    carry_out(store, plans[0])
 
 
-def _planned(file: Path | None, launches: int | None, seed: int | None) -> session.Plan:
+def _tell(store: Archive, made: session.Plan) -> None:
+    """What --dry-run prints."""
+    from imb.measure import session
+
+    for item in made.items:
+        typer.echo(str(session.command_of(made, item, Path())))
+    left = session.seconds_of(made, session.done(store, made).values(), session.usual_seconds(store, made))
+    words = "nothing to predict the time by yet" if left is None else f"about {in_time(left)}"
+    most = " at most" if made.until else ""
+    typer.echo(f"{len(made.items)} launches{most}, seed {made.seed}: {words}", err=True)
+
+
+def _planned(
+    file: Path | None, launches: int | None, seed: int | None, host_pairs: str | None
+) -> list[session.Plan]:
+    """One, or one per pair of hosts."""
     import secrets
 
     import msgspec
 
-    from imb.measure import campaign
+    from imb.measure import campaign, planning
 
     if file is None:
         raise ImbError("give a campaign FILE, or --resume; examples/ has some")
@@ -114,7 +153,8 @@ def _planned(file: Path | None, launches: int | None, seed: int | None) -> sessi
     campaign.examine(made)
     tell_classic(campaign.why_classic(made))
     chosen = next((s for s in (seed, made.seed) if s is not None), secrets.randbelow(2**31))
-    return campaign.plan(made, prepare_variant, seed=chosen, source=source)
+    each = [planning.on_hosts(made, pair) for pair in pairs_of(host_pairs)] if host_pairs else [made]
+    return [planning.plan(one, prepare_variant, seed=chosen, source=source) for one in each]
 
 
 def _resumed(store: Archive, file: Path | None, launches: int | None, seed: int | None) -> session.Plan:

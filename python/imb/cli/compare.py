@@ -10,6 +10,7 @@ import typer
 
 from imb.archive.store import Archive
 from imb.cli.common import SIDE, ArchiveOption, share_of
+from imb.cli.extras import need
 
 
 class Format(enum.StrEnum):
@@ -77,6 +78,8 @@ def command(
     from imb.cli.peers import earlier
     from imb.judge.compare import EXIT, Settings, compare, parse_bands
 
+    if format is Format.html:
+        need("imb compare --format html", "jinja2", "plotly")
     settings = Settings(
         metric=metric,
         relevant=share_of(relevant, "--relevant"),

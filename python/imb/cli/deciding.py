@@ -106,7 +106,11 @@ class Deciding:
 
         sides = []
         for index, variant in enumerate(self._made.variants):
-            runs = [one.run for one in over if self._made.items[one.number - 1].variant == index]
+            runs = [
+                one.run
+                for one in over
+                if self._made.items[one.number - 1].variant == index and one.outcome != "stopped"
+            ]
             launches = [launch for run in runs for launch in self._launches(run)]
             if not any(launch.rows for launch in launches):
                 raise ImbError(f"{self._made.campaign}/{variant.name}: there is no result in it")

@@ -89,6 +89,10 @@ def command(
     intent = intent_of(2, hosts, 1 if hosts and "," in hosts else None, None, cpus, env, launcher)
     if len(intent.cpus) not in (0, 2) or len(intent.hosts) > 2:
         raise ImbError("a latency is between two: give --cpus A,B or --hosts A,B")
+    if len(intent.cpus) == 2 and len(set(intent.cpus)) == 1 and len(intent.hosts) < 2:
+        raise ImbError(
+            f"--cpus {cpus}: both ranks on CPU {intent.cpus[0]} would wait for it in turn; give two CPUs, such as 0,1"
+        )
     found, folder = prepare(mpi, programs)
     store = Archive(archive)
     words = ["-msgsize", str(length)]
@@ -104,7 +108,12 @@ def command(
     session.save(store, made)
     measured: list[Result] = []
     for item in made.items:
-        [over] = session.execute(store, made, [item])
+        [over] = session.execute(
+            store,
+            made,
+            [item],
+            on_problem=lambda item, line: typer.echo(f"imb: launch {item.number}: {line}", err=True),
+        )
         if over.outcome == "interrupted":
             raise KeyboardInterrupt
         results = store.run(over.run).records().of(Result)

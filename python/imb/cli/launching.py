@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
 from imb.archive.store import SHORT, Archive
+from imb.cli.display import Display, in_time
 from imb.model.errors import ImbError
 from imb.model.units import counted
 
@@ -110,6 +111,9 @@ def prepare_variant(settings: Settings) -> tuple[Mpi, Path]:
     return mpi, Path(settings.programs) if settings.programs else built(mpi, settings.compiler)
 
 
+BUILD_BEAT = 15.0  # seconds between lines about a build where there is no terminal
+
+
 def built(mpi: Mpi, compiler: str | None, *, again: bool = False) -> Path:
     """The suite built for an MPI, with progress where it has to be built; exits with 1 where that fails."""
     from rich.console import Console
@@ -121,11 +125,25 @@ def built(mpi: Mpi, compiler: str | None, *, again: bool = False) -> Path:
     if (programs := build.programs(found)) and not again:
         return programs
     console = Console(stderr=True, highlight=False)
-    console.print(f"building the suite for {mpi.version} ({mpi.wrapper})", markup=False, soft_wrap=True)
+    about = in_time(build.usual_seconds())
+    console.print(
+        f"building the suite for {mpi.version} (about {about}; {mpi.wrapper}) ...",
+        markup=False,
+        soft_wrap=True,
+    )
+    began = last = time.monotonic()
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("building", total=100)
+
+        def show(percent: float) -> None:
+            nonlocal last
+            bar.update(task, completed=percent)
+            if not console.is_terminal and time.monotonic() - last >= BUILD_BEAT:
+                last = time.monotonic()
+                console.print(f"building the suite: {percent:.0f} % after {last - began:.0f} s")
+
         try:
-            return build.build(mpi, compiler, on_percent=lambda percent: bar.update(task, completed=percent))
+            return build.build(mpi, compiler, on_percent=show)
         except build.BuildError as error:
             bar.stop()
             typer.echo(f"{error.words}\nimb: {error}", err=True)
@@ -184,12 +202,16 @@ def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False)
     typer.echo(
         f"{_title(made)}: {len(todo)} of {len(made.items)} launches to run{most}, {versions}", err=True
     )
+    for variant in made.variants:
+        tell_shared_cpus(
+            variant.intent, max(item.ranks or variant.intent.ranks for item in made.items), variant.name
+        )
     over = list(before.values())
     left_out = 0
     deciding = Deciding(archive, made, over)
     stopped: str | None = None
     with (
-        _Display(made, session.usual_seconds(archive, made)) as display,
+        Display(made, session.usual_seconds(archive, made)) as display,
         Standing(archive, made, display.say) as standing,
     ):
         if not made.until:  # that may be decided already
@@ -202,7 +224,12 @@ def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False)
                 continue
             display.begin(items, over)
             now_over = session.execute(
-                archive, made, items, on_start=display.tell_command, on_progress=display.show
+                archive,
+                made,
+                items,
+                on_start=display.tell_command,
+                on_progress=display.show,
+                on_problem=lambda item, line: display.warn(f"imb: {_called(made, item)}: {line}"),
             )
             display.end()
             over += now_over
@@ -215,17 +242,23 @@ def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False)
     return Carried(over, left_out, stopped)
 
 
+def tell_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:
+    """Warns where --cpus pins several of `ranks` ranks on this host to one CPU."""
+    pinned = [intent.cpus[rank % len(intent.cpus)] for rank in range(ranks)] if intent.cpus else []
+    if len(intent.hosts) > 1 or intent.ppn or len(set(pinned)) == len(pinned):
+        return
+    shared = next(cpu for cpu in pinned if pinned.count(cpu) > 1)
+    listed = " and ".join(str(rank) for rank, cpu in enumerate(pinned) if cpu == shared)
+    of = f"variant {name}: " if name else ""
+    typer.echo(
+        f"imb: warning: {of}ranks {listed} share CPU {shared}; times include the wait for it", err=True
+    )
+
+
 def _title(made: Plan) -> str:
     if not made.campaign:
         return f"session {made.id}"
     return f"campaign {made.campaign}, session {made.id}, seed {made.seed}"
-
-
-def in_time(seconds: float) -> str:
-    """40 s, 12 min, 3.5 h."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 # Exit statuses of the suite.
@@ -240,15 +273,21 @@ def _in_words(archive: Archive, made: Plan, one: Done) -> str:
         "failed": f": {_failure(one.status or 0)}{_complaint(archive, one)}",
         "timed_out": f": ended after {made.timeout:g} s (--timeout)" if made.timeout else "",
         "interrupted": ": interrupted",
+        "stopped": f": {one.problem}",
     }[one.outcome]
     item = made.items[one.number - 1]
-    what = (
-        f"{made.campaign}/{made.variants[item.variant].name}, {item.ranks} ranks, " if made.campaign else ""
-    )
-    where = f"launch {one.number} of {len(made.items)}, {what}IMB-{item.component}, turn {item.turn}"
+    number, comma, what = _called(made, item).partition(", ")
+    where = f"{number} of {len(made.items)}{comma}{what}, IMB-{item.component}, turn {item.turn}"
     return f"{where}: {session.rows_of(archive, one)} in {one.seconds or 0:.1f} s{how}" + (
         f" ({one.note})" if one.note else ""
     )
+
+
+def _called(made: Plan, item: Item) -> str:
+    """`launch 3`, in a campaign with the variant and the ranks."""
+    if not made.campaign:
+        return f"launch {item.number}"
+    return f"launch {item.number}, {made.campaign}/{made.variants[item.variant].name}, {item.ranks} ranks"
 
 
 def _failure(status: int) -> str:
@@ -258,92 +297,17 @@ def _failure(status: int) -> str:
 
 
 def _complaint(archive: Archive, one: Done) -> str:
-    """What is known, or else the first words that the launch said on standard error."""
+    """What is known, the first failure row, or else the first line of the launch on standard error."""
+    from imb.model.records import Failure
+
     if one.problem:
         return f" ({one.problem})"
+    if failure := next(archive.run(one.run).records().of(Failure), None):
+        length = "" if failure.bytes is None else f", {counted(failure.bytes, 'byte')}"
+        cause = (failure.cause or "cause unknown").replace("_", " ")
+        detail = f": {failure.detail}" if failure.detail else ""
+        return f" ({failure.benchmark}{length}: {cause}{detail})"
     lines = (archive.run(one.run).part("stderr.txt") or b"").decode(errors="replace").splitlines()
     said = [line.strip() for line in lines if line.strip().strip("-=*")]
     ours = [line for line in said if line.startswith("IMB-")]
     return f" ({(ours or said)[0][:160]})" if said else ""
-
-
-class _Display:
-    """Live on a terminal: which launch, benchmark and length, and the time left; elsewhere the commands only, and the
-    time left at the beginning of a round."""
-
-    def __init__(self, made: Plan, known: dict[tuple[object, ...], float]) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn
-
-        self.made = made
-        self.known = known
-        self.total = len(made.items)
-        self.console = Console(stderr=True, highlight=False)
-        self.live = self.console.is_terminal
-        self.bar = Progress(
-            TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[left]}"), console=self.console,
-            transient=True, disable=not self.live, redirect_stdout=False, redirect_stderr=False,
-        )  # fmt: skip
-        self.task = self.bar.add_task("starting", total=self.total, left="")
-        self.number = 0
-        self.turn = 0
-        self.count = 0
-        self.at_once = 1
-        self.usual: float | None = None
-
-    def __enter__(self) -> _Display:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.bar.stop()
-
-    def say(self, line: str) -> None:
-        """A line of its own."""
-        self.bar.stop()
-        self.console.print(line, markup=False, soft_wrap=True)
-
-    def tell_time(self, over: list[Done], turn: int | None) -> None:
-        """At the beginning of a round of a campaign, where there is something to judge by."""
-        from imb.measure import session
-
-        rounds = self.made.items[-1].turn
-        left = session.seconds_of(self.made, over, self.known)
-        if self.made.campaign and turn not in (None, self.turn) and left is not None:
-            self.turn = turn or 0
-            most = " at most" if self.made.until else ""
-            self.say(f"round {turn} of{most} {rounds}: about {in_time(left)} left{most}")
-
-    def begin(self, items: Sequence[Item], over: list[Done]) -> None:
-        """`items` run at the same time."""
-        from imb.measure import session
-
-        self.tell_time(over, items[0].turn)
-        self.number = items[0].number
-        self.at_once = len(items)
-        self.usual = session.seconds_of(self.made, over, self.known)
-        self.count = len(over)
-
-    def tell_command(self, item: Item, command: object) -> None:
-        self.say(f"$ {command}")
-        self.bar.start()
-
-    def show(self, progress: object, seconds: float) -> None:
-        from imb.measure.progress import Progress
-
-        assert isinstance(progress, Progress)
-        left = progress.seconds_left(seconds) if self.usual is None else max(self.usual - seconds, 0)
-        if left is not None and self.usual is None:
-            left += (self.total - self.count - self.at_once) / self.at_once * (seconds + left)
-        length = "" if progress.bytes is None else f" {progress.bytes} bytes"
-        walked = "" if progress.pass_ is None else f" pass {progress.pass_}"
-        self.bar.update(
-            self.task,
-            description=f"launch {self.number}/{self.total}{walked} {progress.benchmark or 'starting'}{length}",
-            completed=self.count + progress.fraction,
-            left="" if left is None else f"{in_time(left)} left",
-        )
-
-    def end(self) -> None:
-        """Makes place for the lines of these launches on standard output."""
-        self.bar.update(self.task, completed=self.count + self.at_once, description="", left="")
-        self.bar.stop()

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from imb.cli.common import SIDE, ArchiveOption
+from imb.cli.extras import need
 from imb.model.units import counted
 
 
@@ -49,6 +50,7 @@ def command(
       imb plot before after -b PingPong -b Allreduce -o xpmem.svg
       imb plot 3fa9 --metric bandwidth -b Sendrecv -o sendrecv.pdf
     """
+    need("imb plot", "matplotlib" if output else "plotext")
     from imb.archive.names import load
     from imb.archive.store import Archive
     from imb.render.picture import draw, lines_of, text

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from imb.cli.common import SIDE, ArchiveOption, share_of
+from imb.cli.extras import need
 from imb.model.units import counted
 
 
@@ -50,6 +51,7 @@ def command(
       imb report before after -o xpmem.html --title "XPMEM on and off"
       imb report ompi mpich intel --link 100Gb/s
     """
+    need("imb report", "jinja2", "plotly")
     from datetime import datetime
 
     from imb import diagnose

@@ -23,10 +23,21 @@ from imb.cli.launching import (
     prepare,
 )
 from imb.cli.sampling import BudgetOption, ClassicOption, PrecisionOption, sampling_of, tell_classic
+from imb.cli.submitting import (
+    AccountOption,
+    Job,
+    JobsOption,
+    MinutesOption,
+    PairsOption,
+    QueueOption,
+    SubmitOption,
+    hand_over,
+    pairs_of,
+)
 from imb.model.errors import ImbError
 
 # What a session's plan does not hold; all else was said when it was made.
-_OF_ONE_CALL = {"names", "resume", "submit", "minutes", "queue", "account", "dry_run", "archive"}
+_OF_ONE_CALL = {"names", "resume", "submit", "minutes", "queue", "account", "jobs", "dry_run", "archive"}
 
 
 def command(
@@ -93,16 +104,12 @@ def command(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the newest session, or with the one that NAME says.")
     ] = False,
-    submit: Annotated[
-        Literal["local", "slurm"] | None,
-        typer.Option("--submit", help="Run as a job, through PSI/J; a local one is waited for."),
-    ] = None,
-    minutes: Annotated[
-        float | None,
-        typer.Option("--minutes", min=1, metavar="N", help="Of the job, at most.", show_default="10"),
-    ] = None,
-    queue: Annotated[str | None, typer.Option("--queue", metavar="NAME", help="Of the job.")] = None,
-    account: Annotated[str | None, typer.Option("--account", metavar="NAME", help="Of the job.")] = None,
+    submit: SubmitOption = None,
+    minutes: MinutesOption = None,
+    queue: QueueOption = None,
+    account: AccountOption = None,
+    jobs: JobsOption = 1,
+    host_pairs: PairsOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the commands and launch nothing.")] = False,
     archive: ArchiveOption = None,
 ) -> None:
@@ -124,7 +131,9 @@ def command(
     Open MPI is told to oversubscribe; as root, to run all the same.
 
     With --submit the session is written down and a job goes through it in the same way. The archive must be on a file
-    system that the job sees. A local job prints what it did; of a batch job the runs appear in `imb ls` as they end.
+    system that the job sees. A local job prints what it did; of a batch job the runs appear in `imb ls` as they end. With
+    --jobs 3 two more jobs wait for the first and resume what its time limit cut off. --host-pairs n1,n2,n3 submits a session
+    and a job for each pair of hosts.
 
     Exit status: 0 all measured; 1 a launch failed, hung, or had failure rows; 2 a mistake; 130 interrupted.
 
@@ -141,11 +150,13 @@ def command(
 
     store = Archive(archive)
     words = list(names or [])
+    job = Job(submit, minutes, queue, account, jobs)
+    job.examine(host_pairs)
     if resume:
         _refuse_others(context)
         if len(words) > 1:
             raise ImbError(f"--resume {' '.join(words)}: one session at a time, and no words for IMB")
-        made = session.find(store, words[0] if words else None)
+        plans = [session.find(store, words[0] if words else None)]
     else:
         split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
         arguments, words = words[split:], words[:split]
@@ -155,44 +166,41 @@ def command(
                 raise ImbError(f"--map {map_}: give PxQ, such as 2x4")
             np = np or int(rows) * int(columns)
             arguments = ["-map", f"{rows}x{columns}", *arguments]
+        if host_pairs and hosts:
+            raise ImbError(
+                "--hosts and --host-pairs exclude each other; --host-pairs launches on two hosts per job"
+            )
         chosen = selection.select(words, kind)
-        intent = intent_of(np, hosts, ppn, bind, cpus, env, launcher)
+        places = [",".join(pair) for pair in pairs_of(host_pairs)] if host_pairs else [hosts]
+        intents = [intent_of(np, place, ppn, bind, cpus, env, launcher) for place in places]
         sampling = sampling_of(classic, precision, budget)
         found, folder = prepare(mpi, programs)
-        made = session.plan(
-            mpi=found,
-            programs=folder,
-            intent=intent,
-            selection=chosen,
-            arguments=arguments,
-            launches=launches,
-            timeout=timeout,
-            labels=label or [],
-            sampling=sampling,
-        )
+        plans = [
+            session.plan(
+                mpi=found,
+                programs=folder,
+                intent=intent,
+                selection=chosen,
+                arguments=arguments,
+                launches=launches,
+                timeout=timeout,
+                labels=label or [],
+                sampling=sampling,
+            )
+            for intent in intents
+        ]
         tell_classic(None if classic else passes.why_classic(arguments))
     if dry_run:
-        for item in made.items:
-            typer.echo(str(session.command_of(made, item, Path())))
+        for made in plans:
+            for item in made.items:
+                typer.echo(str(session.command_of(made, item, Path())))
         return
     if not resume:
-        session.save(store, made)
+        for made in plans:
+            session.save(store, made)
     if submit:
-        from imb.measure.submit import submit as submitted
-
-        job, status = submitted(store, made, submit, minutes=minutes, queue=queue, account=account)
-        typer.echo(f"{submit} job {job}, session {made.id}: {session.folder_of(store, made.id)}/job.out")
-        if status is not None:
-            typer.echo((session.folder_of(store, made.id) / "job.out").read_text(errors="replace"), nl=False)
-        if status:
-            typer.echo(
-                (session.folder_of(store, made.id) / "job.err").read_text(errors="replace"),
-                err=True,
-                nl=False,
-            )
-            raise typer.Exit(status)
-        return
-    carry_out(store, made)
+        raise typer.Exit(hand_over(store, plans, job))
+    carry_out(store, plans[0])
 
 
 def _refuse_others(context: typer.Context) -> None:

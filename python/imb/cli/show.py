@@ -10,6 +10,7 @@ import typer
 
 from imb.archive.store import SHORT, Archive, StoredRun, Tags
 from imb.cli.common import ArchiveOption
+from imb.cli.extras import has, need
 from imb.cli.variance import of_one_run, runs_of_label, show_label
 from imb.model.errors import ImbError
 from imb.model.records import End, Failure, PassLimits, Records, Result, Run, Sample
@@ -52,6 +53,8 @@ def command(
       imb show baseline --benchmark PingPong --chart
       imb show 3fa9 --output > the.log
     """
+    if chart:
+        need("imb show --chart", "plotext")
     store = Archive(archive)
     if not output and len(runs := runs_of_label(store, run)) > 1:
         if chart:
@@ -74,7 +77,7 @@ def command(
     ]
     run_record: Run = next(records.of(Run), Run())
     limits = (run_record.options.passes if run_record.options else None) or PassLimits()
-    _tables(rows, limits, chart=sys.stdout.isatty() if chart is None else chart)
+    _tables(rows, limits, chart=sys.stdout.isatty() and has("plotext") if chart is None else chart)
 
 
 def _facts(found: StoredRun, records: Records, tags: Tags) -> str:

@@ -7,7 +7,7 @@ What is known of a launch lies in three places: the records (what the suite saw 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -18,6 +18,7 @@ from imb.model.conditions import interfaces_in
 from imb.model.observations import Launch, Side
 
 BUSIER = 0.5  # runnable processes: less difference in load is nothing
+BUSIER_CPUS = 0.2  # CPUs that others use while a launch runs: the same
 
 # What launchers tell their ranks about the job.
 _OF_THE_JOB = re.compile(
@@ -218,17 +219,31 @@ def _text(value: object) -> str:
 
 
 def _loads(a: Side, b: Side) -> list[Difference]:
-    loads = []
-    for side in (a, b):
-        of = [launch.facts.get("conditions") for launch in side.launches]
-        loads.append(
-            [x["load"] for x in of if isinstance(x, dict) and isinstance(x.get("load"), int | float)]
-        )
-    one, other = loads
-    if not one or not other or abs(median(one) - median(other)) < BUSIER:
-        return []
-    return [Difference("load", [_range(one)], [_range(other)])]
+    """What kept the machine busy: at the start of launches (mean of a minute), and while they ran."""
+    places = (
+        ("CPU used by other processes", ("load", "other_cpus"), BUSIER_CPUS, _percent),
+        ("CPU given to other virtual machines", ("load", "stolen_cpus"), BUSIER_CPUS, _percent),
+        ("load", ("conditions", "load"), BUSIER, "{:.2f}".format),
+    )
+    found = []
+    for name, place, least, text in places:
+        of_a, of_b = (_numbers(side, place) for side in (a, b))
+        if of_a and of_b and abs(median(of_a) - median(of_b)) >= least:
+            found.append(Difference(name, [_range(of_a, text)], [_range(of_b, text)]))
+    return found
 
 
-def _range(values: Sequence[float]) -> str:
-    return f"{min(values):.2f} to {max(values):.2f}" if len(values) > 1 else f"{values[0]:.2f}"
+def _numbers(side: Side, place: tuple[str, str]) -> list[float]:
+    """A number of the facts of each launch that has it."""
+    of = [launch.facts.get(place[0]) for launch in side.launches]
+    values = [one.get(place[1]) for one in of if isinstance(one, dict)]
+    return [float(value) for value in values if isinstance(value, int | float)]
+
+
+def _percent(cpus: float) -> str:
+    return f"{cpus * 100:.0f} %"
+
+
+def _range(values: Sequence[float], text: Callable[[float], str]) -> str:
+    low, high = text(min(values)), text(max(values))
+    return low if low == high else f"{low} to {high}"

@@ -1,9 +1,4 @@
-"""A campaign: a TOML file -> launches of a matrix of variants, benchmarks and process counts, in random order. Pure, but
-for `read`.
-
-Each round has every cell of the matrix once, in an order of its own, so that drift of the machine hits all cells alike
-(randomised complete blocks: Box, Hunter and Hunter, Statistics for Experimenters, chapter 4).
-"""
+"""A campaign as its file or a command line says it, read and examined. Pure, but for `read`. imb.measure.planning makes the launches."""
 
 from __future__ import annotations
 
@@ -13,20 +8,18 @@ import itertools
 import re
 import shlex
 import tomllib
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from random import Random
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 import msgspec
 
-from imb.measure import passes, selection, session
+from imb.measure import passes, selection
+from imb.measure.interleave import TURN_LIMIT
 from imb.model import sequential_design
 from imb.model.errors import ImbError
 from imb.model.records import Component
-from imb.model.text import now
-from imb.mpi.installations import Mpi
-from imb.mpi.launch import Bind, Intent
+from imb.mpi.launch import Bind
 
 Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
@@ -79,15 +72,11 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     arguments: Words = ()  # type: ignore[assignment]
     timeout: Seconds | None = None
     setup_timeout: Seconds = 300
+    turn_timeout: Seconds = TURN_LIMIT
     seed: int | None = None
     common: Settings = Settings()
     variants: dict[str, Settings] = {}
     axes: dict[str, dict[str, Settings]] = {}
-
-
-LAUNCHES = 10  # without `launches` and `until_decided`
-
-Prepare: TypeAlias = Callable[[Settings], tuple[Mpi, Path]]
 
 
 def read(path: Path) -> tuple[Campaign, str]:
@@ -172,14 +161,13 @@ def examine(made: Campaign) -> None:
     if made.variants and made.axes:
         raise ImbError("both variants and axes; give one of them")
     for name in (made.name, *made.variants, *(value for axis in made.axes.values() for value in axis)):
-        if not _NAME.match(name):
-            raise ImbError(f"{name!r} becomes part of a label: letters, digits and ._+=:- only")
+        examine_name(name)
     for axis, values in made.axes.items():
         if not values:
             raise ImbError(f"axes.{axis} has no values; give tables [axes.{axis}.NAME]")
     if not made.benchmarks:
         raise ImbError('benchmarks is empty; give for instance ["PingPong", "Allreduce"]')
-    _selections(made)
+    selections(made)
     for name, variant in variants(made).items():
         if variant.bind and variant.cpus:
             raise ImbError(
@@ -193,6 +181,12 @@ def examine(made: Campaign) -> None:
         _refuse_parts(made)
     if made.until_decided or made.parts > 1:
         _refuse_both_ways(made)
+
+
+def examine_name(name: str) -> None:
+    """Raises ImbError where it cannot be part of a label."""
+    if not _NAME.match(name):
+        raise ImbError(f"{name!r} becomes part of a label: letters, digits and ._+=:- only")
 
 
 def _refuse_until_decided(made: Campaign) -> None:
@@ -213,7 +207,7 @@ def _refuse_until_decided(made: Campaign) -> None:
 def _refuse_parts(made: Campaign) -> None:
     """Raises ImbError where launches cannot run at the same time."""
     hint = "with parts all variants run at the same time"
-    if any("IO" in chosen for chosen in _selections(made)):
+    if any("IO" in chosen for chosen in selections(made)):
         raise ImbError(f"{hint}, and IMB-IO's files are in one folder; leave parts out")
     for name, variant in variants(made).items():
         if variant.setup or variant.teardown:
@@ -281,11 +275,6 @@ def _anchored(made: Campaign, folder: Path) -> Campaign:
     )
 
 
-def most_launches(made: Campaign) -> int:
-    """Rounds that are planned."""
-    return made.launches or (sequential_design.MOST if made.until_decided else LAUNCHES)
-
-
 def variants(made: Campaign) -> dict[str, Settings]:
     """By name, each with what is common to all. Those of axes are named by their values: `gcc/2x4`."""
     if made.variants:
@@ -329,111 +318,12 @@ def commands(words: Words) -> list[str]:
     return [words] if isinstance(words, str) else list(words)
 
 
-def _selections(made: Campaign) -> list[dict[Component, list[str]]]:
+def selections(made: Campaign) -> list[dict[Component, list[str]]]:
     """What is launched by itself: all names together, or list by list."""
     names = made.benchmarks
     if all(isinstance(name, str) for name in names):
         return [selection.select([name for name in names if isinstance(name, str)], made.class_)]
     return [selection.select([name] if isinstance(name, str) else name, made.class_) for name in names]
-
-
-def rounds(groups: Sequence[Hashable], launches: int, seed: int) -> list[list[int]]:
-    """The order of the cells 0 ... len(groups) - 1 in each of `launches` rounds.
-
-    Cells of one group need the same set-up and stay together within a round: so a round sets each group up at most
-    once. Groups come in random order, cells of a group in random order; but a round begins with the group that the one
-    before has ended with, which halves the set-ups of two groups and balances their order (AB BA AB ...).
-    """
-    random = Random(seed)
-    order: list[list[int]] = []
-    last: Hashable | None = None
-    for _ in range(launches):
-        names = list(dict.fromkeys(groups))
-        random.shuffle(names)
-        if order:
-            names.sort(key=lambda name: name != last)
-        cells: list[int] = []
-        for name in names:
-            mine = [cell for cell, group in enumerate(groups) if group == name]
-            random.shuffle(mine)
-            cells += mine
-        last = names[-1]
-        order.append(cells)
-    return order
-
-
-def plan(made: Campaign, prepare: Prepare, *, seed: int, source: str | None = None) -> session.Plan:
-    """All launches of the campaign in their order. `prepare` finds MPI and programs. Raises ImbError."""
-    counts = [made.processes] if isinstance(made.processes, int) else list(dict.fromkeys(made.processes))
-    named = variants(made)
-    built = [_variant(name, one, prepare) for name, one in named.items()]
-    cells: list[session.Item] = []
-    selections = _selections(made)
-    for index, (name, one) in enumerate(named.items()):
-        place = itertools.count()
-        for ranks, chosen in itertools.product(counts, selections):
-            labels = [f"{made.name}/{name}"]
-            labels += [f"{made.name}/{name}/np{ranks}"] if len(counts) > 1 else []
-            words = [*split(made.arguments), *split(one.arguments)]
-            if "-npmin" not in words:  # a process count is a cell of its own, not a part of a larger one
-                words = ["-npmin", str(ranks), *words]
-            sampling = sampling_of(made, one)
-            for component, names in chosen.items():
-                more = passes.words_of(
-                    sampling, component, names, words, ranks, timeout=made.timeout, parts=made.parts
-                )
-                said = [*names, *words, *more]
-                cells.append(session.Item(0, component, said, 0, index, ranks, labels, next(place)))
-    groups = [(tuple(built[c.variant].setup), tuple(built[c.variant].teardown)) for c in cells]
-    most = most_launches(made)
-    order = rounds(groups, most, seed)
-    turns = [(turn, cell) for turn, cells_ in enumerate(order, 1) for cell in cells_]
-    found = session.Plan(
-        id=session.new_id(),
-        created=now(),
-        timeout=made.timeout,
-        variants=built,
-        items=[
-            msgspec.structs.replace(cells[cell], number=number, turn=turn)
-            for number, (turn, cell) in enumerate(turns, 1)
-        ],
-        campaign=made.name,
-        seed=seed,
-        source=source,
-        setup_timeout=made.setup_timeout,
-        parts=made.parts,
-        until=session.Until(
-            design=sequential_design.Design(most=most),
-            relevant=made.relevant,
-            metric=made.metric,
-            budget=made.budget,
-        )
-        if made.until_decided
-        else None,
-    )
-    session.examine(found)
-    return found
-
-
-def _variant(name: str, one: Settings, prepare: Prepare) -> session.Variant:
-    mpi, programs = prepare(one)
-    return session.Variant(
-        name=name,
-        mpi=mpi,
-        programs=str(programs.absolute()),
-        intent=Intent(
-            ranks=1,  # each item has its own
-            hosts=tuple(one.hosts or ()),
-            ppn=one.ppn,
-            bind=one.bind,
-            cpus=tuple(one.cpus or ()),
-            env={key: str(value) for key, value in one.env.items()},
-            launcher=one.launcher or "mpiexec",
-            extra=tuple(split(one.launcher_options)),
-        ),
-        setup=commands(one.setup),
-        teardown=commands(one.teardown),
-    )
 
 
 _KEYS = {field.encode_name for field in msgspec.structs.fields(Settings)} - {

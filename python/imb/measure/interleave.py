@@ -14,6 +14,7 @@ import secrets
 import selectors
 import socket
 import threading
+import time
 from collections.abc import Sequence
 from types import TracebackType
 
@@ -21,6 +22,12 @@ from imb.model.errors import ImbError
 
 _ROW = b"r"  # what a rank says that waits for its next row, not for a part of one: src/system/turns.cpp
 _GO = b"!"
+TURN_LIMIT = (
+    60.0  # seconds, at least, before a turn is taken to have stopped: those of a row last a fraction of one
+)
+_TIMES = 10  # a turn may last this many times the longest one so far
+_START_TIMES = 5  # of the limit: what launches may take to connect after the first one has
+_TICK = 1.0  # seconds between looks at the clock
 
 
 def _allow_connections(count: int) -> None:
@@ -43,8 +50,10 @@ class _Side:
         self.ranks = ranks
         self.token = secrets.token_hex(8)
         self.wishes: dict[socket.socket, bytes] = {}
+        self.connected = 0
         self.measures = False
         self.gone = False
+        self.lost: str | None = None
 
     @property
     def waits(self) -> bool:
@@ -59,11 +68,15 @@ class Conductor:
     """Gives the turn to one launch at a time, in a thread of its own, until it is left (a context manager).
 
     Turns come in rounds, each in random order, of all launches that are within a row; when none is, all begin their next
-    row. Nobody begins before all are there; a launch that has ended, or lost a rank, is waited for no more.
+    row. No launch begins before all are connected. A launch that has ended, lost a rank, or does not end its turn in time
+    is waited for no more.
     """
 
-    def __init__(self, ranks: Sequence[int], seed: int, *, everywhere: bool = False) -> None:
-        """`ranks` of each launch; `everywhere`: they are not all on this host."""
+    def __init__(
+        self, ranks: Sequence[int], seed: int, *, everywhere: bool = False, limit: float = TURN_LIMIT
+    ) -> None:
+        """`ranks` of each launch; `everywhere`: they are not all on this host. A turn may last `limit` seconds, or ten
+        times as long as the longest one so far, whichever is more."""
         _allow_connections(sum(ranks))
         self._sides = [_Side(count) for count in ranks]
         self._random = random.Random(seed)
@@ -75,6 +88,9 @@ class Conductor:
         self._host = socket.gethostname() if everywhere else "127.0.0.1"
         self._alarm, self._bell = socket.socketpair()
         self._over = False
+        self._limit = limit
+        self._waited = 0.0  # seconds since the last turn was given, or the first launch was connected
+        self._longest = 0.0  # turn so far, in seconds
         self._selector = selectors.DefaultSelector()
         for one in (self._listener, self._alarm):
             one.setblocking(False)
@@ -105,12 +121,22 @@ class Conductor:
         self._left.append(side)
         self._ring()
 
+    def lost(self, side: int) -> str | None:
+        """Why this launch is waited for no more, where it stopped; it is to be ended. From any thread."""
+        return self._sides[side].lost
+
     def _ring(self) -> None:
         self._bell.send(b".")
 
     def _conduct(self) -> None:
         while not self._over:
-            for key, _ in self._selector.select():
+            began = time.monotonic()
+            heard = self._selector.select(_TICK)
+            # Not all the time by the clock: this process may have been stopped together with the launches.
+            self._waited += min(time.monotonic() - began, 2 * _TICK)
+            if not heard:
+                self._give_up()
+            for key, _ in heard:
                 one = key.fileobj
                 assert isinstance(one, socket.socket)
                 if one.fileno() < 0:  # closed with another of its launch
@@ -152,6 +178,9 @@ class Conductor:
         side = next((side for side in self._sides if side.token.encode() == token), None)
         if newline and side and sum(of is side for of in self._of.values()) < side.ranks:
             self._of[rank] = side
+            side.connected += 1
+            if side.connected == side.ranks:
+                self._waited = 0.0  # the others have their time from here
             if wish:
                 self._note(rank, side, wish)
         elif newline or len(said) > 64:  # a stranger
@@ -159,7 +188,9 @@ class Conductor:
 
     def _note(self, rank: socket.socket, side: _Side, wish: bytes) -> None:
         side.wishes[rank] = wish[-1:]
-        side.measures = side.measures and not side.waits
+        if side.measures and side.waits:
+            side.measures = False
+            self._longest = max(self._longest, self._waited)
 
     def _farewell(self, rank: socket.socket) -> None:
         """A stranger, or a rank that ended or lost its line: without it the others of its launch need no turn."""
@@ -172,6 +203,29 @@ class Conductor:
         if side is not None:
             side.gone = True
 
+    def _give_up(self) -> None:
+        """Loses the launches that have stopped, as far as one can tell by the clock."""
+        there = [side for side in self._sides if not side.gone]
+        arriving = [side for side in there if side.connected < side.ranks]
+        if arriving:
+            limit = _START_TIMES * self._limit if len(arriving) < len(there) else None
+        else:
+            limit = max(self._limit, _TIMES * self._longest)
+        if limit is None or self._waited < limit:
+            return
+        for side in arriving or [side for side in there if not side.waits]:
+            here, what = (
+                len(side.wishes),
+                f"end the turn within {limit:.3g} s (turns took {self._longest:.2g} s at most)",
+            )
+            if arriving:
+                here, what = side.connected, f"connect within {limit:.3g} s of the other launches"
+            side.lost = f"{side.ranks - here} of {side.ranks} ranks did not {what}"
+            side.gone = True
+            if line := next((one for one, of in self._of.items() if of is side), None):
+                self._farewell(line)  # and the others of this launch
+        self._waited = 0.0
+
     def _pass_on(self) -> None:
         there = [side for side in self._sides if not side.gone]
         if not there or any(side.measures or not side.waits for side in there):
@@ -182,6 +236,7 @@ class Conductor:
             self._random.shuffle(self._queue)
         side = self._queue.pop()
         ranks, side.wishes, side.measures = list(side.wishes), {}, True
+        self._waited = 0.0
         for rank in ranks:
             with contextlib.suppress(OSError):  # its end will be heard
                 rank.send(_GO)

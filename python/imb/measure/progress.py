@@ -7,6 +7,7 @@ import msgspec
 from imb.model.records import End, Failure, PassLimits, Result, Run, Sample, SampledRow, decode
 
 _DEFAULT_LENGTHS = 24  # 0, and 2^0 to 2^22
+QUIET = 60.0  # seconds without a record that are reported; after them twice as many, and so on
 
 
 class Progress:
@@ -26,6 +27,9 @@ class Progress:
         self._layouts = 1
         self._limits: PassLimits | None = None
         self._share = 0.0  # of the limits
+        self._fed = False  # since the last look
+        self._last = 0.0  # seconds at which records were there last
+        self._quiet = QUIET
         self._rows: dict[int, SampledRow] = {}
 
     def feed(self, line: bytes) -> None:
@@ -34,6 +38,7 @@ class Progress:
             record = decode(line)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return
+        self._fed = True
         if isinstance(record, Run):
             self._begin(record)
         elif isinstance(record, End):
@@ -89,6 +94,17 @@ class Progress:
             min(n / self._lengths, 1) for table, n in self._tables.items() if table[0] == self.benchmark
         )
         return min((where + min(mine / self._layouts, 1)) / len(names), 1.0)
+
+    def stall(self, seconds: float) -> str | None:
+        """A line where the launch, `seconds` after its start, has written no record for long; None otherwise."""
+        if self._fed or self.end:
+            self._fed, self._last, self._quiet = False, seconds, QUIET
+        if seconds - self._last < self._quiet:
+            return None
+        quiet, self._quiet = self._quiet, 2 * self._quiet
+        where = f"the last one is {self.benchmark}" if self.benchmark else "no record was written yet"
+        length = "" if self.bytes is None else f", {self.bytes} bytes"
+        return f"no new row for {quiet:g} s: {where}{length}"
 
     def seconds_left(self, seconds: float) -> float | None:
         """Of this launch, after `seconds`; None while there is nothing to judge by."""

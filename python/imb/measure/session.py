@@ -26,13 +26,13 @@ import psutil
 
 from imb.archive.store import Archive, Content, write_whole
 from imb.measure import passes
-from imb.measure.interleave import Conductor
+from imb.measure.interleave import TURN_LIMIT, Conductor
 from imb.measure.progress import Progress
 from imb.model.errors import ImbError
 from imb.model.records import Component, End
 from imb.model.sequential_design import FACT, Design
 from imb.model.text import now
-from imb.mpi import conditions, launch
+from imb.mpi import conditions, launch, load
 from imb.mpi.installations import Mpi
 
 BEAT = 10.0  # seconds between signs of life of a launch that runs
@@ -83,7 +83,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """plan.json. `campaign`, `seed` and `source` (a hash of the file) are those of a campaign; `timeout` is of a launch,
     `setup_timeout` of a set-up or tear-down command, in seconds. `parts`, above 1: launches of a round that measure the same
     run at the same time, and measure every row by turns in so many parts (imb.measure.interleave). `until`: when to stop before
-    all is launched (imb.cli.deciding); None: never."""
+    all is launched (imb.cli.deciding); None: never. `turn_limit`: seconds that a turn may last at least (imb.measure.interleave)."""
 
     id: str
     created: str
@@ -96,6 +96,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     setup_timeout: float = 300
     parts: int = 1
     until: Until | None = None
+    turn_limit: float = TURN_LIMIT
 
     @property
     def surrounded(self) -> bool:
@@ -302,10 +303,12 @@ def execute(
     *,
     on_start: Callable[[Item, launch.Command], None] = lambda item, command: None,
     on_progress: Callable[[Progress, float], None] = lambda p, s: None,
+    on_problem: Callable[[Item, str], None] = lambda item, line: None,
 ) -> list[Done]:
     """Launches, several at the same time by turns, and puts what came of it into the archive, whatever that is.
 
-    `on_progress` is told of the first of them. Raises ImbError.
+    `on_progress` gets the progress of the first of them; `on_problem` one line where a launch makes no progress, or is ended
+    because it stopped. Raises ImbError.
     """
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
@@ -314,17 +317,25 @@ def execute(
             intents = [intent_of(made, item) for item in items]
             seed = (made.seed or 0) + items[0].number
             ranks = [intent.ranks for intent in intents]
-            turns = stack.enter_context(Conductor(ranks, seed, everywhere=any(map(_elsewhere, intents))))
+            turns = stack.enter_context(
+                Conductor(ranks, seed, everywhere=any(map(_elsewhere, intents)), limit=made.turn_limit)
+            )
         started = [
             _start(archive, made, item, turns.words(side, made.parts) if turns else [])
             for side, item in enumerate(items)
         ]
         for one in started:
             on_start(one.item, one.command)
+        before = load.moment()
         if turns is None:
-            _see_through(made, started[0], on_progress)
+            _see_through(made, started[0], on_progress, on_problem)
         else:
-            _see_all_through(made, started, turns, on_progress)
+            _see_all_through(made, started, turns, on_progress, on_problem)
+        # Ranks that srun starts are not our children: their CPU time is not known here.
+        ours = all(intent_of(made, item).launcher != "srun" for item in items)
+        if ours and (during := load.between(before, load.moment())):
+            for one in started:
+                one.facts["load"] = msgspec.to_builtins(during)
     seconds = (time.monotonic() - began) / len(items)
     over = [
         _store(archive, made, one.item, one.facts, None if "note" in one.facts else seconds)
@@ -365,17 +376,33 @@ def _start(archive: Archive, made: Plan, item: Item, turns: Sequence[str]) -> _S
     return _Started(item, spool, command, facts, Progress())
 
 
-def _see_through(made: Plan, one: _Started, on_progress: Callable[[Progress, float], None]) -> None:
+class _Stopped(KeyboardInterrupt):
+    """Ends a launch that stopped, as an interrupt does."""
+
+
+def _see_through(
+    made: Plan,
+    one: _Started,
+    on_progress: Callable[[Progress, float], None],
+    on_problem: Callable[[Item, str], None],
+) -> None:
     """Launches, and completes the facts."""
     spool, facts, progress = one.spool, one.facts, one.progress
     beat = 0.0
+    stopped: str | None = None
 
     def tick(seconds: float) -> None:
-        nonlocal beat
+        nonlocal beat, stopped
         if seconds > beat:
             beat = seconds + BEAT
             (spool / "owner.json").touch()
-        on_progress(progress, seconds)
+        if line := progress.stall(seconds):
+            on_problem(one.item, line)
+        try:
+            on_progress(progress, seconds)
+        except _Stopped as stop:
+            stopped = str(stop)
+            raise
 
     try:
         ended = launch.run(
@@ -398,6 +425,8 @@ def _see_through(made: Plan, one: _Started, on_progress: Callable[[Progress, flo
         facts["note"] = (
             f"it was still there {launch.LINGER:g} s after its last record, and was ended; exit status by the records"
         )
+    if stopped:
+        outcome, facts["problem"] = "stopped", stopped
     if outcome == "finished":
         # A launcher of another MPI starts N programs of one rank each, which all end well.
         ranks = intent_of(made, one.item).ranks
@@ -415,7 +444,11 @@ def _see_through(made: Plan, one: _Started, on_progress: Callable[[Progress, flo
 
 
 def _see_all_through(
-    made: Plan, started: Sequence[_Started], turns: Conductor, on_progress: Callable[[Progress, float], None]
+    made: Plan,
+    started: Sequence[_Started],
+    turns: Conductor,
+    on_progress: Callable[[Progress, float], None],
+    on_problem: Callable[[Item, str], None],
 ) -> None:
     """The same at the same time, a thread each; Ctrl-C interrupts all of them."""
     stop = threading.Event()
@@ -424,11 +457,14 @@ def _see_all_through(
         def tick(progress: Progress, seconds: float) -> None:
             if stop.is_set():
                 raise KeyboardInterrupt
+            if (lost := turns.lost(side)) and progress.end is None:
+                on_problem(one.item, f"{lost}; launch ended, its pair is lost; --turn-timeout sets the limit")
+                raise _Stopped(lost)
             if side == 0:
                 on_progress(progress, seconds)
 
         try:
-            _see_through(made, one, tick)
+            _see_through(made, one, tick, on_problem)
         finally:
             turns.leave(side)
 
@@ -509,8 +545,9 @@ def _store(
         output=part("output.txt"),
         stderr=part("stderr.txt"),
         facts=facts,
-        # A launch of a campaign that was cut off is made again, and counts once.
-        labels=[] if made.campaign and facts["outcome"] == "interrupted" else item.labels,
+        # A launch of a campaign that was cut off is made again, and counts once; one that stopped was measured in part without
+        # its partner, and does not count.
+        labels=[] if made.campaign and facts["outcome"] in ("interrupted", "stopped") else item.labels,
     )
     added = archive.add(content)
     return Done(

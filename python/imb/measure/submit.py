@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from datetime import timedelta
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from imb.archive.store import Archive
 from imb.measure.session import Plan, folder_of, intent_of
 from imb.model.errors import ImbError
 
 Scheduler: TypeAlias = Literal["local", "slurm"]
+
+
+class Submitted(NamedTuple):
+    """A job: the scheduler's name of it, where its output and errors go, and the exit status of a local one."""
+
+    name: str
+    output: Path
+    errors: Path
+    status: int | None = None
 
 
 def submit(
@@ -22,17 +32,16 @@ def submit(
     minutes: float | None = None,
     queue: str | None = None,
     account: str | None = None,
-) -> tuple[str, int | None]:
-    """Submits; returns the scheduler's name of the job, and of a local one, which is waited for, the exit status.
-
-    What the job prints is in the session's folder, job.out and job.err. Raises ImbError where PSI/J is missing or the
-    scheduler refuses.
+    after: str | None = None,
+) -> Submitted:
+    """Submits, and waits for a local job. What a job prints goes to the session's folder: job.out and job.err, of the next
+    one job-2.out and job-2.err. A job begins `after` another one has ended. Raises ImbError where PSI/J is missing or the scheduler
+    refuses.
     """
-    try:
-        import psij
-    except ImportError:
-        raise ImbError("--submit needs PSI/J: `pip install psij-python`") from None
+    import psij
+
     folder = folder_of(archive, made.id)
+    output, errors = _files(folder)
     intents = [intent_of(made, item) for item in made.items]
     hosts = list(dict.fromkeys(host for intent in intents for host in intent.hosts))
     nodes = len(hosts) or max(-(-one.ranks // one.ppn) if one.ppn else 1 for one in intents)
@@ -43,14 +52,15 @@ def submit(
     if scheduler == "slurm":
         # PSI/J has no words of its own for these.
         named = {"slurm.nodelist": ",".join(hosts)} if hosts else {}
+        named |= {"slurm.dependency": f"afterany:{after}"} if after else {}
         attributes.custom_attributes = {"slurm.job-name": f"imb-{made.id}", **named}
     job = psij.Job(
         psij.JobSpec(
             executable=sys.executable,
             arguments=["-m", "imb", "run", "--resume", made.id, "--archive", str(archive.folder)],
             directory=Path.cwd(),
-            stdout_path=folder / "job.out",
-            stderr_path=folder / "job.err",
+            stdout_path=output,
+            stderr_path=errors,
             resources=psij.ResourceSpecV1(node_count=nodes, processes_per_node=per_node),
             attributes=attributes,
             launcher="single",  # `imb` starts the ranks itself, with the launcher of the session's MPI
@@ -59,7 +69,8 @@ def submit(
     try:
         psij.JobExecutor.get_instance(scheduler).submit(job)
         if scheduler != "local":
-            return str(job.native_id), None
+            output.touch()  # the name is taken
+            return Submitted(str(job.native_id), output, errors)
         status = job.wait()
     except (psij.SubmitException, psij.InvalidJobException, ValueError) as error:
         raise ImbError(
@@ -70,4 +81,11 @@ def submit(
         job.cancel()
         raise
     code = status.exit_code if status else None
-    return str(job.native_id), 1 if code is None else code
+    return Submitted(str(job.native_id), output, errors, 1 if code is None else code)
+
+
+def _files(folder: Path) -> tuple[Path, Path]:
+    """Where a job's output and errors go: names that no earlier job of this session has."""
+    names = itertools.chain(["job"], (f"job-{number}" for number in itertools.count(2)))
+    name = next(name for name in names if not (folder / f"{name}.out").exists())
+    return folder / f"{name}.out", folder / f"{name}.err"

@@ -9,6 +9,7 @@ import secrets
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +23,7 @@ _PERCENT = re.compile(rb"\[\s*(?:(\d+)%|(\d+)/(\d+))\s*\]")
 _ERROR = re.compile(r"error|undefined reference|No such file|not found", re.IGNORECASE)
 _FLAGS = ("CXXFLAGS", "LDFLAGS", "CMAKE_BUILD_TYPE")  # variables that CMake heeds
 _MOST = 30  # lines of a failed build that are shown
+_CPU_SECONDS = 180.0  # of a build with GCC 12, measured
 
 
 class BuildError(ImbError):
@@ -52,6 +54,14 @@ def programs(key: str) -> Path | None:
     return folder if folder.is_dir() else None
 
 
+def usual_seconds() -> float:
+    """What a build takes here: as the last one, else an estimate by the number of CPUs."""
+    try:
+        return float((cache_folder() / "seconds").read_text())
+    except (OSError, ValueError):
+        return max(10.0, _CPU_SECONDS / (os.cpu_count() or 1))
+
+
 def build(
     mpi: Mpi, compiler: str | None = None, *, on_percent: Callable[[float], None] = lambda percent: None
 ) -> Path:
@@ -59,6 +69,7 @@ def build(
 
     Raises BuildError with the compiler's words, ImbError where there is no CMake or compiler.
     """
+    began = time.monotonic()
     key = key_of(mpi, compiler)
     work = cache_folder() / f"{key}.{os.getpid()}-{secrets.token_hex(3)}"
     cmake, generator = tool("cmake"), _generator()
@@ -92,6 +103,9 @@ def build(
         final.rename(old)
     work.rename(final)
     shutil.rmtree(old, ignore_errors=True)
+    took = work.with_name(f"{work.name}.seconds")
+    took.write_text(f"{time.monotonic() - began:.0f}\n")
+    took.replace(cache_folder() / "seconds")
     return final / "bin"
 
 

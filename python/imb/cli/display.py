@@ -1,0 +1,102 @@
+"""What a session shows on standard error while its launches run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from imb.measure.session import Done, Item, Plan
+
+
+def in_time(seconds: float) -> str:
+    """40 s, 12 min, 3.5 h."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+class Display:
+    """Live on a terminal: which launch, benchmark and length, and the time left; elsewhere the commands only, and the
+    time left at the beginning of a round."""
+
+    def __init__(self, made: Plan, known: dict[tuple[object, ...], float]) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        self.made = made
+        self.known = known
+        self.total = len(made.items)
+        self.console = Console(stderr=True, highlight=False)
+        self.live = self.console.is_terminal
+        self.bar = Progress(
+            TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[left]}"), console=self.console,
+            transient=True, disable=not self.live, redirect_stdout=False, redirect_stderr=False,
+        )  # fmt: skip
+        self.task = self.bar.add_task("starting", total=self.total, left="")
+        self.number = 0
+        self.turn = 0
+        self.count = 0
+        self.at_once = 1
+        self.usual: float | None = None
+
+    def __enter__(self) -> Display:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.bar.stop()
+
+    def say(self, line: str) -> None:
+        """A line of its own."""
+        self.bar.stop()
+        self.console.print(line, markup=False, soft_wrap=True)
+
+    def warn(self, line: str) -> None:
+        """The same while launches run; from any thread."""
+        self.console.print(line, markup=False, soft_wrap=True)
+
+    def tell_time(self, over: list[Done], turn: int | None) -> None:
+        """At the beginning of a round of a campaign, where there is something to judge by."""
+        from imb.measure import session
+
+        rounds = self.made.items[-1].turn
+        left = session.seconds_of(self.made, over, self.known)
+        if self.made.campaign and turn not in (None, self.turn) and left is not None:
+            self.turn = turn or 0
+            most = " at most" if self.made.until else ""
+            self.say(f"round {turn} of{most} {rounds}: about {in_time(left)} left{most}")
+
+    def begin(self, items: Sequence[Item], over: list[Done]) -> None:
+        """`items` run at the same time."""
+        from imb.measure import session
+
+        self.tell_time(over, items[0].turn)
+        self.number = items[0].number
+        self.at_once = len(items)
+        self.usual = session.seconds_of(self.made, over, self.known)
+        self.count = len(over)
+
+    def tell_command(self, item: Item, command: object) -> None:
+        self.say(f"$ {command}")
+        self.bar.start()
+
+    def show(self, progress: object, seconds: float) -> None:
+        from imb.measure.progress import Progress
+
+        assert isinstance(progress, Progress)
+        left = progress.seconds_left(seconds) if self.usual is None else max(self.usual - seconds, 0)
+        if left is not None and self.usual is None:
+            left += (self.total - self.count - self.at_once) / self.at_once * (seconds + left)
+        length = "" if progress.bytes is None else f" {progress.bytes} bytes"
+        walked = "" if progress.pass_ is None else f" pass {progress.pass_}"
+        self.bar.update(
+            self.task,
+            description=f"launch {self.number}/{self.total}{walked} {progress.benchmark or 'starting'}{length}",
+            completed=self.count + progress.fraction,
+            left="" if left is None else f"{in_time(left)} left",
+        )
+
+    def end(self) -> None:
+        """Makes place for the lines of these launches on standard output."""
+        self.bar.update(self.task, completed=self.count + self.at_once, description="", left="")
+        self.bar.stop()

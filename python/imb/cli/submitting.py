@@ -1,0 +1,132 @@
+"""What commands that submit share: options, pairs of hosts, jobs handed to a scheduler."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from imb.archive.store import Archive
+from imb.cli.extras import need
+from imb.measure.submit import Scheduler
+from imb.model.errors import ImbError
+
+if TYPE_CHECKING:
+    from imb.measure.session import Plan
+
+SubmitOption = Annotated[
+    Scheduler | None,
+    typer.Option("--submit", help="Run as a job, through PSI/J; a local one is waited for."),
+]
+MinutesOption = Annotated[
+    float | None,
+    typer.Option(
+        "--minutes",
+        min=1,
+        metavar="N",
+        help="Time limit of a job.",
+        show_default="half more than predicted, at least 10",
+    ),
+]
+QueueOption = Annotated[str | None, typer.Option("--queue", metavar="NAME", help="Queue of a job.")]
+AccountOption = Annotated[str | None, typer.Option("--account", metavar="NAME", help="Account of a job.")]
+JobsOption = Annotated[
+    int,
+    typer.Option(
+        "--jobs",
+        min=1,
+        max=100,
+        metavar="N",
+        help="Submit N jobs, one after the other; each resumes where the one before it ended.",
+    ),
+]
+PairsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--host-pairs",
+        metavar="H1,H2,H3",
+        help="Submit one job per pair of these hosts, or per pair given as H1:H2,H3:H4.",
+    ),
+]
+LEAST_MINUTES = 10.0
+
+
+class Job(NamedTuple):
+    """What is asked of the scheduler."""
+
+    scheduler: Scheduler | None
+    minutes: float | None
+    queue: str | None
+    account: str | None
+    jobs: int = 1
+
+    def examine(self, pairs: str | None) -> None:
+        """Raises ImbError for options of jobs without --submit, and for what cannot be submitted."""
+        given = {
+            "--host-pairs": pairs,
+            "--minutes": self.minutes,
+            "--queue": self.queue,
+            "--account": self.account,
+        }
+        given["--jobs"] = self.jobs if self.jobs > 1 else None
+        name = next((name for name, value in given.items() if value is not None), None)
+        if name and self.scheduler is None:
+            raise ImbError(f"{name} is an option of jobs; add --submit slurm or --submit local")
+        if self.scheduler:
+            need("--submit", "psij")
+        if self.jobs > 1 and self.scheduler == "local":
+            raise ImbError(
+                "--jobs: a local job has no time limit to resume after; leave it out, or give --submit slurm"
+            )
+
+
+def pairs_of(text: str) -> list[tuple[str, str]]:
+    """All pairs of `n1,n2,n3`, or those given, `n1:n2,n3:n4`. Raises ImbError."""
+    words = list(filter(None, text.split(",")))
+    if any(":" in word for word in words):
+        pairs = [(first, second) for first, _, second in (word.partition(":") for word in words)]
+    else:
+        pairs = list(itertools.combinations(dict.fromkeys(words), 2))
+    if not pairs or any(not first or not second or first == second for first, second in pairs):
+        raise ImbError(f"--host-pairs {text}: give two or more hosts, n1,n2,n3, or pairs, n1:n2,n3:n4")
+    return pairs
+
+
+def hand_over(archive: Archive, plans: Sequence[Plan], job: Job) -> int:
+    """Submits the sessions, a job or a chain of jobs each; shows what local ones printed. The exit status of the first that
+    failed, else 0. Raises ImbError."""
+    status = 0
+    for made in plans:
+        status = _hand_over(archive, made, job) or status
+    return status
+
+
+def _hand_over(archive: Archive, made: Plan, job: Job) -> int:
+    from imb.measure.submit import submit
+
+    assert job.scheduler
+    after: str | None = None
+    for _ in range(job.jobs):
+        submitted = submit(
+            archive, made, job.scheduler, minutes=job.minutes or _minutes(archive, made), queue=job.queue,
+            account=job.account, after=after,
+        )  # fmt: skip
+        after = submitted.name
+        typer.echo(f"{job.scheduler} job {submitted.name}, session {made.id}: {submitted.output}")
+    if submitted.status is not None:
+        typer.echo(submitted.output.read_text(errors="replace"), nl=False)
+    if submitted.status:
+        typer.echo(submitted.errors.read_text(errors="replace"), err=True, nl=False)
+    return submitted.status or 0
+
+
+def _minutes(archive: Archive, made: Plan) -> float:
+    from imb.measure import session
+
+    left = session.seconds_of(
+        made, session.done(archive, made).values(), session.usual_seconds(archive, made)
+    )
+    return max(LEAST_MINUTES, math.ceil(1.5 * (left or 0.0) / 60))

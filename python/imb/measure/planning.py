@@ -1,0 +1,157 @@
+"""From a campaign to the launches of a matrix of variants, benchmarks and process counts, in random order. Pure.
+
+Each round has every cell of the matrix once, in an order of its own, so that drift of the machine hits all cells alike
+(randomised complete blocks: Box, Hunter and Hunter, Statistics for Experimenters, chapter 4).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable, Sequence
+from pathlib import Path
+from random import Random
+from typing import TypeAlias
+
+import msgspec
+
+from imb.measure import passes, session
+from imb.measure.campaign import (
+    Campaign,
+    Settings,
+    commands,
+    examine_name,
+    sampling_of,
+    selections,
+    split,
+    variants,
+)
+from imb.model import sequential_design
+from imb.model.text import now
+from imb.mpi.installations import Mpi
+from imb.mpi.launch import Intent
+
+LAUNCHES = 10  # without `launches` and `until_decided`
+
+Prepare: TypeAlias = Callable[[Settings], tuple[Mpi, Path]]
+
+
+def on_hosts(made: Campaign, pair: tuple[str, str]) -> Campaign:
+    """The same on these two hosts, whatever its variants say, named `NAME/n1-n2`. Raises ImbError."""
+
+    def there(one: Settings) -> Settings:
+        return msgspec.structs.replace(one, hosts=None)
+
+    name = f"{made.name}/{'-'.join(pair)}"
+    examine_name(name)
+    return msgspec.structs.replace(
+        made,
+        name=name,
+        common=msgspec.structs.replace(made.common, hosts=list(pair)),
+        variants={key: there(one) for key, one in made.variants.items()},
+        axes={axis: {key: there(one) for key, one in values.items()} for axis, values in made.axes.items()},
+    )
+
+
+def most_launches(made: Campaign) -> int:
+    """Rounds that are planned."""
+    return made.launches or (sequential_design.MOST if made.until_decided else LAUNCHES)
+
+
+def rounds(groups: Sequence[Hashable], launches: int, seed: int) -> list[list[int]]:
+    """The order of the cells 0 ... len(groups) - 1 in each of `launches` rounds.
+
+    Cells of one group need the same set-up and stay together within a round: so a round sets each group up at most
+    once. Groups come in random order, cells of a group in random order; but a round begins with the group that the one
+    before has ended with, which halves the set-ups of two groups and balances their order (AB BA AB ...).
+    """
+    random = Random(seed)
+    order: list[list[int]] = []
+    last: Hashable | None = None
+    for _ in range(launches):
+        names = list(dict.fromkeys(groups))
+        random.shuffle(names)
+        if order:
+            names.sort(key=lambda name: name != last)
+        cells: list[int] = []
+        for name in names:
+            mine = [cell for cell, group in enumerate(groups) if group == name]
+            random.shuffle(mine)
+            cells += mine
+        last = names[-1]
+        order.append(cells)
+    return order
+
+
+def plan(made: Campaign, prepare: Prepare, *, seed: int, source: str | None = None) -> session.Plan:
+    """All launches of the campaign in their order. `prepare` finds MPI and programs. Raises ImbError."""
+    counts = [made.processes] if isinstance(made.processes, int) else list(dict.fromkeys(made.processes))
+    named = variants(made)
+    built = [_variant(name, one, prepare) for name, one in named.items()]
+    cells: list[session.Item] = []
+    chosen_names = selections(made)
+    for index, (name, one) in enumerate(named.items()):
+        place = itertools.count()
+        for ranks, chosen in itertools.product(counts, chosen_names):
+            labels = [f"{made.name}/{name}"]
+            labels += [f"{made.name}/{name}/np{ranks}"] if len(counts) > 1 else []
+            words = [*split(made.arguments), *split(one.arguments)]
+            if "-npmin" not in words:  # a process count is a cell of its own, not a part of a larger one
+                words = ["-npmin", str(ranks), *words]
+            sampling = sampling_of(made, one)
+            for component, names in chosen.items():
+                more = passes.words_of(
+                    sampling, component, names, words, ranks, timeout=made.timeout, parts=made.parts
+                )
+                said = [*names, *words, *more]
+                cells.append(session.Item(0, component, said, 0, index, ranks, labels, next(place)))
+    groups = [(tuple(built[c.variant].setup), tuple(built[c.variant].teardown)) for c in cells]
+    most = most_launches(made)
+    order = rounds(groups, most, seed)
+    turns = [(turn, cell) for turn, cells_ in enumerate(order, 1) for cell in cells_]
+    found = session.Plan(
+        id=session.new_id(),
+        created=now(),
+        timeout=made.timeout,
+        variants=built,
+        items=[
+            msgspec.structs.replace(cells[cell], number=number, turn=turn)
+            for number, (turn, cell) in enumerate(turns, 1)
+        ],
+        campaign=made.name,
+        seed=seed,
+        source=source,
+        setup_timeout=made.setup_timeout,
+        parts=made.parts,
+        turn_limit=made.turn_timeout,
+        until=session.Until(
+            design=sequential_design.Design(most=most),
+            relevant=made.relevant,
+            metric=made.metric,
+            budget=made.budget,
+        )
+        if made.until_decided
+        else None,
+    )
+    session.examine(found)
+    return found
+
+
+def _variant(name: str, one: Settings, prepare: Prepare) -> session.Variant:
+    mpi, programs = prepare(one)
+    return session.Variant(
+        name=name,
+        mpi=mpi,
+        programs=str(programs.absolute()),
+        intent=Intent(
+            ranks=1,  # each item has its own
+            hosts=tuple(one.hosts or ()),
+            ppn=one.ppn,
+            bind=one.bind,
+            cpus=tuple(one.cpus or ()),
+            env={key: str(value) for key, value in one.env.items()},
+            launcher=one.launcher or "mpiexec",
+            extra=tuple(split(one.launcher_options)),
+        ),
+        setup=commands(one.setup),
+        teardown=commands(one.teardown),
+    )

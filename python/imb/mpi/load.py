@@ -1,0 +1,91 @@
+"""What else this host did while a launch ran: two readings of the kernel's counters, before and after, and none in between."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+_PROC = Path("/proc")
+_LEAST = 0.05  # seconds between two readings: the counters have steps of 10 ms
+
+
+class Load(msgspec.Struct, frozen=True, kw_only=True):
+    """On the host that launches, while a launch ran. `other_cpus`: CPUs that processes other than the launch and `imb` used, as
+    a mean; `stolen_cpus`: that the hypervisor gave to others; `runnable`: processes that ran or wanted to when it began, but
+    for `imb`; `pressure`: share of the time in which some process, ours too, waited for a CPU (PSI)."""
+
+    other_cpus: float
+    stolen_cpus: float
+    runnable: int | None = None
+    pressure: float | None = None
+
+
+class Moment(NamedTuple):
+    """Seconds since some time in the past: the clock, CPU time of all processes, stolen CPU time, CPU time of this process and
+    those that it has waited for, and of PSI."""
+
+    at: float
+    busy: float
+    stolen: float
+    own: float
+    waiting: float | None
+    runnable: int | None
+
+
+def moment(proc: Path = _PROC) -> Moment | None:
+    """Now; None where the system has no /proc/stat."""
+    try:
+        text = (proc / "stat").read_text()
+        # user nice system idle iowait irq softirq steal
+        ticks = [int(word) for word in text.partition("\n")[0].split()[1:9]]
+        user, nice, system, _, _, irq, softirq, steal = ticks
+    except (OSError, ValueError):
+        return None
+    per_second = os.sysconf("SC_CLK_TCK")
+    running = re.search(r"^procs_running (\d+)$", text, re.MULTILINE)
+    return Moment(
+        at=time.monotonic(),
+        busy=(user + nice + system + irq + softirq) / per_second,
+        stolen=steal / per_second,
+        own=_own_seconds(),
+        waiting=_waiting(proc / "pressure" / "cpu"),
+        runnable=max(int(running[1]) - 1, 0) if running else None,
+    )
+
+
+def between(before: Moment | None, after: Moment | None) -> Load | None:
+    """The load between two moments; None where they are not known, or too close for the counters."""
+    if before is None or after is None or after.at - before.at < _LEAST:
+        return None
+    seconds = after.at - before.at
+    others = (after.busy - before.busy) - (after.own - before.own)
+    waited = None
+    if before.waiting is not None and after.waiting is not None:
+        waited = round(min((after.waiting - before.waiting) / seconds, 1.0), 3)
+    return Load(
+        other_cpus=round(max(others, 0.0) / seconds, 3),
+        stolen_cpus=round(max(after.stolen - before.stolen, 0.0) / seconds, 3),
+        runnable=before.runnable,
+        pressure=waited,
+    )
+
+
+def _own_seconds() -> float:
+    return sum(
+        of.ru_utime + of.ru_stime
+        for of in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    )
+
+
+def _waiting(file: Path) -> float | None:
+    try:
+        found = re.search(r"^some .*\btotal=(\d+)", file.read_text(), re.MULTILINE)
+    except OSError:  # the kernel has no PSI
+        return None
+    return int(found[1]) / 1e6 if found else None
