@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import ArchiveOption
+from imb.cli.common import ArchiveOption, LabelOption
 from imb.cli.launching import (
     BindOption,
     CpusOption,
@@ -86,10 +86,7 @@ def command(
             "--timeout", min=0.1, metavar="SECONDS", help="End a launch that takes longer, and go on."
         ),
     ] = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option("--label", "-l", metavar="LABEL", help="Label every run; may be repeated."),
-    ] = None,
+    label: LabelOption = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the newest session, or with the one that NAME says.")
     ] = False,
