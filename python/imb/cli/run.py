@@ -26,7 +26,17 @@ from imb.cli.sampling import BudgetOption, ClassicOption, PrecisionOption, sampl
 from imb.model.errors import ImbError
 
 # What a session's plan does not hold; all else was said when it was made.
-_OF_ONE_CALL = {"names", "resume", "submit", "minutes", "queue", "account", "dry_run", "archive"}
+_OF_ONE_CALL = {
+    "names",
+    "resume",
+    "force_owner",
+    "submit",
+    "minutes",
+    "queue",
+    "account",
+    "dry_run",
+    "archive",
+}
 
 
 def command(
@@ -88,7 +98,10 @@ def command(
     ] = None,
     label: LabelOption = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the newest session, or with the one that NAME says.")
+        bool, typer.Option("--resume", help="Go on with your newest session, or with session NAME.")
+    ] = False,
+    force_owner: Annotated[
+        bool, typer.Option("--force-owner", help="With --resume: carry out a session of another user.")
     ] = False,
     submit: Annotated[
         Literal["local", "slurm"] | None,
@@ -142,7 +155,7 @@ def command(
         _refuse_others(context)
         if len(words) > 1:
             raise ImbError(f"--resume {' '.join(words)}: one session at a time, and no words for IMB")
-        made = session.find(store, words[0] if words else None)
+        made = session.find(store, words[0] if words else None, force_owner=force_owner)
     else:
         split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
         arguments, words = words[split:], words[:split]
@@ -170,7 +183,7 @@ def command(
         tell_classic(None if classic else passes.why_classic(arguments))
     if dry_run:
         for item in made.items:
-            typer.echo(str(session.command_of(made, item, Path())))
+            typer.echo(str(session.command_of(made, item, Path(), shown=True)))
         return
     if not resume:
         session.save(store, made)
