@@ -4,6 +4,7 @@ import multiprocessing
 from pathlib import Path
 
 import pytest
+from imb.archive.names import one_run
 from imb.archive.store import Archive, Content, replay
 from imb.model.errors import ImbError
 
@@ -22,7 +23,7 @@ def launch(text: str = "a table\n") -> Content:
 def test_a_run_comes_back_as_it_went_in(tmp_path: Path) -> None:
     archive = Archive(tmp_path / "deep" / "archive")
     added = archive.add(launch())
-    run = archive.find(added.id[:4])
+    run = one_run(archive, added.id[:4])
     assert added.new and run.id == added.id
     assert [run.part(name) for name in ("output.txt", "stderr.txt")] == [b"a table\n", b""]
     assert run.facts()["command"] == ["mpiexec", "-n", "2", "IMB-MPI1"]
@@ -53,7 +54,7 @@ def test_labels_and_notes_stay_beside_the_run(tmp_path: Path) -> None:
     archive.label(run_id, add=["new"], remove=["quiet"], note="second")
     assert archive.tags()[run_id].labels == ["baseline", "new"]
     assert archive.tags()[run_id].notes == ["first", "second"]
-    assert archive.find("baseline").id == run_id
+    assert one_run(archive, "baseline").id == run_id
     assert {path.name: path.read_bytes() for path in archive.path_of(run_id).iterdir()} == before
 
 
@@ -62,9 +63,9 @@ def test_runs_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
     for text in "ab":
         archive.label(archive.add(launch(text)).id, add=["both"])
     with pytest.raises(ImbError, match="2 runs are 'both'"):
-        archive.find("both")
+        one_run(archive, "both")
     with pytest.raises(ImbError, match="no run 'nobody'"):
-        archive.find("nobody")
+        one_run(archive, "nobody")
 
 
 def test_a_removed_run_is_gone_but_kept(tmp_path: Path) -> None:

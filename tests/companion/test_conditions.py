@@ -58,7 +58,7 @@ def test_the_environment_that_steers_is_kept_and_secrets_are_not() -> None:
         "OMP_NUM_THREADS": "1",
         "SLURM_JOB_ID": "7",
     }
-    other = {"HOME": "/x", "UCX_AUTH_TOKEN": "s", "SLURM_CONF": "c", "PATH": "p", "MY_UCX_TLS": "t"}
+    other = {"HOME": "/x", "MY_AUTH_TOKEN": "s", "SLURM_CONF": "c", "PATH": "p", "MY_UCX_TLS": "t"}
     assert conditions.steering({**kept, **other}.items()) == dict(sorted(kept.items()))
 
 

@@ -55,7 +55,7 @@ def test_names_queries_and_files(archive: Archive, tmp_path: Path) -> None:
     both = load(archive, f"{added.id[:8]},{tmp_path / 'some.jsonl'}")
     assert both.values(both.all_keys()[0]).tolist() == [1.0, 2.0, 3.0]
     assert len({one.name for one in both.launches}) == 3
-    assert len(load(archive, "SELECT run FROM runs").launches) == 1
+    assert len(load(archive, "sql:SELECT run FROM runs").launches) == 1
 
 
 def test_placement(archive: Archive) -> None:
@@ -67,7 +67,7 @@ def test_placement(archive: Archive) -> None:
     ]
 
 
-@pytest.mark.parametrize("what", ["nothing", "", "SELECT 1", "SELECT run FROM nowhere"])
+@pytest.mark.parametrize("what", ["nothing", "", "sql:SELECT 1", "sql:SELECT run FROM nowhere"])
 def test_what_is_not_there_is_an_error(archive: Archive, what: str) -> None:
     archive.add(Content(records=launch(1.0)))
     with pytest.raises(ImbError):

@@ -93,6 +93,16 @@ TEST_CASE("every prefix of MPI libraries and transports is recorded") {
   }
 }
 
+TEST_CASE("of a variable that may hold a secret the name is recorded, not the value") {
+  const Variable key("UCX_OPENIMB_KEY", "one"), token("FI_openimb_token", "two");
+  const auto found = mpi_environment();
+  for (const char* name : {"UCX_OPENIMB_KEY", "FI_openimb_token"}) {
+    INFO(name);
+    REQUIRE(value_of(found, name) != nullptr);
+    CHECK(*value_of(found, name) == "(hidden)");
+  }
+}
+
 TEST_CASE("a pause lasts as long as it should") {
   const auto start = std::chrono::steady_clock::now();
   pause_for(0.05);

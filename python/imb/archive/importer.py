@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from imb.archive.index import Entry, Index
+from imb.archive.labels import from_title
 from imb.archive.store import Archive, Content
 from imb.logs import parse_many
 from imb.logs.table import Launch, Log
@@ -151,11 +152,12 @@ def _of_log(
         at += len(part)
         for item in launch.items:  # lines are those of the run's own text from here on
             item.line = (item.line or 0) - before
+        title = from_title(launch.label) if launch.label else None
         content = Content(
             output=part,
             facts=facts,
             origin=f"{Path(report.file).absolute()}" + (f":{line}" if line else ""),
-            labels=[*([launch.label] if launch.label else []), *labels],
+            labels=[*([title] if title else []), *labels],
         )
         yield report, content, Entry(facts, launches=[launch], problems=len(log.problems))
 

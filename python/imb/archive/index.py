@@ -60,6 +60,12 @@ RUNS = pa.schema(
         ("conditions", pa.string()),
     ]
 )
+# Extensions may be fetched from a network, and a query may name variables of this program.
+_ALONE: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "python_enable_replacements": False,
+}
 _TABLES = {"runs": RUNS, "results": columnar.RESULTS, "failures": columnar.FAILURES}
 
 
@@ -299,18 +305,24 @@ class Index:
         return replay(known[path.name] for path in files if path.name in known)
 
     def connect(self) -> duckdb.DuckDBPyConnection:
-        """A DuckDB connection with the views runs, results, failures and labels, refreshed."""
+        """A DuckDB connection with the views runs, results, failures and labels, refreshed.
+
+        It reads the files of these views and no others, loads no extension, and cannot be configured any more.
+        """
         import duckdb
 
         runs = self.runs()
-        connection = duckdb.connect()
+        connection = duckdb.connect(config=_ALONE)
         connection.register("present_runs", runs)
         connection.execute("CREATE VIEW runs AS SELECT * FROM present_runs")
         removed = len(self._known()) != runs.num_rows
+        readable: list[str] = []
         for name in ("results", "failures"):
             # Segments leave out columns that are empty; the first file has all of them, and no row.
             files = [self._columns(name), *(segment / f"{name}.parquet" for segment in self.segments())]
-            listed = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
+            quoted = ["'" + str(file).replace("'", "''") + "'" for file in files]
+            readable += quoted
+            listed = ", ".join(quoted)
             only = " WHERE run IN (SELECT run FROM present_runs)" if removed else ""
             source = f"read_parquet([{listed}], union_by_name = true)"
             connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {source}{only}")
@@ -318,6 +330,9 @@ class Index:
         columns = [pa.array([tag[i] for tag in tags], pa.string()) for i in range(2)]
         connection.register("all_labels", pa.table(columns, names=["run", "label"]))
         connection.execute("CREATE VIEW labels AS SELECT * FROM all_labels")
+        connection.execute(f"SET allowed_paths = [{', '.join(readable)}]")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
         return connection
 
 

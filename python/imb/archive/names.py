@@ -1,39 +1,43 @@
-"""What a name on the command line means: a run, a label, files, a query; and the launches in it."""
+"""What a name on the command line means: a run, a label, a file, a query. One resolver for all commands."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from imb.archive.labels import QUERY
 from imb.archive.store import SHORT, Archive, StoredRun
 from imb.model.errors import ImbError
 from imb.model.observations import Launch, Side, launches_of
 from imb.model.records import read
 
+_LEAST = 4  # digits of a run's name that can name it
+_LIKE_SQL = re.compile(r"\s*(SELECT|FROM|WITH)\s", re.IGNORECASE)
+
+
+class NoResult(ImbError):
+    """Runs are there, and none of them has a result."""
+
 
 def load(archive: Archive, what: str) -> Side:
     """The launches that `what` names; several names are divided by commas. Raises ImbError where there is none.
 
-    A name is a label (all runs that have it), the beginning of a run's name, a file or folder of logs or records (which
-    need not be in the archive), or a query: SQL that begins with SELECT or FROM and answers with a column `run`.
+    A name is a run or a label (see `runs`), a file or folder of logs or records (which need not be in the archive), or,
+    alone, a query: `sql:` and a SELECT statement that answers with a column `run`.
     """
-    if what.lstrip()[:7].upper().startswith(("SELECT", "FROM")):
-        runs = [archive.run(name) for name in _asked(archive, what)]
-        launches = [launch for run in runs for launch in _of_run(run)]
-    else:
-        names = list(filter(None, (word.strip() for word in what.split(","))))
-        launches = [launch for name in names for launch in _named(archive, name)]
+    launches = [launch for name in _names_in(archive, what) for launch in _named(archive, name)]
     if not any(launch.rows for launch in launches):
-        raise ImbError(f"{what}: there is no result in it")
+        raise NoResult(f"{what!r}: there is no result in it")
     return Side(name=what, launches=launches)
 
 
 def side_of(archive: Archive, runs: Iterable[str], name: str) -> Side:
-    """The launches of these runs, by whole name. Raises ImbError where there is no result in them."""
+    """The launches of these runs, by whole name. Raises NoResult where there is no result in them."""
     launches = [launch for run in runs for launch in _of_run(archive.run(run))]
     if not any(launch.rows for launch in launches):
-        raise ImbError(f"{name}: there is no result in it", status=1)
+        raise NoResult(f"{name!r}: there is no result in it", status=1)
     return Side(name=name, launches=launches)
 
 
@@ -42,30 +46,91 @@ def launches_in(archive: Archive, run: str) -> list[Launch]:
     return list(_of_run(archive.run(run)))
 
 
+def runs(archive: Archive, name: str) -> list[StoredRun]:
+    """The runs of a name: of a label all that have it; of the beginning of a run's name that run; of `sql:SELECT ...`
+    those in the column `run` of the answer. Raises ImbError where there is none."""
+    found = _ids_named(archive, name)
+    if not found:
+        raise _unknown(archive, name)
+    return [archive.run(run) for run in found]
+
+
+def one_run(archive: Archive, name: str) -> StoredRun:
+    """The one run of a name. Raises ImbError where there are none or several."""
+    found = runs(archive, name)
+    if len(found) > 1:
+        raise ambiguous(name, [run.id for run in found])
+    return found[0]
+
+
+def ambiguous(name: str, ids: Sequence[str]) -> ImbError:
+    """What is said where several runs have a name, and one is wanted."""
+    shown = ", ".join(run[:SHORT] for run in ids[:4]) + (", ..." if len(ids) > 4 else "")
+    return ImbError(f"{len(ids)} runs are {name!r}: {shown}; give the name of one of them")
+
+
+def _names_in(archive: Archive, what: str) -> list[str]:
+    """The names that commas divide. A query, a file, and a label of an earlier version may have commas themselves."""
+    if what.startswith(QUERY) or ("," in what and (_labelled(archive, what) or _path(what))):
+        return [what]
+    names = list(filter(None, (word.strip() for word in what.split(","))))
+    if any(name.startswith(QUERY) for name in names):
+        raise ImbError(f"a query cannot be one of several names: {what!r}; give {QUERY}SELECT ... alone")
+    return names
+
+
 def _named(archive: Archive, name: str) -> Iterator[Launch]:
-    path = Path(name).expanduser()
-    runs = _runs_named(archive, name)
-    if runs:
-        for run in runs:
-            yield from _of_run(run)
-    elif path.exists():
+    if ids := _ids_named(archive, name):
+        for run in ids:
+            yield from _of_run(archive.run(run))
+    elif path := _path(name):
         yield from _of_files(path)
     else:
-        raise ImbError(
-            f"{name} is neither a run or label of {archive.folder} nor a file; `imb ls` shows runs and labels"
+        raise _unknown(archive, name)
+
+
+def _ids_named(archive: Archive, name: str) -> list[str]:
+    """Whole names of runs; empty where `name` is none of a run or label.
+
+    A label cannot hide a run whose shown name is given; shorter names are labels first, as `2026` may be one.
+    """
+    if name.startswith(QUERY):
+        return _asked(archive, name.removeprefix(QUERY))
+    begun = [run for run in archive.ids() if len(name) >= _LEAST and run.startswith(name.lower())]
+    if (not begun or len(name) < SHORT) and (labelled := _labelled(archive, name)):
+        return labelled
+    if len(begun) > 1:
+        raise ambiguous(name, begun)
+    return begun
+
+
+def _labelled(archive: Archive, name: str) -> list[str]:
+    """The runs that have this label, in the order in which they were labelled first."""
+    present = set(archive.ids())
+    return [run for run, tags in archive.tags().items() if name in tags.labels and run in present]
+
+
+def _path(name: str) -> Path | None:
+    """The file or folder of this name; None where there is none."""
+    try:
+        path = Path(name).expanduser()
+        return path if path.exists() else None
+    except (OSError, RuntimeError, ValueError):  # too long; no such user; a NUL
+        return None
+
+
+def _unknown(archive: Archive, name: str) -> ImbError:
+    if _LIKE_SQL.match(name):
+        return ImbError(
+            f"no run or label {name!r}; a query begins with {QUERY}, as in '{QUERY}SELECT run ...'"
         )
-
-
-def _runs_named(archive: Archive, name: str) -> list[StoredRun]:
-    ids = archive.ids()
-    present = set(ids)
-    labelled = [run for run, tags in archive.tags().items() if name in tags.labels and run in present]
-    if labelled:
-        return [archive.run(run) for run in labelled]
-    found = [run for run in ids if len(name) >= 4 and run.startswith(name.lower())]
-    if len(found) > 1:
-        raise ImbError(f"{len(found)} runs begin with {name}; give more digits of one of them")
-    return [archive.run(run) for run in found]
+    if _path(name):
+        return ImbError(
+            f"no run or label {name!r} in {archive.folder}; it is a file, which `imb import` stores"
+        )
+    return ImbError(
+        f"no run {name!r} in {archive.folder}; `imb ls` lists names (4 digits or more) and labels"
+    )
 
 
 def _of_run(run: StoredRun) -> Iterator[Launch]:
@@ -86,18 +151,20 @@ def _of_files(path: Path) -> Iterator[Launch]:
             yield from launches_of(read_log(text, str(file)), str(file))
 
 
-def _asked(archive: Archive, sql: str) -> Iterable[str]:
-    import duckdb
+def _asked(archive: Archive, query: str) -> list[str]:
+    """Whole names of the runs in the answer, each once."""
+    from imb.archive.sql import ask
 
-    from imb.archive.index import Index
-
-    try:
-        answer = Index(archive).connect().sql(sql)
-        columns = answer.columns if answer else []
-        if "run" not in columns:
-            raise ImbError(
-                f'the query must answer with a column run, as in "SELECT run FROM runs"; not {sql!r}'
-            )
-        return list(dict.fromkeys(str(row[columns.index("run")]) for row in answer.fetchall()))
-    except duckdb.Error as error:
-        raise ImbError(f"the query fails: {' '.join(str(error).split())[:400]}") from error
+    answer = ask(archive, query)
+    if "run" not in answer.columns:
+        raise ImbError(
+            f'the query must answer with a column run, as in "{QUERY}SELECT run FROM runs"; not {query!r}'
+        )
+    at = answer.columns.index("run")
+    found = list(dict.fromkeys(str(row[at]) for row in answer.rows))
+    present = set(archive.ids())
+    if strange := [run for run in found if run not in present]:
+        raise ImbError(f"the query answers with no run {strange[0]!r}; the column run has whole names")
+    if not found:
+        raise ImbError(f"the query answers with no run: {query!r}")
+    return found

@@ -31,13 +31,14 @@ import msgspec
 import platformdirs
 
 from imb import __version__
+from imb.archive.labels import checked
 from imb.model.errors import ImbError
 from imb.model.records import Records, read
 from imb.model.text import now, readable
 
 FORMAT = "openimb-run/1"
 CONTENT = ("records.jsonl", "output.txt", "stderr.txt", "facts.json")
-SHORT = 10  # digits of a name that are shown; `find` takes any unique beginning
+SHORT = 10  # digits of a name that are shown
 _MANY = 8  # from here on one sync of the file system is cheaper than one of each file
 
 
@@ -299,12 +300,13 @@ class Archive:
     def label(
         self, run_id: str, *, add: Sequence[str] = (), remove: Sequence[str] = (), note: str | None = None
     ) -> None:
-        """Gives a run labels, takes some away, adds a note. Raises ImbError where they cannot be written."""
+        """Gives a run labels, takes some away, adds a note. Raises ImbError for a label that cannot be given, and
+        where they cannot be written."""
         change = LabelChange(
             run=run_id,
             at=now(),
             by=f"{user()}@{socket.gethostname()}",
-            add=list(add),
+            add=checked(add),
             remove=list(remove),
             note=note,
         )
@@ -346,21 +348,6 @@ class Archive:
             raise ImbError(f"{place}/manifest.json cannot be read ({error}); see `imb verify`") from error
         return StoredRun(place, manifest)
 
-    def find(self, name: str) -> StoredRun:
-        """A run by the beginning of its name, or by a label that one run has; raises ImbError else."""
-        ids = self.ids()
-        found = [run_id for run_id in ids if run_id.startswith(name.lower())] if len(name) >= 4 else []
-        if not found:
-            present = set(ids)
-            found = [run for run, tags in self.tags().items() if name in tags.labels and run in present]
-        if not found:
-            raise ImbError(
-                f"no run {name!r} in {self.folder}; `imb ls` lists names (4 digits or more) and labels"
-            )
-        if len(found) > 1:
-            raise ImbError(f"{len(found)} runs are {name!r}: {_some(found)}; give more digits of one of them")
-        return self.run(found[0])
-
     def label_files(self) -> list[Path]:
         """The files of labels/, oldest change first; their names tell all of them apart."""
         return sorted(self.label_folder.glob("[0-9]*.json"))
@@ -388,11 +375,6 @@ def replay(changes: Iterable[LabelChange]) -> dict[str, Tags]:
         if change.note:
             tag.notes.append(change.note)
     return tags
-
-
-def _some(ids: Sequence[str]) -> str:
-    shown = ", ".join(run_id[:SHORT] for run_id in ids[:4])
-    return shown + (", …" if len(ids) > 4 else "")
 
 
 def user() -> str:

@@ -129,7 +129,7 @@ def _tell(store: Archive, made: session.Plan) -> None:
     from imb.measure import session
 
     for item in made.items:
-        typer.echo(str(session.command_of(made, item, Path())))
+        typer.echo(str(session.command_of(made, item, Path(), shown=True)))
     left = session.seconds_of(made, session.done(store, made).values(), session.usual_seconds(store, made))
     words = "nothing to predict the time by yet" if left is None else f"about {in_time(left)}"
     most = " at most" if made.until else ""
@@ -163,9 +163,10 @@ def _resumed(store: Archive, file: Path | None, launches: int | None, seed: int 
     if launches or seed is not None:
         raise ImbError("--resume goes on with what was planned; leave --launches and --seed out")
     made, source = campaign.read(file) if file else (None, None)
-    plans = session.of_campaign(store, made.name if made else None)
+    plans = session.of_campaign(store, made.name if made else None, own=True)
     if not plans:
-        raise ImbError(f"no session of {f'campaign {made.name}' if made else 'a campaign'} in {store.folder}")
+        what = f"campaign {made.name}" if made else "a campaign"
+        raise ImbError(f"no session of yours of {what} in {store.folder}; `imb run --resume NAME` takes any")
     if source and plans[-1].source != source:
         raise ImbError(
             f"{file} has changed since session {plans[-1].id} began; leave --resume out to begin anew, or"

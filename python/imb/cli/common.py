@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from imb.archive.labels import checked
 from imb.model.errors import ImbError
 
 ArchiveOption = Annotated[
@@ -21,6 +22,18 @@ ArchiveOption = Annotated[
         help="The archive to use.",
     ),
 ]
+
+
+def _checked(labels: list[str] | None) -> list[str] | None:
+    return checked(labels) if labels else labels
+
+
+LabelOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--label", "-l", metavar="LABEL", callback=_checked, help="Label every run; may be repeated."
+    ),
+]
 RunArgument = Annotated[
     str,
     typer.Argument(
@@ -29,8 +42,8 @@ RunArgument = Annotated[
     ),
 ]
 SIDE = (
-    "A label (all runs that have it), the beginning of a run's name, a file or folder of logs or records, or a query "
-    "(SELECT run FROM runs ...); several with commas between them are one side."
+    "A label (all runs that have it), the beginning of a run's name, a file or folder of logs or records; several with "
+    "commas between them are one side. Or a query: 'sql:SELECT run FROM runs ...'."
 )
 SideArgument = Annotated[str | None, typer.Argument(metavar="SIDE", help=SIDE, show_default=False)]
 

@@ -70,7 +70,7 @@ def command(
       imb compare before after
       imb compare before after --relevant 10% --benchmark Allreduce --rows
       imb compare old-logs/ new-logs/ --format markdown > changes.md
-      imb compare "SELECT run FROM runs WHERE date < '2026-10-01'" after
+      imb compare "sql:SELECT run FROM runs WHERE date < '2026-10-01'" after
 
     Exit status: 0 same or faster, 10 slower, 11 cannot tell, 2 nothing that can be compared.
     """

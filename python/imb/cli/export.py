@@ -67,7 +67,8 @@ def command(
       imb export --format log --output logs/
       imb export 3fa9 --samples > samples.csv
     """
-    from imb.render.export import choose, write_csv, write_json, write_logs, write_markdown, write_parquet
+    from imb.archive import names
+    from imb.render.export import write_csv, write_json, write_logs, write_markdown, write_parquet
 
     if len(separator) != 1 or separator in '"\n\r.' or separator.isalnum():
         raise ImbError(f"a separator is one character such as ';', not {separator!r}")
@@ -78,7 +79,8 @@ def command(
             f"--samples: not with --format {format.value}; use csv or parquet (json has them always)"
         )
     store = Archive(archive)
-    chosen = choose(store, runs or [])
+    named = {run.id: run for name in runs or () for run in names.runs(store, name)}
+    chosen = list(named.values()) if runs else [store.run(run) for run in store.ids()]
     match format:
         case Format.csv:
             write_csv(store, chosen, output, separator, samples=samples)

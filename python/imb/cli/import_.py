@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from imb.archive.store import SHORT, Archive
-from imb.cli.common import ArchiveOption
+from imb.cli.common import ArchiveOption, LabelOption
 from imb.model.errors import ImbError
 from imb.model.units import counted
 
@@ -28,10 +28,7 @@ def command(
             metavar="FILE...", help="Logs, texts with tables in them, JSON lines; folders of them."
         ),
     ],
-    label: Annotated[
-        list[str] | None,
-        typer.Option("--label", "-l", metavar="LABEL", help="Label every run; may be repeated."),
-    ] = None,
+    label: LabelOption = None,
     notes: Annotated[bool, typer.Option("--notes", help="Show every line that was passed over.")] = False,
     jobs: Annotated[
         int | None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import ArchiveOption
+from imb.cli.common import ArchiveOption, LabelOption
 from imb.cli.launching import (
     CpusOption,
     EnvOption,
@@ -60,10 +60,7 @@ def command(
     programs: ProgramsOption = None,
     env: EnvOption = None,
     launcher: LauncherOption = "mpiexec",
-    label: Annotated[
-        list[str] | None,
-        typer.Option("--label", "-l", metavar="LABEL", help="Label every run; may be repeated."),
-    ] = None,
+    label: LabelOption = None,
     archive: ArchiveOption = None,
 ) -> None:
     """Tells the one-way latency between two cores or two hosts, in one line.

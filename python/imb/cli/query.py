@@ -11,7 +11,7 @@ import typer
 
 from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption, columns_of_text
-from imb.model.errors import ImbError
+from imb.model.text import one_line
 
 
 class Format(enum.StrEnum):
@@ -23,11 +23,11 @@ class Format(enum.StrEnum):
 
 
 def command(
-    sql: Annotated[str, typer.Argument(metavar="SQL", help="A query of DuckDB's SQL.")],
-    format: Annotated[Format, typer.Option("--format", "-f", help="How to print the answer.")] = Format.table,
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT statement.")],
+    format: Annotated[Format, typer.Option("--format", "-f", help="Output format.")] = Format.table,
     archive: ArchiveOption = None,
 ) -> None:
-    """Asks the whole archive a question in SQL, through DuckDB. Changes nothing.
+    """Query the archive in SQL (DuckDB). Reads these tables only, and changes nothing: one SELECT statement.
 
     \b
     Tables (DESCRIBE results lists the columns):
@@ -45,22 +45,11 @@ def command(
                  WHERE benchmark = 'PingPong' AND bytes = 0 GROUP BY label ORDER BY us"
       imb query --format csv "FROM runs" > runs.csv
     """
-    import duckdb
+    from imb.archive.sql import ask
 
-    from imb.archive.index import Index
-
-    connection = Index(Archive(archive)).connect()
-    try:
-        answer = connection.sql(sql)
-        if answer is None:
-            raise ImbError(
-                'that statement has no answer; give a query, such as "SELECT count(*) FROM results"'
-            )
-        names, rows = answer.columns, answer.fetchall()
-    except duckdb.Error as error:
-        raise ImbError(f"the query fails: {' '.join(str(error).split())[:400]}") from error
+    names, rows = ask(Archive(archive), sql)
     if format is Format.csv:
-        csv.writer(sys.stdout).writerows([names, *rows])
+        csv.writer(sys.stdout, lineterminator="\n").writerows([names, *rows])
     elif format is Format.json:
         import msgspec
 
@@ -69,4 +58,5 @@ def command(
         ]
         typer.echo("".join(f"{line}\n" for line in lines), nl=False)
     else:
-        typer.echo(columns_of_text(names, [["" if v is None else str(v) for v in row] for row in rows]))
+        cells = [["" if value is None else one_line(str(value)) for value in row] for row in rows]
+        typer.echo(columns_of_text([one_line(name) for name in names], cells))

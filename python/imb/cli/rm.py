@@ -24,7 +24,9 @@ def command(
 
     Example: imb rm 3fa9 81c0
     """
+    from imb.archive.names import one_run
+
     store = Archive(archive)
-    found = [store.find(run).id for run in runs]  # all are known before one is touched
+    found = [one_run(store, run).id for run in runs]  # all are known before one is touched
     for run_id in dict.fromkeys(found):
         typer.echo(f"{run_id[:SHORT]} is now {store.remove(run_id)}")

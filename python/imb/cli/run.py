@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import ArchiveOption
+from imb.cli.common import ArchiveOption, LabelOption
 from imb.cli.launching import (
     BindOption,
     CpusOption,
@@ -37,7 +37,18 @@ from imb.cli.submitting import (
 from imb.model.errors import ImbError
 
 # What a session's plan does not hold; all else was said when it was made.
-_OF_ONE_CALL = {"names", "resume", "submit", "minutes", "queue", "account", "jobs", "dry_run", "archive"}
+_OF_ONE_CALL = {
+    "names",
+    "resume",
+    "force_owner",
+    "submit",
+    "minutes",
+    "queue",
+    "account",
+    "jobs",
+    "dry_run",
+    "archive",
+}
 
 
 def command(
@@ -97,12 +108,12 @@ def command(
             "--timeout", min=0.1, metavar="SECONDS", help="End a launch that takes longer, and go on."
         ),
     ] = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option("--label", "-l", metavar="LABEL", help="Label every run; may be repeated."),
-    ] = None,
+    label: LabelOption = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the newest session, or with the one that NAME says.")
+        bool, typer.Option("--resume", help="Go on with your newest session, or with session NAME.")
+    ] = False,
+    force_owner: Annotated[
+        bool, typer.Option("--force-owner", help="With --resume: carry out a session of another user.")
     ] = False,
     submit: SubmitOption = None,
     minutes: MinutesOption = None,
@@ -156,7 +167,7 @@ def command(
         _refuse_others(context)
         if len(words) > 1:
             raise ImbError(f"--resume {' '.join(words)}: one session at a time, and no words for IMB")
-        plans = [session.find(store, words[0] if words else None)]
+        plans = [session.find(store, words[0] if words else None, force_owner=force_owner)]
     else:
         split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
         arguments, words = words[split:], words[:split]
@@ -193,7 +204,7 @@ def command(
     if dry_run:
         for made in plans:
             for item in made.items:
-                typer.echo(str(session.command_of(made, item, Path())))
+                typer.echo(str(session.command_of(made, item, Path(), shown=True)))
         return
     if not resume:
         for made in plans:

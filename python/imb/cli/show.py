@@ -11,9 +11,10 @@ import typer
 from imb.archive.store import SHORT, Archive, StoredRun, Tags
 from imb.cli.common import ArchiveOption
 from imb.cli.extras import has, need
-from imb.cli.variance import of_one_run, runs_of_label, show_label
-from imb.model.errors import ImbError
+from imb.cli.variance import of_one_run, show_label
 from imb.model.records import End, Failure, PassLimits, Records, Result, Run, Sample
+from imb.model.text import one_line
+from imb.model.units import counted
 
 
 def command(
@@ -21,7 +22,7 @@ def command(
         str,
         typer.Argument(
             metavar="RUN",
-            help="The beginning of a run's name (4 digits or more), or a label.",
+            help="The beginning of a run's name (4 digits or more), a label, or 'sql:SELECT run ...'.",
             show_default=False,
         ),
     ],
@@ -53,15 +54,18 @@ def command(
       imb show baseline --benchmark PingPong --chart
       imb show 3fa9 --output > the.log
     """
+    from imb.archive import names
+
     if chart:
         need("imb show --chart", "plotext")
     store = Archive(archive)
-    if not output and len(runs := runs_of_label(store, run)) > 1:
-        if chart:
-            raise ImbError(f"--chart is of one run, and {run} is a label of {len(runs)}; see imb plot")
-        show_label(store, run, runs, benchmark or [])
+    runs = names.runs(store, run)
+    if len(runs) > 1:
+        if output or chart:
+            raise names.ambiguous(run, [one.id for one in runs])
+        _show_several(store, run, [one.id for one in runs], benchmark or [])
         return
-    found = store.find(run)
+    found = runs[0]
     if output:
         sys.stdout.buffer.write(found.part("output.txt") or b"")
         return
@@ -78,6 +82,19 @@ def command(
     run_record: Run = next(records.of(Run), Run())
     limits = (run_record.options.passes if run_record.options else None) or PassLimits()
     _tables(rows, limits, chart=sys.stdout.isatty() and has("plotext") if chart is None else chart)
+
+
+def _show_several(archive: Archive, name: str, runs: list[str], benchmarks: list[str]) -> None:
+    """The runs of a label or query together; where none has a result, what each of them is."""
+    from imb.archive.names import NoResult
+
+    try:
+        show_label(archive, name, runs, benchmarks)
+    except NoResult:
+        typer.echo(f"{one_line(name)}: {counted(len(runs), 'run')} without a result")
+        tags = archive.tags()
+        for run in map(archive.run, runs):
+            typer.echo("\n" + _facts(run, run.records(), tags.get(run.id) or Tags()))
 
 
 def _facts(found: StoredRun, records: Records, tags: Tags) -> str:

@@ -17,12 +17,6 @@ if TYPE_CHECKING:
     from imb.model.records import Records
 
 
-def runs_of_label(archive: Archive, name: str) -> list[str]:
-    """Runs that have this label, by whole name; empty where `name` is no label."""
-    present = set(archive.ids())
-    return [run for run, tags in archive.tags().items() if name in tags.labels and run in present]
-
-
 def show_label(archive: Archive, name: str, runs: Sequence[str], benchmarks: Sequence[str]) -> None:
     """Launches of a label, medians over them by row with the parts of variance, and what would help."""
     import msgspec

@@ -8,12 +8,14 @@ import typer
 
 from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption
+from imb.model.errors import ImbError
 from imb.model.units import counted
 
 
 def command(
     runs: Annotated[
-        list[str] | None, typer.Argument(metavar="[RUN]...", help="Only these runs.", show_default="all")
+        list[str] | None,
+        typer.Argument(metavar="[RUN]...", help="Only these runs or labels.", show_default="all"),
     ] = None,
     archive: ArchiveOption = None,
 ) -> None:
@@ -24,10 +26,13 @@ def command(
 
     Exit status: 0 all is well, 1 something is damaged. A run that was cut off before it came here is no damage.
     """
+    from imb.archive import names
     from imb.archive.verify import verify_archive
 
     store = Archive(archive)
-    chosen = [store.find(run).id for run in runs] if runs else None
+    if not store.folder.exists():
+        raise ImbError(f"no archive {store.folder}; give the folder of one (--archive, $IMB_ARCHIVE)")
+    chosen = [run.id for name in runs for run in names.runs(store, name)] if runs else None
     damaged = checked = cut_off = 0
     for finding in verify_archive(store, chosen):
         checked += finding.is_run

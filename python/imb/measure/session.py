@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import glob
 import os
 import secrets
 import shutil
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
@@ -25,9 +26,10 @@ import msgspec
 import psutil
 
 from imb.archive.store import Archive, Content, write_whole
-from imb.measure import passes
+from imb.measure import ownership, passes
 from imb.measure.interleave import TURN_LIMIT, Conductor
 from imb.measure.progress import Progress
+from imb.model.confidential import hidden, revealed
 from imb.model.errors import ImbError
 from imb.model.records import Component, End
 from imb.model.sequential_design import FACT, Design
@@ -83,7 +85,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """plan.json. `campaign`, `seed` and `source` (a hash of the file) are those of a campaign; `timeout` is of a launch,
     `setup_timeout` of a set-up or tear-down command, in seconds. `parts`, above 1: launches of a round that measure the same
     run at the same time, and measure every row by turns in so many parts (imb.measure.interleave). `until`: when to stop before
-    all is launched (imb.cli.deciding); None: never. `turn_limit`: seconds that a turn may last at least (imb.measure.interleave)."""
+    all is launched (imb.cli.deciding); None: never. `turn_limit`: seconds that a turn may last at least (imb.measure.interleave).
+    `owner`: user id of who planned it."""
 
     id: str
     created: str
@@ -97,6 +100,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     parts: int = 1
     until: Until | None = None
     turn_limit: float = TURN_LIMIT
+    owner: int | None = None
 
     @property
     def surrounded(self) -> bool:
@@ -175,8 +179,9 @@ def examine(made: Plan) -> None:
 
 
 def save(archive: Archive, made: Plan) -> None:
-    """Writes the plan down, so that it can be resumed. Raises ImbError."""
-    text = msgspec.json.format(msgspec.json.encode(made)) + b"\n"
+    """Writes the plan down without secrets, so that it can be resumed by the same user. Raises ImbError."""
+    kept = msgspec.structs.replace(made, owner=os.geteuid(), variants=[_shown(one) for one in made.variants])
+    text = msgspec.json.format(msgspec.json.encode(kept)) + b"\n"
     folder = folder_of(archive, made.id)
     try:
         folder.mkdir(parents=True)
@@ -195,21 +200,38 @@ def spool_of(archive: Archive, made: Plan, item: Item) -> Path:
     return folder_of(archive, made.id) / f"{item.number:04d}.part"
 
 
-def find(archive: Archive, session: str | None = None) -> Plan:
-    """The plan of this session, of which the beginning is enough; None: of the newest. Raises ImbError."""
-    plans = sorted((archive.folder / "sessions").glob(f"{session or ''}*/plan.json"))
+def find(archive: Archive, session: str | None = None, *, force_owner: bool = False) -> Plan:
+    """The plan of this session, of which the beginning is enough; None: of the newest of this user.
+
+    Raises ImbError where there is none, and where it is another user's, unless `force_owner`.
+    """
+    plans = sorted((archive.folder / "sessions").glob(f"{glob.escape(session or '')}*/plan.json"))
     if not plans:
         raise ImbError(f"no session {session or 'to resume'} in {archive.folder}; `imb run` makes one")
     if session and len(plans) > 1:
         raise ImbError(f"{len(plans)} sessions begin with {session}; give more of the name")
-    return _read(plans[-1])
+    if session or force_owner:
+        made = _read(plans[-1])
+        if not force_owner:
+            ownership.refuse_strangers(made.id, plans[-1], made.owner)
+        return made
+    if (own := next(_own(reversed(plans)), None)) is None:
+        raise ImbError(f"no session of yours in {archive.folder}; name the session to see whose it is")
+    return own
 
 
-def of_campaign(archive: Archive, name: str | None) -> list[Plan]:
-    """The plans of sessions of this campaign, None: of any; the oldest first. Raises ImbError."""
+def of_campaign(archive: Archive, name: str | None, *, own: bool = False) -> list[Plan]:
+    """The plans of sessions of this campaign, None: of any; the oldest first. `own`: only of this user. Raises ImbError."""
     files = sorted((archive.folder / "sessions").glob("*/plan.json"))
-    plans = [_read(file) for file in files]
+    plans = _own(files) if own else map(_read, files)
     return [made for made in plans if made.campaign and name in (None, made.campaign)]
+
+
+def _own(files: Iterable[Path]) -> Iterator[Plan]:
+    """The plans of this user. Those of others are not even read: they may be anything."""
+    for file in files:
+        if not ownership.strangers(file, None) and not ownership.strangers(file, (made := _read(file)).owner):
+            yield made
 
 
 def _read(file: Path) -> Plan:
@@ -243,12 +265,28 @@ def together(made: Plan, todo: Sequence[Item]) -> list[list[Item]]:
     return list(found.values())
 
 
-def command_of(made: Plan, item: Item, spool: Path, turns: Sequence[str] = ()) -> launch.Command:
-    """The exact command of a launch that writes into `spool`; `turns` is of Conductor.words."""
+def command_of(
+    made: Plan, item: Item, spool: Path, turns: Sequence[str] = (), *, shown: bool = False
+) -> launch.Command:
+    """The exact command of a launch that writes into `spool`; `turns` is of Conductor.words. `shown`: without secrets.
+
+    Raises ImbError where a variable was not recorded because it may be secret, and is not in the environment.
+    """
     cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
     words = [str(program_of(made, item)), *item.arguments, *turns, "-json", str(spool / "records.jsonl")]
-    mpi = made.variants[item.variant].mpi
-    return launch.spell(mpi, intent_of(made, item), words, cores=cores, root=os.geteuid() == 0)
+    variant, intent = made.variants[item.variant], intent_of(made, item)
+    env = hidden(intent.env) if shown else revealed(intent.env)
+    intent = msgspec.structs.replace(intent, env=env)
+    return launch.spell(variant.mpi, intent, words, cores=cores, root=os.geteuid() == 0)
+
+
+def _shown(variant: Variant) -> Variant:
+    """A variant as it may be recorded."""
+    return msgspec.structs.replace(variant, intent=_without_secrets(variant.intent))
+
+
+def _without_secrets(intent: launch.Intent) -> launch.Intent:
+    return msgspec.structs.replace(intent, env=hidden(intent.env))
 
 
 def intent_of(made: Plan, item: Item) -> launch.Intent:
@@ -286,11 +324,12 @@ def _refusing(
 
 
 class _Started(NamedTuple):
-    """A launch at work: where it writes, what is known of it so far."""
+    """A launch at work: where it writes, its command as it is and without secrets, what is known of it so far."""
 
     item: Item
     spool: Path
     command: launch.Command
+    shown: launch.Command
     facts: dict[str, Any]
     progress: Progress
 
@@ -325,7 +364,7 @@ def execute(
             for side, item in enumerate(items)
         ]
         for one in started:
-            on_start(one.item, one.command)
+            on_start(one.item, one.shown)
         before = load.moment()
         if turns is None:
             _see_through(made, started[0], on_progress, on_problem)
@@ -351,7 +390,7 @@ def _start(archive: Archive, made: Plan, item: Item, turns: Sequence[str]) -> _S
     _adopt(archive, made, item)
     spool.mkdir()
     (spool / "owner.json").write_bytes(msgspec.json.encode(myself()))
-    command = command_of(made, item, spool, turns)
+    command, shown = (command_of(made, item, spool, turns, shown=shown) for shown in (False, True))
     variant, intent = made.variants[item.variant], intent_of(made, item)
     facts: dict[str, Any] = {
         "kind": "launch",
@@ -359,12 +398,12 @@ def _start(archive: Archive, made: Plan, item: Item, turns: Sequence[str]) -> _S
         "session": made.id,
         "number": item.number,
         "turn": item.turn,
-        "command": command.words,
-        "command_environment": command.env,
+        "command": shown.words,
+        "command_environment": shown.env,
         "component": item.component,
         "arguments": item.arguments,
         "programs": variant.programs,
-        "intent": msgspec.to_builtins(intent),
+        "intent": msgspec.to_builtins(_without_secrets(intent)),
         "started": now(),
         "conditions": msgspec.to_builtins(conditions.gather(variant.mpi)),
     }
@@ -373,7 +412,7 @@ def _start(archive: Archive, made: Plan, item: Item, turns: Sequence[str]) -> _S
     if made.until:
         facts[FACT] = msgspec.to_builtins(made.until.design)
     write_whole(spool / "facts.json", msgspec.json.encode(facts))
-    return _Started(item, spool, command, facts, Progress())
+    return _Started(item, spool, command, shown, facts, Progress())
 
 
 class _Stopped(KeyboardInterrupt):

@@ -14,6 +14,7 @@ import msgspec
 import psutil
 
 from imb.model.conditions import Cache, Conditions, Interface, Machine
+from imb.model.confidential import hidden
 from imb.model.text import now, readable
 from imb.mpi.installations import Mpi, output_of
 
@@ -23,7 +24,6 @@ STEERING = re.compile(
     r"|SLURM_(JOB_ID|JOB_NODELIST|JOB_PARTITION|CPU_BIND)$"
 )
 _OF_GUESTS = re.compile(r"(veth|docker|br-|virbr|vnet|tap|cni|cali|flannel|lxc)")
-_SECRET = re.compile(r"TOKEN|SECRET|PASSW|COOKIE", re.IGNORECASE)
 
 
 def gather(mpi: Mpi | None = None) -> Conditions:
@@ -74,8 +74,8 @@ def interfaces(rdma: Path = Path("/sys/class/infiniband")) -> list[Interface]:
 
 
 def steering(variables: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Those environment variables that steer MPI, transports and threads; never what may be a secret."""
-    return {k: readable(v) for k, v in sorted(variables) if STEERING.match(k) and not _SECRET.search(k)}
+    """Those environment variables that steer MPI, transports and threads; of what may be a secret the name only."""
+    return hidden({k: readable(v) for k, v in sorted(variables) if STEERING.match(k)})
 
 
 @lru_cache

@@ -21,19 +21,6 @@ from imb.render import classic
 from imb.render.tables import failures_of, markdown, tables_of
 
 
-def choose(archive: Archive, names: Sequence[str]) -> list[StoredRun]:
-    """The runs of these names and labels, all runs for none. Raises ImbError for a name that is nobody's."""
-    present = archive.ids()
-    if not names:
-        return [archive.run(run_id) for run_id in present]
-    chosen: dict[str, None] = {}
-    tags = archive.tags()
-    for name in names:
-        labelled = [run_id for run_id in present if run_id in tags and name in tags[run_id].labels]
-        chosen.update(dict.fromkeys(labelled or [archive.find(name).id]))
-    return [archive.run(run_id) for run_id in chosen]
-
-
 def _results(archive: Archive, runs: Sequence[StoredRun]) -> pa.Table:
     """The results of these runs with what a reader needs of their run and its labels."""
     index = Index(archive)

@@ -1,0 +1,37 @@
+"""A query in SQL over the archive's tables. It reads these tables only, and writes nothing."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from imb.archive.store import Archive
+from imb.model.errors import ImbError
+from imb.model.text import one_line
+
+_LONGEST = 400  # characters of a message that are shown
+
+
+class Answer(NamedTuple):
+    """Names of the columns, and the rows."""
+
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+
+
+def ask(archive: Archive, sql: str) -> Answer:
+    """The answer to one SELECT statement. Raises ImbError for any other statement, and where the query fails."""
+    import duckdb
+
+    from imb.archive.index import Index
+
+    try:
+        statements = duckdb.extract_statements(sql)
+        if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
+            raise ImbError(
+                f"not one SELECT statement: {one_line(sql)[:_LONGEST]!r};"
+                ' give one query, such as "SELECT count(*) FROM results"'
+            )
+        answer = Index(archive).connect().sql(statements[0])
+        return Answer(answer.columns, answer.fetchall()) if answer else Answer([], [])
+    except (duckdb.Error, ValueError, OverflowError) as error:
+        raise ImbError(f"the query fails: {one_line(' '.join(str(error).split()))[:_LONGEST]}") from error

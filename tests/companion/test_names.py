@@ -1,0 +1,144 @@
+"""What a name means is the same for every command; a label is what its user can give again."""
+
+from pathlib import Path
+
+import pytest
+from companion.door import Imb, Said
+from imb.archive.store import Archive, Content, LabelChange
+from imb.model.records import Result, Run, write
+
+QUERY = "SELECT run FROM runs"
+ODD = ["from-monday", "select-gcc", "FROM", "with space", "select 1", "2026"]
+
+
+def records(microseconds: float = 1.0) -> bytes:
+    rows = [
+        Result(
+            benchmark="PingPong",
+            multi="off",
+            processes=2,
+            bytes=size,
+            time_avg_seconds=microseconds * size * 1e-7,
+        )
+        for size in (8, 16)
+    ]
+    return write([Run(component="MPI1"), *rows])
+
+
+def stored(archive: Archive, label: str | None = None, microseconds: float = 1.0) -> str:
+    return archive.add(Content(records=records(microseconds), labels=[label] if label else [])).id
+
+
+def uses(imb: Imb, name: object, folder: Path) -> dict[str, Said]:
+    """Every command that reads what a name means."""
+    return {
+        "show": imb("show", name),
+        "export": imb("export", name),
+        "diagnose": imb("diagnose", name),
+        "compare": imb("compare", name, name),
+        "report": imb("report", name, "-o", folder / "page.html"),
+        "plot": imb("plot", name),
+        "baseline": imb("baseline", "set", "kept", name),
+    }
+
+
+@pytest.mark.parametrize("label", ODD)
+def test_a_label_is_never_taken_for_sql(imb: Imb, archive: Archive, tmp_path: Path, label: str) -> None:
+    run = stored(archive)
+    assert imb("label", run[:10], label).code == 0
+    for command, said in uses(imb, label, tmp_path).items():
+        assert said.code != 2 and "sql" not in said.err, (command, said)
+    assert imb("label", label, "more").out.startswith(run[:10])
+    assert imb("verify", label).code == 0
+    assert imb("ls", "--label", label).out.count(run[:10]) == 1
+    assert imb("rm", label).out.startswith(run[:10])
+
+
+def test_a_file_is_never_taken_for_sql(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored(archive)
+    monkeypatch.chdir(tmp_path)
+    for name in ("from_file.log", "select.jsonl", "from me.jsonl"):
+        Path(name).write_bytes(records())
+        assert imb("compare", name, name).code in (0, 11)
+        assert imb("plot", name).code == 0
+
+
+def test_a_query_has_its_prefix_in_every_command(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    stored(archive)
+    for command, said in uses(imb, f"sql:{QUERY}", tmp_path).items():
+        assert said.code != 2, (command, said)
+    for command, said in uses(imb, QUERY, tmp_path).items():
+        assert said.code == 2 and "sql:" in said.err and len(said.err.splitlines()) == 1, (command, said)
+    assert "sql:" in imb("rm", QUERY).err and "sql:" in imb("label", QUERY, "x").err
+    assert len(archive.ids()) == 1
+
+
+def test_a_query_must_answer_with_runs(imb: Imb, archive: Archive) -> None:
+    stored(archive, "a")
+    assert "column run" in imb("show", "sql:SELECT 1").err
+    said = imb("compare", "a", "sql:SELECT '../../../etc' AS run")
+    assert said.code == 2 and "no run '../../../etc'" in said.err
+    assert imb("compare", "a", "sql:SELECT run FROM runs WHERE run = 'x'").code == 2
+
+
+@pytest.mark.parametrize(
+    "label", ["", "   ", "a,b", "a\nb", "a\tb", "a\x1b[31m", "sql:FROM runs", "x" * 201, " a", "a\u202eb"]
+)
+def test_a_label_that_could_not_be_used_is_refused(
+    imb: Imb, archive: Archive, tmp_path: Path, label: str
+) -> None:
+    run = stored(archive)
+    (tmp_path / "some.jsonl").write_bytes(records(2.0))
+    for said in (
+        imb("label", run[:10], label),
+        imb("import", "--label", label, tmp_path / "some.jsonl"),
+        imb("run", "--label", label, "--mpi", tmp_path, "--programs", tmp_path),
+    ):
+        assert said.code == 2 and "label" in said.err and len(said.err.splitlines()) == 1
+        assert "\x1b" not in said.err
+    assert len(archive.ids()) == 1 and not archive.tags()
+
+
+def odd_label(archive: Archive, run: str, label: str) -> None:
+    """As an earlier version wrote it."""
+    import msgspec
+
+    change = LabelChange(run=run, at="2026-01-01T00:00:00Z", by="x@y", add=[label])
+    archive.label_folder.mkdir(parents=True, exist_ok=True)
+    (archive.label_folder / f"00000000000000000001-{run[:16]}-abcd.json").write_bytes(
+        msgspec.json.encode(change)
+    )
+
+
+@pytest.mark.parametrize("label", ["old, label", "two\nlines"])
+def test_labels_of_earlier_versions_are_read_and_removed(imb: Imb, archive: Archive, label: str) -> None:
+    run = stored(archive)
+    odd_label(archive, run, label)
+    assert imb("compare", label, label).code in (0, 11)
+    assert run[:10] in imb("show", label).out
+    assert imb("label", run[:10], "--remove", label).code == 0
+    assert archive.tags()[run].labels == []
+
+
+def test_a_label_cannot_take_the_place_of_a_run(imb: Imb, archive: Archive) -> None:
+    mine, other = stored(archive), stored(archive, microseconds=2.0)
+    imb("label", other[:10], mine[:10])
+    assert imb("rm", mine[:10]).out.startswith(mine[:10])
+
+
+def test_a_label_of_several_runs(imb: Imb, archive: Archive) -> None:
+    runs = [stored(archive, "a", t) for t in (1.0, 2.0, 3.0)]
+    shown = imb("show", "a")
+    assert shown.code == 0 and all(run[:10] in shown.out for run in runs)
+    for words in (["rm", "a"], ["label", "a", "b"], ["show", "a", "--output"], ["show", "a", "--chart"]):
+        said = imb(*words)
+        assert said.code == 2 and "3 runs" in said.err and runs[0][:10] in said.err, words
+    assert len(archive.ids()) == 3
+
+
+def test_a_label_of_runs_without_results_lists_them(imb: Imb, archive: Archive) -> None:
+    runs = [archive.add(Content(output=b"crashed", facts={"number": n}, labels=["a"])).id for n in (1, 2, 3)]
+    said = imb("show", "a")
+    assert said.code == 0 and all(run[:10] in said.out for run in runs)
