@@ -118,7 +118,7 @@ def command(
 
     Ctrl-C keeps what is done: `imb run --resume` goes on, `imb compare NAME/a NAME/b` judges.
 
-    Exit status: as of imb compare (0 same or faster, 10 slower, 11 cannot tell); 1 launches failed and nothing is left
+    Exit status: as of imb compare (0 same or faster, 10 slower, 11 inconclusive, 12 differs); 1 launches failed and nothing is left
     to compare; 2 a mistake; 130 interrupted.
 
     \b
