@@ -14,7 +14,8 @@ from companion.door import Imb
 from companion.test_compare import content, longer, rows_of, side_of
 from imb.archive.store import Archive
 from imb.judge import stats
-from imb.judge.compare import Comparison, Effect, Settings, compare, latched, verdict_of
+from imb.judge.compare import Comparison, Effect, Settings, compare
+from imb.judge.effects import latched, verdict_of
 from imb.judge.sequential import looked_at
 from imb.model.observations import Side
 from imb.model.sequential_design import FACT, FIRST, MOST, Design, design_of
@@ -172,17 +173,21 @@ def test_what_a_look_has_decided_stays_decided() -> None:
 
 
 def effect(low: float | None, high: float | None, p: float | None) -> Effect:
-    verdict = verdict_of(low, high, p, Settings())
+    """Of which both intervals are the same."""
+    both = None if p is None else (low, high)
+    verdict = verdict_of(low, high, both, Settings())
     return Effect(
-        speed=1.0, low=low, high=high, p=p, q=p, spread=0.01, launches_a=8, launches_b=8, verdict=verdict, needed=9
+        speed=1.0, low=low, high=high, p=p, q=p, spread=0.01, launches_a=8, launches_b=8, verdict=verdict, needed=9,
+        simultaneous=both,
     )  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("before", "now", "ends", "verdict"),
     [
-        ((0.8, 0.99, 1e-5), (0.85, 1.01, 0.1), (0.85, 0.99), "slower"),
-        ((0.8, 1.2, 0.5), (1.02, 1.3, 1e-5), (1.02, 1.2), "faster"),
+        ((0.8, 0.94, 1e-5), (0.85, 1.01, 0.1), (0.85, 0.94), "slower"),
+        ((0.8, 0.99, 1e-5), (0.85, 1.01, 0.1), (0.85, 0.99), "differs"),
+        ((0.8, 1.2, 0.5), (1.06, 1.3, 1e-5), (1.06, 1.2), "faster"),
         ((0.9, 1.01, 0.2), (0.97, 1.1, 0.3), (0.97, 1.01), "same"),
         ((0.8, 0.9, 1e-5), (0.95, 1.3, 0.1), (0.95, 1.3), "cannot tell"),  # nothing is left
         ((None, None, None), (0.8, 0.9, 1e-5), (0.8, 0.9), "slower"),

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from imb.judge.multiplicity import Permutations, holm, permits
 from imb.judge.stats import (
-    adjusted,
     change_points,
     detectable,
     launches_needed,
@@ -97,14 +97,64 @@ def test_equal_and_rounded_figures_are_no_certainty() -> None:
     assert shift(a, b, rounding=np.array([0.01 / 0.25 / np.sqrt(12)])).p[0] > 0.01
 
 
-@settings(deadline=None, max_examples=50)
-@given(st.lists(st.floats(0, 1) | st.just(float("nan")), max_size=40))
-def test_adjusted_is_scipys_false_discovery_control(p: list[float]) -> None:
-    ours = adjusted(np.array(p, dtype=np.float64))
-    known = [value for value in p if not np.isnan(value)]
-    if known:
-        np.testing.assert_allclose(ours[~np.isnan(ours)], stats.false_discovery_control(known), rtol=1e-12)
-    assert np.isnan(ours).sum() == len(p) - len(known)
+def test_holm_is_as_published() -> None:
+    """Wright, Biometrics 48 (1992) 1005, table 1: the p-values as in R's p.adjust."""
+    p = np.array([0.01, 0.04, 0.03, 0.005, np.nan])
+    np.testing.assert_allclose(holm(p), [0.03, 0.06, 0.06, 0.02, np.nan])
+    np.testing.assert_allclose(holm(np.array([0.6, 0.9])), [1.0, 1.0])
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_one_column_is_scipys_permutation_test(pairs: bool) -> None:
+    a, b = drawn((6, 1)), drawn((6, 1), seed=2) + 0.15
+
+    def statistic(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+        tested = stats.ttest_rel(x, y) if pairs else stats.ttest_ind(x, y, equal_var=False)
+        return float(abs(tested.statistic))
+
+    scipys = stats.permutation_test(
+        (a[:, 0], b[:, 0]), statistic, permutation_type="samples" if pairs else "independent",
+        alternative="greater", vectorized=False,
+    )  # fmt: skip
+    found = (shift_of_pairs if pairs else shift)(a, b)
+    family = Permutations(found, a, b, 0.0, pairs).family([0], 0.05)
+    assert family.q[0] == pytest.approx(scipys.pvalue)
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+@pytest.mark.parametrize("common", [0.0, 0.95])
+def test_permutations_hold_their_level_for_all_columns_together(pairs: bool, common: float) -> None:
+    """Rows that depend on each other, or do not; 10 % is the level so that few comparisons show it."""
+    random = np.random.default_rng(5)
+    false = []
+    for _ in range(300):
+        a, b = (
+            np.sqrt(common) * random.normal(size=(7, 1)) + np.sqrt(1 - common) * random.normal(size=(7, 30))
+            for _ in range(2)
+        )
+        found = (shift_of_pairs if pairs else shift)(a, b)
+        family = Permutations(found, a, b, 0.0, pairs).family(range(30), 0.1)
+        outside = np.abs(found.difference) > family.critical * found.error
+        np.testing.assert_array_equal(outside, family.q <= 0.1)  # the interval is that of the p-value
+        false.append(outside.any())
+    assert 0.05 < np.mean(false) < 0.15
+
+
+def test_permutations_do_not_depend_on_the_order_of_launches_or_sides() -> None:
+    a, b = drawn((12, 5)), drawn((9, 5), seed=2) + 0.05  # so many that they are drawn at random
+    a[3, 2] = np.nan
+    random = np.random.default_rng(6)
+    one = Permutations(shift(a, b), a, b, 0.0, False).family(range(5), 0.01)
+    c, d = random.permutation(a), random.permutation(b)
+    other = Permutations(shift(d, c), d, c, 0.0, False).family(range(5), 0.01)
+    np.testing.assert_allclose(one.q, other.q)
+    np.testing.assert_allclose(one.critical, other.critical)
+
+
+def test_few_launches_permit_no_permutations() -> None:
+    assert not permits(5, 5, 0.005, pairs=False) and permits(6, 6, 0.005, pairs=False)
+    assert not permits(8, 8, 0.005, pairs=True) and permits(9, 9, 0.005, pairs=True)
+    assert permits(30, 30, 0.005, pairs=False) and not permits(30, 30, 0.0005, pairs=False)
 
 
 @pytest.mark.parametrize(("spread", "change"), [(0.02, 0.05), (0.05, 0.05), (0.1, 0.5)])

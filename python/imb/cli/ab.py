@@ -147,7 +147,7 @@ def command(
     With --submit a job measures (see imb run), and the line that compares is printed. With --host-pairs there is a job and a
     comparison per pair of hosts, NAME/n1-n2/a with NAME/n1-n2/b.
 
-    Exit status: as of imb compare (0 same or faster, 10 slower, 11 cannot tell); 1 launches failed and nothing is left
+    Exit status: as of imb compare (0 same or faster, 10 slower, 11 inconclusive, 12 differs); 1 launches failed and nothing is left
     to compare; 2 a mistake; 130 interrupted.
 
     \b

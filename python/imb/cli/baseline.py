@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -71,8 +72,8 @@ def set_(
 ) -> None:
     """Makes results a baseline: of one machine, and either intra-node or inter-node.
 
-    SIDE is a label, a run's name, a file, a folder or a query; five launches or more can be judged by, ten are good.
-    Without --tolerance a change of 5% of the time matters.
+    SIDE is a label, a run's name, a file, a folder or a query. Take three sessions (days, boots, allocations) or more, of
+    five launches or more each, under one label: how far sessions differ is known from sessions only. Without --tolerance a change of 5% of the time matters.
 
     \b
     Examples:
@@ -85,11 +86,24 @@ def set_(
     store = Archive(archive)
     made = baselines.make(name, load(store, side), _tolerances(tolerance) or {"time": 0.05}, note=note)
     typer.echo(_line(baselines.add(store, made)))
-    if len(made.launches) < 5:
-        typer.echo(
-            f"imb: {counted(len(made.launches), 'launch')} cannot tell how much launches differ; take ten",
-            err=True,
-        )
+    if lack := _lack(made):
+        typer.echo(f"imb: {made.name} has {lack}", err=True)
+
+
+def _lack(made: Baseline) -> str | None:
+    """What a baseline has and should have more of; None: it has enough."""
+    from imb.judge.pairing import session_of
+    from imb.judge.stats import FEWEST
+
+    sessions = [session_of(launch) for launch in made.side().launches]
+    many = len(set(sessions) - {None})
+    has = counted(len(sessions), "launch")
+    wanted = f"take {FEWEST} sessions (days, boots, allocations) of five launches or more"
+    if None in sessions:
+        return f"{has} of unknown session (not launched by imb); {wanted}"
+    if many < FEWEST:
+        return f"{has} of {counted(many, 'session')}; {wanted}"
+    return None
 
 
 @app.command("list")
@@ -160,6 +174,16 @@ def check(
         float | None,
         typer.Option("--timeout", min=0.1, metavar="SECONDS", help="End a launch that takes longer."),
     ] = None,
+    with_old: Annotated[
+        bool,
+        typer.Option(
+            "--with-old",
+            help="Measure the baseline's MPI and programs again, interleaved with those of --mpi or --programs.",
+        ),
+    ] = False,
+    assume_one_session: Annotated[
+        bool, typer.Option("--assume-one-session", help="As of imb compare.")
+    ] = False,
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
     force: Annotated[
@@ -175,30 +199,47 @@ def check(
     launches are repeated, with its MPI and programs unless --mpi or --programs (after an update, say) name others;
     the runs are labelled baseline-check/NAME. Each metric that has a tolerance is compared.
 
-    Exit status: as of imb compare (0 same or faster, 10 slower, 11 cannot tell), the worst of the metrics;
+    A baseline and results of different sessions are judged by session: take three sessions of each. With --with-old the
+    MPI and programs of the baseline are measured again, in turns with the new ones, and these launches are judged: ten of
+    each (--launches) find small changes in one session.
+
+    Exit status: as of imb compare (0 same or faster, 10 slower, 11 inconclusive, 12 differs), the worst of the metrics;
     1 a launch failed while nothing was found to be slower; 2 a mistake, or no baseline of this machine and
     placement; 130 interrupted.
 
     \b
     Examples:
       imb baseline check fabric
-      imb baseline check fabric --mpi /opt/openmpi-next --launches 5 --format json
+      imb baseline check fabric --with-old --mpi /opt/openmpi-next --format json
       imb baseline check fabric@1 after-update --tolerance time=10%
     """
     from imb.archive import baselines, names
+    from imb.cli.peers import earlier
     from imb.judge import baseline
     from imb.judge.compare import EXIT
     from imb.model.baselines import machine_of, placement_of
 
     store = Archive(archive)
     found = baselines.named(store, name)
-    well = True
+    well, old = True, None
+    if side is not None and with_old:
+        raise ImbError(f"--with-old measures now; it does not go with results that are there ({side})")
     if side is not None:
         results = names.load(store, side)
     else:
-        results, well = _measure(store, _of_here(found, placement, force), mpi, programs, launches, timeout)
+        here = _of_here(found, placement, force)
+        results, old, well = _measure(store, here, mpi, programs, launches, timeout, with_old=with_old)
     chosen = found[-1] if force else baseline.choose(found, machine_of(results), placement_of(results))
-    judged = baseline.check(chosen, results, _tolerances(tolerance), force=force)
+    launched = [*(old.launches if old else ()), *results.launches]
+    judged = baseline.check(
+        chosen,
+        results,
+        _tolerances(tolerance),
+        old=old,
+        earlier=earlier(store, launched),
+        force=force,
+        assume_one_session=assume_one_session,
+    )
     verdict = worst(judged.comparisons)
     if format == "json":
         import msgspec
@@ -244,7 +285,10 @@ def _measure(
     programs: Path | None,
     launches: int | None,
     timeout: float | None,
-) -> tuple[Side, bool]:
+    *,
+    with_old: bool,
+) -> tuple[Side, Side | None, bool]:
+    """Results; with_old: those of the baseline's MPI and programs; whether all was measured."""
     from imb.archive import names
     from imb.measure import recheck, session
     from imb.mpi import installations
@@ -254,11 +298,27 @@ def _measure(
     found = installations.find(mpi or wrapper)
     if programs is None and found.wrapper != wrapper:
         programs = built(found, None)
-    made = recheck.plan(chosen, found, programs, launches, timeout)
+    if with_old:
+        seed = secrets.randbelow(2**31)
+        before = installations.find(wrapper)
+        made = recheck.plan_with_old(chosen, before, found, programs, launches, timeout, seed=seed)
+    else:
+        made = recheck.plan(chosen, found, programs, launches, timeout)
     session.save(store, made)
     carried = launch_all(store, made, results_to_stderr=True)
     well = all_measured(made, carried)
-    return names.side_of(store, [one.run for one in carried.over], f"measured in session {made.id}"), well
+
+    def side(variant: str | None, name: str) -> Side:
+        runs = [
+            one.run
+            for one in carried.over
+            if variant in (None, made.variants[made.items[one.number - 1].variant].name)
+        ]
+        return names.side_of(store, runs, f"{name} in session {made.id}")
+
+    if not with_old:
+        return side(None, "measured"), None, well
+    return side("new", "new, measured"), side("old", f"old ({chosen}), measured"), well
 
 
 def _limits(tolerances: dict[str, float]) -> str:

@@ -34,7 +34,7 @@ def command(
             "--metric",
             "-m",
             metavar="NAME",
-            help="time, time_min, time_max (of the ranks' means), pure, p50, p90, p99 (where sampled), bandwidth, messages, overlap.",
+            help="time (of the slowest rank), time_avg, time_min, pure, p50, p90, p99 (where sampled), bandwidth, messages, overlap.",
         ),
     ] = "time",
     bands: Annotated[
@@ -53,17 +53,28 @@ def command(
             help="Hold intra-node against inter-node launches, and passes against single bursts, all the same.",
         ),
     ] = False,
+    assume_one_session: Annotated[
+        bool,
+        typer.Option(
+            "--assume-one-session",
+            help="Judge all launches as if one session had made them, such as logs of one day.",
+        ),
+    ] = False,
     archive: ArchiveOption = None,
 ) -> None:
-    """Judges whether B is as fast as A: a verdict for each band of lengths, and for each row.
+    """Compare two sets of runs and print a verdict per band of message lengths, and per row.
 
-    Told are speed multipliers of B over A with 95 % intervals: 2.00x is twice as fast. Each is faster, slower,
-    same (within what matters), or cannot tell. The launch is what counts, not the repetition: take five launches
-    a side or more. Conditions that differ come first. Rows are paired by component, benchmark, mode, ranks,
-    groups and length. docs/verdicts.md says how a verdict is reached, and how often it is wrong.
+    Figures are speed multipliers of B over A with intervals: 2.00x is twice as fast. A verdict is slower or
+    faster (by more than --relevant), same (within it), differs (by less, or by an unclear amount), or
+    inconclusive. The launch is the unit, not the repetition: take ten launches of each, interleaved (imb ab).
+    docs/verdicts.md has the method and its measured error rates.
 
-    The whole is slower where any band or row is; else cannot tell where in some band a slowdown that matters is
-    not excluded; else faster where anything is; else same.
+    Launches of different sessions (days, boots, allocations) are judged by session, from three sessions of each
+    on; with fewer the effects are shown and the verdict is inconclusive. Logs have no session: see
+    --assume-one-session.
+
+    The whole is slower if any band or row is; else differs if any is slower by less or by an unclear amount; else
+    inconclusive if a relevant slowdown of some band is not excluded; else faster or differs if any is; else same.
 
     \b
     Examples:
@@ -72,7 +83,7 @@ def command(
       imb compare old-logs/ new-logs/ --format markdown > changes.md
       imb compare "sql:SELECT run FROM runs WHERE date < '2026-10-01'" after
 
-    Exit status: 0 same or faster, 10 slower, 11 cannot tell, 2 nothing that can be compared.
+    Exit status: 0 same or faster, 10 slower, 11 inconclusive, 12 differs, 2 usage error or nothing to compare.
     """
     from imb.archive.names import load
     from imb.cli.peers import earlier
@@ -86,6 +97,7 @@ def command(
         bands=parse_bands(bands),
         benchmarks=tuple(benchmark or ()),
         force=force,
+        assume_one_session=assume_one_session,
     )
     store = Archive(archive)
     sides = load(store, a), load(store, b)

@@ -40,6 +40,7 @@ class Deciding:
         """`over`: what earlier processes launched, whose time counts in the budget too."""
         self._archive, self._made = archive, made
         self._known: dict[str, list[Launch]] = {}
+        self._earlier: list[Launch] | None = None
         self._began = time.monotonic() - sum(one.wall or one.seconds or 0.0 for one in over)
         self._round = 0
 
@@ -90,12 +91,18 @@ class Deciding:
 
     def look(self, over: Iterable[Done]) -> Look:
         """All variants against the first. Raises ImbError where two cannot be compared."""
+        from imb.cli.peers import earlier
         from imb.judge.compare import Settings, compare
 
         assert self._made.until is not None
         settings = Settings(metric=self._made.until.metric, relevant=self._made.until.relevant)
         first, *others = self._sides(list(over))
-        found = [compare(first, other, settings) for other in others]
+        if self._earlier is None:
+            # Once: what is usual does not change from look to look.
+            self._earlier = earlier(
+                self._archive, [*first.launches, *(x for one in others for x in one.launches)]
+            )
+        found = [compare(first, other, settings, self._earlier) for other in others]
         bands = [one.effect for comparison in found for one in comparison.bands]
         rows = [one.effect for comparison in found for one in comparison.rows]
         decided = sum(effect.verdict != "cannot tell" for effect in bands or rows)

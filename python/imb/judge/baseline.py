@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from imb.judge.compare import Comparison, Settings, compare
+from imb.judge.stats import FEWEST as SESSIONS
 from imb.model.baselines import Baseline, Machine, machine_of, placement_of
 from imb.model.errors import ImbError
-from imb.model.observations import Side, refuse_unknown_metric
+from imb.model.observations import Launch, Side, refuse_unknown_metric
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,9 +44,17 @@ def choose(found: Sequence[Baseline], machine: Machine, placement: str | None) -
 
 
 def check(
-    made: Baseline, side: Side, tolerances: Mapping[str, float] | None = None, *, force: bool = False
+    made: Baseline,
+    side: Side,
+    tolerances: Mapping[str, float] | None = None,
+    *,
+    old: Side | None = None,
+    earlier: Sequence[Launch] = (),
+    force: bool = False,
+    assume_one_session: bool = False,
 ) -> Check:
-    """Judges a side against a baseline, by each metric that has a tolerance. Raises ImbError."""
+    """Judges a side against a baseline, by each metric that has a tolerance; `old`: what the baseline was measured with,
+    measured again beside this side, takes the place of its launches. `earlier` launches say what is usual. Raises ImbError."""
     machine = machine_of(side)
     warnings: list[str] = []
     same = made.machine.same(machine)
@@ -55,7 +64,7 @@ def check(
         warnings.append(f"the baseline is of another machine: {made.machine} against {machine}")
     if None in (made.placement, placement_of(side)):
         warnings.append("it is not known whether baseline and results are both intra-node or both inter-node")
-    reference = made.side()
+    reference = old or made.side()
     limits = {**made.tolerances, **(tolerances or {})}
     for metric in limits:
         refuse_unknown_metric(metric)
@@ -66,7 +75,28 @@ def check(
         machine=made.machine,
         warnings=warnings,
         comparisons=[
-            compare(reference, side, Settings(metric=metric, relevant=relevant, force=force))
+            _with_remedy(
+                compare(
+                    reference,
+                    side,
+                    Settings(
+                        metric=metric, relevant=relevant, force=force, assume_one_session=assume_one_session
+                    ),
+                    earlier,
+                )
+            )
             for metric, relevant in limits.items()
         ],
     )
+
+
+def _with_remedy(found: Comparison) -> Comparison:
+    """What helps where sessions differ: to measure the old build or setting again, beside the new one."""
+    if not found.inconclusive:
+        return found
+    remedy = (
+        f"a baseline check needs {SESSIONS} sessions of the baseline and of the results, or the old build or setting"
+        " measured again beside the new one: imb baseline check --with-old"
+    )
+    first, *rest = found.warnings
+    return msgspec.structs.replace(found, warnings=[first, remedy, *rest])

@@ -17,11 +17,13 @@ from imb.model.observations import Key, Launch, Side, in_parts
 from imb.model.units import counted
 
 if TYPE_CHECKING:
-    from imb.judge.compare import Comparison, Logs
+    from imb.judge.compare import Comparison
+    from imb.judge.figures import Logs
 
 LONG_ENOUGH = 0.02  # seconds of a row that is measured by turns
 ENOUGH = 5  # launches a side below which it is always said what they cannot show
 SEEN = 4  # rows that are named
+_TIMES = {"time_avg": "t_avg", "time_overlapped": "t_ovrl", "time_by_rate": "length / bandwidth"}
 
 
 def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[Launch] = ()) -> Iterator[str]:
@@ -40,7 +42,16 @@ def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[La
             f"{_some(both.unmeasured)} without a {made.settings.metric.replace('_', ' ')} above 0 on both sides;"
             " not judged"
         )
-    placed = sum(band.rows for band in made.bands)
+    for metric, others in both.by_other.items():
+        yield (
+            f"{_some(others)} judged by {_TIMES[metric]}, since a side has no completion time (t_max) of them"
+        )
+    if both.alone:
+        yield (
+            f"{_some(sorted(both.alone, key=str))} in no band: with 0 bytes, or in less than 0.05 µs, nothing is sent;"
+            " judged as rows alone"
+        )
+    placed = sum(band.rows for band in made.bands) + len(both.alone)
     if placed < len(made.rows):
         yield f"{counted(len(made.rows) - placed, 'row')} of a length that is in no band; see --bands"
     for name, lacking, side in zip("AB", unknown(a, b), (a, b), strict=True):
@@ -125,6 +136,8 @@ def _power(made: Comparison) -> Iterator[str]:
         for counts in zip(*((x.launches_a, x.launches_b) for x in effects), strict=True)
     )
     few = min(of_a, of_b)
+    if made.inconclusive or made.unit == "session":
+        return  # what launches would find says nothing of sessions
     if few >= ENOUGH and made.verdict != "cannot tell":
         return
     sides = f"{of_a} against {counted(of_b, 'launch')}"

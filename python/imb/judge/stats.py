@@ -9,6 +9,7 @@ here against scipy.stats.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -29,7 +30,8 @@ PRIOR = 2.0  # launches that the middle point's spread counts as
 
 class Shift(NamedTuple):
     """B less A, by point; arrays of shape (points,). `spread` is the standard deviation of one launch around its side's
-    mean. NaN where the launches do not suffice: all but `difference` with one against one."""
+    mean, `error` the standard error of the difference, with so many `degrees` of freedom. NaN where the launches do not
+    suffice: all but `difference` with one against one."""
 
     difference: Values
     low: Values
@@ -38,6 +40,8 @@ class Shift(NamedTuple):
     spread: Values
     count_a: Values
     count_b: Values
+    error: Values
+    degrees: Values
 
 
 def shift(a: Values, b: Values, confidence: float = 0.95, rounding: Values | float = 0.0) -> Shift:
@@ -58,6 +62,20 @@ def shift(a: Values, b: Values, confidence: float = 0.95, rounding: Values | flo
     """
     count_a, mean_a, variance_a = _moments(a)
     count_b, mean_b, variance_b = _moments(b)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        degrees = count_a + count_b - 2.0
+        pooled = (variance_a * (count_a - 1) + variance_b * (count_b - 1)) / degrees
+        error, welch = errors_of(count_a, variance_a, count_b, variance_b, rounding)
+    few = np.minimum(count_a, count_b) < 3
+    return _judged(
+        mean_b - mean_a, error, np.where(few, degrees, welch), confidence, pooled, count_a, count_b
+    )
+
+
+def errors_of(
+    count_a: Values, variance_a: Values, count_b: Values, variance_b: Values, rounding: Values | float
+) -> tuple[Values, Values]:
+    """Standard error of a difference as `shift` has it, and Welch's degrees of freedom; points on the last axis."""
     least = LEAST_SPREAD**2 + np.square(rounding)
     with np.errstate(divide="ignore", invalid="ignore"):
         degrees = count_a + count_b - 2.0
@@ -70,9 +88,7 @@ def shift(a: Values, b: Values, confidence: float = 0.95, rounding: Values | flo
         error = np.maximum(error, np.maximum(pooled, least) * size)
         error = np.maximum(error, _middle(pooled) * PRIOR / (PRIOR + degrees) * size)
         welch = (share_a + share_b) ** 2 / (share_a**2 / (count_a - 1) + share_b**2 / (count_b - 1))
-    return _judged(
-        mean_b - mean_a, np.sqrt(error), np.where(few, degrees, welch), confidence, pooled, count_a, count_b
-    )
+        return np.sqrt(error), welch
 
 
 def shift_of_pairs(a: Values, b: Values, confidence: float = 0.95, rounding: Values | float = 0.0) -> Shift:
@@ -81,11 +97,17 @@ def shift_of_pairs(a: Values, b: Values, confidence: float = 0.95, rounding: Val
     What slows the machine for both is in neither; the price is that half the launches tell the spread.
     """
     count, mean, variance = _moments(b - a)
+    error = errors_of_pairs(count, variance, rounding)
+    return _judged(mean, error, count - 1.0, confidence, variance / 2, count, count)
+
+
+def errors_of_pairs(count: Values, variance: Values, rounding: Values | float) -> Values:
+    """Standard error of a mean difference as `shift_of_pairs` has it; points on the last axis."""
     least = 2 * (LEAST_SPREAD**2 + np.square(rounding))
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.maximum(variance, least) / count
-        error = np.sqrt(np.maximum(error, _middle(variance) * PRIOR / (PRIOR + count - 1) / count))
-    return _judged(mean, error, count - 1.0, confidence, variance / 2, count, count)
+        found: Values = np.sqrt(np.maximum(error, _middle(variance) * PRIOR / (PRIOR + count - 1) / count))
+    return found
 
 
 def at_a_look(found: Shift, share: float) -> Shift:
@@ -108,9 +130,19 @@ def _moments(values: Values) -> tuple[Values, Values, Values]:
     return count, mean, variance
 
 
-def _middle(variance: Values) -> float:
-    known = variance[np.isfinite(variance)]
-    return float(np.median(known)) if len(known) else 0.0
+def _middle(variance: Values) -> Values:
+    """The middle point's, on the last axis, which is kept."""
+    variance = np.where(np.isfinite(variance), variance, np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        plain = not np.isnan(variance).any()
+        middle = (
+            np.median(variance, axis=-1, keepdims=True)
+            if plain
+            else np.nanmedian(variance, axis=-1, keepdims=True)
+        )
+    found: Values = np.nan_to_num(middle)
+    return found
 
 
 def _judged(
@@ -128,18 +160,9 @@ def _judged(
         p = 2 * stdtr(degrees, -np.abs(difference / error))
         half = stdtrit(degrees, 0.5 + confidence / 2) * error
         spread = np.where(unknown, np.nan, np.sqrt(variance))
-    return Shift(difference, difference - half, difference + half, p, spread, count_a, count_b)
-
-
-def adjusted(p: Values) -> Values:
-    """Benjamini and Hochberg, J. R. Stat. Soc. B 57 (1995) 289: calling all differences of which this is at most q keeps
-    the mean share of false ones among them at q. NaN stays NaN and counts as nothing that was looked at."""
-    found = np.full(p.shape, np.nan)
-    known = np.flatnonzero(np.isfinite(p))
-    order = known[np.argsort(p[known])]
-    scaled = p[order] * len(order) / np.arange(1, len(order) + 1)
-    found[order] = np.minimum(1.0, np.minimum.accumulate(scaled[::-1])[::-1])
-    return found
+    return Shift(
+        difference, difference - half, difference + half, p, spread, count_a, count_b, error, degrees
+    )
 
 
 def launches_needed(

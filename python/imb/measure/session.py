@@ -151,13 +151,16 @@ def plan(
         ]
         for c, names in selection.items()
     }
-    items = [(c, words[c], turn) for turn in range(launches) for c in selection]
+    items = [(c, words[c], turn, cell) for turn in range(launches) for cell, c in enumerate(selection)]
     made = Plan(
         id=new_id(),
         created=now(),
         timeout=timeout,
         variants=[Variant(mpi=mpi, programs=str(programs.absolute()), intent=intent)],
-        items=[Item(n, c, said, turn + 1, labels=list(labels)) for n, (c, said, turn) in enumerate(items, 1)],
+        items=[
+            Item(n, c, said, turn + 1, labels=list(labels), cell=cell)
+            for n, (c, said, turn, cell) in enumerate(items, 1)
+        ],
     )
     examine(made)
     return made
@@ -395,9 +398,12 @@ def _start(archive: Archive, made: Plan, item: Item, turns: Sequence[str]) -> _S
     facts: dict[str, Any] = {
         "kind": "launch",
         "campaign": made.campaign or made.id,
+        # What the judge pairs launches by, and which of them share a session.
         "session": made.id,
         "number": item.number,
         "turn": item.turn,
+        "cell": item.cell,
+        "host": socket.gethostname(),
         "command": shown.words,
         "command_environment": shown.env,
         "component": item.component,

@@ -120,16 +120,26 @@ def time_of(row: Result | Sample) -> float | None:
     for value in (row.time_avg_seconds, row.time_max_seconds, row.time_overlapped_seconds):
         if value is not None:
             return value
-    if isinstance(row, Sample):
-        return None
+    return None if isinstance(row, Sample) else _time_by_rate(row)
+
+
+def completion_time_of(row: Result) -> float | None:
+    """The time of the slowest rank, or what comes closest to it."""
+    return row.time_max_seconds if row.time_max_seconds is not None else time_of(row)
+
+
+def _time_by_rate(row: Result) -> float | None:
     return row.bytes / row.bytes_per_second if row.bytes and row.bytes_per_second else None
 
 
-# Seconds, but for the last three; of those more is better.
+# Seconds, but for the last three; of those more is better. `time` is until the slowest rank has completed.
 METRICS: dict[str, Callable[[Result], float | None]] = {
-    "time": time_of,
+    "time": completion_time_of,
     "time_min": lambda row: row.time_min_seconds,
     "time_max": lambda row: row.time_max_seconds,
+    "time_avg": lambda row: row.time_avg_seconds,
+    "time_overlapped": lambda row: row.time_overlapped_seconds,
+    "time_by_rate": _time_by_rate,
     "pure": lambda row: row.time_pure_seconds,
     "p50": _quantile("p50"),
     "p90": _quantile("p90"),

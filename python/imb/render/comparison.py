@@ -16,9 +16,15 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-MARKS: dict[Verdict, str] = {"faster": "+", "slower": "-", "same": "=", "cannot tell": "?"}
-LEGEND = "+ faster, - slower, = same, ? cannot tell"
-_COLOURS: dict[Verdict, str] = {"faster": "green", "slower": "red", "same": "default", "cannot tell": "dim"}
+MARKS: dict[Verdict, str] = {"faster": "+", "slower": "-", "same": "=", "differs": "~", "cannot tell": "?"}
+LEGEND = "+ faster, - slower, = same, ~ differs by less than matters or an unclear amount, ? inconclusive"
+_COLOURS: dict[Verdict, str] = {
+    "faster": "green",
+    "slower": "red",
+    "same": "default",
+    "differs": "yellow",
+    "cannot tell": "dim",
+}
 _SHOWN = 8  # values of a condition
 
 
@@ -78,6 +84,10 @@ def looks_in_words(looks: Looks) -> str:
 
 def verdict_in_words(found: Comparison, a: str = "A", b: str = "B") -> str:
     """The verdict as a sentence without its point."""
+    if found.inconclusive:
+        return "Inconclusive"
+    if found.verdict == "differs":
+        return f"{b} differs from {a}, by less than matters or by an unclear amount"
     if found.verdict != "cannot tell":
         return f"{b} is {found.verdict} than {a}" if found.verdict != "same" else f"{b} is as fast as {a}"
     faster = sum(band.effect.verdict == "faster" for band in found.bands)
@@ -101,7 +111,7 @@ def summary(found: Comparison) -> str:
 
 def rows_to_show(found: Comparison, everything: bool) -> list[RowEffect]:
     """Rows that changed, or all."""
-    return [row for row in found.rows if everything or row.effect.verdict in ("faster", "slower")]
+    return [row for row in found.rows if everything or row.effect.verdict in ("faster", "slower", "differs")]
 
 
 def terminal(console: Console, found: Comparison, *, all_rows: bool = False) -> None:
@@ -140,7 +150,7 @@ def terminal(console: Console, found: Comparison, *, all_rows: bool = False) -> 
         console.print(Text(printable(grid.title), style="bold"))
         console.print(shown)
     if found.bands:
-        line(f"{LEGEND}; behind it the {found.settings.confidence * 100:.3g} % interval")
+        line(f"{LEGEND}; behind it the interval that decided, which allows for all rows or bands")
     _print_rows(console, found, all_rows)
     line()
     line(summary(found))
@@ -185,10 +195,11 @@ def cell(effect: Effect) -> str:
 
 
 def interval(effect: Effect) -> str:
-    """`2.21-2.35`, or nothing."""
-    if effect.low is None or effect.high is None:
+    """`2.21-2.35`, the interval that decided, or nothing."""
+    low, high = effect.interval or (None, None)
+    if low is None or high is None:
         return ""
-    return f"{multiplier(effect.low)}-{multiplier(effect.high)}"
+    return f"{multiplier(low)}-{multiplier(high)}"
 
 
 def multiplier(value: float) -> str:
@@ -251,7 +262,7 @@ def figure(value: float, found: Comparison) -> str:
 
 
 def _said(effect: Effect) -> str:
-    between = f" ({interval(effect)})" if effect.low is not None else ""
+    between = f" ({interval(effect)})" if interval(effect) else ""
     return f"{multiplier(effect.speed)}x {effect.verdict}{between}"
 
 

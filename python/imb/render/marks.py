@@ -6,7 +6,7 @@ import numpy as np
 
 from imb.model.observations import Values
 
-MARKS = {"faster": "▲", "slower": "▼", "same": "=", "cannot tell": "?"}
+MARKS = {"faster": "▲", "slower": "▼", "same": "=", "differs": "≈", "cannot tell": "?"}
 TO, TIMES = "\u2013", "\u00d7"  # en dash, multiplication sign
 
 

@@ -23,6 +23,7 @@ def verdict_of(comparison: Comparison, a: int, b: int) -> dict[str, Any]:
             ("slower", "slower"),
             ("faster", "faster"),
             ("same", "the same"),
+            ("differs", "different by less than matters or an unclear amount"),
             ("cannot tell", "open"),
         )
     ]

@@ -7,7 +7,7 @@
   const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid", "dash"];
   const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "x", "cross", "star", "hexagon"];
   const ONE_TWO_FIVE = [-3, -2, -1, 0, 1, 2, 3].flatMap((n) => [1, 2, 5].map((d) => Number(`${d}e${n}`)));
-  const MARKS = { faster: "▲", slower: "▼", same: "=", "cannot tell": "?" };
+  const MARKS = { faster: "▲", slower: "▼", same: "=", differs: "≈", "cannot tell": "?" };
   const alpha = (hex, a) => {
     const n = parseInt(hex.slice(1), 16);
     return `rgba(${n >> 16},${(n >> 8) & 255},${n & 255},${a})`;

@@ -1,0 +1,85 @@
+"""Bands of message lengths, and which rows belong to which. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Sequence
+
+import msgspec
+
+from imb.model.errors import ImbError
+from imb.model.observations import Key
+
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
+
+
+class Band(msgspec.Struct, frozen=True):
+    """Lengths from `first` to `last` bytes, both included. Both None: rows that have no length, as of Barrier."""
+
+    first: int | None = None
+    last: int | None = None
+
+    def __str__(self) -> str:
+        """`64-4K`; K is 2^10."""
+        if self.first is None or self.last is None:
+            return "no length"
+        return f"{_short(self.first)}-{_short(self.last)}"
+
+    def has(self, length: int | None) -> bool:
+        """Whether a row of this length belongs here."""
+        if length is None or self.first is None or self.last is None:
+            return length is self.first is self.last is None
+        return self.first <= length <= self.last
+
+
+BANDS = (Band(0, 32), Band(64, 4096), Band(8192, 262144), Band(524288, 4194304))
+NO_LENGTH = Band()
+
+
+def parse_bands(text: str) -> tuple[Band, ...]:
+    """From `0-32,64-4K,8K-256K,512K-4M`. Raises ImbError."""
+    bands: list[Band] = []
+    for word in text.split(","):
+        said = re.fullmatch(r"\s*(\d{1,15})([KMG]?)\s*-\s*(\d{1,15})([KMG]?)\s*", word, re.IGNORECASE)
+        if said is None:
+            raise ImbError(
+                f"{word.strip() or text!r} is no band of lengths; bands are written like 0-32,64-4K,8K-256K"
+            )
+        band = Band(
+            int(said[1]) * _UNITS[said[2].upper()],
+            int(said[3]) * _UNITS[said[4].upper()],
+        )
+        if band.last < band.first:  # type: ignore[operator]
+            raise ImbError(f"the band {word.strip()} ends before it begins")
+        if any(other.has(band.first) or band.has(other.first) for other in bands):
+            raise ImbError(
+                f"the band {word.strip()} has lengths of another band; a length is in one band only"
+            )
+        bands.append(band)
+    return tuple(bands)
+
+
+def _short(count: int) -> str:
+    for unit in ("G", "M", "K"):
+        if count and count % _UNITS[unit] == 0:
+            return f"{count // _UNITS[unit]}{unit}"
+    return str(count)
+
+
+def members_of(
+    keys: Sequence[Key], bands: Sequence[Band], alone: Container[Key] = ()
+) -> dict[tuple[Key, Band], list[int]]:
+    """Rows by curve and band. Rows that are `alone` are in no band."""
+    members: dict[tuple[Key, Band], list[int]] = {}
+    curves: dict[Key, Key] = {}
+    for number, key in enumerate(keys):
+        if key in alone:
+            continue
+        band = next((band for band in (*bands, NO_LENGTH) if band.has(key.bytes)), None)
+        if band is not None:
+            curve = key.curve()
+            members.setdefault((curves.setdefault(curve, curve), band), []).append(number)
+    order = list(curves)
+    places = {curve: place for place, curve in enumerate(order)}
+    ranks = {band: rank for rank, band in enumerate((*bands, NO_LENGTH))}
+    return dict(sorted(members.items(), key=lambda item: (places[item[0][0]], ranks[item[0][1]])))

@@ -1,0 +1,149 @@
+"""The figures that a comparison judges: logarithms of speed by launch and row, and their means over bands. Pure."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from imb.judge.stats import Values
+from imb.model.errors import ImbError
+from imb.model.observations import METRICS, MORE_IS_BETTER, Key, Side
+from imb.model.records import Result
+
+PRINTED = 1e-8  # seconds: the last digit of a classic table
+NO_MESSAGE = 5e-8  # seconds: between two ranks no message takes less
+TIMES = ("time_max", "time_avg", "time_overlapped", "time_by_rate")  # what `time` means, the best first
+
+
+class Logs(NamedTuple):
+    """Logarithms of speed by launch and row, shape (launches, rows): more is faster. `unmeasured`: rows of both sides
+    without a figure above 0 on one of them; they are not among `keys`. `by_other`: rows whose time is not the completion
+    time, because a side lacks it, by the time that was used. `alone`: rows that are in no band (`nothing_sent`)."""
+
+    keys: list[Key]
+    a: Values
+    b: Values
+    rounding: Values
+    middle_a: Values
+    middle_b: Values
+    unmeasured: list[Key]
+    by_other: Mapping[str, Sequence[Key]] = MappingProxyType({})
+    alone: frozenset[Key] = frozenset()
+
+
+def logs_of(a: Side, b: Side, keys: list[Key], metric: str) -> Logs:
+    """The figures of these rows. Raises ImbError where none is above 0 on both sides."""
+    sign = 1.0 if metric in MORE_IS_BETTER else -1.0
+    by_other: dict[str, list[Key]] = {}
+    if metric == "time":
+        values_a, values_b, by_other = _times(a, b, keys)
+    else:
+        values_a, values_b = (_matrix(side, keys, METRICS[metric]) for side in (a, b))
+    known = [np.asarray(np.isfinite(values).any(axis=0)) for values in (values_a, values_b)]
+    good = np.logical_and(*known)
+    if not good.any():
+        raise ImbError(f"no row of {a.name} and {b.name} has a {metric} above 0 on both sides")
+    values_a, values_b = values_a[:, good], values_b[:, good]
+    with np.errstate(over="ignore"):
+        middle_a, middle_b = np.nanmedian(values_a, axis=0), np.nanmedian(values_b, axis=0)
+    rounding = np.zeros(len(middle_a))
+    if metric not in MORE_IS_BETTER:
+        with np.errstate(over="ignore", invalid="ignore"):
+            steps = np.vstack([values_a, values_b]) / PRINTED
+            printed = np.all(np.isnan(steps) | (np.abs(steps - np.rint(steps)) < 1e-4), axis=0)
+            share = np.minimum(PRINTED / np.sqrt(12) / np.minimum(middle_a, middle_b), 1.0)
+        rounding = np.where(printed, share, 0.0)
+    measured = [key for key, is_good in zip(keys, good, strict=True) if is_good]
+    is_time = metric not in MORE_IS_BETTER
+    return Logs(
+        measured,
+        sign * np.log(values_a),
+        sign * np.log(values_b),
+        rounding,
+        middle_a,
+        middle_b,
+        [key for key, is_good in zip(keys, good, strict=True) if not is_good],
+        by_other,
+        frozenset(
+            key
+            for key, seconds in zip(measured, np.minimum(middle_a, middle_b), strict=True)
+            if nothing_sent(key, seconds if is_time else None)
+        ),
+    )
+
+
+def nothing_sent(key: Key, seconds: float | None) -> bool:
+    """Whether a row moves no data: 0 bytes, or a time in which no message passes between two ranks. In a band with rows
+    that do, it would count as much as they: a Bcast of 0 bytes takes 0.01 µs, and half of that is a rounding step."""
+    return key.bytes == 0 or (key.bytes is not None and seconds is not None and seconds < NO_MESSAGE)
+
+
+def _times(a: Side, b: Side, keys: list[Key]) -> tuple[Values, Values, dict[str, list[Key]]]:
+    """Times of the rows: of each row the first of TIMES that every launch with this row has, or else the first that both
+    sides have. So completion time is never compared with the mean over ranks. With it, rows that have the completion time
+    somewhere but are judged by another time."""
+    figures = {name: tuple(_matrix(side, keys, METRICS[name]) for side in (a, b)) for name in TIMES}
+    there = {name: [np.isfinite(one) for one in both] for name, both in figures.items()}
+    some = [np.logical_or.reduce([there[name][side] for name in TIMES]) for side in (0, 1)]
+    made = [np.full_like(figures[TIMES[0]][side], np.nan) for side in (0, 1)]
+    by_other: dict[str, list[Key]] = {}
+    for column, key in enumerate(keys):
+
+        def in_all(name: str, column: int = column) -> bool:
+            return all(bool((there[name][side][:, column] == some[side][:, column]).all()) for side in (0, 1))
+
+        def in_both(name: str, column: int = column) -> bool:
+            return all(bool(there[name][side][:, column].any()) for side in (0, 1))
+
+        fits = [name for name in TIMES if in_both(name)]
+        chosen = next(filter(in_all, fits), fits[0] if fits else None)
+        if chosen is None:
+            continue
+        for side in (0, 1):
+            made[side][:, column] = figures[chosen][side][:, column]
+        if chosen != TIMES[0] and any(there[TIMES[0]][side][:, column].any() for side in (0, 1)):
+            by_other.setdefault(chosen, []).append(key)
+    return made[0], made[1], by_other
+
+
+def _matrix(side: Side, keys: list[Key], take: Callable[[Result], float | None]) -> Values:
+    """Figures above 0 by launch and row; NaN where there is none."""
+    figures = np.full((len(side.launches), len(keys)), np.nan)
+    for number, launch in enumerate(side.launches):
+        for column, key in enumerate(keys):
+            row = launch.rows.get(key)
+            value = take(row) if row is not None else None
+            if value is not None and 0 < value < np.inf:
+                figures[number, column] = value
+    return figures
+
+
+def by_session(values: Values, sessions: Sequence[int]) -> Values:
+    """Means over the launches of each session, shape (sessions, columns). `sessions`: number of each launch's session."""
+    numbers = np.asarray(sessions)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a session without this row
+        return np.array([np.nanmean(values[numbers == one], axis=0) for one in range(numbers.max() + 1)])
+
+
+def band_means(both: Logs, members: Sequence[Sequence[int]]) -> tuple[Values, Values, Values]:
+    """Of each launch the mean over those rows of a band that it has, each against the row's reference, which is half-way
+    between the sides' medians: without it a missing row would be a step."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # rows that only later launches have
+        reference = (np.nanmedian(both.a, axis=0) + np.nanmedian(both.b, axis=0)) / 2
+    belongs = np.zeros((len(both.keys), len(members)))
+    for number, where in enumerate(members):
+        belongs[where, number] = 1.0
+    means = []
+    for side in (both.a, both.b):
+        against = side - reference
+        there = np.isfinite(against)
+        with np.errstate(invalid="ignore"):
+            means.append((np.where(there, against, 0.0) @ belongs) / (there @ belongs))
+    rounding = np.sqrt((both.rounding**2 @ belongs) / belongs.sum(axis=0))
+    return means[0], means[1], rounding

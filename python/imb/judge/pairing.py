@@ -1,0 +1,184 @@
+"""How launches of two sides belong together: pairs of one session, sessions, or neither. Pure.
+
+A session is what `imb` launched in one go: on one day, after one boot, in one allocation. What differs between sessions
+(pages, neighbors, temperature, other users) is shared by all launches of a session, so launches of different sessions
+are never compared with the spread of launches alone.
+
+- Launches of one turn of one session that measured the same cell are pairs: what the session has is in neither difference.
+- Launches of the same sessions, which are no pairs, are compared as launches.
+- Where both sides have several sessions of their own, a session counts as one figure: its mean over launches. For equal
+  numbers of launches that is the F test of nested random effects (Searle, Casella and McCulloch, Variance Components,
+  1992, section 3.6).
+- Else nothing says how far sessions differ, and the comparison is inconclusive.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from imb.judge.stats import FEWEST
+from imb.model.observations import Launch, Side, in_parts
+from imb.model.units import counted
+
+Unit: TypeAlias = Literal["pair", "launch", "session"]
+
+FEWEST_PAIRS = 6  # with fewer, pairs lose more by their degrees of freedom than they gain by what they share
+NAMED = 3  # lost pairs that a note names
+
+
+class Place(NamedTuple):
+    """Where in a plan a launch was: session, turn, and what it measured."""
+
+    session: str
+    turn: int
+    cell: Hashable
+
+
+class Design(NamedTuple):
+    """How two sides are judged. `a`, `b`: with the launches that count, pairs at the same index. `sessions`: of each side the
+    number of each launch's session, where `unit` is the session. `inconclusive`: why no verdict is possible."""
+
+    a: Side
+    b: Side
+    unit: Unit
+    sessions: tuple[list[int], list[int]] | None = None
+    inconclusive: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def pairs(self) -> bool:
+        """Whether launches are judged two by two."""
+        return self.unit == "pair"
+
+
+def session_of(launch: Launch) -> str | None:
+    """The session that made a launch; None where it is not known, as of imported logs."""
+    session = launch.facts.get("session")
+    return session if isinstance(session, str) else None
+
+
+def sessions_of(side: Side) -> list[str]:
+    """Known sessions of a side, each once."""
+    return list(dict.fromkeys(filter(None, map(session_of, side.launches))))
+
+
+def fewest_pairs(a: Side, b: Side) -> int:
+    """Pairs of one cell from which on launches are judged two by two."""
+    return FEWEST if in_parts(a, b) else FEWEST_PAIRS
+
+
+def designed(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
+    """How these sides are to be judged. `assume_one_session`: the user says that all launches are of one session."""
+    if paired := _paired(a, b):
+        return paired
+    if assume_one_session:
+        note = "all launches are taken to be of one session, as --assume-one-session says"
+        return Design(a, b, "launch", notes=(note,))
+    unknown = [sum(session_of(launch) is None for launch in side.launches) for side in (a, b)]
+    if any(unknown):
+        return Design(a, b, "launch", inconclusive=_why_unknown(unknown))
+    counts = [Counter(map(session_of, side.launches)) for side in (a, b)]
+    if counts[0].keys() == counts[1].keys() and (len(counts[0]) == 1 or counts[0] == counts[1]):
+        return Design(a, b, "launch")
+    of_a, of_b = map(len, counts)
+    if min(of_a, of_b) < 2 or counts[0].keys() & counts[1].keys():
+        return Design(
+            a,
+            b,
+            "launch",
+            inconclusive=(
+                f"A and B were measured in different sessions ({of_a} and {of_b}), and launches do not say how far"
+                f" sessions differ; measure them interleaved (imb ab, imb campaign), or in {FEWEST} sessions or more each"
+            ),
+        )
+    few = min(of_a, of_b) < FEWEST
+    return Design(
+        a,
+        b,
+        "session",
+        sessions=(_numbers(a), _numbers(b)),
+        inconclusive=(
+            f"A has {counted(of_a, 'session')} and B {of_b}; a verdict between sessions needs {FEWEST} of each"
+            if few
+            else None
+        ),
+    )
+
+
+def _why_unknown(unknown: Sequence[int]) -> str:
+    whose = " and ".join(
+        f"{counted(many, 'launch')} of {name}" for name, many in zip("AB", unknown, strict=True) if many
+    )
+    return (
+        f"the session of {whose} is not known (imported logs, files), and sessions differ by more than their launches;"
+        " measure A and B interleaved (imb ab), or, if all were launched in one session, give --assume-one-session"
+    )
+
+
+def _numbers(side: Side) -> list[int]:
+    order = {session: number for number, session in enumerate(sessions_of(side))}
+    return [order[session_of(launch) or ""] for launch in side.launches]
+
+
+def _paired(a: Side, b: Side) -> Design | None:
+    """The pairs of both sides, in the order of A; None where there are too few."""
+    places = _places(a), _places(b)
+    common = [place for place in places[0] if place in places[1]]
+    if max(Counter(place.cell for place in common).values(), default=0) < fewest_pairs(a, b):
+        return None
+    return Design(
+        msgspec.structs.replace(a, launches=[places[0][place] for place in common]),
+        msgspec.structs.replace(b, launches=[places[1][place] for place in common]),
+        "pair",
+        notes=tuple(_lost(a, b, places, common)),
+    )
+
+
+def _places(side: Side) -> dict[Place, Launch]:
+    """Launches with rows by place; without those of a place that has several."""
+    found: dict[Place, list[Launch]] = {}
+    for launch in side.launches:
+        session, turn = session_of(launch), launch.facts.get("turn")
+        if session is not None and isinstance(turn, int) and launch.rows:
+            cell = launch.facts.get("cell")
+            what = cell if isinstance(cell, int) else launch.experiment()
+            found.setdefault(Place(session, turn, what), []).append(launch)
+    return {place: launches[0] for place, launches in found.items() if len(launches) == 1}
+
+
+def _lost(
+    a: Side, b: Side, places: tuple[dict[Place, Launch], dict[Place, Launch]], common: Sequence[Place]
+) -> Iterable[str]:
+    """What is not judged because its partner is missing."""
+    shared = {place.session for place in common}
+    alone = [
+        (name, place)
+        for name, own, other in (("B", places[0], places[1]), ("A", places[1], places[0]))
+        for place in own
+        if place.session in shared and place not in other
+    ]
+    if alone:
+        why = [_why_lost(name, place, a if name == "A" else b) for name, place in alone[:NAMED]]
+        more = "; ..." if len(alone) > NAMED else ""
+        yield (
+            f"{len(alone)} of {counted(len(common) + len(alone), 'pair')} lost: {'; '.join(why)}{more};"
+            " the other launch of the pair is not judged"
+        )
+    for name, side, own in (("A", a, places[0]), ("B", b, places[1])):
+        judged = {launch.name for launch in own.values()}
+        rest = sum(launch.name not in judged for launch in side.launches if launch.rows)
+        rest += sum(place.session not in shared for place in own)
+        if rest:
+            yield f"{counted(rest, 'launch')} of {name} without a partner in the same turn of a session; not judged"
+
+
+def _why_lost(name: str, place: Place, side: Side) -> str:
+    for launch in side.launches:
+        same = session_of(launch) == place.session and launch.facts.get("turn") == place.turn
+        if same and not launch.rows and launch.facts.get("cell") in (place.cell, None):
+            return f"launch {launch.facts.get('number', launch.name)} of {name} failed"
+    return f"{name} has no launch of turn {place.turn} (failed or removed)"
