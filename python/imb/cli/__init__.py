@@ -30,6 +30,7 @@ COMMANDS = (
     "show",
     "compare",
     "baseline",
+    "watch",
     "diagnose",
     "report",
     "plot",

@@ -45,6 +45,8 @@ def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
     changes.sort(key=lambda one: -one["weight"])
     first = next((i for i, one in enumerate(curves) if changes and one["title"] == changes[0]["curve"]), 0)
     return {
+        "about": "A point is a launch: the geometric mean of its times in a band of lengths, 1 is the median of the side's "
+        "launches. Dashed lines are where a new level begins.",
         "curves": curves,
         "first": first,
         "dated": dated,

@@ -16,8 +16,10 @@ from markupsafe import Markup
 from imb import __version__
 from imb.diagnose import Diagnosis
 from imb.judge.compare import Comparison
+from imb.judge.history import History
 from imb.model.observations import Side
 from imb.model.units import counted
+from imb.render import watch
 from imb.render.findings import MODEL_HEADINGS, model_rows
 from imb.render.history import history_of
 from imb.render.marks import letter
@@ -114,6 +116,27 @@ def comparison_page(comparison: Comparison, *, title: str | None = None, now: da
         "made": now.strftime("%Y-%m-%d %H:%M") if now else None,
     }
     return _render(page, sections, None)
+
+
+def history_page(found: History, *, now: datetime | None = None) -> str:
+    """What `imb watch --format html` writes: steps with their first runs, and the sessions in the order of time."""
+    history, findings = watch.charted(found), watch.findings(found)
+    page = {
+        "title": found.name,
+        "subtitle": f"{watch.about(found)}: {found.verdict}",
+        "sides": [],
+        "verdicts": [],
+        "findings": [{"side": found.name, "all": findings, "notes": found.notes}] if findings else None,
+        "heats": [],
+        "conditions": [],
+        "conditions_caption": "",
+        "sections": [],
+        "charts_note": "",
+        "history": history,
+        "models": [],
+        "made": now.strftime("%Y-%m-%d %H:%M") if now else None,
+    }
+    return _render(page, [], history)
 
 
 def _render(page: dict[str, Any], sections: Sequence[Section], history: dict[str, Any] | None) -> str:

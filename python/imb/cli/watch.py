@@ -1,0 +1,98 @@
+"""imb watch"""
+
+from __future__ import annotations
+
+import enum
+from datetime import date
+from typing import Annotated
+
+import typer
+
+from imb.cli.common import SIDE, ArchiveOption, share_of
+from imb.model.errors import ImbError
+
+
+class Format(enum.StrEnum):
+    """Output format."""
+
+    terminal = "terminal"
+    json = "json"
+    html = "html"
+
+
+def command(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help=SIDE, show_default=False)],
+    relevant: Annotated[
+        str, typer.Option("--relevant", "-r", metavar="PERCENT", help="Smallest step that is reported.")
+    ] = "2%",
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since", metavar="DATE", help="Exit status: only steps from this date on count (2026-11-23)."
+        ),
+    ] = None,
+    metric: Annotated[
+        str, typer.Option("--metric", "-m", metavar="NAME", help="As of `imb compare`.")
+    ] = "time",
+    bands: Annotated[
+        str, typer.Option("--bands", metavar="BANDS", help="Size bands in bytes; K is 2^10.")
+    ] = "0-32,64-4K,8K-256K,512K-4M",
+    benchmark: Annotated[
+        list[str] | None,
+        typer.Option("--benchmark", "-b", metavar="NAME", help="Only this benchmark; may be repeated."),
+    ] = None,
+    format: Annotated[Format, typer.Option("--format", "-f", help="Output format.")] = Format.terminal,
+    archive: ArchiveOption = None,
+) -> None:
+    """Find the sessions of a history at which results became slower or faster.
+
+    A session is what was measured together: one `imb run` or campaign, or logs that begin within an hour of each other.
+    Each curve and size band is one series. A history of 100 sessions without a change shows a step with a probability of
+    at most 1 %, over all series together. Each step is printed with its first run, the size with a 95 % interval, and the
+    environment differences to the session before. docs/watch.md has the method and measured error rates.
+
+    \b
+    Examples:
+      imb watch nightly
+      imb watch nightly --since 2026-11-23 --format json
+      imb watch "SELECT run FROM runs WHERE nodes = 'n1'" -b Allreduce
+      imb watch nightly --format html > history.html
+
+    Exit status: 0 no slower step, 10 slower step or drift, 11 too few sessions (fewer than 8), 2 usage error.
+    """
+    from imb.archive.names import load
+    from imb.archive.store import Archive
+    from imb.judge.compare import parse_bands
+    from imb.judge.history import EXIT, Settings, history
+    from imb.model.observations import Side
+
+    settings = Settings(
+        metric=metric,
+        relevant=share_of(relevant, "--relevant"),
+        bands=parse_bands(bands),
+        benchmarks=tuple(benchmark or ()),
+        since=_date(since) if since else None,
+    )
+    store = Archive(archive)
+    launches = [launch for name in names for launch in load(store, name).launches]
+    found = history(Side(name=", ".join(names), launches=launches), settings)
+    if format is Format.json:
+        import msgspec
+
+        typer.echo(msgspec.json.format(msgspec.json.encode(found)))
+    elif format is Format.html:
+        from imb.render.page import history_page
+
+        typer.echo(history_page(found), nl=False)
+    else:
+        from imb.render.watch import text
+
+        typer.echo(text(found), nl=False)
+    raise typer.Exit(EXIT[found.verdict])
+
+
+def _date(text: str) -> str:
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise ImbError(f"--since: no date: {text}; give one such as 2026-11-23") from None

@@ -1,0 +1,250 @@
+"""The history of launches: sessions in the order of time, and where curves change their level. Pure.
+
+The session is the unit of replication: launches of one evening share what the machine was like that evening, so however
+many there are, they count once. imb.judge.steps finds the steps; docs/watch.md has its error rates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Literal, TypeAlias
+
+import msgspec
+import numpy as np
+
+from imb.judge import steps
+from imb.judge.compare import BANDS, Band, members_of
+from imb.judge.condition_diff import Difference, differences
+from imb.model.errors import ImbError
+from imb.model.observations import METRICS, MORE_IS_BETTER, Key, Launch, Side, Values, refuse_unknown_metric
+from imb.model.units import counted
+
+Verdict: TypeAlias = Literal["no change", "faster", "slower", "too little history"]
+EXIT: dict[Verdict, int] = {"no change": 0, "faster": 0, "slower": 10, "too little history": 11}
+TOGETHER = timedelta(
+    hours=1
+)  # launches that say no session and begin within this of the one before are one session
+AFTER = 5  # sessions after a step, for `detectable`
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """`relevant`: steps below this share are not reported. `level`: probability that a history without a change shows one.
+    `benchmarks`: only these, in any case; empty: all. `since`: only changes from this date on count for the verdict."""
+
+    metric: str = "time"
+    relevant: float = 0.02
+    level: float = 0.01
+    confidence: float = 0.95
+    bands: tuple[Band, ...] = BANDS
+    benchmarks: tuple[str, ...] = ()
+    since: str | None = None
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """`date`: when its first launch began, ISO 8601. `runs`: in the order of time."""
+
+    date: str
+    runs: list[str]
+
+
+class Series(msgspec.Struct, frozen=True, kw_only=True):
+    """A curve (its `bytes` is None) in a size band. `slowness`: by session the geometric mean over rows, relative to the
+    median session; 1.05 is 5 % slower. None where the session has no row of it."""
+
+    curve: Key
+    band: Band
+    rows: int
+    slowness: list[float | None]
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one series. `speed` > 1: faster than before. [`low`, `high`] covers it with Settings.confidence, adjusted for
+    the selection of series that changed (false coverage rate)."""
+
+    curve: Key
+    band: Band
+    rows: int
+    speed: float
+    low: float
+    high: float
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """Series that change at one session. `session`: index of the first one after the change; `run`, `date`: its first run.
+    `before`: the last run before. `conditions`: what differs between these two sessions."""
+
+    session: int
+    run: str
+    date: str
+    before: str
+    conditions: list[Difference]
+    changes: list[Change]
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    """What `imb watch` says. `drifts`: series that change steadily, from the first session to the last. `correlation`: of
+    the noise of neighboring sessions. `detectable`: the slowdown, 0.05 is 5 %, that is found within five sessions in 19
+    of 20 cases in the median series; None: unknown. `verdict`: slower where any change that counts is."""
+
+    name: str
+    settings: Settings
+    verdict: Verdict
+    sessions: list[Session]
+    events: list[Event]
+    drifts: list[Change]
+    correlation: float | None
+    detectable: float | None
+    notes: list[str]
+    series: list[Series]
+
+
+def history(side: Side, settings: Settings | None = None) -> History:
+    """The history of these launches. Raises ImbError for an unknown metric and where no launch has a date and a figure."""
+    settings = settings or Settings()
+    refuse_unknown_metric(settings.metric)
+    sessions, undated = sessions_of(side.launches)
+    keys = _chosen(dict.fromkeys(key for of in sessions for launch in of for key in launch.rows), settings)
+    logs, keys = _figures(sessions, keys, settings.metric)
+    if not keys:
+        raise ImbError(f"{side.name}: no launch with a date has a {settings.metric} above 0")
+    members = members_of(keys, settings.bands)
+    levels = _levels(logs, list(members.values()))
+    named = [Session(date=_date(of[0]) or "", runs=[launch.name for launch in of]) for of in sessions]
+    notes = [f"{counted(undated, 'launch')} without a date; left out"] if undated else []
+    events: list[Event] = []
+    drifts: list[Change] = []
+    found = None
+    if len(sessions) >= steps.FEWEST:
+        found = steps.find(levels, settings.level, float(np.log1p(settings.relevant)), settings.confidence)
+        places = list(members.items())
+        for at in sorted({step.at for step in found.steps}):
+            changes = [_change(places[step.series], step) for step in found.steps if step.at == at]
+            events.append(_event(sessions, at, sorted(changes, key=lambda one: one.speed)))
+        drifts = [_change(places[drift.series], drift) for drift in found.drifts]
+    else:
+        notes.append(f"{counted(len(sessions), 'session')}; steps are looked for in {steps.FEWEST} or more")
+    return History(
+        name=side.name,
+        settings=settings,
+        verdict=_verdict(events, drifts, settings.since) if found else "too little history",
+        sessions=named,
+        events=events,
+        drifts=drifts,
+        correlation=found.correlation if found else None,
+        detectable=_detectable(levels, found, settings) if found else None,
+        notes=notes,
+        series=[
+            Series(curve=curve, band=band, rows=len(where), slowness=_told(levels[:, number]))
+            for number, ((curve, band), where) in enumerate(members.items())
+        ],
+    )
+
+
+def sessions_of(launches: Sequence[Launch]) -> tuple[list[list[Launch]], int]:
+    """Launches with rows, each once, by session, both in the order of time; and how many have no date. A launch that says no
+    session is in that of the one before if it began within TOGETHER of it."""
+    once = {launch.name: launch for launch in launches if launch.rows}.values()
+    dated = [(when, launch) for launch in once if (when := _when(launch))]
+    dated.sort(key=lambda one: one[0])
+    named: dict[str, list[Launch]] = {}
+    sessions: list[list[Launch]] = []
+    last: datetime | None = None
+    for when, launch in dated:
+        session = launch.facts.get("session")
+        if isinstance(session, str):
+            if session not in named:
+                sessions.append(named.setdefault(session, []))
+            named[session].append(launch)
+            continue
+        if last is None or when - last > TOGETHER:
+            sessions.append([])
+            unnamed = sessions[-1]
+        unnamed.append(launch)
+        last = when
+    return sessions, len(once) - len(dated)
+
+
+def _date(launch: Launch) -> str | None:
+    started = launch.facts.get("started")
+    return launch.run.date or (started if isinstance(started, str) else None)
+
+
+def _when(launch: Launch) -> datetime | None:
+    with suppress(ValueError):
+        # Logs have local time without a zone, records have UTC: the order of sessions needs no better.
+        return datetime.fromisoformat(_date(launch) or "").replace(tzinfo=None)
+    return None
+
+
+def _chosen(keys: dict[Key, None], settings: Settings) -> list[Key]:
+    wanted = {name.lower() for name in settings.benchmarks}
+    chosen = [key for key in keys if not wanted or key.benchmark.lower() in wanted]
+    if missing := wanted - {key.benchmark.lower() for key in chosen}:
+        raise ImbError(f"no benchmark {', '.join(sorted(missing))} in these runs")
+    return chosen
+
+
+def _figures(sessions: Sequence[Sequence[Launch]], keys: list[Key], metric: str) -> tuple[Values, list[Key]]:
+    """Logarithms of slowness, the median over the launches of a session, shape (sessions, rows); NaN where a session lacks
+    the row. Rows without any figure above 0 are dropped."""
+    take = METRICS[metric]
+    sign = -1.0 if metric in MORE_IS_BETTER else 1.0
+    logs = np.full((len(sessions), len(keys)), np.nan)
+    for number, session in enumerate(sessions):
+        for column, key in enumerate(keys):
+            said = [take(launch.rows[key]) for launch in session if key in launch.rows]
+            figures = [value for value in said if value is not None and 0 < value < np.inf]
+            if figures:
+                logs[number, column] = sign * np.log(np.median(figures))
+    good = np.isfinite(logs).any(axis=0)
+    return logs[:, good], [key for key, is_good in zip(keys, good, strict=True) if is_good]
+
+
+def _levels(logs: Values, members: Sequence[Sequence[int]]) -> Values:
+    """Of each session the mean over the rows of a series, each against its median over sessions: without it a row that a
+    session lacks would be a step. Shape (sessions, series)."""
+    against = logs - np.nanmedian(logs, axis=0)
+    there = np.isfinite(against)
+    belongs = np.zeros((logs.shape[1], len(members)))
+    for number, where in enumerate(members):
+        belongs[where, number] = 1.0
+    with np.errstate(invalid="ignore"):
+        levels: Values = (np.where(there, against, 0.0) @ belongs) / (there @ belongs)
+    return levels
+
+
+def _change(series: tuple[tuple[Key, Band], list[int]], found: steps.Step | steps.Drift) -> Change:
+    (curve, band), rows = series
+    speed, low, high = (float(np.exp(-size)) for size in (found.size, found.high, found.low))
+    return Change(curve=curve, band=band, rows=len(rows), speed=speed, low=low, high=high)
+
+
+def _event(sessions: Sequence[Sequence[Launch]], at: int, changes: list[Change]) -> Event:
+    before, after = (Side(name="", launches=sessions[number]) for number in (at - 1, at))
+    return Event(
+        session=at,
+        run=after.launches[0].name,
+        date=_date(after.launches[0]) or "",
+        before=before.launches[-1].name,
+        conditions=differences(before, after),
+        changes=changes,
+    )
+
+
+def _verdict(events: Sequence[Event], drifts: Sequence[Change], since: str | None) -> Verdict:
+    counted = [change for event in events if event.date >= (since or "") for change in event.changes]
+    changes = [*counted, *drifts]
+    if any(change.speed < 1 for change in changes):
+        return "slower"
+    return "faster" if changes else "no change"
+
+
+def _detectable(levels: Values, found: steps.Found, settings: Settings) -> float | None:
+    change = steps.detectable(levels, found.correlation, settings.level, AFTER)
+    return None if change is None else max(settings.relevant, float(np.expm1(change)))
+
+
+def _told(levels: Values) -> list[float | None]:
+    return [float(np.exp(level)) if np.isfinite(level) else None for level in levels]

@@ -1,0 +1,156 @@
+"""The history of launches: on the terminal, and as the parts of a page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from imb.judge.compare import Band
+from imb.judge.history import Change, Event, History
+from imb.model.observations import Key
+from imb.model.units import counted
+from imb.render.marks import short
+
+MOST = 8  # changes of one session on the terminal; the other formats have all
+
+
+def text(found: History) -> str:
+    """A line on the sessions, a block per session with a change, the smallest step that would be found."""
+    lines = [f"{found.name}: {about(found)}"]
+    for event in found.events:
+        lines += ["", f"{_what(event)} from {_where(event)}"]
+        lines += [f"  {_series(one)}: {amount(one)}" for one in event.changes[:MOST]]
+        if len(event.changes) > MOST:
+            lines.append(f"  and {len(event.changes) - MOST} more: --format json")
+        lines.append(f"  {_conditions(event)}")
+    if found.drifts:
+        lines += ["", "drift over the whole history, no step"]
+        lines += [f"  {_series(one)}: {amount(one)}" for one in found.drifts]
+    lines += ["", *(f"note: {note}" for note in found.notes)] if found.notes else []
+    if found.verdict == "no change":
+        lines.append("no step found")
+    if found.detectable is not None:
+        lines.append(
+            f"minimum detectable step: {found.detectable:.1%}, five sessions after it (median series, power 95 %)"
+        )
+    return "".join(_printable(line) + "\n" for line in lines)
+
+
+def about(found: History) -> str:
+    """`40 sessions from 2026-10-01 to 2026-11-09, 57 series (curve and size band)`."""
+    dates = f" from {found.sessions[0].date[:10]} to {found.sessions[-1].date[:10]}" if found.sessions else ""
+    return (
+        f"{counted(len(found.sessions), 'session')}{dates}, {len(found.series)} series (curve and size band)"
+    )
+
+
+def amount(change: Change) -> str:
+    """`12.3 % slower (95 % CI 9.8 to 14.9 %)`; slower is more time, or less bandwidth."""
+    word, ends = (
+        ("slower", (1 / change.high, 1 / change.low))
+        if change.speed < 1
+        else ("faster", (change.low, change.high))
+    )
+    size = 1 / change.speed if change.speed < 1 else change.speed
+    low, high = (100 * (end - 1) for end in ends)
+    return f"{100 * (size - 1):.1f} % {word} (95 % CI {low:.1f} to {high:.1f} %)"
+
+
+def findings(found: History) -> list[dict[str, str]]:
+    """Cards of the page, the first session first."""
+    cards = [
+        {
+            "level": "warning" if "slower" in _what(event) else "information",
+            "rule": "step",
+            "where": f"{_what(event)} from {_where(event)}",
+            "found": "; ".join(f"{_series(one)}: {amount(one)}" for one in event.changes[:MOST])
+            + (
+                f"; and {len(event.changes) - MOST} more in the table below"
+                if len(event.changes) > MOST
+                else ""
+            ),
+            "advice": f"find out what changed; {_conditions(event)}",
+        }
+        for event in found.events
+    ]
+    cards += [
+        {
+            "level": "warning" if one.speed < 1 else "information",
+            "rule": "drift",
+            "where": _series(one),
+            "found": f"{amount(one)} over the whole history, no step",
+            "advice": "compare the conditions of the first and the last session",
+        }
+        for one in found.drifts
+    ]
+    return cards
+
+
+def charted(found: History) -> dict[str, Any]:
+    """As imb.render.history.history_of, with a point per session."""
+    places: dict[tuple[Key, Band], list[int]] = {(one.curve, one.band): [] for one in found.series}
+    for event in found.events:
+        for change in event.changes:
+            places[change.curve, change.band].append(event.session)
+    curves: dict[Key, list[dict[str, Any]]] = {}
+    for one in found.series:
+        values = [None if value is None else short(value) for value in one.slowness]
+        curves.setdefault(one.curve, []).append(
+            {"band": str(one.band), "values": [values], "changes": [places[one.curve, one.band]]}
+        )
+    changed = [(event, change) for event in found.events for change in event.changes]
+    titles = [str(curve) for curve in curves]
+    return {
+        "about": "A point is a session: the geometric mean of a size band, relative to the median session, above 1 is "
+        "slower. Dashed lines are steps.",
+        "curves": [
+            {"title": title, "bands": bands} for title, bands in zip(titles, curves.values(), strict=True)
+        ],
+        "first": titles.index(str(changed[0][1].curve)) if changed else 0,
+        "dated": True,
+        "changes": [
+            {
+                "side": "A",
+                "curve": str(change.curve),
+                "band": str(change.band),
+                "launch": event.run,
+                "date": event.date,
+                "before": "1.000",
+                "after": f"{1 / change.speed:.3f}",
+                "change": amount(change),
+            }
+            for event, change in changed
+        ],
+        "sides": [
+            {
+                "letter": "A",
+                "dates": [session.date for session in found.sessions],
+                "names": [", ".join(session.runs) for session in found.sessions],
+            }
+        ],
+    }
+
+
+def _what(event: Event) -> str:
+    words = dict.fromkeys("slower" if one.speed < 1 else "faster" for one in event.changes)
+    return " and ".join(words)
+
+
+def _where(event: Event) -> str:
+    return f"session {event.session + 1}: run {event.run}, {event.date[:16].replace('T', ' ')} (last run before: {event.before})"
+
+
+def _series(change: Change) -> str:
+    bytes_ = "no length" if change.band.first is None else f"{change.band} bytes"
+    return f"{change.curve}, {bytes_}"
+
+
+def _conditions(event: Event) -> str:
+    if not event.conditions:
+        return "no known environment differences to the session before"
+    said = (f"{one.name}: {', '.join(one.a)} -> {', '.join(one.b)}" for one in event.conditions)
+    return f"changed since the session before: {'; '.join(said)}"
+
+
+def _printable(line: str) -> str:
+    """Names and conditions come from logs of other machines: no control characters on a terminal."""
+    return "".join(sign if sign.isprintable() else "?" for sign in line)

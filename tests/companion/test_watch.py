@@ -1,0 +1,255 @@
+"""Steps in histories: the arithmetic by simulation, and `imb watch` through the door."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from companion.door import Imb
+from companion.machines import curve, launch, message, save
+from imb.judge import steps
+from imb.judge.history import sessions_of
+from imb.model.observations import Launch
+from imb.model.records import Platform, Result, Run
+
+FIVE = float(np.log(1.05))
+
+
+def noise(random: np.random.Generator, sessions: int, series: int, spread: float = 0.01) -> steps.Values:
+    """Half of the variance is that of the session."""
+    of_session = random.normal(0, spread, (sessions, 1))
+    made: steps.Values = (of_session + random.normal(0, spread, (sessions, series))) / np.sqrt(2)
+    return made
+
+
+def heavy(random: np.random.Generator, sessions: int, series: int) -> steps.Values:
+    """One session in twenty stands out."""
+    odd = random.random((sessions, 1)) < 0.05
+    return noise(random, sessions, series) + odd * random.exponential(0.1, (sessions, 1))
+
+
+def correlated(random: np.random.Generator, sessions: int, series: int) -> steps.Values:
+    made = noise(random, sessions, series)
+    for session in range(1, sessions):
+        made[session] += 0.4 * made[session - 1]
+    return made
+
+
+def gaps(random: np.random.Generator, sessions: int, series: int) -> steps.Values:
+    made = noise(random, sessions, series)
+    made[random.random(made.shape) < 0.2] = np.nan
+    return made
+
+
+@pytest.mark.parametrize("made", [noise, heavy, correlated, gaps])
+def test_histories_without_a_change_show_none(made: Any) -> None:
+    """At most 1 % of them: of 100, five or more with a probability of 0.3 %."""
+    random = np.random.default_rng(20261101)
+    alarms = [bool(steps.find(made(random, sessions, 12)).steps) for sessions in (12, 40) for _ in range(50)]
+    assert sum(alarms) <= 4
+
+
+@pytest.mark.parametrize("made", [noise, heavy, gaps])
+def test_a_step_of_five_percent_is_found_within_five_sessions(made: Any) -> None:
+    random = np.random.default_rng(20261102)
+    found = 0
+    for _ in range(20):
+        logs = made(random, 60, 12)
+        logs[55:, :4] += FIVE
+        found += any(abs(step.at - 55) <= 1 and step.size > 0 for step in steps.find(logs).steps)
+    assert found >= 19
+
+
+def test_what_changed_is_named_with_its_size() -> None:
+    logs = noise(np.random.default_rng(1), 60, 12, 0.005)
+    logs[30:, 3] += 0.10
+    logs[45:, [3, 7]] -= 0.06
+    found = steps.find(logs)
+    assert [(step.series, step.at) for step in found.steps] == [(3, 30), (3, 45), (7, 45)]
+    assert not found.drifts
+    for step, size in zip(found.steps, (0.10, -0.06, -0.06), strict=True):
+        assert step.low < size < step.high and step.high - step.low < 0.03
+    assert [step.series for step in steps.find(logs, least=0.08).steps] == [3]
+
+
+def test_intervals_cover_what_they_promise() -> None:
+    random = np.random.default_rng(2)
+    covered = []
+    for _ in range(60):
+        logs = noise(random, 40, 8)
+        logs[20:, :2] += 0.08
+        covered += [step.low <= 0.08 <= step.high for step in steps.find(logs).steps if step.at == 20]
+    assert len(covered) > 80 and np.mean(covered) >= 0.93
+
+
+def test_one_session_that_stands_out_is_no_step() -> None:
+    logs = noise(np.random.default_rng(3), 30, 6)
+    logs[17] += 0.5
+    logs[-1] += 0.5
+    assert not steps.find(logs).steps
+
+
+def test_a_drift_is_no_step() -> None:
+    logs = noise(np.random.default_rng(4), 60, 6, 0.005)
+    logs[:, 2] += np.linspace(0, 0.15, 60)
+    found = steps.find(logs)
+    assert not found.steps and [one.series for one in found.drifts] == [2]
+    assert found.drifts[0].low < 0.15 < found.drifts[0].high
+
+
+def test_two_steps_in_one_direction_are_no_drift() -> None:
+    logs = noise(np.random.default_rng(5), 60, 6, 0.005)
+    logs[20:, 2] += 0.08
+    logs[40:, 2] += 0.08
+    found = steps.find(logs)
+    assert [(one.series, one.at) for one in found.steps] == [(2, 20), (2, 40)] and not found.drifts
+
+
+def test_correlation_is_seen_and_steps_are_none() -> None:
+    random = np.random.default_rng(6)
+    logs = noise(random, 400, 10)
+    assert steps.correlation_of(logs) < 0.2
+    logs[200:] += 0.1
+    assert steps.correlation_of(logs) < 0.2
+    for session in range(1, 400):
+        logs[session] += 0.6 * logs[session - 1]
+    assert 0.5 < steps.correlation_of(logs) < 0.8
+
+
+def test_equal_figures_have_no_step_and_exact_ones_do() -> None:
+    logs = np.zeros((20, 3))
+    assert steps.find(logs) == steps.Found([], [], 0.0)
+    logs[12:, 1] = 0.05
+    assert [(one.series, one.at) for one in steps.find(logs).steps] == [(1, 12)]
+
+
+@pytest.mark.parametrize("logs", [np.zeros((7, 2)), np.full((20, 2), np.inf)])
+def test_what_cannot_be_judged_is_refused(logs: steps.Values) -> None:
+    with pytest.raises(ValueError, match="8 sessions"):
+        steps.find(logs)
+
+
+def test_series_without_a_figure_are_passed_over() -> None:
+    logs = noise(np.random.default_rng(7), 30, 4, 0.005)
+    logs[:, 1] = np.nan
+    logs[:26, 2] = np.nan
+    logs[20:, 0] += 0.1
+    assert [(one.series, one.at) for one in steps.find(logs).steps] == [(0, 20)]
+
+
+def at(date: str, **facts: Any) -> Launch:
+    made = Launch(name=date, run=Run(date=date), facts=facts, rows={}, failures={})
+    made.rows[None] = Result(benchmark="PingPong", bytes=8)  # type: ignore[index]
+    return made
+
+
+def test_sessions_are_what_was_measured_together() -> None:
+    launches = [
+        at("2026-01-02T03:50:00"),
+        at("2026-01-02T03:00:00Z"),
+        at("2026-01-02T09:00:00Z"),
+        at("2026-01-03T00:10:00Z", session="s"),
+        at("2026-01-04T00:00:00Z", session="t"),
+        at("2026-01-05T00:10:00Z", session="s"),
+        at(""),
+    ]
+    found, undated = sessions_of(launches)
+    assert [[one.name[8:13] for one in of] for of in found] == [
+        ["02T03", "02T03"],
+        ["02T09"],
+        ["03T00", "05T00"],
+        ["04T00"],
+    ]
+    assert undated == 1
+
+
+# --- imb watch ---------------------------------------------------------------------------------------
+
+
+def nights(folder: Path, count: int, first_bad: int | None = None, change: float = 1.1) -> Path:
+    """Logs of so many nights, two launches each; from one night on Bcast takes longer and the kernel is another one."""
+    random = np.random.default_rng(8)
+    folder.mkdir()
+    for night in range(count):
+        is_bad = first_bad is not None and night >= first_bad
+        for number in range(2):
+            rows = []
+            for name in ("Bcast", "Allreduce"):
+                factor = change if is_bad and name == "Bcast" else 1.0
+                factor *= float(np.exp(random.normal(0, 0.005)))
+                rows += curve(lambda n, f=factor: f * message(n), name, 8, "collective")  # type: ignore[misc]
+            platform = Platform(release="6.2.0" if is_bad else "6.1.0")
+            date = f"2026-03-{night + 1:02}T02:0{number}:00Z"
+            save(folder / f"{night:02}-{number}.jsonl", launch(rows, date=date, platform=platform))
+    return folder
+
+
+def test_a_slower_night_is_named_with_its_kernel(imb: Imb, tmp_path: Path) -> None:
+    assert imb("import", nights(tmp_path / "n", 20, 15), "--label", "nightly").code == 0
+    said = imb("watch", "nightly", "--format", "json")
+    assert said.code == 10
+    found = json.loads(said.out)
+    assert found["verdict"] == "slower" and len(found["sessions"]) == 20
+    (event,) = found["events"]
+    assert event["session"] == 15 and event["date"] == "2026-03-16T02:00:00Z"
+    assert event["run"] == found["sessions"][15]["runs"][0]
+    assert event["before"] == found["sessions"][14]["runs"][1]
+    assert event["conditions"] == [{"name": "kernel", "a": ["6.1.0"], "b": ["6.2.0"]}]
+    assert {one["curve"]["benchmark"] for one in event["changes"]} == {"Bcast"}
+    assert len(event["changes"]) == 4
+    assert all(one["low"] < 1 / 1.1 < one["high"] for one in event["changes"])
+
+    said = imb("watch", "nightly")
+    assert said.code == 10
+    assert f"slower from session 16: run {event['run']}, 2026-03-16 02:00" in said.out
+    assert "Bcast, 8 ranks, 64-4K bytes: 10." in said.out or "Bcast, 8 ranks, 64-4K bytes: 9." in said.out
+    assert "changed since the session before: kernel: 6.1.0 -> 6.2.0" in said.out
+
+    said = imb("watch", "nightly", "--format", "html")
+    assert said.code == 10 and "kernel: 6.1.0 -&gt; 6.2.0" in said.out
+    assert f"<td>{event['run']}</td>" in said.out and "A point is a session" in said.out
+
+    assert imb("watch", "nightly", "--since", "2026-03-16").code == 10
+    assert imb("watch", "nightly", "--since", "2026-03-17").code == 0
+    assert imb("watch", "nightly", "-b", "allreduce").code == 0
+
+
+def test_a_faster_night_is_no_failure(imb: Imb, tmp_path: Path) -> None:
+    said = imb("watch", nights(tmp_path / "n", 20, 12, 0.8))
+    assert said.code == 0 and "faster from session 13" in said.out and " % faster (95 % CI 2" in said.out
+
+
+def test_nights_without_a_change(imb: Imb, tmp_path: Path) -> None:
+    said = imb("watch", nights(tmp_path / "n", 12))
+    assert said.code == 0 and "no step found" in said.out
+    assert "minimum detectable step: " in said.out
+    said = imb("watch", tmp_path / "n", "--format", "html")
+    assert "Findings" not in said.out and "No change of level was found" in said.out
+
+
+def test_too_few_nights(imb: Imb, tmp_path: Path) -> None:
+    said = imb("watch", nights(tmp_path / "n", 7))
+    assert said.code == 11 and "7 sessions; steps are looked for in 8 or more" in said.out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--since", "yesterday"], "imb: --since: no date: yesterday; give one such as 2026-11-23"),
+        (["--metric", "speed"], "no metric speed"),
+        (["-b", "Gather"], "no benchmark gather in these runs"),
+        (["no-such-label"], "no-such-label"),
+    ],
+)
+def test_usage_errors(imb: Imb, tmp_path: Path, words: list[str], says: str) -> None:
+    said = imb("watch", nights(tmp_path / "n", 2), *words)
+    assert said.code == 2 and says in said.err and said.err.count("\n") == 1 and not said.out
+
+
+def test_control_characters_of_a_log_stay_off_the_terminal(imb: Imb, tmp_path: Path) -> None:
+    folder = nights(tmp_path / "n", 16, 10)
+    for path in folder.iterdir():
+        path.write_bytes(path.read_bytes().replace(b'"6.2.0"', b'"6.2\\u001b[31m"'))
+    said = imb("watch", folder)
+    assert said.code == 10 and "6.2?[31m" in said.out and "\x1b" not in said.out
