@@ -15,7 +15,8 @@ import msgspec
 import numpy as np
 
 from imb.judge import steps
-from imb.judge.compare import BANDS, Band, members_of
+from imb.judge.bands import members_of
+from imb.judge.compare import BANDS, Band
 from imb.judge.condition_diff import Difference, differences
 from imb.model.errors import ImbError
 from imb.model.observations import METRICS, MORE_IS_BETTER, Key, Launch, Side, Values, refuse_unknown_metric
