@@ -17,12 +17,12 @@ from imb.mpi import build, installations
 def results(
     archive: Archive, label: str, factor: float, hosts: tuple[str, ...] = ("n1", "n1"), model: str = "X1"
 ) -> None:
-    """Six launches of 24 rows on this machine, a percent apart."""
+    """Six launches of eight rows on this machine, a percent apart, in three sessions."""
     machine = {"cpu_model": model, "cores": 8, "sockets": 1, "threads_per_core": 2}
     archive.add_many(
         Content(
             records=fake_mpi.records(1e-6 * factor * (1 + 0.002 * number), hosts, rows=8),
-            facts={"conditions": {"machine": machine}, "label": label},
+            facts={"conditions": {"machine": machine}, "label": label, "session": f"{label}{number % 3}"},
             labels=[label],
         )
         for number in range(6)
@@ -44,7 +44,8 @@ def kept(imb: Imb, archive: Archive) -> Archive:
         (0.5, [], 0, "faster"),
         (1.5, [], 10, "slower"),
         (1.08, [], 10, "slower"),
-        (1.08, ["--tolerance", "time=20%"], 0, "same"),
+        (1.08, ["--tolerance", "time=20%"], 12, "differs"),
+        (1.005, ["--tolerance", "time=20%"], 0, "same"),
     ],
 )
 def test_results_are_judged(
@@ -63,9 +64,11 @@ def test_one_launch_may_be_too_few(imb: Imb, kept: Archive, tmp_path: Path) -> N
     """A file on another machine, of which nothing is known, by a baseline of one launch."""
     (tmp_path / "one.jsonl").write_bytes(fake_mpi.records(1e-6))
     said = imb("baseline", "set", "single", tmp_path / "one.jsonl")
-    assert said.code == 0 and "1 launch cannot tell" in said.err
+    assert said.code == 0 and "1 launch of unknown session" in said.err
     said = imb("baseline", "check", "single", tmp_path / "one.jsonl")
-    assert said.code == 11 and "cannot tell" in said.out
+    assert said.code == 11 and "session of 1 launch of A and 1 launch of B is not known" in " ".join(
+        said.out.split()
+    )
 
 
 def test_intra_node_and_inter_node_are_kept_apart(imb: Imb, kept: Archive) -> None:
@@ -162,36 +165,62 @@ def test_writers_at_once_take_no_version_from_each_other(imb: Imb, kept: Archive
     assert [one.version for one in baselines.named(kept, "fabric")] == list(range(1, 22))
 
 
-@pytest.mark.parametrize(("time", "code"), [(1, 0), (2, 10)])
-def test_a_check_measures_the_same_again(
-    imb: Imb, archive: Archive, tmp_path: Path, time: int, code: int
-) -> None:
-    options = fake_mpi.make(tmp_path / "mpi")
-    measured = imb(
-        "run",
-        "PingPong",
-        *options,
-        "--launches",
-        6,
-        "--label",
-        "first",
-        "--bind",
-        "core",
-        "--",
-        "-msglog",
-        "3",
-    )
-    assert measured.code == 0, measured.err
-    assert imb("baseline", "set", "ours", "first").code == 0
-    script = tmp_path / "mpi" / "bin" / "mpiexec"
-    script.write_text(script.read_text().replace("time=1 ", f"time={time} "))
+def measured(imb: Imb, folder: Path) -> list[object]:
+    """A baseline `ours`, of six launches of one session under the MPI in this folder."""
+    options = fake_mpi.make(folder)
+    said = imb(
+        "run", "PingPong", *options, "--launches", 6, "--label", "first", "--bind", "core", "--", "-msglog", "3"
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    said = imb("baseline", "set", "ours", "first")
+    assert said.code == 0 and "6 launches of 1 session; take 3 sessions" in said.err
+    return options
+
+
+def test_a_check_measures_the_same_again(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    measured(imb, tmp_path / "mpi")
     said = imb("baseline", "check", "ours", "--format", "json")
-    assert said.code == code, said.err
-    assert json.loads(said.out)["comparisons"][0]["launches_b"] == 6
+    found = json.loads(said.out)["comparisons"][0]
+    assert (said.code, found["launches_b"], found["sessions_b"]) == (11, 6, 1), said.err
+    assert "different sessions" in found["inconclusive"] and "--with-old" in " ".join(found["warnings"])
     command = next(line for line in said.err.splitlines() if line.startswith("$ "))
     assert "--bind-to core" in command and "PingPong -msglog 3 -precision 2 -budget 10 -json" in command
     labels = [tags.labels for tags in archive.tags().values()]
     assert labels.count(["baseline-check/ours"]) == 6
+
+
+@pytest.mark.parametrize(("time", "code"), [(1, 0), (2, 10)])
+def test_a_check_with_the_old_build_is_interleaved(
+    imb: Imb, archive: Archive, tmp_path: Path, time: int, code: int
+) -> None:
+    measured(imb, tmp_path / "old")
+    new = fake_mpi.make(tmp_path / "new")
+    script = tmp_path / "new" / "bin" / "mpiexec"
+    script.write_text(script.read_text().replace("time=1 ", f"time={time} "))
+    said = imb("baseline", "check", "ours", "--with-old", *new, "--launches", 8, "--format", "json")
+    assert said.code == code, said.err
+    found = json.loads(said.out)["comparisons"][0]
+    assert (found["unit"], found["launches_a"], found["launches_b"]) == ("pair", 8, 8)
+    commands = [line for line in said.err.splitlines() if line.startswith("$ ")]
+    order = ["old" if str(tmp_path / "old") in line.split()[1] else "new" for line in commands]
+    assert all({*order[at : at + 2]} == {"old", "new"} for at in range(0, 16, 2))
+    assert order[::2] != ["old"] * 8 and order[::2] != ["new"] * 8
+    labels = [tags.labels for tags in archive.tags().values()]
+    assert labels.count(["baseline-check/ours/old"]) == labels.count(["baseline-check/ours/new"]) == 8
+
+
+def test_what_cannot_be_checked_with_the_old_build(imb: Imb, tmp_path: Path) -> None:
+    options = measured(imb, tmp_path / "old")
+    new = fake_mpi.make(tmp_path / "new")
+    for words, says in (
+        (options, "old and new are the same MPI and programs; name what is new with --mpi or --programs"),
+        (["first"], "--with-old measures now"),
+    ):
+        said = imb("baseline", "check", "ours", "--with-old", *words)
+        assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1, said.err
+    (tmp_path / "old" / "bin").rename(tmp_path / "old" / "gone")
+    said = imb("baseline", "check", "ours", "--with-old", *new)
+    assert said.code == 2 and len(said.err.splitlines()) == 1 and str(tmp_path / "old") in said.err
 
 
 def test_a_check_under_another_mpi_takes_programs_of_that_mpi(

@@ -70,8 +70,10 @@ def test_a_baseline_is_made_and_then_held_against(tmp_path: Path, monkeypatch: p
     assert done.returncode == 0, done.stdout
     assert "P: slowest_band: 1" in done.stdout or "P: slowest_band: 0.99" in done.stdout
     assert len(list((tmp_path / "archive" / "baselines" / "reframe").glob("*.json"))) == 1
-    script = Path(str(mpi)) / "bin" / "mpiexec"
+    _, new, _, programs = fake_mpi.make(tmp_path / "new")
+    script = Path(str(new)) / "bin" / "mpiexec"
     script.write_text(script.read_text().replace("time=1 ", "time=2 "))
+    settings |= {"mpi": new, "programs": programs, "check": "--with-old"}
     done = reframe(tmp_path, "ImbBaseline", **settings)
     assert done.returncode == 1 and "imb says: slower" in done.stdout
     assert len(list((tmp_path / "archive" / "baselines" / "reframe").glob("*.json"))) == 1

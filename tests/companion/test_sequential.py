@@ -93,7 +93,7 @@ def test_recorded_launches_that_do_not_differ_are_not_called_changed() -> None:
     assert np.mean([any(said.changed for said in one.looks.values()) for one in found]) <= 0.025
 
 
-@pytest.mark.parametrize(("spread", "rounds"), [(0.005, 5), (0.01, 8)])
+@pytest.mark.parametrize(("spread", "rounds"), [(0.005, 5), (0.01, 9)])
 def test_five_percent_are_found_as_soon_as_the_spread_permits(spread: float, rounds: int) -> None:
     random = np.random.default_rng(4)
     of = table_of()

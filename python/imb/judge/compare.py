@@ -26,7 +26,7 @@ from imb.judge.effects import EXIT as EXIT
 from imb.judge.effects import Effect as Effect
 from imb.judge.effects import Settings as Settings
 from imb.judge.effects import Verdict as Verdict
-from imb.judge.effects import effects_of, latched, together, undecided
+from imb.judge.effects import effects_of, latched, planning_level, together, undecided
 from imb.judge.figures import Logs, logs_of
 from imb.judge.notes import caveats
 from imb.model import sequential_design
@@ -128,7 +128,7 @@ def compare(a: Side, b: Side, settings: Settings | None = None, earlier: Sequenc
     ]
     if design.sessions:
         counts = [float(count) for count in known]
-    level = settings.level * (looks.planning if looks else 1.0)
+    level = planning_level(settings, looks.planning if looks else 1.0, len(deciding))
     found = _detectable(spread, counts[0], counts[1], level, pairs)
     made = Comparison(
         name_a=a.name,

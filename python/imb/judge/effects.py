@@ -139,7 +139,7 @@ def _judge(
     together = _families(alone, figures, pairs, settings.level, share, families)
     found = stats.at_a_look(alone, share)
     change = float(np.log1p(settings.relevant))
-    level = settings.level * (share or sequential_design.Design().share(sequential_design.FIRST))
+    level = planning_level(settings, share, int(np.isfinite(found.p).sum()))
     needed = np.maximum(stats.launches_needed(found.spread, change, level, pairs=pairs), FEWEST)
     fewest = np.minimum(found.count_a, found.count_b)
     reach = together.critical * found.error
@@ -177,6 +177,12 @@ def _judge(
             strict=True,
         )
     ]
+
+
+def planning_level(settings: Settings, share: float, many: int) -> float:
+    """The level that power is stated for: of one of so many rows or bands; before the first look, of the first one."""
+    share = share or sequential_design.Design().share(sequential_design.FIRST)
+    return settings.level * share / max(many, 1)
 
 
 def _families(
