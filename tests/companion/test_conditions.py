@@ -172,6 +172,11 @@ def test_a_busy_neighbour_is_named() -> None:
     quiet, busy = side("a", 0.03, 0.03), side("b", 1.4, 1.45, 0.9)
     assert differences(quiet, busy) == [Difference("CPU used by other processes", ["3 %"], ["90 % to 145 %"])]
     assert differences(quiet, side("c", 0.1)) == []
+    crowded, more = side("d", 1.2, 1.3), side("e", 1.25)
+    for launches, counts in ((crowded, (1, 2)), (more, (3,))):
+        for launch, count in zip(launches.launches, counts, strict=True):
+            launch.facts["load"]["runnable"] = count
+    assert differences(crowded, more) == [Difference("runnable processes at the start", ["1 to 2"], ["3"])]
 
 
 def test_progress_in_passes_is_the_share_of_the_limits() -> None:
