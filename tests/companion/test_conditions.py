@@ -172,6 +172,36 @@ def test_a_busy_neighbour_is_named() -> None:
     quiet, busy = side("a", 0.03, 0.03), side("b", 1.4, 1.45, 0.9)
     assert differences(quiet, busy) == [Difference("CPU used by other processes", ["3 %"], ["90 % to 145 %"])]
     assert differences(quiet, side("c", 0.1)) == []
+    crowded, more = side("d", 1.2, 1.3), side("e", 1.25)
+    for launches, counts in ((crowded, (1, 2)), (more, (3,))):
+        for launch, count in zip(launches.launches, counts, strict=True):
+            launch.facts["load"]["runnable"] = count
+    assert differences(crowded, more) == [Difference("runnable processes at the start", ["1 to 2"], ["3"])]
+
+
+def test_compare_and_check_name_a_busy_neighbour(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here its CPU time is made up: 0.03 CPUs, then 1.4."""
+    at = busy = 0.0
+    rate = 0.03
+
+    def reading() -> Moment:
+        nonlocal at, busy
+        at, busy = at + 1.0, busy + rate
+        return Moment(at=at, busy=busy, stolen=0.0, own=0.0, waiting=None, runnable=0)
+
+    monkeypatch.setattr("imb.mpi.load.moment", reading)
+    options = fake_mpi.make(tmp_path / "mpi")
+    assert imb("run", "PingPong", *options, "--launches", 3, "--label", "a").code == 0
+    assert imb("baseline", "set", "base", "a").code == 0
+    rate = 1.4
+    assert imb("run", "PingPong", *options, "--launches", 3, "--label", "b").code == 0
+    for words in (["compare", "a", "b"], ["baseline", "check", "base", "b"]):
+        said = imb(*words)
+        [line] = [line for line in said.out.splitlines() if line.startswith("CPU used by other processes")]
+        assert line.split("  ", 1)[1].split() == ["3", "%", "140", "%"], said.out
+    assert "CPU used" not in imb("compare", "b", "b").out
 
 
 def test_progress_in_passes_is_the_share_of_the_limits() -> None:

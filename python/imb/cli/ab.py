@@ -75,14 +75,15 @@ def command(
         ),
     ] = 1,
     turn_timeout: Annotated[
-        float,
+        float | None,
         typer.Option(
             "--turn-timeout",
             min=0.1,
             metavar="SECONDS",
+            show_default="60",
             help="With --parts: end a launch whose turn lasts longer, and ten times longer than any before.",
         ),
-    ] = 60.0,
+    ] = None,
     classic: ClassicOption = False,
     precision: PrecisionOption = None,
     launch_budget: LaunchBudgetOption = None,
@@ -229,7 +230,7 @@ def _planned(
         arguments=words[split:],
         common=campaign.merged(given, both),
         variants={"a": a, "b": b},
-        **keys,
+        **{key: value for key, value in keys.items() if value is not None},
     )
     campaign.examine(made)
     tell_classic(campaign.why_classic(made))

@@ -244,11 +244,14 @@ def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False)
 
 def tell_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:
     """Warns where --cpus pins several of `ranks` ranks on this host to one CPU."""
+    from imb.measure import session
+
     pinned = [intent.cpus[rank % len(intent.cpus)] for rank in range(ranks)] if intent.cpus else []
-    if len(intent.hosts) > 1 or intent.ppn or len(set(pinned)) == len(pinned):
+    if session.elsewhere(intent) or len(set(pinned)) == len(pinned):
         return
     shared = next(cpu for cpu in pinned if pinned.count(cpu) > 1)
-    listed = " and ".join(str(rank) for rank, cpu in enumerate(pinned) if cpu == shared)
+    sharing = [str(rank) for rank, cpu in enumerate(pinned) if cpu == shared]
+    listed = " and ".join(sharing) if len(sharing) < 4 else f"{sharing[0]} and {len(sharing) - 1} others"
     of = f"variant {name}: " if name else ""
     typer.echo(
         f"imb: warning: {of}ranks {listed} share CPU {shared}; times include the wait for it", err=True

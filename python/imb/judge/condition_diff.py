@@ -18,6 +18,7 @@ from imb.model.conditions import interfaces_in
 from imb.model.observations import Launch, Side
 
 BUSIER = 0.5  # runnable processes: less difference in load is nothing
+MORE_RUNNABLE = 1.0  # of others, when a launch starts: the same
 BUSIER_CPUS = 0.2  # CPUs that others use while a launch runs: the same
 
 # What launchers tell their ranks about the job.
@@ -223,6 +224,8 @@ def _loads(a: Side, b: Side) -> list[Difference]:
     places = (
         ("CPU used by other processes", ("load", "other_cpus"), BUSIER_CPUS, _percent),
         ("CPU given to other virtual machines", ("load", "stolen_cpus"), BUSIER_CPUS, _percent),
+        # On a saturated machine others use no more CPU, however many they are.
+        ("runnable processes at the start", ("load", "runnable"), MORE_RUNNABLE, "{:.0f}".format),
         ("load", ("conditions", "load"), BUSIER, "{:.2f}".format),
     )
     found = []

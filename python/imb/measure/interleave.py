@@ -214,12 +214,10 @@ class Conductor:
         if limit is None or self._waited < limit:
             return
         for side in arriving or [side for side in there if not side.waits]:
-            here, what = (
-                len(side.wishes),
-                f"end the turn within {limit:.3g} s (turns took {self._longest:.2g} s at most)",
-            )
-            if arriving:
-                here, what = side.connected, f"connect within {limit:.3g} s of the other launches"
+            here, what = side.connected, f"connect within {limit:.3g} s of the other launches"
+            if not arriving:
+                here = len(side.wishes)
+                what = f"end the turn within {limit:.3g} s (turns took {self._longest:.2g} s at most)"
             side.lost = f"{side.ranks - here} of {side.ranks} ranks did not {what}"
             side.gone = True
             if line := next((one for one, of in self._of.items() if of is side), None):

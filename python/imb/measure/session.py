@@ -298,7 +298,7 @@ def intent_of(made: Plan, item: Item) -> launch.Intent:
     return msgspec.structs.replace(intent, ranks=item.ranks) if item.ranks else intent
 
 
-def _elsewhere(intent: launch.Intent) -> bool:
+def elsewhere(intent: launch.Intent) -> bool:
     """Whether ranks may be on other hosts, as far as one can know: an allocation, or words for the launcher, may say so."""
     words = {"-f", "-hosts", "-host", "--host", "-hostfile", "--hostfile", "-machinefile", "--machinefile"}
     allocated = any(
@@ -360,7 +360,7 @@ def execute(
             seed = (made.seed or 0) + items[0].number
             ranks = [intent.ranks for intent in intents]
             turns = stack.enter_context(
-                Conductor(ranks, seed, everywhere=any(map(_elsewhere, intents)), limit=made.turn_limit)
+                Conductor(ranks, seed, everywhere=any(map(elsewhere, intents)), limit=made.turn_limit)
             )
         started = [
             _start(archive, made, item, turns.words(side, made.parts) if turns else [])
