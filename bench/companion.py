@@ -1,4 +1,5 @@
-"""How fast the companion reads logs and lists runs: generates both, times both, prints both.
+"""How fast the companion reads logs and lists runs: generates both, times both, prints both. DuckDB's CSV reader on the same
+bytes is the yardstick: it divides them into lines, and no more.
 
     bench/companion.py [--gigabytes 1] [--logs 2000] [--runs 10000] [--folder FOLDER]
 
@@ -124,6 +125,14 @@ def timed(words: list[str], environment: dict[str, str]) -> tuple[float, float, 
     return taken, cpu, done.stdout
 
 
+YARDSTICK = """
+import sys, duckdb
+lines = f"read_csv('{sys.argv[1]}/*.txt', columns={{'line': 'VARCHAR'}}, delim='\\x1f', header=false, quote='', escape='',"
+lines += " auto_detect=false, strict_mode=false)"
+print(duckdb.sql(f"SELECT count(*), sum(length(line)) FROM {lines}").fetchall())
+"""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--gigabytes", type=float, default=1.0)
@@ -153,6 +162,8 @@ def main() -> None:
                 f"import: {size:.2f} GB in {logs} logs: {taken:.1f} s, {size * 1e3 / taken:.0f} MB/s, {cpu:.1f} s of CPU; {last}",
                 flush=True,
             )
+            taken, cpu, _ = timed([sys.executable, "-c", YARDSTICK, str(place / "logs")], environment)
+            print(f"        DuckDB's CSV reader: {taken:.1f} s, {cpu:.1f} s of CPU", flush=True)
             first, _, _ = timed([imb, "ls", "--all"], environment)
             again, _, listed = timed([imb, "ls", "--all"], environment)
             print(

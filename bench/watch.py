@@ -157,7 +157,7 @@ def page(options: argparse.Namespace) -> str:
     judges: dict[str, Judge] = {"imb watch": ours}
     if options.otava:
         sys.path.insert(0, str(options.otava))
-        judges |= {"Otava": otava(0.001), f"Otava, p / {SERIES}": otava(0.01 / SERIES / 100)}
+        judges |= {"Otava": otava(0.001), f"Otava, p / {SERIES * 100}": otava(0.01 / SERIES / 100)}
     kinds: dict[str, Callable[..., Any]] = {
         "independent": independent,
         "correlation 0.3": correlated(0.3),

@@ -63,6 +63,7 @@ def columns_of_text(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Aligned columns without lines: quick with thousands of rows, and easy for other programs to cut."""
     cells = [list(names), *map(list, rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in cells
-    )
+    line = "  ".join(
+        f"%-{width}s" for width in widths
+    )  # one formatting per line: half the time of one per cell
+    return "\n".join((line % tuple(row)).rstrip() for row in cells)

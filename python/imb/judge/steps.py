@@ -68,9 +68,9 @@ def find(logs: Values, level: float = 0.01, least: float = 0.0, confidence: floa
     """
     if len(logs) < FEWEST or np.isinf(logs).any():
         raise ValueError(f"{FEWEST} sessions or more with finite figures are wanted")
-    logs = clipped(logs)
     correlation = correlation_of(logs)
     places = _segmented(logs, level, correlation, np.random.default_rng(_SEED))
+    logs = clipped(logs)
     drifting = [series for series, at in places.items() if _is_drift(logs[:, series], at)]
     share = len(places) / max(1, int(np.isfinite(logs).any(axis=0).sum()))
     wanted = 1 - (1 - confidence) * share
@@ -108,7 +108,7 @@ def detectable(
 
 
 def clipped(logs: Values) -> Values:
-    """Sessions that stand out alone, moved to OUTLIER standard deviations from the median of their NEIGHBORS on either side
+    """For sizes: sessions that stand out alone, moved to OUTLIER standard deviations from the median of their NEIGHBORS on either side
     (Hampel, J. Am. Stat. Assoc. 69 (1974) 383). A level that lasts is its own median, so it stays."""
     middle = np.full(logs.shape, np.nan)
     for session in range(len(logs)):
@@ -158,7 +158,7 @@ def _segmented(
             continue
         limit = _limit(part, level, correlation, random)
         if limit is not None:
-            scores = _scores(np.where(np.isfinite(part), part, 0.0), np.isfinite(part))
+            scores = _scores(_bounded(part), np.isfinite(part))
             at = begin + SHORTEST + int(np.unravel_index(np.argmax(scores), scores.shape)[0])
             limits[at] = limit
             parts += [(begin, at), (at, end)]
@@ -171,11 +171,11 @@ def _needed(series: Values, limits: dict[int, float]) -> list[int]:
     is dropped first. series: shape (sessions, 1)."""
     places = sorted(limits)
     known = np.isfinite(series)
-    values = np.where(known, series, 0.0)
     while places:
         edges = [0, *places, len(series)]
         excess = [
-            float(_scores(values[begin:end], known[begin:end])[at - begin - SHORTEST, 0]) - limits[at]
+            float(_scores(_bounded(series[begin:end]), known[begin:end])[at - begin - SHORTEST, 0])
+            - limits[at]
             for begin, at, end in zip(edges, places, edges[2:], strict=False)
         ]
         weakest = int(np.argmin(excess))
@@ -205,16 +205,30 @@ def _scores(values: Values, known: Mask) -> Values:
     return np.where(enough, scores, 0.0)
 
 
+def _bounded(part: Values) -> Values:
+    """Figures at most OUTLIER standard deviations from the median of their series, so that a few outliers hide no step;
+    0 where there is none. The order of sessions does not matter to it, so that shuffled histories need no more of it."""
+    some = np.isfinite(part).any(axis=0)
+    middle, away = np.zeros(part.shape[1]), np.zeros(part.shape[1])
+    middle[some] = np.nanmedian(part[:, some], axis=0)
+    away[some] = 1.4826 * np.nanmedian(np.abs(part[:, some] - middle[some]), axis=0)
+    reach = np.where(
+        away > LEAST_SPREAD, OUTLIER * away, np.inf
+    )  # most sessions are equal: no scale to go by
+    bounded: Values = np.clip(np.where(np.isfinite(part), part, 0.0), middle - reach, middle + reach)
+    return bounded
+
+
 def _limit(part: Values, level: float, correlation: float, random: np.random.Generator) -> float | None:
     """The score that resampled histories without a step reach anywhere with a probability of `level`; None where the
     highest score of `part` is below it, which is often known after few of them."""
     known = np.isfinite(part)
-    scores = _scores(np.where(known, part, 0.0), known)
-    highest = float(scores.max(initial=0.0))
+    values = _bounded(part)
+    highest = float(_scores(values, known).max(initial=0.0))
     if highest < _ROUNDING:
         return None
     allowed = int(level * (DRAWS + 1)) - 1  # resampled histories that may be higher
-    filled = _filled(part, known, random)
+    filled = _filled(values, known, random)
     filled -= filled.mean(axis=0)
     reached: list[Values] = []
     higher = 0

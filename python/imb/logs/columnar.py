@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from imb.logs.catalogue import kind_of
-from imb.logs.table import FIELDS, PASSIVE, TIMES, Launch, Stretch
+from imb.logs.table import Launch, Stretch, figures
 from imb.model.records import QUANTILES, TIME_FIGURES, Counter, Evidence, Failure, Passes, Result
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -159,27 +159,18 @@ def _of_columns(columns: tuple[str, ...], rows: list[tuple[str, Launch, Stretch]
         "groups": words(_groups(head.groups) for head, _ in heads),
         "line": pa.array(np.repeat(lines, counts)),
     }
-    for i, name in enumerate(columns):
-        values = _column([stretch for _, _, stretch in rows], i)
-        if name == "mbytes/sec":
-            values = values * np.repeat([launch.bytes_per_megabyte for _, launch, _ in rows], counts)
-        elif name in TIMES:
-            values = values / 1e6
-        elif name == "+-":
-            values = values / 100
-        field = FIELDS[name]
-        if columns[:4] == PASSIVE and name == "t_pure":
-            field = "time_max_seconds"
-        if name == "defects":
-            made[field] = pa.array(
-                np.nan_to_num(values, nan=0, posinf=0).astype(np.int64), mask=np.isnan(values)
-            )
+    stretches = [stretch for _, _, stretch in rows]
+    megabytes = np.repeat([launch.bytes_per_megabyte for _, launch, _ in rows], counts)
+    for field, values in figures(
+        columns, [_column(stretches, i) for i in range(len(columns))], megabytes
+    ).items():
+        if field == "defects":
+            whole_numbers = np.nan_to_num(values, nan=0, posinf=0).astype(np.int64)
+            made[field] = pa.array(whole_numbers, mask=np.isnan(values))
         else:
             made[_RENAMED.get(field, field)] = pa.array(values, from_pandas=True)
-    if "bytes" not in columns:
-        made["bytes"] = pa.array(np.zeros(total, np.int64))
-    if any(stretch.quantiles or stretch.load_drift for _, _, stretch in rows):
-        made |= _extras([stretch for _, _, stretch in rows])
+    if any(stretch.quantiles or stretch.load_drift for stretch in stretches):
+        made |= _extras(stretches)
     kinds = {field.type for field in RESULTS if field.name not in made}
     nulls = {kind: pa.nulls(total, kind) for kind in kinds}  # most columns: one array for all of a type
     arrays = [made[field.name] if field.name in made else nulls[field.type] for field in RESULTS]

@@ -8,14 +8,11 @@ have anything else are not taken here: the reader then looks at them one by one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from imb.logs.table import CELL, WHOLE
+from imb.logs.table import CELL, WHOLE, Array
 
-Array = npt.NDArray[Any]
 _AT_ONCE = 16384  # rows: the words of a column stay in the cache
 _WHOLE = WHOLE | {"msg/sec"}
 
@@ -29,7 +26,7 @@ def columns_of(blocks: Sequence[bytes], columns: tuple[str, ...]) -> list[Array]
 
     Each block is rows of len(columns) * 13 characters with newlines between them.
     """
-    text = b"\n".join(blocks) + b"\n"
+    text = b"\n".join([*blocks, b""])
     width = CELL * len(columns) + 1
     rows, rest = divmod(len(text), width)
     if rest:

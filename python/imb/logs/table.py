@@ -6,13 +6,16 @@ Regular rows stay text until those of all files at hand are converted together, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from imb.logs.catalogue import kind_of
 from imb.model.records import End, Failure, Mode, Multi, Problem, Record, Result, Run
 
+Array: TypeAlias = npt.NDArray[Any]
 CELL = 13  # characters of a cell in a table of IMB
 NOT_KNOWN = "n/a"  # the precision of a row with too few samples
 
@@ -135,11 +138,35 @@ def number(token: str, column: str) -> float | int | None:
     return value if abs(value) < 1e300 else None
 
 
+def figures(
+    columns: Sequence[str], arrays: Sequence[Array], bytes_per_megabyte: float | Array
+) -> dict[str, Array]:
+    """Columns of a table as fields of Result, in the units of records: seconds, bytes per second, shares; NaN where there is
+    no number. `arrays` as printed, shape (rows,) each; `bytes_per_megabyte` is one number or one per row. The only place
+    that knows units and the table of the passive target."""
+    found: dict[str, Array] = {}
+    for name, values in zip(columns, arrays, strict=True):
+        if name in TIMES:
+            values = values / 1e6
+        elif name == "mbytes/sec":
+            values = values * bytes_per_megabyte
+        elif name == "+-":
+            values = values / 100
+        found[FIELDS[name]] = values
+    if tuple(columns[:4]) == PASSIVE:
+        found["time_max_seconds"] = found.pop("time_pure_seconds")
+    if "bytes" not in found:
+        found["bytes"] = np.zeros(len(arrays[0]), np.int64)
+    return found
+
+
 def results_of(stretch: Stretch, launch: Launch) -> Iterator[Result]:
     """The rows of a stretch as records."""
     head = stretch.head
     kind = kind_of(head.benchmark, launch.run.component)
-    for i, row in enumerate(stretch.rows()):
+    rows = slice(stretch.first, stretch.first + stretch.count)
+    found = figures(stretch.columns, [array[rows] for array in stretch.arrays], launch.bytes_per_megabyte)
+    for i, row in enumerate(zip(*(values.tolist() for values in found.values()), strict=True)):
         result = Result(
             benchmark=head.benchmark,
             kind=kind,
@@ -153,25 +180,10 @@ def results_of(stretch: Stretch, launch: Launch) -> Iterator[Result]:
             load_drift=(stretch.load_drift or {}).get(i),
             line=stretch.line,
         )
-        for name, value in zip(stretch.columns, row, strict=True):
-            setattr(result, FIELDS[name], in_units(name, value, launch.bytes_per_megabyte))
-        if stretch.columns[:4] == PASSIVE:
-            result.time_max_seconds, result.time_pure_seconds = result.time_pure_seconds, None
-        if "bytes" not in stretch.columns:
-            result.bytes = 0
+        for field, value in zip(found, row, strict=True):
+            setattr(result, field, None if value != value else value)
+        if result.defects is not None:
+            result.defects = int(result.defects)  # a column with a gap is one of floats
         if result.group is not None and head.groups and result.group < len(head.groups):
             result.groups = [list(head.groups[result.group])]
         yield result
-
-
-def in_units(column: str, value: float | int | None, bytes_per_megabyte: float) -> float | int | None:
-    """A cell in the units of records: seconds, bytes per second."""
-    if value is None:
-        return None
-    if column in TIMES:
-        return value / 1e6
-    if column == "mbytes/sec":
-        return value * bytes_per_megabyte
-    if column == "+-":
-        return value / 100
-    return int(value) if column == "defects" else value
