@@ -89,7 +89,7 @@ def test_mistakes_in_a_file_name_the_key(imb: Imb, tmp_path: Path, text: str, sa
 def test_other_mistakes(imb: Imb, tmp_path: Path) -> None:
     for words, says in (
         ([], "give a campaign FILE"),
-        (["--resume"], "no session of a campaign"),
+        (["--resume"], "no session of a campaign of yours"),
         ([tmp_path / "none.toml"], "No such file"),
         ([__file__], "is not TOML"),
         (["--resume", "--seed", "1"], "leave --launches and --seed out"),

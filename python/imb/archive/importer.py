@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from multiprocessing import get_context
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from imb.archive import sources
 from imb.archive.index import Entry, Index
 from imb.archive.labels import from_title
 from imb.archive.store import Archive, Content
@@ -30,7 +31,8 @@ _BATCH_FILES = 1000
 
 
 class FileReport(msgspec.Struct):
-    """What became of one file. `runs`: their names; `new`: how many of them the archive had not."""
+    """What became of one file. `runs`: their names; `new`: how many of them the archive had not; `labelled`: how many of the
+    others got a label."""
 
     file: str
     runs: list[str] = []
@@ -40,6 +42,7 @@ class FileReport(msgspec.Struct):
     failures: int = 0
     problems: list[Problem] = []
     notes: list[Problem] = []
+    labelled: int = 0
 
 
 def files_in(paths: Iterable[Path]) -> list[Path]:
@@ -102,9 +105,13 @@ def _import_batch(files: Sequence[Path], folder: Path, labels: Sequence[str]) ->
     texts: list[tuple[FileReport, bytes]] = []
     for report in reports:
         try:
-            texts.append((report, Path(report.file).read_bytes()))
+            texts.append((report, sources.read(Path(report.file))))
         except OSError as error:
             report.problems.append(Problem(report.file, 0, f"cannot be read: {error.strerror}"))
+        except sources.Unreadable as error:
+            report.problems.append(Problem(report.file, 0, str(error)))
+        except MemoryError:
+            report.problems.append(Problem(report.file, 0, "needs more memory than there is; divide it"))
     found: list[tuple[FileReport, Content, Entry]] = []
     logs = [(report, text) for report, text in texts if text.lstrip()[:10] != _RECORDS]
     for report, text in texts:
@@ -114,14 +121,29 @@ def _import_batch(files: Sequence[Path], folder: Path, labels: Sequence[str]) ->
         found.extend(_of_log(report, text, log, labels))
     added = archive.add_many(content for _, content, _ in found)
     new: dict[str, Entry] = {}
+    present: dict[str, list[FileReport]] = {}
     for (report, _, entry), done in zip(found, added, strict=True):
         report.runs.append(done.id)
         report.new += done.new
-        if done.new and done.id not in new:
+        if not done.new and done.id not in new:
+            present.setdefault(done.id, []).append(report)
+        elif done.id not in new:
             entry.manifest = done.manifest
             new[done.id] = entry
     Index(archive).add(list(new.values()))
+    _label_present(archive, present, labels)
     return reports
+
+
+def _label_present(archive: Archive, present: Mapping[str, list[FileReport]], labels: Sequence[str]) -> None:
+    """Gives labels to runs that the archive had already. Titles of sections are not given again: they may have been
+    taken away."""
+    tags = archive.tags() if present and labels else {}
+    for run, reports in present.items():
+        has = tags[run].labels if run in tags else []
+        if lacking := [label for label in labels if label not in has]:
+            archive.label(run, add=lacking)
+            reports[0].labelled += 1
 
 
 def _of_records(report: FileReport, text: bytes, labels: Sequence[str]) -> tuple[FileReport, Content, Entry]:
@@ -141,6 +163,11 @@ def _of_log(
     facts = {"kind": "import", "format": log.format}
     report.problems, report.notes = log.problems, log.notes
     report.tables, report.rows, report.failures = log.counts()
+    if not report.rows and not report.failures and b"\0" in text:
+        report.problems.append(
+            Problem(report.file, 0, "has no table that can be read, and NUL bytes: no text")
+        )
+        return
     if not log.launches:
         report.problems.append(
             Problem(report.file, 0, "there is no table of IMB or of OSU's benchmarks in it")

@@ -138,11 +138,15 @@ def _of_run(run: StoredRun) -> Iterator[Launch]:
 
 
 def _of_files(path: Path) -> Iterator[Launch]:
+    from imb.archive import sources
     from imb.archive.importer import files_in
     from imb.logs import read_log
 
     for file in files_in([path]):
-        text = file.read_bytes()
+        try:
+            text = sources.read(file)
+        except sources.Unreadable as error:
+            raise ImbError(f"{file}: {error}") from error
         is_records = text.lstrip()[:10] == b'{"record":'
         if is_records:
             again = partial(read, text, str(file), samples=True)

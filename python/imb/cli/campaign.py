@@ -166,7 +166,7 @@ def _resumed(store: Archive, file: Path | None, launches: int | None, seed: int 
     plans = session.of_campaign(store, made.name if made else None, own=True)
     if not plans:
         what = f"campaign {made.name}" if made else "a campaign"
-        raise ImbError(f"no session of yours of {what} in {store.folder}; `imb run --resume NAME` takes any")
+        raise ImbError(f"no session of {what} of yours in {store.folder}; `imb run --resume NAME` takes any")
     if source and plans[-1].source != source:
         raise ImbError(
             f"{file} has changed since session {plans[-1].id} began; leave --resume out to begin anew, or"

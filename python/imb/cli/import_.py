@@ -41,7 +41,8 @@ def command(
     Knows the tables of IMB 3.x to 2021 and of OpenIMB, all components, also indented, quoted, or between other text;
     failure rows; quantiles of -show_tail; the output of the OSU micro-benchmarks; the suite's own JSON lines. Every
     launch in a file becomes a run, labelled with the title of the section it stands in. Its text is kept byte for
-    byte. A file that is in the archive already changes nothing.
+    byte. A file that is in the archive already adds its --label only. Files may be packed by gzip, xz or bzip2, or be
+    UTF-16; the unpacked text is kept.
 
     Mbytes/sec are 2^20 bytes up to IMB 4.x and 10^6 from 2018 on; where a text names no version, length and time of
     its rows decide.
@@ -79,7 +80,7 @@ def _live(reports: Iterable[FileReport], files: int) -> Iterable[FileReport]:
 
 def _render(reports: Iterable[FileReport], *, names: bool, notes: bool) -> None:
     """Exits with 1 where something was not understood."""
-    files = runs = new = tables = rows = failures = problems = 0
+    files = runs = new = labelled = tables = rows = failures = problems = 0
     for report in reports:
         for problem in report.problems:
             typer.echo(f"imb: {problem}", err=True)
@@ -91,11 +92,13 @@ def _render(reports: Iterable[FileReport], *, names: bool, notes: bool) -> None:
         for run in dict.fromkeys(report.runs) if names else ():
             typer.echo(f"{run[:SHORT]}  {report.file}")
         files, runs, new = files + 1, runs + len(report.runs), new + report.new
+        labelled += report.labelled
         tables, rows = tables + report.tables, rows + report.rows
         failures, problems = failures + report.failures, problems + len(report.problems)
     typer.echo(
         f"{counted(files, 'file')}: {counted(rows, 'row')} in {counted(tables, 'table')},"
         f" {counted(failures, 'failure')}; {counted(runs, 'run')}, {new} of them new"
+        + (f", {labelled} others labeled" if labelled else "")
     )
     if problems:
         raise typer.Exit(1)

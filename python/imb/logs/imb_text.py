@@ -28,7 +28,7 @@ from imb.logs.imb_rows import (
     without,
 )
 from imb.logs.plain import columns_of
-from imb.logs.table import Head, Launch, Log, Stretch
+from imb.logs.table import Head, Launch, Log, Stretch, lacks_time, no_time
 from imb.model.records import End, Failure, Multi, Options, Problem
 
 FORMAT = "imb"
@@ -262,6 +262,8 @@ class _Reader:
             if row is not None:
                 width = width or len(words)
                 rows.add(row)
+                if lacks_time(row, header.columns):
+                    self.problem(at_line, no_time(text))
             elif text[0] == "[" and rows.values and (quantiles := quantiles_of(text)) is not None:
                 rows.quantiles[len(rows.values) - 1] = quantiles
             elif text[0] == "#" and rows.take_note(text, self.launch):
@@ -307,6 +309,7 @@ class _Reader:
     def finish(self) -> Log:
         launches = self.log.launches
         launches[:] = [launch for launch in launches if launch.items or launch.run.program]
+        _drop_repeated_banners(launches)
         for launch, following in zip_longest(launches, launches[1:]):
             launch.stop = following.start if following else len(self.text)
             self.complete(launch)
@@ -345,6 +348,17 @@ class _Reader:
         launch.bytes_per_megabyte = unit or 2.0**20
         run.options = run.options or Options()
         run.options.bytes_per_megabyte = launch.bytes_per_megabyte
+
+
+def _drop_repeated_banners(launches: list[Launch]) -> None:
+    """Of launches in a row that say the same and have no table before the last, that one is kept: several ranks, or a
+    wrapper, printed one banner several times."""
+    kept: list[Launch] = []
+    for launch in launches:
+        if kept and not kept[-1].items and kept[-1].end is None and kept[-1].run == launch.run:
+            launch.start = kept.pop().start
+        kept.append(launch)
+    launches[:] = kept
 
 
 def _end_of(event: above.Event, passes: tuple[str, str, str] | None) -> End:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from imb.logs.preamble import command_in
-from imb.logs.table import WHOLE, Head, Launch, Log, Stretch, number
+from imb.logs.table import WHOLE, Head, Launch, Log, Stretch, lacks_time, no_time, number
 from imb.model.records import Element, Options, Problem, Run
 
 FORMAT = "osu"
@@ -130,6 +130,9 @@ def read(text: bytes, name: str) -> Log:
                 log.problems.append(Problem(name, line_number, words))
             else:
                 rows.append(row)
+                known = [column for column in columns if column != "passed over" and column[:1] != "p"]
+                if lacks_time(row[0], known):
+                    log.problems.append(Problem(name, line_number, no_time(line)))
         else:
             log.notes.append(Problem(name, line_number, f"passed over: {line[:100]}"))
     end_table()

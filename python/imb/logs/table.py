@@ -126,7 +126,7 @@ class Log(msgspec.Struct):
 
 
 def number(token: str, column: str) -> float | int | None:
-    """A cell as a number; None where it is no finite one. Raises ValueError where it is none at all."""
+    """A cell as a number; None where it is no finite one, or a time below 0. Raises ValueError where it is none at all."""
     if column in WHOLE:
         whole = int(token)
         if not 0 <= whole < 2**63:
@@ -135,7 +135,17 @@ def number(token: str, column: str) -> float | int | None:
     if token == NOT_KNOWN and column == "+-":
         return None
     value = float(token)
-    return value if abs(value) < 1e300 else None
+    return value if abs(value) < 1e300 and not (value < 0 and column in TIMES) else None
+
+
+def lacks_time(values: Sequence[float | int | None], columns: Sequence[str]) -> bool:
+    """Whether a row has a time that is no figure: below 0, NaN or infinite, which `number` leaves out."""
+    return any(value is None and name in TIMES for value, name in zip(values, columns, strict=True))
+
+
+def no_time(row: str) -> str:
+    """The problem of such a row."""
+    return f"a time that is negative, infinite or not a number: {row[:60]!r}; it is left out"
 
 
 def figures(

@@ -531,9 +531,19 @@ def read(text: bytes, name: str, *, samples: bool = False) -> Records:
         elif isinstance(record, Sample) and not samples:
             sampled.lines.append(line)
         else:
+            if isinstance(record, Result) and _drop_negative_times(record):
+                problems.append(Problem(name, number, "a negative time; it is left out"))
             records.append(record)
     sampled.complete(records)
     return Records(records, problems)
+
+
+def _drop_negative_times(result: Result) -> bool:
+    """Whether there was one. JSON has neither NaN nor infinity."""
+    wrong = [figure for figure in TIME_FIGURES if (getattr(result, figure) or 0.0) < 0]
+    for figure in wrong:
+        setattr(result, figure, None)
+    return bool(wrong)
 
 
 TIME_FIGURES = (

@@ -17,8 +17,8 @@ bool is_secret(std::string_view name) {
   std::ranges::transform(upper, upper.begin(),
                          [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
   constexpr std::string_view marks[] = {"KEY", "TOKEN", "AUTH", "PASS", "SECRET", "COOKIE", "CREDENTIAL"};
-  return std::ranges::any_of(
-      marks, [&](std::string_view mark) { return upper.find(mark) != std::string::npos; });
+  return std::ranges::any_of(marks,
+                             [&](std::string_view mark) { return upper.find(mark) != std::string::npos; });
 }
 
 }  // namespace

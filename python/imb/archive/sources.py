@@ -1,0 +1,84 @@
+"""The bytes of files that may be logs: regular files of bounded size, unpacked, as UTF-8. What they are else is said."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import stat
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+from imb.model.errors import ImbError
+
+LARGEST = 1 << 30  # bytes of one file, unpacked; its tables need several times as much memory
+_PACKED: dict[bytes, Callable[[IO[bytes]], IO[bytes]]] = {
+    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
+    b"\xfd7zXZ\x00": lzma.LZMAFile,
+    b"BZh": bz2.BZ2File,
+}
+_FOREIGN = {
+    b"\x28\xb5\x2f\xfd": "compressed by zstd; unpack it first (zstd -d)",
+    b"PK\x03\x04": "a zip archive; unpack it first",
+    b"\x7fELF": "an executable or library, no text",
+    b"%PDF": "a PDF document, no text",
+    b"PAR1": "a Parquet file, no text",
+}
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_KINDS = ((stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISDIR, "a folder"))
+
+
+class Unreadable(ImbError):
+    """A file whose bytes are no text that can be read. The message says what it is, without its name."""
+
+
+def read(path: Path) -> bytes:
+    """The text of a file. Raises Unreadable, and OSError."""
+    # Without O_NONBLOCK the open of a pipe waits for a writer.
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if not stat.S_ISREG(mode):
+            kind = next((name for test, name in _KINDS if test(mode)), "a device")
+            raise Unreadable(f"is {kind}; give a regular file")
+        start = file.read(8)
+        file.seek(0)
+        if foreign := next((words for magic, words in _FOREIGN.items() if start.startswith(magic)), None):
+            raise Unreadable(f"is {foreign}")
+        unpack = next((made for magic, made in _PACKED.items() if start.startswith(magic)), None)
+        text = _bounded(file, os.fstat(file.fileno()).st_size) if unpack is None else _unpacked(unpack(file))
+    return _as_utf_8(text) if text.startswith(_UTF_16) else text
+
+
+def _bounded(file: IO[bytes], size: int) -> bytes:
+    """The rest of a file, which may grow while it is read."""
+    if size > LARGEST:
+        raise Unreadable(_too_large("has"))
+    text = file.read(LARGEST + 1)
+    if len(text) > LARGEST:
+        raise Unreadable(_too_large("has"))
+    return text
+
+
+def _unpacked(file: IO[bytes]) -> bytes:
+    try:
+        with file:
+            text = file.read(LARGEST + 1)
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, OSError) as error:
+        raise Unreadable(f"cannot be unpacked: {error}") from error
+    if len(text) > LARGEST:
+        raise Unreadable(_too_large("unpacks to"))
+    return text
+
+
+def _too_large(verb: str) -> str:
+    return f"{verb} more than {LARGEST / 2**30:.3g} GiB; divide it into smaller files"
+
+
+def _as_utf_8(text: bytes) -> bytes:
+    try:
+        return text.decode("utf-16").encode()
+    except UnicodeError as error:
+        raise Unreadable(f"is no UTF-16, as its first bytes say: {error}") from error
