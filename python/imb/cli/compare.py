@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import enum
-import sys
 from typing import Annotated
 
 import typer
 
 from imb.archive.store import Archive
 from imb.cli.common import SIDE, ArchiveOption, share_of
+from imb.cli.judging import show
+from imb.render.terminal import data
 
 
 class Format(enum.StrEnum):
-    """How it is told."""
+    """Output format."""
 
     terminal = "terminal"
     markdown = "markdown"
@@ -22,10 +23,10 @@ class Format(enum.StrEnum):
 
 
 def command(
-    a: Annotated[str, typer.Argument(metavar="A", help=f"What B is held against. {SIDE}")],
-    b: Annotated[str, typer.Argument(metavar="B", help="What is judged: as A.")],
+    a: Annotated[str, typer.Argument(metavar="A", help=f"Reference. {SIDE}")],
+    b: Annotated[str, typer.Argument(metavar="B", help="Sample set to judge against A; named as A.")],
     relevant: Annotated[
-        str, typer.Option("--relevant", "-r", metavar="PERCENT", help="The smallest change that matters.")
+        str, typer.Option("--relevant", "-r", metavar="PERCENT", help="Smallest relevant change.")
     ] = "5%",
     metric: Annotated[
         str,
@@ -33,36 +34,36 @@ def command(
             "--metric",
             "-m",
             metavar="NAME",
-            help="time, time_min, time_max (of the ranks' means), pure, p50, p90, p99 (where sampled), bandwidth, messages, overlap.",
+            help="time, time_min, time_max (over ranks), pure, p50, p90, p99 (where sampled), bandwidth, messages, overlap.",
         ),
     ] = "time",
     bands: Annotated[
-        str, typer.Option("--bands", metavar="BANDS", help="Bands of lengths in bytes; K is 2^10.")
+        str, typer.Option("--bands", metavar="BANDS", help="Size bands in bytes; K is 2^10.")
     ] = "0-32,64-4K,8K-256K,512K-4M",
     benchmark: Annotated[
         list[str] | None,
         typer.Option("--benchmark", "-b", metavar="NAME", help="Only this benchmark; may be repeated."),
     ] = None,
-    rows: Annotated[bool, typer.Option("--rows", help="All rows, not only those that changed.")] = False,
-    format: Annotated[Format, typer.Option("--format", "-f", help="How to tell it.")] = Format.terminal,
+    rows: Annotated[bool, typer.Option("--rows", help="Show all rows, not only those that changed.")] = False,
+    format: Annotated[Format, typer.Option("--format", "-f", help="Output format.")] = Format.terminal,
     force: Annotated[
         bool,
         typer.Option(
             "--force",
-            help="Hold intra-node against inter-node launches, and passes against single bursts, all the same.",
+            help="Compare even intra-node with inter-node launches, and passes with single bursts.",
         ),
     ] = False,
     archive: ArchiveOption = None,
 ) -> None:
-    """Judges whether B is as fast as A: a verdict for each band of lengths, and for each row.
+    """Compare two sets of runs and print a verdict per size band.
 
-    Told are speed multipliers of B over A with 95 % intervals: 2.00x is twice as fast. Each is faster, slower,
-    same (within what matters), or cannot tell. The launch is what counts, not the repetition: take five launches
-    a side or more. Conditions that differ come first. Rows are paired by component, benchmark, mode, ranks,
-    groups and length. docs/verdicts.md says how a verdict is reached, and how often it is wrong.
+    Figures are speedups of B over A with 95 % intervals: 2.00x is twice as fast. A verdict is faster, slower, same
+    (within the smallest relevant change) or inconclusive. The unit of replication is the launch, not the repetition:
+    take five launches per side or more. Rows are matched by component, benchmark, mode, ranks, groups and length.
+    docs/verdicts.md explains the method and its error rates.
 
-    The whole is slower where any band or row is; else cannot tell where in some band a slowdown that matters is
-    not excluded; else faster where anything is; else same.
+    The overall verdict is slower if any band or row is slower; else inconclusive if a relevant slowdown is not excluded
+    in every band; else faster if any band or row is faster; else same.
 
     \b
     Examples:
@@ -71,7 +72,7 @@ def command(
       imb compare old-logs/ new-logs/ --format markdown > changes.md
       imb compare "SELECT run FROM runs WHERE date < '2026-10-01'" after
 
-    Exit status: 0 same or faster, 10 slower, 11 cannot tell, 2 nothing that can be compared.
+    Exit status: 0 same or faster, 10 slower, 11 inconclusive, 2 usage error or nothing to compare.
     """
     from imb.archive.names import load
     from imb.cli.peers import earlier
@@ -91,20 +92,15 @@ def command(
     if format is Format.json:
         import msgspec
 
-        typer.echo(msgspec.json.format(msgspec.json.encode(found)))
+        data(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
     elif format is Format.markdown:
         from imb.render.comparison import markdown
 
-        typer.echo(markdown(found, all_rows=rows), nl=False)
+        data(markdown(found, all_rows=rows))
     elif format is Format.html:
         from imb.render.page import comparison_page
 
-        typer.echo(comparison_page(found), nl=False)
+        data(comparison_page(found))
     else:
-        from rich.console import Console
-
-        from imb.render.comparison import terminal
-
-        width = None if sys.stdout.isatty() else 100
-        terminal(Console(highlight=False, width=width), found, all_rows=rows)
+        show(found, all_rows=rows)
     raise typer.Exit(EXIT[found.verdict])

@@ -10,7 +10,9 @@ import typer
 
 from imb.archive.store import SHORT, Archive
 from imb.model.errors import ImbError
+from imb.model.text import one_line
 from imb.model.units import counted
+from imb.render.terminal import Screen, say
 
 if TYPE_CHECKING:
     from imb.measure.campaign import Settings
@@ -34,8 +36,8 @@ ProgramsOption = Annotated[
     typer.Option(
         "--programs",
         metavar="FOLDER",
-        help="Use the IMB-MPI1 ... in FOLDER; --mpi must be the MPI they were built with.",
-        show_default="what `imb build` makes",
+        help="Use the suite's programs in FOLDER, built with the MPI of --mpi.",
+        show_default="those of `imb build`",
     ),
 ]
 BindOption = Annotated[
@@ -45,7 +47,8 @@ BindOption = Annotated[
 HostsOption = Annotated[str | None, typer.Option("--hosts", metavar="H1,H2", help="Launch on these hosts.")]
 PpnOption = Annotated[int | None, typer.Option("--ppn", min=1, metavar="N", help="Ranks per host.")]
 EnvOption = Annotated[
-    list[str] | None, typer.Option("--env", metavar="NAME=VALUE", help="Set for all ranks; may be repeated.")
+    list[str] | None,
+    typer.Option("--env", metavar="NAME=VALUE", help="Set a variable for all ranks; may be repeated."),
 ]
 CpusOption = Annotated[
     str | None,
@@ -73,9 +76,9 @@ def intent_of(
     names = tuple(filter(None, (hosts or "").split(",")))
     numbers = (cpus or "").split(",") if cpus else []
     if not all(number.isdecimal() for number in numbers):
-        raise ImbError(f"--cpus {cpus}: give the numbers of CPUs, such as 0,3")
+        raise ImbError(f"--cpus: not CPU numbers: {cpus}; give some such as 0,3")
     if env and not all(word.partition("=")[1] and word[0] != "=" for word in env):
-        raise ImbError(f"--env {' '.join(env)}: give NAME=VALUE")
+        raise ImbError(f"--env: not NAME=VALUE: {' '.join(env)}")
     ranks = (
         np
         or ((ppn or 1) * len(names) if len(names) > 1 or (ppn and names) else 0)
@@ -112,7 +115,6 @@ def prepare_variant(settings: Settings) -> tuple[Mpi, Path]:
 
 def built(mpi: Mpi, compiler: str | None, *, again: bool = False) -> Path:
     """The suite built for an MPI, with progress where it has to be built; exits with 1 where that fails."""
-    from rich.console import Console
     from rich.progress import Progress
 
     from imb.mpi import build
@@ -120,15 +122,16 @@ def built(mpi: Mpi, compiler: str | None, *, again: bool = False) -> Path:
     found = build.key_of(mpi, compiler)
     if (programs := build.programs(found)) and not again:
         return programs
-    console = Console(stderr=True, highlight=False)
-    console.print(f"building the suite for {mpi.version} ({mpi.wrapper})", markup=False, soft_wrap=True)
+    screen = Screen(err=True)
+    screen.line(f"building the suite for {mpi.version} ({mpi.wrapper})")
+    console = screen.console
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("building", total=100)
         try:
             return build.build(mpi, compiler, on_percent=lambda percent: bar.update(task, completed=percent))
         except build.BuildError as error:
             bar.stop()
-            typer.echo(f"{error.words}\nimb: {error}", err=True)
+            say(*error.words.splitlines(), f"imb: {error}", err=True)
             raise typer.Exit(1) from None
 
 
@@ -159,13 +162,13 @@ def all_measured(made: Plan, carried: Carried) -> bool:
     over, left_out, _ = carried
     bad = sum(one.outcome != "measured" for one in over)
     if bad:
-        typer.echo(
-            f"imb: {bad} of {len(over)} launches did not measure all; `imb show RUN` tells what they did",
+        say(
+            f"imb: {bad} of {len(over)} launches incomplete; see `imb show RUN`",
             err=True,
         )
     if left_out:
-        typer.echo(
-            f"imb: left out: {counted(left_out, 'launch')}; `imb run --resume {made.id}` tries again",
+        say(
+            f"imb: {counted(left_out, 'launch')} skipped; retry with `imb run --resume {made.id}`",
             err=True,
         )
     return not bad and not left_out
@@ -181,9 +184,7 @@ def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False)
     todo = [item for item in made.items if item.number not in before]
     versions = ", ".join(dict.fromkeys(variant.mpi.version for variant in made.variants))
     most = " at most" if made.until else ""
-    typer.echo(
-        f"{_title(made)}: {len(todo)} of {len(made.items)} launches to run{most}, {versions}", err=True
-    )
+    say(f"{_title(made)}: {len(todo)} of {len(made.items)} launches to run{most}, {versions}", err=True)
     over = list(before.values())
     left_out = 0
     deciding = Deciding(archive, made, over)
@@ -207,9 +208,9 @@ def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False)
             display.end()
             over += now_over
             for one in now_over:
-                typer.echo(f"{one.run[:SHORT]}  {_in_words(archive, made, one)}", err=results_to_stderr)
+                say(f"{one.run[:SHORT]}  {_in_words(archive, made, one)}", err=results_to_stderr)
             if any(one.outcome == "interrupted" for one in now_over):
-                typer.echo(f"imb: interrupted; `imb run --resume {made.id}` goes on", err=True)
+                say(f"imb: interrupted; continue with `imb run --resume {made.id}`", err=True)
                 raise typer.Exit(130)
         stopped = stopped or deciding.at_the_end(over, display.say)
     return Carried(over, left_out, stopped)
@@ -229,7 +230,7 @@ def in_time(seconds: float) -> str:
 
 
 # Exit statuses of the suite.
-_FAILURES = {0: "failed", 3: "not all could be measured", 4: "wrong bytes were received"}
+_FAILURES = {0: "failed", 3: "some rows could not be measured", 4: "wrong data received"}
 
 
 def _in_words(archive: Archive, made: Plan, one: Done) -> str:
@@ -238,7 +239,7 @@ def _in_words(archive: Archive, made: Plan, one: Done) -> str:
     how = {
         "measured": "",
         "failed": f": {_failure(one.status or 0)}{_complaint(archive, one)}",
-        "timed_out": f": ended after {made.timeout:g} s (--timeout)" if made.timeout else "",
+        "timed_out": f": killed after {made.timeout:g} s (--timeout)" if made.timeout else "",
         "interrupted": ": interrupted",
     }[one.outcome]
     item = made.items[one.number - 1]
@@ -253,7 +254,7 @@ def _in_words(archive: Archive, made: Plan, one: Done) -> str:
 
 def _failure(status: int) -> str:
     if status < 0:
-        return f"the launcher was ended by signal {-status}"
+        return f"launcher killed by signal {-status}"
     return _FAILURES.get(status, f"failed with exit status {status}")
 
 
@@ -272,16 +273,15 @@ class _Display:
     time left at the beginning of a round."""
 
     def __init__(self, made: Plan, known: dict[tuple[object, ...], float]) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
 
         self.made = made
         self.known = known
         self.total = len(made.items)
-        self.console = Console(stderr=True, highlight=False)
-        self.live = self.console.is_terminal
+        self.screen = Screen(err=True)
+        self.live = self.screen.console.is_terminal
         self.bar = Progress(
-            TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[left]}"), console=self.console,
+            TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[left]}"), console=self.screen.console,
             transient=True, disable=not self.live, redirect_stdout=False, redirect_stderr=False,
         )  # fmt: skip
         self.task = self.bar.add_task("starting", total=self.total, left="")
@@ -300,7 +300,7 @@ class _Display:
     def say(self, line: str) -> None:
         """A line of its own."""
         self.bar.stop()
-        self.console.print(line, markup=False, soft_wrap=True)
+        self.screen.line(line)
 
     def tell_time(self, over: list[Done], turn: int | None) -> None:
         """At the beginning of a round of a campaign, where there is something to judge by."""
@@ -338,7 +338,9 @@ class _Display:
         walked = "" if progress.pass_ is None else f" pass {progress.pass_}"
         self.bar.update(
             self.task,
-            description=f"launch {self.number}/{self.total}{walked} {progress.benchmark or 'starting'}{length}",
+            description=one_line(
+                f"launch {self.number}/{self.total}{walked} {progress.benchmark or 'starting'}{length}"
+            ),
             completed=self.count + progress.fraction,
             left="" if left is None else f"{in_time(left)} left",
         )

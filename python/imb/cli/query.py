@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import csv
 import enum
-import sys
+import io
 from typing import Annotated
 
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import ArchiveOption, columns_of_text
+from imb.cli.common import ArchiveOption
 from imb.model.errors import ImbError
+from imb.render.terminal import columns, data, say
 
 
 class Format(enum.StrEnum):
-    """How the answer is printed."""
+    """Output format."""
 
     table = "table"
     csv = "csv"
@@ -23,11 +24,11 @@ class Format(enum.StrEnum):
 
 
 def command(
-    sql: Annotated[str, typer.Argument(metavar="SQL", help="A query of DuckDB's SQL.")],
-    format: Annotated[Format, typer.Option("--format", "-f", help="How to print the answer.")] = Format.table,
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="Query in DuckDB's SQL.")],
+    format: Annotated[Format, typer.Option("--format", "-f", help="Output format.")] = Format.table,
     archive: ArchiveOption = None,
 ) -> None:
-    """Asks the whole archive a question in SQL, through DuckDB. Changes nothing.
+    """Query the archive in SQL (DuckDB), read only.
 
     \b
     Tables (DESCRIBE results lists the columns):
@@ -60,13 +61,15 @@ def command(
     except duckdb.Error as error:
         raise ImbError(f"the query fails: {' '.join(str(error).split())[:400]}") from error
     if format is Format.csv:
-        csv.writer(sys.stdout).writerows([names, *rows])
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([names, *rows])
+        data(text.getvalue())
     elif format is Format.json:
         import msgspec
 
         lines = [
             msgspec.json.encode(dict(zip(names, row, strict=True)), enc_hook=str).decode() for row in rows
         ]
-        typer.echo("".join(f"{line}\n" for line in lines), nl=False)
+        data("".join(f"{line}\n" for line in lines))
     else:
-        typer.echo(columns_of_text(names, [["" if v is None else str(v) for v in row] for row in rows]))
+        say(*columns(names, [["" if v is None else str(v) for v in row] for row in rows]))

@@ -24,6 +24,7 @@ from imb.cli.launching import (
 )
 from imb.cli.sampling import BudgetOption, ClassicOption, PrecisionOption, sampling_of, tell_classic
 from imb.model.errors import ImbError
+from imb.render.terminal import say
 
 # What a session's plan does not hold; all else was said when it was made.
 _OF_ONE_CALL = {"names", "resume", "submit", "minutes", "queue", "account", "dry_run", "archive"}
@@ -47,7 +48,7 @@ def command(
             min=1,
             metavar="N",
             help="Ranks.",
-            show_default="2, or what --map, --cpus, --ppn say",
+            show_default="2, or from --map, --cpus, --ppn",
         ),
     ] = None,
     launches: Annotated[
@@ -56,17 +57,17 @@ def command(
             "--launches",
             min=1,
             metavar="N",
-            help="Launch each N times: launches differ more than repetitions.",
+            help="Launch each component N times.",
         ),
     ] = 1,
     kind: Annotated[
         Literal["single", "parallel", "collective"] | None,
-        typer.Option("--class", help="Of a component, only benchmarks of this class."),
+        typer.Option("--class", help="Select only benchmarks of this class."),
     ] = None,
     map_: Annotated[
         str | None,
         typer.Option(
-            "--map", metavar="PxQ", help="IMB's -map: number ranks along the rows of a P x Q matrix."
+            "--map", metavar="PxQ", help="Number ranks along the rows of a P x Q matrix (IMB -map)."
         ),
     ] = None,
     classic: ClassicOption = False,
@@ -83,7 +84,7 @@ def command(
     timeout: Annotated[
         float | None,
         typer.Option(
-            "--timeout", min=0.1, metavar="SECONDS", help="End a launch that takes longer, and go on."
+            "--timeout", min=0.1, metavar="SECONDS", help="Kill a launch that takes longer, and continue."
         ),
     ] = None,
     label: Annotated[
@@ -91,42 +92,45 @@ def command(
         typer.Option("--label", "-l", metavar="LABEL", help="Label every run; may be repeated."),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the newest session, or with the one that NAME says.")
+        bool, typer.Option("--resume", help="Resume the newest session, or session NAME.")
     ] = False,
     submit: Annotated[
         Literal["local", "slurm"] | None,
-        typer.Option("--submit", help="Run as a job, through PSI/J; a local one is waited for."),
+        typer.Option("--submit", help="Submit as a job through PSI/J; a local job is waited for."),
     ] = None,
     minutes: Annotated[
         float | None,
-        typer.Option("--minutes", min=1, metavar="N", help="Of the job, at most.", show_default="10"),
+        typer.Option("--minutes", min=1, metavar="N", help="Time limit of the job.", show_default="10"),
     ] = None,
-    queue: Annotated[str | None, typer.Option("--queue", metavar="NAME", help="Of the job.")] = None,
-    account: Annotated[str | None, typer.Option("--account", metavar="NAME", help="Of the job.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the commands and launch nothing.")] = False,
+    queue: Annotated[str | None, typer.Option("--queue", metavar="NAME", help="Queue of the job.")] = None,
+    account: Annotated[
+        str | None, typer.Option("--account", metavar="NAME", help="Account of the job.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the commands and launch nothing.")
+    ] = False,
     archive: ArchiveOption = None,
 ) -> None:
-    """Launches benchmarks and keeps everything: records, output, errors, exit status, conditions.
+    """Run benchmarks and keep records, output, errors, exit status and conditions.
 
-    Every launch becomes a run of the archive. The suite is built first where `imb build` has not built it for this
-    MPI. The exact command is shown and recorded. Words after -- go to IMB; `IMB-MPI1 -help` tells them.
+    Every launch becomes a run of the archive. The suite is built first if needed. The exact command is printed and
+    recorded. IMB arguments follow --; `IMB-MPI1 -help` lists them.
 
-    A launch that exceeds --timeout is ended with all its processes, kept with what it had measured, and the others
-    follow. Ctrl-C keeps what is done; `imb run --resume` repeats the launch that was cut off and goes on; so it does
-    after `imb` was killed.
+    A launch that exceeds --timeout is killed with all its processes; the rows that it had measured are kept. After
+    Ctrl-C or a crash, `imb run --resume` repeats the launch that was cut off and continues.
 
-    Rows are measured in passes: a launch walks all its rows again and again, a short sample of each, until the 95 % interval
-    of every row's median is within 2 %, or its budget is spent. --classic measures each row in one burst, as IMB does.
-    So do, with a line that says so, -show_tail, -dumpfile and -msg_pause after --. -passes, -precision or -budget there
-    take the place of these options. Results of both kinds are not compared with each other.
+    Rows are measured in passes: a launch takes a short sample of every row, pass after pass, until the 95 % interval of
+    each row's median is within 2 % or the budget is spent. --classic measures each row in one burst, as IMB does. The
+    IMB arguments -show_tail, -dumpfile and -msg_pause imply --classic; -passes, -precision and -budget override the
+    options of imb. Results of both kinds are not compared with each other.
 
-    Nothing is pinned unless --bind or --cpus says so or the launcher does it by itself. With more ranks than cores,
-    Open MPI is told to oversubscribe; as root, to run all the same.
+    Ranks are pinned only by --bind, --cpus or the launcher's own default. With more ranks than cores, Open MPI gets its
+    option to oversubscribe; as root, its option to allow root.
 
-    With --submit the session is written down and a job goes through it in the same way. The archive must be on a file
-    system that the job sees. A local job prints what it did; of a batch job the runs appear in `imb ls` as they end.
+    With --submit a job executes the session. The archive must be on a file system that the job can access. A local job
+    prints its output; runs of a batch job appear in `imb ls` as they end.
 
-    Exit status: 0 all measured; 1 a launch failed, hung, or had failure rows; 2 a mistake; 130 interrupted.
+    Exit status: 0 all measured; 1 a launch failed, hung, or had failure rows; 2 usage error; 130 interrupted.
 
     \b
     Examples:
@@ -144,7 +148,9 @@ def command(
     if resume:
         _refuse_others(context)
         if len(words) > 1:
-            raise ImbError(f"--resume {' '.join(words)}: one session at a time, and no words for IMB")
+            raise ImbError(
+                f"--resume: too many arguments: {' '.join(words)}; give one session and no IMB arguments"
+            )
         made = session.find(store, words[0] if words else None)
     else:
         split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
@@ -152,7 +158,7 @@ def command(
         if map_:
             rows, x, columns = map_.lower().partition("x")
             if not (x and rows.isdecimal() and columns.isdecimal()):
-                raise ImbError(f"--map {map_}: give PxQ, such as 2x4")
+                raise ImbError(f"--map: not PxQ: {map_}; give one such as 2x4")
             np = np or int(rows) * int(columns)
             arguments = ["-map", f"{rows}x{columns}", *arguments]
         chosen = selection.select(words, kind)
@@ -173,7 +179,7 @@ def command(
         tell_classic(None if classic else passes.why_classic(arguments))
     if dry_run:
         for item in made.items:
-            typer.echo(str(session.command_of(made, item, Path())))
+            say(str(session.command_of(made, item, Path())))
         return
     if not resume:
         session.save(store, made)
@@ -181,18 +187,18 @@ def command(
         from imb.measure.submit import submit as submitted
 
         job, status = submitted(store, made, submit, minutes=minutes, queue=queue, account=account)
-        typer.echo(f"{submit} job {job}, session {made.id}: {session.folder_of(store, made.id)}/job.out")
+        say(f"{submit} job {job}, session {made.id}: {session.folder_of(store, made.id)}/job.out")
         if status is not None:
-            typer.echo((session.folder_of(store, made.id) / "job.out").read_text(errors="replace"), nl=False)
+            say(*_lines_of(session.folder_of(store, made.id) / "job.out"))
         if status:
-            typer.echo(
-                (session.folder_of(store, made.id) / "job.err").read_text(errors="replace"),
-                err=True,
-                nl=False,
-            )
+            say(*_lines_of(session.folder_of(store, made.id) / "job.err"), err=True)
             raise typer.Exit(status)
         return
     carry_out(store, made)
+
+
+def _lines_of(file: Path) -> list[str]:
+    return file.read_text(errors="replace").splitlines()
 
 
 def _refuse_others(context: typer.Context) -> None:
@@ -201,6 +207,6 @@ def _refuse_others(context: typer.Context) -> None:
         source = context.get_parameter_source(option.name or "")
         if option.name not in _OF_ONE_CALL and source is not None and source.name == "COMMANDLINE":
             raise ImbError(
-                f"{option.opts[0]} does not go with --resume, which launches what was planned;"
-                " without --resume a new session begins"
+                f"{option.opts[0]} cannot be combined with --resume, which executes the recorded plan;"
+                " omit --resume to start a new session"
             )

@@ -26,11 +26,12 @@ from imb.judge.stats import FEWEST
 from imb.model import sequential_design
 from imb.model.errors import ImbError
 from imb.model.observations import METRICS, MORE_IS_BETTER, Key, Launch, Side, in_parts
+from imb.model.units import short_size
 
-Verdict: TypeAlias = Literal["faster", "slower", "same", "cannot tell"]
+Verdict: TypeAlias = Literal["faster", "slower", "same", "inconclusive"]
 Values: TypeAlias = npt.NDArray[np.float64]
 
-EXIT: dict[Verdict, int] = {"faster": 0, "same": 0, "slower": 10, "cannot tell": 11}
+EXIT: dict[Verdict, int] = {"faster": 0, "same": 0, "slower": 10, "inconclusive": 11}
 FEWEST_PAIRS = (
     6  # fewer pairs lose more by their degrees of freedom than by what they have in common they win
 )
@@ -50,13 +51,20 @@ class Band(msgspec.Struct, frozen=True):
         """`64-4K`; K is 2^10."""
         if self.first is None or self.last is None:
             return "no length"
-        return f"{_short(self.first)}-{_short(self.last)}"
+        return f"{short_size(self.first)}-{short_size(self.last)}"
 
     def has(self, length: int | None) -> bool:
         """Whether a row of this length belongs here."""
         if length is None or self.first is None or self.last is None:
             return length is self.first is self.last is None
         return self.first <= length <= self.last
+
+
+def band_of(length: int | None, bands: Sequence[Band] | None = None) -> Band | None:
+    """The band that a length in bytes is in, NO_LENGTH for no length; None: in no band. `bands`: those of BANDS."""
+    return next(
+        (band for band in (*(BANDS if bands is None else bands), NO_LENGTH) if band.has(length)), None
+    )
 
 
 BANDS = (Band(0, 32), Band(64, 4096), Band(8192, 262144), Band(524288, 4194304))
@@ -152,7 +160,7 @@ def compare(a: Side, b: Side, settings: Settings | None = None, earlier: Sequenc
     settings = settings or Settings()
     a, b, looks, notes = sequential.looked_at(_each_once(a), _each_once(b))
     if settings.metric not in METRICS:
-        raise ImbError(f"there is no metric {settings.metric}; there are {', '.join(METRICS)}")
+        raise ImbError(f"unknown metric: {settings.metric}; choose from {', '.join(METRICS)}")
     if not settings.force:
         _refuse_other_placement(a, b)
         _refuse_other_sampling(a, b)
@@ -232,7 +240,7 @@ def _latched(before: Effect, now: Effect, settings: Settings) -> Effect:
         return now
     low, high = max(before.low, now.low), min(before.high, now.high)
     if low > high:
-        return msgspec.structs.replace(now, verdict="cannot tell")
+        return msgspec.structs.replace(now, verdict="inconclusive")
     q = min(before.q, now.q)
     fewest = min(now.launches_a, now.launches_b)
     return msgspec.structs.replace(
@@ -277,13 +285,13 @@ def _effects_of_looks(
 
 
 def together(bands: Sequence[Effect], rows: Sequence[Effect], relevant: float) -> Verdict:
-    """Slower where any band or row is. Else cannot tell where some band (without bands: some row) may be slower by a
+    """Slower where any band or row is. Else inconclusive where some band (without bands: some row) may be slower by a
     change that matters. Else faster where any band or row is; else same."""
     everything = {effect.verdict for effect in chain(bands, rows)}
     if "slower" in everything:
         return "slower"
     if any(effect.low is None or effect.low < 1 / (1 + relevant) for effect in bands or rows):
-        return "cannot tell"
+        return "inconclusive"
     return "faster" if "faster" in everything else "same"
 
 
@@ -293,7 +301,7 @@ def verdict_of(
     """Of one row or band, from the interval of its speed multiplier, its adjusted p-value, and the launches of the
     smaller side."""
     if low is None or high is None or q is None:
-        return "cannot tell"
+        return "inconclusive"
     change = 1 + settings.relevant
     if low >= 1 / change and high <= change:
         return "same"
@@ -302,7 +310,7 @@ def verdict_of(
             return "faster"
         if high < 1:
             return "slower"
-    return "cannot tell"
+    return "inconclusive"
 
 
 def parse_bands(text: str) -> tuple[Band, ...]:
@@ -312,7 +320,7 @@ def parse_bands(text: str) -> tuple[Band, ...]:
         said = re.fullmatch(r"\s*(\d{1,15})([KMG]?)\s*-\s*(\d{1,15})([KMG]?)\s*", word, re.IGNORECASE)
         if said is None:
             raise ImbError(
-                f"{word.strip() or text!r} is no band of lengths; bands are written like 0-32,64-4K,8K-256K"
+                f"{word.strip() or text!r} is not a size band; write bands like 0-32,64-4K,8K-256K"
             )
         band = Band(
             int(said[1]) * _UNITS[said[2].upper()],
@@ -328,13 +336,6 @@ def parse_bands(text: str) -> tuple[Band, ...]:
     return tuple(bands)
 
 
-def _short(count: int) -> str:
-    for unit in ("G", "M", "K"):
-        if count and count % _UNITS[unit] == 0:
-            return f"{count // _UNITS[unit]}{unit}"
-    return str(count)
-
-
 # --- What is compared with what -----------------------------------------------------------------------------------
 
 
@@ -348,8 +349,8 @@ def _refuse_other_placement(a: Side, b: Side) -> None:
     places = _kinds(a, b, Launch.placement, "intra-node and inter-node launches")
     if places:
         raise ImbError(
-            f"{a.name} is {places[0]} and {b.name} is {places[1]}: their difference is that of"
-            " memory and network; --force compares them all the same"
+            f"{a.name} is {places[0]} and {b.name} is {places[1]}: they measure memory and"
+            " network; --force compares them anyway"
         )
 
 
@@ -363,8 +364,8 @@ def _refuse_other_sampling(a: Side, b: Side) -> None:
     if ways:
         classic, other = (a, b) if ways[0] == "one burst" else (b, a)
         raise ImbError(
-            f"{a.name} was measured in {ways[0]} and {b.name} in {ways[1]}, which differ on the same machine:"
-            f" measure {other.name} again with --classic, or {classic.name} without; --force compares them all the same"
+            f"{a.name} was measured in {ways[0]} and {b.name} in {ways[1]}, whose figures differ on the same machine:"
+            f" repeat {other.name} with --classic, or {classic.name} without; --force compares them anyway"
         )
 
 
@@ -373,7 +374,7 @@ def _kinds(a: Side, b: Side, kind: Callable[[Launch], str | None], mixed: str) -
     found = [{kind(launch) for launch in side.launches} - {None} for side in (a, b)]
     for side, kinds in zip((a, b), found, strict=True):
         if len(kinds) > 1:
-            raise ImbError(f"{side.name} has {mixed}; compare them apart, or with --force")
+            raise ImbError(f"{side.name} has {mixed}; compare them separately, or use --force")
     of_a, of_b = (next(iter(kinds), None) for kinds in found)
     return (of_a, of_b) if of_a and of_b and of_a != of_b else None
 
@@ -384,7 +385,7 @@ def _rows_of_both(a: Side, b: Side, settings: Settings) -> tuple[list[Key], list
         wanted = {name.lower() for name in settings.benchmarks}
         there = {key.benchmark.lower(): key.benchmark for key in chain(of_a, of_b)}
         if missing := sorted(wanted - there.keys()):
-            raise ImbError(f"there is no benchmark {missing[0]}; there are {', '.join(there.values())}")
+            raise ImbError(f"no such benchmark: {missing[0]}; choose from {', '.join(there.values())}")
         of_a = [key for key in of_a if key.benchmark.lower() in wanted]
         of_b = [key for key in of_b if key.benchmark.lower() in wanted]
     in_a, in_b = set(of_a), set(of_b)
@@ -514,7 +515,7 @@ def members_of(keys: Sequence[Key], bands: Sequence[Band]) -> dict[tuple[Key, Ba
     members: dict[tuple[Key, Band], list[int]] = {}
     curves: dict[Key, Key] = {}
     for number, key in enumerate(keys):
-        band = next((band for band in (*bands, NO_LENGTH) if band.has(key.bytes)), None)
+        band = band_of(key.bytes, bands)
         if band is not None:
             curve = key.curve()
             members.setdefault((curves.setdefault(curve, curve), band), []).append(number)
