@@ -2,16 +2,18 @@
 
 import csv
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import lab
 import pyarrow.parquet as pq
 import pytest
 from companion.door import Imb
 from imb.archive.store import Archive, Content
-from imb.cli import COMMANDS
+from imb.cli import COMMANDS, GROUPS
 from imb.model.records import read
 
 HERE = Path(__file__).resolve().parent
@@ -412,3 +414,34 @@ def test_a_torn_index_is_made_anew(imb: Imb, archive: Archive) -> None:
         (segment / "runs.parquet").write_bytes(b"PAR1")
     assert len(listed(imb)) == 18
     assert imb("query", "SELECT count(*) AS n FROM results").out.split() == ["n", "432"]
+
+
+def test_help_groups_commands_by_what_people_do(imb: Imb) -> None:
+    out = imb("--help").out
+    order = [out.index(f"\n{heading}:\n") for heading in GROUPS]
+    assert order == sorted(order) and len(order) == 4
+    for name in COMMANDS:
+        assert len(re.findall(rf"(?m)^  {name}  ", out)) == 1, name
+    assert sorted(COMMANDS) == sorted(
+        path.stem.rstrip("_") for path in (lab.TOP / "python" / "imb" / "cli").glob("*.py") if f'imb {path.stem.rstrip("_")}"""' in path.read_text().splitlines()[0]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_is_in_plain_terms(name: str, imb: Imb) -> None:
+    """Verb first, and the terms of the field."""
+    out = imb(name, "--help").out
+    verb = out.split("\n\n")[1].split()[0]
+    assert verb[0].isupper() and not verb.endswith("s"), verb
+    words = " ".join(out.split())
+    for wrong in (
+        "cannot tell",
+        "mistake",
+        "by turns",
+        "Tells",
+        "How to tell",
+        "all the same",
+        "words for",
+        "labelled",
+    ):
+        assert wrong not in words, wrong

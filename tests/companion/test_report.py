@@ -7,6 +7,8 @@ import re
 from datetime import datetime
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import lab
 import numpy as np
@@ -16,9 +18,11 @@ from companion.machines import curve, healthy, launch, message, row, save
 from imb.archive.names import load
 from imb.archive.store import Archive, Content
 from imb.diagnose import diagnose
-from imb.judge.compare import compare
+from imb.judge.compare import Effect, Verdict, compare
 from imb.model.observations import Side
 from imb.model.records import Record, write
+from imb.render.comparison import cell
+from imb.render.marks import bracketed, speedup
 from imb.render.page import comparison_page, report_page
 
 EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>\"'&</title></script>{{7*7}}"
@@ -264,3 +268,29 @@ def test_far_slower_is_told_by_its_inverse(archive: Archive, imb: Imb) -> None:
         and " 0.00" not in page.text.partition("Barrier,")[0]
     )
     assert re.search(r"1[23]\dx slower \[", imb("compare", "before", "stuck", "--rows").out)
+
+
+def effect(verdict: Verdict, speed: float, low: float, high: float) -> Effect:
+    return Effect(
+        speed=speed, low=low, high=high, p=0.02, q=0.06, spread=0.1, launches_a=8, launches_b=8, verdict=verdict, needed=9
+    )  # fmt: skip
+
+
+def test_an_interval_at_odds_with_its_verdict_is_marked() -> None:
+    """The verdict allows for all that was judged, the interval of one row does not."""
+    assert bracketed(effect("inconclusive", 0.24, 0.08, 0.74)) == "[0.08, 0.74] unadjusted"
+    assert bracketed(effect("inconclusive", 0.97, 0.9, 1.1)) == "[0.90, 1.10]"
+    assert bracketed(effect("slower", 0.9, 0.88, 0.92)) == "[0.88, 0.92]"
+
+
+def test_the_interval_that_decided_is_shown() -> None:
+    decided = SimpleNamespace(verdict="inconclusive", speed=0.24, low=0.08, high=0.74, interval=(0.05, 1.2))
+    assert bracketed(cast(Effect, decided)) == "[0.05, 1.20]"
+
+
+def test_speedups_cannot_be_read_as_signs() -> None:
+    assert speedup(effect("slower", 0.9, 0.88, 0.92)) == "0.90x slower"
+    assert cell(effect("slower", 0.9, 0.88, 0.92)) == "0.90x \u25bc [0.88, 0.92]"
+    assert speedup(effect("slower", 1 / 130, 1 / 140, 1 / 120)) == "130x slower"
+    assert bracketed(effect("slower", 1 / 130, 1 / 140, 1 / 120)) == "[120, 140]"
+    assert speedup(effect("faster", 1.43, 1.4, 1.5)) == "1.43x faster"

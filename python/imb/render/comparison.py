@@ -10,7 +10,7 @@ from imb.judge.compare import Band, BandEffect, Comparison, Effect, RowEffect, V
 from imb.judge.sequential import Looks
 from imb.model.observations import Key
 from imb.model.units import counted, decimal, unit_of
-from imb.render.marks import LEGEND, MARKS, UNADJUSTED, bracketed, short_speedup, speedup
+from imb.render.marks import CHANGED, LEGEND, MARKS, UNADJUSTED, bracketed, short_speedup, speedup
 from imb.render.markup import escaped, pipes
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def summary(found: Comparison) -> str:
 
 def rows_to_show(found: Comparison, everything: bool) -> list[RowEffect]:
     """Rows that changed, or all."""
-    return [row for row in found.rows if everything or row.effect.verdict in ("faster", "slower")]
+    return [row for row in found.rows if everything or row.effect.verdict in CHANGED]
 
 
 def terminal(screen: Screen, found: Comparison, *, all_rows: bool = False) -> None:

@@ -12,6 +12,7 @@ from imb.model.observations import Values
 # None of them can be read as a sign of a number.
 MARKS: dict[Verdict, str] = {"faster": "▲", "slower": "▼", "same": "=", "inconclusive": "?"}
 LEGEND = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
+CHANGED = frozenset(MARKS) - {"same", "inconclusive"}
 TO, TIMES = "\u2013", "\u00d7"  # en dash, multiplication sign
 _HALF = 0.5  # a speedup below it is easier to read as its inverse: 4.17x slower
 
@@ -26,7 +27,8 @@ class Interval(NamedTuple):
 
 def interval_of(effect: Effect) -> Interval | None:
     """The interval that the decision used, where the effect has it, else that of this effect alone; None: not known."""
-    if decided := getattr(effect, "interval", None):
+    decided = getattr(effect, "interval", None)
+    if decided is not None and None not in decided:
         return Interval(decided[0], decided[1], True)
     if effect.low is None or effect.high is None:
         return None

@@ -14,7 +14,7 @@ from imb.judge.condition_diff import Difference, conditions_of
 from imb.model.observations import Key, Side
 from imb.model.units import counted, decimal, short_size, unit_of
 from imb.render.comparison import verdict_in_words
-from imb.render.marks import MARKS, bracketed, letter, speedup
+from imb.render.marks import CHANGED, MARKS, bracketed, letter, speedup
 
 
 def verdict_of(comparison: Comparison, a: int, b: int) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def verdict_of(comparison: Comparison, a: int, b: int) -> dict[str, Any]:
     changed = [
         one
         for one in sorted(comparison.bands, key=lambda one: one.effect.speed)
-        if one.effect.verdict in ("slower", "faster")
+        if one.effect.verdict in CHANGED
     ]
     extremes = changed[:1] + changed[-1:] if len(changed) > 1 else changed
     named = "; ".join(
@@ -56,7 +56,7 @@ def verdict_of(comparison: Comparison, a: int, b: int) -> dict[str, Any]:
 def _rows(comparison: Comparison) -> list[dict[str, str]]:
     """Rows that changed, most first: old, new, change of the figure in percent, speedup, status."""
     factor = unit_of(comparison.settings.metric)[1]
-    changed = [row for row in comparison.rows if row.effect.verdict in ("slower", "faster")]
+    changed = [row for row in comparison.rows if row.effect.verdict in CHANGED]
     changed.sort(key=lambda row: -abs(math.log(row.effect.speed)))
     return [
         {

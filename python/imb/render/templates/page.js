@@ -232,7 +232,7 @@
   const paper = matchMedia("print");
   function printing(on) {
     if (on) watcher.disconnect();
-    if (on) document.querySelectorAll(".info, .runs").forEach((part) => { part.open = true; });
+    if (on) document.querySelectorAll(".info, .runs, .changed").forEach((part) => { part.open = true; });
     document.querySelectorAll(".chart").forEach((holder) => {
       if (on || holder.dataset.drawn) draw(holder);
       const wide = holder.id === "history-chart" || holder.closest(".p1");
