@@ -12,7 +12,17 @@ from imb.judge.compare import Comparison, Effect, RowEffect, Verdict
 from imb.model.observations import Key, Launch, Side, Values
 from imb.model.units import counted, unit_of
 from imb.render import shortened
-from imb.render.marks import TIMES, TO, digits, is_inverted, letter, positive, short, short_speedup
+from imb.render.marks import (
+    TIMES,
+    TO,
+    digits,
+    is_inverted,
+    letter,
+    percentiles,
+    positive,
+    short,
+    short_speedup,
+)
 
 _TITLES = {"bandwidth": "Bandwidth", "messages": "Message rate", "overlap": "Overlap", "time": "Time"}
 _INTERVAL = f"10{TO}90 %"
@@ -244,12 +254,8 @@ def _named(number: int, side: Side) -> str:
 
 def _percentiles(values: Values) -> tuple[list[float | None], ...]:
     """The 10th, 50th and 90th over launches, of each length; the outer ones where there are two launches."""
-    known = ~np.isnan(values)
-    found = np.full((3, len(values)), np.nan)
-    some = known.any(axis=1)
-    if some.any():
-        found[:, some] = np.nanpercentile(values[some], [10, 50, 90], axis=1)
-    few = known.sum(axis=1) < 2
+    found = percentiles(values)
+    few = (~np.isnan(values)).sum(axis=1) < 2
     found[0, few] = found[2, few] = np.nan
     return tuple([short(value) for value in row] for row in found)
 

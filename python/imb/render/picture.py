@@ -14,6 +14,7 @@ from imb.model.observations import METRICS, Key, Side
 from imb.model.text import one_line
 from imb.model.units import short_size, unit_of
 from imb.render import shortened
+from imb.render.marks import percentiles
 
 FORMATS = (".png", ".svg", ".pdf")
 # Okabe and Ito's colors, which people who see few colors can tell apart; dash and marker say the same once more.
@@ -58,7 +59,7 @@ def lines_of(sides: Sequence[Side], metric: str, benchmarks: Sequence[str]) -> l
             known = np.asarray(there_is.any(axis=1))
             if known.sum() < 2:
                 continue
-            low, middle, high = np.nanpercentile(values[known] * factor, [10, 50, 90], axis=1)
+            low, middle, high = percentiles(values[known] * factor)
             lengths = sorted(key.bytes or 0 for key in keys)
             lines.append(
                 Line(
