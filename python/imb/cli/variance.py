@@ -1,4 +1,4 @@
-"""Parts of variance on the terminal: of a label, and of the launches of a session that is over."""
+"""Variance components on the terminal: of a label, and of the launches of a session that is over."""
 
 from __future__ import annotations
 

@@ -56,7 +56,9 @@ def machine(now: Conditions) -> Iterator[Finding]:
     yield _load(now)
     yield _clock(now)
     if m.virtual_machine:
-        advice = "expect noise of other guests: use many launches (--launches), and quantiles rather than means"
+        advice = (
+            "expect noise of other guests: use many launches (--launches), and quantiles rather than means"
+        )
         yield Finding("warning", "virtual machine", m.virtual_machine, advice)
     else:
         yield Finding("ok", "virtual machine", "none seen")

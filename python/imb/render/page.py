@@ -111,7 +111,7 @@ def comparison_page(comparison: Comparison, *, title: str | None = None, now: da
         "conditions_caption": "Conditions that are not the same in all launches",
         "levels": "",
         "sections": sections,
-        "charts_note": "Lines are medians over launches; the speed of B over A has its "
+        "charts_note": "Lines are medians over launches; the speedup of B over A has its "
         f"{comparison.settings.confidence:.0%} interval. Axes are logarithmic.",
         "history": None,
         "models": [],

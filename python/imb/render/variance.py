@@ -1,4 +1,4 @@
-"""Parts of variance of a side: a short block, and a table of rows."""
+"""Variance components of a side: a short block, and a table of rows."""
 
 from __future__ import annotations
 
