@@ -246,3 +246,11 @@ def test_first_line_of_a_room_says_what_it_is_for():
     for room in ROOMS:
         first = (TOP / "python" / "imb" / room / "__init__.py").read_text().splitlines()[0]
         assert re.match(r'"""[A-Z].{20,}\."""$|"""[A-Z].{20,}\.$', first), room
+
+
+def test_one_door_to_the_terminal():
+    """Text of logs and users is cleaned in imb.render.terminal; what prints elsewhere would let it through."""
+    prints = re.compile(
+        r"typer\.echo|typer\.secho|(?<![\w.])print\(|\bConsole\(|std(out|err)\.(buffer|write)"
+    )
+    assert {str(path) for path, text in python_sources() if prints.search(text)} == {"render/terminal.py"}

@@ -248,7 +248,7 @@ def test_mistakes_are_one_line(imb: Imb, kept: Archive, tmp_path: Path) -> None:
         (["check", "fabric", "--force"], "was not launched by imb"),
         (["check", "fabric", "good", "-t", "speed=5"], "no metric speed"),
         (["set", "../x", "good"], "is no name for a baseline"),
-        (["set", "x", "good", "-t", "time=fast"], "a share in percent above 0"),
+        (["set", "x", "good", "-t", "time=fast"], "not a percentage"),
         (["set", "x"], "SIDE"),
     ):
         said = imb("baseline", *words)

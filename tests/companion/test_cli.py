@@ -2,16 +2,18 @@
 
 import csv
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import lab
 import pyarrow.parquet as pq
 import pytest
 from companion.door import Imb
 from imb.archive.store import Archive, Content
-from imb.cli import COMMANDS
+from imb.cli import COMMANDS, GROUPS
 from imb.model.records import read
 
 HERE = Path(__file__).resolve().parent
@@ -57,7 +59,7 @@ def test_help_of_every_command_has_examples_or_says_how_it_ends(imb: Imb, name: 
         (["rm", "3fa9"], "no run '3fa9'"),
         (["import", "no-such-file"], "no file or folder no-such-file"),
         (["query", "SELEC 1"], "the query fails"),
-        (["export", "--separator", "ab"], "a separator is one character"),
+        (["export", "--separator", "ab"], "not one punctuation character"),
         (["export", "--format", "log"], "needs --output FOLDER"),
         (["export", "--format", "yaml"], "yaml"),
         (["export", "nobody"], "no run 'nobody'"),
@@ -187,9 +189,12 @@ def test_a_launch_in_passes_is_shown_with_precision_and_evidence(imb: Imb, archi
     assert "± %" in shown and " 12.50 " in shown and " n/a" in shown
     assert "note: 1 of 2 rows not within +-1 %, at most +-12.50 % (16 B): the budget was spent" in shown
     told = " ".join(shown.split())
-    assert "besides: 3 involuntary switches; 1 major page fault; run delay 0.5 ms; steal 10 ms; moved" in told
+    assert (
+        "system events: 3 involuntary switches; 1 major page fault; run delay 0.5 ms; steal 10 ms; moved"
+        in told
+    )
     assert "to another CPU: rank 1; eth0 on node1: 2.0 kB sent, 1.0 kB received" in told
-    assert "besides" not in imb("show", run_id[:6], "--benchmark", "uniband").out
+    assert "system events" not in imb("show", run_id[:6], "--benchmark", "uniband").out
     assert listed(imb)[0]["passes"] == 40
 
 
@@ -272,7 +277,7 @@ def test_export_parquet_json_and_markdown(imb: Imb, tmp_path: Path) -> None:
     lines = read(imb("export", "--format", "json").out.encode(), "out")
     assert not lines.problems and len(lines.records) == 38
     markdown = imb("export", "--format", "markdown").out
-    assert markdown.count("### ") == 9 and "### One_put_all, 4 processes" in markdown
+    assert markdown.count("### ") == 9 and r"### One\_put\_all, 4 processes" in markdown
 
 
 def test_export_has_the_precision_of_rows_and_their_samples(
@@ -327,7 +332,7 @@ def test_export_logs_under_the_naming_convention(imb: Imb, archive: Archive, tmp
 
 def test_verify_names_what_is_damaged(imb: Imb, archive: Archive) -> None:
     ids = [archive.add(launch(number=number)).id for number in range(6)]
-    assert imb("verify").out == "6 runs: 0 damaged, 0 cut off before they came here\n"
+    assert imb("verify").out == "6 runs: 0 damaged, 0 cut off before added\n"
     records = (EXAMPLES / "complete.jsonl").read_bytes()
     (archive.path_of(ids[0]) / "records.jsonl").write_bytes(records[:-30])
     (archive.path_of(ids[1]) / "output.txt").write_bytes(b"the tablE\n")
@@ -356,7 +361,7 @@ def test_verify_names_cut_off_records_which_are_no_damage(imb: Imb, archive: Arc
     archive.add(Content(records=b"".join(whole[:-1])))
     archive.add(Content(records=b"".join([*whole[:2], b'{"record":"result","benchmark":1}\n', *whole[2:]])))
     said = imb("verify")
-    assert said.code == 0 and said.out.splitlines()[-1] == "2 runs: 0 damaged, 1 cut off before it came here"
+    assert said.code == 0 and said.out.splitlines()[-1] == "2 runs: 0 damaged, 1 cut off before added"
     assert "has no end record" in said.out and "records.jsonl:3: does not satisfy the schema" in said.out
 
 
@@ -408,3 +413,34 @@ def test_a_torn_index_is_made_anew(imb: Imb, archive: Archive) -> None:
         (segment / "runs.parquet").write_bytes(b"PAR1")
     assert len(listed(imb)) == 18
     assert imb("query", "SELECT count(*) AS n FROM results").out.split() == ["n", "432"]
+
+
+def test_help_groups_commands_by_what_people_do(imb: Imb) -> None:
+    out = imb("--help").out
+    order = [out.index(f"\n{heading}:\n") for heading in GROUPS]
+    assert order == sorted(order) and len(order) == 4
+    for name in COMMANDS:
+        assert len(re.findall(rf"(?m)^  {name}  ", out)) == 1, name
+    assert sorted(COMMANDS) == sorted(
+        path.stem.rstrip("_") for path in (lab.TOP / "python" / "imb" / "cli").glob("*.py") if f'imb {path.stem.rstrip("_")}"""' in path.read_text().splitlines()[0]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_is_in_plain_terms(name: str, imb: Imb) -> None:
+    """Verb first, and the terms of the field."""
+    out = imb(name, "--help").out
+    verb = out.split("\n\n")[1].split()[0]
+    assert verb[0].isupper() and not verb.endswith("s"), verb
+    words = " ".join(out.split())
+    for wrong in (
+        "inconclusive",
+        "mistake",
+        "by turns",
+        "Tells",
+        "How to tell",
+        "all the same",
+        "words for",
+        "labelled",
+    ):
+        assert wrong not in words, wrong

@@ -141,14 +141,14 @@ def before(archive: Archive) -> Archive:
         ((1.02, 1.10), (1.01, 1.12), "differs"),
         ((1.07, 1.10), (1.06, 1.12), "faster"),
         ((0.90, 0.94), (0.89, 0.95), "slower"),
-        ((0.90, 0.98), (0.88, 1.01), "cannot tell"),  # among so many rows that is to be expected
-        ((0.90, 1.10), (0.85, 1.20), "cannot tell"),
-        ((None, None), None, "cannot tell"),
+        ((0.90, 0.98), (0.88, 1.01), "inconclusive"),  # among so many rows that is to be expected
+        ((0.90, 1.10), (0.85, 1.20), "inconclusive"),
+        ((None, None), None, "inconclusive"),
     ],
 )
 def test_verdict(alone: Any, all_: Any, verdict: str) -> None:
     assert verdict_of(*alone, all_, Settings()) == verdict
-    assert verdict_of(*alone, all_, Settings(), launches=2) == "cannot tell"
+    assert verdict_of(*alone, all_, Settings(), launches=2) == "inconclusive"
 
 
 def test_whole_is_slower_where_anything_is_and_cannot_tell_where_that_is_not_excluded() -> None:
@@ -156,13 +156,13 @@ def test_whole_is_slower_where_anything_is_and_cannot_tell_where_that_is_not_exc
     same = found.bands[0].effect
     slower = msgspec.structs.replace(same, verdict="slower", speed=0.5, low=0.4, high=0.6)
     faster = msgspec.structs.replace(same, verdict="faster", speed=2.0, low=1.9, high=2.1)
-    unknown = msgspec.structs.replace(same, verdict="cannot tell", low=0.8, high=1.4)
-    faster_or_same = msgspec.structs.replace(same, verdict="cannot tell", low=0.99, high=1.2)
+    unknown = msgspec.structs.replace(same, verdict="inconclusive", low=0.8, high=1.4)
+    faster_or_same = msgspec.structs.replace(same, verdict="inconclusive", low=0.99, high=1.2)
     assert found.verdict == same.verdict == "same"
     assert together([same, faster, slower], [], 0.05) == together([same], [slower], 0.05) == "slower"
-    assert together([same, faster, unknown], [], 0.05) == "cannot tell"
+    assert together([same, faster, unknown], [], 0.05) == "inconclusive"
     assert together([same], [unknown], 0.05) == "same"  # a row is less certain than its band
-    assert together([], [unknown], 0.05) == "cannot tell"
+    assert together([], [unknown], 0.05) == "inconclusive"
     assert together([same, faster_or_same], [], 0.05) == "same"
     assert together([same, faster_or_same, faster], [], 0.05) == "faster"
     a_little = msgspec.structs.replace(same, verdict="differs", speed=0.97, low=0.96, high=0.98)
@@ -171,7 +171,7 @@ def test_whole_is_slower_where_anything_is_and_cannot_tell_where_that_is_not_exc
     assert together([a_little, slower], [], 0.05) == "slower"
     assert together([same], [more], 0.05) == "differs"
     assert together([same, faster], [more], 0.05) == "faster"
-    assert together([same, unknown], [more], 0.05) == "cannot tell"
+    assert together([same, unknown], [more], 0.05) == "inconclusive"
 
 
 def test_a_change_of_some_lengths_is_found_in_their_bands() -> None:
@@ -293,7 +293,7 @@ def test_pairs_see_what_the_drift_of_a_machine_hides() -> None:
             side, launches=[msgspec.structs.replace(one, facts=facts) for one, facts in zip(side.launches, turns, strict=True)]
         )))  # fmt: skip
     (plain_a, turns_a), (plain_b, turns_b) = sides
-    assert compare(plain_a, plain_b).verdict == "cannot tell"
+    assert compare(plain_a, plain_b).verdict == "inconclusive"
     found = compare(turns_a, msgspec.structs.replace(turns_b, launches=turns_b.launches[::-1]))
     assert (found.pairs, found.verdict) == (True, "slower")
     fewer = msgspec.structs.replace(turns_b, launches=turns_b.launches[:7])
@@ -324,7 +324,7 @@ def test_bands_are_read_as_they_are_written() -> None:
         (1.0, 0, "same"),
         (2.0, 10, "slower"),
         (0.5, 0, "faster"),
-        (1.05, 11, "cannot tell"),
+        (1.05, 11, "inconclusive"),
         (1.03, 12, "differs"),
     ],
 )
@@ -338,7 +338,7 @@ def test_exit_status_says_the_verdict(
     assert (said.code, said.err) == (code, "")
     words = {
         "same": "B is as fast as A.",
-        "cannot tell": "Cannot tell.",
+        "inconclusive": "Inconclusive.",
         "differs": "B differs from A, by",
     }.get(verdict, f"B is {verdict} than A.")
     assert said.out.splitlines()[-1].startswith(words)
@@ -376,14 +376,14 @@ def test_the_guides_table(imb: Imb, before: Archive) -> None:
         "512K-4M",
         "bytes",
     ]
-    cells = re.findall(r"([\d.]+)x ([-+=~?]) ([\d.]+)-([\d.]+)", ping_pong)
-    assert [cell[1] for cell in cells] == ["=", "~", "-", "+"]
+    cells = re.findall(r"([\d.]+)x ([▲▼=?≈]) \[([\d.]+), ([\d.]+)\]", ping_pong)
+    assert [cell[1] for cell in cells] == ["=", "≈", "▼", "▲"]
     assert [float(cell[0]) for cell in cells] == pytest.approx([1.00, 0.97, 0.85, 2.28], rel=0.01)
-    assert [mark for _, mark, *_ in re.findall(r"([\d.]+)x ([-+=?]) ([\d.]+)-([\d.]+)", allreduce)] == [
-        "-",
+    assert [mark for _, mark, *_ in re.findall(r"([\d.]+)x ([▲▼=?]) \[([\d.]+), ([\d.]+)\]", allreduce)] == [
+        "▼",
         "=",
-        "+",
-        "+",
+        "▲",
+        "▲",
     ]
 
 
@@ -394,7 +394,9 @@ def test_markdown(imb: Imb, before: Archive) -> None:
     )
     said = imb("compare", "before", "after", "--format", "markdown")
     assert said.code == 10
-    assert re.search(r"\| PingPong \| 0.\d\dx slower \(0.", said.out) and "### Rows that changed" in said.out
+    assert (
+        re.search(r"\| PingPong \| \d.\d\dx slower \[\d.", said.out) and "### Rows that changed" in said.out
+    )
     assert "\x1b" not in imb("compare", "before", "after").out
     assert r"\<b\>\|MPI\|\</b\> \*2\* \# x?\[31m" in said.out
     tables = [line for line in said.out.splitlines() if line.startswith("|")]
@@ -439,7 +441,7 @@ def test_names_that_a_job_has_for_itself_are_no_conditions(imb: Imb, archive: Ar
             }
             archive.add(content(rows, run=ran(environment=variables), labels=[side]))
     out = imb("compare", "before", "after").out
-    told = out[out.index("Conditions that differ") : out.index("MPI1, 2 ranks")]
+    told = out[out.index("Environment differences") : out.index("MPI1, 2 ranks")]
     assert "$UCX_TLS" in told and "OMPI_MCA" not in told and "JOB_NAME" not in told
 
 
@@ -453,9 +455,9 @@ def test_conditions_that_differ_come_first(imb: Imb, before: Archive) -> None:
     assert [cell.strip() for cell in told["MPI library"] if cell.strip()] == ["Some MPI 1.0", "Other MPI 2"]
     assert [cell.strip() for cell in told["$UCX_TLS"] if cell.strip()] == ["unset", "sm"]
     assert "hosts" in told and "MPI standard" not in told
-    assert "not known of A, but of the other side: CPU" in out
+    assert "unknown for A only: CPU" in out
     same = imb("compare", "before", "before").out
-    assert "none that is known differs" in same and "on both sides" in same
+    assert "No known environment differences" in same and "on both sides" in same
 
 
 def in_passes(*words: float) -> Run:
@@ -501,11 +503,13 @@ def test_too_few_launches_are_told_with_what_would_do(imb: Imb, before: Archive)
         before.add(content(rows, labels=["three"]))
     before.add(content(rows_of(1, seed=4, factor=lambda *_: 3.0)[0], labels=["one"]))
     three = imb("compare", "three", "before").out.replace("\n", " ")
-    assert re.search(r"3 against 8 launches: .* of \d+% or more .* for 5% take \d+ launches a side", three)
+    assert re.search(
+        r"3 against 8 launches: minimum detectable change \d+ % .* for 5 % take \d+ launches per side", three
+    )
     one = imb("compare", "before", "one")
-    assert one.code == 11 and "nothing is called faster or slower" in one.out.replace("\n", " ")
+    assert one.code == 11 and "verdicts are same or inconclusive only" in one.out.replace("\n", " ")
     alone = imb("compare", "one", f"{before.ids()[0][:12]}")
-    assert alone.code == 11 and "cannot tell how much launches differ" in alone.out
+    assert alone.code == 11 and "too few to estimate the spread of launches" in alone.out
 
 
 def test_what_is_wrong_with_a_side_is_named(imb: Imb, archive: Archive) -> None:
@@ -524,12 +528,12 @@ def test_what_is_wrong_with_a_side_is_named(imb: Imb, archive: Archive) -> None:
     archive.add(content(slow, labels=["bad"]))
     out = " ".join(imb("compare", "good", "bad").out.split())
     for words in (
-        "B: what was received was wrong in 1 row (PingPong, 2 ranks, 1024 bytes)",
+        "B: wrong data received in 1 row (PingPong, 2 ranks, 1024 bytes)",
         "B: 1 launch was cut off",
         "B: 1 launch was interrupted",
         "B: 1 launch ended as timeout",
-        "B: some launch lacks 7 rows (Allreduce, 2 ranks, 8 bytes; ",
-        "only B could not measure, in some launch, 1 row (Allreduce, 2 ranks, 4194304 bytes): out of memory",
+        "B: missing in some launches: 7 rows (Allreduce, 2 ranks, 8 bytes; ",
+        "only B has failures: 1 row (Allreduce, 2 ranks, 4194304 bytes): out of memory",
         "only A has 1 row (Extra, 2 ranks, 0 bytes)",
         "times slower than the others",
     ):
@@ -541,13 +545,16 @@ def test_what_is_wrong_with_a_side_is_named(imb: Imb, archive: Archive) -> None:
     ("words", "says"),
     [
         (["before", "nothing"], "nothing is neither a run or label"),
-        (["before", "before", "--relevant", "x"], "--relevant x: a share in percent above 0 is wanted"),
-        (["before", "before", "--relevant", "0"], "--relevant 0: a share"),
-        (["before", "before", "--relevant", "nan%"], "--relevant nan%: a share"),
-        (["before", "before", "--metric", "speed"], "there is no metric speed; there are time, "),
+        (["before", "before", "--relevant", "x"], "--relevant: not a percentage: x"),
+        (["before", "before", "--relevant", "0"], "--relevant: not a percentage: 0"),
+        (["before", "before", "--relevant", "nan%"], "--relevant: not a percentage: nan%"),
+        (["before", "before", "--metric", "speed"], "unknown metric: speed; choose from time, "),
         (["before", "before", "--metric", "p99"], "has a p99 above 0 on both sides"),
-        (["before", "before", "--bands", "x"], "'x' is no band"),
-        (["before", "before", "--benchmark", "Bcast"], "no benchmark bcast; there are PingPong, Allreduce"),
+        (["before", "before", "--bands", "x"], "'x' is not a size band"),
+        (
+            ["before", "before", "--benchmark", "Bcast"],
+            "no such benchmark: bcast; choose from PingPong, Allreduce",
+        ),
         (["before", "four"], "have no row in common: PingPong has processes 2 and 4"),
         (["before", "other"], "have no row in common: their benchmarks differ"),
     ],
@@ -571,7 +578,7 @@ def test_launches_of_several_components_are_counted_apart(imb: Imb, archive: Arc
             archive.add(content(one, labels=[label], facts=facts))
             archive.add(content(other, ran(component="NBC"), labels=[label], facts=facts))
     said = imb("compare", "a", "b")
-    assert said.code == 0 and "judged pair by pair" in said.out and "lacks" not in said.out
+    assert said.code == 0 and "judged in pairs" in said.out and "lacks" not in said.out
     assert "MPI1, 2 ranks" in said.out and "NBC, 2 ranks" in said.out
     found = msgspec.json.decode(imb("compare", "a", "b", "--format", "json").out, type=Comparison)
     assert {one.launches_a for one in both(found)} == {6}
@@ -595,7 +602,7 @@ def test_figures_that_are_none_are_not_judged(imb: Imb, archive: Archive) -> Non
     assert said.code == 11 and "[red]Odd[/red]" in said.out and "no length" in said.out
     out = " ".join(said.out.split())
     assert "3 rows (Zero, 2 ranks, 0 bytes; Negative, 2 ranks, 8 bytes; Nothing, 2 ranks, 8 bytes)" in out
-    assert "1 row of a length that is in no band" in out
+    assert "1 row outside all size bands" in out
     for form in ("json", "markdown"):
         assert imb("compare", "a", "b", "--format", form).code == 11
     json.loads(imb("compare", "a", "b", "--format", "json").out)

@@ -23,7 +23,7 @@ def test_files_are_what_their_names_say(imb: Imb, file: Path, tmp_path: Path) ->
     for end, first in ((".png", b"\x89PNG"), (".pdf", b"%PDF"), (".svg", b"<?xml")):
         picture = tmp_path / f"curve{end}"
         said = imb("plot", file, "-o", picture)
-        assert said.code == 0 and "2 charts of 1 side" in said.out
+        assert said.code == 0 and "2 charts of 1 sample set" in said.out
         assert picture.read_bytes().startswith(first)
 
 
@@ -63,8 +63,8 @@ def test_lines_are_medians_and_percentiles_of_launches(archive: Archive, tmp_pat
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--metric", "speed"], "there are time"),
-        (["--benchmark", "Pong"], "there are PingPong, Bcast"),
+        (["--metric", "speed"], "choose from time"),
+        (["--benchmark", "Pong"], "choose from PingPong, Bcast"),
         (["--metric", "overlap"], "no curve"),
         (["-o", "x.gif"], ".png, .svg or .pdf"),
     ],

@@ -7,6 +7,8 @@ import re
 from datetime import datetime
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import lab
 import numpy as np
@@ -16,9 +18,11 @@ from companion.machines import curve, healthy, launch, message, row, save
 from imb.archive.names import load
 from imb.archive.store import Archive, Content
 from imb.diagnose import diagnose
-from imb.judge.compare import compare
+from imb.judge.compare import Effect, Verdict, compare
 from imb.model.observations import Side
 from imb.model.records import Record, write
+from imb.render.comparison import cell
+from imb.render.marks import bracketed, speedup
 from imb.render.page import comparison_page, report_page
 
 EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>\"'&</title></script>{{7*7}}"
@@ -81,13 +85,13 @@ def test_a_report_of_two_sides_says_it_all(imb: Imb, two: tuple[Side, Side], tmp
     assert said.code == 0 and "12 launches" in said.out
     page = Page(file.read_text())
     assert "B is slower than A" in page.text
-    assert "0.77\u00d7 \u25bc" in page.text  # 1 / 1.3, with the sign of slower
+    assert "0.77x slower \u25bc" in page.text  # 1 / 1.3
     headings = {attributes.get("id") for attributes in page.having("h2")}
     assert {"verdict-h1", "findings-h", "conditions-h", "charts-h", "history-h", "model-h"} <= headings
     data = json.loads(page.data)
     assert [section["title"] for section in data["sections"]][:2] == ["PingPong", "Sendrecv"]
     panels = data["sections"][0]["variants"][0]["panels"]
-    assert [panel["title"] for panel in panels] == ["Time", "Bandwidth", "Speed of B over A"]
+    assert [panel["title"] for panel in panels] == ["Time", "Bandwidth", "Speedup of B over A"]
     # The first value is that of 0 bytes, the median of the six launches.
     expected = np.median([one.rows[two[0].all_keys()[0]].time_avg_seconds for one in two[0].launches]) * 1e6
     assert panels[0]["series"][0]["y"][0] == pytest.approx(expected, rel=1e-3)
@@ -98,7 +102,7 @@ def test_a_single_launch_has_a_page_too(imb: Imb, tmp_path: Path) -> None:
     said = imb("report", save(tmp_path / "one.jsonl", launch(rows)), "-o", tmp_path / "one.html")
     assert said.code == 0
     page = Page((tmp_path / "one.html").read_text())
-    assert "Verdict" not in page.text and "Nothing was found" in page.text
+    assert "Verdict" not in page.text and "No findings" in page.text
     assert json.loads(page.data)["history"] is None
 
 
@@ -208,7 +212,7 @@ def test_a_comparison_alone_is_a_page(two: tuple[Side, Side]) -> None:
     page = Page(comparison_page(compare(*two)))
     assert "B is slower than A" in page.text and "after against before" in page.text
     panels = json.loads(page.data)["sections"][0]["variants"][0]["panels"]
-    assert [panel["title"] for panel in panels] == ["Time", "Speed of B over A"]
+    assert [panel["title"] for panel in panels] == ["Time", "Speedup of B over A"]
     assert panels[1]["series"][0]["verdict"][0] == "slower"
 
 
@@ -227,3 +231,66 @@ def test_unusable_input_is_one_line(
     said = imb("report", *words)
     assert said.code == 2 and said.err.count("\n") == 1
     assert not (tmp_path / "report.html").exists()
+
+
+def test_figures_come_first_and_equal_conditions_are_folded(two: tuple[Side, Side]) -> None:
+    text = report_page(two, [compare(*two)], [diagnose(side) for side in two])
+    page = Page(text)
+    order = [str(a["id"]) for a in page.having("h2")]
+    assert order[:2] == ["verdict-h1", "charts-h"] and order.index("conditions-h") > order.index("findings-h")
+    folded = re.findall(r"(?s)<details><summary>\d+ equal conditions</summary>(.*?)</details>", text)
+    assert len(folded) == 1 and ">differs<" not in folded[0] and '<th scope="row">hosts</th>' in folded[0]
+    assert "No known environment differences" in page.text
+    for side in two:
+        assert all(one.name in page.text for one in side.launches)  # which runs these are
+
+
+def test_rows_that_changed_have_old_new_change_and_status(two: tuple[Side, Side]) -> None:
+    page = Page(report_page(two, [compare(*two)], []))
+    found = compare(*two)
+    row = next(one for one in found.rows if str(one.key) == "PingPong, 2 ranks, 0 bytes")
+    line = f"{row.key} {row.a * 1e6:.2f} {row.b * 1e6:.2f} {(row.b / row.a - 1) * 100:+.1f} %"
+    assert line in page.text
+    assert (
+        "slower [" in page.text.partition(line)[2][:40]
+        and "\u25bc slower" in page.text.partition(line)[2][:60]
+    )
+    assert " \u2192 " in page.text and "\u00b5s" in page.text  # microseconds in the heat map
+
+
+def test_far_slower_is_told_by_its_inverse(archive: Archive, imb: Imb) -> None:
+    fill(archive, "before", 6)
+    fill(archive, "stuck", 6, factor=130.0, seed=2)
+    sides = load(archive, "before"), load(archive, "stuck")
+    page = Page(report_page(sides, [compare(*sides)], []))
+    assert (
+        re.search(r"1[23]\dx slower \u25bc \[1[123]\d, 1[345]\d\]", page.text)
+        and " 0.00" not in page.text.partition("Barrier,")[0]
+    )
+    assert re.search(r"1[23]\dx slower \[", imb("compare", "before", "stuck", "--rows").out)
+
+
+def effect(verdict: Verdict, speed: float, low: float, high: float) -> Effect:
+    return Effect(
+        speed=speed, low=low, high=high, p=0.02, q=0.06, spread=0.1, launches_a=8, launches_b=8, verdict=verdict, needed=9
+    )  # fmt: skip
+
+
+def test_an_interval_at_odds_with_its_verdict_is_marked() -> None:
+    """The verdict allows for all that was judged, the interval of one row does not."""
+    assert bracketed(effect("inconclusive", 0.24, 0.08, 0.74)) == "[0.08, 0.74] unadjusted"
+    assert bracketed(effect("inconclusive", 0.97, 0.9, 1.1)) == "[0.90, 1.10]"
+    assert bracketed(effect("slower", 0.9, 0.88, 0.92)) == "[0.88, 0.92]"
+
+
+def test_the_interval_that_decided_is_shown() -> None:
+    decided = SimpleNamespace(verdict="inconclusive", speed=0.24, low=0.08, high=0.74, interval=(0.05, 1.2))
+    assert bracketed(cast(Effect, decided)) == "[0.05, 1.20]"
+
+
+def test_speedups_cannot_be_read_as_signs() -> None:
+    assert speedup(effect("slower", 0.9, 0.88, 0.92)) == "0.90x slower"
+    assert cell(effect("slower", 0.9, 0.88, 0.92)) == "0.90x \u25bc [0.88, 0.92]"
+    assert speedup(effect("slower", 1 / 130, 1 / 140, 1 / 120)) == "130x slower"
+    assert bracketed(effect("slower", 1 / 130, 1 / 140, 1 / 120)) == "[120, 140]"
+    assert speedup(effect("faster", 1.43, 1.4, 1.5)) == "1.43x faster"

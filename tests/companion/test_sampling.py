@@ -64,7 +64,7 @@ def test_what_does_not_go_with_passes_is_measured_classic_and_says_so(
     words = ["run", "PingPong", "--mpi", mpi, "--programs", programs, "--dry-run"]
     said = imb(*words, "--", option, "on")
     assert said.code == 0 and f"PingPong {option} on -json" in said.out
-    assert said.err == f"imb: classic, one burst a row, because of {option}\n"
+    assert said.err == f"imb: note: measuring classic, one burst per row, because of {option}\n"
     assert imb(*words, "--classic", "--", option, "on").err == ""  # asked for
     said = imb(*words, "--precision", "1", "--", option, "on")
     assert said.code == 2 and said.err.count("\n") == 1
@@ -78,14 +78,14 @@ def test_what_does_not_go_with_passes_is_measured_classic_and_says_so(
         (["--classic", "--budget", "2"], "classic and budget exclude each other"),
         (["--classic", "--", "-passes", "3"], "classic and -passes exclude each other"),
         (["--precision", "2", "--", "-budget", "3"], "precision and -budget of the IMB arguments: give one"),
-        (["--precision", "0"], "--precision 0: a share in percent from 0.001 to 100 is wanted, such as 2%"),
-        (["--precision", "101%"], "--precision 101%: a share in percent"),
-        (["--precision", "nan"], "--precision nan: a share in percent"),
-        (["--precision", "fine"], "--precision fine: a share in percent"),
+        (["--precision", "0"], "--precision: not a percentage from 0.001 to 100: 0; give one such as 2%"),
+        (["--precision", "101%"], "--precision: not a percentage from 0.001 to 100: 101%"),
+        (["--precision", "nan"], "--precision: not a percentage from 0.001 to 100: nan"),
+        (["--precision", "fine"], "--precision: not a percentage from 0.001 to 100: fine"),
         (["--budget", "0"], "--budget"),
         (["--budget", "20", "--timeout", "20"], "a budget of 20 s needs a timeout above it, not 20 s"),
-        (["--resume", "--classic"], "--classic does not go with --resume"),
-        (["--resume", "--precision", "1"], "--precision does not go with --resume"),
+        (["--resume", "--classic"], "--classic cannot be combined with --resume"),
+        (["--resume", "--precision", "1"], "--precision cannot be combined with --resume"),
     ],
 )
 def test_mistakes_are_one_line(imb: Imb, tmp_path: Path, words: list[str], says: str) -> None:
@@ -212,10 +212,12 @@ def test_a_campaign_that_is_classic_because_of_a_word_says_so(imb: Imb, tmp_path
     )
     said = imb("campaign", file, "--dry-run")
     assert said.code == 0 and "-precision" not in said.out
-    assert said.err.splitlines()[0] == "imb: classic, one burst a row, because of -show_tail"
+    assert (
+        said.err.splitlines()[0] == "imb: note: measuring classic, one burst per row, because of -show_tail"
+    )
     said = imb("ab", "--a", "", "--b", "A=1", "--mpi", mpi, "--programs", programs, "--launches", 1, "PingPong", "--",
                "-show_tail", "on")  # fmt: skip
-    assert "imb: classic, one burst a row, because of -show_tail" in said.err
+    assert "imb: note: measuring classic, one burst per row, because of -show_tail" in said.err
 
 
 def test_the_time_of_a_campaign_is_bounded_before_its_first_launch(imb: Imb, tmp_path: Path) -> None:

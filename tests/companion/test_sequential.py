@@ -189,9 +189,9 @@ def effect(low: float | None, high: float | None, p: float | None) -> Effect:
         ((0.8, 0.99, 1e-5), (0.85, 1.01, 0.1), (0.85, 0.99), "differs"),
         ((0.8, 1.2, 0.5), (1.06, 1.3, 1e-5), (1.06, 1.2), "faster"),
         ((0.9, 1.01, 0.2), (0.97, 1.1, 0.3), (0.97, 1.01), "same"),
-        ((0.8, 0.9, 1e-5), (0.95, 1.3, 0.1), (0.95, 1.3), "cannot tell"),  # nothing is left
+        ((0.8, 0.9, 1e-5), (0.95, 1.3, 0.1), (0.95, 1.3), "inconclusive"),  # nothing is left
         ((None, None, None), (0.8, 0.9, 1e-5), (0.8, 0.9), "slower"),
-        ((0.8, 0.9, 1e-5), (None, None, None), (None, None), "cannot tell"),
+        ((0.8, 0.9, 1e-5), (None, None, None), (None, None), "inconclusive"),
     ],
 )
 def test_looks_add_up(before: Any, now: Any, ends: Any, verdict: str) -> None:
@@ -209,9 +209,9 @@ def test_a_round_that_is_not_complete_is_not_judged() -> None:
 def test_before_the_first_look_nothing_is_decided() -> None:
     found = compare(*two(4, factor=3))
     assert found.sequential and (found.sequential.looks, found.sequential.share) == (0, 0)
-    assert found.verdict == "cannot tell" and {x.effect.low for x in found.bands} == {None}
-    assert "nothing is decided before round 5" in " ".join(headline(found))
-    assert "nothing is decided before round 5" in markdown(found) and comparison_page(found)
+    assert found.verdict == "inconclusive" and {x.effect.low for x in found.bands} == {None}
+    assert "first look after round 5" in " ".join(headline(found))
+    assert "first look after round 5" in markdown(found) and comparison_page(found)
 
 
 def test_launches_of_other_campaigns_are_judged_as_if_they_had_been_looked_at() -> None:

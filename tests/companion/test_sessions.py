@@ -149,10 +149,10 @@ def of_days(name: str, count: int, launches: int = 5, **more: Any) -> Side:
 
 def test_launches_of_different_sessions_are_not_judged_by_the_spread_of_launches() -> None:
     found = compare(of_days("a", 1, spread=0, seed=1), of_days("b", 1, spread=0, seed=2, factor=1.2))
-    assert (found.verdict, found.sessions_a, found.sessions_b) == ("cannot tell", 1, 1)
+    assert (found.verdict, found.sessions_a, found.sessions_b) == ("inconclusive", 1, 1)
     assert found.inconclusive and found.warnings[0] == found.inconclusive
     assert "different sessions" in found.inconclusive and "imb ab" in found.inconclusive
-    assert {one.effect.verdict for one in found.bands} == {"cannot tell"}
+    assert {one.effect.verdict for one in found.bands} == {"inconclusive"}
     assert all(one.effect.interval and one.effect.speed < 0.9 for one in found.bands)
 
 
@@ -178,7 +178,7 @@ def test_a_change_is_found_between_sessions_that_agree() -> None:
 
 def test_two_sessions_are_too_few() -> None:
     found = compare(of_days("a", 2, spread=0, seed=1), of_days("b", 4, spread=0, seed=2, factor=2.0))
-    assert (found.verdict, found.unit) == ("cannot tell", "session")
+    assert (found.verdict, found.unit) == ("inconclusive", "session")
     assert "2 sessions and B 4; a verdict between sessions needs 3" in (found.inconclusive or "")
 
 
@@ -215,7 +215,7 @@ def test_slower_is_slower_by_more_than_matters() -> None:
 
 def test_an_undecided_row_shows_the_interval_that_did_not_decide() -> None:
     found = compare(side_of(rows_of(6)), side_of(rows_of(6, seed=2, factor=lambda *_: 1.015), "b"))
-    open_ = [x.effect for x in (*found.rows, *found.bands) if x.effect.verdict == "cannot tell"]
+    open_ = [x.effect for x in (*found.rows, *found.bands) if x.effect.verdict == "inconclusive"]
     for effect in open_:
         low, high = effect.interval or (None, None)
         assert low is not None and high is not None and low <= 1 <= high
@@ -223,7 +223,7 @@ def test_an_undecided_row_shows_the_interval_that_did_not_decide() -> None:
 
 def test_same_needs_as_many_launches_as_changed() -> None:
     found = compare(side_of(rows_of(2, spread=1e-5)), side_of(rows_of(2, spread=1e-5, seed=2), "b"))
-    assert {x.effect.verdict for x in found.bands} == {"cannot tell"} and found.verdict == "cannot tell"
+    assert {x.effect.verdict for x in found.bands} == {"inconclusive"} and found.verdict == "inconclusive"
 
 
 def test_the_whole_is_not_the_same_while_a_row_is_slower() -> None:

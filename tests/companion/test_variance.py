@@ -35,6 +35,7 @@ from imb.model.records import (
     SampledRow,
     write,
 )
+from imb.render.terminal import say
 from imb.render.variance import block
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
@@ -93,7 +94,7 @@ def test_launches_of_two_kinds_are_seen() -> None:
 def test_rows_with_one_figure_have_no_spread_between_launches() -> None:
     found = parts_of(side(Made(), 1, random()))
     assert found.part("launches") is None
-    assert any("not known of one launch" in note for note in notes(found))
+    assert any("spread of launches unknown" in note for note in notes(found))
     assert found.precision() is None
 
 
@@ -130,7 +131,7 @@ def test_a_simulated_machine_has_no_variance() -> None:
         )  # fmt: skip
     found = parts_of(of(*(machines.launch(rows) for _ in range(3))))
     assert found.dominates is None
-    assert verdict(found) == "no part of variance above 0.01 %"
+    assert verdict(found) == "no variance component above 0.01 %"
     assert remedy(found) is None
 
 
@@ -143,9 +144,7 @@ def test_single_bursts_tell_launches_only() -> None:
     chance = random()
     found = parts_of(of(*(machines.launch(machines.healthy(chance, noise=0.2)) for _ in range(8))))
     assert [part.name for part in found.parts] == ["launches"]
-    assert "passes (-budget 30) tell launches, states of the machine and errors apart" in (
-        remedy(found) or ""
-    )
+    assert "passes (-budget 30) separate launches, states of the machine and errors" in (remedy(found) or "")
     shaky = diagnose(of(*(machines.launch(machines.healthy(chance, noise=0.25)) for _ in range(8))))
     assert not [one for one in shaky.findings if one.rule == "variance"]
     (spread,) = [one for one in shaky.findings if one.rule == "launch-spread"]
@@ -164,7 +163,7 @@ def test_figures_of_all_samples_are_not_compared() -> None:
     between = found.part("launches")
     assert between is not None
     assert between.typical < 0.05
-    assert any("too few saw the fastest" in note for note in notes(found))
+    assert any("too few samples saw the fastest" in note for note in notes(found))
 
 
 # ---------------------------------------------------------------- the usual state
@@ -352,7 +351,7 @@ def test_imb_run_tells_parts_and_the_usual_state_right_away(imb: Imb, tmp_path: 
     written.write_bytes(lines_of(made.launches[0], chance))
     said = imb("run", "PingPong", *options, "--launches", 3)
     assert said.code == 0
-    assert "Parts of variance: standard deviation, median of 24 rows of 3 launches" in said.out
+    assert "Variance components: standard deviation, median of 24 rows of 3 launches" in said.out
     assert "never saw" not in said.out
     written.write_bytes(lines_of(made.launches[1], chance))
     said = imb("run", "PingPong", *options)
@@ -392,8 +391,9 @@ def test_diagnose_names_parts_and_launches(imb: Imb, label: Archive, tmp_path: P
     assert set(rules["variance"]["evidence"]["parts"]) == set(NAMES)
     assert len(found["variance"]["rows"]) == 24
     text = imb("diagnose", "machine")
-    assert "Parts of variance" in text.out
-    assert "Parts of variance" in imb("diagnose", "machine", "--format", "markdown").out
+    assert "states of the machine dominate" in text.out and "Variance components" not in text.out
+    quiet = imb("diagnose", "machine", "--threshold", "variance=2", "--format", "markdown")
+    assert "Variance components" in quiet.out
     quiet = imb("diagnose", "machine", "--threshold", "variance=2", "--format", "json")
     assert "variance" not in {one["rule"] for one in json.loads(quiet.out)["findings"]}
     assert imb("report", "machine", "-o", tmp_path / "page.html").code == 0
@@ -412,7 +412,7 @@ def test_a_comparison_names_them_and_drops_nothing(imb: Imb, label: Archive) -> 
     assert any("usual state" in one for one in compare(a, b).warnings)  # the four of them know it, too
 
 
-def test_text_of_strangers_steers_no_terminal(archive: Archive) -> None:
+def test_text_of_strangers_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     made = side(Made(launches=0.3), 3, random())
     evil = [
         Launch(
@@ -421,7 +421,9 @@ def test_text_of_strangers_steers_no_terminal(archive: Archive) -> None:
         )
         for one in made.launches
     ]  # fmt: skip
-    assert not any("\x1b" in line for line in block(parts_of(Side(name="evil", launches=evil))))
+    say(*block(parts_of(Side(name="evil", launches=evil))))
+    told = capsys.readouterr().out
+    assert "?[2J" in told and "\x1b" not in told
 
 
 def test_launches_without_samples_have_no_stays(label: Archive) -> None:
@@ -516,3 +518,13 @@ def launch_in_states(name: str, levels: list[float], offset: float) -> Launch:
     )
     run = Run()
     return Launch(name=name, run=run, facts={}, rows={key_of(row, run): row}, failures={}, end=None)
+
+
+def test_a_diagnosis_says_the_parts_of_variance_once(imb: Imb, label: Archive) -> None:
+    for words in (("diagnose", "machine"), ("diagnose", "machine", "--format", "markdown")):
+        out = " ".join(imb(*words).out.replace("\\", "").split())
+        found = parts_of(load(label, "machine"), earlier=earlier(label, load(label, "machine").launches))
+        advice = remedy(found)
+        assert advice and out.count(advice) == 1
+        for line in notes(found):
+            assert out.count(line) <= 1

@@ -16,31 +16,17 @@ import typer.main
 
 from imb import __version__
 from imb.model.errors import ImbError
+from imb.render.terminal import say
 
-# In the order of `imb --help`. The module imb.cli.NAME (a Python keyword has a _ behind it) has a function `command`,
+# By what people do, in the order of `imb --help`. The module imb.cli.NAME (a Python keyword has a _ behind it) has a function `command`,
 # whose docstring is the help, or a Typer `app` of several. It imports what is slow to import when it is called, not before.
-COMMANDS = (
-    "doctor",
-    "build",
-    "run",
-    "latency",
-    "campaign",
-    "ab",
-    "ls",
-    "show",
-    "compare",
-    "baseline",
-    "watch",
-    "diagnose",
-    "report",
-    "plot",
-    "query",
-    "import",
-    "export",
-    "label",
-    "rm",
-    "verify",
-)
+GROUPS = {
+    "Measure": ("run", "campaign", "ab", "latency"),
+    "Judge": ("compare", "baseline", "watch", "diagnose", "report", "plot"),
+    "Archive": ("ls", "show", "query", "import", "export", "label", "rm", "verify"),
+    "Machine": ("doctor", "build"),
+}
+COMMANDS = tuple(name for names in GROUPS.values() for name in names)
 
 
 class _Commands(Mapping[str, Any]):
@@ -66,6 +52,14 @@ class _InOrder(typer.core.TyperGroup):
     def list_commands(self, ctx: object) -> list[str]:
         return list(COMMANDS)
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The commands in the help, under the heading of their group."""
+        width = max(map(len, COMMANDS))
+        for heading, names in GROUPS.items():
+            rows = [(name.ljust(width), self.commands[name].get_short_help_str(limit=100)) for name in names]
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
 
 app = typer.Typer(
     name="imb",
@@ -75,13 +69,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="imb COMMAND --help tells all about a command. Exit status: 0 well, 1 as the command says, 2 a mistake.",
+    epilog="Run imb COMMAND --help for its options and exit status. Exit status 2 is a usage error.",
 )
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"imb {__version__}")
+        say(f"imb {__version__}")
         raise typer.Exit
 
 
@@ -91,11 +85,11 @@ def imb(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Runs, keeps and reads MPI benchmarks: the companion of OpenIMB."""
+    """Run MPI benchmarks, keep their results and compare them: the companion of OpenIMB."""
 
 
 def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
-    """Ctrl-C said in words, which Typer would not."""
+    """Report Ctrl-C as an error, which Typer would not."""
 
     @functools.wraps(command)
     def wrapped(*words: object, **options: object) -> None:
@@ -126,7 +120,7 @@ _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of the click tha
 
 
 def main(words: list[str] | None = None) -> None:
-    """Runs `imb`. A mistake is one line on standard error and exit status 2, never a traceback."""
+    """Run `imb`. A usage error is one line on standard error and exit status 2, never a traceback."""
     for stream in (sys.stdout, sys.stderr):
         # A name of a file may hold any bytes, and a terminal know few characters.
         if isinstance(stream, io.TextIOWrapper):
@@ -139,7 +133,7 @@ def main(words: list[str] | None = None) -> None:
         sys.exit(_complain(f"{error.object[:60]!r} is no UTF-8; give text", 2))
     except _UsageError as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # `imb` alone: its message is the help
-            print(_message(error), file=sys.stderr)
+            say(*_message(error).split("\n"), err=True)
             sys.exit(2)
         sys.exit(_complain(_usage(error), 2))
     except (KeyboardInterrupt, typer.Abort):
@@ -163,5 +157,5 @@ def _usage(error: Exception) -> str:
 
 
 def _complain(line: str, status: int) -> int:
-    print(f"imb: {line}", file=sys.stderr)
+    say(f"imb: {line}", err=True)
     return status

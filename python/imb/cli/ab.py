@@ -24,16 +24,19 @@ from imb.cli.submitting import (
     pairs_of,
 )
 from imb.model.errors import ImbError
+from imb.render.terminal import data, say
 
 if TYPE_CHECKING:
     from imb.measure.session import Plan
 
-VARIANT = "Settings of the variant: NAME=VALUE ..., mpi=, bind=, cpus=0,3 ..., -launcher options; see above."
+VARIANT = "Settings of variant A: NAME=VALUE ..., mpi=, bind=, cpus=0,3 ..., launcher options; see above."
 
 
 def command(
     a: Annotated[str, typer.Option("--a", metavar="SETTINGS", help=VARIANT)],
-    b: Annotated[str, typer.Option("--b", metavar="SETTINGS", help="The same of the other one.")],
+    b: Annotated[
+        str, typer.Option("--b", metavar="SETTINGS", help="Settings of variant B, in the same form.")
+    ],
     names: Annotated[
         list[str] | None,
         typer.Argument(
@@ -47,13 +50,13 @@ def command(
             "--launches",
             min=1,
             metavar="N",
-            help="Of each variant; with --until-decided at most.",
+            help="Launches of each variant; with --until-decided the maximum.",
             show_default="10, or 20 at most",
         ),
     ] = None,
     until_decided: Annotated[
         bool,
-        typer.Option("--until-decided", help="Stop when every band is faster, slower or the same."),
+        typer.Option("--until-decided", help="Stop when no band is inconclusive."),
     ] = False,
     budget: Annotated[
         float | None,
@@ -61,17 +64,18 @@ def command(
             "--budget",
             min=0.01,
             metavar="SECONDS",
-            help="With --until-decided: stop before this time is over.",
+            help="With --until-decided: limit the total duration.",
         ),
     ] = None,
     parts: Annotated[
         int,
         typer.Option(
             "--parts",
+            "--segments",
             min=1,
             max=1000,
             metavar="N",
-            help="Above 1: both sides interleaved, N samples of each row.",
+            help="Interleave the launches of both variants in N segments.",
         ),
     ] = 1,
     turn_timeout: Annotated[
@@ -90,30 +94,28 @@ def command(
     np: Annotated[int, typer.Option("--np", "-n", min=1, metavar="N", help="Ranks.")] = 2,
     kind: Annotated[
         Literal["single", "parallel", "collective"] | None,
-        typer.Option("--class", help="Of a component, only benchmarks of this class."),
+        typer.Option("--class", help="Select only benchmarks of this class."),
     ] = None,
     name: Annotated[
         str | None,
         typer.Option(
-            "--name", metavar="NAME", help="Runs are labelled NAME/a and NAME/b.", show_default="a new one"
+            "--name", metavar="NAME", help="Label runs NAME/a and NAME/b.", show_default="a new one"
         ),
     ] = None,
     timeout: Annotated[
         float | None,
         typer.Option(
-            "--timeout", min=0.1, metavar="SECONDS", help="End a launch that takes longer, and go on."
+            "--timeout", min=0.1, metavar="SECONDS", help="Kill a launch that takes longer, and continue."
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Of the random order.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the random order.")] = None,
     relevant: Annotated[
-        str, typer.Option("--relevant", "-r", metavar="PERCENT", help="The smallest change that matters.")
+        str, typer.Option("--relevant", "-r", metavar="PERCENT", help="Smallest relevant change.")
     ] = "5%",
-    metric: Annotated[
-        str, typer.Option("--metric", "-m", metavar="NAME", help="As of imb compare.")
-    ] = "time",
-    rows: Annotated[bool, typer.Option("--rows", help="All rows, not only those that changed.")] = False,
+    metric: Annotated[str, typer.Option("--metric", "-m", metavar="NAME", help="See imb compare.")] = "time",
+    rows: Annotated[bool, typer.Option("--rows", help="Show all rows, not only those that changed.")] = False,
     format: Annotated[
-        Literal["terminal", "json"], typer.Option("--format", "-f", help="How to tell it.")
+        Literal["terminal", "json"], typer.Option("--format", "-f", help="Output format.")
     ] = "terminal",
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
@@ -125,31 +127,31 @@ def command(
     host_pairs: PairsOption = None,
     archive: ArchiveOption = None,
 ) -> None:
-    """Measures two variants by turns and judges B against A: a campaign of two variants in one line.
+    """Measure two variants in random order and compare B with A.
 
-    SETTINGS are words: NAME=VALUE sets a variable for all ranks; mpi=, compiler=, programs=, launcher=, bind=, cpus=0,3,
-    hosts=n1,n2, ppn= and arguments='...' (IMB's) mean what they mean in a campaign file; from the first word with
-    a - in front on, all go to the launcher. "" is a variant without settings.
+    SETTINGS are words. NAME=VALUE sets a variable for all ranks; mpi=, compiler=, programs=, launcher=, bind=, cpus=0,3,
+    hosts=n1,n2, ppn= and arguments='...' (of IMB) mean the same as in a campaign file; the first word with a leading -
+    and all later words are launcher arguments. "" is a variant without settings.
 
-    Each round launches both variants once, in random order. The process count is measured alone (-npmin N), unless
-    the arguments say otherwise. What --mpi and --programs say holds where a variant does not say it.
+    Each round launches both variants once, in random order. Only the given process count is measured (-npmin N), unless
+    IMB arguments say otherwise. --mpi and --programs apply to variants that do not set them.
 
-    With --parts 100 the launches of both are interleaved: 100 samples of every row, in alternation. What the machine does
-    meanwhile hits both, so where others use it too, far smaller changes show.
+    With --parts 100 the launches of both variants are interleaved in 100 alternating segments of every row (a duet).
+    Disturbances then affect both, so on shared machines much smaller changes can be detected.
 
-    Rows are measured in passes, as by imb run; --classic measures each in one burst, or in so many parts of it. Then they
-    should last a tenth of a second or more (-time 0.2 -iter 1000000,100000).
+    Rows are measured in passes, as by imb run; --classic measures each in one burst, or in one burst per segment. A
+    segment should then last at least 0.1 s (-time 0.2 -iter 1000000,100000).
 
-    With --until-decided a look after each round, from the fifth on, decides whether another one is launched. Intervals and
-    verdicts are widened so that they hold however often one looks, now and in later `imb compare`.
+    With --until-decided the results are checked after each round, from the fifth on, to decide whether to launch another.
+    Intervals and verdicts allow for these repeated looks, also in later `imb compare`.
 
-    Ctrl-C keeps what is done: `imb run --resume` goes on, `imb compare NAME/a NAME/b` judges.
+    After Ctrl-C, continue with `imb run --resume` and compare with `imb compare NAME/a NAME/b`.
 
     With --submit a job measures (see imb run), and the line that compares is printed. With --host-pairs there is a job and a
     comparison per pair of hosts, NAME/n1-n2/a with NAME/n1-n2/b.
 
     Exit status: as of imb compare (0 same or faster, 10 slower, 11 inconclusive, 12 differs); 1 launches failed and nothing is left
-    to compare; 2 a mistake; 130 interrupted.
+    to compare; 2 usage error; 130 interrupted.
 
     \b
     Examples:
@@ -171,7 +173,7 @@ def command(
     sampling = sampling_of(classic, precision, launch_budget)
     store = Archive(archive)
     if budget is not None and not until_decided:
-        raise ImbError("--budget goes with --until-decided; without it, give --launches")
+        raise ImbError("--budget needs --until-decided; otherwise give --launches")
     job = Job(submit, minutes, queue, account, jobs)
     job.examine(host_pairs)
     plans = _planned(
@@ -185,7 +187,7 @@ def command(
     if submit:
         status = hand_over(store, plans, job)
         for made in plans:
-            typer.echo(f"imb compare {made.campaign}/a {made.campaign}/b")
+            say(f"imb compare {made.campaign}/a {made.campaign}/b")
         raise typer.Exit(status)
     made = plans[0]
     carried = launch_all(store, made, results_to_stderr=True)
@@ -199,7 +201,7 @@ def command(
         looks = msgspec.structs.replace(found.sequential, stopped=carried.stopped)
         found = msgspec.structs.replace(found, sequential=looks)
     if format == "json":
-        typer.echo(msgspec.json.format(msgspec.json.encode(found)))
+        data(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
     else:
         show(found, all_rows=rows)
     raise typer.Exit(EXIT[found.verdict])

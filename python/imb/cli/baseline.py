@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import ArchiveOption, columns_of_text, share_of
+from imb.cli.common import ArchiveOption, share_of
 from imb.cli.judging import show as show_comparison
 from imb.cli.judging import worst
 from imb.cli.launching import MpiOption, ProgramsOption, all_measured, built, launch_all
 from imb.model.errors import ImbError
 from imb.model.units import counted
+from imb.render.terminal import columns, data, say
 
 if TYPE_CHECKING:
     from imb.model.baselines import Baseline
@@ -24,32 +25,31 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="""Keeps results that later ones are held against: set, list, show, check.
+    help="""Keep reference results and check later ones against them.
 
-    Baselines have a name, and are kept apart by machine (CPU model, cores, sockets, threads per core, number of
-    nodes; of logs that do not say it, the hosts) and by placement: intra-node and inter-node are two things. They
-    never change: another one of the same name is its next version, NAME@2. They lie in the archive and need the
-    runs they were made of no more.
+    A baseline is identified by name, machine (CPU model, cores, sockets, threads per core, number of nodes; else the
+    hosts) and placement (intra-node or inter-node). A baseline never changes: setting it again makes the next version,
+    NAME@2. Baselines are stored in the archive, independent of the runs they were made of.
 
     \b
     Examples:
       imb run PingPong Allreduce --launches 10 --label new-fabric
       imb baseline set fabric new-fabric --tolerance time=5%
-      imb baseline check fabric                  # measures the same again, and judges
-      imb baseline check fabric after-update     # judges what is there
+      imb baseline check fabric                  # repeat the measurement and check
+      imb baseline check fabric after-update     # check existing runs
     """,
 )
-Named = Annotated[str, typer.Argument(metavar="NAME", help="Of the baseline; NAME@2: version 2.")]
+Named = Annotated[str, typer.Argument(metavar="NAME", help="Name of the baseline; NAME@2: version 2.")]
 ToleranceOption = Annotated[
     list[str] | None,
     typer.Option(
         "--tolerance",
         "-t",
         metavar="METRIC=PERCENT",
-        help="The smallest change that matters, of this metric (of imb compare); may be repeated.",
+        help="Smallest relevant change of a metric (see imb compare); may be repeated.",
     ),
 ]
-Told = Annotated[Literal["terminal", "json"], typer.Option("--format", "-f", help="How to tell it.")]
+Told = Annotated[Literal["terminal", "json"], typer.Option("--format", "-f", help="Output format.")]
 
 
 def _tolerances(words: list[str] | None) -> dict[str, float]:
@@ -62,18 +62,19 @@ def _tolerances(words: list[str] | None) -> dict[str, float]:
 
 @app.command("set")
 def set_(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the baseline: one word.")],
-    side: Annotated[str, typer.Argument(metavar="SIDE", help="The results: as for imb compare.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the baseline: one word.")],
+    side: Annotated[str, typer.Argument(metavar="SIDE", help="Results, named as for imb compare.")],
     tolerance: ToleranceOption = None,
     note: Annotated[
-        str | None, typer.Option("--note", "-n", metavar="TEXT", help="To be kept with it.")
+        str | None, typer.Option("--note", "-n", metavar="TEXT", help="Note to keep with it.")
     ] = None,
     archive: ArchiveOption = None,
 ) -> None:
-    """Makes results a baseline: of one machine, and either intra-node or inter-node.
+    """Set a baseline from results of one machine and one placement.
 
     SIDE is a label, a run's name, a file, a folder or a query. Take three sessions (days, boots, allocations) or more, of
-    five launches or more each, under one label: how far sessions differ is known from sessions only. Without --tolerance a change of 5% of the time matters.
+    five launches or more each, under one label: how far sessions differ is known from sessions only. The default
+    tolerance is time=5%.
 
     \b
     Examples:
@@ -85,9 +86,9 @@ def set_(
 
     store = Archive(archive)
     made = baselines.make(name, load(store, side), _tolerances(tolerance) or {"time": 0.05}, note=note)
-    typer.echo(_line(baselines.add(store, made)))
+    say(_line(baselines.add(store, made)))
     if lack := _lack(made):
-        typer.echo(f"imb: {made.name} has {lack}", err=True)
+        say(f"imb: note: {made.name} has {lack}", err=True)
 
 
 def _lack(made: Baseline) -> str | None:
@@ -108,7 +109,7 @@ def _lack(made: Baseline) -> str | None:
 
 @app.command("list")
 def list_(archive: ArchiveOption = None) -> None:
-    """Lists all baselines, a version a line."""
+    """List all baselines, one version per line."""
     from imb.archive import baselines
 
     found, bad = [], []
@@ -123,56 +124,56 @@ def list_(archive: ArchiveOption = None) -> None:
     ]  # fmt: skip
     if rows:
         headings = ("BASELINE", "DATE", "PLACEMENT", "LAUNCHES", "TOLERANCES", "MACHINE", "NOTE")
-        typer.echo(columns_of_text(headings, rows))
+        say(*columns(headings, rows))
     for line in bad:
-        typer.echo(f"imb: {line}", err=True)
+        say(f"imb: {line}", err=True)
     if bad:
         raise typer.Exit(2)
 
 
 @app.command("show")
 def show(name: Named, format: Told = "terminal", archive: ArchiveOption = None) -> None:
-    """Shows the versions of a baseline: of what they are, and what was launched."""
+    """Show the versions of a baseline with machine, runs and commands."""
     import msgspec
 
     from imb.archive import baselines
 
     found = baselines.named(Archive(archive), name)
     if format == "json":
-        typer.echo(msgspec.json.format(msgspec.json.encode(found)))
+        data(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
         return
     for one in found:
-        typer.echo(_line(one))
-        typer.echo(
-            f"    set {one.created} by {one.by} from {one.origin}" + (f": {one.note}" if one.note else "")
-        )
-        typer.echo(
+        say(_line(one))
+        say(f"    set {one.created} by {one.by} from {one.origin}" + (f": {one.note}" if one.note else ""))
+        say(
             f"    hosts {', '.join(one.machine.hosts) or 'unknown'}; runs {', '.join(k.name for k in one.launches)}"
         )
         said = (" ".join(kept.facts.get("command") or ()) for kept in one.launches)
         for words in dict.fromkeys(text.partition(" -json ")[0] for text in said):
             if words:
-                typer.echo(f"    $ {words}")
+                say(f"    $ {words}")
 
 
 @app.command("check")
 def check(
     name: Named,
     side: Annotated[
-        str | None, typer.Argument(metavar="[SIDE]", help="Results to judge; without, they are measured now.")
+        str | None, typer.Argument(metavar="[SIDE]", help="Results to check; default: measure now.")
     ] = None,
     tolerance: ToleranceOption = None,
     placement: Annotated[
         Literal["intra-node", "inter-node"] | None,
-        typer.Option("--placement", help="Which to measure, where NAME has both."),
+        typer.Option("--placement", help="Placement to measure, if NAME has both."),
     ] = None,
     launches: Annotated[
         int | None,
-        typer.Option("--launches", min=1, metavar="N", help="To measure.", show_default="the baseline's"),
+        typer.Option(
+            "--launches", min=1, metavar="N", help="Number of launches.", show_default="the baseline's"
+        ),
     ] = None,
     timeout: Annotated[
         float | None,
-        typer.Option("--timeout", min=0.1, metavar="SECONDS", help="End a launch that takes longer."),
+        typer.Option("--timeout", min=0.1, metavar="SECONDS", help="Kill a launch that takes longer."),
     ] = None,
     with_old: Annotated[
         bool,
@@ -187,25 +188,24 @@ def check(
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Judge also by a baseline of another machine or placement.")
+        bool, typer.Option("--force", help="Use even a baseline of another machine or placement.")
     ] = False,
-    rows: Annotated[bool, typer.Option("--rows", help="All rows, not only those that changed.")] = False,
+    rows: Annotated[bool, typer.Option("--rows", help="Show all rows, not only those that changed.")] = False,
     format: Told = "terminal",
     archive: ArchiveOption = None,
 ) -> None:
-    """Judges results by a baseline, or measures the same again and judges that.
+    """Check results against a baseline, or repeat its measurement and check that.
 
-    Of the versions of NAME the newest counts that is of the same machine and placement. Without SIDE the baseline's
-    launches are repeated, with its MPI and programs unless --mpi or --programs (after an update, say) name others;
-    the runs are labelled baseline-check/NAME. Each metric that has a tolerance is compared.
+    The newest version of NAME for the same machine and placement is used. Without SIDE the launches of the baseline are
+    repeated, with its MPI and programs unless --mpi or --programs (after an update, for example) are given; the runs are
+    labeled baseline-check/NAME. Each metric with a tolerance is compared.
 
     A baseline and results of different sessions are judged by session: take three sessions of each. With --with-old the
-    MPI and programs of the baseline are measured again, in turns with the new ones, and these launches are judged: ten of
-    each (--launches) find small changes in one session.
+    MPI and programs of the baseline are measured again, interleaved with the new ones, and these launches are judged: ten
+    of each (--launches) find small changes in one session.
 
     Exit status: as of imb compare (0 same or faster, 10 slower, 11 inconclusive, 12 differs), the worst of the metrics;
-    1 a launch failed while nothing was found to be slower; 2 a mistake, or no baseline of this machine and
-    placement; 130 interrupted.
+    1 a launch failed and nothing was slower; 2 usage error, or no baseline of this machine and placement; 130 interrupted.
 
     \b
     Examples:
@@ -245,10 +245,10 @@ def check(
         import msgspec
 
         told = {"verdict": verdict, **msgspec.to_builtins(judged)}
-        typer.echo(msgspec.json.format(msgspec.json.encode(told)))
+        data(msgspec.json.format(msgspec.json.encode(told)) + b"\n")
     else:
         for warning in judged.warnings:
-            typer.echo(f"! {warning}")
+            say(f"! {warning}")
         for one in judged.comparisons:
             show_comparison(one, all_rows=rows)
     raise typer.Exit(EXIT[verdict] if well or verdict == "slower" else 1)

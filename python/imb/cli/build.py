@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from imb.render.terminal import say
+
 
 def command(
     mpi: Annotated[
@@ -23,15 +25,14 @@ def command(
             "--compiler", metavar="C++", help="Build with this compiler.", show_default="the wrapper's"
         ),
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Build also what is built already.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Build again even if built.")] = False,
 ) -> None:
-    """Builds the suite for one MPI or several, from the sources that the package brings.
+    """Build the suite for one or several MPIs from the packaged sources.
 
-    Builds lie side by side in the user's XDG cache, named by MPI, compiler and sources; what is there already is not
-    built again. `imb run` builds by itself what it needs. Needs CMake 3.20 and a C++20 compiler. Prints the folder
-    with the programs, one line per MPI.
+    Builds are kept in the user's XDG cache by MPI, compiler and sources. `imb run` builds what it needs. Requires
+    CMake 3.20 and a C++20 compiler. Prints the folder of the programs, one line per MPI.
 
-    Exit status: 0 built, 1 a build failed (the compiler's words are shown), 2 a mistake.
+    Exit status: 0 built, 1 a build failed (with the compiler's output), 2 usage error.
 
     \b
     Examples:
@@ -44,4 +45,4 @@ def command(
 
     choices: list[str | None] = [*mpi] if mpi else [None]
     for choice in choices:
-        typer.echo(built(installations.find(choice), compiler, again=again))
+        say(str(built(installations.find(choice), compiler, again=again)))

@@ -24,28 +24,29 @@ from imb.cli.submitting import (
     pairs_of,
 )
 from imb.model.errors import ImbError
+from imb.render.terminal import say
 
 if TYPE_CHECKING:
     from imb.measure import session
 
 
 def command(
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="The campaign, in TOML.")] = None,
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Campaign in TOML.")] = None,
     launches: Annotated[
-        int | None, typer.Option("--launches", min=1, metavar="N", help="Instead of the file's.")
+        int | None, typer.Option("--launches", min=1, metavar="N", help="Number of rounds, overrides FILE.")
     ] = None,
     seed: Annotated[
         int | None,
         typer.Option(
-            "--seed", metavar="N", help="Of the random order.", show_default="the file's, or a new one"
+            "--seed", metavar="N", help="Seed of the random order.", show_default="the file's, or a new one"
         ),
     ] = None,
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Go on with FILE's newest session; without FILE, with the newest."),
+        typer.Option("--resume", help="Resume the newest session, or the newest of FILE."),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show commands and predicted time, and launch nothing.")
+        bool, typer.Option("--dry-run", help="Print commands and predicted duration, and launch nothing.")
     ] = False,
     submit: SubmitOption = None,
     minutes: MinutesOption = None,
@@ -55,34 +56,34 @@ def command(
     host_pairs: PairsOption = None,
     archive: ArchiveOption = None,
 ) -> None:
-    """Launches a matrix of variants, benchmarks and process counts, in random order, and keeps everything.
+    """Run a matrix of variants, benchmarks and process counts in random order.
 
-    FILE names variants - MPI, environment, launcher options, binding, CPUs, hosts, compiler, arguments, commands that
-    set something up and tear it down - and what to measure with each. Every round launches each cell of the matrix
-    once, in random order, so that drift of the machine hits all of them alike; `launches` says how many rounds. The
-    seed of the order is shown and recorded. Every run is labelled CAMPAIGN/VARIANT, which `imb compare` takes.
+    FILE lists variants (MPI, environment, launcher options, binding, CPUs, hosts, compiler, IMB arguments, setup and
+    teardown commands) and what to measure with each. Every round launches each cell of the matrix once, in random
+    order, so that drift of the machine affects all cells alike; `launches` is the number of rounds. The seed is printed
+    and recorded. Every run is labeled CAMPAIGN/VARIANT, for `imb compare`.
 
-    Commands in `setup` run before launches of their variant, those in `teardown` behind them, also when a command
-    fails, a launch hangs, or at Ctrl-C and SIGTERM. A variant whose set-up fails is left out; the others go on. When
-    imb itself was killed, --resume begins with the tear-down. Both kinds of commands should do no harm twice.
+    Commands in `setup` run before launches of their variant, commands in `teardown` after them, even if a command
+    fails, a launch hangs, or after Ctrl-C or SIGTERM. A variant whose setup fails is skipped. If imb was killed,
+    --resume starts with the teardown. Both kinds of commands should be idempotent.
 
-    With --submit the session is written down and a job runs it, as of imb run; --resume --submit goes on in the next one, and
+    With --submit a job executes the session, as of imb run; --resume --submit continues in the next one, and
     --jobs 3 submits two more jobs that do so. --host-pairs n1,n2,n3 submits the campaign once per pair of hosts, under the names
     CAMPAIGN/n1-n2 ...
 
-    Ctrl-C keeps what is done, and --resume goes on. docs/companion.md has all keys of FILE; examples/ has campaigns.
+    After Ctrl-C, --resume continues. docs/companion.md lists all keys of FILE; examples/ has campaigns.
 
     \b
     A FILE:
       benchmarks = ["PingPong", "Allreduce"]
       processes = 2                              # or a list
       launches = 10                              # of each variant
-      # until_decided = true                     # stop when every band is; then launches is the most (20)
-      # budget = 3600                            # ... or after so many seconds
-      # parts = 100                              # launches of all variants interleaved (no setup then)
+      # until_decided = true                     # stop when every band is; launches is then the maximum (20)
+      # budget = 3600                            # ... or after this many seconds
+      # parts = 100                              # interleave launches in 100 segments (without setup)
       precision = 0.01                           # of rows, in passes; or classic = true: one burst a row
-      launch_budget = 30                         # seconds of a launch in passes, at most
-      arguments = "-msglog 16"                   # IMB's
+      launch_budget = 30                         # seconds of a launch in passes, maximum
+      arguments = "-msglog 16"                   # IMB arguments
       [common]                                   # settings of all variants
       mpi = "openmpi"                            # compiler, programs, launcher, hosts, ppn
       bind = "core"                              # or cpus = [0, 3]
@@ -92,9 +93,9 @@ def command(
       launcher_options = "--mca btl self,tcp"
       env = { UCX_LOG_LEVEL = "error" }
       setup = "modprobe xyz"                     # before its launches
-      teardown = "modprobe -r xyz"               # behind them
+      teardown = "modprobe -r xyz"               # after them
 
-    Exit status: 0 all measured; 1 a launch failed or a set-up or tear-down did; 2 a mistake; 130 interrupted.
+    Exit status: 0 all measured; 1 a launch, setup or teardown failed; 2 usage error; 130 interrupted.
 
     \b
     Examples:
@@ -129,11 +130,11 @@ def _tell(store: Archive, made: session.Plan) -> None:
     from imb.measure import session
 
     for item in made.items:
-        typer.echo(str(session.command_of(made, item, Path(), shown=True)))
+        say(str(session.command_of(made, item, Path(), shown=True)))
     left = session.seconds_of(made, session.done(store, made).values(), session.usual_seconds(store, made))
-    words = "nothing to predict the time by yet" if left is None else f"about {in_time(left)}"
+    words = "duration unknown" if left is None else f"about {in_time(left)}"
     most = " at most" if made.until else ""
-    typer.echo(f"{len(made.items)} launches{most}, seed {made.seed}: {words}", err=True)
+    say(f"{len(made.items)} launches{most}, seed {made.seed}: {words}", err=True)
 
 
 def _planned(
@@ -147,7 +148,7 @@ def _planned(
     from imb.measure import campaign, planning
 
     if file is None:
-        raise ImbError("give a campaign FILE, or --resume; examples/ has some")
+        raise ImbError("FILE is missing; give a campaign (see examples/), or --resume")
     made, source = campaign.read(file)
     made = msgspec.structs.replace(made, launches=launches or made.launches)
     campaign.examine(made)
@@ -161,7 +162,9 @@ def _resumed(store: Archive, file: Path | None, launches: int | None, seed: int 
     from imb.measure import campaign, session
 
     if launches or seed is not None:
-        raise ImbError("--resume goes on with what was planned; leave --launches and --seed out")
+        raise ImbError(
+            "--launches and --seed cannot be combined with --resume, which executes the recorded plan"
+        )
     made, source = campaign.read(file) if file else (None, None)
     plans = session.of_campaign(store, made.name if made else None, own=True)
     if not plans:
@@ -169,7 +172,7 @@ def _resumed(store: Archive, file: Path | None, launches: int | None, seed: int 
         raise ImbError(f"no session of {what} of yours in {store.folder}; `imb run --resume NAME` takes any")
     if source and plans[-1].source != source:
         raise ImbError(
-            f"{file} has changed since session {plans[-1].id} began; leave --resume out to begin anew, or"
-            f" `imb run --resume {plans[-1].id}` to go on with the old one"
+            f"{file} has changed since session {plans[-1].id} began; omit --resume to start anew, or continue"
+            f" the old plan with `imb run --resume {plans[-1].id}`"
         )
     return plans[-1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import sys
 from typing import Annotated
 
 import typer
@@ -11,10 +10,12 @@ import typer
 from imb.archive.store import Archive
 from imb.cli.common import SIDE, ArchiveOption, share_of
 from imb.cli.extras import need
+from imb.cli.judging import show
+from imb.render.terminal import data
 
 
 class Format(enum.StrEnum):
-    """How it is told."""
+    """Output format."""
 
     terminal = "terminal"
     markdown = "markdown"
@@ -23,10 +24,10 @@ class Format(enum.StrEnum):
 
 
 def command(
-    a: Annotated[str, typer.Argument(metavar="A", help=f"What B is held against. {SIDE}")],
-    b: Annotated[str, typer.Argument(metavar="B", help="What is judged: as A.")],
+    a: Annotated[str, typer.Argument(metavar="A", help=f"Reference. {SIDE}")],
+    b: Annotated[str, typer.Argument(metavar="B", help="Sample set to judge against A; named as A.")],
     relevant: Annotated[
-        str, typer.Option("--relevant", "-r", metavar="PERCENT", help="The smallest change that matters.")
+        str, typer.Option("--relevant", "-r", metavar="PERCENT", help="Smallest relevant change.")
     ] = "5%",
     metric: Annotated[
         str,
@@ -38,19 +39,19 @@ def command(
         ),
     ] = "time",
     bands: Annotated[
-        str, typer.Option("--bands", metavar="BANDS", help="Bands of lengths in bytes; K is 2^10.")
+        str, typer.Option("--bands", metavar="BANDS", help="Size bands in bytes; K is 2^10.")
     ] = "0-32,64-4K,8K-256K,512K-4M",
     benchmark: Annotated[
         list[str] | None,
         typer.Option("--benchmark", "-b", metavar="NAME", help="Only this benchmark; may be repeated."),
     ] = None,
-    rows: Annotated[bool, typer.Option("--rows", help="All rows, not only those that changed.")] = False,
-    format: Annotated[Format, typer.Option("--format", "-f", help="How to tell it.")] = Format.terminal,
+    rows: Annotated[bool, typer.Option("--rows", help="Show all rows, not only those that changed.")] = False,
+    format: Annotated[Format, typer.Option("--format", "-f", help="Output format.")] = Format.terminal,
     force: Annotated[
         bool,
         typer.Option(
             "--force",
-            help="Hold intra-node against inter-node launches, and passes against single bursts, all the same.",
+            help="Compare even intra-node with inter-node launches, and passes with single bursts.",
         ),
     ] = False,
     assume_one_session: Annotated[
@@ -106,20 +107,15 @@ def command(
     if format is Format.json:
         import msgspec
 
-        typer.echo(msgspec.json.format(msgspec.json.encode(found)))
+        data(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
     elif format is Format.markdown:
         from imb.render.comparison import markdown
 
-        typer.echo(markdown(found, all_rows=rows), nl=False)
+        data(markdown(found, all_rows=rows))
     elif format is Format.html:
         from imb.render.page import comparison_page
 
-        typer.echo(comparison_page(found), nl=False)
+        data(comparison_page(found))
     else:
-        from rich.console import Console
-
-        from imb.render.comparison import terminal
-
-        width = None if sys.stdout.isatty() else 100
-        terminal(Console(highlight=False, width=width), found, all_rows=rows)
+        show(found, all_rows=rows)
     raise typer.Exit(EXIT[found.verdict])

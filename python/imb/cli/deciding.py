@@ -105,7 +105,7 @@ class Deciding:
         found = [compare(first, other, settings, self._earlier) for other in others]
         bands = [one.effect for comparison in found for one in comparison.bands]
         rows = [one.effect for comparison in found for one in comparison.rows]
-        decided = sum(effect.verdict != "cannot tell" for effect in bands or rows)
+        decided = sum(effect.verdict != "inconclusive" for effect in bands or rows)
         return Look(decided, len(bands or rows), "band" if bands else "row")
 
     def _sides(self, over: Sequence[Done]) -> list[Side]:

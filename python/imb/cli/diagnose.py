@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from imb.cli.common import ArchiveOption, SideArgument, columns_of_text
+from imb.cli.common import ArchiveOption, SideArgument
 from imb.model.errors import ImbError
 from imb.model.units import counted
+from imb.render.terminal import Screen, columns, data, say
 
 if TYPE_CHECKING:
     from imb.diagnose import Diagnosis
@@ -28,13 +29,13 @@ def command(
     link: Annotated[
         str | None,
         typer.Option(
-            "--link", metavar="RATE", help="Of the network in one direction, as 100Gb/s or 12.5GB/s."
+            "--link", metavar="RATE", help="Bandwidth of the network in one direction: 100Gb/s, 12.5GB/s."
         ),
     ] = None,
     memory: Annotated[
         str | None,
         typer.Option(
-            "--memory", metavar="RATE", help="Of a NUMA node's memory, as STREAM's copy tells it: 20GB/s."
+            "--memory", metavar="RATE", help="Memory bandwidth of a NUMA node (STREAM copy): 20GB/s."
         ),
     ] = None,
     threshold: Annotated[
@@ -42,23 +43,27 @@ def command(
         typer.Option(
             "--threshold",
             metavar="NAME=VALUE",
-            help="Change a threshold; `--thresholds` lists them. Repeatable.",
+            help="Change a threshold (see --thresholds); may be repeated.",
         ),
     ] = None,
-    thresholds: Annotated[bool, typer.Option("--thresholds", help="List the thresholds and end.")] = False,
-    format: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.terminal,
+    thresholds: Annotated[bool, typer.Option("--thresholds", help="List the thresholds and exit.")] = False,
+    format: Annotated[Format, typer.Option("--format", help="Output format.")] = Format.terminal,
     archive: ArchiveOption = None,
 ) -> None:
-    """Tells what looks wrong in results, with the numbers that say so and what to try next.
+    """Find anomalies in results and suggest what to check next.
 
-    Judged are medians over all launches of the side: defects and failures; latency and bandwidth against what is usual,
-    and against the link and the memory where you say what they can do; spread over ranks, and which rank is the slowest;
-    spread between launches; the parts of variance of launches in passes (within a launch, states of the machine,
-    launches), which of them dominates, and launches that never saw the usual state; tails of repetitions; cliffs, plateaus and changes of protocol over message lengths;
-    collectives against what PingPong implies; overlap. Behind the findings stands the latency-bandwidth model of every
-    curve, with 95 % intervals and how far it is off.
+    \b
+    Checks, on medians over all launches:
+      defects and failures
+      latency and bandwidth, against common values and against --link and --memory
+      spread over ranks, slowest rank, spread between launches, tails of repetitions
+      variance components of launches in passes, launches in an unusual machine state
+      cliffs, plateaus and protocol changes over message lengths
+      collectives against the cost implied by PingPong; overlap
 
-    Exit status: 0 nothing found, or only information; 1 warnings or problems; 2 unusable input.
+    A latency-bandwidth model of every curve follows, with 95 % intervals and its deviation.
+
+    Exit status: 0 no finding above information; 1 warnings or problems; 2 usage error.
 
     \b
     Examples:
@@ -75,51 +80,46 @@ def command(
     limits = diagnose.Thresholds().with_values(threshold or [])
     if thresholds:
         for name, about in diagnose.described().items():
-            typer.echo(f"{name:<16} {getattr(limits, name):<8g} {about}")
+            say(f"{name:<16} {getattr(limits, name):<8g} {about}")
         return
     known = diagnose.Limits(
         link=diagnose.rate(link) if link else None, memory=diagnose.rate(memory) if memory else None
     )
     if not side:
-        raise ImbError("SIDE is missing: a label, a run, a file or a query; see `imb diagnose --help`")
+        raise ImbError("SIDE is missing; give a label, a run, a file or a query")
     store = Archive(archive)
     loaded = load(store, side)
     found = diagnose.diagnose(loaded, limits, known, variance_of(store, loaded))
     if format is Format.json:
-        typer.echo(findings.json(found))
+        data(findings.json(found) + "\n")
     elif format is Format.markdown:
-        typer.echo(findings.markdown(found))
+        data(findings.markdown(found) + "\n")
     else:
         _show(found)
     raise typer.Exit(0 if found.healthy else 1)
 
 
 def _show(found: Diagnosis) -> None:
-    from rich.console import Console
-
     from imb.render.findings import MODEL_HEADINGS, model_rows
     from imb.render.variance import block
 
-    console = Console(highlight=False)
-    console.print(f"{found.side}: {counted(found.launches, 'launch')}", markup=False)
+    screen = Screen()
+    screen.line(f"{found.side}: {counted(found.launches, 'launch')}")
     for one in found.findings:
-        mark, colour = _MARKS[one.level]
-        console.print()
-        console.print(f"[{colour}]{mark} {one.level}, {one.rule}[/]  ", end="")
-        console.print(one.where, markup=False, soft_wrap=True)
-        console.print(f"    {one.found}", markup=False, soft_wrap=True)
-        console.print(f"    → {one.advice}", markup=False, soft_wrap=True)
+        mark, color = _MARKS[one.level]
+        screen.line()
+        screen.line((f"{mark} {one.level}, {one.rule}", color), f"  {one.where}")
+        screen.line(f"    {one.found}")
+        screen.line(f"    next: {one.advice}")
     if found.models:
-        typer.echo("\nt(n) = latency + n / bandwidth, 95 % intervals")
-        typer.echo(columns_of_text(MODEL_HEADINGS, model_rows(found)))
-    if found.variance:
-        console.print()
-        for line in block(found.variance):
-            console.print(line, markup=False, soft_wrap=True)
+        say("", "t(n) = latency + n / bandwidth, 95 % intervals", *columns(MODEL_HEADINGS, model_rows(found)))
+    if found.variance and (lines := block(found.variance, told={one.rule for one in found.findings})):
+        say("", *lines)
     for note in found.notes:
-        console.print(f"not judged: {note}", markup=False, soft_wrap=True)
+        say(f"not checked: {note}")
     levels = [one.level for one in found.findings]
-    console.print(
-        f"\n{counted(levels.count('problem'), 'problem')}, {counted(levels.count('warning'), 'warning')}, "
-        f"{levels.count('information')} for information"
+    say(
+        "",
+        f"{counted(levels.count('problem'), 'problem')}, {counted(levels.count('warning'), 'warning')}, "
+        f"{levels.count('information')} information",
     )

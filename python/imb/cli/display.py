@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from imb.model.text import one_line
+from imb.render.terminal import Screen
+
 if TYPE_CHECKING:
     from imb.measure.session import Done, Item, Plan
 
@@ -21,16 +24,15 @@ class Display:
     time left at the beginning of a round."""
 
     def __init__(self, made: Plan, known: dict[tuple[object, ...], float]) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
 
         self.made = made
         self.known = known
         self.total = len(made.items)
-        self.console = Console(stderr=True, highlight=False)
-        self.live = self.console.is_terminal
+        self.screen = Screen(err=True)
+        self.live = self.screen.console.is_terminal
         self.bar = Progress(
-            TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[left]}"), console=self.console,
+            TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[left]}"), console=self.screen.console,
             transient=True, disable=not self.live, redirect_stdout=False, redirect_stderr=False,
         )  # fmt: skip
         self.task = self.bar.add_task("starting", total=self.total, left="")
@@ -49,11 +51,11 @@ class Display:
     def say(self, line: str) -> None:
         """A line of its own."""
         self.bar.stop()
-        self.console.print(line, markup=False, soft_wrap=True)
+        self.screen.line(line)
 
     def warn(self, line: str) -> None:
         """The same while launches run; from any thread."""
-        self.console.print(line, markup=False, soft_wrap=True)
+        self.screen.line(line)
 
     def tell_time(self, over: list[Done], turn: int | None) -> None:
         """At the beginning of a round of a campaign, where there is something to judge by."""
@@ -91,7 +93,9 @@ class Display:
         walked = "" if progress.pass_ is None else f" pass {progress.pass_}"
         self.bar.update(
             self.task,
-            description=f"launch {self.number}/{self.total}{walked} {progress.benchmark or 'starting'}{length}",
+            description=one_line(
+                f"launch {self.number}/{self.total}{walked} {progress.benchmark or 'starting'}{length}"
+            ),
             completed=self.count + progress.fraction,
             left="" if left is None else f"{in_time(left)} left",
         )

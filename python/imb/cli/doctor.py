@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from imb.cli.launching import MpiOption
+from imb.model.units import counted
+from imb.render.terminal import Screen, data, say
 
 if TYPE_CHECKING:
     from imb.mpi.doctor import Finding
@@ -17,17 +19,16 @@ _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "problem": ("✗",
 
 def command(
     mpi: MpiOption = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 where there are warnings.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object per finding.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if there are warnings.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per finding.")] = False,
 ) -> None:
-    """Tells whether this machine is fit to measure, and what to do where it is not.
+    """Check that this machine is ready to measure.
 
     The machine: cores, NUMA, caches, hyperthreads, frequency governor, load, clock source, virtual machine, container,
     shared memory. The tools: compilers, launchers, schedulers. Every MPI found, or the one of --mpi: its transports,
-    and a check of one second in which two ranks must start and exchange messages (a small program is compiled first,
-    once).
+    and a check of one second: two ranks start and exchange messages (a small program is compiled once).
 
-    Exit status: 0 fit, warnings included; 1 warnings, with --strict; 2 problems.
+    Exit status: 0 ready, warnings included; 1 warnings, with --strict; 2 problems.
 
     \b
     Examples:
@@ -36,22 +37,20 @@ def command(
       imb doctor --json | jq 'select(.level != "ok")'
     """
     import msgspec
-    from rich.console import Console
 
-    console = Console(highlight=False)
+    screen = Screen()
     levels = []
     for finding in _findings(mpi):
         levels.append(finding.level)
         if json:
-            typer.echo(msgspec.json.encode(finding).decode())
+            data(msgspec.json.encode(finding).decode() + "\n")
             continue
-        mark, colour = _MARKS[finding.level]
-        console.print(f"[{colour}]{mark}[/] ", end="")
-        console.print(f"{finding.what}: {finding.found}", markup=False, soft_wrap=True)
+        mark, color = _MARKS[finding.level]
+        screen.line((mark, color), f" {finding.what}: {finding.found}")
         if finding.advice:
-            console.print(f"    {finding.advice}", markup=False, soft_wrap=True)
+            screen.line(f"    {finding.advice}")
     if not json:
-        console.print(f"{levels.count('problem')} problems, {levels.count('warning')} warnings")
+        say(f"{counted(levels.count('problem'), 'problem')}, {counted(levels.count('warning'), 'warning')}")
     if "problem" in levels:
         raise typer.Exit(2)
     if strict and "warning" in levels:

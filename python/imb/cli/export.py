@@ -11,10 +11,11 @@ import typer
 from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption
 from imb.model.errors import ImbError
+from imb.render.terminal import say
 
 
 class Format(enum.StrEnum):
-    """What is written."""
+    """Output format."""
 
     csv = "csv"
     json = "json"
@@ -28,7 +29,7 @@ def command(
         list[str] | None,
         typer.Argument(metavar="[RUN]...", help="Names or labels of runs.", show_default="all"),
     ] = None,
-    format: Annotated[Format, typer.Option("--format", "-f", help="What to write.")] = Format.csv,
+    format: Annotated[Format, typer.Option("--format", "-f", help="Output format.")] = Format.csv,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -40,26 +41,28 @@ def command(
         ),
     ] = None,
     separator: Annotated[
-        str, typer.Option("--separator", "-s", metavar="CHARACTER", help="Between cells of CSV.")
+        str, typer.Option("--separator", "-s", metavar="CHARACTER", help="Separator of CSV cells.")
     ] = ",",
     samples: Annotated[
         bool,
-        typer.Option("--samples", help="Samples of launches in passes instead of results; csv, parquet."),
+        typer.Option(
+            "--samples", help="Export samples of launches in passes instead of results (csv, parquet)."
+        ),
     ] = False,
     archive: ArchiveOption = None,
 ) -> None:
-    """Writes results for other programs.
+    """Export results for other programs.
 
     \b
     csv       a row per measured point; seconds, bytes, bytes per second;
-              columns that are empty all over are left out
+              empty columns are left out
     json      the runs' records as JSON lines (schema/record.schema.json)
     parquet   as csv, with types and all columns
     markdown  a table per benchmark
-    log       a file per run in a folder, its text as it was, else made anew:
+    log       a file per run in a folder, its original text, else generated:
               IMBrun_<processes>_<host>_<MPI>_<single|parallel|collective|all>_<multi|nomulti>_<map>.log
 
-    A label that several runs have stands for all of them here.
+    A label selects all its runs.
 
     \b
     Examples:
@@ -71,7 +74,7 @@ def command(
     from imb.render.export import write_csv, write_json, write_logs, write_markdown, write_parquet
 
     if len(separator) != 1 or separator in '"\n\r.' or separator.isalnum():
-        raise ImbError(f"a separator is one character such as ';', not {separator!r}")
+        raise ImbError(f"--separator: not one punctuation character: {separator!r}; give one such as ';'")
     if output is None and format in (Format.parquet, Format.log):
         raise ImbError(f"{format.value} needs --output {'FOLDER' if format is Format.log else 'FILE'}")
     if samples and format not in (Format.csv, Format.parquet):
@@ -93,4 +96,4 @@ def command(
             write_markdown(chosen, output)
         case Format.log:
             assert output
-            typer.echo(f"{write_logs(chosen, output)} logs in {output}")
+            say(f"{write_logs(chosen, output)} logs in {output}")

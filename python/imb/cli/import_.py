@@ -14,6 +14,7 @@ from imb.archive.store import SHORT, Archive
 from imb.cli.common import ArchiveOption, LabelOption
 from imb.model.errors import ImbError
 from imb.model.units import counted
+from imb.render.terminal import Screen, say
 
 if TYPE_CHECKING:
     from imb.archive.importer import FileReport
@@ -25,30 +26,30 @@ def command(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE...", help="Logs, texts with tables in them, JSON lines; folders of them."
+            metavar="FILE...", help="Logs, texts that contain tables, JSON lines; folders of them."
         ),
     ],
     label: LabelOption = None,
-    notes: Annotated[bool, typer.Option("--notes", help="Show every line that was passed over.")] = False,
+    notes: Annotated[bool, typer.Option("--notes", help="Show every line that was skipped.")] = False,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", "-j", min=1, metavar="N", help="Read on N cores.", show_default="all"),
+        typer.Option("--jobs", "-j", min=1, metavar="N", help="Use N cores.", show_default="all"),
     ] = None,
     archive: ArchiveOption = None,
 ) -> None:
-    """Reads logs of IMB and of OSU's benchmarks into the archive.
+    """Import logs of IMB and of the OSU benchmarks into the archive.
 
-    Knows the tables of IMB 3.x to 2021 and of OpenIMB, all components, also indented, quoted, or between other text;
+    Reads the tables of IMB 3.x to 2021 and of OpenIMB, all components, also indented, quoted, or between other text;
     failure rows; quantiles of -show_tail; the output of the OSU micro-benchmarks; the suite's own JSON lines. Every
-    launch in a file becomes a run, labelled with the title of the section it stands in. Its text is kept byte for
+    launch in a file becomes a run, labeled with the title of the section it stands in. Its text is kept byte for
     byte. A file that is in the archive already adds its --label only. Files may be packed by gzip, xz or bzip2, or be
     UTF-16; the unpacked text is kept.
 
     Mbytes/sec are 2^20 bytes up to IMB 4.x and 10^6 from 2018 on; where a text names no version, length and time of
     its rows decide.
 
-    What is not understood is named with file and line on standard error, and the exit status is 1; everything else
-    is imported all the same.
+    Lines that look like results but cannot be read are reported on standard error with file and line, and the exit
+    status is 1; everything else is imported.
 
     \b
     Examples:
@@ -65,17 +66,16 @@ def command(
         with closing(import_files(files, store, labels=label or [], jobs=jobs)) as reports:
             _render(_live(reports, len(files)), names=len(files) <= _FEW, notes=notes)
     except KeyboardInterrupt:
-        words = "interrupted; what was read is kept, and the same command reads the rest"
+        words = "interrupted; files read so far are kept; repeat the command to read the rest"
         raise ImbError(words, status=130) from None
 
 
 def _live(reports: Iterable[FileReport], files: int) -> Iterable[FileReport]:
     if files < 2 or not sys.stderr.isatty():
         return reports
-    from rich.console import Console
     from rich.progress import track
 
-    return track(reports, "importing", files, transient=True, console=Console(stderr=True))
+    return track(reports, "importing", files, transient=True, console=Screen(err=True).console)
 
 
 def _render(reports: Iterable[FileReport], *, names: bool, notes: bool) -> None:
@@ -83,19 +83,19 @@ def _render(reports: Iterable[FileReport], *, names: bool, notes: bool) -> None:
     files = runs = new = labelled = tables = rows = failures = problems = 0
     for report in reports:
         for problem in report.problems:
-            typer.echo(f"imb: {problem}", err=True)
+            say(f"imb: {problem}", err=True)
         for note in report.notes if notes else ():
-            typer.echo(str(note))
+            say(str(note))
         if report.notes and not notes:
-            words = f"{counted(len(report.notes), 'line')} of other text passed over"
-            typer.echo(f"{report.file}: {words}, the first is line {report.notes[0].line} (--notes)")
+            words = f"{counted(len(report.notes), 'line')} of other text skipped"
+            say(f"{report.file}: {words}, first: line {report.notes[0].line} (--notes)")
         for run in dict.fromkeys(report.runs) if names else ():
-            typer.echo(f"{run[:SHORT]}  {report.file}")
+            say(f"{run[:SHORT]}  {report.file}")
         files, runs, new = files + 1, runs + len(report.runs), new + report.new
         labelled += report.labelled
         tables, rows = tables + report.tables, rows + report.rows
         failures, problems = failures + report.failures, problems + len(report.problems)
-    typer.echo(
+    say(
         f"{counted(files, 'file')}: {counted(rows, 'row')} in {counted(tables, 'table')},"
         f" {counted(failures, 'failure')}; {counted(runs, 'run')}, {new} of them new"
         + (f", {labelled} others labeled" if labelled else "")

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from imb.judge.compare import Comparison, Verdict
 
 # The worst first.
-_ORDER: tuple[Verdict, ...] = ("slower", "differs", "cannot tell", "faster", "same")
+_ORDER: tuple[Verdict, ...] = ("slower", "differs", "inconclusive", "faster", "same")
 
 
 def worst(found: Sequence[Comparison]) -> Verdict:
@@ -20,9 +20,8 @@ def worst(found: Sequence[Comparison]) -> Verdict:
 
 def show(found: Comparison, *, all_rows: bool = False) -> None:
     """On the terminal, as `imb compare` does."""
-    from rich.console import Console
-
     from imb.render.comparison import terminal
+    from imb.render.terminal import Screen
 
-    width = None if sys.stdout.isatty() else 100
-    terminal(Console(highlight=False, width=width), found, all_rows=all_rows)
+    width = Screen().width if sys.stdout.isatty() else 100
+    terminal(Screen(width=width), found, all_rows=all_rows)

@@ -8,24 +8,24 @@ import typer
 
 from imb.archive.store import SHORT, Archive
 from imb.cli.common import ArchiveOption, RunArgument
-from imb.model.text import one_line
+from imb.render.terminal import say
 
 
 def command(
     run: RunArgument,
-    labels: Annotated[list[str] | None, typer.Argument(metavar="LABEL", help="Labels to give.")] = None,
+    labels: Annotated[list[str] | None, typer.Argument(metavar="LABEL", help="Labels to add.")] = None,
     remove: Annotated[
         list[str] | None,
-        typer.Option("--remove", "-r", metavar="LABEL", help="Take a label away; may be repeated."),
+        typer.Option("--remove", "-r", metavar="LABEL", help="Remove a label; may be repeated."),
     ] = None,
     note: Annotated[str | None, typer.Option("--note", "-n", metavar="TEXT", help="Add a note.")] = None,
     archive: ArchiveOption = None,
 ) -> None:
-    """Gives a run labels and notes, or shows those it has.
+    """Add labels and notes to a run, or show them.
 
-    Labels are kept beside the run, which itself never changes. A label may be given to several runs; where a
-    command takes a RUN, a label that only one has will do. A label is one line of 1 to 200 characters, without commas;
-    it does not begin with sql:.
+    Labels are stored beside the run, which itself never changes. Several runs may have the same label. A command that
+    takes one RUN accepts a label of one run only. A label is one line of 1 to 200 characters, without commas; it does not
+    begin with sql:.
 
     Example: imb label 3fa9 baseline "before the new kernel" --note "quiet machine"
     """
@@ -36,7 +36,6 @@ def command(
     if labels or remove or note:
         store.label(found.id, add=labels or [], remove=remove or [], note=note)
     tags = store.tags().get(found.id)
-    shown = ", ".join(map(one_line, tags.labels)) if tags and tags.labels else "(no labels)"
-    typer.echo(f"{found.id[:SHORT]}  {shown}")
+    say(f"{found.id[:SHORT]}  {', '.join(tags.labels) if tags and tags.labels else '(no labels)'}")
     for text in tags.notes if tags else []:
-        typer.echo(f"    {one_line(text)}")
+        say(f"    {text}")

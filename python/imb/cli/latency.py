@@ -23,6 +23,7 @@ from imb.cli.launching import (
 from imb.cli.sampling import ClassicOption
 from imb.model.errors import ImbError
 from imb.model.units import counted
+from imb.render.terminal import say
 
 if TYPE_CHECKING:
     from imb.model.records import Result
@@ -35,11 +36,11 @@ def command(
     cpus: CpusOption = None,
     hosts: HostsOption = None,
     launches: Annotated[int, typer.Option("--launches", min=1, metavar="N", help="Launch N times.")] = 5,
-    length: Annotated[int, typer.Option("--bytes", min=0, metavar="N", help="Of the message.")] = 1,
+    length: Annotated[int, typer.Option("--bytes", min=0, metavar="N", help="Message length.")] = 1,
     budget: Annotated[
         float | None,
         typer.Option(
-            "--budget", min=0.1, max=1e7, metavar="SECONDS", help="Of each launch.", show_default="2"
+            "--budget", min=0.1, max=1e7, metavar="SECONDS", help="Duration of each launch.", show_default="2"
         ),
     ] = None,
     classic: ClassicOption = False,
@@ -63,13 +64,13 @@ def command(
     label: LabelOption = None,
     archive: ArchiveOption = None,
 ) -> None:
-    """Tells the one-way latency between two cores or two hosts, in one line.
+    """Measure the one-way latency between two cores or two hosts.
 
-    It is half of a PingPong's round trip, the median over the samples of a launch; with --classic, the mean over its
-    repetitions. The figure in front is the median over launches, behind +- stands half of the 95 % interval of their
-    mean; quantiles are over launches, since launches differ more than samples. Each launch is kept as a run.
+    The latency is half of a PingPong round trip: the median over the samples of a launch; with --classic, the mean over
+    its repetitions. Printed are the median over launches, half of the 95 % interval of their mean (+-), and quantiles
+    over launches. Each launch is kept as a run.
 
-    Exit status: 0 well, 1 some launches failed, 2 a mistake.
+    Exit status: 0 measured, 1 some launches failed, 2 usage error.
 
     \b
     Examples:
@@ -81,11 +82,11 @@ def command(
     from imb.model.records import Result
 
     if budget is not None and (classic or repetitions is not None):
-        raise ImbError("--budget is of launches in passes; leave --classic and --repetitions out")
+        raise ImbError("--budget needs passes; omit --classic and --repetitions")
 
     intent = intent_of(2, hosts, 1 if hosts and "," in hosts else None, None, cpus, env, launcher)
     if len(intent.cpus) not in (0, 2) or len(intent.hosts) > 2:
-        raise ImbError("a latency is between two: give --cpus A,B or --hosts A,B")
+        raise ImbError("latency needs two endpoints; give --cpus A,B or --hosts A,B")
     if len(intent.cpus) == 2 and len(set(intent.cpus)) == 1 and len(intent.hosts) < 2:
         raise ImbError(
             f"--cpus {cpus}: both ranks on CPU {intent.cpus[0]} would wait for it in turn; give two CPUs, such as 0,1"
@@ -109,7 +110,7 @@ def command(
             store,
             made,
             [item],
-            on_problem=lambda item, line: typer.echo(f"imb: launch {item.number}: {line}", err=True),
+            on_problem=lambda item, line: say(f"imb: launch {item.number}: {line}", err=True),
         )
         if over.outcome == "interrupted":
             raise KeyboardInterrupt
@@ -117,13 +118,12 @@ def command(
         measured += [row for row in results if row.bytes == length and row.time_max_seconds]
     if not measured:
         raise ImbError(
-            f"no launch measured anything; `imb run --resume {made.id}` and `imb ls` tell more", status=1
+            f"no launch measured anything; see `imb ls`, or repeat with `imb run --resume {made.id}`",
+            status=1,
         )
-    typer.echo(f"{_summary(measured)}; {counted(length, 'byte')}, {_where(cpus, hosts)}, {found.version}")
+    say(f"{_summary(measured)}; {counted(length, 'byte')}, {_where(cpus, hosts)}, {found.version}")
     if len(measured) < launches:
-        typer.echo(
-            f"imb: {launches - len(measured)} of {launches} launches failed; `imb ls` shows them", err=True
-        )
+        say(f"imb: {launches - len(measured)} of {launches} launches failed; `imb ls` shows them", err=True)
         raise typer.Exit(1)
 
 

@@ -12,6 +12,7 @@ from imb.archive.store import SHORT, Archive
 from imb.cli.display import Display, in_time
 from imb.model.errors import ImbError
 from imb.model.units import counted
+from imb.render.terminal import Screen, say
 
 if TYPE_CHECKING:
     from imb.measure.campaign import Settings
@@ -35,8 +36,8 @@ ProgramsOption = Annotated[
     typer.Option(
         "--programs",
         metavar="FOLDER",
-        help="Use the IMB-MPI1 ... in FOLDER; --mpi must be the MPI they were built with.",
-        show_default="what `imb build` makes",
+        help="Use the suite's programs in FOLDER, built with the MPI of --mpi.",
+        show_default="those of `imb build`",
     ),
 ]
 BindOption = Annotated[
@@ -46,7 +47,8 @@ BindOption = Annotated[
 HostsOption = Annotated[str | None, typer.Option("--hosts", metavar="H1,H2", help="Launch on these hosts.")]
 PpnOption = Annotated[int | None, typer.Option("--ppn", min=1, metavar="N", help="Ranks per host.")]
 EnvOption = Annotated[
-    list[str] | None, typer.Option("--env", metavar="NAME=VALUE", help="Set for all ranks; may be repeated.")
+    list[str] | None,
+    typer.Option("--env", metavar="NAME=VALUE", help="Set a variable for all ranks; may be repeated."),
 ]
 CpusOption = Annotated[
     str | None,
@@ -74,9 +76,9 @@ def intent_of(
     names = tuple(filter(None, (hosts or "").split(",")))
     numbers = (cpus or "").split(",") if cpus else []
     if not all(number.isdecimal() for number in numbers):
-        raise ImbError(f"--cpus {cpus}: give the numbers of CPUs, such as 0,3")
+        raise ImbError(f"--cpus: not CPU numbers: {cpus}; give some such as 0,3")
     if env and not all(word.partition("=")[1] and word[0] != "=" for word in env):
-        raise ImbError(f"--env {' '.join(env)}: give NAME=VALUE")
+        raise ImbError(f"--env: not NAME=VALUE: {' '.join(env)}")
     ranks = (
         np
         or ((ppn or 1) * len(names) if len(names) > 1 or (ppn and names) else 0)
@@ -116,7 +118,6 @@ BUILD_BEAT = 15.0  # seconds between lines about a build where there is no termi
 
 def built(mpi: Mpi, compiler: str | None, *, again: bool = False) -> Path:
     """The suite built for an MPI, with progress where it has to be built; exits with 1 where that fails."""
-    from rich.console import Console
     from rich.progress import Progress
 
     from imb.mpi import build
@@ -124,13 +125,10 @@ def built(mpi: Mpi, compiler: str | None, *, again: bool = False) -> Path:
     found = build.key_of(mpi, compiler)
     if (programs := build.programs(found)) and not again:
         return programs
-    console = Console(stderr=True, highlight=False)
     about = in_time(build.usual_seconds())
-    console.print(
-        f"building the suite for {mpi.version} (about {about}; {mpi.wrapper}) ...",
-        markup=False,
-        soft_wrap=True,
-    )
+    screen = Screen(err=True)
+    screen.line(f"building the suite for {mpi.version} (about {about}; {mpi.wrapper}) ...")
+    console = screen.console
     began = last = time.monotonic()
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("building", total=100)
@@ -140,13 +138,13 @@ def built(mpi: Mpi, compiler: str | None, *, again: bool = False) -> Path:
             bar.update(task, completed=percent)
             if not console.is_terminal and time.monotonic() - last >= BUILD_BEAT:
                 last = time.monotonic()
-                console.print(f"building the suite: {percent:.0f} % after {last - began:.0f} s")
+                screen.line(f"building the suite: {percent:.0f} % after {last - began:.0f} s")
 
         try:
             return build.build(mpi, compiler, on_percent=show)
         except build.BuildError as error:
             bar.stop()
-            typer.echo(f"{error.words}\nimb: {error}", err=True)
+            say(*error.words.splitlines(), f"imb: {error}", err=True)
             raise typer.Exit(1) from None
 
 
@@ -177,13 +175,13 @@ def all_measured(made: Plan, carried: Carried) -> bool:
     over, left_out, _ = carried
     bad = sum(one.outcome != "measured" for one in over)
     if bad:
-        typer.echo(
-            f"imb: {bad} of {len(over)} launches did not measure all; `imb show RUN` tells what they did",
+        say(
+            f"imb: {bad} of {len(over)} launches incomplete; see `imb show RUN`",
             err=True,
         )
     if left_out:
-        typer.echo(
-            f"imb: left out: {counted(left_out, 'launch')}; `imb run --resume {made.id}` tries again",
+        say(
+            f"imb: {counted(left_out, 'launch')} skipped; retry with `imb run --resume {made.id}`",
             err=True,
         )
     return not bad and not left_out
@@ -199,9 +197,7 @@ def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False)
     todo = [item for item in made.items if item.number not in before]
     versions = ", ".join(dict.fromkeys(variant.mpi.version for variant in made.variants))
     most = " at most" if made.until else ""
-    typer.echo(
-        f"{_title(made)}: {len(todo)} of {len(made.items)} launches to run{most}, {versions}", err=True
-    )
+    say(f"{_title(made)}: {len(todo)} of {len(made.items)} launches to run{most}, {versions}", err=True)
     for variant in made.variants:
         tell_shared_cpus(
             variant.intent, max(item.ranks or variant.intent.ranks for item in made.items), variant.name
@@ -234,9 +230,9 @@ def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False)
             display.end()
             over += now_over
             for one in now_over:
-                typer.echo(f"{one.run[:SHORT]}  {_in_words(archive, made, one)}", err=results_to_stderr)
+                say(f"{one.run[:SHORT]}  {_in_words(archive, made, one)}", err=results_to_stderr)
             if any(one.outcome == "interrupted" for one in now_over):
-                typer.echo(f"imb: interrupted; `imb run --resume {made.id}` goes on", err=True)
+                say(f"imb: interrupted; continue with `imb run --resume {made.id}`", err=True)
                 raise typer.Exit(130)
         stopped = stopped or deciding.at_the_end(over, display.say)
     return Carried(over, left_out, stopped)
@@ -253,9 +249,7 @@ def tell_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:
     sharing = [str(rank) for rank, cpu in enumerate(pinned) if cpu == shared]
     listed = " and ".join(sharing) if len(sharing) < 4 else f"{sharing[0]} and {len(sharing) - 1} others"
     of = f"variant {name}: " if name else ""
-    typer.echo(
-        f"imb: warning: {of}ranks {listed} share CPU {shared}; times include the wait for it", err=True
-    )
+    say(f"imb: warning: {of}ranks {listed} share CPU {shared}; times include the wait for it", err=True)
 
 
 def _title(made: Plan) -> str:
@@ -265,7 +259,7 @@ def _title(made: Plan) -> str:
 
 
 # Exit statuses of the suite.
-_FAILURES = {0: "failed", 3: "not all could be measured", 4: "wrong bytes were received"}
+_FAILURES = {0: "failed", 3: "some rows could not be measured", 4: "wrong data received"}
 
 
 def _in_words(archive: Archive, made: Plan, one: Done) -> str:
@@ -274,7 +268,7 @@ def _in_words(archive: Archive, made: Plan, one: Done) -> str:
     how = {
         "measured": "",
         "failed": f": {_failure(one.status or 0)}{_complaint(archive, one)}",
-        "timed_out": f": ended after {made.timeout:g} s (--timeout)" if made.timeout else "",
+        "timed_out": f": killed after {made.timeout:g} s (--timeout)" if made.timeout else "",
         "interrupted": ": interrupted",
         "stopped": f": {one.problem}",
     }[one.outcome]
@@ -295,7 +289,7 @@ def _called(made: Plan, item: Item) -> str:
 
 def _failure(status: int) -> str:
     if status < 0:
-        return f"the launcher was ended by signal {-status}"
+        return f"launcher killed by signal {-status}"
     return _FAILURES.get(status, f"failed with exit status {status}")
 
 

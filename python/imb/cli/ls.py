@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from imb.archive.store import SHORT, Archive
-from imb.cli.common import ArchiveOption, columns_of_text
+from imb.cli.common import ArchiveOption
+from imb.render.terminal import columns, data, say
 
 # Of the index, what the list needs.
 _SHOWN = [
@@ -27,7 +28,9 @@ _SHOWN = [
 
 
 def command(
-    newest: Annotated[int, typer.Option("--newest", "-n", min=1, metavar="N", help="Show N runs.")] = 30,
+    newest: Annotated[
+        int, typer.Option("--newest", "-n", min=1, metavar="N", help="Show the newest N runs.")
+    ] = 30,
     everything: Annotated[bool, typer.Option("--all", "-a", help="Show all runs.")] = False,
     label: Annotated[
         str | None, typer.Option("--label", "-l", metavar="LABEL", help="Only runs with this label.")
@@ -36,15 +39,15 @@ def command(
         str | None, typer.Option("--benchmark", "-b", metavar="NAME", help="Only runs of this benchmark.")
     ] = None,
     json: Annotated[
-        bool, typer.Option("--json", help="One JSON object a line, with all that is known.")
+        bool, typer.Option("--json", help="Print one JSON object per line with all columns.")
     ] = False,
     archive: ArchiveOption = None,
 ) -> None:
-    """Lists the runs of the archive, the newest first.
+    """List the runs of the archive, newest first.
 
-    Columns: the beginning of a run's name, which other commands take; when it was measured, or else added; program
-    and version; processes; rows measured, and how many failed; how the run ended; benchmarks; labels. A state of "-"
-    says that the log does not tell: it may have been cut off.
+    Columns: first digits of the run's name, which other commands take; date measured, or else added; program and
+    version; processes; rows measured; rows failed; end state; benchmarks; labels. A state of "-" means that the log has
+    no end: it may have been cut off.
 
     \b
     Examples:
@@ -68,20 +71,16 @@ def command(
     if json:
         import msgspec
 
-        typer.echo("".join(msgspec.json.encode(run).decode() + "\n" for run in shown), nl=False)
+        data("".join(msgspec.json.encode(run).decode() + "\n" for run in shown))
         return
     if not runs:
         where = "no such run in the archive" if label or benchmark else "the archive is empty"
-        typer.echo(f"{where} ({index.archive.folder}); `imb run` and `imb import` fill it", err=True)
+        say(f"imb: {where}: {index.archive.folder}; add runs with `imb run` or `imb import`", err=True)
         return
-    typer.echo(
-        columns_of_text(
-            ["RUN", "DATE", "PROGRAM", "NP", "ROWS", "FAILED", "STATE", "BENCHMARKS", "LABELS"],
-            map(_cells, shown),
-        )
-    )
+    headings = ["RUN", "DATE", "PROGRAM", "NP", "ROWS", "FAILED", "STATE", "BENCHMARKS", "LABELS"]
+    say(*columns(headings, map(_cells, shown)))
     if len(shown) < len(runs):
-        typer.echo(f"and {len(runs) - len(shown)} older: imb ls --all")
+        say(f"and {len(runs) - len(shown)} older: imb ls --all")
 
 
 def _cells(run: dict[str, Any]) -> list[str]:

@@ -10,6 +10,7 @@ import typer
 from imb.cli.common import SIDE, ArchiveOption
 from imb.cli.extras import need
 from imb.model.units import counted
+from imb.render.terminal import Screen, say
 
 
 def command(
@@ -33,16 +34,16 @@ def command(
             "--output",
             "-o",
             metavar="FILE",
-            help="A file .png, .svg or .pdf; without it the terminal shows it.",
+            help="File to write (.png, .svg, .pdf); default: the terminal.",
         ),
     ] = None,
-    title: Annotated[str | None, typer.Option("--title", help="Stands above the picture.")] = None,
+    title: Annotated[str | None, typer.Option("--title", help="Title of the picture.")] = None,
     archive: ArchiveOption = None,
 ) -> None:
-    """Draws curves over message length: medians over launches, shaded from the 10th to the 90th percentile.
+    """Plot curves over message length: medians over launches, shaded from the 10th to the 90th percentile.
 
-    Both axes are logarithmic. There is a chart per benchmark and layout, with all sides in it. A file is drawn by
-    Matplotlib, so it looks the same everywhere; on a terminal intervals are left out.
+    Both axes are logarithmic. One chart per benchmark and layout has all sample sets. On a terminal, percentiles are
+    not drawn.
 
     \b
     Examples:
@@ -60,8 +61,7 @@ def command(
     if output:
         draw(lines, metric, output, title)
         charts = len({line.benchmark for line in lines})
-        typer.echo(f"{output}: {counted(charts, 'chart')} of {counted(len(sides), 'side')}")
+        say(f"{output}: {counted(charts, 'chart')} of {counted(len(sides), 'sample set')}")
         return
-    from rich.console import Console
-
-    typer.echo(text(lines, metric, width=min(Console().width, 100)))
+    for chart in text(lines, metric, width=min(Screen().width, 100)):
+        say(*chart, "")

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import csv
 import enum
-import sys
+import io
 from typing import Annotated
 
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import ArchiveOption, columns_of_text
-from imb.model.text import one_line
+from imb.cli.common import ArchiveOption
+from imb.render.terminal import columns, data, say
 
 
 class Format(enum.StrEnum):
-    """How the answer is printed."""
+    """Output format."""
 
     table = "table"
     csv = "csv"
@@ -27,7 +27,7 @@ def command(
     format: Annotated[Format, typer.Option("--format", "-f", help="Output format.")] = Format.table,
     archive: ArchiveOption = None,
 ) -> None:
-    """Query the archive in SQL (DuckDB). Reads these tables only, and changes nothing: one SELECT statement.
+    """Query the archive in SQL (DuckDB), read only: one SELECT statement over these tables.
 
     \b
     Tables (DESCRIBE results lists the columns):
@@ -49,14 +49,15 @@ def command(
 
     names, rows = ask(Archive(archive), sql)
     if format is Format.csv:
-        csv.writer(sys.stdout, lineterminator="\n").writerows([names, *rows])
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([names, *rows])
+        data(text.getvalue())
     elif format is Format.json:
         import msgspec
 
         lines = [
             msgspec.json.encode(dict(zip(names, row, strict=True)), enc_hook=str).decode() for row in rows
         ]
-        typer.echo("".join(f"{line}\n" for line in lines), nl=False)
+        data("".join(f"{line}\n" for line in lines))
     else:
-        cells = [["" if value is None else one_line(str(value)) for value in row] for row in rows]
-        typer.echo(columns_of_text([one_line(name) for name in names], cells))
+        say(*columns(names, [["" if v is None else str(v) for v in row] for row in rows]))

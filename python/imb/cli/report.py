@@ -10,40 +10,38 @@ import typer
 from imb.cli.common import SIDE, ArchiveOption, share_of
 from imb.cli.extras import need
 from imb.model.units import counted
+from imb.render.terminal import say
 
 
 def command(
     sides: Annotated[list[str], typer.Argument(metavar="SIDE...", help=SIDE, show_default=False)],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")] = Path(
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File to write.")] = Path(
         "report.html"
     ),
-    title: Annotated[str | None, typer.Option("--title", help="Stands above the page.")] = None,
+    title: Annotated[str | None, typer.Option("--title", help="Title of the page.")] = None,
     relevant: Annotated[
         str,
-        typer.Option("--relevant", "-r", metavar="PERCENT", help="The smallest change that matters."),
+        typer.Option("--relevant", "-r", metavar="PERCENT", help="Smallest relevant change."),
     ] = "5%",
-    link: Annotated[str | None, typer.Option("--link", metavar="RATE", help="As of `imb diagnose`.")] = None,
-    memory: Annotated[
-        str | None, typer.Option("--memory", metavar="RATE", help="As of `imb diagnose`.")
-    ] = None,
+    link: Annotated[str | None, typer.Option("--link", metavar="RATE", help="See imb diagnose.")] = None,
+    memory: Annotated[str | None, typer.Option("--memory", metavar="RATE", help="See imb diagnose.")] = None,
     threshold: Annotated[
-        list[str] | None, typer.Option("--threshold", metavar="NAME=VALUE", help="As of `imb diagnose`.")
+        list[str] | None, typer.Option("--threshold", metavar="NAME=VALUE", help="See imb diagnose.")
     ] = None,
     force: Annotated[
         bool,
         typer.Option(
-            "--force", help="Compare intra-node with inter-node, and passes with single bursts, all the same."
+            "--force", help="Compare even intra-node with inter-node launches, and passes with single bursts."
         ),
     ] = False,
     archive: ArchiveOption = None,
 ) -> None:
-    """Writes one HTML file about a side, or about sides held against the first.
+    """Write an HTML report of one sample set, or of several compared with the first.
 
-    From top to bottom: the verdict and the bands, where there are two sides or more; findings; conditions; time and
-    bandwidth over message length with intervals over launches; launches over time with changes of level; the
-    latency-bandwidth model. The file needs no network and nothing beside it; it can be mailed and printed.
+    Contents: verdict and speedups per size band (with two sample sets or more), charts over message length, findings,
+    history, environment, latency-bandwidth model. The page is one file, works offline and can be printed.
 
-    Exit status: 0 written; 2 unusable input. Verdicts and findings do not change it: see imb compare, imb diagnose.
+    Exit status: 0 written; 2 usage error. Verdicts and findings do not change it: see imb compare, imb diagnose.
 
     \b
     Examples:
@@ -80,4 +78,4 @@ def command(
     )
     output.write_text(page, encoding="utf-8")
     launches = sum(len(side.launches) for side in loaded)
-    typer.echo(f"{output}: {counted(launches, 'launch')}, {len(page.encode()) / 1e6:.1f} MB")
+    say(f"{output}: {counted(launches, 'launch')}, {len(page.encode()) / 1e6:.1f} MB")

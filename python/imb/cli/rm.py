@@ -8,19 +8,20 @@ import typer
 
 from imb.archive.store import SHORT, Archive
 from imb.cli.common import ArchiveOption
+from imb.render.terminal import say
 
 
 def command(
     runs: Annotated[
         list[str],
-        typer.Argument(metavar="RUN...", help="Names (4 digits or more) or labels that one run has."),
+        typer.Argument(metavar="RUN...", help="First digits of names (4 or more), or labels of one run."),
     ],
     archive: ArchiveOption = None,
 ) -> None:
-    """Takes runs out of the archive.
+    """Remove runs from the archive.
 
-    They are moved to the archive's folder removed/, where nothing looks for them: move a folder back under runs/ to
-    have it again, or delete it there to have the space.
+    They are moved to the folder removed/ of the archive. Move a folder back to runs/ to restore it, or delete it to
+    free the space.
 
     Example: imb rm 3fa9 81c0
     """
@@ -29,4 +30,4 @@ def command(
     store = Archive(archive)
     found = [one_run(store, run).id for run in runs]  # all are known before one is touched
     for run_id in dict.fromkeys(found):
-        typer.echo(f"{run_id[:SHORT]} is now {store.remove(run_id)}")
+        say(f"{run_id[:SHORT]} moved to {store.remove(run_id)}")

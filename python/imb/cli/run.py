@@ -35,6 +35,7 @@ from imb.cli.submitting import (
     pairs_of,
 )
 from imb.model.errors import ImbError
+from imb.render.terminal import say
 
 # What a session's plan does not hold; all else was said when it was made.
 _OF_ONE_CALL = {
@@ -69,7 +70,7 @@ def command(
             min=1,
             metavar="N",
             help="Ranks.",
-            show_default="2, or what --map, --cpus, --ppn say",
+            show_default="2, or from --map, --cpus, --ppn",
         ),
     ] = None,
     launches: Annotated[
@@ -78,17 +79,17 @@ def command(
             "--launches",
             min=1,
             metavar="N",
-            help="Launch each N times: launches differ more than repetitions.",
+            help="Launch each component N times.",
         ),
     ] = 1,
     kind: Annotated[
         Literal["single", "parallel", "collective"] | None,
-        typer.Option("--class", help="Of a component, only benchmarks of this class."),
+        typer.Option("--class", help="Select only benchmarks of this class."),
     ] = None,
     map_: Annotated[
         str | None,
         typer.Option(
-            "--map", metavar="PxQ", help="IMB's -map: number ranks along the rows of a P x Q matrix."
+            "--map", metavar="PxQ", help="Number ranks along the rows of a P x Q matrix (IMB -map)."
         ),
     ] = None,
     classic: ClassicOption = False,
@@ -105,12 +106,12 @@ def command(
     timeout: Annotated[
         float | None,
         typer.Option(
-            "--timeout", min=0.1, metavar="SECONDS", help="End a launch that takes longer, and go on."
+            "--timeout", min=0.1, metavar="SECONDS", help="Kill a launch that takes longer, and continue."
         ),
     ] = None,
     label: LabelOption = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with your newest session, or with session NAME.")
+        bool, typer.Option("--resume", help="Resume your newest session, or session NAME.")
     ] = False,
     force_owner: Annotated[
         bool, typer.Option("--force-owner", help="With --resume: carry out a session of another user.")
@@ -121,32 +122,32 @@ def command(
     account: AccountOption = None,
     jobs: JobsOption = 1,
     host_pairs: PairsOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the commands and launch nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the commands and launch nothing.")
+    ] = False,
     archive: ArchiveOption = None,
 ) -> None:
-    """Launches benchmarks and keeps everything: records, output, errors, exit status, conditions.
+    """Run benchmarks and keep records, output, errors, exit status and conditions.
 
-    Every launch becomes a run of the archive. The suite is built first where `imb build` has not built it for this
-    MPI. The exact command is shown and recorded. Words after -- go to IMB; `IMB-MPI1 -help` tells them.
+    Every launch becomes a run of the archive. The suite is built first if needed. The exact command is printed and
+    recorded. IMB arguments follow --; `IMB-MPI1 -help` lists them.
 
-    A launch that exceeds --timeout is ended with all its processes, kept with what it had measured, and the others
-    follow. Ctrl-C keeps what is done; `imb run --resume` repeats the launch that was cut off and goes on; so it does
-    after `imb` was killed.
+    A launch that exceeds --timeout is killed with all its processes; the rows that it had measured are kept. After
+    Ctrl-C or a crash, `imb run --resume` repeats the launch that was cut off and continues.
 
-    Rows are measured in passes: a launch walks all its rows again and again, a short sample of each, until the 95 % interval
-    of every row's median is within 2 %, or its budget is spent. --classic measures each row in one burst, as IMB does.
-    So do, with a line that says so, -show_tail, -dumpfile and -msg_pause after --. -passes, -precision or -budget there
-    take the place of these options. Results of both kinds are not compared with each other.
+    Rows are measured in passes: a launch takes a short sample of every row, pass after pass, until the 95 % interval of
+    each row's median is within 2 % or the budget is spent. --classic measures each row in one burst, as IMB does. The
+    IMB arguments -show_tail, -dumpfile and -msg_pause imply --classic; -passes, -precision and -budget override the
+    options of imb. Results of both kinds are not compared with each other.
 
-    Nothing is pinned unless --bind or --cpus says so or the launcher does it by itself. With more ranks than cores,
-    Open MPI is told to oversubscribe; as root, to run all the same.
+    Ranks are pinned only by --bind, --cpus or the launcher's own default. With more ranks than cores, Open MPI gets its
+    option to oversubscribe; as root, its option to allow root.
 
-    With --submit the session is written down and a job goes through it in the same way. The archive must be on a file
-    system that the job sees. A local job prints what it did; of a batch job the runs appear in `imb ls` as they end. With
-    --jobs 3 two more jobs wait for the first and resume what its time limit cut off. --host-pairs n1,n2,n3 submits a session
-    and a job for each pair of hosts.
+    With --submit a job executes the session. The archive must be on a file system that the job can access. A local job
+    prints its output; runs of a batch job appear in `imb ls` as they end. With --jobs 3 two more jobs wait for the first
+    and resume what its time limit cut off. --host-pairs n1,n2,n3 submits a session and a job for each pair of hosts.
 
-    Exit status: 0 all measured; 1 a launch failed, hung, or had failure rows; 2 a mistake; 130 interrupted.
+    Exit status: 0 all measured; 1 a launch failed, hung, or had failure rows; 2 usage error; 130 interrupted.
 
     \b
     Examples:
@@ -166,7 +167,9 @@ def command(
     if resume:
         _refuse_others(context)
         if len(words) > 1:
-            raise ImbError(f"--resume {' '.join(words)}: one session at a time, and no words for IMB")
+            raise ImbError(
+                f"--resume: too many arguments: {' '.join(words)}; give one session and no IMB arguments"
+            )
         plans = [session.find(store, words[0] if words else None, force_owner=force_owner)]
     else:
         split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
@@ -174,7 +177,7 @@ def command(
         if map_:
             rows, x, columns = map_.lower().partition("x")
             if not (x and rows.isdecimal() and columns.isdecimal()):
-                raise ImbError(f"--map {map_}: give PxQ, such as 2x4")
+                raise ImbError(f"--map: not PxQ: {map_}; give one such as 2x4")
             np = np or int(rows) * int(columns)
             arguments = ["-map", f"{rows}x{columns}", *arguments]
         if host_pairs and hosts:
@@ -204,7 +207,7 @@ def command(
     if dry_run:
         for made in plans:
             for item in made.items:
-                typer.echo(str(session.command_of(made, item, Path(), shown=True)))
+                say(str(session.command_of(made, item, Path(), shown=True)))
         return
     if not resume:
         for made in plans:
@@ -214,12 +217,16 @@ def command(
     carry_out(store, plans[0])
 
 
+def _lines_of(file: Path) -> list[str]:
+    return file.read_text(errors="replace").splitlines()
+
+
 def _refuse_others(context: typer.Context) -> None:
     """Raises ImbError for options that would be ignored by --resume."""
     for option in context.command.params:
         source = context.get_parameter_source(option.name or "")
         if option.name not in _OF_ONE_CALL and source is not None and source.name == "COMMANDLINE":
             raise ImbError(
-                f"{option.opts[0]} does not go with --resume, which launches what was planned;"
-                " without --resume a new session begins"
+                f"{option.opts[0]} cannot be combined with --resume, which executes the recorded plan;"
+                " omit --resume to start a new session"
             )

@@ -8,16 +8,17 @@ import typer
 
 from imb.measure.passes import Sampling
 from imb.model.errors import ImbError
+from imb.render.terminal import say
 
 ClassicOption = Annotated[
-    bool, typer.Option("--classic", help="Measure each row in one burst, as IMB does, not in passes.")
+    bool, typer.Option("--classic", help="Measure each row in one burst, as IMB does, instead of in passes.")
 ]
 PrecisionOption = Annotated[
     str | None,
     typer.Option(
         "--precision",
         metavar="PERCENT",
-        help="Measure in passes until the 95 % interval of each row's median is within so much.",
+        help="Measure in passes until the 95 % interval of each row's median is within this.",
         show_default="2%",
     ),
 ]
@@ -29,8 +30,8 @@ def _budget(name: str) -> typer.models.OptionInfo:
         min=0.1,
         max=1e7,
         metavar="SECONDS",
-        help="End the passes of a launch after this time at the latest.",
-        show_default="10, or 0.1 a row (IMB-IO: 1 a row)",
+        help="Limit the duration of the passes of a launch.",
+        show_default="10, or 0.1 per row (IMB-IO: 1 per row)",
     )
     return option
 
@@ -51,11 +52,11 @@ def _share(text: str) -> float:
     except ValueError:
         share = 0.0
     if not 1e-5 <= share <= 1:
-        raise ImbError(f"--precision {text}: a share in percent from 0.001 to 100 is wanted, such as 2%")
+        raise ImbError(f"--precision: not a percentage from 0.001 to 100: {text}; give one such as 2%")
     return share
 
 
 def tell_classic(reason: str | None) -> None:
-    """Says that IMB's arguments do not go with passes; None: they do."""
+    """Print that IMB arguments exclude passes; None: they do not."""
     if reason:
-        typer.echo(f"imb: classic, one burst a row, because of {reason}", err=True)
+        say(f"imb: note: measuring classic, one burst per row, because of {reason}", err=True)

@@ -13,8 +13,8 @@ from imb.cli.common import ArchiveOption
 from imb.cli.extras import has, need
 from imb.cli.variance import of_one_run, show_label
 from imb.model.records import End, Failure, PassLimits, Records, Result, Run, Sample
-from imb.model.text import one_line
 from imb.model.units import counted
+from imb.render.terminal import Screen, data, say
 
 
 def command(
@@ -22,7 +22,7 @@ def command(
         str,
         typer.Argument(
             metavar="RUN",
-            help="The beginning of a run's name (4 digits or more), a label, or 'sql:SELECT run ...'.",
+            help="First digits of a run's name (4 or more), a label, or 'sql:SELECT run ...'.",
             show_default=False,
         ),
     ],
@@ -31,22 +31,22 @@ def command(
         typer.Option("--benchmark", "-b", metavar="NAME", help="Only this benchmark; may be repeated."),
     ] = None,
     chart: Annotated[
-        bool | None, typer.Option("--chart/--no-chart", help="Draw curves.", show_default="on a terminal")
+        bool | None, typer.Option("--chart/--no-chart", help="Draw charts.", show_default="on a terminal")
     ] = None,
     output: Annotated[
-        bool, typer.Option("--output", "-o", help="Print the run's standard output as it was.")
+        bool, typer.Option("--output", "-o", help="Print the standard output of the run, unchanged.")
     ] = False,
     archive: ArchiveOption = None,
 ) -> None:
-    """Shows a run: what is known of it, its tables, and its curves; or the runs of a label together.
+    """Show a run: its conditions, tables and charts; or the medians over the runs of a label.
 
-    Times are microseconds per repetition. t_min, t_max and t_avg are the least, largest and mean of the ranks' means,
-    not of repetitions. MB are 10^6 bytes, whatever the log's unit was. Of a launch in passes, ± is half of the 95 %
-    confidence interval, as a share of the median; "besides" is what happened to the ranks in all samples of a table.
+    Times are microseconds per repetition. t_min, t_max and t_avg are the minimum, maximum and mean over ranks of each
+    rank's mean time. 1 MB is 10^6 bytes. For a launch in passes, ± is half of the 95 % confidence interval in percent of
+    the median; "system events" lists context switches, page faults and traffic during all samples of a table.
 
-    Of a label that several runs have: medians over the launches, and three parts of variance of each row, as standard
-    deviations: within (the error of a launch's median), states (of the machine), launches (what differs between them
-    beyond that); then which part is the largest and what would help.
+    For a label of several runs: medians over the launches, and the variance components of each row as standard
+    deviations: within (error of a launch's median), states (of the machine), launches (remaining difference between
+    launches); then the largest component and what would reduce it.
 
     \b
     Examples:
@@ -67,12 +67,12 @@ def command(
         return
     found = runs[0]
     if output:
-        sys.stdout.buffer.write(found.part("output.txt") or b"")
+        data(found.part("output.txt") or b"")
         return
     records = found.records()
-    typer.echo(_facts(found, records, store.tags().get(found.id) or Tags()))
+    say(*_facts(found, records, store.tags().get(found.id) or Tags()))
     for line in of_one_run(store, found, records):
-        typer.echo(f"! {line}")
+        say(f"! {line}")
     wanted = {name.lower() for name in benchmark or []}
     rows = [
         r
@@ -91,13 +91,13 @@ def _show_several(archive: Archive, name: str, runs: list[str], benchmarks: list
     try:
         show_label(archive, name, runs, benchmarks)
     except NoResult:
-        typer.echo(f"{one_line(name)}: {counted(len(runs), 'run')} without a result")
+        say(f"{name}: {counted(len(runs), 'run')} without a result")
         tags = archive.tags()
         for run in map(archive.run, runs):
-            typer.echo("\n" + _facts(run, run.records(), tags.get(run.id) or Tags()))
+            say("", *_facts(run, run.records(), tags.get(run.id) or Tags()))
 
 
-def _facts(found: StoredRun, records: Records, tags: Tags) -> str:
+def _facts(found: StoredRun, records: Records, tags: Tags) -> list[str]:
     run: Run = next(records.of(Run), Run())
     end: End | None = next(records.of(End), None)
     facts = found.facts()
@@ -118,13 +118,13 @@ def _facts(found: StoredRun, records: Records, tags: Tags) -> str:
         "remark": facts.get("note"),
         "state": end.state + (f" ({end.reason})" if end.reason else "")
         if end
-        else "the log does not tell its end",
+        else "unknown: the log has no end",
         "passes": _passes(run, end),
         "labels": ", ".join(tags.labels),
         "notes": "; ".join(tags.notes),
         "problems": len(records.problems) or None,
     }
-    return "\n".join(f"{name:<12} {value}" for name, value in said.items() if value not in (None, ""))
+    return [f"{name:<12} {value}" for name, value in said.items() if value not in (None, "")]
 
 
 def _passes(run: Run, end: End | None) -> str | None:
@@ -148,7 +148,7 @@ def _path(run: Run, records: Records, found: StoredRun) -> str | None:
 
 
 def _conditions(said: object) -> str | None:
-    """What a launch was recorded with, in short; `imb query` has all of it."""
+    """Recorded conditions in short; `imb query` has all of them."""
     from imb.model.conditions import Conditions
 
     try:
@@ -170,29 +170,21 @@ def _conditions(said: object) -> str | None:
 
 
 def _tables(rows: list[Result | Failure], limits: PassLimits, *, chart: bool) -> None:
-    from rich.console import Console
-    from rich.table import Table as RichTable
-
     from imb.render.classic import notes_on_passes
     from imb.render.tables import evidence_of, failures_of, tables_of
 
-    console = Console(highlight=False)
+    screen = Screen()
     for table in tables_of(rows):
-        shown = RichTable(title=table.title, title_justify="left", box=None, pad_edge=False)
-        for heading in table.headings:
-            shown.add_column(heading, justify="right", no_wrap=True)
-        for row in table.rows:
-            shown.add_row(*row)
-        console.print()
-        console.print(shown)
+        screen.line()
+        screen.table(table.headings, table.rows, title=table.title, right=range(len(table.headings)))
         for note in notes_on_passes(table.results, limits):
-            console.print(note.removeprefix("# "), markup=False)
+            say(note.removeprefix("# "))
         if evidence := evidence_of(table.results):
-            console.print(f"besides: {evidence}", markup=False)
+            say(f"system events: {evidence}")
         if chart:
             from imb.render.chart import curve
 
-            if picture := curve(table, width=min(console.width, 100)):
-                typer.echo("\n" + picture)
+            if picture := curve(table, width=min(screen.width, 100)):
+                say("", *picture)
     for line in failures_of(rows):
-        console.print(f"not measured: {line}", markup=False)
+        say(f"not measured: {line}")

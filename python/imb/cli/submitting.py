@@ -13,6 +13,7 @@ from imb.archive.store import Archive
 from imb.cli.extras import need
 from imb.measure.submit import Scheduler
 from imb.model.errors import ImbError
+from imb.render.terminal import say
 
 if TYPE_CHECKING:
     from imb.measure.session import Plan
@@ -115,11 +116,11 @@ def _hand_over(archive: Archive, made: Plan, job: Job) -> int:
             account=job.account, after=after,
         )  # fmt: skip
         after = submitted.name
-        typer.echo(f"{job.scheduler} job {submitted.name}, session {made.id}: {submitted.output}")
+        say(f"{job.scheduler} job {submitted.name}, session {made.id}: {submitted.output}")
     if submitted.status is not None:
-        typer.echo(submitted.output.read_text(errors="replace"), nl=False)
+        say(*submitted.output.read_text(errors="replace").splitlines())
     if submitted.status:
-        typer.echo(submitted.errors.read_text(errors="replace"), err=True, nl=False)
+        say(*submitted.errors.read_text(errors="replace").splitlines(), err=True)
     return submitted.status or 0
 
 

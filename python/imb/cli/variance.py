@@ -1,15 +1,14 @@
-"""Parts of variance on the terminal: of a label, and of the launches of a session that is over."""
+"""Variance components on the terminal: of a label, and of the launches of a session that is over."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import typer
-
 from imb.archive.store import SHORT, Archive, StoredRun
 from imb.model.errors import ImbError
 from imb.model.units import counted
+from imb.render.terminal import Screen, say
 
 if TYPE_CHECKING:
     from imb.measure.session import Done, Plan
@@ -20,12 +19,9 @@ if TYPE_CHECKING:
 def show_label(archive: Archive, name: str, runs: Sequence[str], benchmarks: Sequence[str]) -> None:
     """Launches of a label, medians over them by row with the parts of variance, and what would help."""
     import msgspec
-    from rich.console import Console
-    from rich.table import Table
 
     from imb.archive.names import side_of
     from imb.cli.peers import variance_of
-    from imb.render.comparison import printable
     from imb.render.variance import ROW_HEADINGS, block, tables
 
     side = side_of(archive, runs, name)
@@ -40,24 +36,19 @@ def show_label(archive: Archive, name: str, runs: Sequence[str], benchmarks: Seq
         if not any(launch.rows for launch in kept):
             raise ImbError(f"{name} has no benchmark {benchmarks[0]}")
         side = msgspec.structs.replace(side, launches=kept)
-    console = Console(highlight=False)
+    screen = Screen()
     mpis = dict.fromkeys(
         (launch.run.mpi.known_as or "").partition(",")[0] for launch in side.launches if launch.run.mpi
     )
     head = [f"{name}: {counted(len(side.launches), 'launch')}", *filter(None, mpis)]
-    console.print(printable(", ".join(head)), markup=False, soft_wrap=True)
+    screen.line(", ".join(head))
     for launch in side.launches:
-        console.print(printable(_launch(launch)), markup=False, soft_wrap=True)
+        screen.line(_launch(launch))
     found = variance_of(archive, side)
     for title, lines in tables(found):
-        shown = Table(title=title, title_justify="left", box=None, pad_edge=False)
-        for heading in ROW_HEADINGS:
-            shown.add_column(heading, justify="right", no_wrap=True)
-        for line in lines:
-            shown.add_row(*line)
-        console.print()
-        console.print(shown)
-    typer.echo("\n" + "\n".join(block(found)))
+        screen.line()
+        screen.table(ROW_HEADINGS, lines, title=title, right=range(len(ROW_HEADINGS)))
+    say("", *block(found))
 
 
 def _launch(launch: Launch) -> str:
@@ -96,7 +87,7 @@ def after_session(archive: Archive, made: Plan, over: Sequence[Done]) -> None:
         lines = block(found)
         if lines and (found.unusual or len(side.launches) > 1):
             title = f"{made.campaign}/{variant.name}: " if made.campaign else ""
-            typer.echo("\n" + "\n".join([title + lines[0], *lines[1:]]))
+            say("", title + lines[0], *lines[1:])
 
 
 def of_one_run(archive: Archive, run: StoredRun, records: Records) -> list[str]:
@@ -104,7 +95,6 @@ def of_one_run(archive: Archive, run: StoredRun, records: Records) -> list[str]:
     from imb.cli.peers import earlier
     from imb.judge.usual import unusual, words
     from imb.model.observations import launches_of
-    from imb.render.comparison import printable
 
     launches = list(launches_of(records, run.id[:SHORT], run.facts()))
-    return [printable(line) for line in words(unusual(launches, earlier(archive, launches)))]
+    return words(unusual(launches, earlier(archive, launches)))

@@ -10,21 +10,22 @@ from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption
 from imb.model.errors import ImbError
 from imb.model.units import counted
+from imb.render.terminal import say
 
 
 def command(
     runs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RUN]...", help="Only these runs or labels.", show_default="all"),
+        typer.Argument(metavar="[RUN]...", help="Verify only these runs or labels.", show_default="all"),
     ] = None,
     archive: ArchiveOption = None,
 ) -> None:
-    """Reads the whole archive and names what is wrong in it.
+    """Verify the integrity of the archive.
 
-    Every file of every run must have the hash that the run's name stands for; records must satisfy the schema that
-    they name; baselines must be as they were made. A run whose records have no end is named as cut off: its results are good all the same. Changes nothing.
+    Checks the hash of every file of every run, records against their schema, and baselines. A run whose records have no
+    end is reported as cut off: its results are valid. Changes nothing.
 
-    Exit status: 0 all is well, 1 something is damaged. A run that was cut off before it came here is no damage.
+    Exit status: 0 no damage, 1 damage. A run that was cut off before it was added is not damaged.
     """
     from imb.archive import names
     from imb.archive.verify import verify_archive
@@ -39,11 +40,9 @@ def command(
         damaged += bool(finding.damage)
         cut_off += finding.cut_off
         for line in finding.damage:
-            typer.echo(f"imb: {line}", err=True)
+            say(f"imb: {line}", err=True)
         for line in finding.remarks:
-            typer.echo(line)
-    typer.echo(
-        f"{counted(checked, 'run')}: {damaged} damaged, {cut_off} cut off before {'it' if cut_off == 1 else 'they'} came here"
-    )
+            say(line)
+    say(f"{counted(checked, 'run')}: {damaged} damaged, {cut_off} cut off before added")
     if damaged:
         raise typer.Exit(1)

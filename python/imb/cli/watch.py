@@ -10,6 +10,7 @@ import typer
 
 from imb.cli.common import SIDE, ArchiveOption, share_of
 from imb.model.errors import ImbError
+from imb.render.terminal import data, say
 
 
 class Format(enum.StrEnum):
@@ -79,15 +80,15 @@ def command(
     if format is Format.json:
         import msgspec
 
-        typer.echo(msgspec.json.format(msgspec.json.encode(found)))
+        data(msgspec.json.format(msgspec.json.encode(found)).decode() + "\n")
     elif format is Format.html:
         from imb.render.page import history_page
 
-        typer.echo(history_page(found), nl=False)
+        data(history_page(found))
     else:
         from imb.render.watch import text
 
-        typer.echo(text(found), nl=False)
+        say(*text(found).splitlines())
     raise typer.Exit(EXIT[found.verdict])
 
 

@@ -78,7 +78,7 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
                 names = (
                     f"did you mean {near[0]}?" if near else f"there are {', '.join(self.__struct_fields__)}"
                 )
-                raise ImbError(f"there is no threshold {name!r}; {names}")
+                raise ImbError(f"unknown threshold: {name}; {names}")
             try:
                 changes[name] = float(value)
             except ValueError:
@@ -110,7 +110,7 @@ def rate(text: str) -> float:
     except ValueError:
         number = 0.0
     if not match or not number > 0:
-        raise ImbError(f"{text!r} is no rate; give one as in 100Gb/s (bits) or 20GB/s (bytes)")
+        raise ImbError(f"{text!r} is not a rate; give one such as 100Gb/s (bits) or 20GB/s (bytes)")
     prefix: float = (1024.0 if match[3] else 1000.0) ** " KMGT".index(match[2].upper() or " ")
     return number * prefix / (8 if match[4] == "b" else 1)
 

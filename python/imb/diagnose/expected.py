@@ -31,8 +31,8 @@ def latency(case: Case) -> Iterator[Finding]:
             where=str(curve.key),
             found=f"a short message takes {us(short.min())}, more than {us(limit)}"
             + (" within a node" if where == "intra-node" else "")
-            + "; usual are 0.5 to 2 µs with shared memory or RDMA, 5 to 20 µs over Ethernet",
-            advice="see which transport is used (is shared memory switched off? is the fast network's adapter found?), and "
+            + "; common are 0.5 to 2 µs with shared memory or RDMA, 5 to 20 µs over Ethernet",
+            advice="check the transport (is shared memory disabled? is the fast network's adapter found?), and "
             "whether there are more ranks than cores",
             evidence={"seconds": float(short.min()), "placement": where},
             weight=float(short.min() / limit),
@@ -78,7 +78,7 @@ def bandwidth(case: Case) -> Iterator[Finding]:
             where=str(best[1].key),
             found=f"best bandwidth is {megabytes(best[0])} at {size(best[2])}, {best[0] / link:.0%} of the link's "
             f"{megabytes(link)}; well-tuned systems reach 90 to 95 %",
-            advice="look at the link's rate and width (ibstat, ethtool), its MTU, the adapter's PCIe lanes and NUMA node, and "
+            advice="check the link's rate and width (ibstat, ethtool), its MTU, the adapter's PCIe lanes and NUMA node, and "
             "which transport is used (UCX_LOG_LEVEL=info, FI_LOG_LEVEL=info)",
             evidence={"bandwidth": best[0], "link": link, "bytes": int(best[2])},
             weight=share * link / best[0],
@@ -89,7 +89,7 @@ def bandwidth(case: Case) -> Iterator[Finding]:
             rule="link",
             where=str(best[1].key),
             found=f"{megabytes(best[0])} at {size(best[2])} is more than the link's {megabytes(link)}",
-            advice="messages do not go over that link only: are the ranks on one node, or is there a second rail? is --link "
+            advice="messages do not use that link only: are the ranks on one node, or is there a second rail? is --link "
             "in bits (Gb/s) or bytes (GB/s)?",
             evidence={"bandwidth": best[0], "link": link, "bytes": int(best[2])},
             weight=best[0] / link,
@@ -102,7 +102,7 @@ def bandwidth(case: Case) -> Iterator[Finding]:
             where=str(longest[1].key),
             found=f"{megabytes(longest[0])} at {size(longest[2])} is {longest[0] / (memory / 2):.0%} of half the memory's "
             f"{megabytes(memory)}, which one copy (each byte read and written once) could use",
-            advice="messages are copied more than once: switch single copy on (CMA, XPMEM, KNEM), and bring both ranks to one "
+            advice="messages are copied more than once: enable single copy (CMA, XPMEM, KNEM), and bind both ranks to one "
             "NUMA node (--bind, --cpus)",
             evidence={"bandwidth": longest[0], "memory": memory, "bytes": int(longest[2])},
             weight=part * memory / 2 / longest[0],
@@ -180,8 +180,8 @@ def overlap(case: Case) -> Iterator[Finding]:
                 found=f"the computation ran {drift[at]:.0%} off the speed it was calibrated for at "
                 f"{size(curve.keys[at].bytes)}, in {counted(len(over), 'row')} by more than "
                 f"{case.thresholds.load_drift:.0%}",
-                advice="another program or a changing clock frequency disturbs: fix the frequency, look at imb doctor; the "
-                "overlap of these rows is not to be trusted",
+                advice="other load or a changing clock frequency: fix the frequency, run imb doctor; the "
+                "overlap of these rows is unreliable",
                 evidence={"drift": float(drift[at]), "bytes": [curve.keys[i].bytes for i in over]},
                 weight=float(drift[at] / max(case.thresholds.load_drift, 1e-9)),
             )
@@ -192,8 +192,8 @@ def overlap(case: Case) -> Iterator[Finding]:
                 where=str(curve.key),
                 found=f"computation hides {np.median(hidden[long]):.0f} % of the communication of 64 KiB and more (median of "
                 f"{counted(len(long), 'length')})",
-                advice="this MPI works inside its calls only: call MPI_Test during the computation (-progress 10 shows what "
-                "that gives), or try its progress thread (MPIR_CVAR_ASYNC_PROGRESS, I_MPI_ASYNC_PROGRESS)",
+                advice="this MPI makes progress inside its calls only: call MPI_Test during the computation (-progress 10 shows "
+                "the effect), or try its progress thread (MPIR_CVAR_ASYNC_PROGRESS, I_MPI_ASYNC_PROGRESS)",
                 evidence={"overlap_percent": [float(hidden[i]) for i in long]},
                 weight=limit / max(float(np.median(hidden[long])), 1.0),
             )

@@ -24,8 +24,8 @@ def defects(case: Case) -> Iterator[Finding]:
                 where=str(curve.key),
                 found=f"-check found {int(np.nansum(wrong)):,} defects in {counted(rows, 'row')}, most at "
                 f"{size(curve.keys[at].bytes)}: ranks did not receive what was sent",
-                advice="believe no figure of this MPI or transport; repeat with another transport (UCX_TLS, "
-                "OMPI_MCA_pml, FI_PROVIDER) to find the one that is broken, and test memory and adapter",
+                advice="do not use results of this MPI or transport; repeat with another transport (UCX_TLS, "
+                "OMPI_MCA_pml, FI_PROVIDER) to find the defective one, and test memory and adapter",
                 evidence={"defects": int(np.nansum(wrong)), "rows": rows},
                 weight=float(rows),
             )
@@ -60,7 +60,7 @@ def failures(case: Case) -> Iterator[Finding]:
             where=str(key),
             found=f"{cause.replace('_', ' ')}{at}, {counted(len(rows), 'row')} not measured"
             + (f" ({detail[:120]})" if detail else ""),
-            advice=_FAILED.get(cause, "look at the output of the launch"),
+            advice=_FAILED.get(cause, "see the output of the launch"),
             evidence={"cause": cause, "rows": len(rows), "bytes": lengths},
             weight=float(len(rows)),
         )
@@ -84,7 +84,7 @@ def ends(case: Case) -> Iterator[Finding]:
             level="warning",
             rule="end",
             where=f"launch {launch.name}",
-            found=f"{what}; {counted(len(launch.rows), 'row')} are there",
+            found=f"{what}; {counted(len(launch.rows), 'row')} kept",
             advice=f"see what it printed (imb show {launch.name} --output), and repeat it",
             evidence={"exit_status": status, "rows": len(launch.rows)},
         )

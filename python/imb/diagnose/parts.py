@@ -18,8 +18,8 @@ def usual_state(case: Case) -> Iterator[Finding]:
             rule="usual-state",
             where=names(group),
             found=f"{counted(len(group), 'launch')} of {len(case.side.launches)} {described(group)}",
-            advice="these are figures of a slower machine: repeat the launches, with a larger -budget where this happens often, or "
-            "leave them out",
+            advice="figures are those of a slower machine: repeat these launches, with a larger -budget if this is frequent, or "
+            "exclude them",
             evidence={
                 "launches": [one.launch for one in group],
                 "probe_seconds": [one.probe_seconds for one in group],

@@ -131,7 +131,7 @@ def _several(placement: str, by_name: dict[str, list[tuple[Launch, Way]]]) -> Fi
         level="warning",
         rule="path",
         where="messages within a host" if placement == "intra-node" else "messages between hosts",
-        found="launches took different ways: "
+        found="launches took different paths: "
         + ", ".join(
             f"{name} in {number}" for name, number in sorted(counts.items(), key=lambda one: -one[1])
         ),

@@ -51,10 +51,10 @@ def cliffs(case: Case) -> Iterator[Finding]:
             found=f"bandwidth falls by {first['lost']:.0%} from {size(before)} to {size(after)} "
             f"({megabytes(first['from'])} to {megabytes(first['to'])}) and is "
             + (f"regained at {size(again)}" if again else "not regained"),
-            advice="a protocol or algorithm that begins at this length is slower than the one before: move its "
+            advice="the protocol or algorithm that starts at this length is slower than the previous one: move its "
             "threshold (UCX_RNDV_THRESH, I_MPI_EAGER_THRESHOLD, MPIR_CVAR_*, btl_*_eager_limit) or choose another"
             if again
-            else "long messages do not fit what short ones fitted: a cache (imb doctor tells sizes), a registration "
+            else "long messages exceed a resource: a cache (imb doctor lists sizes), a registration "
             "cache, an MTU or a flow limit; compare with -off_cache -1 and with another transport",
             evidence={"from_bytes": before, "to_bytes": after, "curves": curves_there, **_caches(case.side)},
             weight=float(first["lost"] / max(limit, 1e-9)),
@@ -89,8 +89,8 @@ def plateaus(case: Case) -> Iterator[Finding]:
             where=str(curve.key),
             found=f"bandwidth stays at {megabytes(float(np.median(rates[start:])))} from {size(lengths[start])} on; up to "
             f"there times promise at least {megabytes(float(promised[-1]))} at {size(lengths[-1])}",
-            advice="something else than the path of the shorter messages limits long ones: memory bandwidth or a cache "
-            "(see -off_cache), a second copy (is single copy by CMA, XPMEM or KNEM on?), one lane or rail in use",
+            advice="long messages have another bottleneck than short ones: memory bandwidth or a cache "
+            "(see -off_cache), a second copy (is single copy by CMA, XPMEM or KNEM enabled?), one lane or rail in use",
             evidence={
                 "from_bytes": int(lengths[start]),
                 "bandwidth": float(np.median(rates[start:])),
@@ -103,7 +103,7 @@ def plateaus(case: Case) -> Iterator[Finding]:
 
 
 def switches(case: Case) -> Iterator[Finding]:
-    """One finding for all curves in which another straight line begins between the same two lengths."""
+    """One finding for all curves in which protocol change between the same two lengths."""
     limit = case.thresholds.switch
     places: dict[tuple[int, int], list[dict[str, Any]]] = {}
     for curve in case.curves:
@@ -138,9 +138,9 @@ def switches(case: Case) -> Iterator[Finding]:
             level="information",
             rule="switch",
             where=and_others(first["curve"], [one["curve"] for one in there if one is not first]),
-            found=f"another straight line begins between {size(before)} and {size(after)}: {first['before']}, then "
+            found=f"protocol change between {size(before)} and {size(after)}: {first['before']}, then "
             f"{first['after']}; time at {size(after)} {'jumps' if jump >= 0 else 'falls'} by {abs(jump):.0%}",
-            advice="most often a change of protocol (eager to rendezvous) or of a collective's algorithm, or a cache that "
+            advice="most often eager to rendezvous, another algorithm of a collective, or a cache that "
             "is full; compare with the thresholds of the MPI, and measure lengths in between (-msglen)",
             evidence={"last_bytes": before, "first_bytes": after, "curves": there},
             weight=len(there) * max(abs(jump), abs(float(first["far"]))) / max(limit, 1e-9),
@@ -160,6 +160,4 @@ def _line(segment: curves.Segment) -> str:
     if segment.per_byte <= 0:
         return us(segment.latency)
     slope = megabytes(1 / segment.per_byte)
-    return (
-        f"{us(segment.latency)} + length at {slope}" if segment.latency > 0 else f"{slope} per further byte"
-    )
+    return f"{us(segment.latency)} + length at {slope}" if segment.latency > 0 else f"{slope}"

@@ -42,10 +42,10 @@ def rank_spread(case: Case) -> Iterator[Finding]:
             f" ({us(median(least)[at])} and {us(median(most)[at])})"
             + (f"; more than {limit:g} times at {sizes(lengths)}" if len(over) > 1 else "")
             + (f"; rank {slowest} is the slowest" if slowest is not None else ""),
-            advice="some ranks of a rooted collective are done as soon as their message is on its way, so this may be "
-            "natural; repeat with -sync on to see it without the next repetitions"
+            advice="ranks of a rooted collective may return once their message is sent, so this can be normal; repeat with "
+            "-sync on to separate repetitions"
             if rooted
-            else "look for what keeps that rank's CPU busy (imb doctor, other jobs, interrupts), for ranks that share a "
+            else "check the CPU of that rank for load (imb doctor, other jobs, interrupts), for ranks that share a "
             "core (--bind core), and for a node with another frequency or adapter; repeat with -show_tail yes",
             evidence={"ratio": float(ratios[at]), "bytes": lengths, "slowest_rank": slowest},
             weight=float(ratios[at] / limit),
@@ -92,8 +92,8 @@ def slowest_rank(case: Case) -> Iterator[Finding]:
             where=f"{processes} ranks",
             found=f"rank {rank}{place(case.side.launches[0], rank)} is the slowest in {times} of {counted(rows, 'row')} in "
             f"which ranks differ by more than {excess - 1:.0%}, by {np.median(slower[processes]) - 1:.0%} in the median",
-            advice="look at its CPU: frequency, other load, interrupts, a neighbour on the same core; give it another CPU or "
-            "node (--hosts, --bind) and see whether the slowness stays with the rank or with the place",
+            advice="check its CPU: frequency, other load, interrupts, a rank on the same core; give it another CPU or "
+            "node (--hosts, --bind) and check whether the rank or the location is slow",
             evidence={"rank": rank, "rows": rows, "slowest_in": times, "p": chance},
             weight=times / rows / share,
         )
@@ -137,7 +137,7 @@ def launch_spread(case: Case) -> Iterator[Finding]:
         + (
             ""
             if case.variance.in_passes
-            else "; launches in passes (-budget 30) tell launches and states apart"
+            else "; launches in passes (-budget 30) separate launches and states"
         ),
         evidence={"launches": len(case.side.launches), "median_spread": medians, "largest": worst[0]},
         weight=typical / limit,
@@ -162,7 +162,7 @@ def tails(case: Case) -> Iterator[Finding]:
             found=f"one repetition of 100 takes {ratios[at]:.1f} times the median at {size(curve.keys[at].bytes)} "
             f"(p50 {us(median(middle)[at])}, p99 {us(median(tail)[at])}), more than {limit:g} times at "
             f"{len(over)} of {counted(len(curve.keys), 'length')}",
-            advice="something takes the CPU or the network now and then: daemons, interrupts, a hypervisor, other jobs; "
+            advice="sporadic load on CPU or network: daemons, interrupts, a hypervisor, other jobs; "
             "leave a core free for the system, and compare with an idle node",
             evidence={"ratio": float(ratios[at]), "bytes": [curve.keys[i].bytes for i in over]},
             weight=float(ratios[at] / limit),

@@ -9,6 +9,7 @@ import msgspec
 
 from imb.model.errors import ImbError
 from imb.model.observations import Key
+from imb.model.units import short_size
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 
@@ -23,7 +24,7 @@ class Band(msgspec.Struct, frozen=True):
         """`64-4K`; K is 2^10."""
         if self.first is None or self.last is None:
             return "no length"
-        return f"{_short(self.first)}-{_short(self.last)}"
+        return f"{short_size(self.first)}-{short_size(self.last)}"
 
     def has(self, length: int | None) -> bool:
         """Whether a row of this length belongs here."""
@@ -59,11 +60,11 @@ def parse_bands(text: str) -> tuple[Band, ...]:
     return tuple(bands)
 
 
-def _short(count: int) -> str:
-    for unit in ("G", "M", "K"):
-        if count and count % _UNITS[unit] == 0:
-            return f"{count // _UNITS[unit]}{unit}"
-    return str(count)
+def band_of(length: int | None, bands: Sequence[Band] | None = None) -> Band | None:
+    """The band that a length in bytes is in, NO_LENGTH for no length; None: in no band. `bands`: those of BANDS."""
+    return next(
+        (band for band in (*(BANDS if bands is None else bands), NO_LENGTH) if band.has(length)), None
+    )
 
 
 def members_of(
@@ -75,7 +76,7 @@ def members_of(
     for number, key in enumerate(keys):
         if key in alone:
             continue
-        band = next((band for band in (*bands, NO_LENGTH) if band.has(key.bytes)), None)
+        band = band_of(key.bytes, bands)
         if band is not None:
             curve = key.curve()
             members.setdefault((curves.setdefault(curve, curve), band), []).append(number)

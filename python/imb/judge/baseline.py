@@ -38,7 +38,7 @@ def choose(found: Sequence[Baseline], machine: Machine, placement: str | None) -
         )
         raise ImbError(
             f"baseline {found[-1].name} has nothing for {placement or 'unknown placement'} on {machine}, only: {have};"
-            " they are kept apart: `imb baseline set` makes one of this kind, --force judges all the same"
+            " set one of this kind with `imb baseline set`, or use --force"
         )
     return fits[-1]
 

@@ -94,7 +94,7 @@ def compare(a: Side, b: Side, settings: Settings | None = None, earlier: Sequenc
     settings = settings or Settings()
     a, b, looks, notes = sequential.looked_at(_each_once(a), _each_once(b))
     if settings.metric not in METRICS:
-        raise ImbError(f"there is no metric {settings.metric}; there are {', '.join(METRICS)}")
+        raise ImbError(f"unknown metric: {settings.metric}; choose from {', '.join(METRICS)}")
     if not settings.force:
         _refuse_other_placement(a, b)
         _refuse_other_sampling(a, b)
@@ -136,7 +136,7 @@ def compare(a: Side, b: Side, settings: Settings | None = None, earlier: Sequenc
         launches_a=len(a.launches),
         launches_b=len(b.launches),
         settings=settings,
-        verdict="cannot tell" if design.inconclusive else together(bands, rows, settings.relevant),
+        verdict="inconclusive" if design.inconclusive else together(bands, rows, settings.relevant),
         pairs=pairs,
         detectable=found,
         needed=None if needed is None else round(needed),
@@ -169,8 +169,8 @@ def _refuse_other_placement(a: Side, b: Side) -> None:
     places = _kinds(a, b, Launch.placement, "intra-node and inter-node launches")
     if places:
         raise ImbError(
-            f"{a.name} is {places[0]} and {b.name} is {places[1]}: their difference is that of"
-            " memory and network; --force compares them all the same"
+            f"{a.name} is {places[0]} and {b.name} is {places[1]}: they measure memory and"
+            " network; --force compares them anyway"
         )
 
 
@@ -184,8 +184,8 @@ def _refuse_other_sampling(a: Side, b: Side) -> None:
     if ways:
         classic, other = (a, b) if ways[0] == "one burst" else (b, a)
         raise ImbError(
-            f"{a.name} was measured in {ways[0]} and {b.name} in {ways[1]}, which differ on the same machine:"
-            f" measure {other.name} again with --classic, or {classic.name} without; --force compares them all the same"
+            f"{a.name} was measured in {ways[0]} and {b.name} in {ways[1]}, whose figures differ on the same machine:"
+            f" repeat {other.name} with --classic, or {classic.name} without; --force compares them anyway"
         )
 
 
@@ -194,7 +194,7 @@ def _kinds(a: Side, b: Side, kind: Callable[[Launch], str | None], mixed: str) -
     found = [{kind(launch) for launch in side.launches} - {None} for side in (a, b)]
     for side, kinds in zip((a, b), found, strict=True):
         if len(kinds) > 1:
-            raise ImbError(f"{side.name} has {mixed}; compare them apart, or with --force")
+            raise ImbError(f"{side.name} has {mixed}; compare them separately, or use --force")
     of_a, of_b = (next(iter(kinds), None) for kinds in found)
     return (of_a, of_b) if of_a and of_b and of_a != of_b else None
 
@@ -205,7 +205,7 @@ def _rows_of_both(a: Side, b: Side, settings: Settings) -> tuple[list[Key], list
         wanted = {name.lower() for name in settings.benchmarks}
         there = {key.benchmark.lower(): key.benchmark for key in chain(of_a, of_b)}
         if missing := sorted(wanted - there.keys()):
-            raise ImbError(f"there is no benchmark {missing[0]}; there are {', '.join(there.values())}")
+            raise ImbError(f"no such benchmark: {missing[0]}; choose from {', '.join(there.values())}")
         of_a = [key for key in of_a if key.benchmark.lower() in wanted]
         of_b = [key for key in of_b if key.benchmark.lower() in wanted]
     in_a, in_b = set(of_a), set(of_b)

@@ -18,10 +18,10 @@ from imb.judge.stats import FEWEST, Shift, Values
 from imb.model import sequential_design
 from imb.model.observations import Key
 
-Verdict: TypeAlias = Literal["faster", "slower", "same", "differs", "cannot tell"]
+Verdict: TypeAlias = Literal["faster", "slower", "same", "differs", "inconclusive"]
 
 # `differs`: B is faster or slower, but by less than matters, or by an unclear amount.
-EXIT: dict[Verdict, int] = {"faster": 0, "same": 0, "slower": 10, "cannot tell": 11, "differs": 12}
+EXIT: dict[Verdict, int] = {"faster": 0, "same": 0, "slower": 10, "inconclusive": 11, "differs": 12}
 UNTOLD = 700.0  # a logarithm; beyond it there are no numbers
 
 
@@ -154,7 +154,7 @@ def _judge(
                 spread=spread,
                 launches_a=int(count_a),
                 launches_b=int(count_b),
-                verdict="cannot tell",
+                verdict="inconclusive",
                 needed=None if count is None else int(count),
                 simultaneous=None if q is None else (from_, to),
             ),
@@ -218,7 +218,7 @@ def _decided(effect: Effect, settings: Settings, launches: int) -> Effect:
 def undecided(effect: Effect) -> Effect:
     """The same without a verdict, for a comparison that permits none."""
     return msgspec.structs.replace(
-        effect, verdict="cannot tell", interval=effect.simultaneous, adjusted=effect.simultaneous is not None
+        effect, verdict="inconclusive", interval=effect.simultaneous, adjusted=effect.simultaneous is not None
     )
 
 
@@ -260,7 +260,7 @@ def together(bands: Sequence[Effect], rows: Sequence[Effect], relevant: float) -
 
     - slower: some band or row is slower by more than matters;
     - differs: some band or row is slower, by less than matters or an unclear amount;
-    - cannot tell: in some band (without bands: some row) a slowdown that matters is not excluded;
+    - inconclusive: in some band (without bands: some row) a slowdown that matters is not excluded;
     - faster: some band or row is faster by more than matters;
     - differs: some band or row is faster, by less than matters or an unclear amount;
     - same.
@@ -273,7 +273,7 @@ def together(bands: Sequence[Effect], rows: Sequence[Effect], relevant: float) -
     if any(speed < 1 for speed in differing):
         return "differs"
     if any(_maybe_slower(effect, relevant) for effect in bands or rows):
-        return "cannot tell"
+        return "inconclusive"
     return "faster" if "faster" in verdicts else "differs" if differing else "same"
 
 
@@ -292,7 +292,7 @@ def verdict_of(
     """Of one row or band, from the interval of its speed multiplier alone, the one that allows for all that was looked at,
     and the launches (sessions) of the smaller side."""
     if launches < FEWEST:
-        return "cannot tell"
+        return "inconclusive"
     change = 1 + settings.relevant
     wide_low, wide_high = simultaneous or (None, None)
     if wide_low is not None and wide_low > 1:
@@ -301,7 +301,7 @@ def verdict_of(
         return "slower" if wide_high < 1 / change else "differs"
     if low is not None and high is not None and low >= 1 / change and high <= change:
         return "same"
-    return "cannot tell"
+    return "inconclusive"
 
 
 def _below(logs: Values) -> list[float | None]:

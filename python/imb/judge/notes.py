@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from imb.judge.compare import Comparison
     from imb.judge.figures import Logs
 
-LONG_ENOUGH = 0.02  # seconds of a row that is measured by turns
+LONG_ENOUGH = 0.02  # seconds of an interleaved row
 ENOUGH = 5  # launches a side below which it is always said what they cannot show
 SEEN = 4  # rows that are named
 _TIMES = {"time_avg": "t_avg", "time_overlapped": "t_ovrl", "time_by_rate": "length / bandwidth"}
@@ -29,7 +29,7 @@ _TIMES = {"time_avg": "t_avg", "time_overlapped": "t_ovrl", "time_by_rate": "len
 def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[Launch] = ()) -> Iterator[str]:
     """Sentences, the most important first; `made` and `both` are what `imb.judge.compare` found."""
     if shared := {launch.name for launch in a.launches} & {launch.name for launch in b.launches}:
-        yield f"{counted(len(shared), 'launch')} are on both sides, which makes them more alike than they are"
+        yield f"{counted(len(shared), 'launch')} on both sides: the sides look more alike than they are"
     for name, side in (("A", a), ("B", b)):
         yield from _of_side(name, side)
     yield from _unusual(a, b, earlier)
@@ -53,10 +53,10 @@ def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[La
         )
     placed = sum(band.rows for band in made.bands) + len(both.alone)
     if placed < len(made.rows):
-        yield f"{counted(len(made.rows) - placed, 'row')} of a length that is in no band; see --bands"
+        yield f"{counted(len(made.rows) - placed, 'row')} outside all size bands; see --bands"
     for name, lacking, side in zip("AB", unknown(a, b), (a, b), strict=True):
         if lacking and any(launch.rows for launch in side.launches):
-            yield f"not known of {name}, but of the other side: {', '.join(lacking)}"
+            yield f"unknown for {name} only: {', '.join(lacking)}"
     for name, side, logs in (("A", a, both.a), ("B", b, both.b)):
         yield from _outliers(name, side, logs)
     yield from _power(made)
@@ -66,12 +66,12 @@ def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[La
 def _of_side(name: str, side: Side) -> Iterator[str]:
     wrong = [key for launch in side.launches for key, row in launch.rows.items() if row.defects]
     if wrong:
-        yield f"{name}: what was received was wrong in {_some(dict.fromkeys(wrong))}; no speed makes up for that"
+        yield f"{name}: wrong data received in {_some(dict.fromkeys(wrong))}; do not use this side"
     ends = Counter(filter(None, map(_how_it_ended, side.launches)))
     for how, count in ends.items():
-        yield f"{name}: {counted(count, 'launch')} {how}; what was measured until then counts"
+        yield f"{name}: {counted(count, 'launch')} {how}; rows measured until then are included"
     if lacking := _lacking(side):
-        yield f"{name}: some launch lacks {_some(lacking)}"
+        yield f"{name}: missing in some launches: {_some(lacking)}"
 
 
 def _unusual(a: Side, b: Side, earlier: Sequence[Launch]) -> Iterator[str]:
@@ -80,7 +80,7 @@ def _unusual(a: Side, b: Side, earlier: Sequence[Launch]) -> Iterator[str]:
     for name, side in (("A", a), ("B", b)):
         own = {launch.name for launch in side.launches}
         for said in words([one for one in found if one.launch in own]):
-            yield f"{name}: {said}; this counts all the same: repeat what is slower for it, or leave it out"
+            yield f"{name}: {said}; included: repeat these launches or exclude them"
 
 
 def _lacking(side: Side) -> list[Key]:
@@ -112,7 +112,7 @@ def _one_sided_failures(a: Side, b: Side) -> Iterator[str]:
     for name, ours, others in (("A", failed[0], failed[1]), ("B", failed[1], failed[0])):
         if alone := [key for key in ours if key not in others]:
             causes = dict.fromkeys((ours[key].cause or "failure").replace("_", " ") for key in alone)
-            yield f"only {name} could not measure, in some launch, {_some(alone)}: {', '.join(causes)}"
+            yield f"only {name} has failures: {_some(alone)}: {', '.join(causes)}"
 
 
 def _outliers(name: str, side: Side, logs: Values) -> Iterator[str]:
@@ -125,7 +125,7 @@ def _outliers(name: str, side: Side, logs: Values) -> Iterator[str]:
     for number in np.flatnonzero(behind > max(np.log(1.25), 5 * usual)):
         yield (
             f"{name}: launch {side.launches[int(number)].name} was {np.exp(behind[number]):.1f} times slower than the others;"
-            " what else ran there?"
+            " check for other load"
         )
 
 
@@ -138,26 +138,26 @@ def _power(made: Comparison) -> Iterator[str]:
     few = min(of_a, of_b)
     if made.inconclusive or made.unit == "session":
         return  # what launches would find says nothing of sessions
-    if few >= ENOUGH and made.verdict != "cannot tell":
+    if few >= ENOUGH and made.verdict != "inconclusive":
         return
     sides = f"{of_a} against {counted(of_b, 'launch')}"
     if made.detectable is None:
-        yield f"{sides} cannot tell how much launches differ among themselves; take {ENOUGH} a side or more"
+        yield f"{sides}: too few to estimate the spread of launches; take {ENOUGH} per side or more"
         return
-    needed = f"{made.needed:,} launches a side" if made.needed and made.needed > few else "these"
+    needed = f"{made.needed:,} launches per side" if made.needed and made.needed > few else "these"
     yield (
-        f"{sides}: of changes that are made everywhere those of {made.detectable:.0%} or more are found in 19 of 20"
-        f" comparisons (the median band); for {made.settings.relevant * 100:.3g}% take {needed}"
+        f"{sides}: minimum detectable change {made.detectable * 100:.0f} % (power 95 %, uniform change, median band);"
+        f" for {made.settings.relevant * 100:.3g} % take {needed}"
     )
     if few < FEWEST:
         yield (
-            f"with fewer than {FEWEST} launches on a side nothing is called faster or slower: a launch may have been"
-            " disturbed; its side is taken to spread like the other one"
+            f"fewer than {FEWEST} launches on a side: verdicts are same or inconclusive only; the smaller side is assumed to"
+            " spread like the other"
         )
 
 
 def _by_turns(a: Side, b: Side, made: Comparison) -> Iterator[str]:
-    """Whether launches would better have measured by turns, or rows were too short for it."""
+    """Whether launches should be interleaved, or rows were too short for it."""
     few = max(made.launches_a, made.launches_b)
     if in_parts(a, b):
         rows = [row for side in (a, b) for launch in side.launches for row in launch.rows.values()]
@@ -165,13 +165,13 @@ def _by_turns(a: Side, b: Side, made: Comparison) -> Iterator[str]:
         counted = [(row.repetitions or 0) * (row.time_avg_seconds or 0) for row in single]
         if single and _middle(np.array(counted)) < LONG_ENOUGH:
             yield (
-                f"half of the rows are of less than {LONG_ENOUGH * 1000:g} ms, too short to be interleaved: each part begins"
-                " with cold caches; take -time 0.2 -iter 1000000,100000"
+                f"half of the rows are shorter than {LONG_ENOUGH * 1000:g} ms, too short to interleave: each segment starts"
+                " with cold caches; use -time 0.2 -iter 1000000,100000"
             )
     elif made.pairs and made.needed and made.needed > few:
         yield (
-            "where launches differ so much, variants that run at the same time and measure by turns show smaller changes:"
-            " imb ab --parts 100, or parts = 100 in the campaign's file"
+            "launches differ much: interleaved launches detect smaller changes:"
+            " imb ab --parts 100, or parts = 100 in the campaign file"
         )
 
 

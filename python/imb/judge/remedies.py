@@ -35,7 +35,7 @@ def verdict(found: Variance, *, figures: bool = True) -> str | None:
         return None
     first = found.dominates
     if first is None:
-        return "no part of variance above 0.01 %"
+        return "no variance component above 0.01 %"
     known = ": " + "; ".join(_figure(part, found) for part in found.parts) if figures else ""
     if not found.in_passes:
         return f"launches differ by {percent(first.typical)}; of single bursts this includes the error of each launch"
@@ -47,7 +47,7 @@ def verdict(found: Variance, *, figures: bool = True) -> str | None:
         )
         return f"{subject}{known}"
     doubt = f" (not certain with {counted(found.launches, 'launch')})"
-    return f"largest part: {PARTS[first.name]}{doubt}{known}"
+    return f"largest component: {PARTS[first.name]}{doubt}{known}"
 
 
 def _figure(part: Part, found: Variance) -> str:
@@ -81,9 +81,7 @@ def remedy(found: Variance) -> str | None:
 def _of_classic(found: Variance) -> str | None:
     if found.launches < 2:
         return None
-    return (
-        f"{_more_launches(found)}; passes (-budget 30) tell launches, states of the machine and errors apart"
-    )
+    return f"{_more_launches(found)}; passes (-budget 30) separate launches, states of the machine and errors"
 
 
 def _more_launches(found: Variance) -> str:
@@ -99,7 +97,7 @@ def _more_launches(found: Variance) -> str:
 def _more_passes(found: Variance) -> str:
     wide = found.half_width
     if wide is not None and wide > DISTURBED:
-        first = 'find what disturbs the launches (imb doctor; "besides" in imb show RUN), then '
+        first = 'find what disturbs the launches (imb doctor; "system events" in imb show RUN), then '
         halved = " halve the error"
     else:
         first = ""
@@ -165,20 +163,18 @@ def notes(found: Variance) -> list[str]:
     """What else must be said: launches that never saw the usual state, parts that are not known."""
     said = words(found.unusual)
     if found.in_passes and found.part("states") is None:
-        said.append("states of the machine are not known: there are no probes")
+        said.append("states of the machine unknown: no probes")
     if found.in_passes and found.part("within") is None:
-        said.append("the error of a launch's median is not known: too few samples for an interval")
+        said.append("error of a launch's median unknown: too few samples for an interval")
     if found.all_launches < 2:
-        said.append("how far launches differ is not known of one launch")
+        said.append("spread of launches unknown: one launch")
     elif found.launches < FEW_LAUNCHES:
-        said.append(
-            f"how far launches differ is hardly known: {counted(found.launches, 'launch')} of most rows can be compared"
-        )
+        said.append(f"spread of launches uncertain: most rows have {counted(found.launches, 'launch')}")
     if found.mixed:
         said.append(
-            f"{counted(found.mixed, 'figure')} (of a row and a launch) are of samples in several states, as too few saw the fastest;"
-            " they are not compared with others"
+            f"{counted(found.mixed, 'figure')} (of a row and a launch) mix states of the machine, as too few samples saw the fastest;"
+            " not compared with others"
         )
     if found.in_passes and not found.unusual and 1 < found.all_launches < FEWEST:
-        said.append(f"whether a launch saw the usual state takes {FEWEST} launches")
+        said.append(f"detecting launches in an unusual state takes {FEWEST} launches")
     return said

@@ -14,11 +14,17 @@ def readable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text on one line, for people: line breaks and tabs are blanks, and what would steer a terminal or turn the
-    direction of writing (control, format and bidirectional characters, lone surrogates) is `?`."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in text)
+    r"""The text on one line, for people: line breaks and tabs are blanks, and what would steer a terminal or turn the
+    direction of writing (control, format and bidirectional characters) is `?`. Bytes that are no UTF-8 are `\udcff`."""
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def _shown(c: str) -> str:
+    if c.isprintable():
+        return c
+    if "\ud800" <= c <= "\udfff":
+        return f"\\u{ord(c):04x}"
+    return " " if c.isspace() else "?"
 
 
 def without_controls(text: str) -> str:

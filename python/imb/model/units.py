@@ -22,6 +22,15 @@ def size(count: float | None) -> str:
     return f"{n} byte{'' if n == 1 else 's'}"
 
 
+def short_size(count: float) -> str:
+    """`4K` is 4096 bytes; lengths that are no multiple of 1024 stay bytes."""
+    n = int(count)
+    for unit, power in (("G", 30), ("M", 20), ("K", 10)):
+        if n and n % (1 << power) == 0:
+            return f"{n >> power}{unit}"
+    return str(n)
+
+
 def amount(count: float) -> str:
     """A sum of bytes: `640 bytes`, `2.0 kB`, `31.4 MB`, of powers of 1000."""
     for unit, power in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
@@ -37,10 +46,23 @@ def sizes(lengths: Sequence[int | None]) -> str:
     return ", ".join(map(size, lengths))
 
 
+def decimal(value: float) -> str:
+    """A figure of a table: two decimals, below 0.1 three significant digits, so that little is not 0.00; above 10^12
+    three digits and an exponent."""
+    large = abs(value)
+    return f"{value:.2f}" if value == 0 or 0.1 <= large < 1e12 else f"{value:.3g}"
+
+
 def us(seconds: float) -> str:
-    """Microseconds with three digits or so."""
+    """Microseconds with their unit."""
     micro = seconds * 1e6
-    return f"{micro:.2f} µs" if micro < 100 else f"{micro:,.0f} µs"
+    return f"{decimal(micro)} µs" if micro < 100 else f"{micro:,.0f} µs"
+
+
+def unit_of(metric: str) -> tuple[str, float]:
+    """What a metric is shown in, and the factor from seconds, bytes per second, ... to it; MB are 10^6 bytes."""
+    units = {"bandwidth": ("MB/s", 1e-6), "messages": ("messages/s", 1.0), "overlap": ("%", 1.0)}
+    return units.get(metric, ("µs", 1e6))
 
 
 def megabytes(per_second: float) -> str:

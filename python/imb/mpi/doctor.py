@@ -48,7 +48,7 @@ def machine(now: Conditions) -> Iterator[Finding]:
     yield Finding("ok", "NUMA", nodes)
     yield Finding("ok", "caches", ", ".join(f"{cache.name} {cache.size}" for cache in m.caches) or "unknown")
     if (m.threads_per_core or 1) > 1:
-        advice = "bind ranks to cores (--bind core), so that two do not share one"
+        advice = "bind ranks to cores (--bind core), so that no two share one"
         yield Finding("warning", "hyperthreads", f"{m.threads_per_core} threads per core", advice)
     else:
         yield Finding("ok", "hyperthreads", "off" if m.threads_per_core else "unknown")
@@ -56,7 +56,9 @@ def machine(now: Conditions) -> Iterator[Finding]:
     yield _load(now)
     yield _clock(now)
     if m.virtual_machine:
-        advice = "expect other guests' noise: launch often (--launches), trust quantiles rather than means"
+        advice = (
+            "expect noise of other guests: use many launches (--launches), and quantiles rather than means"
+        )
         yield Finding("warning", "virtual machine", m.virtual_machine, advice)
     else:
         yield Finding("ok", "virtual machine", "none seen")
@@ -99,7 +101,7 @@ def _load(now: Conditions) -> Finding:
     # As many runnable processes as half of the cores, and ranks are likely to meet one.
     if now.load > 0.5 * (now.machine.cores or 1):
         return Finding(
-            "warning", "load", f"{now.load:.2f}", "other work is running: `top` shows it; wait for it to end"
+            "warning", "load", f"{now.load:.2f}", "other load is running (see `top`); wait for it to end"
         )
     return Finding("ok", "load", f"{now.load:.2f}")
 
@@ -117,7 +119,7 @@ def _shared_memory() -> Finding:
     except OSError:
         return Finding("ok", "/dev/shm", "none")
     if free < 64 * 2**20:
-        return Finding("problem", "/dev/shm", f"{free / 2**20:.0f} MiB free", "MPIs keep buffers there: remove what is left of dead jobs, or enlarge it (docker: --shm-size)")  # fmt: skip
+        return Finding("problem", "/dev/shm", f"{free / 2**20:.0f} MiB free", "MPIs keep buffers there: remove leftovers of dead jobs, or enlarge it (docker: --shm-size)")  # fmt: skip
     return Finding("ok", "/dev/shm", f"{free / 2**20:.0f} MiB free")
 
 
@@ -150,7 +152,7 @@ def _version(program: str) -> str:
 def installation(mpi: Mpi) -> Iterator[Finding]:
     """On one MPI: its transports, and two ranks that really start; compiles a small program, about two seconds."""
     yield Finding("ok", mpi.version, mpi.wrapper)
-    yield Finding("ok", f"{mpi.version}: transports", transports(mpi) or "it does not tell")
+    yield Finding("ok", f"{mpi.version}: transports", transports(mpi) or "unknown")
     yield _two_ranks(mpi)
 
 
@@ -218,7 +220,7 @@ def verdict(
         return Finding(
             "problem",
             what,
-            f"exit status {ended.status}: {(words or ['it says nothing'])[0][:200]}",
+            f"exit status {ended.status}: {(words or ['no output'])[0][:200]}",
             f"try `{command}`",
         )
     if found[1] != "2":
@@ -230,7 +232,7 @@ def verdict(
         )
     if found[2] != "1":
         return Finding(
-            "problem", what, "received wrong data", "this MPI must not be used; see docs/known-mpi-issues.md"
+            "problem", what, "received wrong data", "do not use this MPI; see docs/known-mpi-issues.md"
         )
     if hangs:
         return Finding(

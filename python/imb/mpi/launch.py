@@ -84,7 +84,7 @@ def spell(mpi: Mpi, intent: Intent, program: Sequence[str], *, cores: int, root:
     if mpi.flavour == "mpich":
         return _hydra(mpi, intent, program)
     raise ImbError(
-        f"{mpi.launcher} is no launcher that imb knows ({mpi.version}); it knows Hydra's, Open MPI's, Intel MPI's and srun"
+        f"{mpi.launcher} is an unsupported launcher ({mpi.version}); supported: Hydra, Open MPI, Intel MPI, srun"
     )
 
 

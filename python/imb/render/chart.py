@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import plotext
 
+from imb.model.text import one_line
 from imb.render.tables import Table
 
+LEAST, MOST = 1e-12, 1e15  # µs or MB/s; what lies outside was not measured and would squeeze all else
 
-def curve(table: Table, *, width: int = 78, height: int = 16) -> str | None:
-    """Throughput, or else time, over length, both logarithmic; None where there are fewer than three lengths."""
+
+def curve(table: Table, *, width: int = 78, height: int = 16) -> list[str] | None:
+    """Lines of a chart of throughput, or else time, over length, both logarithmic; None where fewer than three lengths have
+    a figure above 0."""
     rate = any(result.bytes_per_second for result in table.results)
     points = []
     for result in table.results:
         value = result.bytes_per_second if rate else result.time_max_seconds or result.time_avg_seconds
-        if value and result.bytes:
-            points.append((result.bytes, value * (1e-6 if rate else 1e6)))
+        value = (value or 0.0) * (1e-6 if rate else 1e6)
+        if result.bytes and LEAST < value < MOST:
+            points.append((result.bytes, value))
     if len({x for x, _ in points}) < 3:
         return None
     figure = plotext.figure
     figure.clear()
     figure.plot_size(width, height)
     figure.theme("clear")
-    figure.title(f"{table.title}: {'MB/s' if rate else 'µs'} over bytes")
+    figure.title(f"{one_line(table.title)}: {'MB/s' if rate else 'µs'} over bytes")
     figure.draw(figure.signal([x for x, _ in points], [y for _, y in points]))
-    for axis in (0, 1):
-        figure.ruler(axis, 0).scale("log")
-    return "\n".join(line.rstrip() for line in str(plotext.uncolorize(str(figure.build()))).split("\n"))
+    scale(figure, [x for x, _ in points], [y for _, y in points])
+    return lines_of(figure)
+
+
+def scale(figure: Any, x: Sequence[float], y: Sequence[float], *, linear: bool = False) -> None:
+    """Logarithmic axes; linear where all figures are equal, since plotext's limits then reach below 0, or for y by request."""
+    for axis, values in enumerate((x, y)):
+        if len(set(values)) > 1 and not (axis == 1 and linear):
+            figure.ruler(axis, 0).scale("log")
+
+
+def lines_of(figure: Any) -> list[str]:
+    """A chart without colors."""
+    return [line.rstrip() for line in str(plotext.uncolorize(str(figure.build()))).split("\n")]

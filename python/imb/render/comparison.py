@@ -1,4 +1,4 @@
-"""A comparison as tables: for the terminal, readable without colour at 100 columns, and for Markdown."""
+"""A comparison as tables: for the terminal, readable without color at 100 columns, and for Markdown."""
 
 from __future__ import annotations
 
@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from imb.judge.compare import Band, BandEffect, Comparison, Effect, RowEffect, Verdict
 from imb.judge.sequential import Looks
 from imb.model.observations import Key
-from imb.model.units import counted
-from imb.render.tables import pipes
+from imb.model.units import counted, decimal, unit_of
+from imb.render.marks import CHANGED, LEGEND, MARKS, UNADJUSTED, bracketed, short_speedup, speedup
+from imb.render.markup import escaped, pipes
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.text import Text
+    from imb.render.terminal import Screen
 
-MARKS: dict[Verdict, str] = {"faster": "+", "slower": "-", "same": "=", "differs": "~", "cannot tell": "?"}
-LEGEND = "+ faster, - slower, = same, ~ differs by less than matters or an unclear amount, ? inconclusive"
-_COLOURS: dict[Verdict, str] = {
+_COLORS: dict[Verdict, str] = {
     "faster": "green",
     "slower": "red",
     "same": "default",
     "differs": "yellow",
-    "cannot tell": "dim",
+    "inconclusive": "dim",
 }
 _SHOWN = 8  # values of a condition
 
@@ -56,15 +54,15 @@ def grids(found: Iterable[BandEffect]) -> list[Grid]:
 
 def headline(found: Comparison) -> list[str]:
     """What is compared with what, and what the figures are."""
-    how = ", judged pair by pair" if found.pairs else ""
+    how = ", judged in pairs" if found.pairs else ""
     settings = found.settings
     looks = [looks_in_words(found.sequential)] if found.sequential else []
     return [
-        f"A: {found.name_a}, {found.launches_a} launch{'' if found.launches_a == 1 else 'es'}",
-        f"B: {found.name_b}, {found.launches_b} launch{'' if found.launches_b == 1 else 'es'}{how}",
+        f"A: {found.name_a}, {counted(found.launches_a, 'launch')}",
+        f"B: {found.name_b}, {counted(found.launches_b, 'launch')}{how}",
         *looks,
-        f"Speed multipliers of B over A by {settings.metric.replace('_', ' ')}: above 1.00x B is faster."
-        f" A change of {settings.relevant * 100:.3g} % matters.",
+        f"Speedup of B over A by {settings.metric.replace('_', ' ')} [{settings.confidence * 100:.3g} % interval];"
+        f" smallest relevant change {settings.relevant * 100:.3g} %.",
     ]
 
 
@@ -73,12 +71,12 @@ def looks_in_words(looks: Looks) -> str:
     if not looks.share:
         return (
             f"Launched until decided: {counted(looks.rounds, 'round')} of at most {looks.most};"
-            f" nothing is decided before round {looks.first}."
+            f" first look after round {looks.first}."
         )
     why = f" ({looks.stopped})" if looks.stopped else ""
     return (
         f"Launched until decided: {counted(looks.rounds, 'round')} of at most {looks.most}{why},"
-        f" {counted(looks.looks, 'look')}; intervals and verdicts hold for all looks together."
+        f" {counted(looks.looks, 'look')}; intervals and verdicts allow for all looks."
     )
 
 
@@ -88,12 +86,12 @@ def verdict_in_words(found: Comparison, a: str = "A", b: str = "B") -> str:
         return "Inconclusive"
     if found.verdict == "differs":
         return f"{b} differs from {a}, by less than matters or by an unclear amount"
-    if found.verdict != "cannot tell":
+    if found.verdict != "inconclusive":
         return f"{b} is {found.verdict} than {a}" if found.verdict != "same" else f"{b} is as fast as {a}"
     faster = sum(band.effect.verdict == "faster" for band in found.bands)
     if not faster:
-        return "Cannot tell"
-    return f"{b} is faster in {faster} of {len(found.bands)} bands; in others a slowdown is not excluded"
+        return "Inconclusive"
+    return f"Inconclusive: {b} is faster in {faster} of {counted(len(found.bands), 'band')}, in others a slowdown is not excluded"
 
 
 def summary(found: Comparison) -> str:
@@ -111,119 +109,96 @@ def summary(found: Comparison) -> str:
 
 def rows_to_show(found: Comparison, everything: bool) -> list[RowEffect]:
     """Rows that changed, or all."""
-    return [row for row in found.rows if everything or row.effect.verdict in ("faster", "slower", "differs")]
+    return [row for row in found.rows if everything or row.effect.verdict in CHANGED]
 
 
-def terminal(console: Console, found: Comparison, *, all_rows: bool = False) -> None:
+def terminal(screen: Screen, found: Comparison, *, all_rows: bool = False) -> None:
     """Prints it."""
-    from rich.table import Table
-    from rich.text import Text
-
-    def line(text: str = "") -> None:
-        console.print(printable(text), markup=False)
-
     for text in headline(found):
-        line(text)
-    line()
+        screen.line(text)
+    screen.line()
     if not found.conditions:
-        line("Conditions: none that is known differs.")
+        screen.line("No known environment differences.")
     else:
-        console.print("Conditions that differ", style="bold")
-        shown = Table(box=None, pad_edge=False)
-        for heading in ("condition", "A", "B"):
-            shown.add_column(heading, overflow="fold")
-        for one in found.conditions:
-            shown.add_row(*(Text(printable(cell)) for cell in (one.name, _listed(one.a), _listed(one.b))))
-        console.print(shown)
+        screen.line(("Environment differences", "bold"))
+        rows = [(one.name, _listed(one.a), _listed(one.b)) for one in found.conditions]
+        screen.table(("condition", "A", "B"), rows, fold=range(3))
     if found.warnings:
-        line()
+        screen.line()
         for warning in found.warnings:
-            line(f"! {warning}")
+            screen.line(f"! {warning}")
     for grid in grids(found.bands):
-        shown = Table(box=None, pad_edge=False)
-        shown.add_column("benchmark", overflow="fold")
-        for band in grid.bands:
-            shown.add_column(f"{band} bytes" if band.first is not None else str(band), no_wrap=True)
-        for name, cells in zip(grid.names, grid.cells, strict=True):
-            shown.add_row(Text(printable(name)), *(_coloured(one.effect) if one else "" for one in cells))
-        line()
-        console.print(Text(printable(grid.title), style="bold"))
-        console.print(shown)
+        screen.line()
+        screen.line((grid.title, "bold"))
+        screen.table(
+            ("benchmark", *_headings(grid)),
+            [
+                (name, *((cell(one.effect), _COLORS[one.effect.verdict]) if one else "" for one in cells))
+                for name, cells in zip(grid.names, grid.cells, strict=True)
+            ],
+            fold=range(len(grid.bands) + 1),
+        )
     if found.bands:
-        line(f"{LEGEND}; behind it the interval that decided, which allows for all rows or bands")
-    _print_rows(console, found, all_rows)
-    line()
-    line(summary(found))
+        at_odds = any(f"]{UNADJUSTED}" in cell(one.effect) for one in found.bands)
+        screen.line(
+            LEGEND + (f"; {UNADJUSTED} interval not adjusted for multiple comparisons" if at_odds else "")
+        )
+    _print_rows(screen, found, all_rows)
+    screen.line()
+    screen.line(summary(found))
 
 
-def _print_rows(console: Console, found: Comparison, all_rows: bool) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
+def _print_rows(screen: Screen, found: Comparison, all_rows: bool) -> None:
     rows = rows_to_show(found, all_rows)
-    console.print()
+    screen.line()
     if not rows:
-        console.print(
-            f"Of {len(found.rows)} rows none is faster or slower for all that can be told; --rows shows them.",
-            markup=False,
-        )
+        screen.line(f"No significant difference in {counted(len(found.rows), 'row')}; --rows lists them.")
         return
-    title = "Rows" if all_rows else f"Rows that changed; --rows shows all {len(found.rows)}"
-    console.print(title, style="bold")
-    shown = Table(box=None, pad_edge=False)
-    shown.add_column("row", overflow="fold")
-    unit = _unit(found.settings.metric)
-    for heading in (f"A {unit}".strip(), f"B {unit}".strip()):
-        shown.add_column(heading, justify="right", no_wrap=True)
-    shown.add_column("speed of B", no_wrap=True)
-    for row in rows:
-        shown.add_row(
-            Text(printable(str(row.key))), figure(row.a, found), figure(row.b, found), _coloured(row.effect)
-        )
-    console.print(shown)
+    title = "Rows" if all_rows else f"Rows that changed; --rows lists all {len(found.rows)}"
+    screen.line((title, "bold"))
+    unit = unit_of(found.settings.metric)[0]
+    screen.table(
+        ("row", f"A {unit}".strip(), f"B {unit}".strip(), "speedup of B"),
+        [
+            (
+                str(row.key),
+                figure(row.a, found),
+                figure(row.b, found),
+                (f"{speedup(row.effect)} {bracketed(row.effect)}".rstrip(), _COLORS[row.effect.verdict]),
+            )
+            for row in rows
+        ],
+        right=(1, 2),
+        fold=[0],
+    )
 
 
-def _coloured(effect: Effect) -> Text:
-    from rich.text import Text
-
-    return Text(cell(effect), style=_COLOURS[effect.verdict])
+def _headings(grid: Grid) -> list[str]:
+    return [f"{band} bytes" if band.first is not None else str(band) for band in grid.bands]
 
 
 def cell(effect: Effect) -> str:
-    """`2.28x + 2.21-2.35`"""
-    return f"{multiplier(effect.speed)}x {MARKS[effect.verdict]} {interval(effect)}".rstrip()
-
-
-def interval(effect: Effect) -> str:
-    """`2.21-2.35`, the interval that decided, or nothing."""
-    low, high = effect.interval or (None, None)
-    if low is None or high is None:
-        return ""
-    return f"{multiplier(low)}-{multiplier(high)}"
-
-
-def multiplier(value: float) -> str:
-    """With three digits: 0.85, 10.6, 106; below 0.1 two that count."""
-    if value >= 9.995:
-        return f"{value:.1f}" if value < 99.95 else f"{value:.0f}" if value < 99999.5 else f"{value:.0e}"
-    return f"{value:.2f}" if value >= 0.0995 else f"{value:.1g}"
+    """`2.28x ▲ [2.21, 2.35]`"""
+    return (
+        f"{short_speedup(effect.speed, effect.verdict)} {bracketed(effect, unadjusted=UNADJUSTED)}".rstrip()
+    )
 
 
 def markdown(found: Comparison, *, all_rows: bool = False) -> str:
     """Pipe tables under headings of level 3."""
     lines = [f"**{escaped(summary(found))}**", "", *(f"- {escaped(text)}" for text in headline(found))]
     if not found.conditions:
-        lines += ["- Conditions: none that is known differs."]
+        lines += ["- No known environment differences."]
     else:
-        lines += ["", "### Conditions that differ", "", pipes(["condition", "A", "B"]), "|---|---|---|"]
+        lines += ["", "### Environment differences", "", pipes(["condition", "A", "B"]), "|---|---|---|"]
         lines += [
             pipes([escaped(one.name), escaped(_listed(one.a)), escaped(_listed(one.b))])
             for one in found.conditions
         ]
     if found.warnings:
-        lines += ["", "### Note", "", *(f"- {escaped(warning)}" for warning in found.warnings)]
+        lines += ["", "### Notes", "", *(f"- {escaped(warning)}" for warning in found.warnings)]
     for grid in grids(found.bands):
-        headings = [f"{band} bytes" if band.first is not None else str(band) for band in grid.bands]
+        headings = _headings(grid)
         lines += ["", f"### {escaped(grid.title)}", "", pipes(["benchmark", *headings])]
         lines += ["|---" + "|---" * len(headings) + "|"]
         lines += [
@@ -232,42 +207,33 @@ def markdown(found: Comparison, *, all_rows: bool = False) -> str:
         ]
     rows = rows_to_show(found, all_rows)
     if rows:
-        unit = _unit(found.settings.metric)
+        unit = unit_of(found.settings.metric)[0]
         lines += ["", "### Rows" if all_rows else "### Rows that changed", ""]
         lines += [
-            pipes(["row", f"A {unit}".strip(), f"B {unit}".strip(), "speed of B"]),
+            pipes(["row", f"A {unit}".strip(), f"B {unit}".strip(), "speedup of B"]),
             "|---|---:|---:|---|",
         ]
         lines += [
-            pipes([escaped(str(row.key)), figure(row.a, found), figure(row.b, found), _said(row.effect)])
+            pipes(
+                [
+                    escaped(str(row.key)),
+                    figure(row.a, found),
+                    figure(row.b, found),
+                    _said(row.effect),
+                ]
+            )
             for row in rows
         ]
     return "\n".join(lines) + "\n"
 
 
-def printable(text: str) -> str:
-    """On one line, without what would steer a terminal."""
-    return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
-
-
-def escaped(text: str) -> str:
-    """For Markdown: nothing of it is markup."""
-    return "".join(f"\\{c}" if c in "\\`*_[]<>|#&" else c for c in printable(text))
-
-
 def figure(value: float, found: Comparison) -> str:
     """A median in its unit."""
-    factor = {"µs": 1e6, "MB/s": 1e-6}.get(_unit(found.settings.metric), 1.0)
-    return f"{value * factor:.2f}"
+    return decimal(value * unit_of(found.settings.metric)[1])
 
 
 def _said(effect: Effect) -> str:
-    between = f" ({interval(effect)})" if interval(effect) else ""
-    return f"{multiplier(effect.speed)}x {effect.verdict}{between}"
-
-
-def _unit(metric: str) -> str:
-    return {"bandwidth": "MB/s", "messages": "messages/s", "overlap": "%"}.get(metric, "µs")
+    return f"{speedup(effect)} {bracketed(effect)}".rstrip()
 
 
 def _listed(values: Sequence[str]) -> str:
@@ -277,5 +243,5 @@ def _listed(values: Sequence[str]) -> str:
 def _layout(curve: Key) -> str:
     """What a curve is of, but for its benchmark: `8 ranks`."""
     words = str(curve).removeprefix(curve.benchmark).removeprefix(", ")
-    words = words or "not known on how many ranks"
+    words = words or "unknown number of ranks"
     return f"{curve.component}, {words}" if curve.component else words

@@ -17,7 +17,8 @@ from imb.archive.store import SHORT, Archive, StoredRun, write_whole
 from imb.model import records
 from imb.model.errors import ImbError
 from imb.model.records import Counter, Evidence, Failure, Records, Result, Run, Sample, SampledRow
-from imb.render import classic
+from imb.render import classic, terminal
+from imb.render.markup import escaped
 from imb.render.tables import failures_of, markdown, tables_of
 
 
@@ -158,7 +159,7 @@ def write_markdown(runs: Sequence[StoredRun], output: Path | None) -> None:
         facts: Run = next(read.of(Run), Run())
         program = " ".join(filter(None, [facts.program, facts.version, facts.component]))
         parts.append(
-            f"## Run {run.id[:SHORT]}: {program or 'program unknown'}\n\n"
+            f"## Run {run.id[:SHORT]}: {escaped(program) or 'program unknown'}\n\n"
             + markdown(tables_of(rows), failures_of(rows))
         )
     _write("\n".join(parts).encode(), output)
@@ -216,10 +217,10 @@ def log_name(read: Sequence[records.Record]) -> str:
     )
 
 
-def _write(data: bytes, output: Path | None) -> None:
+def _write(content: bytes, output: Path | None) -> None:
     if output is None:
-        sys.stdout.buffer.write(data)
+        terminal.data(content)
     elif output.is_dir():
         raise ImbError(f"{output} is a folder; give a file")
     else:
-        write_whole(output, data)
+        write_whole(output, content)

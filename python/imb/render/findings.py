@@ -6,6 +6,7 @@ import msgspec
 
 from imb.diagnose import Diagnosis, Model
 from imb.model.units import megabytes, size, us
+from imb.render.markup import escaped, pipes
 from imb.render.variance import block
 
 MODEL_HEADINGS = ("curve", "latency", "interval", "bandwidth", "interval", "deviation", "worst", "lines")
@@ -18,19 +19,25 @@ def json(found: Diagnosis) -> str:
 
 def markdown(found: Diagnosis) -> str:
     """Findings as a list, models as a table."""
-    lines = [f"## Diagnosis of {_plain(found.side)}", ""]
+    lines = [f"## Diagnosis of {escaped(found.side)}", ""]
     for one in found.findings:
-        lines.append(f"- **{one.level}, {one.rule}** ({_plain(one.where)}): {_plain(one.found)}.")
-        lines.append(f"  Next: {_plain(one.advice)}.")
+        lines.append(f"- **{one.level}, {one.rule}** ({escaped(one.where)}): {escaped(one.found)}.")
+        lines.append(f"  Next: {escaped(one.advice)}.")
     if not found.findings:
-        lines.append("Nothing was found.")
+        lines.append("No findings.")
     if found.models:
-        lines += ["", "t(n) = latency + n / bandwidth, 95 % intervals", "", _pipes(MODEL_HEADINGS)]
+        lines += ["", "t(n) = latency + n / bandwidth, 95 % intervals", "", pipes(MODEL_HEADINGS)]
         lines.append("|---" + "|---:" * (len(MODEL_HEADINGS) - 1) + "|")
-        lines += [_pipes([_plain(cell) for cell in row]) for row in model_rows(found)]
+        lines += [pipes([escaped(cell) for cell in row]) for row in model_rows(found)]
     if found.variance:
-        lines += ["", *(f"- {_plain(line)}" for line in block(found.variance))]
-    lines += ["", *(f"Not judged: {_plain(note)}." for note in found.notes)] if found.notes else []
+        lines += [
+            "",
+            *(
+                f"- {escaped(line)}"
+                for line in block(found.variance, told={one.rule for one in found.findings})
+            ),
+        ]
+    lines += ["", *(f"Not checked: {escaped(note)}." for note in found.notes)] if found.notes else []
     return "\n".join(lines)
 
 
@@ -53,14 +60,3 @@ def _model(model: Model) -> tuple[str, ...]:
         f"{fit.worst:+.0%} at {size(fit.worst_bytes)}",
         str(len(model.segments)),
     )
-
-
-def _plain(text: str) -> str:
-    """Nothing in it is Markdown's or HTML's."""
-    for sign in "\\`*_[]<>|#":
-        text = text.replace(sign, "\\" + sign)
-    return " ".join(text.split())
-
-
-def _pipes(cells: tuple[str, ...] | list[str]) -> str:
-    return "| " + " | ".join(cells) + " |"

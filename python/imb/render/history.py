@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from imb.judge.compare import BANDS, Band
+from imb.judge.bands import Band, band_of
 from imb.judge.stats import change_points
 from imb.model.observations import Key, Side, Values
 from imb.render.marks import letter, positive, short
@@ -23,7 +23,7 @@ def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
     groups: dict[Key, dict[Band, list[Key]]] = {}
     none = Band()
     for key in dict.fromkeys(key for side in ordered for key in side.all_keys()):
-        band = next((one for one in BANDS if one.has(key.bytes)), none)
+        band = band_of(key.bytes) or none
         groups.setdefault(key.curve(), {}).setdefault(band, []).append(key)
     # The probability of a change that is none is 1 % in all of the page together.
     level = 0.01 / max(1, len(sides) * sum(map(len, groups.values())))

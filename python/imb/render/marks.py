@@ -1,13 +1,82 @@
-"""How pages say numbers and name sides."""
+"""Marks, speedups and short numbers, the same on the terminal and on pages; names of sides."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from imb.judge.compare import Effect, Verdict
 from imb.model.observations import Values
 
-MARKS = {"faster": "▲", "slower": "▼", "same": "=", "differs": "≈", "cannot tell": "?"}
+# None of them can be read as a sign of a number.
+MARKS: dict[Verdict, str] = {"faster": "▲", "slower": "▼", "same": "=", "differs": "≈", "inconclusive": "?"}
+LEGEND = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
+CHANGED = frozenset(MARKS) - {"same", "inconclusive"}
 TO, TIMES = "\u2013", "\u00d7"  # en dash, multiplication sign
+_HALF = 0.5  # a speedup below it is easier to read as its inverse: 4.17x slower
+
+
+class Interval(NamedTuple):
+    """Of a speedup. `adjusted`: the verdict stands on this interval, which allows for all that was judged."""
+
+    low: float
+    high: float
+    adjusted: bool
+
+
+def interval_of(effect: Effect) -> Interval | None:
+    """The interval that the decision used, where the effect has it, else that of this effect alone; None: not known."""
+    decided = getattr(effect, "interval", None)
+    if decided is not None and None not in decided:
+        return Interval(decided[0], decided[1], True)
+    if effect.low is None or effect.high is None:
+        return None
+    # A verdict other than inconclusive is never at odds with the interval of this effect alone.
+    at_odds = effect.verdict == "inconclusive" and not effect.low <= 1 <= effect.high
+    return Interval(effect.low, effect.high, not at_odds)
+
+
+def speedup(effect: Effect) -> str:
+    """`0.90x slower`, `1.43x faster`; far slower is told by its inverse, `4.17x slower`."""
+    return f"{_factor(effect.speed, effect.verdict)} {effect.verdict}"
+
+
+def short_speedup(speed: float, verdict: Verdict) -> str:
+    """The same with a mark for the verdict: `0.90x ▼`."""
+    return f"{_factor(speed, verdict)} {MARKS[verdict]}"
+
+
+def _factor(speed: float, verdict: Verdict) -> str:
+    return f"{multiplier(1 / speed if is_inverted(speed, verdict) else speed)}x"
+
+
+UNADJUSTED = "*"  # in a cell
+
+
+def bracketed(effect: Effect, *, unadjusted: str = " unadjusted") -> str:
+    """Interval of `speedup`: `[0.88, 0.92]`, `[0.08, 0.74] unadjusted` where the verdict rests on a wider one; or nothing."""
+    found = interval_of(effect)
+    if found is None:
+        return ""
+    low, high = (
+        (1 / found.high, 1 / max(found.low, 1e-300))
+        if is_inverted(effect.speed, effect.verdict)
+        else (found.low, found.high)
+    )
+    return f"[{multiplier(low)}, {multiplier(high)}]{'' if found.adjusted else unadjusted}"
+
+
+def is_inverted(speed: float, verdict: Verdict | None) -> bool:
+    """Whether a speedup is printed as its inverse."""
+    return verdict == "slower" and speed < _HALF
+
+
+def multiplier(value: float) -> str:
+    """With three digits: 0.85, 10.6, 106; below 0.1 one that counts."""
+    if value >= 9.995:
+        return f"{value:.1f}" if value < 99.95 else f"{value:.0f}" if value < 99999.5 else f"{value:.0e}"
+    return f"{value:.2f}" if value >= 0.0995 else f"{value:.1g}"
 
 
 def letter(number: int) -> str:
@@ -18,6 +87,15 @@ def letter(number: int) -> str:
 def positive(values: Values) -> Values:
     """What is not above 0 has no logarithm: NaN."""
     return np.where(values > 0, values, np.nan)
+
+
+def percentiles(values: Values) -> Values:
+    """10th, 50th and 90th over launches, shape (3, rows); `values` of shape (rows, launches), NaN where a launch has none."""
+    found = np.full((3, len(values)), np.nan)
+    some = (~np.isnan(values)).any(axis=1)
+    if some.any():
+        found[:, some] = np.nanpercentile(values[some], [10, 50, 90], axis=1)
+    return found
 
 
 def short(value: float) -> float | None:

@@ -18,6 +18,7 @@ from imb.diagnose import Diagnosis
 from imb.judge.compare import Comparison
 from imb.judge.history import History
 from imb.model.observations import Side
+from imb.model.text import one_line
 from imb.model.units import counted
 from imb.render import watch
 from imb.render.findings import MODEL_HEADINGS, model_rows
@@ -50,7 +51,13 @@ def report_page(
         "subtitle": f"{counted(launches, 'launch')}, {counted(rows, 'row')}"
         + (f", measured {_dates(sides)}" if _dates(sides) else ""),
         "sides": [
-            {"letter": letter(i), "name": side.name, "about": _about(side)} for i, side in enumerate(sides)
+            {
+                "letter": letter(i),
+                "name": side.name,
+                "about": _about(side),
+                "runs": list(dict.fromkeys(one.name for one in side.launches)),
+            }
+            for i, side in enumerate(sides)
         ],
         "verdicts": [verdict_of(one, 0, i + 1) for i, one in enumerate(comparisons)],
         "findings": [{"side": one.side, "all": one.findings, "notes": one.notes} for one in diagnoses]
@@ -58,12 +65,8 @@ def report_page(
         else None,
         "heats": heats,
         "conditions": conditions,
-        "conditions_caption": "What is known of the launches"
-        + (
-            "; rows marked ≠ are not the same everywhere."
-            if any(row["differs"] for row in conditions)
-            else "."
-        ),
+        "conditions_caption": "Conditions that are not the same in all launches",
+        "levels": _levels(diagnoses),
         "sections": sections,
         "charts_note": "Lines are medians over launches, both axes are logarithmic, shaded is what lies between the 10th "
         "and the 90th percentile of launches."
@@ -100,16 +103,17 @@ def comparison_page(comparison: Comparison, *, title: str | None = None, now: da
         "title": title or f"{names[1]} against {names[0]}",
         "subtitle": f"{counted(len(comparison.rows), 'row')} and {counted(len(comparison.bands), 'band')} compared",
         "sides": [
-            {"letter": letter(i), "name": name, "about": counted(counts[i], "launch")}
+            {"letter": letter(i), "name": name, "about": counted(counts[i], "launch"), "runs": []}
             for i, name in enumerate(names)
         ],
         "verdicts": [verdict_of(comparison, 0, 1)],
         "findings": None,
         "heats": [],
         "conditions": [difference_shown(one) for one in comparison.conditions],
-        "conditions_caption": "Conditions that are not the same in all launches.",
+        "conditions_caption": "Conditions that are not the same in all launches",
+        "levels": "",
         "sections": sections,
-        "charts_note": "Lines are medians over launches; the speed of B over A has its "
+        "charts_note": "Lines are medians over launches; the speedup of B over A has its "
         f"{comparison.settings.confidence:.0%} interval. Axes are logarithmic.",
         "history": None,
         "models": [],
@@ -142,10 +146,11 @@ def history_page(found: History, *, now: datetime | None = None) -> str:
 def _render(page: dict[str, Any], sections: Sequence[Section], history: dict[str, Any] | None) -> str:
     from plotly.offline import get_plotlyjs
 
-    order = [("Verdict", "verdict", page["verdicts"]), ("Findings", "findings", page["findings"] is not None)]
+    order = [("Verdict", "verdict", page["verdicts"])]
     order += [(one["short"], one["id"], True) for one in page["heats"]]
-    order += [("Conditions", "conditions", page["conditions"]), ("Charts", "charts", sections)]
-    order += [("History", "history", history), ("Model", "model", page["models"])]
+    order += [("Charts", "charts", sections), ("Findings", "findings", page["findings"] is not None)]
+    order += [("Environment", "conditions", page["conditions"]), ("History", "history", history)]
+    order += [("Model", "model", page["models"])]
     page["contents"] = [(name, anchor) for name, anchor, there in order if there]
     template, css, js = _template()
     drawn = bool(history) or any(section.drawn for section in sections)
@@ -168,7 +173,11 @@ def _template() -> tuple[Any, str, str]:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("imb.render"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+        loader=PackageLoader("imb.render"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        finalize=_cleaned,
     )
     folder = files("imb.render") / "templates"
     return (
@@ -178,12 +187,30 @@ def _template() -> tuple[Any, str, str]:
     )
 
 
+def _cleaned(value: Any) -> Any:
+    """What a template prints: text of others is on one line and has nothing that would turn the direction of writing."""
+    return one_line(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _all_cleaned(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {_cleaned(name): _all_cleaned(value) for name, value in data.items()}
+    return [_all_cleaned(one) for one in data] if isinstance(data, list) else _cleaned(data)
+
+
 def _embedded(data: object) -> Markup:
     """JSON that nothing in it can end a script element or begin a comment."""
-    text = msgspec.json.encode(data).decode()
+    text = msgspec.json.encode(_all_cleaned(msgspec.to_builtins(data))).decode()
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return Markup(text)
+
+
+def _levels(diagnoses: Sequence[Diagnosis]) -> str:
+    """How many findings there are, by level."""
+    levels = [finding.level for one in diagnoses for finding in one.findings]
+    known = ((levels.count(level), level) for level in ("problem", "warning"))
+    return ", ".join(counted(count, level) for count, level in known if count)
 
 
 def _title(sides: Sequence[Side]) -> str:

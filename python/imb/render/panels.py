@@ -8,13 +8,22 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from imb.judge.compare import Comparison, Effect, RowEffect
+from imb.judge.compare import Comparison, Effect, RowEffect, Verdict
 from imb.model.observations import Key, Launch, Side, Values
-from imb.model.units import counted
+from imb.model.units import counted, unit_of
 from imb.render import shortened
-from imb.render.marks import MARKS, TIMES, TO, digits, letter, positive, short
+from imb.render.marks import (
+    TIMES,
+    TO,
+    digits,
+    is_inverted,
+    letter,
+    percentiles,
+    positive,
+    short,
+    short_speedup,
+)
 
-_UNITS = {"bandwidth": ("MB/s", 1e-6), "messages": ("messages/s", 1.0), "overlap": ("%", 1.0)}
 _TITLES = {"bandwidth": "Bandwidth", "messages": "Message rate", "overlap": "Overlap", "time": "Time"}
 _INTERVAL = f"10{TO}90 %"
 IN_PASSES = "95 %"  # over the passes of the one launch there is
@@ -28,7 +37,7 @@ class Column(NamedTuple):
 
 
 class Series(msgspec.Struct, kw_only=True):
-    """One line of a chart; y, lo, hi of shape (lengths,). `side` chooses colour, dash and marker."""
+    """One line of a chart; y, lo, hi of shape (lengths,). `side` chooses color, dash and marker."""
 
     name: str
     letter: str
@@ -36,7 +45,7 @@ class Series(msgspec.Struct, kw_only=True):
     y: list[float | None]
     lo: list[float | None]
     hi: list[float | None]
-    verdict: list[str | None] | None = None
+    verdict: list[Verdict | None] | None = None
 
     @property
     def spread(self) -> bool:
@@ -45,13 +54,20 @@ class Series(msgspec.Struct, kw_only=True):
 
     def columns(self) -> list[Column]:
         """Values, and intervals where there are any, as a table shows them."""
-        marks = [MARKS.get(one or "", "") for one in self.verdict] if self.verdict else [""] * len(self.y)
-        values = [f"{digits(y)} {mark}".strip() for y, mark in zip(self.y, marks, strict=True)]
+        verdicts = self.verdict or [None] * len(self.y)
+        values = [
+            short_speedup(y, verdict) if verdict and y else digits(y)
+            for y, verdict in zip(self.y, verdicts, strict=True)
+        ]
         if not self.spread:
             return [Column(values, False)]
         between = [
-            "" if lo is None or hi is None else f"{digits(lo)}{TO}{digits(hi)}"
-            for lo, hi in zip(self.lo, self.hi, strict=True)
+            ""
+            if lo is None or hi is None
+            else f"{digits(1 / hi)}{TO}{digits(1 / lo)}"
+            if y and hi and lo and is_inverted(y, verdict)
+            else f"{digits(lo)}{TO}{digits(hi)}"
+            for y, lo, hi, verdict in zip(self.y, self.lo, self.hi, verdicts, strict=True)
         ]
         return [Column(values, False), Column(between, True)]
 
@@ -149,7 +165,7 @@ def _by_benchmark(keys: Iterable[Key]) -> dict[str, dict[str, list[Key]]]:
 
 def layout_of(key: Key) -> str:
     """Processes, groups and the like of a row, in words."""
-    words = [counted(key.processes, "rank") if key.processes else "number of ranks not known"]
+    words = [counted(key.processes, "rank") if key.processes else "unknown number of ranks"]
     if key.threads > 1:
         words.append(counted(key.threads, "thread"))
     if (key.group_count or 1) > 1:
@@ -238,12 +254,8 @@ def _named(number: int, side: Side) -> str:
 
 def _percentiles(values: Values) -> tuple[list[float | None], ...]:
     """The 10th, 50th and 90th over launches, of each length; the outer ones where there are two launches."""
-    known = ~np.isnan(values)
-    found = np.full((3, len(values)), np.nan)
-    some = known.any(axis=1)
-    if some.any():
-        found[:, some] = np.nanpercentile(values[some], [10, 50, 90], axis=1)
-    few = known.sum(axis=1) < 2
+    found = percentiles(values)
+    few = (~np.isnan(values)).sum(axis=1) < 2
     found[0, few] = found[2, few] = np.nan
     return tuple([short(value) for value in row] for row in found)
 
@@ -265,13 +277,13 @@ def _speeds(effects: Sequence[dict[Key, Effect]], keys: Sequence[Key]) -> Panel:
                 verdict=[one.verdict if one else None for one in found],
             )
         )
-    title = "Speed of B over A" if len(effects) == 1 else "Speed over A"
+    title = "Speedup of B over A" if len(effects) == 1 else "Speedup over A"
     return Panel(title=title, unit=TIMES, series=series, interval="95 %", speed=True, legend=len(effects) > 1)
 
 
 def _medians(comparison: Comparison, rows: Sequence[RowEffect]) -> Panel:
     metric = comparison.settings.metric
-    unit, factor = _UNITS.get(metric, ("µs", 1e6))
+    unit, factor = unit_of(metric)
     names = (comparison.name_a, comparison.name_b)
     nothing: list[float | None] = [None] * len(rows)
     series = [

@@ -11,12 +11,14 @@ import numpy as np
 
 from imb.model.errors import ImbError
 from imb.model.observations import METRICS, Key, Side
+from imb.model.text import one_line
+from imb.model.units import short_size, unit_of
 from imb.render import shortened
+from imb.render.marks import percentiles
 
 FORMATS = (".png", ".svg", ".pdf")
-_UNITS = {"bandwidth": ("MB/s", 1e-6), "messages": ("messages/s", 1.0), "overlap": ("%", 1.0)}
-# Okabe and Ito's colours, which people who see few colours can tell apart; dash and marker say the same once more.
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", "#444444", "#882255")
+# Okabe and Ito's colors, which people who see few colors can tell apart; dash and marker say the same once more.
+_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", "#444444", "#882255")
 _MARKERS = "osD^Xv*P"
 _DASHES = ("-", "--", ":", "-.")
 
@@ -33,21 +35,16 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     side: int
 
 
-def unit_of(metric: str) -> str:
-    """What the metric is drawn in: MB are 10^6 bytes."""
-    return _UNITS.get(metric, ("µs", 1e6))[0]
-
-
 def lines_of(sides: Sequence[Side], metric: str, benchmarks: Sequence[str]) -> list[Line]:
     """A line per side and curve with two lengths or more. Raises ImbError where nothing is left, or for an unknown
     metric or benchmark."""
     if metric not in METRICS:
-        raise ImbError(f"there is no metric {metric!r}; there are {', '.join(METRICS)}")
-    factor = _UNITS.get(metric, ("µs", 1e6))[1]
+        raise ImbError(f"unknown metric: {metric}; choose from {', '.join(METRICS)}")
+    factor = unit_of(metric)[1]
     there = list(dict.fromkeys(key.benchmark for side in sides for key in side.all_keys()))
     wanted = {name.lower() for name in benchmarks}
     if missing := [name for name in benchmarks if name.lower() not in {one.lower() for one in there}]:
-        raise ImbError(f"there is no {missing[0]} in it; there are {', '.join(there)}")
+        raise ImbError(f"no such benchmark: {missing[0]}; choose from {', '.join(there)}")
     lines = []
     for number, side in enumerate(sides):
         by_curve: dict[Key, list[Key]] = {}
@@ -62,12 +59,12 @@ def lines_of(sides: Sequence[Side], metric: str, benchmarks: Sequence[str]) -> l
             known = np.asarray(there_is.any(axis=1))
             if known.sum() < 2:
                 continue
-            low, middle, high = np.nanpercentile(values[known] * factor, [10, 50, 90], axis=1)
+            low, middle, high = percentiles(values[known] * factor)
             lengths = sorted(key.bytes or 0 for key in keys)
             lines.append(
                 Line(
                     name=_name(number, side, curve, len(sides)),
-                    benchmark=str(curve),
+                    benchmark=one_line(str(curve)),
                     lengths=[n for n, good in zip(lengths, known, strict=True) if good],
                     middle=middle.tolist(),
                     low=low.tolist(),
@@ -76,7 +73,7 @@ def lines_of(sides: Sequence[Side], metric: str, benchmarks: Sequence[str]) -> l
                 )
             )
     if not lines:
-        raise ImbError(f"no curve has {metric} at two lengths or more; --metric time is in every table")
+        raise ImbError(f"no curve has {metric} at two lengths or more; try --metric time")
     return lines
 
 
@@ -112,7 +109,7 @@ def draw(lines: Sequence[Line], metric: str, path: Path, title: str | None = Non
         for axes in list(grid.flat)[len(charts) :]:
             axes.set_axis_off()
         if title:
-            figure.suptitle(title, fontweight="bold")
+            figure.suptitle(one_line(title), fontweight="bold")
         figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
 
 
@@ -120,14 +117,14 @@ def _chart(axes: Any, lines: Sequence[Line], metric: str, title: str) -> None:
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     for line in lines:
-        colour = _COLOURS[line.side % len(_COLOURS)]
+        color = _COLORS[line.side % len(_COLORS)]
         x = [_place(n) for n in line.lengths]
         if line.low != line.high:
-            axes.fill_between(x, line.low, line.high, color=colour, alpha=0.18, linewidth=0)
+            axes.fill_between(x, line.low, line.high, color=color, alpha=0.18, linewidth=0)
         axes.plot(
             x,
             line.middle,
-            color=colour,
+            color=color,
             linestyle=_DASHES[line.side % len(_DASHES)],
             marker=_MARKERS[line.side % len(_MARKERS)],
             markersize=3.5,
@@ -142,19 +139,22 @@ def _chart(axes: Any, lines: Sequence[Line], metric: str, title: str) -> None:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     axes.xaxis.set_major_locator(FixedLocator([_place(n) for n in ticks]))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short_size(value)))
     axes.grid(True, color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.set_title(title, loc="left", fontsize=10, fontweight="bold")
     axes.set_xlabel("message length, bytes")
-    axes.set_ylabel(f"{metric.replace('_', ' ')}, {unit_of(metric)}")
+    axes.set_ylabel(f"{metric.replace('_', ' ')}, {unit_of(metric)[0]}")
     if len(lines) > 1:
         axes.legend(frameon=False, fontsize=8)
 
 
-def text(lines: Sequence[Line], metric: str, *, width: int = 78, height: int = 18) -> str:
-    """The same on a terminal, a chart per benchmark and layout; sides are told apart by their signs."""
+def text(lines: Sequence[Line], metric: str, *, width: int = 78, height: int = 18) -> list[list[str]]:
+    """The same on a terminal: lines of a chart per benchmark and layout; a letter marks the points of a side."""
     import plotext
+
+    from imb.render.chart import LEAST, MOST, scale
+    from imb.render.chart import lines_of as drawn_lines
 
     charts = list(dict.fromkeys(line.benchmark for line in lines))
     made = []
@@ -164,37 +164,38 @@ def text(lines: Sequence[Line], metric: str, *, width: int = 78, height: int = 1
         figure.clear()
         figure.plot_size(width, height)
         figure.theme("clear")
-        figure.title(f"{chart}: {unit_of(metric)} over bytes")
+        figure.title(f"{chart}: {unit_of(metric)[0]} over bytes")
         signs = "ABCDEFGH"
+        every_x: list[int] = []
+        every_y: list[float] = []
         for line in same:
             points = [
-                (n, value) for n, value in zip(line.lengths, line.middle, strict=True) if n > 0 and value > 0
+                (n, value)
+                for n, value in zip(line.lengths, line.middle, strict=True)
+                if n > 0 and LEAST < value < MOST
             ]
+            if not points:
+                continue
             x, y = [n for n, _ in points], [value for _, value in points]
+            every_x, every_y = every_x + x, every_y + y
             sign = signs[line.side % len(signs)] if len(same) > 1 else None
             signal = figure.signal(x, y, marker=sign) if sign else figure.signal(x, y)
             figure.draw(signal)
-        for axis in (0, 1):
-            if axis == 0 or metric != "overlap":
-                figure.ruler(axis, 0).scale("log")
-        drawn = str(plotext.uncolorize(str(figure.build())))
+        scale(figure, every_x, every_y, linear=metric == "overlap")
         names = [line.name for line in same] if len(same) > 1 else []
-        made.append("\n".join([*(row.rstrip() for row in drawn.split("\n")), *names]))
-    return "\n\n".join(made)
+        made.append([*drawn_lines(figure), *names])
+    return made
 
 
 def _name(number: int, side: Side, curve: Key, sides: int) -> str:
     """The letter comes first, as in a report, so that no name is empty or begins with Matplotlib's sign for hidden."""
-    return f"{chr(ord('A') + number % 26)} {shortened(side.name, 40)}" if sides > 1 else str(curve)
+    return (
+        f"{chr(ord('A') + number % 26)} {shortened(one_line(side.name), 40)}"
+        if sides > 1
+        else one_line(str(curve))
+    )
 
 
 def _place(n: int) -> float:
     """Zero has no logarithm: it stands before the first length."""
     return float(n) if n > 0 else 0.5
-
-
-def _short(value: float) -> str:
-    for size, unit in ((2**30, "G"), (2**20, "M"), (2**10, "K")):
-        if value >= size:
-            return f"{value / size:g}{unit}"
-    return "0" if value < 1 else f"{value:g}"

@@ -1,38 +1,37 @@
-"""What a page says before its charts: verdicts, heat maps, conditions."""
+"""What a page has beside its charts: verdicts, heat maps, rows that changed, conditions."""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from imb.judge.compare import BANDS, Band, Comparison, Effect
+from imb.judge.bands import band_of
+from imb.judge.compare import BANDS, Band, Comparison, Effect, RowEffect
 from imb.judge.condition_diff import Difference, conditions_of
-from imb.model.observations import MORE_IS_BETTER, Key, Side
-from imb.model.units import counted
+from imb.model.observations import Key, Side
+from imb.model.units import counted, decimal, short_size, unit_of
 from imb.render.comparison import verdict_in_words
-from imb.render.marks import MARKS, TIMES, TO, letter
+from imb.render.marks import CHANGED, MARKS, bracketed, letter, percentiles, speedup
 
 
 def verdict_of(comparison: Comparison, a: int, b: int) -> dict[str, Any]:
-    """A comparison in a sentence, with its heat map; `a` and `b` are the numbers of its sides."""
-    counts = [
-        f"{sum(one.effect.verdict == word for one in comparison.bands)} {said}"
-        for word, said in (
-            ("slower", "slower"),
-            ("faster", "faster"),
-            ("same", "the same"),
-            ("differs", "different by less than matters or an unclear amount"),
-            ("cannot tell", "open"),
-        )
+    """A comparison in a sentence, with its heat map and its rows; `a` and `b` are the numbers of its sides."""
+    counts = Counter(one.effect.verdict for one in comparison.bands)
+    counted_verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in MARKS if counts[verdict])
+    changed = [
+        one
+        for one in sorted(comparison.bands, key=lambda one: one.effect.speed)
+        if one.effect.verdict in CHANGED
     ]
-    known = sorted(comparison.bands, key=lambda one: one.effect.speed)
-    extremes = (
-        f" Slowest: {known[0].curve.benchmark}, {known[0].band}, at {known[0].effect.speed:.2f} times A's speed; "
-        f"fastest: {known[-1].curve.benchmark}, {known[-1].band}, at {known[-1].effect.speed:.2f}."
-        if known
-        else ""
+    extremes = changed[:1] + changed[-1:] if len(changed) > 1 else changed
+    named = "; ".join(
+        f"{one.curve.benchmark}, {one.band}{'' if one.band.first is None else ' bytes'}, "
+        f"{speedup(one.effect)} {bracketed(one.effect)}"
+        for one in extremes
     )
     return {
         "a": letter(a),
@@ -40,15 +39,38 @@ def verdict_of(comparison: Comparison, a: int, b: int) -> dict[str, Any]:
         "slug": comparison.verdict.replace(" ", "-"),
         "mark": MARKS[comparison.verdict],
         "word": verdict_in_words(comparison, letter(a), letter(b)),
-        "sentence": f"Of {counted(len(comparison.bands), 'band')} of lengths {', '.join(counts)}; "
-        f"{comparison.launches_a} against {counted(comparison.launches_b, 'launch')}"
+        "sentence": f"{counted(len(comparison.bands), 'size band')}: {counted_verdicts or 'none'}."
+        + (f" Extremes: {named}." if named else ""),
+        "basis": f"{comparison.launches_a} against {counted(comparison.launches_b, 'launch')}"
         + (", judged in pairs" if comparison.pairs else "")
         + (", launched until decided" if comparison.sequential else "")
-        + f", changes under {comparison.settings.relevant:.0%} do not matter.{extremes}",
+        + f"; smallest relevant change {comparison.settings.relevant * 100:.3g} %.",
         "warnings": comparison.warnings,
-        "relevant": f"{comparison.settings.relevant:.0%}",
+        "relevant": f"{comparison.settings.relevant * 100:.3g} %",
+        "confidence": f"{comparison.settings.confidence * 100:.3g} %",
         "heat": _speed_heat(comparison, letter(a), letter(b)),
+        "rows": _rows(comparison),
+        "unit": unit_of(comparison.settings.metric)[0],
     }
+
+
+def _rows(comparison: Comparison) -> list[dict[str, str]]:
+    """Rows that changed, most first: old, new, change of the figure in percent, speedup, status."""
+    factor = unit_of(comparison.settings.metric)[1]
+    changed = [row for row in comparison.rows if row.effect.verdict in CHANGED]
+    changed.sort(key=lambda row: -abs(math.log(row.effect.speed)))
+    return [
+        {
+            "name": str(row.key),
+            "a": decimal(row.a * factor),
+            "b": decimal(row.b * factor),
+            "change": f"{(row.b / row.a - 1) * 100:+,.1f} %",
+            "speedup": f"{speedup(row.effect)} {bracketed(row.effect)}",
+            "mark": MARKS[row.effect.verdict],
+            "verdict": row.effect.verdict,
+        }
+        for row in changed
+    ]
 
 
 def _speed_heat(comparison: Comparison, a: str, b: str) -> dict[str, Any]:
@@ -57,18 +79,39 @@ def _speed_heat(comparison: Comparison, a: str, b: str) -> dict[str, Any]:
     by_curve: dict[Key, dict[Band, Effect]] = {}
     for one in comparison.bands:
         by_curve.setdefault(one.curve, {})[one.band] = one.effect
-    more = "bandwidth" if comparison.settings.metric in MORE_IS_BETTER else "speed"
+    rows: dict[tuple[Key, Band], list[RowEffect]] = {}
+    for row in comparison.rows:
+        if (band := band_of(row.key.bytes, comparison.settings.bands)) is not None:
+            rows.setdefault((row.key.curve(), band), []).append(row)
+    unit, factor = unit_of(comparison.settings.metric)
     return {
-        "caption": f"{more.title()} of {b} over {a} by benchmark and message length in bytes",
+        "caption": f"Speedup of {b} over {a} by benchmark and message length in bytes; below it the"
+        f" {comparison.settings.confidence * 100:.3g} % interval, and the {comparison.settings.metric.replace('_', ' ')} of the"
+        f" band's middle row in {unit}, {a} → {b}",
         "bands": [str(band) for band in bands],
         "rows": [
-            {"title": str(curve), "cells": [_speed_cell(effects.get(band)) for band in bands]}
+            {
+                "title": str(curve),
+                "cells": [
+                    _speed_cell(effects.get(band), _middle(rows.get((curve, band), []), unit, factor))
+                    for band in bands
+                ],
+            }
             for curve, effects in by_curve.items()
         ],
     }
 
 
-def _speed_cell(effect: Effect | None) -> dict[str, str] | None:
+def _middle(rows: Sequence[RowEffect], unit: str, factor: float) -> str:
+    """The figures of the row in the middle of a band: `256: 1.53 → 1.98 µs`."""
+    if not rows:
+        return ""
+    row = sorted(rows, key=lambda one: one.key.bytes or 0)[len(rows) // 2]
+    length = "" if row.key.bytes is None else f"{short_size(row.key.bytes)}: "
+    return f"{length}{decimal(row.a * factor)} → {decimal(row.b * factor)} {unit}"
+
+
+def _speed_cell(effect: Effect | None, middle: str) -> dict[str, str] | None:
     if effect is None:
         return None
     far = max(effect.speed, 1 / effect.speed)
@@ -77,13 +120,13 @@ def _speed_cell(effect: Effect | None) -> dict[str, str] | None:
         shade = ("f" if effect.verdict == "faster" else "l") + (
             "3" if far >= 2 else "2" if far >= 1.2 else "1"
         )
-    known = effect.low is not None and effect.high is not None
     return {
         "shade": shade,
-        "text": f"{effect.speed:.2f}{TIMES}",
+        "text": speedup(effect),
         "mark": MARKS[effect.verdict],
         "word": effect.verdict,
-        "sub": f"{effect.low:.2f}{TO}{effect.high:.2f}" if known else "",
+        "sub": bracketed(effect),
+        "figures": middle,
     }
 
 
@@ -95,8 +138,8 @@ def repeatability(side: Side) -> dict[str, Any]:
         values = side.values(key)
         values = values[values > 0]
         if len(values) >= 3:
-            low, high = np.percentile(values, [10, 90])
-            band = next((one for one in BANDS if one.has(key.bytes)), none)
+            (low,), _, (high,) = percentiles(values[np.newaxis])
+            band = band_of(key.bytes) or none
             curves.setdefault(key.curve(), {}).setdefault(band, []).append(float(high / low))
     bands = [band for band in (*BANDS, none) if any(band in of for of in curves.values())]
 
@@ -105,25 +148,25 @@ def repeatability(side: Side) -> dict[str, Any]:
             return None
         spread = float(np.median(found))
         shade = "l3" if spread >= 1.5 else "l2" if spread >= 1.2 else "l1" if spread >= 1.1 else ""
-        return {"shade": shade, "text": f"{spread:.2f}{TIMES}", "mark": "", "word": "", "sub": ""}
+        return {"shade": shade, "text": f"{spread:.2f}x", "mark": "", "word": "", "sub": "", "figures": ""}
 
     return {
         "id": "repeatability",
         "short": "Repeatability",
         "heading": "Repeatability",
-        "caption": "How far launches differ, by benchmark and message length in bytes",
+        "caption": "Spread of launches, by benchmark and message length in bytes: 90th over 10th percentile of time",
         "bands": [str(band) if band != none else "other lengths" for band in bands],
         "rows": [
             {"title": str(curve), "cells": [cell(of.get(band)) for band in bands]}
             for curve, of in curves.items()
         ],
-        "note": "Time of the 90th percentile of launches over that of the 10th, the median of the lengths in the band; shaded "
-        "from 1.10, 1.20 and 1.50 on. 1.00 would be launches that repeat exactly.",
+        "note": "Median over the rows of a band; shaded from 1.10, 1.20 and 1.50. 1.00 means launches repeat exactly.",
     }
 
 
 def conditions_shown(sides: Sequence[Side]) -> list[dict[str, Any]]:
-    """What is known, by name: values of each side, each once. Options of the suite only where they differ."""
+    """Known conditions by name, those that differ first: distinct values of each side. Options of the suite only where they
+    differ."""
     said: list[dict[str, list[str]]] = []
     for side in sides:
         of: dict[str, list[str]] = {}
@@ -153,4 +196,4 @@ def difference_shown(one: Difference) -> dict[str, Any]:
 
 def _some(values: Sequence[str]) -> str:
     shown = "; ".join(values[:6])
-    return f"{shown} and {len(values) - 6} more" if len(values) > 6 else shown or "not known"
+    return f"{shown} and {len(values) - 6} more" if len(values) > 6 else shown or "unknown"

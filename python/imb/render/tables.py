@@ -7,7 +7,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 from imb.model.records import Counter, Failure, Result, added
-from imb.model.units import amount
+from imb.model.units import amount, decimal
+from imb.render.markup import escaped, pipes
 
 # Field of a result, heading, factor; MB are 10^6 bytes here, as everywhere in the companion.
 _COLUMNS: tuple[tuple[str, str, float | None], ...] = (
@@ -128,19 +129,19 @@ def markdown(tables: Sequence[Table], failures: Sequence[str]) -> str:
     """Pipe tables under headings of level 3."""
     parts = []
     for table in tables:
-        lines = [f"### {table.title}", "", pipes(table.headings), "|" + "---:|" * len(table.headings)]
+        lines = [
+            f"### {escaped(table.title)}",
+            "",
+            pipes(table.headings),
+            "|" + "---:|" * len(table.headings),
+        ]
         parts.append("\n".join([*lines, *map(pipes, table.rows)]))
     if failures:
-        parts.append("\n".join(["### Not measured", "", *(f"- {line}" for line in failures)]))
+        parts.append("\n".join(["### Not measured", "", *(f"- {escaped(line)}" for line in failures)]))
     return "\n\n".join(parts) + "\n"
-
-
-def pipes(cells: Sequence[str]) -> str:
-    """A line of a Markdown table."""
-    return "| " + " | ".join(cells) + " |"
 
 
 def _cell(value: float | int | None, factor: float | None) -> str:
     if value is None:
         return ""
-    return str(value) if factor is None else f"{value * factor:.2f}"
+    return str(value) if factor is None else decimal(value * factor)

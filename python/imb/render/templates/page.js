@@ -7,7 +7,7 @@
   const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid", "dash"];
   const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "x", "cross", "star", "hexagon"];
   const ONE_TWO_FIVE = [-3, -2, -1, 0, 1, 2, 3].flatMap((n) => [1, 2, 5].map((d) => Number(`${d}e${n}`)));
-  const MARKS = { faster: "▲", slower: "▼", same: "=", differs: "≈", "cannot tell": "?" };
+  const MARKS = { faster: "▲", slower: "▼", same: "=", differs: "≈", "inconclusive": "?" };
   const alpha = (hex, a) => {
     const n = parseInt(hex.slice(1), 16);
     return `rgba(${n >> 16},${(n >> 8) & 255},${n & 255},${a})`;
@@ -45,14 +45,14 @@
   function panelTraces(variant, panel) {
     const x = variant.x.map(place), traces = [];
     panel.series.forEach((s) => {
-      const colour = css(`--s${s.side % 8}`);
+      const color = css(`--s${s.side % 8}`);
       if (s.lo.some((v) => v !== null)) {
         const has = x.map((_, i) => i).filter((i) => s.lo[i] !== null && s.hi[i] !== null);
         traces.push({ x: [...has.map((i) => x[i]), ...has.map((i) => x[i]).reverse()], y: [...has.map((i) => s.hi[i]), ...has.map((i) => s.lo[i]).reverse()],
-          fill: "toself", fillcolor: alpha(colour, 0.18), line: { width: 0 }, mode: "lines", hoverinfo: "skip" });
+          fill: "toself", fillcolor: alpha(color, 0.18), line: { width: 0 }, mode: "lines", hoverinfo: "skip" });
       }
-      traces.push({ x, y: s.y, mode: "lines+markers", line: { color: colour, width: 2, dash: DASHES[s.side % 8] },
-        marker: { color: colour, size: 5, symbol: SYMBOLS[s.side % 8] }, connectgaps: false, meta: "series", hoverinfo: "none" });
+      traces.push({ x, y: s.y, mode: "lines+markers", line: { color: color, width: 2, dash: DASHES[s.side % 8] },
+        marker: { color: color, size: 5, symbol: SYMBOLS[s.side % 8] }, connectgaps: false, meta: "series", hoverinfo: "none" });
     });
     return traces;
   }
@@ -69,7 +69,7 @@
       if (panel.series.length > 1) {
         item.innerHTML = `<svg width="26" height="10" aria-hidden="true"><line x1="0" y1="5" x2="26" y2="5" stroke="var(--s${s.side % 8})" stroke-width="2.5" stroke-dasharray="${["none", "7 4", "2 3", "7 3 2 3", "11 4", "11 3 2 3"][s.side % 6]}"/></svg> `;
         item.append(at === undefined ? s.name : s.letter || s.name, " ");
-      } else if (at === undefined) item.append(panel.unit === "\u00d7" ? "1 is A's own speed" : "");
+      } else if (at === undefined) item.append(panel.unit === "\u00d7" ? "1 is the speed of A" : "");
       if (at !== undefined) {
         item.append(said(`${number(s.y[at])} ${panel.unit}`, "value"));
         if (s.lo[at] !== null) item.append(said(` ${number(s.lo[at])}\u2013${number(s.hi[at])}`, "range"));
@@ -89,7 +89,7 @@
       hovermode: "x", margin: { l: 52, r: 8, t: 6, b: 40 },
       xaxis: { ...axis, type: "log", range: [Math.log10(first) - 0.15, Math.log10(last) + 0.15], tickvals: ticks.map(place), ticktext: ticks.map(short), tickangle: 0,
         title: { ...axis.title, text: "message length, bytes" }, showspikes: true, spikemode: "across", spikethickness: 1, spikedash: "solid", spikecolor: css("--muted") },
-      yaxis: { ...axis, type: panel.linear ? "linear" : "log", rangemode: panel.linear ? "tozero" : "normal", title: { ...axis.title, text: panel.speed ? "times the speed of A" : escape(panel.unit), standoff: 4 },
+      yaxis: { ...axis, type: panel.linear ? "linear" : "log", rangemode: panel.linear ? "tozero" : "normal", title: { ...axis.title, text: panel.speed ? "speedup over A" : escape(panel.unit), standoff: 4 },
         ...(panel.speed && decades > 0.7 && decades < 4 ? { tickvals: ONE_TWO_FIVE } : panel.linear || !(decades > 1.5) ? { nticks: 6 } : { dtick: 1 }), exponentformat: "none", tickformat: panel.speed ? ",.3~r" : ",~r" },
       shapes: panel.speed ? [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: 1, y1: 1, line: { color: css("--muted"), width: 1 } }] : [],
     }));
@@ -200,10 +200,10 @@
     curve.bands.forEach((band, b) => {
       history.sides.forEach((side, s) => {
         if (!band.values[s].some((v) => v !== null)) return;
-        const colour = css(`--s${(history.sides.length > 1 ? s : b) % 8}`);
+        const color = css(`--s${(history.sides.length > 1 ? s : b) % 8}`);
         traces.push({ x: history.dated ? side.dates : side.dates.map((_, i) => i + 1), y: band.values[s], mode: history.dated ? "markers" : "lines+markers", name: escape(history.sides.length > 1 ? `${side.letter}, ${band.band}` : `${band.band} bytes`),
-          marker: { color: colour, symbol: SYMBOLS[b % 8], size: 6 }, line: { color: colour, width: 1 }, text: side.names.map(escape), hovertemplate: "%{y:.3f}  %{text}<extra>%{fullData.name}</extra>" });
-        for (const at of band.changes[s]) shapes.push({ type: "line", yref: "paper", y0: 0, y1: 1, x0: history.dated ? side.dates[at] : at + 0.5, x1: history.dated ? side.dates[at] : at + 0.5, line: { color: colour, width: 1.5, dash: "dash" } });
+          marker: { color: color, symbol: SYMBOLS[b % 8], size: 6 }, line: { color: color, width: 1 }, text: side.names.map(escape), hovertemplate: "%{y:.3f}  %{text}<extra>%{fullData.name}</extra>" });
+        for (const at of band.changes[s]) shapes.push({ type: "line", yref: "paper", y0: 0, y1: 1, x0: history.dated ? side.dates[at] : at + 0.5, x1: history.dated ? side.dates[at] : at + 0.5, line: { color: color, width: 1.5, dash: "dash" } });
       });
     });
     holder.dataset.drawn = "1";
@@ -228,11 +228,11 @@
   dark.addEventListener("change", redraw);
   themed();
 
-  // Printing: all charts, in ink colours, in the width of paper.
+  // Printing: all charts, in ink colors, in the width of paper.
   const paper = matchMedia("print");
   function printing(on) {
     if (on) watcher.disconnect();
-    if (on) document.querySelectorAll(".info").forEach((part) => { part.open = true; });
+    if (on) document.querySelectorAll(".info, .runs, .changed").forEach((part) => { part.open = true; });
     document.querySelectorAll(".chart").forEach((holder) => {
       if (on || holder.dataset.drawn) draw(holder);
       const wide = holder.id === "history-chart" || holder.closest(".p1");

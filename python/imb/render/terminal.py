@@ -1,0 +1,108 @@
+"""The one door to the terminal. Text of logs, archives and users is data: whatever it holds, it stays text on its line.
+
+No other module prints (tests/test_architecture.py); `imb.model.text.one_line` does the cleaning.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from imb.model.text import one_line, without_controls
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+
+def say(*lines: str, err: bool = False) -> None:
+    """Print each argument as one line, an empty line where there is none. A line break inside an argument is a blank."""
+    stream = sys.stderr if err else sys.stdout
+    print("\n".join(map(one_line, lines)), file=stream, flush=True)
+
+
+def data(content: str | bytes) -> None:
+    """Write what another program reads to standard output: byte by byte to a file or pipe, cleaned to a terminal."""
+    if sys.stdout.isatty():
+        text = content if isinstance(content, str) else content.decode("utf-8", "replace")
+        sys.stdout.write(without_controls(text))
+    elif isinstance(content, str):
+        sys.stdout.write(content)
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+    sys.stdout.flush()
+
+
+def columns(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Lines of aligned columns without rules: quick with thousands of rows, and easy for other programs to cut."""
+    cells = [[one_line(cell) for cell in row] for row in (names, *rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    line = "  ".join(f"%-{width}s" for width in widths)  # one formatting a line: half the time of one a cell
+    for row in cells:
+        yield (line % tuple(row)).rstrip()
+
+
+_NAME = 16  # columns that names in the first column of a table keep, whatever is beside them
+
+
+class Screen:
+    """Lines and tables with color, where the terminal has it. Nothing in them is markup."""
+
+    def __init__(self, *, err: bool = False, width: int | None = None) -> None:
+        """`width`: columns; None: those of the terminal."""
+        from rich.console import Console
+
+        self.console: Console = Console(
+            stderr=err, highlight=False, markup=False, emoji=False, width=width, soft_wrap=width is None
+        )
+
+    @property
+    def width(self) -> int:
+        """Columns."""
+        return self.console.width
+
+    def line(self, *parts: str | tuple[str, str]) -> None:
+        """One line of parts; a pair is a text and its style. It is wrapped only where `width` was given."""
+        self.console.print(_assembled(parts), no_wrap=False if not self.console.soft_wrap else None)
+
+    def table(
+        self,
+        headings: Sequence[str],
+        rows: Iterable[Sequence[str | tuple[str, str]]],
+        *,
+        title: str | None = None,
+        right: Sequence[int] = (),
+        fold: Sequence[int] = (),
+    ) -> None:
+        """A table without rules. `right`: columns that are aligned at their right end; `fold`: columns that may break over
+        lines, the others never do."""
+        from rich.table import Table
+
+        shown = Table(title=None if title is None else _assembled([title]), title_justify="left", box=None)
+        shown.pad_edge = False
+        cells = [list(row) for row in rows]
+        for number, heading in enumerate(headings):
+            longest = (
+                max((len(row[0]) for row in cells if isinstance(row[0], str)), default=0)
+                if number == 0
+                else 0
+            )
+            shown.add_column(
+                _assembled([heading]),
+                justify="right" if number in right else "left",
+                no_wrap=number not in fold,
+                overflow="fold" if number in fold else "ellipsis",
+                min_width=min(longest, _NAME),
+            )
+        for row in cells:
+            shown.add_row(*(_assembled([cell]) for cell in row))
+        self.console.print(shown, soft_wrap=False)
+
+
+def _assembled(parts: Iterable[str | tuple[str, str]]) -> Text:
+    from rich.text import Text
+
+    pairs = [(part, "") if isinstance(part, str) else part for part in parts]
+    return Text.assemble(*((one_line(text), style) for text, style in pairs))
