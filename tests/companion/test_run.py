@@ -356,8 +356,8 @@ def test_latency_in_passes_says_how_certain_it_is(mpi: lab.Mpi, imb: Imb, archiv
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--budget", "1", "--classic"], "--budget is of launches in passes"),
-        (["--budget", "1", "--repetitions", "10"], "--budget is of launches in passes"),
+        (["--budget", "1", "--classic"], "--budget needs passes"),
+        (["--budget", "1", "--repetitions", "10"], "--budget needs passes"),
         (["--budget", "30", "--timeout", "20"], "--budget 30 needs a --timeout above it, not 20"),
         (["--budget", "0"], "--budget"),
         (["--cpus", "0,0"], "--cpus 0,0: both ranks on CPU 0 would wait for it in turn; give two CPUs"),
