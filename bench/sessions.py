@@ -32,12 +32,14 @@ class Model(NamedTuple):
 
 def heavy(random: Random, shape: tuple[int, ...]) -> Values:
     """Student's t with three degrees of freedom."""
-    return random.standard_t(3, shape) / np.sqrt(3)
+    found: Values = random.standard_t(3, shape) / np.sqrt(3)
+    return found
 
 
 def two_kinds(random: Random, shape: tuple[int, ...]) -> Values:
     """One session of four is slower; the others are alike."""
-    return (random.random(shape) < 0.25) / np.sqrt(0.25 * 0.75)
+    found: Values = (random.random(shape) < 0.25) / np.sqrt(0.25 * 0.75)
+    return found
 
 
 def session(model: Model, launches: int, place: NDArray[np.int64], random: Random) -> Values:
@@ -108,7 +110,8 @@ def differs(effect: Effect) -> bool:
 
 def changed(found: Comparison) -> bool:
     """Whether anything is called different."""
-    return any(differs(one.effect) for one in (*found.bands, *found.rows))
+    effects = [*(one.effect for one in found.bands), *(one.effect for one in found.rows)]
+    return any(map(differs, effects))
 
 
 def found_slower(found: Comparison) -> float:

@@ -590,8 +590,8 @@ def report(pool: Path, draws: int) -> str:
     )
     few, columns = only(slower.rows, "PingPong", "Allreduce")
     place = np.zeros(len(columns), dtype=np.int64)
-    for number, where in enumerate(few.members.values()):
-        place[where] = number
+    for number, of_band in enumerate(few.members.values()):
+        place[of_band] = number
     of_sessions = np.random.default_rng(3)
     parts = [
         f"**Identical campaigns in different sessions**, made (5 launches a session, which differ by 1 %; {len(columns)} rows)."

@@ -147,8 +147,9 @@ def before(archive: Archive) -> Archive:
     ],
 )
 def test_verdict(alone: Any, all_: Any, verdict: str) -> None:
-    assert verdict_of(*alone, all_, Settings()) == verdict
-    assert verdict_of(*alone, all_, Settings(), launches=2) == "inconclusive"
+    low, high = alone
+    assert verdict_of(low, high, all_, Settings()) == verdict
+    assert verdict_of(low, high, all_, Settings(), launches=2) == "inconclusive"
 
 
 def test_whole_is_slower_where_anything_is_and_cannot_tell_where_that_is_not_excluded() -> None:

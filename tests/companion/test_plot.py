@@ -54,7 +54,9 @@ def test_lines_are_medians_and_percentiles_of_launches(archive: Archive, tmp_pat
     times = (1e-6, 2e-6, 3e-6, 4e-6, 5e-6)
     rows = [record for t in times for record in launch(curve(lambda n, t=t: t))]  # type: ignore[misc]
     side = load(archive, str(save(tmp_path / "x.jsonl", rows)))
-    (line,) = lines_of([side], "time", [])
+    (line,) = lines_of([side], "time", [])  # of the slowest rank
+    assert line.middle[0] == pytest.approx(3.03)
+    (line,) = lines_of([side], "time_avg", [])
     assert (line.middle[0], line.low[0], line.high[0]) == pytest.approx((3.0, 1.4, 4.6))
     (line,) = lines_of([side], "bandwidth", [])
     assert line.lengths[0] == 1 and line.middle[0] == pytest.approx(1 / 3)  # a length of 0 has no bandwidth

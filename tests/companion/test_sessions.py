@@ -215,8 +215,8 @@ def test_slower_is_slower_by_more_than_matters() -> None:
 
 def test_an_undecided_row_shows_the_interval_that_did_not_decide() -> None:
     found = compare(side_of(rows_of(6)), side_of(rows_of(6, seed=2, factor=lambda *_: 1.015), "b"))
-    open_ = [x.effect for x in (*found.rows, *found.bands) if x.effect.verdict == "inconclusive"]
-    for effect in open_:
+    effects = [*(x.effect for x in found.rows), *(x.effect for x in found.bands)]
+    for effect in (one for one in effects if one.verdict == "inconclusive"):
         low, high = effect.interval or (None, None)
         assert low is not None and high is not None and low <= 1 <= high
 

@@ -3,9 +3,10 @@
 Rows of a launch depend on each other: a launch that is slow is slow in most of its rows. Two methods hold under any
 dependence, and both bound the probability of *any* false difference:
 
-- **Permutation of max-T** (Westfall and Young, Resampling-Based Multiple Testing, 1993; single step): which launch is of
+- **Permutation of max-T** (Westfall and Young, Resampling-Based Multiple Testing, 1993; step down): which launch is of
   which side is permuted (of pairs: which of the two), all rows of a launch together, and the largest |t| of all rows is
-  noted. A row differs where its |t| is among the largest of these. Used where the launches permit enough permutations.
+  noted. The row with the largest |t| differs where it is among the largest of these; then the next one is held against the
+  largest |t| of the rows that are left, and so on. Used where the launches permit enough permutations.
 - **Holm**, Scand. J. Stat. 6 (1979) 65, on Student's p-values: elsewhere.
 
 Neither SciPy (`permutation_test` has one statistic) nor statsmodels (`multipletests` has no max-T) has the first one.
@@ -98,13 +99,21 @@ class Permutations:
         critical = np.full(len(known), np.nan)
         if not known.any():
             return Family(q, critical)
-        largest = np.sort(self.scores[:, known].max(axis=1))
+        columns_ = np.flatnonzero(known)
+        order = columns_[np.argsort(-self.observed[columns_], kind="stable")]
+        # Of each step the largest of the columns that are left.
+        largest = np.maximum.accumulate(self.scores[:, order[::-1]], axis=1)[:, ::-1]
         count = len(largest)
-        least = np.searchsorted(largest, self.observed[known] * (1 - _ROUNDING), side="left")
-        q[known] = np.maximum(count - least, 1) / count
+        observed = self.observed[order]
+        exceeded = (largest >= observed * (1 - _ROUNDING)).sum(axis=0)
+        stepwise = np.maximum.accumulate(np.maximum(exceeded, 1) / count)
         allowed = int(level * count + 1e-9)
-        score = largest[count - 1 - allowed] * (1 + _ROUNDING)
-        critical[known] = score if self._even else -stdtrit(self._degrees[known], np.exp(-score) / 2)
+        scores = np.partition(largest, count - 1 - allowed, axis=0)[count - 1 - allowed] * (1 + _ROUNDING)
+        # Behind the first column that does not differ no other is tested.
+        first = int(np.searchsorted(stepwise, allowed / count, side="right"))
+        scores[first:] = scores[min(first, len(scores) - 1)]
+        q[order] = stepwise
+        critical[order] = scores if self._even else -stdtrit(self._degrees[order], np.exp(-scores) / 2)
         return Family(q, critical)
 
     def _score(self, t: Values) -> Values:
