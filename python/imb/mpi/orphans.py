@@ -49,14 +49,19 @@ def with_parent(words: list[str], path: str | None) -> list[str]:
 
 def end(mark: str) -> None:
     """Ends the processes of this launch whose parent is gone, with all theirs."""
+    ended: set[int] = set()
     for number in range(_ROUNDS):
         found = _of(mark)
         if not found:
-            return
+            break
+        ended |= {one.pid for one in found}
         for one in found:  # psutil compares start times: no stranger with a reused number is hit
             with contextlib.suppress(psutil.Error):
                 one.terminate() if number == 0 else one.kill()
         psutil.wait_procs(found, timeout=_GRACE)
+    for pid in ended:  # those that became children of this process while they ended
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
 
 
 def _of(mark: str) -> list[psutil.Process]:
