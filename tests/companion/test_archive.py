@@ -115,3 +115,13 @@ def test_a_killed_writer_leaves_no_run(tmp_path: Path) -> None:
 
 def test_no_changes_are_no_tags() -> None:
     assert replay([]) == {}
+
+
+def test_many_runs_are_synced_without_holding_up_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    monkeypatch.setattr("os.sync", lambda: pytest.fail("all file systems are synced"))
+    monkeypatch.setattr("imb.archive.store._sync", lambda path: synced.append(path.name))
+    Archive(tmp_path).add_many([launch(str(number)) for number in range(20)])
+    assert synced.count("manifest.json") == synced.count("records.jsonl") == 20

@@ -330,6 +330,27 @@ def test_export_logs_under_the_naming_convention(imb: Imb, archive: Archive, tmp
     assert again.code == 0 and "20 files: 443 rows" in again.out
 
 
+def test_verify_of_an_archive_that_is_not_there_is_an_error(imb: Imb, tmp_path: Path) -> None:
+    said = imb("verify", "--archive", tmp_path / "nowhere")
+    assert (said.code, said.out) == (2, "") and str(tmp_path / "nowhere") in said.err
+
+
+def test_a_full_disk_under_the_cache_is_named(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """/dev/full is a disk without room: files of the cache are links to it."""
+    archive.add(launch())
+    write = Path.write_bytes
+    monkeypatch.setattr(
+        "imb.archive.index.pq.write_table",
+        lambda table, path, **options: write(Path("/dev/full"), b"x" * 100_000),
+    )
+    for words in (["ls"], ["query", "FROM runs"], ["import", BOARD, "-j", "1"]):
+        said = imb(*words)
+        assert said.code == 2 and len(said.err.splitlines()) == 1, words
+        assert f"{tmp_path / 'cache'}" in said.err and "No space left" in said.err, words
+
+
 def test_verify_names_what_is_damaged(imb: Imb, archive: Archive) -> None:
     ids = [archive.add(launch(number=number)).id for number in range(6)]
     assert imb("verify").out == "6 runs: 0 damaged, 0 cut off before added\n"
@@ -434,7 +455,7 @@ def test_help_is_in_plain_terms(name: str, imb: Imb) -> None:
     assert verb[0].isupper() and not verb.endswith("s"), verb
     words = " ".join(out.split())
     for wrong in (
-        "inconclusive",
+        "cannot tell",
         "mistake",
         "by turns",
         "Tells",

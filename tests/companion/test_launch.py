@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -166,3 +167,38 @@ def test_ctrl_c_asks_the_launch_to_end(tmp_path: Path, sent: signal.Signals) -> 
 def test_a_command_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ImbError, match="cannot start /no/mpiexec"):
         run(Command(["/no/mpiexec"], {}), output=tmp_path / "o", errors=tmp_path / "e", timeout=1)
+
+
+def gone(pid: int, seconds: float = 10) -> bool:
+    end = time.monotonic() + seconds
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a child subreaper")
+def test_a_launcher_that_is_killed_takes_its_ranks_with_it(tmp_path: Path) -> None:
+    other = subprocess.Popen(["sleep", "100"])
+    command = script(
+        tmp_path,
+        "rank = 'import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(1000)'\n"
+        "ranks = [subprocess.Popen([sys.executable, '-c', rank], start_new_session=True) for _ in range(2)]\n"
+        "print(*(rank.pid for rank in ranks), flush=True)\ntime.sleep(0.5)\nos.kill(os.getpid(), signal.SIGKILL)\n",
+    )
+    ended = run(command, output=tmp_path / "out", errors=tmp_path / "err", timeout=30)
+    assert (ended.outcome, ended.status) == ("finished", -signal.SIGKILL)
+    pids = [int(word) for word in (tmp_path / "out").read_text().split()]
+    left = [pid for pid in pids if not gone(pid)]
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert len(pids) == 2 and not left
+    assert other.poll() is None  # a process of nobody's launch is left alone
+    other.kill()
+    other.wait()
+
+
+def test_no_code_runs_between_fork_and_exec() -> None:
+    sources = Path(__file__).parents[2] / "python" / "imb"
+    assert not [path for path in sources.rglob("*.py") if "preexec_fn" in path.read_text()]

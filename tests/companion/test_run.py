@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import lab
+import psutil
 import pytest
 from companion import fake_mpi
 from companion.door import Imb
@@ -573,4 +574,26 @@ def test_a_launcher_that_is_killed(imb: Imb, archive: Archive, tmp_path: Path) -
         (tmp_path / "bin" / name).chmod(0o755)
     said = imb("run", "PingPong", "--mpi", tmp_path, "--programs", tmp_path / "bin", "--launches", "2")
     assert said.code == 1 and said.out.count("launcher killed by signal 9") == 2
+    assert {archive.run(name).facts()["exit_status"] for name in archive.ids()} == {-9}
+
+
+def test_a_real_launcher_that_is_killed_takes_its_ranks_with_it(mpi: lab.Mpi, archive: Archive) -> None:
+    words = [sys.executable, "-m", "imb", "run", "PingPong", *map(str, with_(mpi)), "--budget", "60"]
+    running = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def ranks() -> list[psutil.Process]:
+        below = psutil.Process(running.pid).children(recursive=True)
+        return [one for one in below if one.name().startswith("IMB-MPI1")]
+
+    end = time.monotonic() + 60
+    while len(started := ranks()) < 2 and time.monotonic() < end:
+        time.sleep(0.1)
+    (launcher,) = psutil.Process(running.pid).children()
+    launcher.kill()
+    running.wait(60)
+    assert len(started) >= 2
+    left = [one for one in started if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
+    for one in left:
+        one.kill()
+    assert not left
     assert {archive.run(name).facts()["exit_status"] for name in archive.ids()} == {-9}

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from imb.archive.store import Archive, LabelChange, Manifest, StoredRun, Tags, replay
 from imb.logs import columnar, parse_many
 from imb.logs.table import Launch
+from imb.model.errors import ImbError
 from imb.model.records import End, Failure, Record, Result, Run
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ class Index:
     # --- Writing -------------------------------------------------------------------------------------
 
     def add(self, entries: Sequence[Entry]) -> None:
-        """Puts runs into a new segment. Raises OSError."""
+        """Puts runs into a new segment. Raises ImbError."""
         if not entries:
             return
         named = [(entry.manifest.id, entry) for entry in entries if entry.manifest]
@@ -173,6 +174,19 @@ class Index:
         )
 
     def _write(self, tables: dict[str, pa.Table]) -> None:
+        """Raises ImbError where the cache cannot be written; Arrow's errors do not name the file."""
+        try:
+            self._write_segment(tables)
+        except OSError as error:
+            raise self._refusal(error) from error
+
+    def _refusal(self, error: OSError) -> ImbError:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        return ImbError(
+            f"cannot write to the cache {self.folder}: {reason}; make room there, or set XDG_CACHE_HOME"
+        )
+
+    def _write_segment(self, tables: dict[str, pa.Table]) -> None:
         place = self.folder / f"{time.time_ns():020d}-{secrets.token_hex(4)}"
         part = self.folder / f".{place.name}"
         part.mkdir(parents=True)
@@ -278,10 +292,13 @@ class Index:
         """A file with all columns of a table and no row."""
         path = self.folder / f"columns-{name}.parquet"
         if not path.exists():
-            self.folder.mkdir(parents=True, exist_ok=True)
             part = path.with_name(f".{path.name}-{os.getpid()}-{secrets.token_hex(4)}")
-            pq.write_table(_TABLES[name].empty_table(), part)
-            part.replace(path)
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                pq.write_table(_TABLES[name].empty_table(), part)
+                part.replace(path)
+            except OSError as error:
+                raise self._refusal(error) from error
         return path
 
     def tags(self) -> dict[str, Tags]:
@@ -298,10 +315,13 @@ class Index:
         }
         if new:
             known |= new
-            self.folder.mkdir(parents=True, exist_ok=True)
             part = cache.with_name(f".labels-{os.getpid()}-{secrets.token_hex(4)}")
-            part.write_bytes(msgspec.json.encode(known))
-            part.replace(cache)
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                part.write_bytes(msgspec.json.encode(known))
+                part.replace(cache)
+            except OSError as error:
+                raise self._refusal(error) from error
         return replay(known[path.name] for path in files if path.name in known)
 
     def connect(self) -> duckdb.DuckDBPyConnection:

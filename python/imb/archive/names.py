@@ -12,6 +12,7 @@ from imb.archive.store import SHORT, Archive, StoredRun
 from imb.model.errors import ImbError
 from imb.model.observations import Launch, Side, launches_of
 from imb.model.records import read
+from imb.model.text import one_line
 
 _LEAST = 4  # digits of a run's name that can name it
 _LIKE_SQL = re.compile(r"\s*(SELECT|FROM|WITH)\s", re.IGNORECASE)
@@ -29,7 +30,7 @@ def load(archive: Archive, what: str) -> Side:
     """
     launches = [launch for name in _names_in(archive, what) for launch in _named(archive, name)]
     if not any(launch.rows for launch in launches):
-        raise NoResult(f"{what!r}: there is no result in it")
+        raise NoResult(f"{one_line(what)}: there is no result in it")
     return Side(name=what, launches=launches)
 
 
@@ -37,7 +38,7 @@ def side_of(archive: Archive, runs: Iterable[str], name: str) -> Side:
     """The launches of these runs, by whole name. Raises NoResult where there is no result in them."""
     launches = [launch for run in runs for launch in _of_run(archive.run(run))]
     if not any(launch.rows for launch in launches):
-        raise NoResult(f"{name!r}: there is no result in it", status=1)
+        raise NoResult(f"{one_line(name)}: there is no result in it", status=1)
     return Side(name=name, launches=launches)
 
 
@@ -85,8 +86,12 @@ def _named(archive: Archive, name: str) -> Iterator[Launch]:
             yield from _of_run(archive.run(run))
     elif path := _path(name):
         yield from _of_files(path)
-    else:
+    elif _LIKE_SQL.match(name):
         raise _unknown(archive, name)
+    else:
+        raise ImbError(
+            f"{one_line(name)} is neither a run or label of {archive.folder} nor a file; `imb ls` shows runs and labels"
+        )
 
 
 def _ids_named(archive: Archive, name: str) -> list[str]:

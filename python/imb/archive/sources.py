@@ -10,19 +10,13 @@ import stat
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any
 
 from imb.model.errors import ImbError
 
 LARGEST = 1 << 30  # bytes of one file, unpacked; its tables need several times as much memory
-
-
-def _gzip(file: IO[bytes]) -> IO[bytes]:
-    return cast(IO[bytes], gzip.GzipFile(fileobj=file))
-
-
-_PACKED: dict[bytes, Callable[[IO[bytes]], IO[bytes]]] = {
-    b"\x1f\x8b": _gzip,
+_PACKED: dict[bytes, Callable[[IO[bytes]], Any]] = {  # all are files of bytes
+    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
     b"\xfd7zXZ\x00": lzma.LZMAFile,
     b"BZh": bz2.BZ2File,
 }

@@ -24,6 +24,7 @@ import shutil
 import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ from imb.model.text import now, readable
 FORMAT = "openimb-run/1"
 CONTENT = ("records.jsonl", "output.txt", "stderr.txt", "facts.json")
 SHORT = 10  # digits of a name that are shown
-_MANY = 8  # from here on one sync of the file system is cheaper than one of each file
+_SYNCS = 16  # at the same time: the file system writes its journal once for several of them
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,6 +162,17 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
+def _sync_all(paths: Sequence[Path]) -> None:
+    """Only these: a sync of all file systems would hold up everyone on a shared machine."""
+    if len(paths) < _SYNCS:
+        for path in paths:
+            _sync(path)
+        return
+    with ThreadPoolExecutor(_SYNCS) as pool:
+        for _ in pool.map(_sync, paths):
+            pass
+
+
 def write_whole(path: Path, data: bytes, *, sync: bool = True) -> None:
     """Writes a file so that it is seen whole or not at all. Raises OSError."""
     part = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
@@ -212,13 +224,13 @@ class Archive:
         staged: list[tuple[Path, Manifest, Sequence[str]]] = []
         try:
             staged.extend(self._stage(content) for content in contents)
-            if len(staged) >= _MANY:
-                os.sync()
-            else:
-                for folder, manifest, _ in staged:
-                    for name in (*manifest.files, "manifest.json"):
-                        _sync(folder / name)
-                    _sync(folder)
+            _sync_all(
+                [
+                    path
+                    for folder, manifest, _ in staged
+                    for path in (*(folder / name for name in (*manifest.files, "manifest.json")), folder)
+                ]
+            )
             done = [
                 Added(manifest.id, self._publish(folder, manifest), manifest)
                 for folder, manifest, _ in staged

@@ -44,7 +44,7 @@ def parse_bands(text: str) -> tuple[Band, ...]:
         said = re.fullmatch(r"\s*(\d{1,15})([KMG]?)\s*-\s*(\d{1,15})([KMG]?)\s*", word, re.IGNORECASE)
         if said is None:
             raise ImbError(
-                f"{word.strip() or text!r} is no band of lengths; bands are written like 0-32,64-4K,8K-256K"
+                f"{word.strip() or text!r} is not a size band; write bands like 0-32,64-4K,8K-256K"
             )
         band = Band(
             int(said[1]) * _UNITS[said[2].upper()],

@@ -262,7 +262,7 @@ class _Reader:
             if row is not None:
                 width = width or len(words)
                 rows.add(row)
-                if lacks_time(row, header.columns):
+                if lacks_time(row, header.columns, text):
                     self.problem(at_line, no_time(text))
             elif text[0] == "[" and rows.values and (quantiles := quantiles_of(text)) is not None:
                 rows.quantiles[len(rows.values) - 1] = quantiles

@@ -131,7 +131,7 @@ def read(text: bytes, name: str) -> Log:
             else:
                 rows.append(row)
                 known = [column for column in columns if column != "passed over" and column[:1] != "p"]
-                if lacks_time(row[0], known):
+                if lacks_time(row[0], known, line):
                     log.problems.append(Problem(name, line_number, no_time(line)))
         else:
             log.notes.append(Problem(name, line_number, f"passed over: {line[:100]}"))

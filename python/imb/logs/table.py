@@ -17,7 +17,7 @@ from imb.model.records import End, Failure, Mode, Multi, Problem, Record, Result
 
 Array: TypeAlias = npt.NDArray[Any]
 CELL = 13  # characters of a cell in a table of IMB
-NOT_KNOWN = "n/a"  # the precision of a row with too few samples
+NOT_KNOWN = "n/a"  # the precision of a row with too few samples; a time in a log that was made from records
 
 # Columns of tables by their names without unit -> field of Result. Times are microseconds in the table.
 FIELDS = {
@@ -132,15 +132,18 @@ def number(token: str, column: str) -> float | int | None:
         if not 0 <= whole < 2**63:
             raise ValueError(token)
         return whole
-    if token == NOT_KNOWN and column == "+-":
+    if token == NOT_KNOWN and (column == "+-" or column in TIMES):
         return None
     value = float(token)
     return value if abs(value) < 1e300 and not (value < 0 and column in TIMES) else None
 
 
-def lacks_time(values: Sequence[float | int | None], columns: Sequence[str]) -> bool:
-    """Whether a row has a time that is no figure: below 0, NaN or infinite, which `number` leaves out."""
-    return any(value is None and name in TIMES for value, name in zip(values, columns, strict=True))
+def lacks_time(values: Sequence[float | int | None], columns: Sequence[str], row: str) -> bool:
+    """Whether a row has a time that is no figure: below 0, NaN or infinite, which `number` leaves out. A time that the
+    row itself states as not known is none of them."""
+    pairs = zip(values, columns, strict=True)
+    missing = sum(value is None and (name in TIMES or name == "+-") for value, name in pairs)
+    return missing > row.split().count(NOT_KNOWN)
 
 
 def no_time(row: str) -> str:

@@ -73,7 +73,10 @@ def build(
     key = key_of(mpi, compiler)
     work = cache_folder() / f"{key}.{os.getpid()}-{secrets.token_hex(3)}"
     cmake, generator = tool("cmake"), _generator()
-    work.mkdir(parents=True)
+    try:
+        work.mkdir(parents=True)
+    except OSError as error:
+        raise _refusal(error) from error
     configure = [cmake, "-S", str(suite_folder()), "-B", str(work / "work"), *generator]
     configure += [f"-DMPI_CXX_COMPILER={mpi.wrapper}", f"-DCMAKE_CXX_COMPILER={_compiler(mpi, compiler)}"]
     log = work / "build.log"
@@ -93,6 +96,9 @@ def build(
         raise BuildError(
             f"the build for {mpi.version} failed; all that was said is in {kept}", said
         ) from None
+    except OSError as error:
+        shutil.rmtree(work, ignore_errors=True)
+        raise _refusal(error) from error
     except BaseException:
         shutil.rmtree(work, ignore_errors=True)
         raise
@@ -107,6 +113,13 @@ def build(
     took.write_text(f"{time.monotonic() - began:.0f}\n")
     took.replace(cache_folder() / "seconds")
     return final / "bin"
+
+
+def _refusal(error: OSError) -> ImbError:
+    return ImbError(
+        f"cannot write to the cache {cache_folder()}: {error.strerror or error};"
+        " make room there, or set XDG_CACHE_HOME"
+    )
 
 
 def _carry_out(words: list[str], mpi: Mpi, log: Path, on_percent: Callable[[float], None]) -> None:

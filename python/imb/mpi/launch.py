@@ -7,12 +7,10 @@ reference of Intel MPI.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import shlex
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,6 +21,7 @@ import msgspec
 import psutil
 
 from imb.model.errors import ImbError
+from imb.mpi import orphans
 from imb.mpi.installations import Mpi
 
 Bind: TypeAlias = Literal["core", "socket", "numa", "none"]
@@ -195,16 +194,17 @@ def run(
     """
     began = time.monotonic()
     outcome: Outcome = "finished"
+    mark = orphans.new_mark()
+    env = {**os.environ, **command.env, orphans.MARK: mark}
     with output.open("wb") as out, errors.open("wb") as err:
         try:
             process = subprocess.Popen(
-                command.words,
-                env={**os.environ, **command.env},
+                orphans.with_parent(command.words, env.get("PATH")),
+                env=env,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
                 start_new_session=True,
-                preexec_fn=_end_with_parent if sys.platform == "linux" else None,
             )
         except OSError as error:
             raise ImbError(f"cannot start {command.words[0]}: {error.strerror}") from error
@@ -232,17 +232,12 @@ def run(
     except KeyboardInterrupt:
         outcome = "interrupted"
     finally:
-        status = _end(process)
+        status = _end(process, mark)
     tail.read(on_line)
     seconds = time.monotonic() - began
     if outcome == "lingered" and said_over is not None:
         seconds = said_over
     return Ended(outcome=outcome, status=status, seconds=seconds)
-
-
-def _end_with_parent() -> None:
-    """In the launcher before it starts: SIGTERM when `imb` is gone, so that no ranks are left behind."""
-    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
 
 @contextlib.contextmanager
@@ -258,7 +253,7 @@ def sigterm_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _end(process: subprocess.Popen[bytes]) -> int:
+def _end(process: subprocess.Popen[bytes], mark: str) -> int:
     """Ends what runs still, and returns the exit status. Ranks may be in groups and sessions of their own."""
     if process.poll() is None:
         family = _family(process.pid)
@@ -272,7 +267,10 @@ def _end(process: subprocess.Popen[bytes]) -> int:
             with contextlib.suppress(psutil.Error):
                 member.kill()
         psutil.wait_procs(family, timeout=1)  # the next launch is to find the cores free
-    return process.wait()
+    status = process.wait()
+    if status < 0 or status > 128:  # ended by a signal, or a shell says so: it did not end its ranks
+        orphans.end(mark)
+    return status
 
 
 def _family(pid: int) -> set[psutil.Process]:

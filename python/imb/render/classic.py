@@ -257,7 +257,7 @@ def _cell(column: str, row: Result, unit: float) -> str:
         return f"{row.messages_per_second or 0:{CELL}.0f}"
     if column in micro:
         seconds = micro[column]
-        return f"{'nan':>{CELL}}" if seconds is None else f"{seconds * 1e6:{CELL}.2f}"
+        return f"{NOT_KNOWN:>{CELL}}" if seconds is None else f"{seconds * 1e6:{CELL}.2f}"
     if column == "+-[%]":
         return f"{NOT_KNOWN:>{CELL}}" if row.half_width is None else f"{row.half_width * 100:{CELL}.2f}"
     number = {

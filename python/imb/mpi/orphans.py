@@ -1,0 +1,73 @@
+"""Processes of a launcher that ended before them, and a launcher whose `imb` ended before it (Linux)."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import secrets
+import shutil
+import sys
+
+import psutil
+
+from imb.model.errors import ImbError
+
+MARK = "IMB_LAUNCH"  # a variable of every process of a launch; its value names the launch
+_SET_CHILD_SUBREAPER = 36  # of prctl(2)
+_ROUNDS = 10  # in which processes are looked for: those of one that was ended may be left over in turn
+_GRACE = 1.0  # seconds
+# PR_SET_PDEATHSIG (1) lasts over exec. It is set after fork, where a parent that is gone already is noticed by its number.
+_WITH_PARENT = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, 15)
+if os.getppid() != int(sys.argv[1]):
+    sys.exit(143)
+try:
+    os.execv(sys.argv[2], sys.argv[3:])
+except OSError as error:
+    sys.exit(f"imb: cannot start {sys.argv[2]}: {error.strerror}")
+"""
+
+
+def new_mark() -> str:
+    """A name for a launch. From now on what a launcher leaves behind becomes a child of this process."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    return secrets.token_hex(8)
+
+
+def with_parent(words: list[str], path: str | None) -> list[str]:
+    """The command, found on `path`, which gets SIGTERM when this process is gone. Raises ImbError where there is no such program."""
+    program = shutil.which(words[0], path=path)
+    if program is None:
+        raise ImbError(f"cannot start {words[0]}: no such program")
+    if sys.platform != "linux":
+        return words
+    return [sys.executable, "-I", "-S", "-c", _WITH_PARENT, str(os.getpid()), program, *words]
+
+
+def end(mark: str) -> None:
+    """Ends the processes of this launch whose parent is gone, with all theirs."""
+    ended: set[int] = set()
+    for number in range(_ROUNDS):
+        found = _of(mark)
+        if not found:
+            break
+        ended |= {one.pid for one in found}
+        for one in found:  # psutil compares start times: no stranger with a reused number is hit
+            with contextlib.suppress(psutil.Error):
+                one.terminate() if number == 0 else one.kill()
+        psutil.wait_procs(found, timeout=_GRACE)
+    for pid in ended:  # those that became children of this process while they ended
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
+
+
+def _of(mark: str) -> list[psutil.Process]:
+    found: set[psutil.Process] = set()
+    for child in psutil.Process().children():
+        with contextlib.suppress(psutil.Error):
+            if child.status() != psutil.STATUS_ZOMBIE and child.environ().get(MARK) == mark:
+                found |= {child, *child.children(recursive=True)}
+    return list(found)
