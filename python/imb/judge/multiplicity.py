@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
-from imb.judge.stats import Shift, Values, errors_of, errors_of_pairs
+from imb.judge.stats import Shift, Values, errors_of, errors_of_pairs, middle_variance
 
 EVERY = 4096  # permutations; up to so many all are taken, else DRAWN at random
 DRAWN = 2000
@@ -85,6 +85,7 @@ class Permutations:
         degrees = np.where(known, found.count_a - 1 if pairs else found.count_a + found.count_b - 2, np.nan)
         self._even = not known.any() or np.nanmin(degrees) == np.nanmax(degrees)
         self._degrees = degrees
+        self._middle = middle_variance(a, b, pairs=pairs)
         self.random = False
         self.scores = self._of_pairs(a, b, rounding) if pairs else self._of_launches(a, b, rounding)
         self.observed = self._score(np.abs(found.difference / found.error)[np.newaxis])[0]
@@ -139,7 +140,7 @@ class Permutations:
             with np.errstate(divide="ignore", invalid="ignore"):
                 mean = sums / count
                 variance = np.maximum(squares - count * mean**2, 0.0) / (count - 1)
-                error = errors_of_pairs(count, variance, rounding)
+                error = errors_of_pairs(count, variance, rounding, self._middle)
                 found.append(self._score(np.abs(mean / error)))
         return np.vstack(found)
 
@@ -165,7 +166,7 @@ class Permutations:
                     for n, s, q in ((count, total, square), (counts - count, sums - total, squares - square))
                 ]
                 (count_a, mean_a, variance_a), (count_b, mean_b, variance_b) = moments
-                error, _ = errors_of(count_a, variance_a, count_b, variance_b, rounding)
+                error, _ = errors_of(count_a, variance_a, count_b, variance_b, rounding, self._middle)
                 found.append(self._score(np.abs((mean_b - mean_a) / error)))
         return np.vstack(found)
 

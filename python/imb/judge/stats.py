@@ -73,9 +73,16 @@ def shift(a: Values, b: Values, confidence: float = 0.95, rounding: Values | flo
 
 
 def errors_of(
-    count_a: Values, variance_a: Values, count_b: Values, variance_b: Values, rounding: Values | float
+    count_a: Values,
+    variance_a: Values,
+    count_b: Values,
+    variance_b: Values,
+    rounding: Values | float,
+    middle: Values | None = None,
 ) -> tuple[Values, Values]:
-    """Standard error of a difference as `shift` has it, and Welch's degrees of freedom; points on the last axis."""
+    """Standard error of a difference as `shift` has it, and Welch's degrees of freedom; points on the last axis. `middle`: the
+    variance of the middle point (middle_variance), where these variances do not tell it: permuted launches of sides that
+    differ have the difference in their variance."""
     least = LEAST_SPREAD**2 + np.square(rounding)
     with np.errstate(divide="ignore", invalid="ignore"):
         degrees = count_a + count_b - 2.0
@@ -86,7 +93,8 @@ def errors_of(
         size = 1 / count_a + 1 / count_b
         error = np.where(few, 0.0, share_a + share_b)
         error = np.maximum(error, np.maximum(pooled, least) * size)
-        error = np.maximum(error, _middle(pooled) * PRIOR / (PRIOR + degrees) * size)
+        typical = _middle(pooled) if middle is None else middle
+        error = np.maximum(error, typical * PRIOR / (PRIOR + degrees) * size)
         welch = (share_a + share_b) ** 2 / (share_a**2 / (count_a - 1) + share_b**2 / (count_b - 1))
         return np.sqrt(error), welch
 
@@ -101,12 +109,24 @@ def shift_of_pairs(a: Values, b: Values, confidence: float = 0.95, rounding: Val
     return _judged(mean, error, count - 1.0, confidence, variance / 2, count, count)
 
 
-def errors_of_pairs(count: Values, variance: Values, rounding: Values | float) -> Values:
-    """Standard error of a mean difference as `shift_of_pairs` has it; points on the last axis."""
+def middle_variance(a: Values, b: Values, *, pairs: bool) -> Values:
+    """Of the middle point, between launches of one side, or of the differences of pairs; shape (1,)."""
+    if pairs:
+        return _middle(_moments(b - a)[2])
+    (count_a, _, variance_a), (count_b, _, variance_b) = _moments(a), _moments(b)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _middle((variance_a * (count_a - 1) + variance_b * (count_b - 1)) / (count_a + count_b - 2.0))
+
+
+def errors_of_pairs(
+    count: Values, variance: Values, rounding: Values | float, middle: Values | None = None
+) -> Values:
+    """Standard error of a mean difference as `shift_of_pairs` has it; points on the last axis. `middle`: as of errors_of."""
     least = 2 * (LEAST_SPREAD**2 + np.square(rounding))
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.maximum(variance, least) / count
-        found: Values = np.sqrt(np.maximum(error, _middle(variance) * PRIOR / (PRIOR + count - 1) / count))
+        typical = _middle(variance) if middle is None else middle
+        found: Values = np.sqrt(np.maximum(error, typical * PRIOR / (PRIOR + count - 1) / count))
     return found
 
 

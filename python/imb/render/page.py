@@ -134,6 +134,7 @@ def history_page(found: History, *, now: datetime | None = None) -> str:
         "heats": [],
         "conditions": [],
         "conditions_caption": "",
+        "levels": "",
         "sections": [],
         "charts_note": "",
         "history": history,
