@@ -225,7 +225,7 @@ def test_nights_without_a_change(imb: Imb, tmp_path: Path) -> None:
     assert said.code == 0 and "no step found" in said.out
     assert "minimum detectable step: " in said.out
     said = imb("watch", tmp_path / "n", "--format", "html")
-    assert 'id="findings-h"' not in said.out and "No change of level was found" in said.out
+    assert 'id="findings-h"' not in said.out and "No change of level." in said.out
 
 
 def test_too_few_nights(imb: Imb, tmp_path: Path) -> None:
