@@ -14,6 +14,7 @@ from imb.judge.compare import Comparison, Settings, compare
 from imb.judge.effects import Effect
 from imb.model.observations import Key, Launch, Side
 from imb.model.records import End, Result, Run
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 Values = NDArray[np.float64]
@@ -90,9 +91,14 @@ def of_sessions(
 
 
 def interleaved(
-    keys: list[Key], place: NDArray[np.int64], model: Model, count: int, random: Random, slower: float
+    keys: list[Key],
+    place: NDArray[np.int64],
+    model: Model,
+    count: int,
+    random: Random,
+    slower: float | Values,
 ) -> tuple[Side, Side]:
-    """So many pairs of one session, in random order within a pair."""
+    """So many pairs of one session, in random order within a pair. `slower`: B than A, of all rows or of each."""
     logs = session(model, 2 * count, place, random)
     first = random.integers(0, 2, count)
     turns = list(range(1, count + 1))
@@ -204,6 +210,39 @@ def in_pairs(
             str(count), percent(launch), percent(drift), str(draws), percent(np.mean(false)),
             percent(np.mean(found)), percent(np.mean(beyond)),
         ]  # fmt: skip
+
+
+def unchanged_among_changed(
+    keys: list[Key], place: NDArray[np.int64], draws: int, random: Random
+) -> Iterator[list[str]]:
+    """Half of the bands are slower: is any of the others called different?"""
+    yield ["half of the bands slower by", "judged", "comparisons", "any other band called different"]
+    changed_row = place % 2 == 1
+    for share in (0.05, 0.5, 4.0):
+        for in_turns in (True, False):
+            false = []
+            for _ in range(draws):
+                a, b = interleaved(keys, place, Model(0.05), 10, random, changed_row * share)
+                if not in_turns:
+                    a, b = (
+                        replace(
+                            one, launches=[replace(launch, facts={"session": "s"}) for launch in one.launches]
+                        )
+                        for one in (a, b)
+                    )
+                found = compare(a, b)
+                untouched = [
+                    one
+                    for one in found.bands
+                    if not any(
+                        key.curve() == one.curve and one.band.has(key.bytes)
+                        for key, is_so in zip(keys, changed_row, strict=True)
+                        if is_so
+                    )
+                ]
+                false.append(any(differs(one.effect) for one in untouched))
+            how = "pair by pair" if in_turns else "by launches"
+            yield [percent(share), how, str(draws), percent(np.mean(false))]
 
 
 def recorded(keys: list[Key], logs: Values) -> Iterator[list[str]]:

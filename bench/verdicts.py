@@ -601,6 +601,8 @@ def report(pool: Path, draws: int) -> str:
         table_of(list(sessions.slower_by_sessions(few.keys, place, share, draws // 4, of_sessions))),
         "**Interleaved launches of one session, pairs**, made, on a machine that wanders:",
         table_of(list(sessions.in_pairs(few.keys, place, share, draws // 2, of_sessions))),
+        "**Bands without a change among others that changed**, ten pairs, made:",
+        table_of(list(sessions.unchanged_among_changed(few.keys, place, draws // 2, of_sessions))),
         "**Recorded launches, one side after the other**, whole table, cut into sessions:",
         table_of(list(sessions.recorded(table.rows.keys, table.logs))),
         f"The pool: {len(table.logs)} launches of the whole table ({len(table.rows.keys)} rows), {len(slower.logs)} pairs as"
