@@ -84,7 +84,7 @@ def record(options: argparse.Namespace) -> None:
 
 
 def measure(
-    mpi: installations.Mpi, options: argparse.Namespace, library: Path, files: list[Path], seed: int
+    mpi: installations.Installation, options: argparse.Namespace, library: Path, files: list[Path], seed: int
 ) -> bool:
     """One launch, or several at the same time that measure by turns; whether all did all they should."""
     with Conductor([2] * len(files), seed) as conductor:
@@ -117,7 +117,7 @@ def measure(
     return good
 
 
-def around(mpi: installations.Mpi) -> dict:
+def around(mpi: installations.Installation) -> dict:
     """Conditions, without what only says where it was."""
     known = msgspec.to_builtins(conditions.gather(mpi))
     for name in ("host", "cpus_allowed"):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from imb.judge.compare import Comparison, Settings, compare
+from imb.judge.compare import CompareSettings, Comparison, compare
 from imb.judge.effects import Effect
 from imb.model.observations import Key, Launch, Side
 from imb.model.records import End, Result, Run
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 Values = NDArray[np.float64]
 Random = np.random.Generator
-ALONE = Settings(assume_one_session=True)  # what launches alone say: the rule that is not used
+ALONE = CompareSettings(assume_one_session=True)  # what launches alone say: the rule that is not used
 
 
 class Model(NamedTuple):
@@ -204,7 +204,9 @@ def in_pairs(
             false.append(changed(compare(*interleaved(keys, place, model, count, random, 0.0))))
             one = compare(*interleaved(keys, place, model, count, random, share))
             found.append(found_slower(one))
-            strict = compare(*interleaved(keys, place, model, count, random, share), Settings(relevant=0.02))
+            strict = compare(
+                *interleaved(keys, place, model, count, random, share), CompareSettings(relevant=0.02)
+            )
             beyond.append(np.mean([x.effect.verdict == "slower" for x in strict.bands]))
         yield [
             str(count), percent(launch), percent(drift), str(draws), percent(np.mean(false)),

@@ -25,7 +25,7 @@ import scipy.stats
 import sessions
 from imb.judge import stats
 from imb.judge.bands import Band, members_of
-from imb.judge.effects import Effect, Settings, effects_of, latched, together
+from imb.judge.effects import CompareSettings, Effect, effects_of, latched, together
 from imb.judge.figures import Logs, nothing_sent
 from imb.judge.multiplicity import holm
 from imb.judge.pairing import FEWEST_PAIRS
@@ -36,7 +36,7 @@ from pages import table_of, written_into
 
 POOL = Path(__file__).resolve().parent / "pool.parquet"
 Values = NDArray[np.float64]
-SETTINGS = Settings()
+SETTINGS = CompareSettings()
 CHANGED = ("faster", "slower")
 BANDS = 16  # of the table of launches that are needed
 MANY = (10, 20, 40, 80, 160, 320, 640, 1280, 2560)

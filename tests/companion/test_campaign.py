@@ -140,18 +140,21 @@ def test_every_example_is_a_campaign() -> None:
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("", campaign.Settings(launcher_options=[])),
-        ("A=1 B='x y'", campaign.Settings(env={"A": "1", "B": "x y"}, launcher_options=[])),
+        ("", campaign.VariantSettings(launcher_options=[])),
+        ("A=1 B='x y'", campaign.VariantSettings(env={"A": "1", "B": "x y"}, launcher_options=[])),
         (
             "A= --mca btl self,tcp",
-            campaign.Settings(env={"A": ""}, launcher_options=["--mca", "btl", "self,tcp"]),
+            campaign.VariantSettings(env={"A": ""}, launcher_options=["--mca", "btl", "self,tcp"]),
         ),
-        ("mpi=mpich cpus=0,3", campaign.Settings(mpi="mpich", cpus=[0, 3], launcher_options=[])),
-        ("hosts=a,b ppn=2", campaign.Settings(hosts=["a", "b"], ppn=2, launcher_options=[])),
-        ("arguments='-off_cache -1'", campaign.Settings(arguments="-off_cache -1", launcher_options=[])),
+        ("mpi=mpich cpus=0,3", campaign.VariantSettings(mpi="mpich", cpus=[0, 3], launcher_options=[])),
+        ("hosts=a,b ppn=2", campaign.VariantSettings(hosts=["a", "b"], ppn=2, launcher_options=[])),
+        (
+            "arguments='-off_cache -1'",
+            campaign.VariantSettings(arguments="-off_cache -1", launcher_options=[]),
+        ),
     ],
 )
-def test_a_variant_in_one_line(text: str, wanted: campaign.Settings) -> None:
+def test_a_variant_in_one_line(text: str, wanted: campaign.VariantSettings) -> None:
     assert campaign.spoken(text) == wanted
 
 

@@ -19,9 +19,9 @@ from imb.judge.compare import (
     BANDS,
     NO_LENGTH,
     Band,
+    CompareSettings,
     Comparison,
     Effect,
-    Settings,
     compare,
     parse_bands,
 )
@@ -148,8 +148,8 @@ def before(archive: Archive) -> Archive:
 )
 def test_verdict(alone: Any, all_: Any, verdict: str) -> None:
     low, high = alone
-    assert verdict_of(low, high, all_, Settings()) == verdict
-    assert verdict_of(low, high, all_, Settings(), launches=2) == "inconclusive"
+    assert verdict_of(low, high, all_, CompareSettings()) == verdict
+    assert verdict_of(low, high, all_, CompareSettings(), launches=2) == "inconclusive"
 
 
 def test_whole_is_slower_where_anything_is_and_cannot_tell_where_that_is_not_excluded() -> None:
@@ -215,7 +215,9 @@ def test_more_is_better_for_rates(metric: str, field: str, verdict: str) -> None
                  for n in LENGTHS] for _ in range(6)
             ]
         )  # fmt: skip
-    assert compare(side_of(sides[0]), side_of(sides[1], "b"), Settings(metric=metric)).verdict == verdict
+    assert (
+        compare(side_of(sides[0]), side_of(sides[1], "b"), CompareSettings(metric=metric)).verdict == verdict
+    )
 
 
 def seconds(one: Result) -> float:

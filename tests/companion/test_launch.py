@@ -13,13 +13,15 @@ import psutil
 import pytest
 from imb.model.errors import ImbError
 from imb.mpi.compiler_wrappers import flavour_of
-from imb.mpi.installations import Mpi
+from imb.mpi.installations import Installation
 from imb.mpi.launch import Command, Intent, run, spell
 
 
-def made_up(flavour: Any, major: int = 5) -> Mpi:
+def made_up(flavour: Any, major: int = 5) -> Installation:
     env = {"I_MPI_ROOT": "/opt/impi"} if flavour == "intel" else {}
-    return Mpi(flavour=flavour, version="x", major=major, wrapper="mpicxx", launcher="mpiexec", env=env)
+    return Installation(
+        flavour=flavour, version="x", major=major, wrapper="mpicxx", launcher="mpiexec", env=env
+    )
 
 
 MPICH, OPENMPI4, OPENMPI5, INTEL = (
@@ -65,7 +67,7 @@ HOSTS = {"hosts": ("a", "b"), "ppn": 2, "ranks": 4}
         (MPICH, {"launcher": "srun", "hosts": ("a",), "ranks": 9}, False, "srun --mpi=pmi2 --kill-on-bad-exit=1 -n 9 -N 1 --nodelist=a --overcommit P"),
     ],
 )  # fmt: skip
-def test_spelling(flavour: Mpi, wanted: dict[str, Any], root: bool, words: str) -> None:
+def test_spelling(flavour: Installation, wanted: dict[str, Any], root: bool, words: str) -> None:
     command = spell(flavour, Intent(**{"ranks": 2, **wanted}), ["P"], cores=4, root=root)
     assert str(command) == words
 

@@ -14,7 +14,7 @@ from companion.door import Imb
 from companion.test_compare import content, longer, rows_of, side_of
 from imb.archive.store import Archive
 from imb.judge import stats
-from imb.judge.compare import Comparison, Effect, Settings, compare
+from imb.judge.compare import CompareSettings, Comparison, Effect, compare
 from imb.judge.effects import latched, verdict_of
 from imb.judge.sequential import looked_at
 from imb.model.observations import Side
@@ -175,7 +175,7 @@ def test_what_a_look_has_decided_stays_decided() -> None:
 def effect(low: float | None, high: float | None, p: float | None) -> Effect:
     """Of which both intervals are the same."""
     both = None if p is None else (low, high)
-    verdict = verdict_of(low, high, both, Settings())
+    verdict = verdict_of(low, high, both, CompareSettings())
     return Effect(
         speed=1.0, low=low, high=high, p=p, q=p, spread=0.01, launches_a=8, launches_b=8, verdict=verdict, needed=9,
         simultaneous=both,
@@ -195,7 +195,7 @@ def effect(low: float | None, high: float | None, p: float | None) -> Effect:
     ],
 )
 def test_looks_add_up(before: Any, now: Any, ends: Any, verdict: str) -> None:
-    [found] = latched([effect(*before)], [effect(*now)], Settings())
+    [found] = latched([effect(*before)], [effect(*now)], CompareSettings())
     assert ((found.low, found.high), found.verdict) == (ends, verdict)
 
 

@@ -14,7 +14,7 @@ from companion import fake_mpi
 from companion.door import Imb
 from companion.test_compare import content, longer, row, rows_of, side_of
 from imb.archive.store import Archive, Content
-from imb.judge.compare import Settings, compare
+from imb.judge.compare import CompareSettings, compare
 from imb.model.observations import Side
 from imb.model.records import Result
 
@@ -209,7 +209,7 @@ def test_slower_is_slower_by_more_than_matters() -> None:
         assert one.effect.adjusted and one.effect.interval == one.effect.simultaneous
         low, high = one.effect.interval or (None, None)
         assert high is not None and high < 1 and (low or 0) < (one.effect.low or 0)
-    assert compare(a, slightly, Settings(relevant=0.01)).verdict == "slower"
+    assert compare(a, slightly, CompareSettings(relevant=0.01)).verdict == "slower"
     assert compare(side_of(rows_of(10, spread=0.003, seed=3), "c"), a).verdict == "same"
 
 
@@ -269,7 +269,9 @@ def test_collectives_are_judged_by_the_slowest_rank() -> None:
     found = compare(side_of(times(6, 2.0, 1.0, 1)), side_of(times(6, 3.0, 1.0, 2), "b"))
     assert found.verdict == "slower" and found.rows[0].a == pytest.approx(2e-6, rel=0.01)
     by_mean = compare(
-        side_of(times(6, 2.0, 1.0, 1)), side_of(times(6, 3.0, 1.0, 2), "b"), Settings(metric="time_avg")
+        side_of(times(6, 2.0, 1.0, 1)),
+        side_of(times(6, 3.0, 1.0, 2), "b"),
+        CompareSettings(metric="time_avg"),
     )
     assert by_mean.verdict == "same"
 

@@ -21,7 +21,7 @@ from imb.archive.index import Entry, Index
 from imb.archive.labels import from_title
 from imb.archive.store import Archive, Content
 from imb.logs import parse_many
-from imb.logs.table import Launch, Log
+from imb.logs.table import Log, LoggedLaunch
 from imb.model.errors import ImbError
 from imb.model.records import Failure, Problem, Result, read
 
@@ -189,7 +189,7 @@ def _of_log(
         yield report, content, Entry(facts, launches=[launch], problems=len(log.problems))
 
 
-def _parts(text: bytes, launches: Sequence[Launch]) -> list[bytes]:
+def _parts(text: bytes, launches: Sequence[LoggedLaunch]) -> list[bytes]:
     """The bytes of each launch; together they are the file. Positions do not count the CR of CR LF."""
     if len(launches) < 2:
         return [text] * len(launches)

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from imb.archive.store import Archive, LabelChange, Manifest, StoredRun, Tags, replay
 from imb.logs import columnar, parse_many
-from imb.logs.table import Launch
+from imb.logs.table import LoggedLaunch
 from imb.model.errors import ImbError
 from imb.model.records import End, Failure, Record, Result, Run
 
@@ -75,7 +75,7 @@ class Entry(msgspec.Struct):
 
     facts: dict[str, Any]
     manifest: Manifest | None = None
-    launches: list[Launch] = []
+    launches: list[LoggedLaunch] = []
     records: list[Record] = []
     problems: int = 0
 

@@ -17,7 +17,7 @@ from imb.model.suite import suite_folder
 _MOST = 5  # lines of one file that are named
 
 
-class Finding(msgspec.Struct):
+class Damage(msgspec.Struct):
     """Of one run or of one other file. `damage`: what is not as it was; `remarks`: what is worth knowing."""
 
     is_run: bool = False
@@ -26,7 +26,7 @@ class Finding(msgspec.Struct):
     remarks: list[str] = []
 
 
-def verify_archive(archive: Archive, runs: Sequence[str] | None = None) -> Iterator[Finding]:
+def verify_archive(archive: Archive, runs: Sequence[str] | None = None) -> Iterator[Damage]:
     """Findings on these runs, or on all of them and what lies beside them."""
     schema = json.loads((suite_folder() / "schema" / "record.schema.json").read_text())
     validator = jsonschema_rs.validator_for(schema)
@@ -37,12 +37,12 @@ def verify_archive(archive: Archive, runs: Sequence[str] | None = None) -> Itera
         yield from _verify_baselines(archive)
         if archive.tmp.is_dir():
             for left in sorted(archive.tmp.iterdir()):
-                yield Finding(remarks=[f"{left}: a run that is being added, or whose writer was killed"])
+                yield Damage(remarks=[f"{left}: a run that is being added, or whose writer was killed"])
 
 
-def _verify_run(archive: Archive, run_id: str, validator: jsonschema_rs.Validator) -> Finding:
+def _verify_run(archive: Archive, run_id: str, validator: jsonschema_rs.Validator) -> Damage:
     place, short = archive.path_of(run_id), run_id[:SHORT]
-    finding = Finding(is_run=True, damage=[], remarks=[])
+    finding = Damage(is_run=True, damage=[], remarks=[])
     try:
         manifest = msgspec.json.decode((place / "manifest.json").read_bytes(), type=Manifest)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -61,7 +61,7 @@ def _verify_run(archive: Archive, run_id: str, validator: jsonschema_rs.Validato
 
 
 def _verify_file(
-    finding: Finding,
+    finding: Damage,
     where: str,
     archive: Archive,
     run_id: str,
@@ -85,7 +85,7 @@ def _verify_file(
         _verify_records(finding, where, data, validator)
 
 
-def _verify_records(finding: Finding, where: str, data: bytes, validator: jsonschema_rs.Validator) -> None:
+def _verify_records(finding: Damage, where: str, data: bytes, validator: jsonschema_rs.Validator) -> None:
     """Unchanged records may be imperfect since the day they came: that is a remark."""
     last = ""
     wrong: list[str] = []
@@ -110,21 +110,21 @@ def _verify_records(finding: Finding, where: str, data: bytes, validator: jsonsc
         finding.remarks.append(f"{where}: has no end record: the launch was cut off; its results are good")
 
 
-def _verify_baselines(archive: Archive) -> Iterator[Finding]:
+def _verify_baselines(archive: Archive) -> Iterator[Damage]:
     for path in baselines.files(archive):
         try:
             baselines.load(path)
         except ImbError as error:
-            yield Finding(damage=[str(error)])
+            yield Damage(damage=[str(error)])
 
 
-def _verify_labels(archive: Archive) -> Iterator[Finding]:
+def _verify_labels(archive: Archive) -> Iterator[Damage]:
     known = {*archive.ids(), *archive.removed_ids()}
     for path in archive.label_files():
         try:
             change = msgspec.json.decode(path.read_bytes(), type=LabelChange)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-            yield Finding(damage=[f"{path}: cannot be read ({error})"])
+            yield Damage(damage=[f"{path}: cannot be read ({error})"])
             continue
         if change.run not in known:
-            yield Finding(remarks=[f"{path}: labels {change.run[:SHORT]}, which is not here"])
+            yield Damage(remarks=[f"{path}: labels {change.run[:SHORT]}, which is not here"])

@@ -166,10 +166,10 @@ def command(
 
     from imb.archive.names import side_of
     from imb.cli.peers import earlier
-    from imb.judge.compare import EXIT, Settings, compare
+    from imb.judge.compare import EXIT, CompareSettings, compare
     from imb.measure import session
 
-    settings = Settings(metric=metric, relevant=share_of(relevant, "--relevant"))
+    settings = CompareSettings(metric=metric, relevant=share_of(relevant, "--relevant"))
     sampling = sampling_of(classic, precision, launch_budget)
     store = Archive(archive)
     if budget is not None and not until_decided:
@@ -225,7 +225,7 @@ def _planned(
 
     split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
     a, b, both = map(campaign.spoken, spoken)
-    given = campaign.Settings(mpi=mpi, programs=str(programs) if programs else None)
+    given = campaign.VariantSettings(mpi=mpi, programs=str(programs) if programs else None)
     made = campaign.Campaign(
         name=name or f"ab-{secrets.token_hex(3)}",
         benchmarks=list(words[:split] or ["mpi1"]),

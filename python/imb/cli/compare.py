@@ -88,11 +88,11 @@ def command(
     """
     from imb.archive.names import load
     from imb.cli.peers import earlier
-    from imb.judge.compare import EXIT, Settings, compare, parse_bands
+    from imb.judge.compare import EXIT, CompareSettings, compare, parse_bands
 
     if format is Format.html:
         need("imb compare --format html", "jinja2", "plotly")
-    settings = Settings(
+    settings = CompareSettings(
         metric=metric,
         relevant=share_of(relevant, "--relevant"),
         bands=parse_bands(bands),

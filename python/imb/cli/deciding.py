@@ -92,10 +92,10 @@ class Deciding:
     def look(self, over: Iterable[Done]) -> Look:
         """All variants against the first. Raises ImbError where two cannot be compared."""
         from imb.cli.peers import earlier
-        from imb.judge.compare import Settings, compare
+        from imb.judge.compare import CompareSettings, compare
 
         assert self._made.until is not None
-        settings = Settings(metric=self._made.until.metric, relevant=self._made.until.relevant)
+        settings = CompareSettings(metric=self._made.until.metric, relevant=self._made.until.relevant)
         first, *others = self._sides(list(over))
         if self._earlier is None:
             # Once: what is usual does not change from look to look.

@@ -12,7 +12,7 @@ from imb.model.units import counted
 from imb.render.terminal import Screen, data, say
 
 if TYPE_CHECKING:
-    from imb.mpi.doctor import Finding
+    from imb.mpi.doctor import Check
 
 _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "problem": ("✗", "red")}
 
@@ -57,13 +57,13 @@ def command(
         raise typer.Exit(1)
 
 
-def _findings(choice: str | None) -> Iterator[Finding]:
+def _findings(choice: str | None) -> Iterator[Check]:
     from imb.mpi import conditions, doctor, installations
 
     yield from doctor.machine(conditions.gather())
     yield from doctor.tools()
     found = [installations.find(choice)] if choice else installations.find_all()
     if not found:
-        yield doctor.Finding("problem", "MPI", "none found", "load its module, or `pip install mpich`")
+        yield doctor.Check("problem", "MPI", "none found", "load its module, or `pip install mpich`")
     for mpi in found:
         yield from doctor.installation(mpi)

@@ -15,9 +15,9 @@ from imb.model.units import counted
 from imb.render.terminal import Screen, say
 
 if TYPE_CHECKING:
-    from imb.measure.campaign import Settings
+    from imb.measure.campaign import VariantSettings
     from imb.measure.session import Done, Item, Plan
-    from imb.mpi.installations import Mpi
+    from imb.mpi.installations import Installation
     from imb.mpi.launch import Intent
 
 MpiOption = Annotated[
@@ -97,7 +97,7 @@ def intent_of(
     )
 
 
-def prepare(choice: str | None, programs: Path | None) -> tuple[Mpi, Path]:
+def prepare(choice: str | None, programs: Path | None) -> tuple[Installation, Path]:
     """The MPI, and the folder with the suite's programs for it."""
     from imb.mpi import installations
 
@@ -105,7 +105,7 @@ def prepare(choice: str | None, programs: Path | None) -> tuple[Mpi, Path]:
     return mpi, programs or built(mpi, None)
 
 
-def prepare_variant(settings: Settings) -> tuple[Mpi, Path]:
+def prepare_variant(settings: VariantSettings) -> tuple[Installation, Path]:
     """The same for a variant of a campaign."""
     from imb.mpi import installations
 
@@ -116,7 +116,7 @@ def prepare_variant(settings: Settings) -> tuple[Mpi, Path]:
 BUILD_BEAT = 15.0  # seconds between lines about a build where there is no terminal
 
 
-def built(mpi: Mpi, compiler: str | None, *, again: bool = False) -> Path:
+def built(mpi: Installation, compiler: str | None, *, again: bool = False) -> Path:
     """The suite built for an MPI, with progress where it has to be built; exits with 1 where that fails."""
     from rich.progress import Progress
 

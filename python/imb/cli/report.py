@@ -56,14 +56,14 @@ def command(
     from imb.archive.names import load
     from imb.archive.store import Archive
     from imb.cli.peers import earlier, variance_of
-    from imb.judge.compare import Settings, compare
+    from imb.judge.compare import CompareSettings, compare
     from imb.render.page import report_page
 
     limits = diagnose.Limits(
         link=diagnose.rate(link) if link else None, memory=diagnose.rate(memory) if memory else None
     )
     thresholds = diagnose.Thresholds().with_values(threshold or [])
-    settings = Settings(relevant=share_of(relevant, "--relevant"), force=force)
+    settings = CompareSettings(relevant=share_of(relevant, "--relevant"), force=force)
     store = Archive(archive)
     loaded = [load(store, side) for side in sides]
     page = report_page(

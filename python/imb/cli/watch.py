@@ -64,10 +64,10 @@ def command(
     from imb.archive.names import load
     from imb.archive.store import Archive
     from imb.judge.compare import parse_bands
-    from imb.judge.history import EXIT, Settings, history
+    from imb.judge.history import EXIT, HistorySettings, history
     from imb.model.observations import Side
 
-    settings = Settings(
+    settings = HistorySettings(
         metric=metric,
         relevant=share_of(relevant, "--relevant"),
         bands=parse_bands(bands),

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from imb.judge.compare import Comparison, Settings, compare
+from imb.judge.compare import CompareSettings, Comparison, compare
 from imb.judge.stats import FEWEST as SESSIONS
-from imb.model.baselines import Baseline, Machine, machine_of, placement_of
+from imb.model.baselines import Baseline, Hardware, machine_of, placement_of
 from imb.model.errors import ImbError
 from imb.model.observations import Launch, Side, refuse_unknown_metric
 
@@ -19,12 +19,12 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     version: int
     placement: str | None
-    machine: Machine
+    machine: Hardware
     warnings: list[str]
     comparisons: list[Comparison]
 
 
-def choose(found: Sequence[Baseline], machine: Machine, placement: str | None) -> Baseline:
+def choose(found: Sequence[Baseline], machine: Hardware, placement: str | None) -> Baseline:
     """The newest that is of this machine and placement. Raises ImbError where none is."""
     fits = [
         one
@@ -79,7 +79,7 @@ def check(
                 compare(
                     reference,
                     side,
-                    Settings(
+                    CompareSettings(
                         metric=metric, relevant=relevant, force=force, assume_one_session=assume_one_session
                     ),
                     earlier,

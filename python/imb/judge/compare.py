@@ -1,7 +1,7 @@
 """Is B as fast as A? Effects with intervals and verdicts, of rows and of bands of lengths. Pure.
 
 The launch is the unit of replication, or the session where launches are of several sessions (imb.judge.pairing).
-Everything is judged on the logarithm of the metric, and printed as the **speed multiplier** of B over A: above 1, B is
+Everything is judged on the logarithm of the metric, and printed as the **speedup** of B over A: above 1, B is
 faster (more bandwidth, more messages); 2.00 is twice as fast. docs/verdicts.md says how a verdict is reached and what it
 does not say.
 """
@@ -23,8 +23,8 @@ from imb.judge.bands import members_of
 from imb.judge.bands import parse_bands as parse_bands
 from imb.judge.condition_diff import Difference, differences
 from imb.judge.effects import EXIT as EXIT
+from imb.judge.effects import CompareSettings as CompareSettings
 from imb.judge.effects import Effect as Effect
-from imb.judge.effects import Settings as Settings
 from imb.judge.effects import Verdict as Verdict
 from imb.judge.effects import effects_of, latched, planning_level, together, undecided
 from imb.judge.figures import Logs, logs_of
@@ -59,7 +59,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """What `imb compare` says. `verdict` is that of bands and rows together (`together`). `unit`: what counts as one figure;
     `pairs`: launches were judged two by two. `sessions_a`, `sessions_b`: how many are known. `inconclusive`: why these
     launches permit no verdict, whatever their figures. `detectable`: the slowdown, 0.1 is 10 %, that so many launches find in 19 of 20 comparisons in half of
-    the bands; `needed`: launches a side that would find one of Settings.relevant there. `warnings` are sentences, the
+    the bands; `needed`: launches a side that would find one of CompareSettings.relevant there. `warnings` are sentences, the
     most important first. `only_a`, `only_b`: rows that the other side lacks (not judged). `sequential`: launches stopped
     when decided; intervals, `p`, `q` and verdicts then hold however often one looks."""
 
@@ -67,7 +67,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     name_b: str
     launches_a: int
     launches_b: int
-    settings: Settings
+    settings: CompareSettings
     verdict: Verdict
     pairs: bool
     detectable: float | None
@@ -85,13 +85,13 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     inconclusive: str | None = None
 
 
-def compare(a: Side, b: Side, settings: Settings | None = None, earlier: Sequence[Launch] = ()) -> Comparison:
+def compare(a: Side, b: Side, settings: CompareSettings | None = None, earlier: Sequence[Launch] = ()) -> Comparison:
     """Judges B against A; `earlier` launches help to say which ones never saw the usual state of their machine.
 
     Raises ImbError where they have no row in common, where one is intra-node and the other inter-node, or one in passes and
     the other not (unless forced), or where metric or benchmark do not exist.
     """
-    settings = settings or Settings()
+    settings = settings or CompareSettings()
     a, b, looks, notes = sequential.looked_at(_each_once(a), _each_once(b))
     if settings.metric not in METRICS:
         raise ImbError(f"unknown metric: {settings.metric}; choose from {', '.join(METRICS)}")
@@ -199,7 +199,7 @@ def _kinds(a: Side, b: Side, kind: Callable[[Launch], str | None], mixed: str) -
     return (of_a, of_b) if of_a and of_b and of_a != of_b else None
 
 
-def _rows_of_both(a: Side, b: Side, settings: Settings) -> tuple[list[Key], list[Key], list[Key]]:
+def _rows_of_both(a: Side, b: Side, settings: CompareSettings) -> tuple[list[Key], list[Key], list[Key]]:
     of_a, of_b = a.all_keys(), b.all_keys()
     if settings.benchmarks:
         wanted = {name.lower() for name in settings.benchmarks}
@@ -238,7 +238,7 @@ def _effects_of_looks(
     design: pairing.Design,
     both: Logs,
     members: Mapping[tuple[Key, Band], Sequence[int]],
-    settings: Settings,
+    settings: CompareSettings,
     looks: sequential.Looks,
 ) -> tuple[list[Effect], list[Effect]]:
     """Effects of rows and bands after all looks that were possible, one after the other. Sessions have no rounds in common, so

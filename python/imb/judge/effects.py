@@ -25,7 +25,7 @@ EXIT: dict[Verdict, int] = {"faster": 0, "same": 0, "slower": 10, "inconclusive"
 UNTOLD = 700.0  # a logarithm; beyond it there are no numbers
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class CompareSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`relevant`: the smallest change that matters, 0.05 is 5 %. `false_discovery`: the probability that any row or band is
     called different that does not differ. `benchmarks`: only these, in any case; empty: all. `force`: compare intra-node
     with inter-node, and passes with single bursts, all the same. `assume_one_session`: the user says that all launches are of
@@ -47,13 +47,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
-    """Of B against A. `speed` > 1: B is faster. [`low`, `high`] covers it with Settings.confidence, of this row or band
+    """Of B against A. `speed` > 1: B is faster. [`low`, `high`] covers it with CompareSettings.confidence, of this row or band
     alone; None: too few launches to say. `simultaneous`: the interval that allows for all rows (bands) that were looked at:
-    B differs where it excludes 1, and is slower or faster where it excludes all changes below Settings.relevant.
+    B differs where it excludes 1, and is slower or faster where it excludes all changes below CompareSettings.relevant.
     `interval`: the one of the two that decided; `adjusted`: it is the simultaneous one. `p`: of no difference; `q`: p
     adjusted for all that was looked at. `spread`: standard deviation between launches (sessions, where these are judged) of
     one side, of the logarithm, so 0.05 is about 5 %. `launches_a`, `launches_b`: how many had it. `needed`: launches
-    (sessions) a side that find a change of Settings.relevant, made everywhere, in 19 of 20 comparisons; None: the spread is
+    (sessions) a side that find a change of CompareSettings.relevant, made everywhere, in 19 of 20 comparisons; None: the spread is
     not known."""
 
     speed: float
@@ -84,7 +84,7 @@ class Judged(NamedTuple):
 def effects_of(
     both: Logs,
     members: Mapping[tuple[Key, Band], Sequence[int]],
-    settings: Settings,
+    settings: CompareSettings,
     *,
     pairs: bool = False,
     share: float = 1.0,
@@ -130,7 +130,7 @@ def _differs(effect: Effect) -> bool:
 def _judge(
     figures: Judged,
     pairs: bool,
-    settings: Settings,
+    settings: CompareSettings,
     share: float,
     families: Sequence[Sequence[int]],
 ) -> list[Effect]:
@@ -179,7 +179,7 @@ def _judge(
     ]
 
 
-def planning_level(settings: Settings, share: float, many: int) -> float:
+def planning_level(settings: CompareSettings, share: float, many: int) -> float:
     """The level that power is stated for: of one of so many rows or bands; before the first look, of the first one."""
     share = share or sequential_design.Design().share(sequential_design.FIRST)
     return settings.level * share / max(many, 1)
@@ -204,7 +204,7 @@ def _families(
     return Family(np.minimum(q * count / share, 1.0), critical)
 
 
-def _decided(effect: Effect, settings: Settings, launches: int) -> Effect:
+def _decided(effect: Effect, settings: CompareSettings, launches: int) -> Effect:
     """With its verdict, and the interval that it stands on."""
     verdict = verdict_of(effect.low, effect.high, effect.simultaneous, settings, launches)
     plain = verdict == "same"
@@ -222,14 +222,14 @@ def undecided(effect: Effect) -> Effect:
     )
 
 
-def latched(before: Sequence[Effect], now: Sequence[Effect], settings: Settings) -> list[Effect]:
+def latched(before: Sequence[Effect], now: Sequence[Effect], settings: CompareSettings) -> list[Effect]:
     """Effects after another look. What an earlier look has excluded stays excluded, as the error rates are of all looks
     together: intervals are intersected, the smallest p-values count. Where nothing is left of an interval, which a steady
     difference makes with a probability of 1 - confidence at most, the effect is that of the last look, and undecided."""
     return [_latched(earlier, later, settings) for earlier, later in zip(before, now, strict=True)]
 
 
-def _latched(before: Effect, now: Effect, settings: Settings) -> Effect:
+def _latched(before: Effect, now: Effect, settings: CompareSettings) -> Effect:
     if before.low is None or before.high is None or before.p is None or before.q is None:
         return now
     if now.low is None or now.high is None or now.p is None or now.q is None:
@@ -286,10 +286,10 @@ def verdict_of(
     low: float | None,
     high: float | None,
     simultaneous: tuple[float | None, float | None] | None,
-    settings: Settings,
+    settings: CompareSettings,
     launches: int = FEWEST,
 ) -> Verdict:
-    """Of one row or band, from the interval of its speed multiplier alone, the one that allows for all that was looked at,
+    """Of one row or band, from the interval of its speedup alone, the one that allows for all that was looked at,
     and the launches (sessions) of the smaller side."""
     if launches < FEWEST:
         return "inconclusive"
@@ -305,12 +305,12 @@ def verdict_of(
 
 
 def _below(logs: Values) -> list[float | None]:
-    """Lower ends as speed multipliers; None where there is none."""
+    """Lower ends as speedups; None where there is none."""
     return told(np.exp(np.clip(logs, -UNTOLD, None)))
 
 
 def _above(logs: Values) -> list[float | None]:
-    """Upper ends as speed multipliers; None where there is none."""
+    """Upper ends as speedups; None where there is none."""
     with np.errstate(over="ignore"):
         return told(np.exp(np.clip(logs, None, UNTOLD)))
 

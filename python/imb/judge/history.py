@@ -30,7 +30,7 @@ TOGETHER = timedelta(
 AFTER = 5  # sessions after a step, for `detectable`
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class HistorySettings(msgspec.Struct, frozen=True, kw_only=True):
     """`relevant`: steps below this share are not reported. `level`: probability that a history without a change shows one.
     `benchmarks`: only these, in any case; empty: all. `since`: only changes from this date on count for the verdict."""
 
@@ -61,7 +61,7 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one series. `speed` > 1: faster than before. [`low`, `high`] covers it with Settings.confidence, adjusted for
+    """Of one series. `speed` > 1: faster than before. [`low`, `high`] covers it with HistorySettings.confidence, adjusted for
     the selection of series that changed (false coverage rate)."""
 
     curve: Key
@@ -90,7 +90,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     of 20 cases in the median series; None: unknown. `verdict`: slower where any change that counts is."""
 
     name: str
-    settings: Settings
+    settings: HistorySettings
     verdict: Verdict
     sessions: list[Session]
     events: list[Event]
@@ -101,9 +101,9 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     series: list[Series]
 
 
-def history(side: Side, settings: Settings | None = None) -> History:
+def history(side: Side, settings: HistorySettings | None = None) -> History:
     """The history of these launches. Raises ImbError for an unknown metric and where no launch has a date and a figure."""
-    settings = settings or Settings()
+    settings = settings or HistorySettings()
     refuse_unknown_metric(settings.metric)
     sessions, undated = sessions_of(side.launches)
     keys = _chosen(dict.fromkeys(key for of in sessions for launch in of for key in launch.rows), settings)
@@ -179,7 +179,7 @@ def _when(launch: Launch) -> datetime | None:
     return None
 
 
-def _chosen(keys: dict[Key, None], settings: Settings) -> list[Key]:
+def _chosen(keys: dict[Key, None], settings: HistorySettings) -> list[Key]:
     wanted = {name.lower() for name in settings.benchmarks}
     chosen = [key for key in keys if not wanted or key.benchmark.lower() in wanted]
     if missing := wanted - {key.benchmark.lower() for key in chosen}:
@@ -242,7 +242,7 @@ def _verdict(events: Sequence[Event], drifts: Sequence[Change], since: str | Non
     return "faster" if changes else "no change"
 
 
-def _detectable(levels: Values, found: steps.Found, settings: Settings) -> float | None:
+def _detectable(levels: Values, found: steps.Found, settings: HistorySettings) -> float | None:
     change = steps.detectable(levels, found.correlation, settings.level, AFTER)
     return None if change is None else max(settings.relevant, float(np.expm1(change)))
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from imb.logs.catalogue import kind_of
-from imb.logs.table import Launch, Stretch, figures
+from imb.logs.table import LoggedLaunch, Stretch, figures
 from imb.model.records import QUANTILES, TIME_FIGURES, Counter, Evidence, Failure, Passes, Result
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -108,16 +108,16 @@ class _Words:
         return pa.DictionaryArray.from_arrays(indices, pa.array(list(self.codes), pa.string()))
 
 
-def results_of_launches(launches: Iterable[tuple[str, Launch]]) -> pa.Table:
+def results_of_launches(launches: Iterable[tuple[str, LoggedLaunch]]) -> pa.Table:
     """The rows of logs that were read by imb.logs.imb_text, as RESULTS. `launches`: run, launch."""
-    alike: dict[tuple[str, ...], list[tuple[str, Launch, Stretch]]] = {}
+    alike: dict[tuple[str, ...], list[tuple[str, LoggedLaunch, Stretch]]] = {}
     for run, launch in launches:
         for stretch in launch.stretches():
             alike.setdefault(stretch.columns, []).append((run, launch, stretch))
     return pa.concat_tables([RESULTS.empty_table(), *(_of_columns(c, rows) for c, rows in alike.items())])
 
 
-def _of_columns(columns: tuple[str, ...], rows: list[tuple[str, Launch, Stretch]]) -> pa.Table:
+def _of_columns(columns: tuple[str, ...], rows: list[tuple[str, LoggedLaunch, Stretch]]) -> pa.Table:
     counts = np.fromiter((stretch.count for _, _, stretch in rows), np.int64, len(rows))
     total = int(counts.sum())
     # Heads are few: what they say is looked up once for each, and spread over their rows by number.

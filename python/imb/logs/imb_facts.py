@@ -9,7 +9,7 @@ from datetime import datetime
 
 from imb.logs.catalogue import facts_of
 from imb.logs.preamble import Event
-from imb.logs.table import Launch
+from imb.logs.table import LoggedLaunch
 from imb.model.records import Component, Element, Mpi, Options, PassLimits, Platform, Run
 
 _PART: dict[str, Component] = {
@@ -30,7 +30,7 @@ def unit_by_version(run: Run) -> float | None:
     return 1e6 if int(major[1]) >= 2017 else 2.0**20
 
 
-def unit_by_arithmetic(launch: Launch) -> float | None:
+def unit_by_arithmetic(launch: LoggedLaunch) -> float | None:
     """Which unit makes length / time come out as the Mbytes/sec printed, over rows that tell them apart."""
     votes = {2.0**20: 0, 1e6: 0}
     for stretch in launch.stretches():

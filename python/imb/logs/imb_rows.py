@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from imb.logs.preamble import PASSES_NOTE
-from imb.logs.table import CELL, FIELDS, WHOLE, Head, Launch, Stretch, number
+from imb.logs.table import CELL, FIELDS, WHOLE, Head, LoggedLaunch, Stretch, number
 from imb.model.records import QUANTILES, Cause, Failure
 
 MARK = b"#rep"  # "#repetitions" in every table; "#rep.s" in the oldest
@@ -55,7 +55,7 @@ class Rows:
     def add(self, row: list[float | int | None]) -> None:
         self.values.append(row)
 
-    def take_note(self, text: str, launch: Launch) -> bool:
+    def take_note(self, text: str, launch: LoggedLaunch) -> bool:
         """Keeps what a comment line says about the load of a row of this table; False where it is no note of ours.
 
         OpenIMB prints these notes behind the table, with the row's length and group; older versions print them behind
@@ -79,7 +79,7 @@ class Rows:
                     return True
         return False
 
-    def _moved_to(self, launch: Launch) -> list[Stretch]:
+    def _moved_to(self, launch: LoggedLaunch) -> list[Stretch]:
         """The parts of this table, which failure rows divide, in order."""
         parts: list[Stretch] = []
         for item in reversed(launch.items):
@@ -89,7 +89,7 @@ class Rows:
                 parts.insert(0, item)
         return parts
 
-    def move_to(self, launch: Launch) -> None:
+    def move_to(self, launch: LoggedLaunch) -> None:
         if not self.values:
             return
         arrays = [

@@ -28,7 +28,7 @@ from imb.logs.imb_rows import (
     without,
 )
 from imb.logs.plain import columns_of
-from imb.logs.table import Head, Launch, Log, Stretch, lacks_time, no_time
+from imb.logs.table import Head, Log, LoggedLaunch, Stretch, lacks_time, no_time
 from imb.model.records import End, Failure, Multi, Options, Problem
 
 FORMAT = "imb"
@@ -83,7 +83,7 @@ class _Reader:
     def __init__(self, text: bytes, name: str) -> None:
         self.text = text.replace(b"\r\n", b"\n") if b"\r" in text else text
         self.log = Log(name, FORMAT)
-        self.launch: Launch | None = None
+        self.launch: LoggedLaunch | None = None
         self.titles = above.Titles()
         self.pending: list[above.Event] = []  # since the last table
         self.pending_start = 0
@@ -193,7 +193,7 @@ class _Reader:
             start = self.pending_start if self.pending else at
             facts = run_of([event for event in self.pending if event.kind != "title"])
             # A text without launches before it belongs to its first one: nothing of a file is left over.
-            self.launch = Launch(
+            self.launch = LoggedLaunch(
                 facts, 0 if not self.log.launches else start, label=self.titles.path(), items=[]
             )
             self.log.launches.append(self.launch)
@@ -296,7 +296,7 @@ class _Reader:
                 if id(item) not in odd or not isinstance(item, Stretch):
                     items.append(item)
                     continue
-                self.launch = Launch(launch.run, 0, items=items)
+                self.launch = LoggedLaunch(launch.run, 0, items=items)
                 stop = self.text.find(b"#", item.at)
                 stop = len(self.text) if stop < 0 else stop
                 end = self.irregular(item.head, Header(b"", item.columns), item.line, item.at)
@@ -327,7 +327,7 @@ class _Reader:
             ]
         return self.log
 
-    def complete(self, launch: Launch) -> None:
+    def complete(self, launch: LoggedLaunch) -> None:
         """What is known only when all of a launch was read: its component, and the unit of Mbytes/sec."""
         run = launch.run
         if run.component is None:
@@ -350,10 +350,10 @@ class _Reader:
         run.options.bytes_per_megabyte = launch.bytes_per_megabyte
 
 
-def _drop_repeated_banners(launches: list[Launch]) -> None:
+def _drop_repeated_banners(launches: list[LoggedLaunch]) -> None:
     """Of launches in a row that say the same and have no table before the last, that one is kept: several ranks, or a
     wrapper, printed one banner several times."""
-    kept: list[Launch] = []
+    kept: list[LoggedLaunch] = []
     for launch in launches:
         if kept and not kept[-1].items and kept[-1].end is None and kept[-1].run == launch.run:
             launch.start = kept.pop().start

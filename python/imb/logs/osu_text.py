@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from imb.logs.preamble import command_in
-from imb.logs.table import WHOLE, Head, Launch, Log, Stretch, lacks_time, no_time, number
+from imb.logs.table import WHOLE, Head, Log, LoggedLaunch, Stretch, lacks_time, no_time, number
 from imb.model.records import Element, Options, Problem, Run
 
 FORMAT = "osu"
@@ -71,7 +71,7 @@ def looks_like(text: bytes) -> bool:
 def read(text: bytes, name: str) -> Log:
     """Every benchmark in a file as a launch. Never fails: what is not understood becomes a problem with its line."""
     log = Log(name, FORMAT)
-    launch: Launch | None = None
+    launch: LoggedLaunch | None = None
     head, columns, rows, table_line = Head(""), (), [], 0  # type: tuple[Head, tuple[str, ...], list[Any], int]
     command: tuple[int, str] | None = None
     prefix = ""  # quote marks or a launcher's tag before the title, which its rows have too
@@ -99,7 +99,7 @@ def read(text: bytes, name: str) -> Log:
                 version=found["version"] or found["old"],
                 command_line=command[1].split() if command else None,
             )
-            launch = Launch(run, start if log.launches else 0, bytes_per_megabyte=1e6, items=[])
+            launch = LoggedLaunch(run, start if log.launches else 0, bytes_per_megabyte=1e6, items=[])
             log.launches.append(launch)
             head, columns, command = Head(_benchmark(found["title"]), multi="off"), (), None
         elif launch and (found := _PAIRS.match(line)):

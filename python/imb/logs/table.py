@@ -81,7 +81,7 @@ class Stretch(msgspec.Struct, gc=False):
             yield tuple(None if value != value else value for value in row)
 
 
-class Launch(msgspec.Struct):
+class LoggedLaunch(msgspec.Struct):
     """One launch in a log: bytes `start` to `stop` of it. `label` is the title of the section that it stands in."""
 
     run: Run
@@ -113,7 +113,7 @@ class Log(msgspec.Struct):
 
     name: str
     format: str
-    launches: list[Launch] = []
+    launches: list[LoggedLaunch] = []
     problems: list[Problem] = []
     notes: list[Problem] = []
 
@@ -173,7 +173,7 @@ def figures(
     return found
 
 
-def results_of(stretch: Stretch, launch: Launch) -> Iterator[Result]:
+def results_of(stretch: Stretch, launch: LoggedLaunch) -> Iterator[Result]:
     """The rows of a stretch as records."""
     head = stretch.head
     kind = kind_of(head.benchmark, launch.run.component)

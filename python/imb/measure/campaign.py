@@ -31,7 +31,7 @@ Words: TypeAlias = str | list[str]  # a string is divided as a shell does
 _NAME = re.compile(r"[\w.+=:-]+(/[\w.+=:-]+)*$", re.ASCII)
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class VariantSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What makes a variant; all that is None or empty is as `imb run` does it without being told."""
 
     mpi: str | None = None
@@ -74,9 +74,9 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     setup_timeout: Seconds = 300
     turn_timeout: Seconds = TURN_LIMIT
     seed: int | None = None
-    common: Settings = Settings()
-    variants: dict[str, Settings] = {}
-    axes: dict[str, dict[str, Settings]] = {}
+    common: VariantSettings = VariantSettings()
+    variants: dict[str, VariantSettings] = {}
+    axes: dict[str, dict[str, VariantSettings]] = {}
 
 
 def read(path: Path) -> tuple[Campaign, str]:
@@ -100,7 +100,7 @@ def parse(text: str, path: Path) -> Campaign:
         for place, table in _tables(found):
             for name, value in (table.get("env") or {}).items() if isinstance(table.get("env"), dict) else ():
                 _converted(value, Value, f"{place}.env.{name}")
-            _converted(table, Settings, place)
+            _converted(table, VariantSettings, place)
         made = _converted(found, Campaign)
         made = msgspec.structs.replace(made, name=made.name or path.stem)
         examine(made)
@@ -134,7 +134,7 @@ def _converted(found: object, kind: Any, place: str = "", *, strict: bool = True
 
 def _explained(words: str, key: str) -> str:
     if unknown := re.search(r"unknown field `(.*)`", words):
-        owner = Settings if key else Campaign
+        owner = VariantSettings if key else Campaign
         known = [field.encode_name for field in msgspec.structs.fields(owner)]
         near = difflib.get_close_matches(unknown[1], known, 1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
@@ -228,7 +228,7 @@ def _refuse_both_ways(made: Campaign) -> None:
         )
 
 
-def is_classic(made: Campaign, one: Settings) -> bool:
+def is_classic(made: Campaign, one: VariantSettings) -> bool:
     """Whether the launches of a variant measure each row in one burst."""
     arguments = [*split(made.arguments), *split(one.arguments)]
     return sampling_of(made, one).classic or passes.why_classic(arguments) is not None
@@ -244,7 +244,7 @@ def why_classic(made: Campaign) -> str | None:
     return next(filter(None, found), None)
 
 
-def sampling_of(made: Campaign, one: Settings) -> passes.Sampling:
+def sampling_of(made: Campaign, one: VariantSettings) -> passes.Sampling:
     """How the rows of a variant are measured: what it says goes before what the campaign says."""
     if one.classic:
         return passes.Sampling(classic=True, precision=one.precision, budget=one.launch_budget)
@@ -256,7 +256,7 @@ def sampling_of(made: Campaign, one: Settings) -> passes.Sampling:
 
 
 def _anchored(made: Campaign, folder: Path) -> Campaign:
-    def place(settings: Settings) -> Settings:
+    def place(settings: VariantSettings) -> VariantSettings:
         def path(word: str | None) -> str | None:
             if word is None or ("/" not in word and not word.startswith("~")):
                 return word
@@ -275,11 +275,11 @@ def _anchored(made: Campaign, folder: Path) -> Campaign:
     )
 
 
-def variants(made: Campaign) -> dict[str, Settings]:
+def variants(made: Campaign) -> dict[str, VariantSettings]:
     """By name, each with what is common to all. Those of axes are named by their values: `gcc/2x4`."""
     if made.variants:
         return {name: merged(made.common, one) for name, one in made.variants.items()}
-    found: dict[str, Settings] = {}
+    found: dict[str, VariantSettings] = {}
     for values in itertools.product(*(axis.items() for axis in made.axes.values())):
         settings = made.common
         for _, one in values:
@@ -288,7 +288,7 @@ def variants(made: Campaign) -> dict[str, Settings]:
     return found
 
 
-def merged(first: Settings, then: Settings) -> Settings:
+def merged(first: VariantSettings, then: VariantSettings) -> VariantSettings:
     """Both: variables, arguments and commands add up (tear-downs in reverse), of the others the latter wins."""
     said = {
         field.name: getattr(then, field.name)
@@ -326,7 +326,7 @@ def selections(made: Campaign) -> list[dict[Component, list[str]]]:
     return [selection.select([name] if isinstance(name, str) else name, made.class_) for name in names]
 
 
-_KEYS = {field.encode_name for field in msgspec.structs.fields(Settings)} - {
+_KEYS = {field.encode_name for field in msgspec.structs.fields(VariantSettings)} - {
     "env",
     "setup",
     "teardown",
@@ -337,7 +337,7 @@ _KEYS = {field.encode_name for field in msgspec.structs.fields(Settings)} - {
 }
 
 
-def spoken(text: str) -> Settings:
+def spoken(text: str) -> VariantSettings:
     """A variant in one line: `UCX_TLS=tcp bind=core cpus=0,3 arguments='-off_cache -1' --mca btl self,tcp`.
 
     Words NAME=VALUE are variables, but those that begin with a key of a variant (mpi, compiler, programs, launcher, bind,
@@ -360,7 +360,7 @@ def spoken(text: str) -> Settings:
         else:
             said[key] = value
     try:
-        made: Settings = _converted(said, Settings, strict=False)
+        made: VariantSettings = _converted(said, VariantSettings, strict=False)
     except ImbError as error:
         raise ImbError(f"{text!r}: {error}") from error
     return made

@@ -17,7 +17,7 @@ import msgspec
 from imb.measure import passes, session
 from imb.measure.campaign import (
     Campaign,
-    Settings,
+    VariantSettings,
     commands,
     examine_name,
     sampling_of,
@@ -27,18 +27,18 @@ from imb.measure.campaign import (
 )
 from imb.model import sequential_design
 from imb.model.text import now
-from imb.mpi.installations import Mpi
+from imb.mpi.installations import Installation
 from imb.mpi.launch import Intent
 
 LAUNCHES = 10  # without `launches` and `until_decided`
 
-Prepare: TypeAlias = Callable[[Settings], tuple[Mpi, Path]]
+Prepare: TypeAlias = Callable[[VariantSettings], tuple[Installation, Path]]
 
 
 def on_hosts(made: Campaign, pair: tuple[str, str]) -> Campaign:
     """The same on these two hosts, whatever its variants say, named `NAME/n1-n2`. Raises ImbError."""
 
-    def there(one: Settings) -> Settings:
+    def there(one: VariantSettings) -> VariantSettings:
         return msgspec.structs.replace(one, hosts=None)
 
     name = f"{made.name}/{'-'.join(pair)}"
@@ -136,7 +136,7 @@ def plan(made: Campaign, prepare: Prepare, *, seed: int, source: str | None = No
     return found
 
 
-def _variant(name: str, one: Settings, prepare: Prepare) -> session.Variant:
+def _variant(name: str, one: VariantSettings, prepare: Prepare) -> session.Variant:
     mpi, programs = prepare(one)
     return session.Variant(
         name=name,

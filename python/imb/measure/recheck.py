@@ -10,20 +10,20 @@ from random import Random
 import msgspec
 
 from imb.measure import session
-from imb.model.baselines import Baseline, Machine
+from imb.model.baselines import Baseline, Hardware
 from imb.model.errors import ImbError
 from imb.model.text import now
 from imb.mpi import conditions
-from imb.mpi.installations import Mpi
+from imb.mpi.installations import Installation
 from imb.mpi.launch import Intent
 
 LEAST_PAIRS = 10  # of old and new, unless another number is asked for
 
 
-def this_machine(nodes: int) -> Machine:
+def this_machine(nodes: int) -> Hardware:
     """The one that `imb` runs on."""
     here = conditions.gather().machine
-    return Machine(
+    return Hardware(
         nodes=nodes,
         hosts=[here.host],
         cpu_model=here.cpu_model,
@@ -42,7 +42,7 @@ def refuse_if_imported(made: Baseline) -> None:
 
 
 def plan(
-    made: Baseline, mpi: Mpi, programs: Path | None, launches: int | None, timeout: float | None
+    made: Baseline, mpi: Installation, programs: Path | None, launches: int | None, timeout: float | None
 ) -> session.Plan:
     """What the baseline was measured with, once more: the same launches, under this MPI. Raises ImbError."""
     label = f"baseline-check/{made.name}"
@@ -56,8 +56,8 @@ def plan(
 
 def plan_with_old(
     made: Baseline,
-    old: Mpi,
-    new: Mpi,
+    old: Installation,
+    new: Installation,
     programs: Path | None,
     launches: int | None,
     timeout: float | None,
@@ -112,7 +112,7 @@ def cells_of(made: Baseline) -> Counter[bytes]:
     return cells
 
 
-def _variant(name: str, mpi: Mpi, programs: Path | None, cell: bytes) -> session.Variant:
+def _variant(name: str, mpi: Installation, programs: Path | None, cell: bytes) -> session.Variant:
     said = msgspec.json.decode(cell)
     intent = msgspec.convert(said["intent"], Intent)
     return session.Variant(name=name, mpi=mpi, programs=str(programs or said["programs"]), intent=intent)

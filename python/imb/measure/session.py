@@ -35,7 +35,7 @@ from imb.model.records import Component, End
 from imb.model.sequential_design import FACT, Design
 from imb.model.text import now
 from imb.mpi import conditions, launch, load
-from imb.mpi.installations import Mpi
+from imb.mpi.installations import Installation
 
 BEAT = 10.0  # seconds between signs of life of a launch that runs
 _DEAD = 6 * BEAT  # without one for so long, and its host is taken to be down
@@ -46,7 +46,7 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
     its launches."""
 
     name: str = ""
-    mpi: Mpi
+    mpi: Installation
     programs: str
     intent: launch.Intent
     setup: list[str] = []
@@ -132,7 +132,7 @@ class Owner(msgspec.Struct, frozen=True):
 
 def plan(
     *,
-    mpi: Mpi,
+    mpi: Installation,
     programs: Path,
     intent: launch.Intent,
     selection: dict[Component, list[str]],

@@ -13,7 +13,7 @@ from imb.model.records import read
 FORMAT = "openimb-baseline/1"
 
 
-class Machine(msgspec.Struct, frozen=True, kw_only=True):
+class Hardware(msgspec.Struct, frozen=True, kw_only=True):
     """What a baseline is of. Of logs only the hosts may be known, or nothing."""
 
     nodes: int | None = None
@@ -27,7 +27,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
         """Machines of a kind may be held against each other, whatever they are called."""
         return self.nodes, self.cpu_model, self.cores, self.sockets, self.threads_per_core
 
-    def same(self, other: Machine) -> bool | None:
+    def same(self, other: Hardware) -> bool | None:
         """Whether it is a machine of this kind; where facts are missing, whether the hosts are; None: not known."""
         if self.cpu_model and other.cpu_model:
             return self.kind() == other.kind()
@@ -62,7 +62,7 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     by: str
     origin: str
     note: str | None = None
-    machine: Machine
+    machine: Hardware
     placement: str | None
     tolerances: dict[str, float]
     launches: list[Kept]
@@ -89,7 +89,7 @@ def placement_of(side: Side) -> str | None:
     return next(iter(found), None)
 
 
-def machine_of(side: Side) -> Machine:
+def machine_of(side: Side) -> Hardware:
     """The machine of these launches. Raises ImbError where they are of several kinds."""
     found = {machine.kind(): machine for machine in map(_machine, side.launches)}
     if len(found) > 1:
@@ -100,7 +100,7 @@ def machine_of(side: Side) -> Machine:
     return msgspec.structs.replace(next(iter(found.values())), hosts=list(hosts))
 
 
-def _machine(launch: Launch) -> Machine:
+def _machine(launch: Launch) -> Hardware:
     facts = (launch.facts.get("conditions") or {}).get("machine") or {}
     said = {name: facts.get(name) for name in ("cpu_model", "cores", "sockets", "threads_per_core")}
-    return Machine(nodes=len(launch.hosts()) or None, hosts=launch.hosts(), **said)
+    return Hardware(nodes=len(launch.hosts()) or None, hosts=launch.hosts(), **said)

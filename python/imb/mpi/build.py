@@ -17,7 +17,7 @@ import platformdirs
 
 from imb.model.errors import ImbError
 from imb.model.suite import suite_folder
-from imb.mpi.installations import Mpi, output_of
+from imb.mpi.installations import Installation, output_of
 
 _PERCENT = re.compile(rb"\[\s*(?:(\d+)%|(\d+)/(\d+))\s*\]")
 _ERROR = re.compile(r"error|undefined reference|No such file|not found", re.IGNORECASE)
@@ -39,7 +39,7 @@ def cache_folder() -> Path:
     return platformdirs.user_cache_path("openimb") / "builds"
 
 
-def key_of(mpi: Mpi, compiler: str | None = None) -> str:
+def key_of(mpi: Installation, compiler: str | None = None) -> str:
     """Names a build: MPI and version in words, and a hash of wrapper, compiler and sources. Raises ImbError."""
     command = _compiler(mpi, compiler)
     flags = [os.environ.get(name, "") for name in _FLAGS]
@@ -63,7 +63,10 @@ def usual_seconds() -> float:
 
 
 def build(
-    mpi: Mpi, compiler: str | None = None, *, on_percent: Callable[[float], None] = lambda percent: None
+    mpi: Installation,
+    compiler: str | None = None,
+    *,
+    on_percent: Callable[[float], None] = lambda percent: None,
 ) -> Path:
     """Builds, and returns the folder with the executables. It appears whole, so that several may build at once.
 
@@ -122,7 +125,7 @@ def _refusal(error: OSError) -> ImbError:
     )
 
 
-def _carry_out(words: list[str], mpi: Mpi, log: Path, on_percent: Callable[[float], None]) -> None:
+def _carry_out(words: list[str], mpi: Installation, log: Path, on_percent: Callable[[float], None]) -> None:
     with log.open("ab") as text:
         process = subprocess.Popen(
             words,
@@ -160,7 +163,7 @@ def _sources_hash() -> str:
     return digest.hexdigest()
 
 
-def _compiler(mpi: Mpi, compiler: str | None) -> str:
+def _compiler(mpi: Installation, compiler: str | None) -> str:
     """The path of the compiler; None: the one that the wrapper calls, else the wrapper itself."""
     wanted = compiler or (output_of([mpi.wrapper, "-show"], mpi.env)[1].split() or [""])[0]
     path = shutil.which(wanted) if re.fullmatch(r"[\w./+-]+", wanted) else None

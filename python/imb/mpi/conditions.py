@@ -16,7 +16,7 @@ import psutil
 from imb.model.conditions import Cache, Conditions, Interface, Machine
 from imb.model.confidential import hidden
 from imb.model.text import now, readable
-from imb.mpi.installations import Mpi, output_of
+from imb.mpi.installations import Installation, output_of
 
 # Settings of MPI libraries, their transports and schedulers that change figures.
 STEERING = re.compile(
@@ -26,7 +26,7 @@ STEERING = re.compile(
 _OF_GUESTS = re.compile(r"(veth|docker|br-|virbr|vnet|tap|cni|cali|flannel|lxc)")
 
 
-def gather(mpi: Mpi | None = None) -> Conditions:
+def gather(mpi: Installation | None = None) -> Conditions:
     """The conditions now. Reads files only: a few milliseconds, but for the first call."""
     return Conditions(
         time=now(),

@@ -19,7 +19,7 @@ from imb.model.conditions import Conditions, Machine
 from imb.model.errors import ImbError
 from imb.model.path import Way, way_of
 from imb.mpi import installations, launch, own_word
-from imb.mpi.installations import Mpi
+from imb.mpi.installations import Installation
 
 Level: TypeAlias = Literal["ok", "warning", "problem"]
 SCHEDULERS = {"sbatch": "Slurm", "qsub": "PBS", "bsub": "LSF", "flux": "Flux"}
@@ -27,7 +27,7 @@ COMPILERS = ("g++", "clang++", "icpx", "nvc++", "CC")
 _CHECK_SECONDS = 20.0  # until a check that hangs is given up; it takes one second
 
 
-class Finding(msgspec.Struct, frozen=True):
+class Check(msgspec.Struct, frozen=True):
     """`advice`: what to do; empty where there is nothing to do."""
 
     level: Level
@@ -36,22 +36,22 @@ class Finding(msgspec.Struct, frozen=True):
     advice: str = ""
 
 
-def machine(now: Conditions) -> Iterator[Finding]:
+def machine(now: Conditions) -> Iterator[Check]:
     """On the machine as it is: no file is read here."""
     m = now.machine
-    yield Finding("ok", "host", f"{m.host}, {m.system}, {m.kernel}")
-    yield Finding(
+    yield Check("ok", "host", f"{m.host}, {m.system}, {m.kernel}")
+    yield Check(
         "ok", "CPU", f"{m.cpu_model or 'unknown'}, {m.cores or '?'} cores, sockets: {m.sockets or '?'}"
     )
     yield _allowed(m)
     nodes = f"{m.numa_nodes} node{'s' * (m.numa_nodes != 1)}" if m.numa_nodes else "unknown"
-    yield Finding("ok", "NUMA", nodes)
-    yield Finding("ok", "caches", ", ".join(f"{cache.name} {cache.size}" for cache in m.caches) or "unknown")
+    yield Check("ok", "NUMA", nodes)
+    yield Check("ok", "caches", ", ".join(f"{cache.name} {cache.size}" for cache in m.caches) or "unknown")
     if (m.threads_per_core or 1) > 1:
         advice = "bind ranks to cores (--bind core), so that no two share one"
-        yield Finding("warning", "hyperthreads", f"{m.threads_per_core} threads per core", advice)
+        yield Check("warning", "hyperthreads", f"{m.threads_per_core} threads per core", advice)
     else:
-        yield Finding("ok", "hyperthreads", "off" if m.threads_per_core else "unknown")
+        yield Check("ok", "hyperthreads", "off" if m.threads_per_core else "unknown")
     yield _governor(now)
     yield _load(now)
     yield _clock(now)
@@ -59,89 +59,89 @@ def machine(now: Conditions) -> Iterator[Finding]:
         advice = (
             "expect noise of other guests: use many launches (--launches), and quantiles rather than means"
         )
-        yield Finding("warning", "virtual machine", m.virtual_machine, advice)
+        yield Check("warning", "virtual machine", m.virtual_machine, advice)
     else:
-        yield Finding("ok", "virtual machine", "none seen")
+        yield Check("ok", "virtual machine", "none seen")
     if m.container:
         advice = "is shared memory large enough (df /dev/shm) and the network's device passed in?"
-        yield Finding("warning", "container", m.container, advice)
+        yield Check("warning", "container", m.container, advice)
     else:
-        yield Finding("ok", "container", "none seen")
+        yield Check("ok", "container", "none seen")
     yield _shared_memory()
 
 
-def _allowed(m: Machine) -> Finding:
+def _allowed(m: Machine) -> Check:
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else m.cpus
     if allowed is not None and m.cpus is not None and allowed < m.cpus:
         advice = "a job, cpuset or taskset confines this process; ranks inherit that"
-        return Finding("warning", "CPUs allowed", f"{m.cpus_allowed} of {m.cpus}", advice)
+        return Check("warning", "CPUs allowed", f"{m.cpus_allowed} of {m.cpus}", advice)
     if allowed == 1:
-        return Finding(
+        return Check(
             "warning",
             "CPUs allowed",
             "1",
             "two ranks share one CPU: latencies will be those of the scheduler",
         )
-    return Finding("ok", "CPUs allowed", m.cpus_allowed or "unknown")
+    return Check("ok", "CPUs allowed", m.cpus_allowed or "unknown")
 
 
-def _governor(now: Conditions) -> Finding:
+def _governor(now: Conditions) -> Check:
     if now.governors is None:
-        return Finding("ok", "frequency governor", "not shown by the kernel")
+        return Check("ok", "frequency governor", "not shown by the kernel")
     slow = [name for name in now.governors if name != "performance"]
     if slow:
         advice = "`cpupower frequency-set -g performance` as root, or warm up longer"
-        return Finding("warning", "frequency governor", ", ".join(now.governors), advice)
-    return Finding("ok", "frequency governor", "performance")
+        return Check("warning", "frequency governor", ", ".join(now.governors), advice)
+    return Check("ok", "frequency governor", "performance")
 
 
-def _load(now: Conditions) -> Finding:
+def _load(now: Conditions) -> Check:
     if now.load is None:
-        return Finding("ok", "load", "unknown")
+        return Check("ok", "load", "unknown")
     # As many runnable processes as half of the cores, and ranks are likely to meet one.
     if now.load > 0.5 * (now.machine.cores or 1):
-        return Finding(
+        return Check(
             "warning", "load", f"{now.load:.2f}", "other load is running (see `top`); wait for it to end"
         )
-    return Finding("ok", "load", f"{now.load:.2f}")
+    return Check("ok", "load", f"{now.load:.2f}")
 
 
-def _clock(now: Conditions) -> Finding:
+def _clock(now: Conditions) -> Check:
     if now.clock_source in (None, "tsc", "arch_sys_counter", "kvm-clock", "timebase"):
-        return Finding("ok", "clock source", now.clock_source or "unknown")
+        return Check("ok", "clock source", now.clock_source or "unknown")
     advice = "reading it costs a microsecond or more; boot with tsc (clocksource=tsc) if the CPU's is stable"
-    return Finding("warning", "clock source", now.clock_source or "", advice)
+    return Check("warning", "clock source", now.clock_source or "", advice)
 
 
-def _shared_memory() -> Finding:
+def _shared_memory() -> Check:
     try:
         free = shutil.disk_usage("/dev/shm").free
     except OSError:
-        return Finding("ok", "/dev/shm", "none")
+        return Check("ok", "/dev/shm", "none")
     if free < 64 * 2**20:
-        return Finding("problem", "/dev/shm", f"{free / 2**20:.0f} MiB free", "MPIs keep buffers there: remove leftovers of dead jobs, or enlarge it (docker: --shm-size)")  # fmt: skip
-    return Finding("ok", "/dev/shm", f"{free / 2**20:.0f} MiB free")
+        return Check("problem", "/dev/shm", f"{free / 2**20:.0f} MiB free", "MPIs keep buffers there: remove leftovers of dead jobs, or enlarge it (docker: --shm-size)")  # fmt: skip
+    return Check("ok", "/dev/shm", f"{free / 2**20:.0f} MiB free")
 
 
-def tools() -> Iterator[Finding]:
+def tools() -> Iterator[Check]:
     """Compilers, CMake, launchers and schedulers on the PATH."""
     compilers = [f"{name} {_version(name)}" for name in COMPILERS if shutil.which(name)]
     if compilers:
-        yield Finding("ok", "compilers", ", ".join(compilers))
+        yield Check("ok", "compilers", ", ".join(compilers))
     else:
-        yield Finding("problem", "compilers", "none", "install g++ 11 or later, or load a compiler's module")
+        yield Check("problem", "compilers", "none", "install g++ 11 or later, or load a compiler's module")
     from imb.mpi.build import tool
 
     try:
-        yield Finding("ok", "cmake", tool("cmake"))
+        yield Check("ok", "cmake", tool("cmake"))
     except ImbError as error:
-        yield Finding("problem", "cmake", "none", str(error).partition("; ")[2])
+        yield Check("problem", "cmake", "none", str(error).partition("; ")[2])
     launchers = [path for name in ("srun", "mpiexec", "mpirun") if (path := shutil.which(name))]
-    yield Finding(
+    yield Check(
         "ok", "launchers on the PATH", ", ".join(launchers) or "none (those of the MPIs below are used)"
     )
     schedulers = [name for program, name in SCHEDULERS.items() if shutil.which(program)]
-    yield Finding("ok", "schedulers", ", ".join(schedulers) or "none")
+    yield Check("ok", "schedulers", ", ".join(schedulers) or "none")
 
 
 def _version(program: str) -> str:
@@ -149,14 +149,14 @@ def _version(program: str) -> str:
     return found[0] if found else ""
 
 
-def installation(mpi: Mpi) -> Iterator[Finding]:
+def installation(mpi: Installation) -> Iterator[Check]:
     """On one MPI: its transports, and two ranks that really start; compiles a small program, about two seconds."""
-    yield Finding("ok", mpi.version, mpi.wrapper)
-    yield Finding("ok", f"{mpi.version}: transports", transports(mpi) or "unknown")
+    yield Check("ok", mpi.version, mpi.wrapper)
+    yield Check("ok", f"{mpi.version}: transports", transports(mpi) or "unknown")
     yield _two_ranks(mpi)
 
 
-def transports(mpi: Mpi) -> str:
+def transports(mpi: Installation) -> str:
     """What the library says that it can use; empty where it does not tell."""
     folder = Path(mpi.wrapper).parent
     if mpi.flavour == "openmpi":
@@ -180,12 +180,12 @@ def transports(mpi: Mpi) -> str:
     return ""
 
 
-def _two_ranks(mpi: Mpi) -> Finding:
+def _two_ranks(mpi: Installation) -> Check:
     what = f"{mpi.version}: two ranks"
     program, said = _compiled(mpi)
     if program is None:
         advice = "install the compiler that the wrapper calls (`" + mpi.wrapper + " -show`)"
-        return Finding("problem", what, f"the wrapper builds no MPI program: {said}", advice)
+        return Check("problem", what, f"the wrapper builds no MPI program: {said}", advice)
     cores = psutil.cpu_count(logical=False) or 1
     intent = launch.Intent(ranks=2, env=own_word.asking(mpi.flavour))
     command = launch.spell(mpi, intent, [str(program)], cores=cores, root=os.geteuid() == 0)
@@ -204,38 +204,38 @@ def _two_ranks(mpi: Mpi) -> Finding:
 
 def verdict(
     what: str, command: str, ended: launch.Ended, text: str, words: list[str], own: str | None = None
-) -> Finding:
+) -> Check:
     """On a check that has ended, by its output and the lines of its standard error; `own`: the transports that the MPI
     itself names."""
     found = re.search(r"openimb-check (\d+) (\d) ([\d.]+) (.*)", text)
     hangs = ended.outcome == "timed_out"
     if hangs and not found:
-        return Finding(
+        return Check(
             "problem",
             what,
             f"hang for {_CHECK_SECONDS:.0f} s",
             f"try `{command}`; a firewall or a wrong network device is usual",
         )
     if not found or (ended.status and not hangs):
-        return Finding(
+        return Check(
             "problem",
             what,
             f"exit status {ended.status}: {(words or ['no output'])[0][:200]}",
             f"try `{command}`",
         )
     if found[1] != "2":
-        return Finding(
+        return Check(
             "problem",
             what,
             f"start as {found[1]} rank each",
             "the launcher belongs to another MPI: use the one beside the wrapper",
         )
     if found[2] != "1":
-        return Finding(
+        return Check(
             "problem", what, "received wrong data", "do not use this MPI; see docs/known-mpi-issues.md"
         )
     if hangs:
-        return Finding(
+        return Check(
             "problem",
             what,
             f"hang at their end, or their launcher does, for {_CHECK_SECONDS:.0f} s",
@@ -246,7 +246,7 @@ def verdict(
     said = f"one way {found[3]} µs in {ended.seconds:.1f} s" + (f", long messages by {way}" if way else "")
     said += f" (the MPI itself: {own})" if own else ""
     if way and way.interfaces:
-        return Finding(
+        return Check(
             "warning",
             what,
             said,
@@ -254,13 +254,13 @@ def verdict(
             "OMPI_MCA_btl, FI_PROVIDER, MPIR_CVAR_NOLOCAL)",
         )
     if float(found[3]) > 50:  # between cores of a host it is below 2
-        return Finding(
+        return Check(
             "warning",
             what,
             said,
             "very slow: the CPUs are busy, or ranks share one; try --bind core",
         )
-    return Finding("ok", what, said)
+    return Check("ok", what, said)
 
 
 def _way(asked: float, counted: list[str]) -> Way:
@@ -270,7 +270,7 @@ def _way(asked: float, counted: list[str]) -> Way:
     return way_of("intra-node", asked, shares)
 
 
-def _compiled(mpi: Mpi) -> tuple[Path | None, str]:
+def _compiled(mpi: Installation) -> tuple[Path | None, str]:
     """The check program for an MPI, compiled once; or what the compiler says."""
     source = Path(__file__).with_name("check.cpp")
     key = hashlib.sha256(f"{mpi.wrapper}\0{mpi.version}\0{source.read_text()}".encode()).hexdigest()[:16]

@@ -22,7 +22,7 @@ PLACES = ("/usr/lib64/*/bin", "/opt/*/bin", "/opt/*/*/bin", "/usr/local/*/bin") 
 _NAMES = {"openmpi": "openmpi", "ompi": "openmpi", "mpich": "mpich", "intel": "intel", "impi": "intel"}
 
 
-class Mpi(msgspec.Struct, frozen=True, kw_only=True):
+class Installation(msgspec.Struct, frozen=True, kw_only=True):
     """An MPI. `major` is its launcher's, 0 where that does not say it; `env` is for wrapper, launcher and program."""
 
     flavour: Flavour
@@ -56,7 +56,7 @@ def _asked(launcher: str) -> tuple[str, str]:
     return compiler_wrappers.flavour_of(output_of([launcher, "--version"])[1])
 
 
-def mpi_of(wrapper: Path) -> Mpi:
+def mpi_of(wrapper: Path) -> Installation:
     """The MPI of a C++ wrapper. Raises ImbError where its launcher is missing."""
     wrapper = compiler_wrappers.followed(wrapper)
     try:
@@ -65,7 +65,7 @@ def mpi_of(wrapper: Path) -> Mpi:
         raise ImbError(f"{error}; name the wrapper of a complete MPI (--mpi)") from None
     flavour, version = _asked(str(launcher))
     number = re.search(r"(\d+)\.", version)
-    return Mpi(
+    return Installation(
         flavour=flavour if flavour in get_args(Flavour) else "other",  # type: ignore[arg-type]
         version=version,
         major=int(number[1]) if number else 0,
@@ -75,9 +75,9 @@ def mpi_of(wrapper: Path) -> Mpi:
     )
 
 
-def find_all() -> list[Mpi]:
+def find_all() -> list[Installation]:
     """Every MPI on the PATH, beside this Python, in the usual places, and what `make` has brought into a checkout."""
-    found: dict[str, Mpi] = {}
+    found: dict[str, Installation] = {}
     for wrapper in _candidates():
         try:
             mpi = mpi_of(wrapper)
@@ -107,7 +107,7 @@ def _candidates() -> Iterable[Path]:
             )
 
 
-def find(choice: str | None) -> Mpi:
+def find(choice: str | None) -> Installation:
     """The MPI of this name (openmpi, mpich, intel), prefix or wrapper; None: $IMB_MPI, else the first that there is.
 
     Raises ImbError where there is none.

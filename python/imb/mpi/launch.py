@@ -22,7 +22,7 @@ import psutil
 
 from imb.model.errors import ImbError
 from imb.mpi import orphans
-from imb.mpi.installations import Mpi
+from imb.mpi.installations import Installation
 
 Bind: TypeAlias = Literal["core", "socket", "numa", "none"]
 Outcome: TypeAlias = Literal["finished", "timed_out", "interrupted", "lingered"]
@@ -67,7 +67,7 @@ class Command(msgspec.Struct, frozen=True):
         return " ".join([*(f"{k}={shlex.quote(v)}" for k, v in self.env.items()), shlex.join(self.words)])
 
 
-def spell(mpi: Mpi, intent: Intent, program: Sequence[str], *, cores: int, root: bool) -> Command:
+def spell(mpi: Installation, intent: Intent, program: Sequence[str], *, cores: int, root: bool) -> Command:
     """The command that launches `program` so. `cores`: of a host; `root`: whether root launches.
 
     Raises ImbError where the launcher has no words for what is wanted.
@@ -87,7 +87,7 @@ def spell(mpi: Mpi, intent: Intent, program: Sequence[str], *, cores: int, root:
     )
 
 
-def _hydra(mpi: Mpi, intent: Intent, program: Sequence[str]) -> Command:
+def _hydra(mpi: Installation, intent: Intent, program: Sequence[str]) -> Command:
     words = [mpi.launcher, "-n", str(intent.ranks), *_hydra_hosts(intent)]
     if intent.cpus:
         words += ["-bind-to", "user:" + ",".join(map(str, intent.cpus))]
@@ -98,7 +98,7 @@ def _hydra(mpi: Mpi, intent: Intent, program: Sequence[str]) -> Command:
     return Command([*words, *intent.extra, *program], dict(mpi.env))
 
 
-def _intel(mpi: Mpi, intent: Intent, program: Sequence[str]) -> Command:
+def _intel(mpi: Installation, intent: Intent, program: Sequence[str]) -> Command:
     words = [mpi.launcher, "-n", str(intent.ranks), *_hydra_hosts(intent)]
     pins: dict[str, str] = {}
     if intent.cpus:
@@ -117,7 +117,7 @@ def _hydra_hosts(intent: Intent) -> list[str]:
     return [*words, "-ppn", str(intent.ppn)] if intent.ppn else words
 
 
-def _openmpi(mpi: Mpi, intent: Intent, program: Sequence[str], cores: int, root: bool) -> Command:
+def _openmpi(mpi: Installation, intent: Intent, program: Sequence[str], cores: int, root: bool) -> Command:
     crowded = intent.per_host > cores
     words = [mpi.launcher]
     if root:
@@ -147,7 +147,7 @@ def _openmpi(mpi: Mpi, intent: Intent, program: Sequence[str], cores: int, root:
     return Command(words, dict(mpi.env))
 
 
-def _srun(mpi: Mpi, intent: Intent, program: Sequence[str], cores: int) -> Command:
+def _srun(mpi: Installation, intent: Intent, program: Sequence[str], cores: int) -> Command:
     # Open MPI starts through PMIx alone; MPICH and Intel MPI through PMI-2 wherever Slurm is.
     words = ["srun", "--mpi=" + ("pmix" if mpi.flavour == "openmpi" else "pmi2"), "--kill-on-bad-exit=1"]
     words += ["-n", str(intent.ranks)]
