@@ -72,7 +72,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not lab.no_mpi:
         return
-    needing, others = [], []
+    needing: list[pytest.Item] = []
+    others: list[pytest.Item] = []
     for item in items:
         names = getattr(item, "fixturenames", ())
         needs = item.get_closest_marker("needs_mpi") or any(name in names for name in MPI_FIXTURES)

@@ -231,7 +231,7 @@ def test_no_import_circle():
         for path, text in python_sources()
     }
     every = set(named)
-    modules = {name: set() for name in named}
+    modules: dict[str, set[str]] = {name: set() for name in named}
     for name, text in named.items():
         for module, names in re.findall(r"(?m)^from (imb[\w.]*) import \(?([^)\n]*(?:\n    [^)]*)?)", text):
             parts = {f"{module}.{one}" for one in re.findall(r"(?:^|,)\s*(\w+)", names)}

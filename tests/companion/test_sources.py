@@ -7,6 +7,7 @@ import lzma
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ def test_a_pipe_and_a_device_are_refused_at_once(imb: Imb, archive: Archive, tmp
     os.mkfifo(tmp_path / "pipe")
     program = [sys.executable, "-m", "imb"]
     for path, kind in ((tmp_path / "pipe", "a pipe"), (Path("/dev/zero"), "a device")):
-        for words in (["import", path], ["compare", path, path]):
+        for words in (["import", str(path)], ["compare", str(path), str(path)]):
             done = subprocess.run([*program, *words], capture_output=True, text=True, timeout=60)
             lines = [line for line in done.stderr.splitlines() if line]
             assert done.returncode in (1, 2) and len(lines) == 1 and kind in lines[0], (words, done)
@@ -52,7 +53,7 @@ def test_a_small_file_that_unpacks_without_end_is_one_line(
     assert not archive.ids()
 
 
-PACKED = {
+PACKED: dict[str, Callable[[bytes], bytes]] = {
     "log.gz": gzip.compress,
     "log.xz": lzma.compress,
     "log.bz2": bz2.compress,
