@@ -254,3 +254,10 @@ def test_one_door_to_the_terminal():
         r"typer\.echo|typer\.secho|(?<![\w.])print\(|\bConsole\(|std(out|err)\.(buffer|write)"
     )
     assert {str(path) for path, text in python_sources() if prints.search(text)} == {"render/terminal.py"}
+
+
+def test_python_files_are_short():
+    """As those of the suite; the records are one schema in one file."""
+    longest = {str(path): text.count("\n") for path, text in python_sources()}
+    del longest["model/records.py"]
+    assert not {path: lines for path, lines in longest.items() if lines > 400}

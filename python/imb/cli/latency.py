@@ -78,7 +78,7 @@ def command(
       imb latency --cpus 0,1 --launches 11 --budget 5
       imb latency --hosts node1,node2 --mpi openmpi
     """
-    from imb.measure import passes, session
+    from imb.measure import execution, passes, session
     from imb.model.records import Result
 
     if budget is not None and (classic or repetitions is not None):
@@ -106,7 +106,7 @@ def command(
     session.save(store, made)
     measured: list[Result] = []
     for item in made.items:
-        [over] = session.execute(
+        [over] = execution.execute(
             store,
             made,
             [item],

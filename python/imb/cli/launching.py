@@ -190,7 +190,7 @@ def all_measured(made: Plan, carried: Carried) -> bool:
 def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False) -> Carried:
     """Runs what of the session is still to be run, or less where it stops when decided; exits with 130 when interrupted."""
     from imb.cli.deciding import Deciding
-    from imb.measure import session
+    from imb.measure import execution, session
     from imb.measure.setup_teardown import Standing
 
     before = session.done(archive, made)
@@ -219,7 +219,7 @@ def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False)
                 left_out += len(items)
                 continue
             display.begin(items, over)
-            now_over = session.execute(
+            now_over = execution.execute(
                 archive,
                 made,
                 items,

@@ -85,7 +85,9 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     inconclusive: str | None = None
 
 
-def compare(a: Side, b: Side, settings: CompareSettings | None = None, earlier: Sequence[Launch] = ()) -> Comparison:
+def compare(
+    a: Side, b: Side, settings: CompareSettings | None = None, earlier: Sequence[Launch] = ()
+) -> Comparison:
     """Judges B against A; `earlier` launches help to say which ones never saw the usual state of their machine.
 
     Raises ImbError where they have no row in common, where one is intra-node and the other inter-node, or one in passes and

@@ -8,37 +8,25 @@ ARCHIVE/sessions/ID/plan.json    what is to be launched
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import glob
 import os
 import secrets
-import shutil
-import socket
-import threading
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import msgspec
 import psutil
 
-from imb.archive.store import Archive, Content, write_whole
+from imb.archive.store import Archive, write_whole
 from imb.measure import ownership, passes
-from imb.measure.interleave import TURN_LIMIT, Conductor
-from imb.measure.progress import Progress
+from imb.measure.interleave import TURN_LIMIT
 from imb.model.confidential import hidden, revealed
 from imb.model.errors import ImbError
 from imb.model.records import Component, End
-from imb.model.sequential_design import FACT, Design
+from imb.model.sequential_design import Design
 from imb.model.text import now
-from imb.mpi import conditions, launch, load
+from imb.mpi import launch
 from imb.mpi.installations import Installation
-
-BEAT = 10.0  # seconds between signs of life of a launch that runs
-_DEAD = 6 * BEAT  # without one for so long, and its host is taken to be down
 
 
 class Variant(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,14 +108,6 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
     wall: float | None = None
     problem: str | None = None
     note: str | None = None
-
-
-class Owner(msgspec.Struct, frozen=True):
-    """Who carries out a launch. `born`: when the process began, since numbers of processes are used again."""
-
-    host: str
-    pid: int
-    born: float
 
 
 def plan(
@@ -285,10 +265,10 @@ def command_of(
 
 def _shown(variant: Variant) -> Variant:
     """A variant as it may be recorded."""
-    return msgspec.structs.replace(variant, intent=_without_secrets(variant.intent))
+    return msgspec.structs.replace(variant, intent=without_secrets(variant.intent))
 
 
-def _without_secrets(intent: launch.Intent) -> launch.Intent:
+def without_secrets(intent: launch.Intent) -> launch.Intent:
     return msgspec.structs.replace(intent, env=hidden(intent.env))
 
 
@@ -305,315 +285,6 @@ def elsewhere(intent: launch.Intent) -> bool:
         name in os.environ for name in ("SLURM_JOB_ID", "PBS_NODEFILE", "LSB_HOSTS", "PE_HOSTFILE")
     )
     return bool(intent.hosts or intent.ppn or words & set(intent.extra) or allocated)
-
-
-Rest = ParamSpec("Rest")
-Made = TypeVar("Made")
-
-
-def _refusing(
-    function: Callable[Concatenate[Archive, Rest], Made],
-) -> Callable[Concatenate[Archive, Rest], Made]:
-    """A full or read-only disk in words. What the launch itself does is an outcome, no OSError."""
-
-    @functools.wraps(function)
-    def wrapped(archive: Archive, /, *words: Rest.args, **options: Rest.kwargs) -> Made:
-        try:
-            return function(archive, *words, **options)
-        except OSError as error:
-            raise archive.refusal(error) from error
-
-    return wrapped
-
-
-class _Started(NamedTuple):
-    """A launch at work: where it writes, its command as it is and without secrets, what is known of it so far."""
-
-    item: Item
-    spool: Path
-    command: launch.Command
-    shown: launch.Command
-    facts: dict[str, Any]
-    progress: Progress
-
-
-@_refusing
-def execute(
-    archive: Archive,
-    made: Plan,
-    items: Sequence[Item],
-    *,
-    on_start: Callable[[Item, launch.Command], None] = lambda item, command: None,
-    on_progress: Callable[[Progress, float], None] = lambda p, s: None,
-    on_problem: Callable[[Item, str], None] = lambda item, line: None,
-) -> list[Done]:
-    """Launches, several at the same time by turns, and puts what came of it into the archive, whatever that is.
-
-    `on_progress` gets the progress of the first of them; `on_problem` one line where a launch makes no progress, or is ended
-    because it stopped. Raises ImbError.
-    """
-    began = time.monotonic()
-    with contextlib.ExitStack() as stack:
-        turns = None
-        if made.parts > 1:
-            intents = [intent_of(made, item) for item in items]
-            seed = (made.seed or 0) + items[0].number
-            ranks = [intent.ranks for intent in intents]
-            turns = stack.enter_context(
-                Conductor(ranks, seed, everywhere=any(map(elsewhere, intents)), limit=made.turn_limit)
-            )
-        started = [
-            _start(archive, made, item, turns.words(side, made.parts) if turns else [])
-            for side, item in enumerate(items)
-        ]
-        for one in started:
-            on_start(one.item, one.shown)
-        before = load.moment()
-        if turns is None:
-            _see_through(made, started[0], on_progress, on_problem)
-        else:
-            _see_all_through(made, started, turns, on_progress, on_problem)
-        # Ranks that srun starts are not our children: their CPU time is not known here.
-        ours = all(intent_of(made, item).launcher != "srun" for item in items)
-        if ours and (during := load.between(before, load.moment())):
-            for one in started:
-                one.facts["load"] = msgspec.to_builtins(during)
-    seconds = (time.monotonic() - began) / len(items)
-    over = [
-        _store(archive, made, one.item, one.facts, None if "note" in one.facts else seconds)
-        for one in started  # a launch that lingered says nothing about how long others take
-    ]
-    for item, one_over in zip(items, over, strict=True):  # as close together as can be
-        _finish(archive, made, item, one_over)
-    return over
-
-
-def _start(archive: Archive, made: Plan, item: Item, turns: Sequence[str]) -> _Started:
-    spool = spool_of(archive, made, item)
-    _adopt(archive, made, item)
-    spool.mkdir()
-    (spool / "owner.json").write_bytes(msgspec.json.encode(myself()))
-    command, shown = (command_of(made, item, spool, turns, shown=shown) for shown in (False, True))
-    variant, intent = made.variants[item.variant], intent_of(made, item)
-    facts: dict[str, Any] = {
-        "kind": "launch",
-        "campaign": made.campaign or made.id,
-        # What the judge pairs launches by, and which of them share a session.
-        "session": made.id,
-        "number": item.number,
-        "turn": item.turn,
-        "cell": item.cell,
-        "host": socket.gethostname(),
-        "command": shown.words,
-        "command_environment": shown.env,
-        "component": item.component,
-        "arguments": item.arguments,
-        "programs": variant.programs,
-        "intent": msgspec.to_builtins(_without_secrets(intent)),
-        "started": now(),
-        "conditions": msgspec.to_builtins(conditions.gather(variant.mpi)),
-    }
-    if made.campaign:
-        facts |= {"variant": variant.name, "setup": variant.setup, "seed": made.seed}
-    if made.until:
-        facts[FACT] = msgspec.to_builtins(made.until.design)
-    write_whole(spool / "facts.json", msgspec.json.encode(facts))
-    return _Started(item, spool, command, shown, facts, Progress())
-
-
-class _Stopped(KeyboardInterrupt):
-    """Ends a launch that stopped, as an interrupt does."""
-
-
-def _see_through(
-    made: Plan,
-    one: _Started,
-    on_progress: Callable[[Progress, float], None],
-    on_problem: Callable[[Item, str], None],
-) -> None:
-    """Launches, and completes the facts."""
-    spool, facts, progress = one.spool, one.facts, one.progress
-    beat = 0.0
-    stopped: str | None = None
-
-    def tick(seconds: float) -> None:
-        nonlocal beat, stopped
-        if seconds > beat:
-            beat = seconds + BEAT
-            (spool / "owner.json").touch()
-        if line := progress.stall(seconds):
-            on_problem(one.item, line)
-        try:
-            on_progress(progress, seconds)
-        except _Stopped as stop:
-            stopped = str(stop)
-            raise
-
-    try:
-        ended = launch.run(
-            one.command,
-            output=spool / "output.txt",
-            errors=spool / "stderr.txt",
-            timeout=made.timeout,
-            follow=spool / "records.jsonl",
-            on_line=progress.feed,
-            on_tick=tick,
-            is_over=lambda: progress.end is not None,
-        )
-    except ImbError:  # nothing has run
-        shutil.rmtree(spool)
-        raise
-    outcome: str = ended.outcome
-    status = ended.status
-    if outcome == "lingered" and progress.end:
-        outcome, status = "finished", progress.end.exit_status
-        facts["note"] = (
-            f"it was still there {launch.LINGER:g} s after its last record, and was ended; exit status by the records"
-        )
-    if stopped:
-        outcome, facts["problem"] = "stopped", stopped
-    if outcome == "finished":
-        # A launcher of another MPI starts N programs of one rank each, which all end well.
-        ranks = intent_of(made, one.item).ranks
-        alone = progress.ranks not in (None, ranks)
-        cut = progress.end is None and (spool / "records.jsonl").exists()
-        outcome = "failed" if status or cut or alone else "measured"
-        if alone:
-            facts["problem"] = f"{progress.ranks} instead of {ranks} ranks: are launcher and MPI of one kind?"
-    facts |= {
-        "exit_status": status,
-        "ended": now(),
-        "outcome": outcome,
-        "seconds": round(ended.seconds, 3),
-    }
-
-
-def _see_all_through(
-    made: Plan,
-    started: Sequence[_Started],
-    turns: Conductor,
-    on_progress: Callable[[Progress, float], None],
-    on_problem: Callable[[Item, str], None],
-) -> None:
-    """The same at the same time, a thread each; Ctrl-C interrupts all of them."""
-    stop = threading.Event()
-
-    def see(side: int, one: _Started) -> None:
-        def tick(progress: Progress, seconds: float) -> None:
-            if stop.is_set():
-                raise KeyboardInterrupt
-            if (lost := turns.lost(side)) and progress.end is None:
-                on_problem(one.item, f"{lost}; launch ended, its pair is lost; --turn-timeout sets the limit")
-                raise _Stopped(lost)
-            if side == 0:
-                on_progress(progress, seconds)
-
-        try:
-            _see_through(made, one, tick, on_problem)
-        finally:
-            turns.leave(side)
-
-    under_way: list[Future[None]] = []
-    interrupted = False
-    with launch.sigterm_interrupts(), ThreadPoolExecutor(len(started)) as pool:
-        try:
-            for side, one in enumerate(started):
-                under_way.append(pool.submit(see, side, one))
-            wait(under_way, return_when=FIRST_EXCEPTION)
-        except KeyboardInterrupt:
-            interrupted = True
-        # Where one could not be started, what the others measure has no counterpart.
-        stop.set()
-        while not all(future.done() for future in under_way):
-            with contextlib.suppress(KeyboardInterrupt):
-                wait(under_way)
-    for future in under_way:
-        future.result()
-    if interrupted or any(one.facts["outcome"] == "interrupted" for one in started):
-        for one in started:  # those that were over would have no partner when the others are repeated
-            one.facts["outcome"] = "interrupted"
-            one.facts.setdefault("exit_status", None)  # of one that was not launched any more
-
-
-def _adopt(archive: Archive, made: Plan, item: Item) -> None:
-    """What a killed `imb run` left of this launch becomes a run too; then the launch is repeated."""
-    spool = spool_of(archive, made, item)
-    refuse_if_alive(made, spool / "owner.json")
-    if (spool / "facts.json").exists():
-        facts = msgspec.json.decode((spool / "facts.json").read_bytes(), type=dict[str, Any])
-        over = _store(archive, made, item, facts | {"outcome": "interrupted", "exit_status": None})
-        _finish(archive, made, item, over)
-    elif spool.exists():
-        shutil.rmtree(spool)
-
-
-def myself() -> Owner:
-    """This process."""
-    return Owner(socket.gethostname(), os.getpid(), psutil.Process().create_time())
-
-
-def refuse_if_alive(made: Plan, file: Path) -> None:
-    """Raises ImbError where the owner that `file` names, another process, is at work on this session."""
-    owner = _alive(file)
-    if owner and (owner.host, owner.pid) != (socket.gethostname(), os.getpid()):
-        raise ImbError(
-            f"session {made.id} is being carried out by process {owner.pid} on {owner.host};"
-            " `imb run --resume NAME` goes on with another one"
-        )
-
-
-def _alive(file: Path) -> Owner | None:
-    """The owner of a launch that is running still; None where there is none, or it is gone."""
-    try:
-        owner = msgspec.json.decode(file.read_bytes(), type=Owner)
-        if owner.host != socket.gethostname():
-            return owner if time.time() - file.stat().st_mtime < _DEAD else None
-        if owner.pid == os.getpid():
-            return None
-        return owner if abs(psutil.Process(owner.pid).create_time() - owner.born) < 1 else None
-    except (OSError, msgspec.MsgspecError, psutil.Error):
-        return None
-
-
-def _store(
-    archive: Archive, made: Plan, item: Item, facts: dict[str, Any], wall: float | None = None
-) -> Done:
-    """Makes a run of what a launch left."""
-    spool = spool_of(archive, made, item)
-
-    def part(name: str) -> bytes | None:
-        return (spool / name).read_bytes() if (spool / name).exists() else None
-
-    records = part("records.jsonl")
-    content = Content(
-        records=records or None,
-        output=part("output.txt"),
-        stderr=part("stderr.txt"),
-        facts=facts,
-        # A launch of a campaign that was cut off is made again, and counts once; one that stopped was measured in part without
-        # its partner, and does not count.
-        labels=[] if made.campaign and facts["outcome"] in ("interrupted", "stopped") else item.labels,
-    )
-    added = archive.add(content)
-    return Done(
-        number=item.number,
-        run=added.id,
-        outcome=facts["outcome"],
-        status=facts["exit_status"],
-        seconds=facts.get("seconds"),
-        wall=None if wall is None else round(wall, 3),
-        problem=facts.get("problem"),
-        note=facts.get("note"),
-    )
-
-
-def _finish(archive: Archive, made: Plan, item: Item, over: Done) -> None:
-    """From now on this launch is over, unless it was interrupted."""
-    if over.outcome != "interrupted":
-        write_whole(
-            folder_of(archive, made.id) / f"{item.number:04d}.json", msgspec.json.encode(over) + b"\n"
-        )
-    shutil.rmtree(spool_of(archive, made, item))
 
 
 def rows_of(archive: Archive, over: Done) -> str:

@@ -18,14 +18,14 @@ from types import FrameType
 import msgspec
 
 from imb.archive.store import Archive, write_whole
-from imb.measure import session
+from imb.measure import execution, session
 from imb.model.errors import ImbError
 
 _GRACE = 5.0  # seconds that a command has to end when asked to
 _STOPS = (signal.SIGTERM, signal.SIGHUP)  # as a scheduler or a closed terminal sends them
 
 
-class Left(session.Owner, frozen=True):
+class Left(execution.Owner, frozen=True):
     """standing.json: what stands, and who has set it up."""
 
     variant: int
@@ -47,10 +47,10 @@ class Standing:
         if not self.made.surrounded:
             return self
         for owner in self.folder.glob("*.part/owner.json"):
-            session.refuse_if_alive(self.made, owner)
+            execution.refuse_if_alive(self.made, owner)
         if self.file.exists():
             left = msgspec.json.decode(self.file.read_bytes(), type=Left)
-            session.refuse_if_alive(self.made, self.file)
+            execution.refuse_if_alive(self.made, self.file)
             self.say(f"{self._name(left.variant)} was left set up")
             self.now = left.variant
             self._tear_down()
@@ -90,7 +90,7 @@ class Standing:
 
     def _mark(self, variant: int) -> None:
         self.now = variant
-        me = session.myself()
+        me = execution.myself()
         write_whole(self.file, msgspec.json.encode(Left(me.host, me.pid, me.born, variant)) + b"\n")
 
     def _tear_down(self) -> None:
