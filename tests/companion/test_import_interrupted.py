@@ -32,7 +32,7 @@ def test_ctrl_c_keeps_what_was_read_and_leaves_no_process(tmp_path: Path, imb: I
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does it
     _, err = process.communicate(timeout=10)
-    assert process.returncode == 130 and err.startswith("imb: interrupted; what was read is kept")
+    assert process.returncode == 130 and err.startswith("imb: interrupted; files read so far are kept")
     while left := alive_in(
         process.pid
     ):  # Python's resource tracker sees a moment later that the others are gone
