@@ -297,7 +297,7 @@ def test_ab_by_turns(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     found = json.loads(said.out)
     assert (found["launches_a"], found["launches_b"], found["pairs"]) == (3, 3, True)
     assert parts_of(archive) == {5}
-    assert any("too short to be interleaved" in warning for warning in found["warnings"])
+    assert any("too short to interleave" in warning for warning in found["warnings"])
     facts = [archive.run(name).facts() for name in archive.ids()]
     assert sorted(fact["turn"] for fact in facts) == [1, 1, 2, 2, 3, 3]
     assert {fact["outcome"] for fact in facts} == {"measured"}
