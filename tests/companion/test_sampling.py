@@ -293,7 +293,7 @@ def test_ab_in_passes_by_turns(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None
     assert said.code in (0, 10, 11), said.err
     found = json.loads(said.out)
     assert (found["launches_a"], found["pairs"]) == (3, True)
-    assert not any("too short to be interleaved" in warning for warning in found["warnings"])
+    assert not any("too short to interleave" in warning for warning in found["warnings"])
     for name in archive.ids():
         records = archive.run(name).records()
         rows = list(records.of(Result))
