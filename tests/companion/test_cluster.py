@@ -219,7 +219,7 @@ def test_ab_is_submitted_once_per_pair_of_hosts(archive: Archive) -> None:
     if not lab.MAIN:
         lab.missing("Open MPI or MPICH")
     words = ["ab", "--a", "A=1", "--b", "A=2", *with_(lab.MAIN[0]), "--both", "ppn=1 launcher=srun", "--launches", "1",
-             "--name", "t", "--submit", "slurm", "--host-pairs", "n1:n2,n2:n1", "--precision", "100%", "PingPong",
+             "--name", "t", "--submit", "slurm", "--host-pairs", "n1:n2,n2:n1", "--launch-budget", "2", "PingPong",
              *SHORT[4:]]  # fmt: skip
     said = imb_at([], words)
     jobs = jobs_of(said)
