@@ -192,13 +192,16 @@ def run(
     more. From when it `is_over` it has `LINGER` seconds instead. Ctrl-C does the same at once; a second one kills (in the main thread). SIGTERM, which a scheduler sends to a job that it ends, is
     taken as Ctrl-C. Raises ImbError where the command cannot be started.
     """
-    began = time.monotonic()
-    outcome: Outcome = "finished"
-    mark = orphans.new_mark()
+    with orphans.adopting() as mark:
+        process = _started(command, mark, output, errors)
+        return _see_through(process, mark, timeout, _Tail(follow), on_line, on_tick, is_over)
+
+
+def _started(command: Command, mark: str, output: Path, errors: Path) -> subprocess.Popen[bytes]:
     env = {**os.environ, **command.env, orphans.MARK: mark}
     with output.open("wb") as out, errors.open("wb") as err:
         try:
-            process = subprocess.Popen(
+            return subprocess.Popen(
                 orphans.with_parent(command.words, env.get("PATH")),
                 env=env,
                 stdin=subprocess.DEVNULL,
@@ -208,7 +211,19 @@ def run(
             )
         except OSError as error:
             raise ImbError(f"cannot start {command.words[0]}: {error.strerror}") from error
-    tail = _Tail(follow)
+
+
+def _see_through(
+    process: subprocess.Popen[bytes],
+    mark: str,
+    timeout: float | None,
+    tail: _Tail,
+    on_line: Callable[[bytes], None],
+    on_tick: Callable[[float], None],
+    is_over: Callable[[], bool],
+) -> Ended:
+    began = time.monotonic()
+    outcome: Outcome = "finished"
     said_over: float | None = None
     try:
         with sigterm_interrupts():

@@ -8,6 +8,8 @@ import os
 import secrets
 import shutil
 import sys
+import threading
+from collections.abc import Iterator
 
 import psutil
 
@@ -30,11 +32,27 @@ except OSError as error:
 """
 
 
-def new_mark() -> str:
-    """A name for a launch. From now on what a launcher leaves behind becomes a child of this process."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    return secrets.token_hex(8)
+_lock = threading.Lock()
+_adopting = 0  # launches that run
+
+
+@contextlib.contextmanager
+def adopting() -> Iterator[str]:
+    """A name for a launch. As long as one runs, what a launcher leaves behind becomes a child of this process; and no longer,
+    since children of others that this process never waits for would stay as zombies."""
+    _adopt(1)
+    try:
+        yield secrets.token_hex(8)
+    finally:
+        _adopt(-1)
+
+
+def _adopt(more: int) -> None:
+    global _adopting
+    with _lock:
+        _adopting += more
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, int(_adopting > 0), 0, 0, 0)
 
 
 def with_parent(words: list[str], path: str | None) -> list[str]:
