@@ -128,9 +128,9 @@ def spreads(launches: list[Launch]) -> str:
 
 def usual(launches: list[Launch]) -> list[Launch]:
     """Those whose fastest state is the one that is usual on this machine (imb.judge.usual); all where that cannot be told."""
-    known = [one for one in launches if one.reference]
-    is_usual, _ = split(np.log([one.reference or math.nan for one in known]))
-    return [one for one, is_it in zip(known, is_usual, strict=True) if is_it] or launches
+    known = [(one, one.reference) for one in launches if one.reference]
+    is_usual, _ = split(np.log([reference for _, reference in known]))
+    return [one for (one, _), is_it in zip(known, is_usual, strict=True) if is_it] or launches
 
 
 def in_common_state(launches: list[Launch]) -> list[Launch]:

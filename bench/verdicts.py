@@ -174,8 +174,8 @@ def identical(table: Launches, draws: int, random: np.random.Generator) -> Itera
         ("10, drawn at random", drawn(10), False),
         ("5, drawn at random", drawn(5), False),
         ("3, drawn at random", drawn(3), False),
-        ("10, by turns in random order", by_turns(10), False),
-        ("10, by turns, judged pair by pair", by_turns(10), True),
+        ("10, interleaved in random order", by_turns(10), False),
+        ("10, interleaved, judged pair by pair", by_turns(10), True),
         ("10, one side after the other", after(10), False),
     ]
     for name, sides, pairs in cases:
@@ -608,14 +608,14 @@ def report(pool: Path, draws: int) -> str:
         f"The pool: {len(table.logs)} launches of the whole table ({len(table.rows.keys)} rows), {len(slower.logs)} pairs as"
         f" it is and {percent(share)} slower ({len(slower.rows.keys)} rows); {where}. Standard deviation of a band between"
         f" launches: {spreads(*table)} (table), {spreads(*as_it_is)} (pairs).",
-        f"Besides, {len(turns.logs)} pairs that ran at the same time and measured each row by turns in {facts['parts']} parts,"
+        f"Besides, {len(turns.logs)} pairs that ran at the same time and measured each row in {facts['parts']} alternating segments,"
         f" one of them {percent(share)} slower, and {len(one.logs)} of which none was; rows of"
         f" {facts['by_turns'][facts['by_turns'].index('-time') + 1]} s. Standard deviation of a band between launches:"
         f" {spreads(*turns)}; of the difference of two that ran at the same time:"
         f" {spreads(turns.rows, turns.logs - turns_slower.logs)}.",
         "**Launches that do not differ**, whole table:",
         table_of(list(identical(table, draws, random))),
-        f"**At the same time, by turns** (`--parts {facts['parts']}`): B's iterations {percent(share)} longer, by which bands"
+        f"**At the same time, in alternating segments** (`--parts {facts['parts']}`): B's iterations {percent(share)} longer, by which bands"
         f" differ by {percent(np.expm1(effect_by_turns))} in the mean, or the same:",
         table_of(list(at_once((turns, turns_slower), (one, other), draws // 2, random))),
         f"**Each iteration {percent(share)} longer**, one launch after the other: 10 launches a side, drawn from the pool, in which the mean"

@@ -64,8 +64,8 @@ def test_runs_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
         archive.label(archive.add(launch(text)).id, add=["both"])
     with pytest.raises(ImbError, match="2 runs are 'both'"):
         one_run(archive, "both")
-    with pytest.raises(ImbError, match="no run 'nobody'"):
-        one_run(archive, "nobody")
+    with pytest.raises(ImbError, match="no run 'missing'"):
+        one_run(archive, "missing")
 
 
 def test_a_removed_run_is_gone_but_kept(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_help_of_every_command_has_examples_or_says_how_it_ends(imb: Imb, name: 
         (["export", "--separator", "ab"], "not one punctuation character"),
         (["export", "--format", "log"], "needs --output FOLDER"),
         (["export", "--format", "yaml"], "yaml"),
-        (["export", "nobody"], "no run 'nobody'"),
+        (["export", "missing"], "no run 'missing'"),
         (["ls", "--archive", __file__], "is a file"),
     ],
 )
@@ -232,7 +232,7 @@ def test_labels(imb: Imb, archive: Archive) -> None:
 def test_rm_takes_a_run_out_of_lists_and_queries(imb: Imb) -> None:
     imb("import", BOARD)
     first, second = (run["run"] for run in listed(imb)[:2])
-    assert imb("rm", first[:8], "nobody").code == 2 and len(listed(imb)) == 18  # all or none
+    assert imb("rm", first[:8], "missing").code == 2 and len(listed(imb)) == 18  # all or none
     said = imb("rm", first[:8], second[:8])
     assert said.code == 0 and "removed" in said.out
     assert len(listed(imb)) == 16

@@ -23,9 +23,8 @@ from imb.archive.store import Archive, Content
 from imb.logs import parse_many
 from imb.logs.table import Log, LoggedLaunch
 from imb.model.errors import ImbError
-from imb.model.records import Failure, Problem, Result, read
+from imb.model.records import RECORD, Failure, Problem, Result, read
 
-_RECORDS = b'{"record":'
 _BATCH_BYTES = 24_000_000  # allocations beyond 32 MB are mapped and unmapped by glibc each time
 _BATCH_FILES = 1000
 
@@ -113,9 +112,9 @@ def _import_batch(files: Sequence[Path], folder: Path, labels: Sequence[str]) ->
         except MemoryError:
             report.problems.append(Problem(report.file, 0, "needs more memory than there is; divide it"))
     found: list[tuple[FileReport, Content, Entry]] = []
-    logs = [(report, text) for report, text in texts if text.lstrip()[:10] != _RECORDS]
+    logs = [(report, text) for report, text in texts if not text.lstrip().startswith(RECORD)]
     for report, text in texts:
-        if text.lstrip()[:10] == _RECORDS:
+        if text.lstrip().startswith(RECORD):
             found.append(_of_records(report, text, labels))
     for (report, text), log in zip(logs, _parse([(text, report.file) for report, text in logs]), strict=True):
         found.extend(_of_log(report, text, log, labels))

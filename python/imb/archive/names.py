@@ -11,7 +11,7 @@ from imb.archive.labels import QUERY
 from imb.archive.store import SHORT, Archive, StoredRun
 from imb.model.errors import ImbError
 from imb.model.observations import Launch, Side, launches_of
-from imb.model.records import read
+from imb.model.records import RECORD, read
 from imb.model.text import one_line
 
 _LEAST = 4  # digits of a run's name that can name it
@@ -152,7 +152,7 @@ def _of_files(path: Path) -> Iterator[Launch]:
             text = sources.read(file)
         except sources.Unreadable as error:
             raise ImbError(f"{file}: {error}") from error
-        is_records = text.lstrip()[:10] == b'{"record":'
+        is_records = text.lstrip().startswith(RECORD)
         if is_records:
             again = partial(read, text, str(file), samples=True)
             yield from launches_of(read(text, str(file)), str(file), whole=again)

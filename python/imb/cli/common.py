@@ -1,4 +1,4 @@
-"""What several commands share: the option --archive, and how runs are shown."""
+"""What several commands share: options, and how they read them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ import typer
 from imb.archive.labels import checked
 from imb.model.errors import ImbError
 
+USUAL_BANDS = "0-32,64-4K,8K-256K,512K-4M"
+BandsOption = Annotated[str, typer.Option("--bands", metavar="BANDS", help="Size bands in bytes; K is 2^10.")]
+BenchmarkOption = Annotated[
+    list[str] | None,
+    typer.Option("--benchmark", "-b", metavar="NAME", help="Only this benchmark; may be repeated."),
+]
 ArchiveOption = Annotated[
     Path | None,
     typer.Option(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import SIDE, ArchiveOption, share_of
+from imb.cli.common import SIDE, USUAL_BANDS, ArchiveOption, BandsOption, BenchmarkOption, share_of
 from imb.cli.extras import need
 from imb.cli.judging import show
 from imb.render.terminal import data
@@ -38,13 +38,8 @@ def command(
             help="time (of the slowest rank), time_avg, time_min, pure, p50, p90, p99 (where sampled), bandwidth, messages, overlap.",
         ),
     ] = "time",
-    bands: Annotated[
-        str, typer.Option("--bands", metavar="BANDS", help="Size bands in bytes; K is 2^10.")
-    ] = "0-32,64-4K,8K-256K,512K-4M",
-    benchmark: Annotated[
-        list[str] | None,
-        typer.Option("--benchmark", "-b", metavar="NAME", help="Only this benchmark; may be repeated."),
-    ] = None,
+    bands: BandsOption = USUAL_BANDS,
+    benchmark: BenchmarkOption = None,
     rows: Annotated[bool, typer.Option("--rows", help="Show all rows, not only those that changed.")] = False,
     format: Annotated[Format, typer.Option("--format", "-f", help="Output format.")] = Format.terminal,
     force: Annotated[

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from imb.cli.common import SIDE, ArchiveOption
+from imb.cli.common import SIDE, ArchiveOption, BenchmarkOption
 from imb.cli.extras import need
 from imb.model.units import counted
 from imb.render.terminal import Screen, say
@@ -15,10 +15,7 @@ from imb.render.terminal import Screen, say
 
 def command(
     sides: Annotated[list[str], typer.Argument(metavar="SIDE...", help=SIDE, show_default=False)],
-    benchmark: Annotated[
-        list[str] | None,
-        typer.Option("--benchmark", "-b", metavar="NAME", help="Only this benchmark; may be repeated."),
-    ] = None,
+    benchmark: BenchmarkOption = None,
     metric: Annotated[
         str,
         typer.Option(

@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from imb.archive.store import SHORT, Archive, StoredRun, Tags
-from imb.cli.common import ArchiveOption
+from imb.cli.common import ArchiveOption, BenchmarkOption
 from imb.cli.extras import has, need
 from imb.cli.variance import of_one_run, show_label
 from imb.model.records import End, Failure, PassLimits, Records, Result, Run, Sample
@@ -26,10 +26,7 @@ def command(
             show_default=False,
         ),
     ],
-    benchmark: Annotated[
-        list[str] | None,
-        typer.Option("--benchmark", "-b", metavar="NAME", help="Only this benchmark; may be repeated."),
-    ] = None,
+    benchmark: BenchmarkOption = None,
     chart: Annotated[
         bool | None, typer.Option("--chart/--no-chart", help="Draw charts.", show_default="on a terminal")
     ] = None,

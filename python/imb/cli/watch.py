@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from imb.cli.common import SIDE, ArchiveOption, share_of
+from imb.cli.common import SIDE, USUAL_BANDS, ArchiveOption, BandsOption, BenchmarkOption, share_of
 from imb.model.errors import ImbError
 from imb.render.terminal import data, say
 
@@ -35,13 +35,8 @@ def command(
     metric: Annotated[
         str, typer.Option("--metric", "-m", metavar="NAME", help="As of `imb compare`.")
     ] = "time",
-    bands: Annotated[
-        str, typer.Option("--bands", metavar="BANDS", help="Size bands in bytes; K is 2^10.")
-    ] = "0-32,64-4K,8K-256K,512K-4M",
-    benchmark: Annotated[
-        list[str] | None,
-        typer.Option("--benchmark", "-b", metavar="NAME", help="Only this benchmark; may be repeated."),
-    ] = None,
+    bands: BandsOption = USUAL_BANDS,
+    benchmark: BenchmarkOption = None,
     format: Annotated[Format, typer.Option("--format", "-f", help="Output format.")] = Format.terminal,
     archive: ArchiveOption = None,
 ) -> None:
@@ -56,7 +51,7 @@ def command(
     Examples:
       imb watch nightly
       imb watch nightly --since 2026-11-23 --format json
-      imb watch "SELECT run FROM runs WHERE nodes = 'n1'" -b Allreduce
+      imb watch "sql:SELECT run FROM runs WHERE nodes = 'n1'" -b Allreduce
       imb watch nightly --format html > history.html
 
     Exit status: 0 no slower step, 10 slower step or drift, 11 too few sessions (fewer than 8), 2 usage error.

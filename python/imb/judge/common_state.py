@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 import numpy as np
 
-from imb.judge.usual import LEAST_RATIO, Ranks, ranks_of
+from imb.judge.usual import LEAST_RATIO, Ranks, states_of
 from imb.model.observations import Launch
 from imb.model.records import MachineState, Result
 
@@ -51,23 +51,16 @@ def common_state(levels: Sequence[Sequence[float]]) -> list[int | None]:
     ]
 
 
-def states_of(launch: Launch) -> dict[Ranks, list[MachineState]]:
-    """The states that a launch saw, the fastest first, by the ranks that exchanged probes; the levels are those of all their
-    rows."""
-    found: dict[Ranks, list[MachineState]] = {}
-    for row in launch.rows.values():
-        if row.passes and row.passes.states and row.passes.states[0].probe_seconds > 0:
-            found.setdefault(ranks_of(row), row.passes.states)
-    return found
-
-
-def common_states(launches: Sequence[Launch]) -> dict[tuple[str, Ranks], int]:
+def common_states(
+    launches: Sequence[Launch], gone: Set[tuple[str, Ranks]] = frozenset()
+) -> dict[tuple[str, Ranks], int]:
     """By name and ranks the index of the state in which these launches are compared; a launch that did not see it is compared
-    in its fastest state, 0."""
+    in its fastest state, 0. Names and ranks that are `gone` are not compared."""
     seen: dict[Ranks, list[tuple[str, list[MachineState]]]] = {}
     for launch in launches:
         for ranks, states in states_of(launch).items():
-            seen.setdefault(ranks, []).append((launch.name, states))
+            if (launch.name, ranks) not in gone:
+                seen.setdefault(ranks, []).append((launch.name, states))
     return {
         (name, ranks): index or 0
         for ranks, known in seen.items()

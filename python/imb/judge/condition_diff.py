@@ -29,7 +29,7 @@ _OF_THE_JOB = re.compile(
 _ENVIRONMENT = "environment"  # in conditions_of: it is known, whatever is set in it
 
 # How often it is asked for first; what is not here comes behind, under the name of its field.
-_NAMES = {
+NAMES = {
     "placement": "placement",
     "path": "path of messages",
     "processes": "ranks",
@@ -102,7 +102,7 @@ class Difference(msgspec.Struct, frozen=True):
 def differences(a: Side, b: Side) -> list[Difference]:
     """Conditions that differ between the sides or within one, and are known on both; what matters most comes first."""
     of_a, of_b = _said(a, b)
-    order = {name: place for place, name in enumerate(_NAMES.values())}
+    order = {name: place for place, name in enumerate(NAMES.values())}
     names = sorted(of_a.keys() & of_b.keys(), key=lambda name: order.get(name, len(order)))
     launches = len(a.launches) + len(b.launches)
     found = [
@@ -116,7 +116,7 @@ def differences(a: Side, b: Side) -> list[Difference]:
 def unknown(a: Side, b: Side) -> tuple[list[str], list[str]]:
     """Conditions of which only B says something, and those of which only A does."""
     of_a, of_b = _said(a, b)
-    names = list(_NAMES.values())
+    names = list(NAMES.values())
     return (
         [name for name in names if name in of_b and name not in of_a],
         [name for name in names if name in of_a and name not in of_b],
@@ -183,7 +183,7 @@ def conditions_of(launch: Launch) -> Iterator[tuple[str, str]]:
     told = {**dict(_flat({k: v for k, v in outside.items() if k != "environment"})), **told}
     for place, text in told.items():
         if place not in _PASSED_OVER:
-            yield _NAMES.get(place, place.replace(".", " ").replace("_", " ")), text
+            yield NAMES.get(place, place.replace(".", " ").replace("_", " ")), text
     if run["environment"] is not None or outside:
         yield _ENVIRONMENT, "known"
     # What the ranks saw goes before what the launcher saw, and that before what was asked for.

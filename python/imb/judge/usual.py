@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from imb.judge.condition_diff import conditions_of, of_the_job
+from imb.judge.condition_diff import NAMES, conditions_of, of_the_job
 from imb.model.observations import Launch
-from imb.model.records import Result
+from imb.model.records import MachineState, Result
 
 Values = npt.NDArray[np.float64]
 
@@ -28,7 +28,7 @@ EXPECTED = 0.10  # standard deviation, logarithm, of the reference probes of lau
 EXPECTED_WEIGHT = 4.0  # degrees of freedom that EXPECTED counts as
 LEVEL = 0.995  # of the one-sided prediction limit
 SHARE = 0.2  # of launches that must call a state their fastest before it is the usual one
-_SAME = {"hosts", "ranks", "MPI library", "launcher arguments"}
+_SAME = {NAMES[field] for field in ("hosts", "processes", "mpi.name", "intent.extra")}
 
 
 class Ranks(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,13 +119,19 @@ def limit(values: Values) -> float:
     return float(values.mean()) + max(math.log(LEAST_RATIO), reach)
 
 
-def references_of(launch: Launch) -> dict[Ranks, float]:
-    """Seconds per exchange of the probes in the fastest state, by the ranks that made them; empty without probes."""
-    found: dict[Ranks, float] = {}
+def states_of(launch: Launch) -> dict[Ranks, list[MachineState]]:
+    """The states that the probes saw, the fastest first, by the ranks that made them; empty without probes. Their levels are
+    those of all rows on these ranks, their samples and medians those of the first one."""
+    found: dict[Ranks, list[MachineState]] = {}
     for row in launch.rows.values():
         if row.passes and row.passes.states and row.passes.states[0].probe_seconds > 0:
-            found.setdefault(ranks_of(row), row.passes.states[0].probe_seconds)
+            found.setdefault(ranks_of(row), row.passes.states)
     return found
+
+
+def references_of(launch: Launch) -> dict[Ranks, float]:
+    """Seconds per exchange of the probes in the fastest state, by the ranks that made them; empty without probes."""
+    return {ranks: states[0].probe_seconds for ranks, states in states_of(launch).items()}
 
 
 def ranks_of(row: Result) -> Ranks:
@@ -144,7 +150,7 @@ def surroundings(launch: Launch) -> tuple[object, ...]:
     """What must be the same before launches are expected to see the same states. Where the CPUs of all ranks are known, the
     binding that was asked for says nothing more."""
     cpus = tuple(rank.cpus for rank in launch.run.ranks or [])
-    wanted = _SAME if cpus and all(cpus) else {*_SAME, "binding"}
+    wanted = _SAME if cpus and all(cpus) else {*_SAME, NAMES["intent.bind"]}
     said = [
         (name, text)
         for name, text in conditions_of(launch)

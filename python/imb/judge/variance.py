@@ -191,8 +191,7 @@ def _figures(
     keys: Sequence[Key], launches: Sequence[Launch], gone: set[tuple[str, Ranks]]
 ) -> dict[Key, Figures]:
     """By row and launch, of those that can be compared: logarithm of the time, and its standard error where it is known."""
-    judged = [one for one in launches if not any((one.name, ranks) in gone for ranks in references_of(one))]
-    chosen = common_states(judged)
+    chosen = common_states(launches, gone)
     return {
         key: {
             launch.name: figure

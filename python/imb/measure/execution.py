@@ -86,7 +86,7 @@ def execute(
     on_progress: Callable[[Progress, float], None] = lambda p, s: None,
     on_problem: Callable[[Item, str], None] = lambda item, line: None,
 ) -> list[Done]:
-    """Launches, several at the same time by turns, and puts what came of it into the archive, whatever that is.
+    """Launches, several interleaved, and puts what came of it into the archive, whatever that is.
 
     `on_progress` gets the progress of the first of them; `on_problem` one line where a launch makes no progress, or is ended
     because it stopped. Raises ImbError.

@@ -1,7 +1,7 @@
-"""Launches that run at the same time and measure by turns, part of a row after part of a row.
+"""Interleaved launches: they run at the same time and measure alternating segments of a row.
 
 On a machine that others use too, speed wanders within seconds as much as within hours, and launches one after the other
-differ however long they last. What is measured by turns of milliseconds meets the same machine ("duet benchmarking": Bulej
+differ however long they last. What is measured in segments of milliseconds meets the same machine ("duet benchmarking": Bulej
 et al., "Duet Benchmarking: Improving Measurement Accuracy in the Cloud", ICPE 2020, where both sides run at once).
 """
 
@@ -38,7 +38,7 @@ def _allow_connections(count: int) -> None:
         return
     if most != resource.RLIM_INFINITY and needed > most:
         raise ImbError(
-            f"{count} ranks by turns need {needed} open files, and {most} are allowed (ulimit -Hn); leave parts out"
+            f"{count} interleaved ranks need {needed} open files, and {most} are allowed (ulimit -Hn); leave parts out"
         )
     resource.setrlimit(resource.RLIMIT_NOFILE, (needed, most))
 

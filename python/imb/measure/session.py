@@ -72,7 +72,7 @@ class Until(msgspec.Struct, frozen=True, kw_only=True):
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """plan.json. `campaign`, `seed` and `source` (a hash of the file) are those of a campaign; `timeout` is of a launch,
     `setup_timeout` of a set-up or tear-down command, in seconds. `parts`, above 1: launches of a round that measure the same
-    run at the same time, and measure every row by turns in so many parts (imb.measure.interleave). `until`: when to stop before
+    run interleaved, every row in so many alternating segments (imb.measure.interleave). `until`: when to stop before
     all is launched (imb.cli.deciding); None: never. `turn_limit`: seconds that a turn may last at least (imb.measure.interleave).
     `owner`: user id of who planned it."""
 
@@ -279,7 +279,7 @@ def intent_of(made: Plan, item: Item) -> launch.Intent:
 
 
 def elsewhere(intent: launch.Intent) -> bool:
-    """Whether ranks may be on other hosts, as far as one can know: an allocation, or words for the launcher, may say so."""
+    """Whether ranks may be on other hosts, as far as one can know: an allocation, or launcher arguments, may say so."""
     words = {"-f", "-hosts", "-host", "--host", "-hostfile", "--hostfile", "-machinefile", "--machinefile"}
     allocated = any(
         name in os.environ for name in ("SLURM_JOB_ID", "PBS_NODEFILE", "LSB_HOSTS", "PE_HOSTFILE")

@@ -235,6 +235,6 @@ def key_of(row: Result | Failure | SampledRow, run: Run | None) -> Key:
 
 
 def in_parts(*sides: Side) -> bool:
-    """Whether all launches measured by turns with others, part of a row after part of a row (imb.measure.interleave)."""
+    """Whether all launches were interleaved with others, in alternating segments of a row (imb.measure.interleave)."""
     options = [launch.run.options for side in sides for launch in side.launches]
     return all(one is not None and (one.parts or 1) > 1 for one in options)

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 SCHEMA = "openimb-record/1"
+RECORD = b'{"record":'  # how a file of records begins
 SAMPLE = b'{"record":"sample",'  # how the suite begins the lines of which there are most
 
 Component: TypeAlias = Literal["MPI1", "EXT", "IO", "NBC", "RMA"]

@@ -39,7 +39,7 @@ _SRUN_BINDS = {"core": "cores", "socket": "sockets", "numa": "ldoms", "none": "n
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
     """What is wanted. `cpus`: the system's numbers of the CPUs that ranks are pinned to, in order of rank, again from
-    the start where there are more ranks. `extra`: further words for the launcher, as they are."""
+    the start where there are more ranks. `extra`: further launcher arguments, as they are."""
 
     ranks: int
     hosts: tuple[str, ...] = ()
