@@ -312,7 +312,7 @@ class Replayed(NamedTuple):
 
 def replayed(of: Rows, a: Values, b: Values, *, pairs: bool, truth: float | None) -> Replayed:
     """Launch i of both sides is of round i. `pairs`: they ran at the same time; else as `imb compare` has it."""
-    design = sequential_design.Design(most=len(a))
+    design = sequential_design.SequentialDesign(most=len(a))
 
     def effects_at(rounds: int, share: float) -> tuple[list[Effect], list[Effect]]:
         two_by_two = pairs or rounds >= FEWEST_PAIRS

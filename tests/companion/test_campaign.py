@@ -204,7 +204,9 @@ def plan(text: str, tmp_path: Path) -> session.Plan:
     mpi, programs = fake_mpi.make(tmp_path / "mpi")[1::2]
     from imb.mpi import installations
 
-    return planning.plan(made, lambda one: (installations.find(str(mpi)), Path(str(programs))), seed=3)
+    return planning.campaign_plan(
+        made, lambda one: (installations.find(str(mpi)), Path(str(programs))), seed=3
+    )
 
 
 def test_a_plan_has_all_cells_of_the_matrix(tmp_path: Path) -> None:

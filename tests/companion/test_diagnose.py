@@ -13,7 +13,16 @@ from companion.door import Imb
 from companion.machines import LATENCY, LENGTHS, curve, healthy, launch, message, row, save
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from imb.diagnose import Diagnosis, Finding, Limits, Thresholds, curves, described, diagnose, rate
+from imb.diagnose import (
+    Diagnosis,
+    Finding,
+    Limits,
+    Thresholds,
+    curves,
+    diagnose,
+    rate,
+    threshold_descriptions,
+)
 from imb.model import collective_models
 from imb.model.errors import ImbError
 from imb.model.observations import Side, launches_of
@@ -383,7 +392,7 @@ def test_thresholds_are_listed_changed_and_refused(imb: Imb, tmp_path: Path) -> 
     assert imb("diagnose", file).code == 1
     assert imb("diagnose", file, "--threshold", "cliff=0.9", "--threshold", "plateau=0.1").code == 0
     listed = imb("diagnose", "--thresholds")
-    assert [line.split()[0] for line in listed.out.splitlines()] == list(described())
+    assert [line.split()[0] for line in listed.out.splitlines()] == list(threshold_descriptions())
     for wrong, right in (
         ("clif=1", "cliff"),
         ("cliff=many", "number"),
@@ -396,7 +405,7 @@ def test_thresholds_are_listed_changed_and_refused(imb: Imb, tmp_path: Path) -> 
 
 def test_documented_thresholds_are_those_of_the_program() -> None:
     page = (Path(__file__).parents[2] / "docs" / "companion.md").read_text()
-    for name in described():
+    for name in threshold_descriptions():
         value = getattr(Thresholds(), name)
         assert f"| `{name}` | {value:g} |" in page, name
 

@@ -163,7 +163,7 @@ def planned(tmp_path: Path, **words: str) -> dict[str, str]:
     mpi, programs = fake_mpi.make(tmp_path / "mpi")[1::2]
     text = FILE.format(**{"top": "", "common": "", "a": ""} | words, mpi=mpi, programs=programs)
     made = campaign.parse(text, tmp_path / "trial.toml")
-    plan = planning.plan(made, prepare_variant, seed=1)
+    plan = planning.campaign_plan(made, prepare_variant, seed=1)
     return {plan.variants[item.variant].name: " ".join(item.arguments[3:]) for item in plan.items}
 
 

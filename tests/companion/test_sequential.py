@@ -18,7 +18,7 @@ from imb.judge.compare import CompareSettings, Comparison, Effect, compare
 from imb.judge.effects import latched, verdict_of
 from imb.judge.sequential import looked_at
 from imb.model.observations import Side
-from imb.model.sequential_design import FACT, FIRST, MOST, Design, design_of
+from imb.model.sequential_design import FACT, FIRST, MOST, SequentialDesign, design_of
 from imb.render.comparison import headline, markdown
 from imb.render.page import comparison_page
 
@@ -32,7 +32,7 @@ from verdicts import Launches, Replayed, made, replayed  # noqa: E402
 
 @pytest.mark.parametrize("most", [5, 6, 10, 20, 200])
 def test_shares_of_all_looks_add_up_to_one(most: int) -> None:
-    design = Design(most=most)
+    design = SequentialDesign(most=most)
     shares = [design.share(rounds) for rounds in range(most + 1)]
     assert shares[:FIRST] == [0.0] * FIRST and sum(shares) == pytest.approx(1)
     assert all(first >= later > 0 for first, later in zip(shares[FIRST:], shares[FIRST + 1 :], strict=False))
@@ -43,7 +43,7 @@ def test_looking_after_every_round_makes_no_more_errors_than_looking_once(pairs:
     random = np.random.default_rng(1)
     a, b = random.normal(size=(2, MOST, 20000))
     b += 2.0
-    design = Design()
+    design = SequentialDesign()
     missed = peeked = np.zeros(a.shape[1], dtype=bool)
     false = np.zeros(a.shape[1], dtype=bool)
     method = stats.shift_of_pairs if pairs else stats.shift
@@ -150,7 +150,7 @@ def test_launches_that_stopped_when_decided_are_judged_as_that() -> None:
     assert fixed.sequential is None and found.sequential is not None
     looks = found.sequential
     assert (looks.rounds, looks.looks, looks.first, looks.most) == (8, 4, 5, 20)
-    assert looks.share == pytest.approx(Design().share(8)) and looks.stopped is None
+    assert looks.share == pytest.approx(SequentialDesign().share(8)) and looks.stopped is None
     assert middle_width(found) > 1.3 * middle_width(fixed)
     for one, other in zip(found.bands, fixed.bands, strict=True):
         assert one.effect.speed == other.effect.speed
@@ -263,4 +263,4 @@ def test_compare_reads_from_the_archive_how_launches_stopped(imb: Imb, archive: 
     assert found["pairs"] is True
     assert found["sequential"]["rounds"] == 6 and found["sequential"]["most"] == 30
     assert "6 rounds of at most 30, 2 looks" in " ".join(imb("compare", "t/a", "t/b").out.split())
-    assert design_of({}) is None and design_of({FACT: {"first": 4, "most": 9}}) == Design(4, 9)
+    assert design_of({}) is None and design_of({FACT: {"first": 4, "most": 9}}) == SequentialDesign(4, 9)

@@ -355,7 +355,7 @@ def test_cells_of_a_round_that_measure_the_same_run_together(tmp_path: Path) -> 
     from imb.measure import session
 
     made, _ = campaign.read(file)
-    plan = planning.plan(made, prepare_variant, seed=1)
+    plan = planning.campaign_plan(made, prepare_variant, seed=1)
     lots = session.together(plan, plan.items)
     assert len(lots) == 2 * 2 * 3  # rounds, ranks, launches of a variant
     for lot in lots:

@@ -238,4 +238,4 @@ def _planned(
     tell_classic(campaign.why_classic(made))
     chosen = secrets.randbelow(2**31) if seed is None else seed
     each = [planning.on_hosts(made, pair) for pair in pairs_of(host_pairs)] if host_pairs else [made]
-    return [planning.plan(one, prepare_variant, seed=chosen) for one in each]
+    return [planning.campaign_plan(one, prepare_variant, seed=chosen) for one in each]

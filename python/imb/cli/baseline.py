@@ -303,7 +303,7 @@ def _measure(
         before = installations.find(wrapper)
         made = recheck.plan_with_old(chosen, before, found, programs, launches, timeout, seed=seed)
     else:
-        made = recheck.plan(chosen, found, programs, launches, timeout)
+        made = recheck.baseline_plan(chosen, found, programs, launches, timeout)
     session.save(store, made)
     carried = launch_all(store, made, results_to_stderr=True)
     well = all_measured(made, carried)

@@ -155,7 +155,7 @@ def _planned(
     tell_classic(campaign.why_classic(made))
     chosen = next((s for s in (seed, made.seed) if s is not None), secrets.randbelow(2**31))
     each = [planning.on_hosts(made, pair) for pair in pairs_of(host_pairs)] if host_pairs else [made]
-    return [planning.plan(one, prepare_variant, seed=chosen, source=source) for one in each]
+    return [planning.campaign_plan(one, prepare_variant, seed=chosen, source=source) for one in each]
 
 
 def _resumed(store: Archive, file: Path | None, launches: int | None, seed: int | None) -> session.Plan:

@@ -79,7 +79,7 @@ def command(
 
     limits = diagnose.Thresholds().with_values(threshold or [])
     if thresholds:
-        for name, about in diagnose.described().items():
+        for name, about in diagnose.threshold_descriptions().items():
             say(f"{name:<16} {getattr(limits, name):<8g} {about}")
         return
     known = diagnose.Limits(

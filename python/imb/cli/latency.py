@@ -98,7 +98,7 @@ def command(
         words += f"-iter {repetitions or REPETITIONS} -iter_policy off -time 0".split()
     else:
         words += ["-budget", f"{_seconds(budget, timeout):g}"]
-    made = session.plan(
+    made = session.run_plan(
         mpi=found, programs=folder, intent=intent, selection={"MPI1": ["PingPong"]}, arguments=words,
         launches=launches, timeout=timeout, labels=label or [],
         sampling=passes.Sampling(classic=classic or repetitions is not None),

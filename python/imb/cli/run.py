@@ -190,7 +190,7 @@ def command(
         sampling = sampling_of(classic, precision, budget)
         found, folder = prepare(mpi, programs)
         plans = [
-            session.plan(
+            session.run_plan(
                 mpi=found,
                 programs=folder,
                 intent=intent,

@@ -140,7 +140,7 @@ def _path(run: Run, records: Records, found: StoredRun) -> str | None:
     told = path.settings(run, outside if isinstance(outside, dict) else None)
     words = ", ".join(f"{name}={value}" for name, value in told.items())
     mean = path.mean_repetitions(found.records(samples=True).of(Sample))
-    said = path.described(path.ways(run, path.with_repetitions(records.of(Result), mean)))
+    said = path.summary(path.ways(run, path.with_repetitions(records.of(Result), mean)))
     return f"{said}{f' ({words})' if words else ''}" if said else None
 
 

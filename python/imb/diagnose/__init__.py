@@ -18,14 +18,24 @@ from imb.diagnose.case import (
     Limits,
     Model,
     Thresholds,
-    described,
     rate,
+    threshold_descriptions,
 )
 from imb.judge.variance import Variance
 from imb.model.observations import Side
 
 __all__ = [
-    "LEVELS", "RULES", "Diagnosis", "Finding", "Level", "Limits", "Model", "Thresholds", "described", "diagnose", "rate",
+    "LEVELS",
+    "RULES",
+    "Diagnosis",
+    "Finding",
+    "Level",
+    "Limits",
+    "Model",
+    "Thresholds",
+    "diagnose",
+    "rate",
+    "threshold_descriptions",
 ]  # fmt: skip
 
 RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from imb.diagnose import curves
-from imb.diagnose.series import Series, series_of
+from imb.diagnose.series import SampleSeries, series_of
 from imb.judge.variance import Variance, parts_of
 from imb.model.errors import ImbError
 from imb.model.observations import Key, Side, Values
@@ -88,7 +88,7 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, **changes)
 
 
-def described() -> dict[str, str]:
+def threshold_descriptions() -> dict[str, str]:
     """What each threshold is of, by name."""
     hints = get_type_hints(Thresholds, include_extras=True)
     return {name: get_args(hints[name])[1].description for name in Thresholds.__struct_fields__}
@@ -227,7 +227,7 @@ class Case:
         self.curves = [Curve(key, keys, side) for key, keys in by_curve.items()]
 
     @cached_property
-    def series(self) -> list[Series | None]:
+    def series(self) -> list[SampleSeries | None]:
         """The samples of each launch; None where it has none that were observed."""
         return [series_of(launch) for launch in self.side.launches]
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from imb.diagnose import association
 from imb.diagnose.case import Case, Finding
-from imb.diagnose.series import Series, amount_of
+from imb.diagnose.series import SampleSeries, amount_of
 from imb.diagnose.spread import place
 from imb.model.observations import Key, Launch, time_of
 from imb.model.path import seconds_of
@@ -66,7 +66,7 @@ class Within(NamedTuple):
     lost: float
     waited: float
     worst: Key
-    series: Series
+    series: SampleSeries
 
 
 class Between(NamedTuple):
@@ -167,7 +167,7 @@ def misplaced(launch: Launch) -> list[str]:
     ]
 
 
-def _within(cause: Cause, series: Series) -> Within | None:
+def _within(cause: Cause, series: SampleSeries) -> Within | None:
     counter = next((name for name in cause.counters if name in series.amounts), None)
     if counter is None:
         return None

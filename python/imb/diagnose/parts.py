@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from imb.diagnose.case import Case, Finding
 from imb.judge.remedies import remedy, verdict
-from imb.judge.usual import alike, described, names
+from imb.judge.usual import alike, explanation, names
 from imb.model.units import counted
 
 
@@ -17,7 +17,7 @@ def usual_state(case: Case) -> Iterator[Finding]:
             level="warning",
             rule="usual-state",
             where=names(group),
-            found=f"{counted(len(group), 'launch')} of {len(case.side.launches)} {described(group)}",
+            found=f"{counted(len(group), 'launch')} of {len(case.side.launches)} {explanation(group)}",
             advice="figures are those of a slower machine: repeat these launches, with a larger -budget if this is frequent, or "
             "exclude them",
             evidence={

@@ -16,7 +16,7 @@ from imb.model.records import Counter, Evidence, Result, Sample
 COUNTERS = (*Evidence.COUNTERS, "moved_ranks")
 
 
-class Series(NamedTuple):
+class SampleSeries(NamedTuple):
     """Samples that were observed, in the order of time; arrays of shape (samples,). `groups`: index into `keys`; `times`:
     seconds per repetition; `seconds`: in all. By counter, of those that ever rose: `amounts` over all ranks, `most` on one
     rank, and which `ranks` (-1: none). `moved_ranks` counts ranks that moved. `repetitions`: mean by number of the row."""
@@ -32,7 +32,7 @@ class Series(NamedTuple):
     repetitions: dict[int, int]
 
 
-def series_of(launch: Launch) -> Series | None:
+def series_of(launch: Launch) -> SampleSeries | None:
     """None where there are no such samples."""
     sampled: Sequence[tuple[Key, Sample | Result]]
     repetitions: dict[int, int] = {}
@@ -56,7 +56,7 @@ def series_of(launch: Launch) -> Series | None:
         return None
     told = {name: [_counted(one, name) for one in evidence] for name in COUNTERS}
     told = {name: of for name, of in told.items() if any(amount > 0 for amount, _, _ in of)}
-    return Series(
+    return SampleSeries(
         launch=launch,
         keys=list(places),
         groups=np.array(groups, dtype=np.intp),

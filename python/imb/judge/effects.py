@@ -181,7 +181,7 @@ def _judge(
 
 def planning_level(settings: CompareSettings, share: float, many: int) -> float:
     """The level that power is stated for: of one of so many rows or bands; before the first look, of the first one."""
-    share = share or sequential_design.Design().share(sequential_design.FIRST)
+    share = share or sequential_design.SequentialDesign().share(sequential_design.FIRST)
     return settings.level * share / max(many, 1)
 
 

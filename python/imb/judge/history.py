@@ -72,7 +72,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     high: float
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True):
+class ChangePoint(msgspec.Struct, frozen=True, kw_only=True):
     """Series that change at one session. `session`: index of the first one after the change; `run`, `date`: its first run.
     `before`: the last run before. `conditions`: what differs between these two sessions."""
 
@@ -93,7 +93,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     settings: HistorySettings
     verdict: Verdict
     sessions: list[Session]
-    events: list[Event]
+    events: list[ChangePoint]
     drifts: list[Change]
     correlation: float | None
     detectable: float | None
@@ -114,7 +114,7 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
     levels = _levels(logs, list(members.values()))
     named = [Session(date=_date(of[0]) or "", runs=[launch.name for launch in of]) for of in sessions]
     notes = [f"{counted(undated, 'launch')} without a date; left out"] if undated else []
-    events: list[Event] = []
+    events: list[ChangePoint] = []
     drifts: list[Change] = []
     found = None
     if len(sessions) >= steps.FEWEST:
@@ -222,9 +222,9 @@ def _change(series: tuple[tuple[Key, Band], list[int]], found: steps.Step | step
     return Change(curve=curve, band=band, rows=len(rows), speed=speed, low=low, high=high)
 
 
-def _event(sessions: Sequence[Sequence[Launch]], at: int, changes: list[Change]) -> Event:
+def _event(sessions: Sequence[Sequence[Launch]], at: int, changes: list[Change]) -> ChangePoint:
     before, after = (Side(name="", launches=sessions[number]) for number in (at - 1, at))
-    return Event(
+    return ChangePoint(
         session=at,
         run=after.launches[0].name,
         date=_date(after.launches[0]) or "",
@@ -234,7 +234,7 @@ def _event(sessions: Sequence[Sequence[Launch]], at: int, changes: list[Change])
     )
 
 
-def _verdict(events: Sequence[Event], drifts: Sequence[Change], since: str | None) -> Verdict:
+def _verdict(events: Sequence[ChangePoint], drifts: Sequence[Change], since: str | None) -> Verdict:
     counted = [change for event in events if event.date >= (since or "") for change in event.changes]
     changes = [*counted, *drifts]
     if any(change.speed < 1 for change in changes):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from imb.model.sequential_design import Design, design_of, turn_of
+from imb.model.sequential_design import SequentialDesign, design_of, turn_of
 from imb.model.units import counted
 
 if TYPE_CHECKING:
@@ -37,14 +37,14 @@ class Looks(msgspec.Struct, frozen=True, kw_only=True):
 
     def shares(self) -> Iterator[tuple[int, float]]:
         """Of every look up to this one, the round and its share; before the first look this round and 0."""
-        design = Design(self.first, self.most)
+        design = SequentialDesign(self.first, self.most)
         for rounds in range(min(self.first, self.rounds), self.rounds + 1):
             yield rounds, design.share(rounds)
 
     @property
     def planning(self) -> float:
         """The share that power is told for: before the first look that of the first."""
-        return self.share or Design(self.first, self.most).share(self.first) or 1.0
+        return self.share or SequentialDesign(self.first, self.most).share(self.first) or 1.0
 
 
 def looked_at(a: Side, b: Side) -> tuple[Side, Side, Looks | None, list[str]]:
@@ -68,7 +68,7 @@ def looked_at(a: Side, b: Side) -> tuple[Side, Side, Looks | None, list[str]]:
             "launches stopped when decided, in a comparison with others; their number is judged as if it had"
             " depended on this one"
         )
-    last: dict[object, tuple[int, Design]] = {}
+    last: dict[object, tuple[int, SequentialDesign]] = {}
     for launch in chain(a.launches, b.launches):
         if design := design_of(launch.facts):
             session = launch.facts.get("session")

@@ -176,7 +176,7 @@ def names(group: Sequence[Unusual]) -> str:
     return f"launch{'es' if len(group) > 1 else ''} {', '.join(one.launch for one in group)}"
 
 
-def described(group: Sequence[Unusual]) -> str:
+def explanation(group: Sequence[Unusual]) -> str:
     """What their probes took, and what is usual."""
     first = group[0]
     seconds = _range([f"{one.probe_seconds * 1e6:.2f}" for one in group])
@@ -190,7 +190,7 @@ def described(group: Sequence[Unusual]) -> str:
 
 def words(found: Iterable[Unusual]) -> list[str]:
     """A sentence for each group that is `alike`."""
-    return [f"{names(group)} {described(group)}" for group in alike(found)]
+    return [f"{names(group)} {explanation(group)}" for group in alike(found)]
 
 
 def _range(texts: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from imb.logs.catalogue import facts_of
-from imb.logs.preamble import Event
+from imb.logs.preamble import LogEvent
 from imb.logs.table import LoggedLaunch
 from imb.model.records import Component, Element, Mpi, Options, PassLimits, Platform, Run
 
@@ -49,7 +49,7 @@ def unit_by_arithmetic(launch: LoggedLaunch) -> float | None:
     return best if votes[best] > sum(votes.values()) / 2 else None
 
 
-def run_of(events: Sequence[Event]) -> Run:
+def run_of(events: Sequence[LogEvent]) -> Run:
     """The run record of a launch from its banner and the command seen before it."""
     said: dict[str, str] = {}
     listed: list[str] = []

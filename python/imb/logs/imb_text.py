@@ -85,7 +85,7 @@ class _Reader:
         self.log = Log(name, FORMAT)
         self.launch: LoggedLaunch | None = None
         self.titles = above.Titles()
-        self.pending: list[above.Event] = []  # since the last table
+        self.pending: list[above.LogEvent] = []  # since the last table
         self.pending_start = 0
         self.closed = False  # the launch at hand has said that it ended
         self.passes: tuple[str, str, str] | None = None  # number, seconds, percent of them in timed regions
@@ -143,7 +143,7 @@ class _Reader:
             self.flush_events(table=True, at=start)
         return found.head
 
-    def events(self, events: tuple[above.Event, ...], start: int) -> None:
+    def events(self, events: tuple[above.LogEvent, ...], start: int) -> None:
         for event in events:
             if event.kind == "text":
                 self.passed_over.append((start + event.at, event.text))
@@ -167,7 +167,7 @@ class _Reader:
                     self.pending_start = start + event.at
                 self.pending.append(event)
 
-    def benchmark_failure(self, event: above.Event, start: int) -> None:
+    def benchmark_failure(self, event: above.LogEvent, start: int) -> None:
         """`# !! Benchmark X invalid for N processes !!`"""
         if self.launch is None or self.pending:
             self.flush_events(table=True, at=start + event.at)
@@ -361,7 +361,7 @@ def _drop_repeated_banners(launches: list[LoggedLaunch]) -> None:
     launches[:] = kept
 
 
-def _end_of(event: above.Event, passes: tuple[str, str, str] | None) -> End:
+def _end_of(event: above.LogEvent, passes: tuple[str, str, str] | None) -> End:
     end = End(state=event.state or "complete", reason=event.text or None)
     if passes:
         with suppress(ValueError):

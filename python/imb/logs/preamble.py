@@ -15,7 +15,7 @@ EventKind = Literal[
 ]
 
 
-class Event(NamedTuple):
+class LogEvent(NamedTuple):
     """Something that the text tells, at byte `at` of it."""
 
     kind: EventKind
@@ -32,7 +32,7 @@ class Preamble(NamedTuple):
     """What was found above a table."""
 
     head: Head
-    events: tuple[Event, ...]
+    events: tuple[LogEvent, ...]
 
 
 class Titles:
@@ -134,7 +134,7 @@ def _is_underline(line: str) -> bool:
 
 
 def _read(text: bytes, prefix: bytes) -> Preamble:
-    events: list[Event] = []
+    events: list[LogEvent] = []
     head = Head("")
     excerpt = ""  # of a list of benchmarks that was cut out together with the table
     groups: list[list[int]] = []
@@ -158,16 +158,16 @@ def _read(text: bytes, prefix: bytes) -> Preamble:
         if found := _BENCHMARKING.fullmatch(bare):
             head = Head(found[2], multi="summary" if found[1] else None)
             groups, mapped, collecting, state = [], False, True, ""
-            events.append(Event("benchmark", here, found[2]))
+            events.append(LogEvent("benchmark", here, found[2]))
         elif found := _ENDED.match(bare):
             ended: State = (
                 "complete" if found[1] or found[2] else "aborted" if found[3] == "Aborted" else "interrupted"
             )
             reason = found[4] or "" if ended != "complete" else ""
-            events.append(Event("end", here, reason[:200], state=ended))
+            events.append(LogEvent("end", here, reason[:200], state=ended))
             head, state = Head(""), ""
         elif found := _PASSES.match(bare):
-            events.append(Event("passes", here, parts=(found[1], found[2], found[3])))
+            events.append(LogEvent("passes", here, parts=(found[1], found[2], found[3])))
             head, state = Head(""), ""
         elif found := _BANNER.match(bare):
             program = "OpenIMB" if found["ours"] else "Intel MPI Benchmarks"
@@ -177,7 +177,7 @@ def _read(text: bytes, prefix: bytes) -> Preamble:
                 if index == 0 or not _RULE.match(lines[index - 1].decode("utf-8", "replace").strip())
                 else before
             )
-            events.append(Event("banner", start, parts=(program, version, found["part"])))
+            events.append(LogEvent("banner", start, parts=(program, version, found["part"])))
             head, state = Head(""), "banner"
         elif collecting and (found := _PROCESSES.match(bare)):
             head = head._replace(
@@ -202,29 +202,31 @@ def _read(text: bytes, prefix: bytes) -> Preamble:
             head = head._replace(mode=mode)
         elif found := _INVALID.match(bare):
             events.append(
-                Event("failure", here, bare.strip("# !")[:300], benchmark=found[1], number=_whole(found[2]))
+                LogEvent(
+                    "failure", here, bare.strip("# !")[:300], benchmark=found[1], number=_whole(found[2])
+                )
             )
         elif found := _UNAVAILABLE.match(bare):
-            events.append(Event("failure", here, found[2][:300], benchmark=found[1]))
+            events.append(LogEvent("failure", here, found[2][:300], benchmark=found[1]))
         elif found := _FACT.match(bare):
             state = "banner"
-            events.append(Event("fact", here, found[2].strip(), parts=(found[1], "", "")))
+            events.append(LogEvent("fact", here, found[2].strip(), parts=(found[1], "", "")))
         elif bare.startswith("# Calling sequence was"):
             state = "calling"
         elif bare.startswith("# List of Benchmarks to run"):
             state = "list"
         elif state == "calling" and bare.startswith("#"):
-            events.append(Event("calling", here, bare[1:].strip()))
+            events.append(LogEvent("calling", here, bare[1:].strip()))
             state = "banner"
         elif _RULE.match(bare) and not _is_title(lines, index):
             state = ""
         elif state == "list" and (found := re.fullmatch(r"# ?(\S+)", bare)):
-            events.append(Event("listed", here, found[1]))
+            events.append(LogEvent("listed", here, found[1]))
         elif found := re.fullmatch(r"# ?(\w+)", bare):
             if found[1] in known():
                 excerpt = found[1]
             else:
-                events.append(Event("text", here, bare))
+                events.append(LogEvent("text", here, bare))
         elif (
             PASSES_NOTE.match(bare) or _KNOWN_LINES.match(bare) or (state == "list" and bare.startswith("# "))
         ):
@@ -235,18 +237,18 @@ def _read(text: bytes, prefix: bytes) -> Preamble:
                 skip += 1
                 line = lines[index + skip].decode("utf-8", "replace").strip()
                 words += " " + line.rstrip("\\ ")
-            events.append(Event("command", here, words[:4000]))
+            events.append(LogEvent("command", here, words[:4000]))
         elif _is_underline(bare) and raw[:1].strip():
             if title := _title(lines, index):
                 if events and events[-1].kind == "text" and events[-1].text == title[0]:
                     start = events.pop().at
                 else:
                     start = here
-                events.append(Event("title", start, title[0][:200], style=title[1]))
+                events.append(LogEvent("title", start, title[0][:200], style=title[1]))
         elif found := re.match(r"##+\s+(\S.*)", bare):
-            events.append(Event("title", here, found[1][:200], style=bare.split()[0]))
+            events.append(LogEvent("title", here, found[1][:200], style=bare.split()[0]))
         else:
-            events.append(Event("text", here, bare[:200]))
+            events.append(LogEvent("text", here, bare[:200]))
     if not head.benchmark and excerpt:
         head = head._replace(benchmark=excerpt)
     kept = tuple(tuple(group) for group in groups if group)

@@ -82,7 +82,7 @@ def rounds(groups: Sequence[Hashable], launches: int, seed: int) -> list[list[in
     return order
 
 
-def plan(made: Campaign, prepare: Prepare, *, seed: int, source: str | None = None) -> session.Plan:
+def campaign_plan(made: Campaign, prepare: Prepare, *, seed: int, source: str | None = None) -> session.Plan:
     """All launches of the campaign in their order. `prepare` finds MPI and programs. Raises ImbError."""
     counts = [made.processes] if isinstance(made.processes, int) else list(dict.fromkeys(made.processes))
     named = variants(made)
@@ -124,7 +124,7 @@ def plan(made: Campaign, prepare: Prepare, *, seed: int, source: str | None = No
         parts=made.parts,
         turn_limit=made.turn_timeout,
         until=session.Until(
-            design=sequential_design.Design(most=most),
+            design=sequential_design.SequentialDesign(most=most),
             relevant=made.relevant,
             metric=made.metric,
             budget=made.budget,

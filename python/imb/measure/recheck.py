@@ -41,7 +41,7 @@ def refuse_if_imported(made: Baseline) -> None:
         )
 
 
-def plan(
+def baseline_plan(
     made: Baseline, mpi: Installation, programs: Path | None, launches: int | None, timeout: float | None
 ) -> session.Plan:
     """What the baseline was measured with, once more: the same launches, under this MPI. Raises ImbError."""

@@ -23,7 +23,7 @@ from imb.measure.interleave import TURN_LIMIT
 from imb.model.confidential import hidden, revealed
 from imb.model.errors import ImbError
 from imb.model.records import Component, End
-from imb.model.sequential_design import Design
+from imb.model.sequential_design import SequentialDesign
 from imb.model.text import now
 from imb.mpi import launch
 from imb.mpi.installations import Installation
@@ -63,7 +63,7 @@ class Until(msgspec.Struct, frozen=True, kw_only=True):
     """Launches go on until every band is decided at `relevant` by `metric`, variants against the first, or for `budget`
     seconds (None: no limit); at most until the plan is over."""
 
-    design: Design
+    design: SequentialDesign
     relevant: float = 0.05
     metric: str = "time"
     budget: float | None = None
@@ -110,7 +110,7 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
     note: str | None = None
 
 
-def plan(
+def run_plan(
     *,
     mpi: Installation,
     programs: Path,

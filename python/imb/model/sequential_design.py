@@ -14,7 +14,7 @@ MOST = 20  # rounds at most, unless more or fewer are asked for
 FACT = "until_decided"  # under this name each launch carries the design of its campaign
 
 
-class Design(msgspec.Struct, frozen=True):
+class SequentialDesign(msgspec.Struct, frozen=True):
     """Looks are taken after rounds `first` to `most`; after fewer rounds nothing is decided."""
 
     first: int = FIRST
@@ -28,10 +28,10 @@ class Design(msgspec.Struct, frozen=True):
         return 1 / min(rounds, self.most) / sum(1 / n for n in range(self.first, self.most + 1))
 
 
-def design_of(facts: Mapping[str, Any]) -> Design | None:
+def design_of(facts: Mapping[str, Any]) -> SequentialDesign | None:
     """Of the facts of a launch; None where its campaign had a fixed number of launches."""
     said = facts.get(FACT)
-    return None if said is None else msgspec.convert(said, Design)
+    return None if said is None else msgspec.convert(said, SequentialDesign)
 
 
 def turn_of(facts: Mapping[str, Any]) -> int:

@@ -36,7 +36,7 @@ class Column(NamedTuple):
     range: bool
 
 
-class Series(msgspec.Struct, kw_only=True):
+class ChartLine(msgspec.Struct, kw_only=True):
     """One line of a chart; y, lo, hi of shape (lengths,). `side` chooses color, dash and marker."""
 
     name: str
@@ -77,14 +77,14 @@ class Panel(msgspec.Struct, kw_only=True):
 
     title: str
     unit: str
-    series: list[Series]
+    series: list[ChartLine]
     interval: str = _INTERVAL
     legend: bool = False
     speed: bool = False
     linear: bool = False
 
 
-class Variant(msgspec.Struct, kw_only=True):
+class Layout(msgspec.Struct, kw_only=True):
     """One layout of a benchmark: its lengths in bytes, and charts over them."""
 
     label: str
@@ -106,7 +106,7 @@ class Section(msgspec.Struct, kw_only=True):
 
     id: str
     title: str
-    variants: list[Variant]
+    variants: list[Layout]
 
     @property
     def drawn(self) -> bool:
@@ -124,7 +124,7 @@ def sections_of(sides: Sequence[Side], comparisons: Sequence[Comparison]) -> lis
             panels = _measured(sides, rows)
             if effects:
                 panels.append(_speeds(effects, rows))
-            variants.append(Variant(label=label, x=[key.bytes for key in rows], panels=panels))
+            variants.append(Layout(label=label, x=[key.bytes for key in rows], panels=panels))
         made.append(Section(id=f"b{number}", title=title, variants=_alike(variants)))
     return made
 
@@ -141,7 +141,7 @@ def compared_sections(comparison: Comparison) -> list[Section]:
                 _medians(comparison, rows),
                 _speeds([{row.key: row.effect for row in comparison.rows}], keys),
             ]
-            variants.append(Variant(label=label, x=[key.bytes for key in keys], panels=panels))
+            variants.append(Layout(label=label, x=[key.bytes for key in keys], panels=panels))
         made.append(Section(id=f"b{number}", title=title, variants=variants))
     return made
 
@@ -217,7 +217,7 @@ def _panel(
         if alone and title != "Overlap":
             low, high = _within(side.launches[0], keys, middle, falls=title != "Time")
         series.append(
-            Series(
+            ChartLine(
                 name=_named(number, side),
                 letter=letter(number) if len(sides) > 1 else "",
                 side=number,
@@ -267,7 +267,7 @@ def _speeds(effects: Sequence[dict[Key, Effect]], keys: Sequence[Key]) -> Panel:
         if not any(found):
             continue
         series.append(
-            Series(
+            ChartLine(
                 name=f"{letter(number)} over A",
                 letter=letter(number) if len(effects) > 1 else "",
                 side=number,
@@ -287,7 +287,7 @@ def _medians(comparison: Comparison, rows: Sequence[RowEffect]) -> Panel:
     names = (comparison.name_a, comparison.name_b)
     nothing: list[float | None] = [None] * len(rows)
     series = [
-        Series(
+        ChartLine(
             name=f"{letter(i)} {shortened(names[i], 28)}",
             letter=letter(i),
             side=i,
@@ -302,7 +302,7 @@ def _medians(comparison: Comparison, rows: Sequence[RowEffect]) -> Panel:
     )
 
 
-def _alike(variants: list[Variant]) -> list[Variant]:
+def _alike(variants: list[Layout]) -> list[Layout]:
     """All layouts of a section have as many charts: those of the one that has most; others leave them empty."""
     most = max(variants, key=lambda one: len(one.panels)).panels
     for one in variants:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from imb.judge.compare import Band
-from imb.judge.history import Change, Event, History
+from imb.judge.history import Change, ChangePoint, History
 from imb.model.observations import Key
 from imb.model.units import counted
 from imb.render.marks import short
@@ -130,12 +130,12 @@ def charted(found: History) -> dict[str, Any]:
     }
 
 
-def _what(event: Event) -> str:
+def _what(event: ChangePoint) -> str:
     words = dict.fromkeys("slower" if one.speed < 1 else "faster" for one in event.changes)
     return " and ".join(words)
 
 
-def _where(event: Event) -> str:
+def _where(event: ChangePoint) -> str:
     return f"session {event.session + 1}: run {event.run}, {event.date[:16].replace('T', ' ')} (last run before: {event.before})"
 
 
@@ -144,7 +144,7 @@ def _series(change: Change) -> str:
     return f"{change.curve}, {bytes_}"
 
 
-def _conditions(event: Event) -> str:
+def _conditions(event: ChangePoint) -> str:
     if not event.conditions:
         return "no known environment differences to the session before"
     said = (f"{one.name}: {', '.join(one.a)} -> {', '.join(one.b)}" for one in event.conditions)
