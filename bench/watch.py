@@ -193,7 +193,7 @@ def page(options: argparse.Namespace) -> str:
         found.append([str(sessions), *(smallest(sessions, count, spread) for spread in spreads)])
         print(*found[-1], sep="; ", file=sys.stderr, flush=True)
     return (
-        f"{options.histories} histories without a change and {options.steps} with a step of each kind; Otava saw"
+        f"{options.histories} histories without a change and {options.steps} with a step of each kind; Otava got"
         f" {options.yardstick} of either.\n\n{table_of(rows)}\n\nSmallest step found within {AFTER} sessions in 95 % of"
         f" independent histories, by the standard deviation of a session:\n\n{table_of(found)}"
     )
