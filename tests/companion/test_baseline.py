@@ -66,7 +66,7 @@ def test_one_launch_may_be_too_few(imb: Imb, kept: Archive, tmp_path: Path) -> N
     said = imb("baseline", "set", "single", tmp_path / "one.jsonl")
     assert said.code == 0 and "1 launch of unknown session" in said.err
     said = imb("baseline", "check", "single", tmp_path / "one.jsonl")
-    assert said.code == 11 and "session of 1 launch of A and 1 launch of B is not known" in " ".join(
+    assert said.code == 11 and "unknown session of 1 launch of A and 1 launch of B" in " ".join(
         said.out.split()
     )
 
@@ -128,13 +128,13 @@ def test_a_changed_baseline_judges_nothing(imb: Imb, kept: Archive) -> None:
     assert imb("baseline", "set", "fabric", "now").code == 0
     copy = file.with_name("0003.json")
     copy.write_bytes(good)
-    assert "is fabric@1, not what its path says" in imb("verify").err
+    assert "contains baseline fabric@1, which does not match its path" in imb("verify").err
     copy.rename(file.with_name("1-copy.json"))  # is none of ours
     assert imb("verify").code == 0 and imb("baseline", "check", "fabric@1", "now").code == 0
     file.with_name("1-copy.json").unlink()
     for bad, says in (
-        (good.replace(b'"time":0.05', b'"time":0.95'), "has changed since it was made"),
-        (good[:-40], "is no baseline that can be read"),
+        (good.replace(b'"time":0.05', b'"time":0.95'), "was modified after it was written"),
+        (good[:-40], "cannot be read"),
     ):
         file.write_bytes(bad)
         said = imb("baseline", "check", "fabric", "now")
@@ -213,8 +213,8 @@ def test_what_cannot_be_checked_with_the_old_build(imb: Imb, tmp_path: Path) -> 
     options = measured(imb, tmp_path / "old")
     new = fake_mpi.make(tmp_path / "new")
     for words, says in (
-        (options, "old and new are the same MPI and programs; name what is new with --mpi or --programs"),
-        (["first"], "--with-old measures now"),
+        (options, "old and new are the same MPI and programs; give the new ones with --mpi or --programs"),
+        (["first"], "--with-old cannot be combined with existing results: first"),
     ):
         said = imb("baseline", "check", "ours", "--with-old", *words)
         assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1, said.err
@@ -246,8 +246,8 @@ def test_mistakes_are_one_line(imb: Imb, kept: Archive, tmp_path: Path) -> None:
         (["check", "fabric", "nothing"], "neither a run or label"),
         (["check", "fabric"], "nothing for launches on this machine, only: intra-node on X1"),
         (["check", "fabric", "--force"], "was not launched by imb"),
-        (["check", "fabric", "good", "-t", "speed=5"], "no metric speed"),
-        (["set", "../x", "good"], "is no name for a baseline"),
+        (["check", "fabric", "good", "-t", "speed=5"], "unknown metric: speed"),
+        (["set", "../x", "good"], "invalid baseline name"),
         (["set", "x", "good", "-t", "time=fast"], "not a percentage"),
         (["set", "x"], "SIDE"),
     ):
@@ -255,4 +255,4 @@ def test_mistakes_are_one_line(imb: Imb, kept: Archive, tmp_path: Path) -> None:
         assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1, said.err
     (kept.folder / "baselines" / "fabric" / "0002.json").write_text("{}")
     said = imb("baseline", "list")
-    assert said.code == 2 and "is no baseline" in said.err
+    assert said.code == 2 and "cannot be read" in said.err

@@ -72,7 +72,7 @@ def parse(text: str) -> campaign.Campaign:
             "there is no metric tim; there are time,",
         ),
         (BENCHMARKS + "until_decided = true\nbudget = 0\n[variants.a]", "budget: expected `float` > 0"),
-        (BENCHMARKS + 'arguments = "-json x"\n[variants.a]', "leave -json, -input and -turns out"),
+        (BENCHMARKS + 'arguments = "-json x"\n[variants.a]', "-json, -input and -turns are set by imb"),
     ],
 )
 def test_mistakes_in_a_file_name_the_key(imb: Imb, tmp_path: Path, text: str, says: str) -> None:
@@ -89,7 +89,7 @@ def test_mistakes_in_a_file_name_the_key(imb: Imb, tmp_path: Path, text: str, sa
 def test_other_mistakes(imb: Imb, tmp_path: Path) -> None:
     for words, says in (
         ([], "FILE is missing"),
-        (["--resume"], "no session of a campaign of yours"),
+        (["--resume"], "you have no session of a campaign"),
         ([tmp_path / "none.toml"], "No such file"),
         ([__file__], "is not TOML"),
         (["--resume", "--seed", "1"], "--launches and --seed cannot be combined"),
@@ -329,7 +329,7 @@ def test_a_set_up_that_fails_leaves_its_variant_out(imb: Imb, archive: Archive, 
     trial.write(setup="test -e $FAKE_LOG.module || { echo 'no such module'; exit 7; }")
     said = imb("campaign", trial.file)
     assert said.code == 1
-    assert "set-up of trial/on failed with exit status 7: no such module" in said.err
+    assert "setup of trial/on failed with exit status 7: no such module" in said.err
     assert "2 launches skipped" in said.err
     assert outcomes(archive) == {"trial/off": [1, 2]}
     assert trial.events().split().count("<") == 1 == trial.events().split().count(">")
@@ -341,19 +341,23 @@ def test_a_set_up_that_fails_leaves_its_variant_out(imb: Imb, archive: Archive, 
 def test_a_set_up_that_hangs_is_ended(imb: Imb, archive: Archive, trial: Trial) -> None:
     trial.write(setup="sleep 60", more="setup_timeout = 0.3")
     said = imb("campaign", trial.file)
-    assert said.code == 1 and "set-up of trial/on took longer than 0.3 s" in said.err
+    assert said.code == 1 and "setup of trial/on took longer than 0.3 s" in said.err
     assert outcomes(archive) == {"trial/off": [1, 2]} and trial.is_sound()
 
 
 def test_nothing_is_measured_behind_a_tear_down_that_fails(imb: Imb, archive: Archive, trial: Trial) -> None:
     trial.write(teardown="test -e $FAKE_LOG.idle || { echo 'module is in use'; exit 3; }")
     said = imb("campaign", trial.file)
-    assert said.code == 1 and said.err.splitlines()[-1].startswith("imb: tear-down of trial/on failed")
+    assert said.code == 1 and said.err.splitlines()[-1].startswith("imb: teardown of trial/on failed")
     assert "module is in use" in said.err
     before = trial.events()
     assert before.rstrip().endswith(">")
     said = imb("campaign", trial.file, "--resume")
-    assert said.code == 1 and "was left set up" in said.err and trial.events() == before + ">\n"
+    assert (
+        said.code == 1
+        and "is still set up from an earlier run" in said.err
+        and trial.events() == before + ">\n"
+    )
     (trial.log.parent / "log.idle").touch()
     said = imb("campaign", trial.file, "--resume")
     assert said.code == 0 and outcomes(archive) == ALL and trial.is_sound()
@@ -397,7 +401,7 @@ def test_a_running_campaign_is_left_alone(imb: Imb, archive: Archive, trial: Tri
     wait_for(lambda: "on" in trial.events().split())
     before = trial.events()
     said = imb("campaign", "--resume")
-    assert said.code == 2 and f"is being carried out by process {process.pid}" in said.err
+    assert said.code == 2 and f"is being executed by process {process.pid}" in said.err
     assert trial.events() == before
     trial.hold.unlink()
     process.communicate(timeout=30)
@@ -476,7 +480,10 @@ def test_a_campaign_and_ab_per_pair_of_hosts(
         (["--submit", "local", "--host-pairs", "a"], "--host-pairs a: give two or more hosts"),
         (["--submit", "local", "--host-pairs", "a:a"], "--host-pairs a:a: give two or more hosts"),
         (["--submit", "local", "--host-pairs", "a,b c"], "'trial/a-b c' becomes part of a label"),
-        (["--submit", "slurm", "--resume", "--host-pairs", "a,b"], "--host-pairs does not go with --resume"),
+        (
+            ["--submit", "slurm", "--resume", "--host-pairs", "a,b"],
+            "--host-pairs cannot be combined with --resume",
+        ),
     ],
 )
 def test_mistakes_of_jobs(imb: Imb, archive: Archive, trial: Trial, words: list[str], says: str) -> None:
@@ -617,7 +624,7 @@ def test_nothing_to_compare_ends_it(imb: Imb, archive: Archive, trial: Trial) ->
     trial.write(setup="exit 7", more="until_decided = true", launches=8)
     said = imb("campaign", trial.file)
     assert said.code == 1
-    assert "stopped after 5 rounds, nothing to compare: trial/on: there is no result in it" in said.err
+    assert "stopped after 5 rounds, nothing to compare: no results in trial/on" in said.err
     assert outcomes(archive) == {"trial/off": [1, 2, 3, 4, 5]}
 
 

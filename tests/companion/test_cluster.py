@@ -130,7 +130,7 @@ def test_a_refused_job_is_one_line(words: list[str], says: str, archive: Archive
         lab.missing("Open MPI or MPICH")
     said = imb_at([], ["run", "PingPong", *with_(lab.MAIN[0]), "--submit", "slurm", *words])
     assert said.code == 2 and len(said.err.splitlines()) == 1 and not archive.ids()
-    assert said.err.startswith("imb: slurm does not take the job: ") and says in said.err
+    assert said.err.startswith("imb: slurm rejected the job: ") and says in said.err
 
 
 @pytest.mark.usefixtures("scheduler")
@@ -150,7 +150,7 @@ def test_a_cancelled_job_leaves_its_runs_and_is_resumed(imb: Imb, archive: Archi
 
     def resumed() -> bool:
         tried.append(imb("run", "--resume"))
-        return "is being carried out" not in tried[-1].err  # by the job, which has some seconds to end
+        return "is being executed" not in tried[-1].err  # by the job, which has some seconds to end
 
     until(resumed)
     assert tried[-1].code == 0, tried[-1].err

@@ -460,7 +460,7 @@ def test_conditions_that_differ_come_first(imb: Imb, before: Archive) -> None:
     assert "hosts" in told and "MPI standard" not in told
     assert "unknown for A only: CPU" in out
     same = imb("compare", "before", "before").out
-    assert "No known environment differences" in same and "on both sides" in same
+    assert "No known environment differences" in same and "in both A and B" in same
 
 
 def in_passes(*words: float) -> Run:
@@ -615,4 +615,4 @@ def test_logs_of_others_compare(imb: Imb, tmp_path: Path) -> None:
     log = HERE.parent / "reference"
     text = sorted(log.rglob("*.txt"))[0]
     said = imb("compare", text, text)
-    assert said.code in (0, 11) and "on both sides" in said.out
+    assert said.code in (0, 11) and "in both A and B" in said.out

@@ -164,7 +164,7 @@ def test_spread_between_launches() -> None:
     (one,) = [one for one in shaky.findings if one.rule == "launch-spread"]
     assert one.level == "warning" and one.evidence["launches"] == 8
     two = diagnose(side(launch(healthy(random)), launch(healthy(random))))
-    assert any("takes three launches, there are 2" in note for note in two.notes)
+    assert any("needs three launches, found 2" in note for note in two.notes)
 
 
 def test_tails_of_repetitions() -> None:
@@ -253,7 +253,7 @@ def test_collectives_are_held_against_pingpong() -> None:
     assert one.where == "Bcast, 8 ranks" and one.evidence["ratio"] > 3
     assert not found(rows(1.0), "collective")
     alone = diagnose(side(launch(rows(5.0)[len(LENGTHS) :])))
-    assert any("takes PingPong" in note for note in alone.notes)
+    assert any("needs PingPong" in note for note in alone.notes)
 
 
 def test_pingpong_within_a_node_says_nothing_of_collectives_between_nodes() -> None:
@@ -396,8 +396,8 @@ def test_thresholds_are_listed_changed_and_refused(imb: Imb, tmp_path: Path) -> 
     for wrong, right in (
         ("clif=1", "cliff"),
         ("cliff=many", "number"),
-        ("cliff=-1", "negative"),
-        ("cliff=nan", "negative"),
+        ("cliff=-1", "out of range"),
+        ("cliff=nan", "out of range"),
     ):
         said = imb("diagnose", file, "--threshold", wrong)
         assert said.code == 2 and right in said.err, wrong

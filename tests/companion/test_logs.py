@@ -115,9 +115,7 @@ def test_a_page_of_results_imports_as_it_stands() -> None:
         "IMB-MPI1",
         "PingPong",
     ]
-    assert all(
-        "passed over: Some words" in note.text or "mpi" in note.text for note in log.notes if note.text
-    )
+    assert all("skipped: Some words" in note.text or "mpi" in note.text for note in log.notes if note.text)
     assert b"".join(text[launch.start : launch.stop] for launch in log.launches) == text
     for launch in log.launches:
         again = parse(text[launch.start : launch.stop], "part")
@@ -365,7 +363,7 @@ def test_notes_reach_rows_that_a_failure_row_divides() -> None:
 def test_a_note_on_a_row_that_is_not_there_is_passed_over() -> None:
     text = NOTED.replace(b"# note: 4 B: CPU", b"# note: 16 B: CPU")
     [note] = parse(text, "log").notes
-    assert "passed over: # note: 16 B: CPU load" in note.text
+    assert "skipped: # note: 16 B: CPU load" in note.text
     assert [row.load_drift for row in results(text) if row.benchmark == "Iallreduce"][-1] is None
 
 
@@ -475,7 +473,7 @@ def test_a_comment_between_regular_rows_does_not_end_the_table() -> None:
     text = b"".join([*lines[:8], b"# a warning from elsewhere\n", *lines[8:]])
     log = parse(text, "log")
     assert [row.bytes for row in results(text)] == [0, 1, 1048576, 4194304] and not log.problems
-    assert [(note.line, note.text) for note in log.notes] == [(9, "passed over: # a warning from elsewhere")]
+    assert [(note.line, note.text) for note in log.notes] == [(9, "skipped: # a warning from elsewhere")]
 
 
 def test_modes() -> None:
@@ -511,7 +509,7 @@ def test_numbers_that_are_none() -> None:
 def test_a_torn_log_loses_only_its_torn_row() -> None:
     log = parse(PINGPONG[:-5], "log")
     assert log.counts()[1] == 3
-    assert [(p.line, "torn" in p.text) for p in log.problems] == [(PINGPONG.count(b"\n"), True)]
+    assert [(p.line, "incomplete" in p.text) for p in log.problems] == [(PINGPONG.count(b"\n"), True)]
     assert log.launches[0].end is None
 
 
@@ -533,9 +531,9 @@ def test_other_text_in_a_log_is_named() -> None:
     log = parse(text, "log")
     assert len(results(text)) == 4 and not log.problems
     assert [(note.line, note.text) for note in log.notes] == [
-        (1, "passed over: WARNING: no fabric"),
-        (10, "passed over: node1: link is up"),
-        (13, "passed over: Done."),
+        (1, "skipped: WARNING: no fabric"),
+        (10, "skipped: node1: link is up"),
+        (13, "skipped: Done."),
     ]
 
 
@@ -706,7 +704,7 @@ def test_layouts_of_osu() -> None:
     assert rows[8].processes == 8 and rows[8].bytes_per_second == pytest.approx(8.36e6)
     assert rows[9].time_avg_seconds == pytest.approx(159.35e-6)
     # What is passed over is text and comments, never a row.
-    assert not [note for note in log.notes if re.match(r"passed over: (\S+ )?\d", note.text)]
+    assert not [note for note in log.notes if re.match(r"skipped: (\S+ )?\d", note.text)]
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=[path.stem for path in REFERENCES])

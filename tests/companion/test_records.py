@@ -153,7 +153,7 @@ def test_rows_of_a_launch_that_was_cut_off_are_made_from_its_samples() -> None:
         b'{"record":"sample","row":1,"pass":2,"at_s',
     ]
     read = records.read(b"".join(lines), "file")
-    assert [problem.line for problem in read.problems] == [8] and "torn" in read.problems[0].text
+    assert [problem.line for problem in read.problems] == [8] and "incomplete" in read.problems[0].text
     first, second = read.of(records.Result)
     assert (first.bytes, first.time_max_seconds, first.bytes_per_second) == (8, 2e-6, 4e6)
     assert (first.repetitions, first.slowest_rank, first.defects) == (100, 0, 3)
@@ -214,7 +214,7 @@ def test_a_torn_last_line_and_foreign_lines_are_named_and_the_others_kept() -> N
     assert [(problem.file, problem.line) for problem in read.problems] == [
         ("file.jsonl", n) for n in (2, 5, 6)
     ]
-    assert "torn" in str(read.problems[-1]) and "torn" not in str(read.problems[0])
+    assert "incomplete" in str(read.problems[-1]) and "incomplete" not in str(read.problems[0])
 
 
 @given(st.binary(max_size=200))

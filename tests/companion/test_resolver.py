@@ -79,7 +79,7 @@ def test_a_query_must_answer_with_runs(imb: Imb, archive: Archive) -> None:
     stored(archive, "a")
     assert "column run" in imb("show", "sql:SELECT 1").err
     said = imb("compare", "a", "sql:SELECT '../../../etc' AS run")
-    assert said.code == 2 and "no run '../../../etc'" in said.err
+    assert said.code == 2 and "unknown run: '../../../etc'" in said.err
     assert imb("compare", "a", "sql:SELECT run FROM runs WHERE run = 'x'").code == 2
 
 

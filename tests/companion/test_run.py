@@ -134,7 +134,7 @@ def test_a_launcher_that_does_not_end_costs_no_results(
             break
         warnings.warn("Open MPI's launcher did not get going; launched again", stacklevel=1)
     assert said.code == code
-    assert said.out.count(" (it was still there 1 s after its last record, and was ended") == 2
+    assert said.out.count(" (launcher did not exit within 1 s of the last record and was killed") == 2
     assert ("some rows could not be measured" in said.out) == bool(code)
     begun = [line.split()[0] for line in said.out.splitlines() if ", turn " in line]
     facts = [archive.run(name).facts() for name in archive.ids() if name.startswith(tuple(begun))]
@@ -208,7 +208,7 @@ def test_a_killed_imb_run_is_resumed(mpi: lab.Mpi, imb: Imb, archive: Archive) -
         lambda: [f for f in session.parent.glob("0002.part/records.jsonl") if b'"result"' in f.read_bytes()]
     )
     said = imb("run", "--resume")
-    assert said.code == 2 and f"is being carried out by process {process.pid}" in said.err
+    assert said.code == 2 and f"is being executed by process {process.pid}" in said.err
     process.send_signal(signal.SIGKILL)
     process.communicate()
     before = set(archive.ids())
@@ -423,8 +423,8 @@ def test_a_launcher_of_another_mpi_is_noticed(imb: Imb, tmp_path: Path) -> None:
         (["PingPong", "--env", "A"], "not NAME=VALUE: A"),
         (["PingPong", "--mpi", "nompi"], "no MPI nompi"),
         (["ext", "--class", "parallel"], "EXT has no benchmarks of class parallel"),
-        (["unidir_put"], "may be ext:Unidir_Put or rma:Unidir_put; say which"),
-        (["Accumulate"], "may be ext:Accumulate or rma:Accumulate; say which"),
+        (["unidir_put"], "ambiguous benchmark: unidir_put; give ext:Unidir_Put or rma:Unidir_put"),
+        (["Accumulate"], "ambiguous benchmark: Accumulate; give ext:Accumulate or rma:Accumulate"),
         (["--resume"], "no session to resume"),
         (["--resume", "--np", "4"], "--np cannot be combined with --resume"),
         (["--resume", "-l", "x"], "--label cannot be combined with --resume"),
@@ -540,8 +540,8 @@ def test_words_that_are_no_text(
         lab.missing("Open MPI or MPICH")
     short = [*with_(lab.MAIN[0]), *QUICK, "--", "-msglog", "1", "-iter", "2"]
     for words, says in (
-        (["--label", "a\udcff"], "label 'a\\udcff': has a control character"),
-        (["--env", "A=a\udcff"], "is no UTF-8"),
+        (["--label", "a\udcff"], "label 'a\\udcff': contains a control character"),
+        (["--env", "A=a\udcff"], "not valid UTF-8"),
     ):
         said = imb("run", "PingPong", *words, *short)
         assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1
@@ -562,7 +562,10 @@ def test_a_launcher_that_is_not_there(imb: Imb, archive: Archive, monkeypatch: p
         lab.missing("Open MPI or MPICH")
     monkeypatch.setenv("PATH", "/nowhere")
     said = imb("run", "PingPong", *with_(lab.MAIN[0]), "--launcher", "srun")
-    assert said.code == 2 and said.err.splitlines()[-1] == "imb: cannot start srun: no such program"
+    assert (
+        said.code == 2
+        and said.err.splitlines()[-1] == "imb: cannot start srun: no such program; check the PATH"
+    )
     assert not archive.ids() and not list(archive.folder.glob("sessions/*/*.part"))
 
 

@@ -77,7 +77,10 @@ def test_what_does_not_go_with_passes_is_measured_classic_and_says_so(
         (["--classic", "--precision", "2"], "classic and precision exclude each other"),
         (["--classic", "--budget", "2"], "classic and budget exclude each other"),
         (["--classic", "--", "-passes", "3"], "classic and -passes exclude each other"),
-        (["--precision", "2", "--", "-budget", "3"], "precision and -budget of the IMB arguments: give one"),
+        (
+            ["--precision", "2", "--", "-budget", "3"],
+            "precision and -budget (IMB argument) exclude each other",
+        ),
         (["--precision", "0"], "--precision: not a percentage from 0.001 to 100: 0; give one such as 2%"),
         (["--precision", "101%"], "--precision: not a percentage from 0.001 to 100: 101%"),
         (["--precision", "nan"], "--precision: not a percentage from 0.001 to 100: nan"),

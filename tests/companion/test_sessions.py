@@ -190,11 +190,11 @@ def test_two_folders_of_logs_show_effects_and_say_what_is_missing(imb: Imb, tmp_
     said = imb("compare", tmp_path / "old", tmp_path / "new")
     out = " ".join(said.out.split())
     assert said.code == 11 and "0.50x ?" in out
-    assert "session of 6 launches of A and 6 launches of B is not known" in out
+    assert "unknown session of 6 launches of A and 6 launches of B" in out
     assert "--assume-one-session" in out
     said = imb("compare", tmp_path / "old", tmp_path / "new", "--assume-one-session")
     out = " ".join(said.out.split())
-    assert said.code == 10 and "0.50x slower" in out and "taken to be of one session" in out
+    assert said.code == 10 and "0.50x slower" in out and "assumed to be of one session" in out
 
 
 # --- What decides ----------------------------------------------------------------------------------------------------

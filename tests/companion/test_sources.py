@@ -81,7 +81,7 @@ def test_packed_logs_and_utf_16_are_read(imb: Imb, archive: Archive, tmp_path: P
         (b"PK\x03\x04 rest", "zip"),
         (b"\x7fELF" + LOG.read_bytes(), "an executable"),
         (gzip.compress(LOG.read_bytes())[:200], "cannot be unpacked"),
-        (b"\xff\xfea", "no UTF-16"),
+        (b"\xff\xfea", "not valid UTF-16"),
         (LOG.read_bytes().replace(b"\n", b"\0"), "NUL bytes"),
         (b"\xcf\xfa\0\0" + b"# Benchmarking PingPong\0#bytes #repetitions t[usec]\0", "NUL bytes"),
     ],

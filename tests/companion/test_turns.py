@@ -336,7 +336,7 @@ def trial(tmp_path: Path, more: str = "") -> Path:
         ('launcher = "srun"', "variant b: with parts all variants run at the same time, and steps of srun"),
         ("[variants.c]\n[variants.d]", "and IMB-IO's files are in one folder"),
         ("[variants.c]\nparts = 3", "no key variants.c.parts"),
-        ('[variants.c]\narguments = "-turns x"', "leave -json, -input and -turns out"),
+        ('[variants.c]\narguments = "-turns x"', "-json, -input and -turns are set by imb"),
     ],
 )
 def test_what_does_not_go_with_parts(imb: Imb, tmp_path: Path, more: str, says: str) -> None:

@@ -431,7 +431,7 @@ def test_launches_without_samples_have_no_stays(label: Archive) -> None:
     launches = [msgspec.structs.replace(one, sampled=tuple) for one in load(label, "machine").launches]
     found = parts_of(Side(name="machine", launches=launches))
     assert found.stays is None
-    assert "how long a state lasts is not known" in (remedy(found) or "")
+    assert "duration of a state unknown" in (remedy(found) or "")
 
 
 def test_figures_are_put_between_the_marks_of_a_page() -> None:

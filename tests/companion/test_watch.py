@@ -230,14 +230,14 @@ def test_nights_without_a_change(imb: Imb, tmp_path: Path) -> None:
 
 def test_too_few_nights(imb: Imb, tmp_path: Path) -> None:
     said = imb("watch", nights(tmp_path / "n", 7))
-    assert said.code == 11 and "7 sessions; steps are looked for in 8 or more" in said.out
+    assert said.code == 11 and "7 sessions; 8 or more are needed to find steps" in said.out
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--since", "yesterday"], "imb: --since: no date: yesterday; give one such as 2026-11-23"),
-        (["--metric", "speed"], "no metric speed"),
+        (["--since", "yesterday"], "imb: --since: not a date: yesterday; give one such as 2026-11-23"),
+        (["--metric", "speed"], "unknown metric: speed"),
         (["-b", "Gather"], "no benchmark gather in these runs"),
         (["no-such-label"], "no-such-label"),
     ],

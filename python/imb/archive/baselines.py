@@ -34,9 +34,7 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.+=:-]*$", re.ASCII)
 def make(name: str, side: Side, tolerances: Mapping[str, float], *, note: str | None = None) -> Baseline:
     """A baseline of these launches; `add` gives it its version. Raises ImbError where they are of several kinds."""
     if not _NAME.match(name):
-        raise ImbError(
-            f"{name!r} is no name for a baseline: letters, digits and ._+=:- only, at most one word"
-        )
+        raise ImbError(f"invalid baseline name: {name!r}; use letters, digits and ._+=:-, no blanks")
     for metric in tolerances:
         refuse_unknown_metric(metric)
     placement = placement_of(side)  # of the two reasons to refuse the one that says more
@@ -95,15 +93,15 @@ def load(path: Path) -> Baseline:
         text = path.read_bytes()
         found = msgspec.json.decode(text, type=Baseline)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ImbError(f"{path} is no baseline that can be read ({error})") from error
+        raise ImbError(f"{path} cannot be read ({error}); restore a copy, or remove it") from error
     said = _HASHED.search(text, max(len(text) - 80, 0))
     whole = text[: said.start()] + _UNHASHED if said else b""
     if not said or hashlib.sha256(whole).hexdigest().encode() != said[1]:
         raise ImbError(
-            f"{path} has changed since it was made; bring back a copy, or remove it and set the baseline anew"
+            f"{path} was modified after it was written; restore a copy, or remove it and set the baseline again"
         )
     if (found.name, found.version) != (path.parent.name, int(path.stem)):
-        raise ImbError(f"{path} is {found}, not what its path says; remove it")
+        raise ImbError(f"{path} contains baseline {found}, which does not match its path; remove it")
     return found
 
 
@@ -115,6 +113,6 @@ def named(archive: Archive, name: str) -> list[Baseline]:
     if not found:
         known = ", ".join(sorted({path.parent.name for path in files(archive)})) or "none yet"
         raise ImbError(
-            f"no baseline {name} in {archive.folder}; there are: {known}; `imb baseline set` makes one"
+            f"no baseline {name} in {archive.folder}; existing: {known}; create one with `imb baseline set`"
         )
     return found

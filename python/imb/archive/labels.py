@@ -32,11 +32,11 @@ def from_title(title: str) -> str | None:
 def _reason(label: str) -> str | None:
     """What is wrong and what is allowed; None: nothing."""
     if not label or label != label.strip() or len(label) > _LONGEST:
-        return f"give 1 to {_LONGEST} characters, without blanks at the ends"
+        return f"use 1 to {_LONGEST} characters, without leading or trailing blanks"
     if not label.isprintable():
-        return "has a control character; give letters, digits, signs and blanks"
+        return "contains a control character; use printable characters"
     if "," in label:
-        return "has a comma, which stands between several names; use another sign"
+        return "contains a comma, which separates names; use another character"
     if label.lower().startswith(QUERY):
-        return f"begins with {QUERY}, as a query does; begin with something else"
+        return f"begins with {QUERY}, which marks a query; choose another label"
     return None

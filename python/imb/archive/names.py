@@ -30,7 +30,7 @@ def load(archive: Archive, what: str) -> Side:
     """
     launches = [launch for name in _names_in(archive, what) for launch in _named(archive, name)]
     if not any(launch.rows for launch in launches):
-        raise NoResult(f"{one_line(what)}: there is no result in it")
+        raise NoResult(f"no results in {one_line(what)}")
     return Side(name=what, launches=launches)
 
 
@@ -38,7 +38,7 @@ def side_of(archive: Archive, runs: Iterable[str], name: str) -> Side:
     """The launches of these runs, by whole name. Raises NoResult where there is no result in them."""
     launches = [launch for run in runs for launch in _of_run(archive.run(run))]
     if not any(launch.rows for launch in launches):
-        raise NoResult(f"{one_line(name)}: there is no result in it", status=1)
+        raise NoResult(f"no results in {one_line(name)}", status=1)
     return Side(name=name, launches=launches)
 
 
@@ -67,7 +67,7 @@ def one_run(archive: Archive, name: str) -> StoredRun:
 def ambiguous(name: str, ids: Sequence[str]) -> ImbError:
     """What is said where several runs have a name, and one is wanted."""
     shown = ", ".join(run[:SHORT] for run in ids[:4]) + (", ..." if len(ids) > 4 else "")
-    return ImbError(f"{len(ids)} runs are {name!r}: {shown}; give the name of one of them")
+    return ImbError(f"{name!r} matches {len(ids)} runs: {shown}; give the name of one")
 
 
 def _names_in(archive: Archive, what: str) -> list[str]:
@@ -76,7 +76,7 @@ def _names_in(archive: Archive, what: str) -> list[str]:
         return [what]
     names = list(filter(None, (word.strip() for word in what.split(","))))
     if any(name.startswith(QUERY) for name in names):
-        raise ImbError(f"a query cannot be one of several names: {what!r}; give {QUERY}SELECT ... alone")
+        raise ImbError(f"a query cannot be combined with other names: {what!r}; give {QUERY}SELECT ... alone")
     return names
 
 
@@ -131,7 +131,7 @@ def _unknown(archive: Archive, name: str) -> ImbError:
         )
     if _path(name):
         return ImbError(
-            f"no run or label {name!r} in {archive.folder}; it is a file, which `imb import` stores"
+            f"no run or label {name!r} in {archive.folder}; it is a file: store it with `imb import`"
         )
     return ImbError(
         f"no run {name!r} in {archive.folder}; `imb ls` lists names (4 digits or more) and labels"
@@ -166,14 +166,14 @@ def _asked(archive: Archive, query: str) -> list[str]:
 
     answer = ask(archive, query)
     if "run" not in answer.columns:
-        raise ImbError(
-            f'the query must answer with a column run, as in "{QUERY}SELECT run FROM runs"; not {query!r}'
-        )
+        raise ImbError(f'query without a column run: {query!r}; write it like "{QUERY}SELECT run FROM runs"')
     at = answer.columns.index("run")
     found = list(dict.fromkeys(str(row[at]) for row in answer.rows))
     present = set(archive.ids())
     if strange := [run for run in found if run not in present]:
-        raise ImbError(f"the query answers with no run {strange[0]!r}; the column run has whole names")
+        raise ImbError(
+            f"query returned an unknown run: {strange[0]!r}; the column run must hold complete names"
+        )
     if not found:
-        raise ImbError(f"the query answers with no run: {query!r}")
+        raise ImbError(f"query returned no runs: {query!r}")
     return found

@@ -23,9 +23,9 @@ _PACKED: dict[bytes, Callable[[IO[bytes]], Any]] = {  # all are files of bytes
 _FOREIGN = {
     b"\x28\xb5\x2f\xfd": "compressed by zstd; unpack it first (zstd -d)",
     b"PK\x03\x04": "a zip archive; unpack it first",
-    b"\x7fELF": "an executable or library, no text",
-    b"%PDF": "a PDF document, no text",
-    b"PAR1": "a Parquet file, no text",
+    b"\x7fELF": "an executable or library, not text",
+    b"%PDF": "a PDF document, not text",
+    b"PAR1": "a Parquet file, not text",
 }
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _KINDS = ((stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISDIR, "a folder"))
@@ -81,4 +81,6 @@ def _as_utf_8(text: bytes) -> bytes:
     try:
         return text.decode("utf-16").encode()
     except UnicodeError as error:
-        raise Unreadable(f"is no UTF-16, as its first bytes say: {error}") from error
+        raise Unreadable(
+            f"is not valid UTF-16, although it begins with its byte order mark: {error}"
+        ) from error

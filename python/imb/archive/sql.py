@@ -34,4 +34,4 @@ def ask(archive: Archive, sql: str) -> Answer:
         answer = Index(archive).connect().sql(statements[0])
         return Answer(answer.columns, answer.fetchall()) if answer else Answer([], [])
     except (duckdb.Error, ValueError, OverflowError) as error:
-        raise ImbError(f"the query fails: {one_line(' '.join(str(error).split()))[:_LONGEST]}") from error
+        raise ImbError(f"query failed: {one_line(' '.join(str(error).split()))[:_LONGEST]}") from error

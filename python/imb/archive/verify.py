@@ -37,7 +37,7 @@ def verify_archive(archive: Archive, runs: Sequence[str] | None = None) -> Itera
         yield from _verify_baselines(archive)
         if archive.tmp.is_dir():
             for left in sorted(archive.tmp.iterdir()):
-                yield Damage(remarks=[f"{left}: a run that is being added, or whose writer was killed"])
+                yield Damage(remarks=[f"{left}: incomplete run: still being added, or its writer was killed"])
 
 
 def _verify_run(archive: Archive, run_id: str, validator: jsonschema_rs.Validator) -> Damage:
@@ -49,7 +49,7 @@ def _verify_run(archive: Archive, run_id: str, validator: jsonschema_rs.Validato
         finding.damage.append(f"{short}: {place / 'manifest.json'}: cannot be read ({error})")
         return finding
     if manifest.format != FORMAT or manifest.id != run_id or name_of(manifest.files) != run_id:
-        finding.damage.append(f"{short}: {place / 'manifest.json'}: is not the one of this run")
+        finding.damage.append(f"{short}: {place / 'manifest.json'}: does not belong to this run")
     for name, facts in manifest.files.items():
         _verify_file(finding, f"{short}: {place / name}", archive, run_id, name, facts, validator)
     try:
@@ -70,7 +70,7 @@ def _verify_file(
     validator: jsonschema_rs.Validator,
 ) -> None:
     if name not in CONTENT:
-        finding.damage.append(f"{where}: is no file that a run has")
+        finding.damage.append(f"{where}: unexpected file")
         return
     try:
         data = (archive.path_of(run_id) / name).read_bytes()
@@ -99,7 +99,7 @@ def _verify_records(finding: Damage, where: str, data: bytes, validator: jsonsch
             reason = f"does not satisfy the schema ({' '.join(error.message.split())[:120]})" if error else ""
             last = str(record.get("record", "")) if isinstance(record, dict) else last
         except ValueError:
-            reason = "a torn last line" if number == len(lines) else "is no JSON"
+            reason = "incomplete last line" if number == len(lines) else "not JSON"
         if reason:
             wrong.append(f"{where}:{number}: {reason}")
     finding.remarks.extend(wrong[:_MOST])
@@ -107,7 +107,7 @@ def _verify_records(finding: Damage, where: str, data: bytes, validator: jsonsch
         finding.remarks.append(f"{where}: and {len(wrong) - _MOST} more lines")
     if last != "end":
         finding.cut_off = True
-        finding.remarks.append(f"{where}: has no end record: the launch was cut off; its results are good")
+        finding.remarks.append(f"{where}: no end record: the launch was cut off; its results are valid")
 
 
 def _verify_baselines(archive: Archive) -> Iterator[Damage]:
@@ -127,4 +127,4 @@ def _verify_labels(archive: Archive) -> Iterator[Damage]:
             yield Damage(damage=[f"{path}: cannot be read ({error})"])
             continue
         if change.run not in known:
-            yield Damage(remarks=[f"{path}: labels {change.run[:SHORT]}, which is not here"])
+            yield Damage(remarks=[f"{path}: labels {change.run[:SHORT]}, which is not in this archive"])

@@ -129,8 +129,8 @@ def main(words: list[str] | None = None) -> None:
         status = app(args=words, prog_name="imb", standalone_mode=False)
     except ImbError as error:
         sys.exit(_complain(str(error), error.status))
-    except UnicodeEncodeError as error:  # a word of the command line, which would get into JSON
-        sys.exit(_complain(f"{error.object[:60]!r} is no UTF-8; give text", 2))
+    except UnicodeEncodeError as error:  # a argument of the command line, which would get into JSON
+        sys.exit(_complain(f"not valid UTF-8: {error.object[:60]!r}; give text", 2))
     except _UsageError as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # `imb` alone: its message is the help
             say(*_message(error).split("\n"), err=True)

@@ -85,7 +85,7 @@ def command(
             min=0.1,
             metavar="SECONDS",
             show_default="60",
-            help="With --parts: end a launch whose turn lasts longer, and ten times longer than any before.",
+            help="With --parts: end a launch whose turn lasts longer than this and ten times longer than any before.",
         ),
     ] = None,
     classic: ClassicOption = False,
@@ -129,9 +129,9 @@ def command(
 ) -> None:
     """Measure two variants in random order and compare B with A.
 
-    SETTINGS are words. NAME=VALUE sets a variable for all ranks; mpi=, compiler=, programs=, launcher=, bind=, cpus=0,3,
-    hosts=n1,n2, ppn= and arguments='...' (of IMB) mean the same as in a campaign file; the first word with a leading -
-    and all later words are launcher arguments. "" is a variant without settings.
+    SETTINGS are separated by blanks. NAME=VALUE sets a variable for all ranks. mpi=, compiler=, programs=, launcher=,
+    bind=, cpus=0,3, hosts=n1,n2, ppn= and arguments='...' (of IMB) are those of a campaign file. The first setting with
+    a leading - and all after it are launcher arguments. "" is a variant without settings.
 
     Each round launches both variants once, in random order. Only the given process count is measured (-npmin N), unless
     IMB arguments say otherwise. --mpi and --programs apply to variants that do not set them.
@@ -139,7 +139,7 @@ def command(
     With --parts 100 the launches of both variants are interleaved in 100 alternating segments of every row (a duet).
     Disturbances then affect both, so on shared machines much smaller changes can be detected.
 
-    Rows are measured in passes, as by imb run; --classic measures each in one burst, or in one burst per segment. A
+    Rows are measured in passes, as by imb run. --classic measures each in one burst per launch, or per segment. A
     segment should then last at least 0.1 s (-time 0.2 -iter 1000000,100000).
 
     With --until-decided the results are checked after each round, from the fifth on, to decide whether to launch another.
@@ -147,11 +147,11 @@ def command(
 
     After Ctrl-C, continue with `imb run --resume` and compare with `imb compare NAME/a NAME/b`.
 
-    With --submit a job measures (see imb run), and the line that compares is printed. With --host-pairs there is a job and a
-    comparison per pair of hosts, NAME/n1-n2/a with NAME/n1-n2/b.
+    With --submit the launches run in a job (see imb run), and the command that compares them is printed. --host-pairs
+    submits a job per pair of hosts; compare NAME/n1-n2/a with NAME/n1-n2/b.
 
-    Exit status: as of imb compare (0 same or faster, 10 slower, 11 inconclusive, 12 differs); 1 launches failed and nothing is left
-    to compare; 2 usage error; 130 interrupted.
+    Exit status: that of imb compare (0 same or faster, 10 slower, 11 inconclusive, 12 differs); 1 launches failed and
+    nothing is left to compare; 2 usage error; 130 interrupted.
 
     \b
     Examples:

@@ -49,7 +49,7 @@ ToleranceOption = Annotated[
         help="Smallest relevant change of a metric (see imb compare); may be repeated.",
     ),
 ]
-Told = Annotated[Literal["terminal", "json"], typer.Option("--format", "-f", help="Output format.")]
+FormatOption = Annotated[Literal["terminal", "json"], typer.Option("--format", "-f", help="Output format.")]
 
 
 def _tolerances(words: list[str] | None) -> dict[str, float]:
@@ -62,7 +62,7 @@ def _tolerances(words: list[str] | None) -> dict[str, float]:
 
 @app.command("set")
 def set_(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the baseline: one word.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the baseline, without blanks.")],
     side: Annotated[str, typer.Argument(metavar="SIDE", help="Results, named as for imb compare.")],
     tolerance: ToleranceOption = None,
     note: Annotated[
@@ -73,8 +73,8 @@ def set_(
     """Set a baseline from results of one machine and one placement.
 
     SIDE is a label, a run's name, a file, a folder or a query. Take three sessions (days, boots, allocations) or more, of
-    five launches or more each, under one label: how far sessions differ is known from sessions only. The default
-    tolerance is time=5%.
+    five launches or more each, under one label: only sessions show how
+    much sessions differ. The default tolerance is time=5%.
 
     \b
     Examples:
@@ -132,7 +132,7 @@ def list_(archive: ArchiveOption = None) -> None:
 
 
 @app.command("show")
-def show(name: Named, format: Told = "terminal", archive: ArchiveOption = None) -> None:
+def show(name: Named, format: FormatOption = "terminal", archive: ArchiveOption = None) -> None:
     """Show the versions of a baseline with machine, runs and commands."""
     import msgspec
 
@@ -183,7 +183,7 @@ def check(
         ),
     ] = False,
     assume_one_session: Annotated[
-        bool, typer.Option("--assume-one-session", help="As of imb compare.")
+        bool, typer.Option("--assume-one-session", help="See imb compare.")
     ] = False,
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
@@ -191,7 +191,7 @@ def check(
         bool, typer.Option("--force", help="Use even a baseline of another machine or placement.")
     ] = False,
     rows: Annotated[bool, typer.Option("--rows", help="Show all rows, not only those that changed.")] = False,
-    format: Told = "terminal",
+    format: FormatOption = "terminal",
     archive: ArchiveOption = None,
 ) -> None:
     """Check results against a baseline, or repeat its measurement and check that.
@@ -204,7 +204,7 @@ def check(
     MPI and programs of the baseline are measured again, interleaved with the new ones, and these launches are judged: ten
     of each (--launches) find small changes in one session.
 
-    Exit status: as of imb compare (0 same or faster, 10 slower, 11 inconclusive, 12 differs), the worst of the metrics;
+    Exit status: that of imb compare (0 same or faster, 10 slower, 11 inconclusive, 12 differs), the worst of the metrics;
     1 a launch failed and nothing was slower; 2 usage error, or no baseline of this machine and placement; 130 interrupted.
 
     \b
@@ -223,7 +223,7 @@ def check(
     found = baselines.named(store, name)
     well, old = True, None
     if side is not None and with_old:
-        raise ImbError(f"--with-old measures now; it does not go with results that are there ({side})")
+        raise ImbError(f"--with-old cannot be combined with existing results: {side}; omit one of them")
     if side is not None:
         results = names.load(store, side)
     else:

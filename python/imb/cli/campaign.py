@@ -60,15 +60,15 @@ def command(
 
     FILE lists variants (MPI, environment, launcher options, binding, CPUs, hosts, compiler, IMB arguments, setup and
     teardown commands) and what to measure with each. Every round launches each cell of the matrix once, in random
-    order, so that drift of the machine affects all cells alike; `launches` is the number of rounds. The seed is printed
+    order, so that drift of the machine affects all cells equally; `launches` is the number of rounds. The seed is printed
     and recorded. Every run is labeled CAMPAIGN/VARIANT, for `imb compare`.
 
     Commands in `setup` run before launches of their variant, commands in `teardown` after them, even if a command
     fails, a launch hangs, or after Ctrl-C or SIGTERM. A variant whose setup fails is skipped. If imb was killed,
     --resume starts with the teardown. Both kinds of commands should be idempotent.
 
-    With --submit a job executes the session, as of imb run; --resume --submit continues in the next one, and
-    --jobs 3 submits two more jobs that do so. --host-pairs n1,n2,n3 submits the campaign once per pair of hosts, under the names
+    With --submit a job executes the session (see imb run). --resume --submit continues in another job; --jobs 3 submits
+    two more jobs that resume. --host-pairs n1,n2,n3 submits the campaign once per pair of hosts, under the names
     CAMPAIGN/n1-n2 ...
 
     After Ctrl-C, --resume continues. docs/companion.md lists all keys of FILE; examples/ has campaigns.
@@ -111,7 +111,7 @@ def command(
     job = Job(submit, minutes, queue, account, jobs)
     job.examine(host_pairs)
     if resume and host_pairs:
-        raise ImbError("--host-pairs does not go with --resume; resume the session of a pair by its name")
+        raise ImbError("--host-pairs cannot be combined with --resume; resume the session of a pair by name")
     plans = [_resumed(store, file, launches, seed)] if resume else _planned(file, launches, seed, host_pairs)
     if dry_run:
         for made in plans:
@@ -169,7 +169,9 @@ def _resumed(store: Archive, file: Path | None, launches: int | None, seed: int 
     plans = session.of_campaign(store, made.name if made else None, own=True)
     if not plans:
         what = f"campaign {made.name}" if made else "a campaign"
-        raise ImbError(f"no session of {what} of yours in {store.folder}; `imb run --resume NAME` takes any")
+        raise ImbError(
+            f"you have no session of {what} in {store.folder}; `imb run --resume NAME` resumes any session by name"
+        )
     if source and plans[-1].source != source:
         raise ImbError(
             f"{file} has changed since session {plans[-1].id} began; omit --resume to start anew, or continue"

@@ -120,7 +120,7 @@ class Deciding:
             ]
             launches = [launch for run in runs for launch in self._launches(run)]
             if not any(launch.rows for launch in launches):
-                raise ImbError(f"{self._made.campaign}/{variant.name}: there is no result in it")
+                raise ImbError(f"no results in {self._made.campaign}/{variant.name}")
             sides.append(Side(name=f"{self._made.campaign}/{variant.name}", launches=launches))
         return sides
 

@@ -67,8 +67,8 @@ def command(
     """Measure the one-way latency between two cores or two hosts.
 
     The latency is half of a PingPong round trip: the median over the samples of a launch; with --classic, the mean over
-    its repetitions. Printed are the median over launches, half of the 95 % interval of their mean (+-), and quantiles
-    over launches. Each launch is kept as a run.
+    its repetitions. Output: the median over launches, half of the 95 % interval of their mean (+-), and quantiles over
+    launches. Each launch is kept as a run.
 
     Exit status: 0 measured, 1 some launches failed, 2 usage error.
 
@@ -118,7 +118,7 @@ def command(
         measured += [row for row in results if row.bytes == length and row.time_max_seconds]
     if not measured:
         raise ImbError(
-            f"no launch measured anything; see `imb ls`, or repeat with `imb run --resume {made.id}`",
+            f"no launch has results; see `imb ls`, or repeat with `imb run --resume {made.id}`",
             status=1,
         )
     say(f"{_summary(measured)}; {counted(length, 'byte')}, {_where(cpus, hosts)}, {found.version}")

@@ -114,7 +114,7 @@ def command(
         bool, typer.Option("--resume", help="Resume your newest session, or session NAME.")
     ] = False,
     force_owner: Annotated[
-        bool, typer.Option("--force-owner", help="With --resume: carry out a session of another user.")
+        bool, typer.Option("--force-owner", help="With --resume: execute a session of another user.")
     ] = False,
     submit: SubmitOption = None,
     minutes: MinutesOption = None,
@@ -144,8 +144,8 @@ def command(
     option to oversubscribe; as root, its option to allow root.
 
     With --submit a job executes the session. The archive must be on a file system that the job can access. A local job
-    prints its output; runs of a batch job appear in `imb ls` as they end. With --jobs 3 two more jobs wait for the first
-    and resume what its time limit cut off. --host-pairs n1,n2,n3 submits a session and a job for each pair of hosts.
+    prints its output; runs of a batch job appear in `imb ls` as they end. --jobs 3 submits two more jobs, which resume
+    after its time limit. --host-pairs n1,n2,n3 submits a session and a job for each pair of hosts.
 
     Exit status: 0 all measured; 1 a launch failed, hung, or had failure rows; 2 usage error; 130 interrupted.
 

@@ -43,7 +43,7 @@ def command(
 
     For a label of several runs: medians over the launches, and the variance components of each row as standard
     deviations: within (error of a launch's median), states (of the machine), launches (remaining difference between
-    launches); then the largest component and what would reduce it.
+    launches); then the largest component and how to reduce it.
 
     \b
     Examples:

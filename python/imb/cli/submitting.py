@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SubmitOption = Annotated[
     Scheduler | None,
-    typer.Option("--submit", help="Run as a job, through PSI/J; a local one is waited for."),
+    typer.Option("--submit", help="Run as a job, through PSI/J; wait for a local job."),
 ]
 MinutesOption = Annotated[
     float | None,
@@ -41,7 +41,7 @@ JobsOption = Annotated[
         min=1,
         max=100,
         metavar="N",
-        help="Submit N jobs, one after the other; each resumes where the one before it ended.",
+        help="Submit N jobs in sequence; each resumes where the previous one ended.",
     ),
 ]
 PairsOption = Annotated[

@@ -25,7 +25,7 @@ def command(
     Checks the hash of every file of every run, records against their schema, and baselines. A run whose records have no
     end is reported as cut off: its results are valid. Changes nothing.
 
-    Exit status: 0 no damage, 1 damage. A run that was cut off before it was added is not damaged.
+    Exit status: 0 no damage (runs that were cut off included), 1 damage, 2 usage error.
     """
     from imb.archive import names
     from imb.archive.verify import verify_archive

@@ -32,9 +32,7 @@ def command(
             "--since", metavar="DATE", help="Exit status: only steps from this date on count (2026-11-23)."
         ),
     ] = None,
-    metric: Annotated[
-        str, typer.Option("--metric", "-m", metavar="NAME", help="As of `imb compare`.")
-    ] = "time",
+    metric: Annotated[str, typer.Option("--metric", "-m", metavar="NAME", help="See imb compare.")] = "time",
     bands: BandsOption = USUAL_BANDS,
     benchmark: BenchmarkOption = None,
     format: Annotated[Format, typer.Option("--format", "-f", help="Output format.")] = Format.terminal,
@@ -91,4 +89,4 @@ def _date(text: str) -> str:
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:
-        raise ImbError(f"--since: no date: {text}; give one such as 2026-11-23") from None
+        raise ImbError(f"--since: not a date: {text}; give one such as 2026-11-23") from None

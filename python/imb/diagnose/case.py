@@ -31,24 +31,22 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
         float, _Said(description="share of rows in which the same rank is the slowest")
     ] = 0.5
     slowest_excess: Annotated[
-        float, _Said(description="t_max / t_avg from which a row says who is slowest")
+        float, _Said(description="t_max / t_avg above which the slowest rank of a row counts")
     ] = 1.1
     launch_spread: Annotated[
         float, _Said(description="90th over 10th percentile of launches, of one row")
     ] = 1.2
     variance: Annotated[
-        float, _Said(description="standard deviation of the largest part of variance, of the median row")
+        float, _Said(description="standard deviation of the largest variance component, of the median row")
     ] = 0.05
     tail: Annotated[float, _Said(description="p99 / p50 of the repetitions of one row")] = 3.0
     cliff: Annotated[
         float, _Said(description="share of its bandwidth that a curve loses from one length to the next")
     ] = 0.3
     plateau: Annotated[
-        float, _Said(description="bandwidth of long messages over what shorter ones promise")
+        float, _Said(description="bandwidth of long messages over that predicted from shorter ones")
     ] = 0.67
-    switch: Annotated[
-        float, _Said(description="share by which time jumps where one straight line follows another")
-    ] = 0.15
+    switch: Annotated[float, _Said(description="relative jump of time between two linear segments")] = 0.15
     collective: Annotated[
         float, _Said(description="time of a collective over what point-to-point times imply")
     ] = 3.0
@@ -58,14 +56,12 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
     ] = 0.5
     latency_intra: Annotated[float, _Said(description="seconds of a short message within a node")] = 5e-6
     latency_inter: Annotated[float, _Said(description="seconds of a short message between nodes")] = 20e-6
-    overlap: Annotated[float, _Said(description="per cent of overlap, of 64 KiB and longer")] = 20.0
+    overlap: Annotated[float, _Said(description="overlap in percent, of 64 KiB and longer")] = 20.0
     cause: Annotated[
         float,
-        _Said(description="share of the time that a cause costs: samples, or launches, that have more of it"),
+        _Said(description="share of time that a cause costs in affected samples or launches"),
     ] = 0.05
-    load_drift: Annotated[
-        float, _Said(description="relative change of the speed of the computation during a row")
-    ] = 0.1
+    load_drift: Annotated[float, _Said(description="relative change of computation speed during a row")] = 0.1
 
     def with_values(self, words: Sequence[str]) -> Thresholds:
         """These, changed by `NAME=VALUE`s. Raises ImbError."""
@@ -76,15 +72,15 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
             if name not in self.__struct_fields__:
                 near = get_close_matches(name, self.__struct_fields__, 1)
                 names = (
-                    f"did you mean {near[0]}?" if near else f"there are {', '.join(self.__struct_fields__)}"
+                    f"did you mean {near[0]}?" if near else f"choose from {', '.join(self.__struct_fields__)}"
                 )
                 raise ImbError(f"unknown threshold: {name}; {names}")
             try:
                 changes[name] = float(value)
             except ValueError:
-                raise ImbError(f"--threshold {word}: give a number, as in {name}=2.5") from None
+                raise ImbError(f"--threshold: not a number: {word}; give one, as in {name}=2.5") from None
             if not 0 <= changes[name] < float("inf"):
-                raise ImbError(f"--threshold {word}: give a number that is not negative")
+                raise ImbError(f"--threshold: out of range: {word}; give a finite number, 0 or more")
         return msgspec.structs.replace(self, **changes)
 
 
@@ -110,7 +106,7 @@ def rate(text: str) -> float:
     except ValueError:
         number = 0.0
     if not match or not number > 0:
-        raise ImbError(f"{text!r} is not a rate; give one such as 100Gb/s (bits) or 20GB/s (bytes)")
+        raise ImbError(f"not a rate: {text!r}; give one such as 100Gb/s (bits) or 20GB/s (bytes)")
     prefix: float = (1024.0 if match[3] else 1000.0) ** " KMGT".index(match[2].upper() or " ")
     return number * prefix / (8 if match[4] == "b" else 1)
 

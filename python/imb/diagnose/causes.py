@@ -50,7 +50,7 @@ CAUSES = (
     Cause(
         "page faults",
         ("major_faults", "minor_faults"),
-        "memory is given back and taken again, or swapped: see free memory, MALLOC_TRIM_THRESHOLD_, huge pages, and whether "
+        "memory is released and mapped again, or swapped: check free memory, MALLOC_TRIM_THRESHOLD_, huge pages, and whether "
         "the lengths fit -mem",
     ),
 )
@@ -108,7 +108,7 @@ def disturbances(case: Case) -> Iterator[Finding]:
             yield _finding(case, cause, inside, outside, len(series))
     in_passes = any(row.passes for one in series for row in one.launch.rows.values())
     if observed and not in_passes and len(case.side.launches) < association.FEWEST_LAUNCHES:
-        case.note(f"causes: take launches in passes, or {association.FEWEST_LAUNCHES} launches")
+        case.note(f"causes: need launches in passes, or {association.FEWEST_LAUNCHES} launches")
 
 
 def placed(case: Case) -> Iterator[Finding]:

@@ -68,7 +68,9 @@ def bandwidth(case: Case) -> Iterator[Finding]:
         case.note("--memory: ranks 0 and 1 are on two hosts; their messages are judged by --link only")
         memory = None
     if (link or memory) and (best is None or longest is None):
-        case.note("--link, --memory: take a transfer between two processes of 64 KiB or more, as of PingPong")
+        case.note(
+            "--link, --memory: need a transfer of 64 KiB or more between two processes, such as PingPong"
+        )
         return
     share = case.thresholds.link_share
     if link and best and best[0] < share * link:
@@ -115,7 +117,7 @@ def collectives(case: Case) -> Iterator[Finding]:
     pairs = [c for c in case.curves if c.key.benchmark.lower() in ("pingpong", "osu_latency") and c.transfer]
     if not pairs or len(pairs[0].shape[0]) < 2:
         if any(collective_models.family(c.key.benchmark) for c in case.curves):
-            case.note("collectives against point-to-point: takes PingPong in the same launches")
+            case.note("collectives against point-to-point: needs PingPong in the same launches")
         return
     local = next((c for c in case.curves if c.key.benchmark == "Reduce_local" and len(c.shape[0]) > 1), None)
     message = _interpolation(pairs[0])
@@ -177,7 +179,7 @@ def overlap(case: Case) -> Iterator[Finding]:
                 level="warning",
                 rule="load-drift",
                 where=str(curve.key),
-                found=f"the computation ran {drift[at]:.0%} off the speed it was calibrated for at "
+                found=f"computation speed was {drift[at]:.0%} off its calibration at "
                 f"{size(curve.keys[at].bytes)}, in {counted(len(over), 'row')} by more than "
                 f"{case.thresholds.load_drift:.0%}",
                 advice="other load or a changing clock frequency: fix the frequency, run imb doctor; the "

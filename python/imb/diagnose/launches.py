@@ -34,11 +34,11 @@ def defects(case: Case) -> Iterator[Finding]:
 _FAILED = {
     "out_of_memory": "give more (-mem), or measure shorter messages (-msglog)",
     "int_overflow": "the count does not fit an int: use an MPI with large counts, or shorter messages",
-    "time_out": "give more time (-time), or look why it is so slow: see the lengths before it",
+    "time_out": "give more time (-time), or find why it is slow: see the lengths before it",
     "no_space": "choose another folder (-file)",
-    "io_error": "look at the file system, and at the text of the error",
-    "invalid_processes": "give it the number of processes that it needs",
-    "unavailable": "this MPI lacks the call; use one that has it",
+    "io_error": "check the file system and the error message",
+    "invalid_processes": "launch it with the required number of processes",
+    "unavailable": "this MPI lacks the function; use one that has it",
 }
 
 
@@ -73,7 +73,7 @@ def ends(case: Case) -> Iterator[Finding]:
         if problem:
             what = str(problem)
         elif launch.end is None and launch.run.program == "OpenIMB":
-            what = "its records have no end: it was cut off"
+            what = "no end record: the launch was cut off"
         elif launch.end is not None and launch.end.state != "complete":
             what = f"it was {launch.end.state}" + (f" ({launch.end.reason})" if launch.end.reason else "")
         elif launch.facts.get("outcome") in (None, "measured") or status in (3, 4):
@@ -85,6 +85,6 @@ def ends(case: Case) -> Iterator[Finding]:
             rule="end",
             where=f"launch {launch.name}",
             found=f"{what}; {counted(len(launch.rows), 'row')} kept",
-            advice=f"see what it printed (imb show {launch.name} --output), and repeat it",
+            advice=f"see its output (imb show {launch.name} --output), and repeat it",
             evidence={"exit_status": status, "rows": len(launch.rows)},
         )

@@ -88,7 +88,7 @@ def plateaus(case: Case) -> Iterator[Finding]:
             rule="plateau",
             where=str(curve.key),
             found=f"bandwidth stays at {megabytes(float(np.median(rates[start:])))} from {size(lengths[start])} on; up to "
-            f"there times promise at least {megabytes(float(promised[-1]))} at {size(lengths[-1])}",
+            f"there shorter messages predict at least {megabytes(float(promised[-1]))} at {size(lengths[-1])}",
             advice="long messages have another bottleneck than short ones: memory bandwidth or a cache "
             "(see -off_cache), a second copy (is single copy by CMA, XPMEM or KNEM enabled?), one lane or rail in use",
             evidence={

@@ -102,7 +102,7 @@ def slowest_rank(case: Case) -> Iterator[Finding]:
 def launch_spread(case: Case) -> Iterator[Finding]:
     """One finding for all curves: what makes launches differ is rarely a matter of one benchmark."""
     if len(case.side.launches) < 3:
-        case.note(f"spread between launches: takes three launches, there are {len(case.side.launches)}")
+        case.note(f"spread between launches: needs three launches, found {len(case.side.launches)}")
         return
     limit = case.thresholds.launch_spread
     medians: dict[str, float] = {}

@@ -51,10 +51,10 @@ def parse_bands(text: str) -> tuple[Band, ...]:
             int(said[3]) * _UNITS[said[4].upper()],
         )
         if band.last < band.first:  # type: ignore[operator]
-            raise ImbError(f"the band {word.strip()} ends before it begins")
+            raise ImbError(f"the band {word.strip()} ends before it begins; write bands like 0-32,64-4K")
         if any(other.has(band.first) or band.has(other.first) for other in bands):
             raise ImbError(
-                f"the band {word.strip()} has lengths of another band; a length is in one band only"
+                f"the band {word.strip()} overlaps another band; a length must be in one band only"
             )
         bands.append(band)
     return tuple(bands)

@@ -59,11 +59,13 @@ def check(
     warnings: list[str] = []
     same = made.machine.same(machine)
     if same is None:
-        warnings.append("it is not known whether baseline and results are of the same machine")
+        warnings.append("unknown whether baseline and results are of the same machine")
     elif not same:
         warnings.append(f"the baseline is of another machine: {made.machine} against {machine}")
     if None in (made.placement, placement_of(side)):
-        warnings.append("it is not known whether baseline and results are both intra-node or both inter-node")
+        warnings.append(
+            "unknown whether baseline and results have the same placement (intra-node or inter-node)"
+        )
     reference = old or made.side()
     limits = {**made.tolerances, **(tolerances or {})}
     for metric in limits:

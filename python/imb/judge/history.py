@@ -113,7 +113,7 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
     members = members_of(keys, settings.bands)
     levels = _levels(logs, list(members.values()))
     named = [Session(date=_date(of[0]) or "", runs=[launch.name for launch in of]) for of in sessions]
-    notes = [f"{counted(undated, 'launch')} without a date; left out"] if undated else []
+    notes = [f"{counted(undated, 'launch')} without a date; excluded"] if undated else []
     events: list[ChangePoint] = []
     drifts: list[Change] = []
     found = None
@@ -125,7 +125,7 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
             events.append(_event(sessions, at, sorted(changes, key=lambda one: one.speed)))
         drifts = [_change(places[drift.series], drift) for drift in found.drifts]
     else:
-        notes.append(f"{counted(len(sessions), 'session')}; steps are looked for in {steps.FEWEST} or more")
+        notes.append(f"{counted(len(sessions), 'session')}; {steps.FEWEST} or more are needed to find steps")
     return History(
         name=side.name,
         settings=settings,

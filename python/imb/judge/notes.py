@@ -29,7 +29,7 @@ _TIMES = {"time_avg": "t_avg", "time_overlapped": "t_ovrl", "time_by_rate": "len
 def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[Launch] = ()) -> Iterator[str]:
     """Sentences, the most important first; `made` and `both` are what `imb.judge.compare` found."""
     if shared := {launch.name for launch in a.launches} & {launch.name for launch in b.launches}:
-        yield f"{counted(len(shared), 'launch')} on both sides: the sides look more alike than they are"
+        yield f"{counted(len(shared), 'launch')} in both A and B: this hides differences; remove them from one"
     for name, side in (("A", a), ("B", b)):
         yield from _of_side(name, side)
     yield from _unusual(a, b, earlier)
@@ -43,9 +43,7 @@ def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[La
             " not judged"
         )
     for metric, others in both.by_other.items():
-        yield (
-            f"{_some(others)} judged by {_TIMES[metric]}, since a side has no completion time (t_max) of them"
-        )
+        yield (f"{_some(others)} judged by {_TIMES[metric]}: A or B lacks the completion time (t_max)")
     if both.alone:
         yield (
             f"{_some(sorted(both.alone, key=str))} in no band: with 0 bytes, or in less than 0.05 µs, nothing is sent;"

@@ -76,7 +76,7 @@ def designed(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
     if paired := _paired(a, b):
         return paired
     if assume_one_session:
-        note = "all launches are taken to be of one session, as --assume-one-session says"
+        note = "all launches are assumed to be of one session (--assume-one-session)"
         return Design(a, b, "launch", notes=(note,))
     unknown = [sum(session_of(launch) is None for launch in side.launches) for side in (a, b)]
     if any(unknown):
@@ -114,7 +114,7 @@ def _why_unknown(unknown: Sequence[int]) -> str:
         f"{counted(many, 'launch')} of {name}" for name, many in zip("AB", unknown, strict=True) if many
     )
     return (
-        f"the session of {whose} is not known (imported logs, files), and sessions differ by more than their launches;"
+        f"unknown session of {whose} (imported logs, files), and sessions differ by more than their launches;"
         " measure A and B interleaved (imb ab), or, if all were launched in one session, give --assume-one-session"
     )
 

@@ -118,7 +118,7 @@ def _states(found: Variance) -> str:
         else "every launch saw the usual state"
     )
     if seen is None:
-        return f"{everyone}; how long a state lasts is not known"
+        return f"{everyone}; duration of a state unknown"
     budget = seen.budget()
     if budget is None or seen.usual is None:
         return (
@@ -130,13 +130,11 @@ def _states(found: Variance) -> str:
         f" (means of {counted(seen.changes, 'change')})"
     )
     if length >= budget and not unusual:
-        return f"{cycle}; {everyone} and figures are those of it, so nothing has to be done"
+        return f"{cycle}; {everyone}, and figures are of that state: no action needed"
     if unusual:  # stays may well be longer than such a launch
         budget = max(budget, 2 * length)
     wanted = max(_rounded(budget), 1.0)
-    return (
-        f"{cycle}; {everyone}; of launches of {_seconds(wanted)}{_option(found, wanted)} some 19 of 20 see it"
-    )
+    return f"{cycle}; {everyone}; about 95 % of launches of {_seconds(wanted)}{_option(found, wanted)} see it"
 
 
 def _option(found: Variance, seconds: float) -> str:

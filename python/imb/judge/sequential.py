@@ -65,8 +65,8 @@ def looked_at(a: Side, b: Side) -> tuple[Side, Side, Looks | None, list[str]]:
         a, b = seen_a, seen_b
     else:
         notes.append(
-            "launches stopped when decided, in a comparison with others; their number is judged as if it had"
-            " depended on this one"
+            "launches of a campaign that stopped when decided, compared with other launches; intervals allow for its"
+            " repeated looks"
         )
     last: dict[object, tuple[int, SequentialDesign]] = {}
     for launch in chain(a.launches, b.launches):
@@ -76,7 +76,7 @@ def looked_at(a: Side, b: Side) -> tuple[Side, Side, Looks | None, list[str]]:
             last[session] = max(known, turn_of(launch.facts)), design
     if len(last) > 1 and rounds:
         notes.append(
-            f"launches of {len(last)} campaigns that stopped when decided; together their error rates are not known"
+            f"launches of {len(last)} campaigns that stopped when decided; their joint error rate is unknown"
         )
     design = max((one for _, one in last.values()), key=lambda one: (one.most, one.first))
     rounds_ = max(turn for turn, _ in last.values())

@@ -252,7 +252,7 @@ def change_points(values: Sequence[float] | Values, level: float = 0.01) -> list
     """
     logs = _logs(values)
     if not np.isfinite(logs).all():
-        raise ValueError("change points need figures above 0")
+        raise ValueError("change points require figures above 0")
     found: list[int] = []
     parts = [(0, len(logs))]
     while parts:

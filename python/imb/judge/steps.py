@@ -67,7 +67,7 @@ def find(logs: Values, level: float = 0.01, least: float = 0.0, confidence: floa
     fewer than FEWEST sessions, and for infinities.
     """
     if len(logs) < FEWEST or np.isinf(logs).any():
-        raise ValueError(f"{FEWEST} sessions or more with finite figures are wanted")
+        raise ValueError(f"{FEWEST} sessions or more with finite figures are required")
     correlation = correlation_of(logs)
     places = _segmented(logs, level, correlation, np.random.default_rng(_SEED))
     logs = clipped(logs)

@@ -21,7 +21,9 @@ def parse_many(files: Sequence[tuple[bytes, str]]) -> list[Log]:
     for log, (_, name), osu, some in zip(logs, files, of_osu, with_osu, strict=True):
         if some and not osu and log.launches:
             log.problems.append(
-                Problem(name, 0, "tables of OSU's benchmarks among IMB's are not read: divide the file")
+                Problem(
+                    name, 0, "tables of OSU and of IMB in one file: those of OSU are skipped; split the file"
+                )
             )
     return logs
 

@@ -255,7 +255,7 @@ class _Reader:
                 blank = True
                 continue
             if torn and width and len(words) < width and text[0] in "0123456789":
-                self.problem(at_line, "a torn last row; it is left out")
+                self.problem(at_line, "incomplete last row; skipped")
                 end = at
                 break
             row = row_of(words, header.columns)
@@ -275,8 +275,8 @@ class _Reader:
             elif above.starts_something(text) or (text[0] == "#" and (blank or not rows.values)):
                 break
             elif is_damaged(text):
-                words = f"no row of {len(header.columns)} columns"
-                self.problem(at_line, f"{words}: {text[:60]!r}; the line is left out")
+                words = f"not a row of {len(header.columns)} columns"
+                self.problem(at_line, f"{words}: {text[:60]!r}; skipped")
             elif blank or len(foreign) >= 5:
                 break
             else:
@@ -317,9 +317,9 @@ class _Reader:
             launches[0].start = 0
         self.passed_over.sort()
         for at, text in self.passed_over[:_MOST_PROBLEMS]:
-            self.log.notes.append(Problem(self.log.name, self.line_of(at), f"passed over: {text[:100]}"))
+            self.log.notes.append(Problem(self.log.name, self.line_of(at), f"skipped: {text[:100]}"))
         if (more := len(self.passed_over) - _MOST_PROBLEMS) > 0:
-            self.log.notes.append(Problem(self.log.name, 0, f"passed over: {more} more lines"))
+            self.log.notes.append(Problem(self.log.name, 0, f"skipped: {more} more lines"))
         if len(self.log.problems) > _MOST_PROBLEMS:
             more = len(self.log.problems) - _MOST_PROBLEMS
             self.log.problems[_MOST_PROBLEMS:] = [
@@ -342,7 +342,7 @@ class _Reader:
                 Problem(
                     self.log.name,
                     line,
-                    "no version and no row tells the unit of Mbytes/sec: taken as 2^20 bytes",
+                    "unit of Mbytes/sec unknown (no version, no decisive row); assumed 2^20 bytes",
                 )
             )
         launch.bytes_per_megabyte = unit or 2.0**20

@@ -123,9 +123,9 @@ def read(text: bytes, name: str) -> Log:
             row = _row(line, columns)
             if row is None or torn:
                 words = (
-                    "a torn last row; it is left out"
+                    "incomplete last row; skipped"
                     if torn
-                    else f"no row of {len(columns)} columns: {line[:60]!r}"
+                    else f"not a row of {len(columns)} columns: {line[:60]!r}"
                 )
                 log.problems.append(Problem(name, line_number, words))
             else:
@@ -134,7 +134,7 @@ def read(text: bytes, name: str) -> Log:
                 if lacks_time(row[0], known, line):
                     log.problems.append(Problem(name, line_number, no_time(line)))
         else:
-            log.notes.append(Problem(name, line_number, f"passed over: {line[:100]}"))
+            log.notes.append(Problem(name, line_number, f"skipped: {line[:100]}"))
     end_table()
     for i, each in enumerate(log.launches):
         each.stop = log.launches[i + 1].start if i + 1 < len(log.launches) else len(text)

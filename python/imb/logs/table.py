@@ -148,7 +148,7 @@ def lacks_time(values: Sequence[float | int | None], columns: Sequence[str], row
 
 def no_time(row: str) -> str:
     """The problem of such a row."""
-    return f"a time that is negative, infinite or not a number: {row[:60]!r}; it is left out"
+    return f"invalid time (negative, infinite or not a number): {row[:60]!r}; skipped"
 
 
 def figures(

@@ -207,7 +207,7 @@ def _see_through(
     if outcome == "lingered" and progress.end:
         outcome, status = "finished", progress.end.exit_status
         facts["note"] = (
-            f"it was still there {launch.LINGER:g} s after its last record, and was ended; exit status by the records"
+            f"launcher did not exit within {launch.LINGER:g} s of the last record and was killed; exit status from the records"
         )
     if stopped:
         outcome, facts["problem"] = "stopped", stopped
@@ -296,8 +296,8 @@ def refuse_if_alive(made: Plan, file: Path) -> None:
     owner = _alive(file)
     if owner and (owner.host, owner.pid) != (socket.gethostname(), os.getpid()):
         raise ImbError(
-            f"session {made.id} is being carried out by process {owner.pid} on {owner.host};"
-            " `imb run --resume NAME` goes on with another one"
+            f"session {made.id} is being executed by process {owner.pid} on {owner.host};"
+            " resume another one with `imb run --resume NAME`"
         )
 
 

@@ -23,8 +23,8 @@ def refuse_strangers(session: str, file: Path, owner: int | None) -> None:
     if others := strangers(file, owner):
         names = " and ".join(sorted(map(_name, others)))
         raise ImbError(
-            f"session {session} is of user {names}; --force-owner carries out its commands as"
-            f" {_name(os.geteuid())} all the same"
+            f"session {session} belongs to user {names}; --force-owner executes its commands as"
+            f" {_name(os.geteuid())}"
         )
 
 

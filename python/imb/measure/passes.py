@@ -54,7 +54,9 @@ def words_of(
         contradicted = [*asked.limited(), *own][0]
         raise ImbError(f"classic and {contradicted} exclude each other; classic rows are one burst each")
     if asked.limited() and own:
-        raise ImbError(f"{asked.limited()[0]} and {own[0]} of the IMB arguments: give one of them")
+        raise ImbError(
+            f"{asked.limited()[0]} and {own[0]} (IMB argument) exclude each other; give one of them"
+        )
     if asked.limited() and (reason := why_classic(arguments)):
         raise ImbError(f"{asked.limited()[0]} and {reason} of the IMB arguments exclude each other")
     if asked.classic or own or why_classic(arguments) or said.keys() & {*_NOTHING_MEASURED}:

@@ -72,7 +72,7 @@ def plan_with_old(
     )
     if gone:
         raise ImbError(
-            f"baseline {made}: its programs are gone: {', '.join(gone)}; put them back, or check without --with-old"
+            f"baseline {made}: its programs do not exist: {', '.join(gone)}; restore them, or omit --with-old"
         )
     variants: list[session.Variant] = []
     pairs: list[list[session.Item]] = []
@@ -88,7 +88,7 @@ def plan_with_old(
         one == other for one, other in zip(_made_by(variants[::2]), _made_by(variants[1::2]), strict=True)
     ):
         raise ImbError(
-            f"baseline {made}: old and new are the same MPI and programs; name what is new with --mpi or --programs"
+            f"baseline {made}: old and new are the same MPI and programs; give the new ones with --mpi or --programs"
         )
     random = Random(seed)
     rounds = []

@@ -26,7 +26,7 @@ def select(names: Sequence[str], kind: str | None = None) -> dict[Component, lis
     benchmarks.
     """
     if kind is not None and kind not in CLASSES:
-        raise ImbError(f"no class {kind}; give one of {', '.join(CLASSES)}")
+        raise ImbError(f"no class {kind}; choose from {', '.join(CLASSES)}")
     chosen: dict[Component, list[str]] = {}
     for name in names or ("mpi1",):
         whole = next((c for c in COMPONENTS if c.lower() == name.lower()), None)
@@ -53,11 +53,13 @@ def _benchmark(name: str) -> tuple[Component, str]:
     # Unidir_Put is EXT's, Unidir_put RMA's, and Accumulate both's.
     found = [one for one in found if one[1] == bare] or found
     if len(found) > 1:
-        raise ImbError(f"{name} may be {' or '.join(f'{c.lower()}:{n}' for c, n in found)}; say which")
+        raise ImbError(
+            f"ambiguous benchmark: {name}; give {' or '.join(f'{c.lower()}:{n}' for c, n in found)}"
+        )
     if found:
         component, benchmark = found[0]
         return component, bare if bare.lower().startswith("multi-") else benchmark
     close = difflib.get_close_matches(wanted, [n.lower() for n in suite()], 1)
     spelt = next((n for n in suite() if close and n.lower() == close[0]), None)
-    hint = f"did you mean {spelt}?" if spelt else "IMB-MPI1 -list shows the names"
+    hint = f"did you mean {spelt}?" if spelt else "`IMB-MPI1 -list` prints the names"
     raise ImbError(f"no benchmark or component {name}; {hint}")

@@ -156,7 +156,7 @@ def examine(made: Plan) -> None:
     for item in {item.like(): item for item in made.items}.values():
         if any(word.lstrip("-") in ("json", "input", "turns") and word[:1] == "-" for word in item.arguments):
             raise ImbError(
-                "leave -json, -input and -turns out: imb keeps the records itself; name the benchmarks instead"
+                "-json, -input and -turns are set by imb; omit them, and name the benchmarks instead of -input"
             )
         command_of(made, item, Path())
 
@@ -190,16 +190,18 @@ def find(archive: Archive, session: str | None = None, *, force_owner: bool = Fa
     """
     plans = sorted((archive.folder / "sessions").glob(f"{glob.escape(session or '')}*/plan.json"))
     if not plans:
-        raise ImbError(f"no session {session or 'to resume'} in {archive.folder}; `imb run` makes one")
+        raise ImbError(f"no session {session or 'to resume'} in {archive.folder}; start one with `imb run`")
     if session and len(plans) > 1:
-        raise ImbError(f"{len(plans)} sessions begin with {session}; give more of the name")
+        raise ImbError(f"{session} matches {len(plans)} sessions; give more of the name")
     if session or force_owner:
         made = _read(plans[-1])
         if not force_owner:
             ownership.refuse_strangers(made.id, plans[-1], made.owner)
         return made
     if (own := next(_own(reversed(plans)), None)) is None:
-        raise ImbError(f"no session of yours in {archive.folder}; name the session to see whose it is")
+        raise ImbError(
+            f"you have no session in {archive.folder}; give a session NAME to resume one of another user"
+        )
     return own
 
 
@@ -221,7 +223,7 @@ def _read(file: Path) -> Plan:
     try:
         return msgspec.json.decode(file.read_bytes(), type=Plan)
     except msgspec.MsgspecError as error:
-        raise ImbError(f"{file} cannot be read ({error}); another version of imb wrote it") from error
+        raise ImbError(f"cannot read {file} ({error}); use the version of imb that wrote it") from error
 
 
 def done(archive: Archive, made: Plan) -> dict[int, Done]:
@@ -234,7 +236,7 @@ def program_of(made: Plan, item: Item) -> Path:
     """The executable of a launch. Raises ImbError where there is none."""
     program = Path(made.variants[item.variant].programs, f"IMB-{item.component}")
     if not os.access(program, os.X_OK):
-        raise ImbError(f"no program {program}; `imb build` makes it")
+        raise ImbError(f"no program {program}; build it with `imb build`")
     return program
 
 

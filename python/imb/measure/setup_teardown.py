@@ -51,7 +51,7 @@ class Standing:
         if self.file.exists():
             left = msgspec.json.decode(self.file.read_bytes(), type=Left)
             execution.refuse_if_alive(self.made, self.file)
-            self.say(f"{self._name(left.variant)} was left set up")
+            self.say(f"{self._name(left.variant)} is still set up from an earlier run")
             self.now = left.variant
             self._tear_down()
         if threading.current_thread() is threading.main_thread():
@@ -81,9 +81,9 @@ class Standing:
             return True
         self._mark(variant)
         for command in self.made.variants[variant].setup:
-            if problem := self._carry_out("set-up", variant, command):
+            if problem := self._carry_out("setup", variant, command):
                 self.failed.add(variant)
-                self.say(f"{problem}; its launches are left out, --resume tries them again")
+                self.say(f"{problem}; its launches are skipped; retry with --resume")
                 self._tear_down()
                 return False
         return True
@@ -99,12 +99,12 @@ class Standing:
         variant, self.now = self.now, None
         with _held_back():
             problems = [
-                self._carry_out("tear-down", variant, command)
+                self._carry_out("teardown", variant, command)
                 for command in self.made.variants[variant].teardown
             ]
             if problem := next(filter(None, problems), None):
                 raise ImbError(
-                    f"{problem}; put right by hand what it left, then --resume, which tries the tear-down again",
+                    f"{problem}; undo its effects by hand, then repeat the teardown with --resume",
                     status=1,
                 )
             self.file.unlink(missing_ok=True)

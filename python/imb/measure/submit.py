@@ -74,8 +74,8 @@ def submit(
         status = job.wait()
     except (psij.SubmitException, psij.InvalidJobException, ValueError) as error:
         raise ImbError(
-            f"{scheduler} does not take the job: {' '.join(str(error).split())};"
-            f" `imb run --resume {made.id} --submit {scheduler}` tries again"
+            f"{scheduler} rejected the job: {' '.join(str(error).split())};"
+            f" retry with `imb run --resume {made.id} --submit {scheduler}`"
         ) from error
     except KeyboardInterrupt:
         job.cancel()

@@ -84,7 +84,7 @@ def placement_of(side: Side) -> str | None:
     found = {launch.placement() for launch in side.launches if launch.rows} - {None}
     if len(found) > 1:
         raise ImbError(
-            f"{side.name} has both intra-node and inter-node launches; give one kind, they are kept apart"
+            f"{side.name} has both intra-node and inter-node launches; select launches of one placement"
         )
     return next(iter(found), None)
 
@@ -94,7 +94,7 @@ def machine_of(side: Side) -> Hardware:
     found = {machine.kind(): machine for machine in map(_machine, side.launches)}
     if len(found) > 1:
         raise ImbError(
-            f"{side.name} is of several machines ({'; '.join(map(str, found.values()))}); give those of one"
+            f"{side.name} has launches of several machines ({'; '.join(map(str, found.values()))}); select those of one"
         )
     hosts = dict.fromkeys(host for launch in side.launches for host in launch.hosts())
     return msgspec.structs.replace(next(iter(found.values())), hosts=list(hosts))

@@ -154,7 +154,7 @@ MORE_IS_BETTER = frozenset({"bandwidth", "messages", "overlap"})
 def refuse_unknown_metric(metric: str) -> None:
     """Raises ImbError."""
     if metric not in METRICS:
-        raise ImbError(f"no metric {metric}; give one of {', '.join(METRICS)}")
+        raise ImbError(f"unknown metric: {metric}; choose from {', '.join(METRICS)}")
 
 
 def launches_of(

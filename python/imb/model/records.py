@@ -521,8 +521,8 @@ def read(text: bytes, name: str, *, samples: bool = False) -> Records:
             record = decode(line)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             torn = number == len(lines)  # the last line has no newline: it was being written
-            words = "a torn last line" if torn else f"no record of {SCHEMA}"
-            problems.append(Problem(name, number, f"{words} ({str(error)[:200]}); the other lines are good"))
+            words = "incomplete last line" if torn else f"not a record of {SCHEMA}"
+            problems.append(Problem(name, number, f"{words} ({str(error)[:200]}); the other lines are read"))
             continue
         if isinstance(record, Run) and not samples:
             sampled.complete(records)
@@ -533,7 +533,7 @@ def read(text: bytes, name: str, *, samples: bool = False) -> Records:
             sampled.lines.append(line)
         else:
             if isinstance(record, Result) and _drop_negative_times(record):
-                problems.append(Problem(name, number, "a negative time; it is left out"))
+                problems.append(Problem(name, number, "negative time; skipped"))
             records.append(record)
     sampled.complete(records)
     return Records(records, problems)

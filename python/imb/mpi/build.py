@@ -96,9 +96,7 @@ def build(
         kept = log.replace(cache_folder() / f"{key}.log")
         shutil.rmtree(work, ignore_errors=True)
         said = _words_of(kept.read_text(errors="replace"))
-        raise BuildError(
-            f"the build for {mpi.version} failed; all that was said is in {kept}", said
-        ) from None
+        raise BuildError(f"build for {mpi.version} failed; full log: {kept}", said) from None
     except OSError as error:
         shutil.rmtree(work, ignore_errors=True)
         raise _refusal(error) from error

@@ -116,7 +116,7 @@ def find(choice: str | None) -> Installation:
     if choice and Path(choice).is_dir():
         if wrapper := compiler_wrappers.wrapper_in(Path(choice)):
             return mpi_of(wrapper)
-        raise ImbError(f"no bin/mpicxx in {choice}; give the folder that an MPI is installed in")
+        raise ImbError(f"no bin/mpicxx in {choice}; give the installation folder of an MPI")
     if choice and choice not in _NAMES:
         path = shutil.which(choice)
         if not path:

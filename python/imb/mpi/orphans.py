@@ -59,7 +59,7 @@ def with_parent(words: list[str], path: str | None) -> list[str]:
     """The command, found on `path`, which gets SIGTERM when this process is gone. Raises ImbError where there is no such program."""
     program = shutil.which(words[0], path=path)
     if program is None:
-        raise ImbError(f"cannot start {words[0]}: no such program")
+        raise ImbError(f"cannot start {words[0]}: no such program; check the PATH")
     if sys.platform != "linux":
         return words
     return [sys.executable, "-I", "-S", "-c", _WITH_PARENT, str(os.getpid()), program, *words]

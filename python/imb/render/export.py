@@ -91,7 +91,7 @@ def _samples(runs: Sequence[StoredRun]) -> pa.Table:
         if records.SAMPLE in data:
             tables.append(_samples_of(records.read(data, run.id, samples=True), run.id[:SHORT]))
     if not tables:
-        raise ImbError("no run of these has samples; IMB writes them with -passes, -precision or -budget")
+        raise ImbError("no samples in these runs; only launches in passes record samples")
     return pa.concat_tables(tables)
 
 
