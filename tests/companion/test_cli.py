@@ -445,23 +445,3 @@ def test_help_groups_commands_by_what_people_do(imb: Imb) -> None:
     assert sorted(COMMANDS) == sorted(
         path.stem.rstrip("_") for path in (lab.TOP / "python" / "imb" / "cli").glob("*.py") if f'imb {path.stem.rstrip("_")}"""' in path.read_text().splitlines()[0]
     )  # fmt: skip
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_is_in_plain_terms(name: str, imb: Imb) -> None:
-    """Verb first, and the terms of the field."""
-    out = imb(name, "--help").out
-    verb = out.split("\n\n")[1].split()[0]
-    assert verb[0].isupper() and not verb.endswith("s"), verb
-    words = " ".join(out.split())
-    for wrong in (
-        "cannot tell",
-        "mistake",
-        "by turns",
-        "Tells",
-        "How to tell",
-        "all the same",
-        "words for",
-        "labelled",
-    ):
-        assert wrong not in words, wrong

@@ -37,7 +37,7 @@ def make(name: str, side: Side, tolerances: Mapping[str, float], *, note: str | 
         raise ImbError(f"invalid baseline name: {name!r}; use letters, digits and ._+=:-, no blanks")
     for metric in tolerances:
         refuse_unknown_metric(metric)
-    placement = placement_of(side)  # of the two reasons to refuse the one that says more
+    placement = placement_of(side)  # of the two reasons to refuse, the more specific one
     return Baseline(
         name=name,
         created=now(),

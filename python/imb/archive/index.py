@@ -1,4 +1,4 @@
-"""The index: what the archive's runs say, in columns, so that lists and queries need not read every run.
+"""The index: the content of the archive's runs, in columns, so that lists and queries need not read every run.
 
 A user's own, in the cache folder, made anew by deleting it. It consists of segments, folders of Parquet files that
 appear whole and never change; each holds some runs. What the archive has and no segment holds is added by `refresh`.
@@ -71,7 +71,7 @@ _TABLES = {"runs": RUNS, "results": columnar.RESULTS, "failures": columnar.FAILU
 
 
 class Entry(msgspec.Struct):
-    """One run on its way into a segment: what the archive says of it, and what it says itself."""
+    """One run on its way into a segment: the archive's facts about it, and its own content."""
 
     facts: dict[str, Any]
     manifest: Manifest | None = None
@@ -367,7 +367,7 @@ def _with_all_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _entries(runs: Iterable[StoredRun]) -> list[Entry]:
-    """What these runs say; one that cannot be read says nothing, and `imb verify` names it."""
+    """The content of these runs; unreadable ones are left out, and `imb verify` lists them."""
     entries = []
     logs: list[tuple[Entry, bytes]] = []
     for run in runs:

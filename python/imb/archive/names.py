@@ -110,7 +110,7 @@ def _ids_named(archive: Archive, name: str) -> list[str]:
 
 
 def _labelled(archive: Archive, name: str) -> list[str]:
-    """The runs that have this label, in the order in which they were labelled first."""
+    """The runs that have this label, in the order in which they first got it."""
     present = set(archive.ids())
     return [run for run, tags in archive.tags().items() if name in tags.labels and run in present]
 

@@ -32,7 +32,7 @@ _KINDS = ((stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISDIR,
 
 
 class Unreadable(ImbError):
-    """A file whose bytes are no text that can be read. The message says what it is, without its name."""
+    """A file that is not readable text. The message states what it is, without its name."""
 
 
 def read(path: Path) -> bytes:
@@ -45,7 +45,7 @@ def read(path: Path) -> bytes:
             raise Unreadable(f"is {kind}; give a regular file")
         start = file.read(8)
         file.seek(0)
-        if foreign := next((words for magic, words in _FOREIGN.items() if start.startswith(magic)), None):
+        if foreign := next((kind for magic, kind in _FOREIGN.items() if start.startswith(magic)), None):
             raise Unreadable(f"is {foreign}")
         unpack = next((made for magic, made in _PACKED.items() if start.startswith(magic)), None)
         text = _bounded(file, os.fstat(file.fileno()).st_size) if unpack is None else _unpacked(unpack(file))

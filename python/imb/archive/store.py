@@ -73,7 +73,7 @@ class FileFacts(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """manifest.json. Only `files` is part of the name; the rest says how the run came here."""
+    """manifest.json. Only `files` is part of the name; the rest is the origin of the run."""
 
     format: str
     id: str
@@ -130,7 +130,7 @@ class StoredRun(msgspec.Struct, frozen=True):
         return msgspec.json.decode(data, type=dict[str, Any]) if data else {}
 
     def records(self, *, samples: bool = False) -> Records:
-        """The records of a run of the suite, or what its log says in records; `samples` as of records.read."""
+        """The records of a run of the suite, or those read from its log; `samples` as of records.read."""
         data = self.part("records.jsonl")
         if data is not None:
             return read(data, f"{self.id[:SHORT]}/records.jsonl", samples=samples)
@@ -215,7 +215,7 @@ class Archive:
             raise self.refusal(error) from error
 
     def refusal(self, error: OSError) -> ImbError:
-        """What is told where the archive cannot be written."""
+        """The error where the archive cannot be written."""
         words = f"cannot write to the archive {self.folder}: {error.strerror or error}"
         return ImbError(f"{words}; give another one (--archive, $IMB_ARCHIVE)")
 
@@ -361,7 +361,7 @@ class Archive:
         return StoredRun(place, manifest)
 
     def label_files(self) -> list[Path]:
-        """The files of labels/, oldest change first; their names tell all of them apart."""
+        """The files of labels/, oldest change first; their names are unique."""
         return sorted(self.label_folder.glob("[0-9]*.json"))
 
     def tags(self) -> dict[str, Tags]:
@@ -369,7 +369,7 @@ class Archive:
         return replay(change for _, change in self.label_changes())
 
     def label_changes(self, files: Iterable[Path] | None = None) -> Iterator[tuple[Path, LabelChange]]:
-        """What the readable ones of these files, else of all in labels/, say; oldest first."""
+        """The content of the readable ones of these files, else of all in labels/; oldest first."""
         for path in self.label_files() if files is None else files:
             try:
                 yield path, msgspec.json.decode(path.read_bytes(), type=LabelChange)

@@ -134,7 +134,7 @@ def command(
     a leading - and all after it are launcher arguments. "" is a variant without settings.
 
     Each round launches both variants once, in random order. Only the given process count is measured (-npmin N), unless
-    IMB arguments say otherwise. --mpi and --programs apply to variants that do not set them.
+    IMB arguments override it. --mpi and --programs apply to variants that do not set them.
 
     With --parts 100 the launches of both variants are interleaved in 100 alternating segments of every row (a duet).
     Disturbances then affect both, so on shared machines much smaller changes can be detected.

@@ -45,7 +45,7 @@ class Deciding:
         self._round = 0
 
     def before(self, turn: int, over: Sequence[Done], say: Say) -> str | None:
-        """At the beginning of a round: why it is not launched, told on the way; None: go on."""
+        """At the beginning of a round: why it is not launched, which is also printed; None: go on."""
         until = self._made.until
         if until is None or turn == self._round:
             return None

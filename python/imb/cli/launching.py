@@ -70,7 +70,7 @@ def intent_of(
     env: list[str] | None,
     launcher: Literal["mpiexec", "srun"],
 ) -> Intent:
-    """What the options say together. Raises ImbError."""
+    """The options combined. Raises ImbError."""
     from imb.mpi.launch import Intent
 
     names = tuple(filter(None, (hosts or "").split(",")))
@@ -171,7 +171,7 @@ def carry_out(archive: Archive, made: Plan) -> None:
 
 
 def all_measured(made: Plan, carried: Carried) -> bool:
-    """Whether every launch did all it should; says on standard error if not."""
+    """Whether every launch was complete; reports on standard error if not."""
     over, left_out, _ = carried
     bad = sum(one.outcome != "measured" for one in over)
     if bad:

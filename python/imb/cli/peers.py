@@ -1,4 +1,4 @@
-"""What the archive knows beside the launches of a side: earlier launches like them."""
+"""Earlier launches in the archive that are comparable with the launches of a sample set."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def earlier(archive: Archive, launches: Sequence[Launch]) -> list[Launch]:
 
 
 def variance_of(archive: Archive, side: Side) -> Variance:
-    """The parts of variance of a side, with all that the archive knows."""
+    """The variance components of a sample set, with earlier launches of the archive."""
     return parts_of(side, earlier=earlier(archive, side.launches))
 
 

@@ -41,7 +41,7 @@ LaunchBudgetOption = Annotated[float | None, _budget("--launch-budget")]
 
 
 def sampling_of(classic: bool, precision: str | None, budget: float | None) -> Sampling:
-    """What the options say. Raises ImbError."""
+    """The options combined. Raises ImbError."""
     return Sampling(classic=classic, precision=_share(precision) if precision else None, budget=budget)
 
 

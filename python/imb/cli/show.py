@@ -132,7 +132,7 @@ def _passes(run: Run, end: End | None) -> str | None:
 
 
 def _path(run: Run, records: Records, found: StoredRun) -> str | None:
-    """`within a host: shared memory (OMPI_MCA_btl=self,sm)`: by the bytes that interfaces counted, and what the MPI was told."""
+    """`within a host: shared memory (OMPI_MCA_btl=self,sm)`: by the bytes that interfaces counted, and the settings of the MPI."""
     from imb.model import path
 
     conditions = found.facts().get("conditions")

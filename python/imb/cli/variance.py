@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def show_label(archive: Archive, name: str, runs: Sequence[str], benchmarks: Sequence[str]) -> None:
-    """Launches of a label, medians over them by row with the parts of variance, and what would help."""
+    """Launches of a label, medians over them by row with the variance components, and a remedy."""
     import msgspec
 
     from imb.archive.names import side_of
@@ -68,7 +68,7 @@ def _launch(launch: Launch) -> str:
 
 
 def after_session(archive: Archive, made: Plan, over: Sequence[Done]) -> None:
-    """What launches that are over say together, by variant: parts of variance, launches that never saw the usual state."""
+    """Results of completed launches, by variant: variance components, launches that never saw the usual state."""
     from imb.archive.names import side_of
     from imb.cli.peers import variance_of
     from imb.render.variance import block
@@ -81,7 +81,7 @@ def after_session(archive: Archive, made: Plan, over: Sequence[Done]) -> None:
         ]
         try:
             side = side_of(archive, runs, variant.name or made.id)
-        except ImbError:  # nothing was measured, which was told already
+        except ImbError:  # nothing was measured, which was reported already
             continue
         found = variance_of(archive, side)
         lines = block(found)

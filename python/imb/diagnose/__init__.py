@@ -1,4 +1,4 @@
-"""What looks wrong in results, with the numbers that say so and what to try next. Pure.
+"""Anomalies in results, with their figures and what to try next. Pure.
 
 A rule looks at the curves of a side and yields findings; RULES lists them. Every rule judges medians over launches. What
 a rule cannot judge, and why, is a note. Docs: docs/companion.md, "Diagnosis".
@@ -67,7 +67,7 @@ def diagnose(
     limits: Limits | None = None,
     variance: Variance | None = None,
 ) -> Diagnosis:
-    """Applies every rule. `variance`: the parts of variance of this side; None: as the side alone tells them."""
+    """Applies every rule. `variance`: the variance components of this sample set; None: estimate them from it alone."""
     case = Case(side, thresholds or Thresholds(), limits or Limits(), variance)
     findings = [finding for rule in RULES for finding in rule(case)]
     findings.sort(key=lambda one: (LEVELS.index(one.level), -one.weight))

@@ -1,4 +1,4 @@
-"""Does a disturbance go with slowness? Tests of series and of launches, whose false alarms are bounded. Pure.
+"""Association of disturbances with slowness: tests of series and of launches with bounded false alarms. Pure.
 
 Arrays in, figures out; every function returns a p-value of "it does not", one-sided. docs/companion.md, "Diagnosis", says
 why these tests.

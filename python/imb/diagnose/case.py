@@ -1,4 +1,4 @@
-"""What rules look at and what they say: thresholds, curves, findings."""
+"""Input and output of rules: thresholds, curves, findings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Said = msgspec.Meta
 
 
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a rule begins to speak. `--threshold NAME=VALUE` changes one."""
+    """Limits from which rules report a finding. `--threshold NAME=VALUE` changes one."""
 
     rank_spread: Annotated[float, _Said(description="t_max / t_min over ranks, of one row")] = 3.0
     slowest_share: Annotated[
@@ -113,7 +113,7 @@ def rate(text: str) -> float:
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """`found` is a sentence with the decisive numbers, `evidence` has all of them (times in seconds, lengths in bytes),
-    `weight` says how far over the threshold, 1 is just over it."""
+    `weight` is the value over the threshold, 1 is just over it."""
 
     level: Level
     rule: str
@@ -133,7 +133,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
-    """Findings, the worst first; notes say what could not be judged. `variance`: of launches in passes."""
+    """Findings, the worst first; notes list what could not be judged. `variance`: of launches in passes."""
 
     side: str
     launches: int

@@ -1,6 +1,6 @@
-"""Rules about causes: what goes with slow samples and slow launches, and ranks that share a CPU.
+"""Rules about causes: events associated with slow samples and slow launches, and ranks that share a CPU.
 
-An association is told where it is certain (imb.diagnose.association) and costs as much as matters; neither alone is enough. Time for
+An association is reported if it is significant (imb.diagnose.association) and costs a relevant share of the time. Time for
 which a rank waited for its CPU is a part of the time itself, and needs no association.
 """
 
@@ -79,7 +79,7 @@ class Between(NamedTuple):
 
 
 def disturbances(case: Case) -> Iterator[Finding]:
-    """A cause that goes with slow samples of a launch, or with slow launches."""
+    """A cause that is associated with slow samples of a launch, or with slow launches."""
     series = [one for one in case.series if one is not None]
     kinds = {launch.experiment() for launch in case.side.launches}
     observed = any(row.evidence for launch in case.side.launches for row in launch.rows.values())

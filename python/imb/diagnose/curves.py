@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 Values = npt.NDArray[np.float64]
-_LEAST = 3  # points that a straight line must have to be told from its neighbour
+_LEAST = 3  # points that a segment needs to be distinguished from its neighbor
 
 
 class Fit(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ def fit(lengths: Values, times: Values, confidence: float = 0.95) -> Fit | None:
             lambda n, a, b: a + b * n, x, y, p0=(y.min(), max(y[-1] - y.min(), 1e-3)), sigma=y
         )
     if not np.isfinite(covariance).all():
-        return None  # figures that are all the same, as printed with two digits
+        return None  # equal figures, as printed with two digits
     width = stdtrit(len(x) - 2, 0.5 + confidence / 2) * np.sqrt(np.diag(covariance))
     seconds, per_byte = float(np.median(times)), float(np.median(times) / lengths.max())
     residuals = y / (latency + slope * x) - 1
@@ -157,7 +157,7 @@ class _Lines:
 
 
 def _noise(lengths: Values, times: Values) -> float:
-    """Relative standard deviation of one point: how far points lie off the line between their neighbours, robustly, so
+    """Relative standard deviation of one point: the distance of points from the line between their neighbors, robustly, so
     that a few kinks do not count as noise."""
     before, here, after = lengths[:-2], lengths[1:-1], lengths[2:]
     w = (here - before) / (after - before)

@@ -1,4 +1,4 @@
-"""Rules that hold a curve against what others, or the hardware, let expect."""
+"""Rules that compare a curve with the expectation from other curves or from the hardware."""
 
 from __future__ import annotations
 

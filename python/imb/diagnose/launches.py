@@ -67,7 +67,7 @@ def failures(case: Case) -> Iterator[Finding]:
 
 
 def ends(case: Case) -> Iterator[Finding]:
-    """Launches that did not come to their end; failure rows and defects are told by their own rules."""
+    """Launches that did not end normally; failure rows and defects have their own rules."""
     for launch in case.side.launches:
         status, problem = launch.facts.get("exit_status"), launch.facts.get("problem")
         if problem:

@@ -1,4 +1,4 @@
-"""Rules about the parts of variance: launches that never saw the usual state, and the part that dominates."""
+"""Rules about the variance components: launches that never saw the usual state, and the component that dominates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules about the way that messages went (imb.model.path), held against what the machine offers."""
+"""Rules about the path of messages (imb.model.path), compared with the interfaces of the machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from imb.model.observations import Launch
 from imb.model.path import LOOPBACK, Way
 from imb.model.units import amount, counted
 
-# Where conditions do not say what is an RDMA device, its usual names do.
+# Where conditions do not list RDMA devices, they are recognized by their usual names.
 _RDMA = re.compile(
     r"(mlx\d|hfi|qib|bnxt_re|irdma|efa|cxgb|rocep|ibp|mthca|hns|erdma|ocrdma|rdmap)\w*(:\d+)?$"
 )

@@ -1,4 +1,4 @@
-"""The samples of a launch as arrays, for rules about what goes with what. Of one burst a row, a row is a sample."""
+"""The samples of a launch as arrays, for rules about associations. In a classic launch, a row is a sample."""
 
 from __future__ import annotations
 

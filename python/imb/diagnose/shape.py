@@ -114,7 +114,7 @@ def switches(case: Case) -> Iterator[Finding]:
             at, end = lengths[right.first], lengths[right.last]
             old, old_end = (left.latency + left.per_byte * n for n in (at, end))
             jump = (right.latency + right.per_byte * at) / old - 1 if old > 0 else 0.0
-            # What the old line says far away counts only where its slope is known: where bytes made half of its time.
+            # Extrapolation of the previous segment is used only where its slope is known: where bytes took half of its time.
             last = left.per_byte * lengths[left.last]
             known = old_end > 0 and last > 0.5 * (left.latency + last)
             far = (right.latency + right.per_byte * end) / old_end - 1 if known else 0.0
@@ -130,7 +130,7 @@ def switches(case: Case) -> Iterator[Finding]:
                 }
             )
     for (before, after), there in places.items():
-        # The plainest benchmark says most; of the others the one that jumps most.
+        # The simplest benchmark is the clearest; of the others the one with the largest jump.
         plain = [one for one in there if one["curve"].startswith("PingPong")]
         first = (plain or sorted(there, key=lambda one: -abs(float(one["jump"]))))[0]
         jump = first["jump"]

@@ -82,7 +82,7 @@ def slowest_rank(case: Case) -> Iterator[Finding]:
     for processes, counts in by_layout.items():
         rank, times = counts.most_common(1)[0]
         rows = counts.total()
-        # Rows of one launch are not independent: many rows of few launches prove less than the test says.
+        # Rows of one launch are not independent: many rows of few launches prove less than the p-value suggests.
         chance = float(bdtrc(times - 1, rows, 1 / processes))
         if rows < 5 or times / rows < share or chance > 1e-3:
             continue

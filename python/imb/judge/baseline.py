@@ -14,7 +14,7 @@ from imb.model.observations import Launch, Side, refuse_unknown_metric
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """What a check says: a comparison per metric, and what is to be said before."""
+    """Result of a check: a comparison per metric, and notes to print before it."""
 
     name: str
     version: int
@@ -54,7 +54,7 @@ def check(
     assume_one_session: bool = False,
 ) -> Check:
     """Judges a side against a baseline, by each metric that has a tolerance; `old`: what the baseline was measured with,
-    measured again beside this side, takes the place of its launches. `earlier` launches say what is usual. Raises ImbError."""
+    measured again beside this side, takes the place of its launches. `earlier` launches define the usual state. Raises ImbError."""
     machine = machine_of(side)
     warnings: list[str] = []
     same = made.machine.same(machine)

@@ -18,7 +18,7 @@ from imb.judge.usual import LEAST_RATIO, Ranks, states_of
 from imb.model.observations import Launch
 from imb.model.records import MachineState, Result
 
-NEAR = 1.1  # levels of probes whose states need not be told apart
+NEAR = 1.1  # levels of probes that are treated as one state
 FEWEST_SAMPLES = 3  # of a row in a state, before their median stands for the row, as in the suite
 
 

@@ -56,7 +56,7 @@ class BandEffect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """What `imb compare` says. `verdict` is that of bands and rows together (`together`). `unit`: what counts as one figure;
+    """Result of `imb compare`. `verdict` is that of bands and rows together (`together`). `unit`: what counts as one figure;
     `pairs`: launches were judged two by two. `sessions_a`, `sessions_b`: how many are known. `inconclusive`: why these
     launches permit no verdict, whatever their figures. `detectable`: the slowdown, 0.1 is 10 %, that so many launches find in 19 of 20 comparisons in half of
     the bands; `needed`: launches a side that would find one of CompareSettings.relevant there. `warnings` are sentences, the
@@ -88,7 +88,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 def compare(
     a: Side, b: Side, settings: CompareSettings | None = None, earlier: Sequence[Launch] = ()
 ) -> Comparison:
-    """Judges B against A; `earlier` launches help to say which ones never saw the usual state of their machine.
+    """Judges B against A; `earlier` launches help to find those that never saw the usual state of their machine.
 
     Raises ImbError where they have no row in common, where one is intra-node and the other inter-node, or one in passes and
     the other not (unless forced), or where metric or benchmark do not exist.
@@ -162,7 +162,7 @@ def compare(
 
 
 def _each_once(side: Side) -> Side:
-    """A launch that several words named counts once."""
+    """A launch that several names select counts once."""
     launches = list({launch.name: launch for launch in side.launches}.values())
     return msgspec.structs.replace(side, launches=launches)
 
@@ -218,7 +218,7 @@ def _rows_of_both(a: Side, b: Side, settings: CompareSettings) -> tuple[list[Key
 
 
 def _why(of_a: Sequence[Key], of_b: Sequence[Key]) -> str:
-    """What tells two rows of one benchmark and length apart, in words; for the first that there are."""
+    """The difference of two rows of one benchmark and length, as text; of the first such rows."""
     by_name = {(key.benchmark.lower(), key.bytes): key for key in of_b}
     for key in of_a:
         if other := by_name.get((key.benchmark.lower(), key.bytes)):
@@ -233,7 +233,7 @@ def _why(of_a: Sequence[Key], of_b: Sequence[Key]) -> str:
 
 
 def _said(value: object) -> str:
-    return "(not said)" if value is None else str(value)
+    return "unknown" if value is None else str(value)
 
 
 def _effects_of_looks(

@@ -21,7 +21,7 @@ BUSIER = 0.5  # runnable processes: less difference in load is nothing
 MORE_RUNNABLE = 1.0  # of others, when a launch starts: the same
 BUSIER_CPUS = 0.2  # CPUs that others use while a launch runs: the same
 
-# What launchers tell their ranks about the job.
+# Variables that launchers set for their ranks about the job.
 _OF_THE_JOB = re.compile(
     r"\$(OMPI_MCA_(orte_(\w+_uri|precondition_transports|jobfam_session_dir|app_num|num_nodes|launch|tmpdir_base|top_session_dir)"
     r"|ess_base_\w+|num_restarts|initial_wdir)|PMIX_MCA_(psec|gds|mca_base_component_show_load_errors)|SLURM_JOB_ID)$"
@@ -69,7 +69,7 @@ NAMES = {
     "file.path": "folder of files",
     "file.file_system": "file system",
 }
-# Other words for the above, different in each launch anyway, or the question itself.
+# Duplicates of the above, facts that differ in each launch, and what is compared.
 _PASSED_OVER = {
     "time",
     "load",
@@ -114,7 +114,7 @@ def differences(a: Side, b: Side) -> list[Difference]:
 
 
 def unknown(a: Side, b: Side) -> tuple[list[str], list[str]]:
-    """Conditions of which only B says something, and those of which only A does."""
+    """Conditions that are known for B only, and those for A only."""
     of_a, of_b = _said(a, b)
     names = list(NAMES.values())
     return (
@@ -129,7 +129,7 @@ def _differ(name: str, a: Sequence[str], b: Sequence[str]) -> bool:
 
 
 def of_the_job(name: str) -> bool:
-    """Whether a variable is the launcher's word to its ranks about this job, another one in every launch."""
+    """Whether the launcher sets a variable for its ranks about this job, with another value in every launch."""
     return _OF_THE_JOB.match(name) is not None
 
 
@@ -200,7 +200,7 @@ def _cpus(launch: Launch) -> str | None:
 
 
 def _flat(value: object, path: str = "") -> Iterator[tuple[str, str]]:
-    """Leaves of nested objects by dotted path; null says nothing."""
+    """Leaves of nested objects by dotted path; null is left out."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             yield from _flat(inner, f"{path}.{name}" if path else str(name))

@@ -28,7 +28,7 @@ UNTOLD = 700.0  # a logarithm; beyond it there are no numbers
 class CompareSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`relevant`: the smallest change that matters, 0.05 is 5 %. `false_discovery`: the probability that any row or band is
     called different that does not differ. `benchmarks`: only these, in any case; empty: all. `force`: compare intra-node
-    with inter-node, and passes with single bursts, all the same. `assume_one_session`: the user says that all launches are of
+    with inter-node, and passes with single bursts. `assume_one_session`: the user states that all launches are of
     one session (imb.judge.pairing)."""
 
     metric: str = "time"
@@ -48,10 +48,10 @@ class CompareSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
     """Of B against A. `speed` > 1: B is faster. [`low`, `high`] covers it with CompareSettings.confidence, of this row or band
-    alone; None: too few launches to say. `simultaneous`: the interval that allows for all rows (bands) that were looked at:
+    alone; None: too few launches. `simultaneous`: the interval adjusted for all judged rows (bands):
     B differs where it excludes 1, and is slower or faster where it excludes all changes below CompareSettings.relevant.
     `interval`: the one of the two that decided; `adjusted`: it is the simultaneous one. `p`: of no difference; `q`: p
-    adjusted for all that was looked at. `spread`: standard deviation between launches (sessions, where these are judged) of
+    adjusted for all judged rows (bands). `spread`: standard deviation between launches (sessions, where these are judged) of
     one side, of the logarithm, so 0.05 is about 5 %. `launches_a`, `launches_b`: how many had it. `needed`: launches
     (sessions) a side that find a change of CompareSettings.relevant, made everywhere, in 19 of 20 comparisons; None: the spread is
     not known."""
@@ -188,7 +188,7 @@ def planning_level(settings: CompareSettings, share: float, many: int) -> float:
 def _families(
     found: Shift, figures: Judged, pairs: bool, level: float, share: float, families: Sequence[Sequence[int]]
 ) -> Family:
-    """What holds for all columns of the first family. A column of several counts by the one that says most, as each family
+    """What holds for all columns of the first family. Of a column with several results the most significant one counts, as each family
     has its part of the level."""
     count = len(families)
     if not share:
@@ -205,7 +205,7 @@ def _families(
 
 
 def _decided(effect: Effect, settings: CompareSettings, launches: int) -> Effect:
-    """With its verdict, and the interval that it stands on."""
+    """With its verdict, and the interval that decided it."""
     verdict = verdict_of(effect.low, effect.high, effect.simultaneous, settings, launches)
     plain = verdict == "same"
     known = effect.low is not None or effect.high is not None
@@ -289,7 +289,7 @@ def verdict_of(
     settings: CompareSettings,
     launches: int = FEWEST,
 ) -> Verdict:
-    """Of one row or band, from the interval of its speedup alone, the one that allows for all that was looked at,
+    """Of one row or band, from the interval of its speedup alone, the adjusted one,
     and the launches (sessions) of the smaller side."""
     if launches < FEWEST:
         return "inconclusive"

@@ -26,7 +26,7 @@ Verdict: TypeAlias = Literal["no change", "faster", "slower", "too little histor
 EXIT: dict[Verdict, int] = {"no change": 0, "faster": 0, "slower": 10, "too little history": 11}
 TOGETHER = timedelta(
     hours=1
-)  # launches that say no session and begin within this of the one before are one session
+)  # launches without a session that begin within this of the previous one are one session
 AFTER = 5  # sessions after a step, for `detectable`
 
 
@@ -85,7 +85,7 @@ class ChangePoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):
-    """What `imb watch` says. `drifts`: series that change steadily, from the first session to the last. `correlation`: of
+    """Result of `imb watch`. `drifts`: series that change steadily, from the first session to the last. `correlation`: of
     the noise of neighboring sessions. `detectable`: the slowdown, 0.05 is 5 %, that is found within five sessions in 19
     of 20 cases in the median series; None: unknown. `verdict`: slower where any change that counts is."""
 
@@ -144,8 +144,8 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
 
 
 def sessions_of(launches: Sequence[Launch]) -> tuple[list[list[Launch]], int]:
-    """Launches with rows, each once, by session, both in the order of time; and how many have no date. A launch that says no
-    session is in that of the one before if it began within TOGETHER of it."""
+    """Launches with rows, each once, by session, both in the order of time; and how many have no date. A launch without a session
+    is in that of the one before if it began within TOGETHER of it."""
     once = {launch.name: launch for launch in launches if launch.rows}.values()
     dated = [(when, launch) for launch in once if (when := _when(launch))]
     dated.sort(key=lambda one: one[0])

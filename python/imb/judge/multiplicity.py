@@ -79,7 +79,7 @@ class Permutations:
     """The largest statistics of permuted launches, of any set of columns."""
 
     def __init__(self, found: Shift, a: Values, b: Values, rounding: Values | float, pairs: bool) -> None:
-        """a, b: shape (launches, columns), as they were judged; `found` is what they say."""
+        """a, b: shape (launches, columns), as they were judged; `found` is their result."""
         known = np.isfinite(found.p)
         # Of counts alone, since it must be the same in all permutations.
         degrees = np.where(known, found.count_a - 1 if pairs else found.count_a + found.count_b - 2, np.nan)

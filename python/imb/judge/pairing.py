@@ -91,7 +91,7 @@ def designed(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
             b,
             "launch",
             inconclusive=(
-                f"A and B were measured in different sessions ({of_a} and {of_b}), and launches do not say how far"
+                f"A and B were measured in different sessions ({of_a} and {of_b}), and launches do not show how far"
                 f" sessions differ; measure them interleaved (imb ab, imb campaign), or in {FEWEST} sessions or more each"
             ),
         )

@@ -158,7 +158,7 @@ def _seconds(value: float) -> str:
 
 
 def notes(found: Variance) -> list[str]:
-    """What else must be said: launches that never saw the usual state, parts that are not known."""
+    """Notes: launches that never saw the usual state, unknown components."""
     said = words(found.unusual)
     if found.in_passes and found.part("states") is None:
         said.append("states of the machine unknown: no probes")

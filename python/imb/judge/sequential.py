@@ -43,7 +43,7 @@ class Looks(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def planning(self) -> float:
-        """The share that power is told for: before the first look that of the first."""
+        """The share for which power is computed: before the first look that of the first."""
         return self.share or SequentialDesign(self.first, self.most).share(self.first) or 1.0
 
 
@@ -91,7 +91,7 @@ def looked_at(a: Side, b: Side) -> tuple[Side, Side, Looks | None, list[str]]:
 
 
 def _place(launch: Launch) -> tuple[object, int, object] | None:
-    """Session, round and what is measured; None of a launch that does not say."""
+    """Session, round and what is measured; None for a launch without these facts."""
     session, turn = launch.facts.get("session"), launch.facts.get("turn")
     if design_of(launch.facts) is None or not isinstance(turn, int):
         return None
@@ -99,7 +99,7 @@ def _place(launch: Launch) -> tuple[object, int, object] | None:
 
 
 def _rounds_of_both(a: Side, b: Side) -> set[tuple[object, int, object]]:
-    """Places that both sides have, up to the last round that is complete for all that is measured."""
+    """Places that both sides have, up to the last round that is complete in all cells."""
     places = [{place for launch in side.launches if (place := _place(launch))} for side in (a, b)]
     common = places[0] & places[1]
     complete: dict[object, int] = {}

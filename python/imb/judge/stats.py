@@ -1,7 +1,7 @@
-"""What a few launches say about a difference, and where a history changes its level. Pure.
+"""Inference from few launches about a difference, and changes of level in a history. Pure.
 
 Figures are logarithms, so a difference is the logarithm of a ratio: a machine that is slower for a while is slower by a
-share of each time. docs/verdicts.md says why Welch's test and not one of ranks, with the error rates of both.
+share of each time. docs/verdicts.md has the reasons for Welch's test instead of one of ranks, with the error rates of both.
 
 scipy.special and not scipy.stats: importing the latter takes longer than a comparison. The tests hold every function
 here against scipy.stats.
@@ -20,10 +20,10 @@ from scipy.special import stdtr, stdtrit
 
 Values = npt.NDArray[np.float64]
 
-# No two launches are closer than this, as far as anybody can know: without it equal figures (simulated time) would be
+# The least difference between two launches that can be resolved: without it equal figures (simulated time) would be
 # differences with certainty.
 LEAST_SPREAD = 1e-4
-# Launches a side that can call anything different: one may have been disturbed, two do not say which.
+# Launches a side that can call anything different: one may have been disturbed, and two do not show which.
 FEWEST = 3
 PRIOR = 2.0  # launches that the middle point's spread counts as
 
@@ -50,10 +50,10 @@ def shift(a: Values, b: Values, confidence: float = 0.95, rounding: Values | flo
     a, b: shape (launches, points), NaN where a launch lacks a point. `rounding`, shape (points,): standard deviation
     that the figures have because they were rounded when printed.
 
-    Welch, Biometrika 34 (1947) 28: each side has a spread of its own. A side of one or two launches cannot tell its
-    spread, so then both share one (Student): this is how a fresh launch is held against a baseline of many. And with
+    Welch, Biometrika 34 (1947) 28: each side has a spread of its own. One or two launches do not show their
+    spread, so then both sides share one (Student): so a new launch is compared with a baseline of many. With
     sides of different size the standard error is never less than Student's, which for equal sides is Welch's: three
-    launches that happen to agree make no certainty beside ten that do not.
+    launches that agree by chance give no certainty beside ten that do not.
 
     Among hundreds of points some have launches that agree by chance, and any difference between those would count. So
     no point's standard error is taken to be less than that of the middle point times sqrt(2 / (2 + degrees of
@@ -81,7 +81,7 @@ def errors_of(
     middle: Values | None = None,
 ) -> tuple[Values, Values]:
     """Standard error of a difference as `shift` has it, and Welch's degrees of freedom; points on the last axis. `middle`: the
-    variance of the middle point (middle_variance), where these variances do not tell it: permuted launches of sides that
+    variance of the middle point (middle_variance), where these variances do not give it: permuted launches of sides that
     differ have the difference in their variance."""
     least = LEAST_SPREAD**2 + np.square(rounding)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -100,9 +100,9 @@ def errors_of(
 
 
 def shift_of_pairs(a: Values, b: Values, confidence: float = 0.95, rounding: Values | float = 0.0) -> Shift:
-    """As `shift`, where launch i of A and launch i of B were neighbours in time: Student's test of their differences.
+    """As `shift`, where launch i of A and launch i of B were neighbors in time: Student's test of their differences.
 
-    What slows the machine for both is in neither; the price is that half the launches tell the spread.
+    What slows the machine for both is in neither; the price is that half as many figures estimate the spread.
     """
     count, mean, variance = _moments(b - a)
     error = errors_of_pairs(count, variance, rounding)

@@ -17,7 +17,7 @@ Values = npt.NDArray[np.float64]
 NEIGHBORS = (
     5  # samples that vote on the state of the one in their middle: less than three in a row are a disturbance
 )
-FEWEST = 20  # samples of a launch; fewer say nothing about how long a state lasts
+FEWEST = 20  # samples of a launch; fewer do not show how long a state lasts
 
 
 class Timeline(msgspec.Struct, frozen=True):

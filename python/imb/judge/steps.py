@@ -20,7 +20,7 @@ Mask = npt.NDArray[np.bool_]
 
 FEWEST = 8  # sessions of a history; docs/watch.md has the error rate at this length
 SHORTEST = 2  # sessions of a level: one session that stands out is no step
-NEIGHBORS = 3  # sessions on either side that say whether one stands out
+NEIGHBORS = 3  # sessions on either side that decide whether one stands out
 OUTLIER = 3.0  # standard deviations
 LEAST_SPREAD = 1e-4  # no two sessions are closer than this: equal figures (simulated time) prove nothing
 DRAWS = 499  # resampled histories

@@ -22,7 +22,7 @@ from imb.model.records import MachineState, Result
 
 Values = npt.NDArray[np.float64]
 
-FEWEST = 3  # launches; of two that differ nothing says which one is usual
+FEWEST = 3  # launches; of two that differ, either may be the usual one
 LEAST_RATIO = 1.25  # of probes: states that are closer hardly matter for rows
 EXPECTED = 0.10  # standard deviation, logarithm, of the reference probes of launches in one state
 EXPECTED_WEIGHT = 4.0  # degrees of freedom that EXPECTED counts as
@@ -57,7 +57,7 @@ class Unusual(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unusual(launches: Iterable[Launch], earlier: Iterable[Launch] = ()) -> list[Unusual]:
-    """Those of `launches` that never saw the usual state; `earlier` ones only say what is usual. In the order given."""
+    """Those of `launches` that never saw the usual state; `earlier` ones only define the usual state. In the order given."""
     own = list({launch.name: launch for launch in launches}.values())
     asked = {launch.name for launch in own}
     levels: dict[tuple[object, Ranks], list[tuple[str, float]]] = {}
@@ -87,7 +87,7 @@ def unusual(launches: Iterable[Launch], earlier: Iterable[Launch] = ()) -> list[
 
 def split(logs: Values) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Which launches call the usual state their fastest, and which never saw it, from the logarithms of their reference
-    probes, shape (launches,). A launch in neither is faster than the usual state, or there are too few launches to say."""
+    probes, shape (launches,). A launch in neither is faster than the usual state, or there are too few launches."""
     count = len(logs)
     is_usual, is_away = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
     if count < FEWEST:
@@ -110,7 +110,7 @@ def split(logs: Values) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
 
 def limit(values: Values) -> float:
     """The slowest reference probe, logarithm, that still belongs to the state of these launches: a one-sided prediction
-    limit. Few launches say little about how far launches differ, so EXPECTED counts beside them."""
+    limit. Few launches are a weak estimate of the spread, so EXPECTED counts beside them."""
     count = len(values)
     squares = float(((values - values.mean()) ** 2).sum())
     degrees = count - 1 + EXPECTED_WEIGHT
@@ -148,7 +148,7 @@ def ranks_of(row: Result) -> Ranks:
 
 def surroundings(launch: Launch) -> tuple[object, ...]:
     """What must be the same before launches are expected to see the same states. Where the CPUs of all ranks are known, the
-    binding that was asked for says nothing more."""
+    requested binding adds nothing."""
     cpus = tuple(rank.cpus for rank in launch.run.ranks or [])
     wanted = _SAME if cpus and all(cpus) else {*_SAME, NAMES["intent.bind"]}
     said = [

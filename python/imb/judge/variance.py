@@ -1,4 +1,4 @@
-"""Where the differences between figures of a side come from: three parts of variance of each row. Pure.
+"""Variance components of the figures of a sample set: three for each row. Pure.
 
 Figures are logarithms, parts are standard deviations: 0.05 is about 5 %.
 
@@ -6,7 +6,7 @@ within    the error of a launch's median, from its 95 % interval
 states    how far apart figures are in the states of the machine, weighted by the samples in each
 launches  what differs between launches beyond `within`, in the state of the machine that most of them saw
 
-docs/verdicts.md, "Parts of variance", has the estimates and how often the largest part is named wrongly.
+docs/verdicts.md, "Variance components", has the estimates and how often the largest component is wrong.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ Name: TypeAlias = Literal["within", "states", "launches"]
 NAMES: tuple[Name, ...] = ("within", "states", "launches")
 
 CONFIDENCE = 0.90  # of the interval of the launches' part, by which its lead is judged
-TARGET = 0.05  # the precision for which a number of launches is told
+TARGET = 0.05  # the precision for which a number of launches is recommended
 
 
 class RowParts(msgspec.Struct, frozen=True, kw_only=True):
     """Of one row: `seconds`, the median over the `launches` that saw the usual state; `half_width` of a launch's 95 %
-    interval, as a share, the median over launches; the parts, None where they cannot be told. `total`: standard deviation
+    interval, as a share, the median over launches; the components, None where they are unknown. `total`: standard deviation
     between launches, within and launches together."""
 
     key: Key
@@ -119,7 +119,7 @@ def parts_of(
     *,
     earlier: Sequence[Launch] = (),
 ) -> Variance:
-    """The parts of variance of a side. `earlier` launches help to say what state is usual."""
+    """The variance components of a sample set. `earlier` launches help to define the usual state."""
     launches = list({launch.name: launch for launch in side.launches}.values())
     away = unusual(launches, earlier)
     gone = _left_out(launches, away)
@@ -314,10 +314,10 @@ def _offsets(passes: Passes) -> list[tuple[float, float]] | None:
 
 
 def alike(logs: Sequence[Mapping[str, float]], names: Sequence[str]) -> float:
-    """As how many independent rows these count, 1 at least, when they tell how far launches differ.
+    """As how many independent rows these count, 1 at least, as evidence about the spread of launches.
 
     What a launch does to all rows alike is seen once, however many rows there are. The ratio of the variance of a row to that
-    of the mean over rows says how much of it is so; as few launches say little about the latter, its upper 95 % limit counts.
+    of the mean over rows says how much of it is so; as few launches are weak evidence about the latter, its upper 95 % limit counts.
     """
     values = np.array([[row.get(name, math.nan) for name in names] for row in logs]).reshape(-1, len(names))
     values = values[np.isfinite(values).sum(axis=1) >= 2]

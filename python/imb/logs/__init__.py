@@ -10,9 +10,9 @@ from imb.model.records import Problem, Record, Records
 
 
 def parse_many(files: Sequence[tuple[bytes, str]]) -> list[Log]:
-    """What logs of IMB, OpenIMB or OSU's benchmarks say. Never fails: what is not understood is a problem.
+    """The content of logs of IMB, OpenIMB or OSU's benchmarks. Never fails: unreadable lines are problems.
 
-    `files`: text, and the name that problems call it.
+    `files`: text, and its name in problems.
     """
     with_osu = [osu_text.looks_like(text) for text, _ in files]
     of_osu = [osu and imb_rows.MARK not in text for osu, (text, _) in zip(with_osu, files, strict=True)]

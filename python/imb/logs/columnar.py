@@ -120,7 +120,7 @@ def results_of_launches(launches: Iterable[tuple[str, LoggedLaunch]]) -> pa.Tabl
 def _of_columns(columns: tuple[str, ...], rows: list[tuple[str, LoggedLaunch, Stretch]]) -> pa.Table:
     counts = np.fromiter((stretch.count for _, _, stretch in rows), np.int64, len(rows))
     total = int(counts.sum())
-    # Heads are few: what they say is looked up once for each, and spread over their rows by number.
+    # Heads are few: each is evaluated once, and copied to its rows by number.
     numbers: dict[tuple[int, str | None], int] = {}
     of_head = np.fromiter(
         (numbers.setdefault((id(s.head), launch.run.component), len(numbers)) for _, launch, s in rows),

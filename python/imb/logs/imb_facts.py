@@ -1,4 +1,4 @@
-"""What a log of IMB says of its launch: the run record, and the unit of Mbytes/sec."""
+"""The facts of a launch in a log of IMB: the run record, and the unit of Mbytes/sec."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def unit_by_version(run: Run) -> float | None:
 
 
 def unit_by_arithmetic(launch: LoggedLaunch) -> float | None:
-    """Which unit makes length / time come out as the Mbytes/sec printed, over rows that tell them apart."""
+    """The unit for which length / time equals the printed Mbytes/sec, over rows that distinguish the units."""
     votes = {2.0**20: 0, 1e6: 0}
     for stretch in launch.stretches():
         facts = facts_of(stretch.head.benchmark, launch.run.component)
@@ -122,7 +122,7 @@ def _element(said: str | None) -> Element | None:
 
 
 def _date(said: str | None) -> str | None:
-    """ISO 8601 without a zone, which logs do not tell; as it stands where it is no date of ctime."""
+    """ISO 8601 without a zone, which logs do not have; unchanged if it is not a date of ctime."""
     if not said:
         return None
     try:

@@ -56,7 +56,7 @@ class Rows:
         self.values.append(row)
 
     def take_note(self, text: str, launch: LoggedLaunch) -> bool:
-        """Keeps what a comment line says about the load of a row of this table; False where it is no note of ours.
+        """Keeps a comment line about the load of a row of this table; False if it is not such a note.
 
         OpenIMB prints these notes behind the table, with the row's length and group; older versions print them behind
         the row.
@@ -145,7 +145,7 @@ def row_of(words: str, columns: tuple[str, ...]) -> list[float | int | None] | N
     if len(tokens) != len(columns):
         if len(words) != CELL * len(columns):
             return None
-        # A number that fills its cell touches its neighbour.
+        # A number that fills its cell touches its neighbor.
         tokens = [words[i : i + CELL].strip() for i in range(0, len(words), CELL)]
     try:
         return [number(token, name) for token, name in zip(tokens, columns, strict=True)]
@@ -167,7 +167,7 @@ def quantiles_of(text: str) -> dict[str, float | None] | None:
 
 
 def failure_of(text: str, columns: tuple[str, ...], head: Head, line: int) -> Failure | None:
-    """A row that says why there is none, such as out-of-mem; None where the line is none."""
+    """A failure row, such as out-of-mem; None for other lines."""
     cause = next((cause for words, cause in _CAUSES if words in text), None)
     leading = re.match(r"[\d\s]*", text)
     tokens = leading[0].split() if leading else []

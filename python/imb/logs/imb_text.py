@@ -87,7 +87,7 @@ class _Reader:
         self.titles = above.Titles()
         self.pending: list[above.LogEvent] = []  # since the last table
         self.pending_start = 0
-        self.closed = False  # the launch at hand has said that it ended
+        self.closed = False  # the end of the current launch was printed
         self.passes: tuple[str, str, str] | None = None  # number, seconds, percent of them in timed regions
         self.line_at = 0  # line numbers are counted once, along the way
         self.line = 1
@@ -229,7 +229,7 @@ class _Reader:
         return self.irregular(head, header, line, start)
 
     def with_multi(self, head: Head, grouped: bool) -> Head:
-        """The head with `multi` as its title, its columns and the command line tell."""
+        """The head with `multi` according to its title, its columns and the command line."""
         assert self.launch is not None
         words = self.launch.run.command_line
         return _with_multi(head, grouped, words is not None and "-multi" in words)
@@ -351,7 +351,7 @@ class _Reader:
 
 
 def _drop_repeated_banners(launches: list[LoggedLaunch]) -> None:
-    """Of launches in a row that say the same and have no table before the last, that one is kept: several ranks, or a
+    """Of successive equal launches without a table before the last one, the last one is kept: several ranks, or a
     wrapper, printed one banner several times."""
     kept: list[LoggedLaunch] = []
     for launch in launches:

@@ -174,7 +174,7 @@ def _header(line: str) -> tuple[str, ...]:
 def _row(
     line: str, columns: tuple[str, ...]
 ) -> tuple[list[float | int | None], dict[str, float | None]] | None:
-    """The numbers of the columns that records know, and the quantiles in seconds."""
+    """The numbers of the columns that records have, and the quantiles in seconds."""
     tokens = line.split()
     if len(tokens) != len(columns):
         return None

@@ -1,4 +1,4 @@
-"""The text above a table: its head, and what else it tells of: banners, commands, section titles, ends."""
+"""The text above a table: its head, banners, commands, section titles, ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EventKind = Literal[
 
 
 class LogEvent(NamedTuple):
-    """Something that the text tells, at byte `at` of it."""
+    """A fact in the text, at byte `at` of it."""
 
     kind: EventKind
     at: int
@@ -76,7 +76,7 @@ _FACT = re.compile(
 _ENDED = re.compile(
     r"#\s*(?:(All processes entering MPI_Finalize)|(Finished with .*)|(Interrupted|Aborted)(?: by (.+?))?: \d+ points?\b)"
 )
-# Behind a table that was measured in passes; what it says of rows is also in their cells.
+# Behind a table that was measured in passes; its content is also in the cells of rows.
 PASSES_NOTE = re.compile(
     r"# note: (?:\d+ of \d+ rows? not within |samples at several levels in |(?:group \d+: )?the machine changed between "
     r"|\d+ rows? with too few samples |\d+ rows? from the samples of a launch that was cut off)"
@@ -95,7 +95,7 @@ _KNOWN_LINES = re.compile(
     r"|# Function CPU_Exploit|# performance of\s+[\d.]+ MFlops|#\s+(The benchmark measures|1\)|2\)) ?.*|::\s*$"
 )
 _UNDERLINES = frozenset(string.punctuation) - frozenset("#|{}[]()<>")
-_LONGEST = 4096  # bytes of a line that are looked at: none that is known is longer
+_LONGEST = 4096  # bytes of a line that are examined: no known line is longer
 _remembered: dict[tuple[bytes, bytes], Preamble] = {}
 
 
@@ -117,7 +117,7 @@ def command_in(line: str) -> str | None:
 
 
 def read(text: bytes, prefix: bytes) -> Preamble:
-    """What the text says. Pure, so short texts, which are most, are remembered."""
+    """The facts in the text. Pure, so short texts, which are most, are cached."""
     key = (text, prefix)
     found = _remembered.get(key)
     if found is None:

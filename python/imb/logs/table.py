@@ -1,6 +1,6 @@
-"""What a log says before it becomes records: launches, and stretches of rows under one head.
+"""The content of a log before it becomes records: launches, and stretches of rows under one head.
 
-Regular rows stay text until those of all files at hand are converted together, column by column (imb.logs.plain).
+Regular rows stay text until those of all files of a batch are converted together, column by column (imb.logs.plain).
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def figures(
 ) -> dict[str, Array]:
     """Columns of a table as fields of Result, in the units of records: seconds, bytes per second, shares; NaN where there is
     no number. `arrays` as printed, shape (rows,) each; `bytes_per_megabyte` is one number or one per row. The only place
-    that knows units and the table of the passive target."""
+    with units and the table of the passive target."""
     found: dict[str, Array] = {}
     for name, values in zip(columns, arrays, strict=True):
         if name in TIMES:

@@ -1,1 +1,1 @@
-"""The plan of a session and its execution: campaigns, interleaving, set-up and tear-down, submission."""
+"""The plan of a session and its execution: campaigns, interleaving, setup and teardown, submission."""

@@ -120,7 +120,7 @@ def execute(
     seconds = (time.monotonic() - began) / len(items)
     over = [
         _store(archive, made, one.item, one.facts, None if "note" in one.facts else seconds)
-        for one in started  # a launch that lingered says nothing about how long others take
+        for one in started  # a launch that lingered does not predict the duration of others
     ]
     for item, one_over in zip(items, over, strict=True):  # as close together as can be
         _finish(archive, made, item, one_over)

@@ -20,7 +20,7 @@ from types import TracebackType
 
 from imb.model.errors import ImbError
 
-_ROW = b"r"  # what a rank says that waits for its next row, not for a part of one: src/system/turns.cpp
+_ROW = b"r"  # what a rank sends that waits for its next row, not for a segment: src/system/turns.cpp
 _GO = b"!"
 TURN_LIMIT = (
     60.0  # seconds, at least, before a turn is taken to have stopped: those of a row last a fraction of one
@@ -204,7 +204,7 @@ class Conductor:
             side.gone = True
 
     def _give_up(self) -> None:
-        """Loses the launches that have stopped, as far as one can tell by the clock."""
+        """Loses the launches that have stopped, judged by the clock."""
         there = [side for side in self._sides if not side.gone]
         arriving = [side for side in there if side.connected < side.ranks]
         if arriving:

@@ -1,4 +1,4 @@
-"""How rows are measured: in passes to a precision, unless classic is asked for (docs/methodology.md); the suite's words for it."""
+"""How rows are measured: in passes to a precision, unless classic is requested (docs/methodology.md); the suite's options for it."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def words_of(
     timeout: float | None = None,
     parts: int = 1,
 ) -> list[str]:
-    """What the suite is told beside `arguments`, the user's. `parts`, above 1: launches at the same time, each of which takes
-    so many samples of a row. Raises ImbError where words contradict each other."""
+    """Options for the suite in addition to `arguments`, the user's. `parts`, above 1: launches at the same time, each of which takes
+    so many samples of a row. Raises ImbError where options contradict each other."""
     said = _options(arguments)
     own = [f"-{name}" for name in _OURS if name in said]
     if asked.classic and (asked.limited() or own):

@@ -1,7 +1,7 @@
 """From a campaign to the launches of a matrix of variants, benchmarks and process counts, in random order. Pure.
 
-Each round has every cell of the matrix once, in an order of its own, so that drift of the machine hits all cells alike
-(randomised complete blocks: Box, Hunter and Hunter, Statistics for Experimenters, chapter 4).
+Each round has every cell of the matrix once, in an order of its own, so that drift of the machine affects all cells equally
+(randomized complete blocks: Box, Hunter and Hunter, Statistics for Experimenters, chapter 4).
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ def most_launches(made: Campaign) -> int:
 def rounds(groups: Sequence[Hashable], launches: int, seed: int) -> list[list[int]]:
     """The order of the cells 0 ... len(groups) - 1 in each of `launches` rounds.
 
-    Cells of one group need the same set-up and stay together within a round: so a round sets each group up at most
+    Cells of one group need the same setup and stay together within a round: so a round sets each group up at most
     once. Groups come in random order, cells of a group in random order; but a round begins with the group that the one
-    before has ended with, which halves the set-ups of two groups and balances their order (AB BA AB ...).
+    before has ended with, which halves the setups of two groups and balances their order (AB BA AB ...).
     """
     random = Random(seed)
     order: list[list[int]] = []

@@ -3,7 +3,7 @@
 ARCHIVE/sessions/ID/plan.json    what is to be launched
     0003.json                    launch 3 is over: its run and how it ended
     0003.part/                   launch 3 while it runs; adopted by --resume where its `imb` was killed
-    standing.json, setup.log     which variant is set up, and what set-ups and tear-downs said (imb.measure.setup_teardown)
+    standing.json, setup.log     which variant is set up, and output of setups and teardowns (imb.measure.setup_teardown)
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Until(msgspec.Struct, frozen=True, kw_only=True):
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """plan.json. `campaign`, `seed` and `source` (a hash of the file) are those of a campaign; `timeout` is of a launch,
-    `setup_timeout` of a set-up or tear-down command, in seconds. `parts`, above 1: launches of a round that measure the same
+    `setup_timeout` of a setup or teardown command, in seconds. `parts`, above 1: launches of a round that measure the same
     run interleaved, every row in so many alternating segments (imb.measure.interleave). `until`: when to stop before
     all is launched (imb.cli.deciding); None: never. `turn_limit`: seconds that a turn may last at least (imb.measure.interleave).
     `owner`: user id of who planned it."""
@@ -152,7 +152,7 @@ def new_id() -> str:
 
 
 def examine(made: Plan) -> None:
-    """Raises ImbError where a program is missing, or a launcher has no words for what is wanted."""
+    """Raises ImbError where a program is missing, or a launcher does not support what is requested."""
     for item in {item.like(): item for item in made.items}.values():
         if any(word.lstrip("-") in ("json", "input", "turns") and word[:1] == "-" for word in item.arguments):
             raise ImbError(
@@ -281,7 +281,7 @@ def intent_of(made: Plan, item: Item) -> launch.Intent:
 
 
 def elsewhere(intent: launch.Intent) -> bool:
-    """Whether ranks may be on other hosts, as far as one can know: an allocation, or launcher arguments, may say so."""
+    """Whether ranks may be on other hosts, if an allocation or launcher arguments allow it."""
     words = {"-f", "-hosts", "-host", "--host", "-hostfile", "--hostfile", "-machinefile", "--machinefile"}
     allocated = any(
         name in os.environ for name in ("SLURM_JOB_ID", "PBS_NODEFILE", "LSB_HOSTS", "PE_HOSTFILE")
@@ -290,7 +290,7 @@ def elsewhere(intent: launch.Intent) -> bool:
 
 
 def rows_of(archive: Archive, over: Done) -> str:
-    """How much a launch measured, in words."""
+    """How much a launch measured, as text."""
     end: End | None = None
     rows = failed = 0
     for record in archive.run(over.run).records().records:
@@ -305,7 +305,7 @@ def rows_of(archive: Archive, over: Done) -> str:
 def seconds_of(
     made: Plan, over: Iterable[Done], known: Mapping[tuple[object, ...], float] | None = None
 ) -> float | None:
-    """How long the launches that are not over will take; None where nothing is known to judge by.
+    """How long the launches that are not over will take; None where no duration is known.
 
     Each as the mean of its like so far; else as `known` says (seconds by `Item.like`); else as the mean of all so far.
     """

@@ -1,6 +1,6 @@
-"""Which variant of a campaign is set up. Whatever happens to `imb`, none is left without its tear-down for good.
+"""Which variant of a campaign is set up. Every setup gets its teardown, also after `imb` was killed.
 
-ARCHIVE/sessions/ID/standing.json is written before a set-up begins and deleted when the tear-down has ended well, so
+ARCHIVE/sessions/ID/standing.json is written before a setup begins and deleted after a successful teardown, so
 that the `imb` that goes on with the session finds what a killed one left standing.
 """
 
@@ -68,9 +68,9 @@ class Standing:
                 signal.signal(number, handler)  # type: ignore[arg-type]
 
     def switch(self, variant: int) -> bool:
-        """Sets this variant up where another one stands; False where its set-up has failed.
+        """Sets this variant up where another one stands; False where its setup has failed.
 
-        Raises ImbError where a tear-down fails: what follows would not be what it is called.
+        Raises ImbError where a teardown fails: later launches would not have their settings.
         """
         if variant in self.failed:
             return False

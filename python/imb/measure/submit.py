@@ -50,7 +50,7 @@ def submit(
     if minutes is not None:
         attributes.duration = timedelta(minutes=minutes)
     if scheduler == "slurm":
-        # PSI/J has no words of its own for these.
+        # PSI/J has no attributes for these.
         named = {"slurm.nodelist": ",".join(hosts)} if hosts else {}
         named |= {"slurm.dependency": f"afterany:{after}"} if after else {}
         attributes.custom_attributes = {"slurm.job-name": f"imb-{made.id}", **named}

@@ -24,7 +24,7 @@ class Hardware(msgspec.Struct, frozen=True, kw_only=True):
     threads_per_core: int | None = None
 
     def kind(self) -> tuple[object, ...]:
-        """Machines of a kind may be held against each other, whatever they are called."""
+        """Machines of a kind may be compared, whatever their names."""
         return self.nodes, self.cpu_model, self.cores, self.sockets, self.threads_per_core
 
     def same(self, other: Hardware) -> bool | None:

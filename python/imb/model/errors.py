@@ -1,4 +1,4 @@
-"""What goes wrong in a way that the user can mend."""
+"""Errors that the user can correct."""
 
 
 class ImbError(Exception):

@@ -31,7 +31,7 @@ Values = npt.NDArray[np.float64]
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True):
-    """What a row is of; rows are compared where all of it is equal. What a log does not say is None."""
+    """What a row is of; rows are compared where all of it is equal. What a log does not have is None."""
 
     component: Component | None
     benchmark: str
@@ -61,7 +61,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """One launch: `name` is its run in the archive, or its file. Of rows that repeat a key the first one counts.
-    `end` is None where it was cut off, or a log does not tell. `sampled` reads the samples, in the order of time, of a
+    `end` is None where it was cut off, or a log does not show it. `sampled` reads the samples, in the order of time, of a
     launch in passes."""
 
     name: str
@@ -73,7 +73,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     sampled: Callable[[], Sequence[tuple[Key, Sample]]] = tuple
 
     def hosts(self) -> list[str]:
-        """Hosts of the ranks, each once; empty where the records do not say."""
+        """Hosts of the ranks, each once; empty where the records do not have them."""
         return list(dict.fromkeys(rank.host for rank in self.run.ranks or []))
 
     def placement(self) -> str | None:
@@ -93,7 +93,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
-    """What a user named with one word: a run, a label, a file, a query."""
+    """A sample set by the name that a user gave: a run, a label, a file, a query."""
 
     name: str
     launches: Sequence[Launch]

@@ -1,6 +1,6 @@
 """Which way the messages of a launch went: by the bytes that its rows asked for and the bytes that interfaces counted. Pure.
 
-Rule. Rows of long messages (LONG) say how many bytes went from rank to rank, on one host and between hosts. Of each row,
+Rule. Rows of long messages (LONG) show how many bytes went from rank to rank, on one host and between hosts. Of each row,
 an interface's share is what it counted, less background, over what was asked for; of a launch, the median over these rows.
 
 - All interfaces together counted less than NOTHING of it: shared memory, if the ranks are on one host.
@@ -131,13 +131,13 @@ def with_repetitions(rows: Iterable[Result], mean: Mapping[int, int]) -> list[Re
 
 
 def summary(found: Iterable[Way]) -> str | None:
-    """`within hosts shared memory; between hosts eth0`; None where there is nothing to say."""
+    """`within hosts shared memory; between hosts eth0`; None where no path is known."""
     words = {"intra-node": "within a host", "inter-node": "between hosts"}
     return "; ".join(f"{words[one.placement]}: {one}" for one in found) or None
 
 
 def settings(run: Run, outside: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What the MPI was told about transports: variables that the ranks had, or, of what they do not say, the launcher."""
+    """The MPI's settings of transports: variables of the ranks, or, where these are unknown, of the launcher."""
     merged = {**(outside or {}), **(run.environment or {})}
     return {name: value for name, value in sorted(merged.items()) if _SETTINGS.match(name)}
 

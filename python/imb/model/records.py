@@ -1,6 +1,6 @@
 """Typed records of schema/record.schema.json, and JSON lines of them.
 
-Results read from other people's logs are the same records; what a log does not say is None. Times are
+Results read from other people's logs are the same records; what a log does not have is None. Times are
 seconds, lengths bytes, rates per second. The schema is the definition: its descriptions are not repeated here.
 """
 
@@ -244,7 +244,7 @@ class Evidence(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class MachineState(msgspec.Struct):
-    """A state of the machine, told by the probes, and the samples of a row in it."""
+    """A state of the machine, found by the probes, and the samples of a row in it."""
 
     probe_seconds: float
     samples: int
@@ -259,7 +259,7 @@ class Level(msgspec.Struct):
 
 
 class Passes(msgspec.Struct, kw_only=True):
-    """What the samples of a row say together. A text log has `half_width` alone."""
+    """Statistics of the samples of a row. A text log has `half_width` alone."""
 
     samples: int | None = None
     used: int | None = None
@@ -494,7 +494,7 @@ def encode(record: Record) -> bytes:
     fields = msgspec.to_builtins(record)
     left_out = record.OPTIONAL
     if isinstance(record, Failure) and record.cause == "time_out":
-        left_out -= {"seconds_per_repetition"}  # null there says that the time was no number
+        left_out -= {"seconds_per_repetition"}  # null means that the time was not a number
     if isinstance(record, Run) and record.component == "IO":
         left_out = frozenset()  # null: not known, or no load was asked for
     return _encoder.encode({k: v for k, v in fields.items() if v is not None or k not in left_out}) + b"\n"

@@ -1,4 +1,4 @@
-"""Rounds of a session that stops when its comparison is decided: what plan and judge both know."""
+"""Rounds of a session that stops when its comparison is decided: shared by plan and judge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers in words, the same everywhere."""
+"""Numbers as text, the same everywhere."""
 
 from __future__ import annotations
 

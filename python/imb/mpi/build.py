@@ -27,7 +27,7 @@ _CPU_SECONDS = 180.0  # of a build with GCC 12, measured
 
 
 class BuildError(ImbError):
-    """`words`: the compiler's."""
+    """`words`: the compiler's output."""
 
     def __init__(self, line: str, words: str) -> None:
         super().__init__(line, status=1)
@@ -70,7 +70,7 @@ def build(
 ) -> Path:
     """Builds, and returns the folder with the executables. It appears whole, so that several may build at once.
 
-    Raises BuildError with the compiler's words, ImbError where there is no CMake or compiler.
+    Raises BuildError with the compiler's output, ImbError where there is no CMake or compiler.
     """
     began = time.monotonic()
     key = key_of(mpi, compiler)
@@ -146,7 +146,7 @@ def _carry_out(words: list[str], mpi: Installation, log: Path, on_percent: Calla
 
 
 def _words_of(log: str) -> str:
-    """From the first line that speaks of an error on; else the last lines."""
+    """From the first line with an error on; else the last lines."""
     lines = log.splitlines()
     first = next((i for i, line in enumerate(lines) if _ERROR.search(line)), max(len(lines) - _MOST, 0))
     return "\n".join(lines[max(first - 1, 0) : first + _MOST])

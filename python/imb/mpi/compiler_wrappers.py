@@ -18,7 +18,7 @@ _SAYS = (
 
 
 def followed(wrapper: Path) -> Path:
-    """/usr/bin/mpicxx -> /etc/alternatives/mpicxx -> /usr/bin/mpicxx.mpich, whose name tells the launcher's; but not on
+    """/usr/bin/mpicxx -> /etc/alternatives/mpicxx -> /usr/bin/mpicxx.mpich, whose name gives the launcher's; but not on
     to a program such as opal_wrapper, which goes by the name it is called by."""
     wrapper = wrapper.absolute()
     for _ in range(8):

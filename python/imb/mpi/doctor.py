@@ -157,7 +157,7 @@ def installation(mpi: Installation) -> Iterator[Check]:
 
 
 def transports(mpi: Installation) -> str:
-    """What the library says that it can use; empty where it does not tell."""
+    """The transports that the library reports; empty where it reports none."""
     folder = Path(mpi.wrapper).parent
     if mpi.flavour == "openmpi":
         names = [folder / f"ompi_info{suffix}" for suffix in (Path(mpi.wrapper).suffix, "")]
@@ -271,7 +271,7 @@ def _way(asked: float, counted: list[str]) -> Way:
 
 
 def _compiled(mpi: Installation) -> tuple[Path | None, str]:
-    """The check program for an MPI, compiled once; or what the compiler says."""
+    """The check program for an MPI, compiled once; or the compiler's output."""
     source = Path(__file__).with_name("check.cpp")
     key = hashlib.sha256(f"{mpi.wrapper}\0{mpi.version}\0{source.read_text()}".encode()).hexdigest()[:16]
     program = platformdirs.user_cache_path("openimb") / "checks" / key

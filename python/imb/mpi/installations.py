@@ -23,7 +23,7 @@ _NAMES = {"openmpi": "openmpi", "ompi": "openmpi", "mpich": "mpich", "intel": "i
 
 
 class Installation(msgspec.Struct, frozen=True, kw_only=True):
-    """An MPI. `major` is its launcher's, 0 where that does not say it; `env` is for wrapper, launcher and program."""
+    """An MPI. `major` is its launcher's, 0 where it is unknown; `env` is for wrapper, launcher and program."""
 
     flavour: Flavour
     version: str

@@ -1,4 +1,4 @@
-"""From what is wanted to a launcher's words, and one runner of such commands.
+"""Launcher command lines, and one runner of them.
 
 `spell` is pure. Sources of the spellings: the manual pages of Hydra's and Open MPI's mpiexec, prterun and srun, the
 reference of Intel MPI.
@@ -27,7 +27,7 @@ from imb.mpi.installations import Installation
 Bind: TypeAlias = Literal["core", "socket", "numa", "none"]
 Outcome: TypeAlias = Literal["finished", "timed_out", "interrupted", "lingered"]
 GRACE = 5.0  # seconds that a launch has to end by itself when asked to
-LINGER = 60.0  # and when the program has said its last word: now and then Open MPI 5's launcher hangs there
+LINGER = 60.0  # and after the program's last record: sometimes Open MPI 5's launcher hangs there
 _POLL = 0.1
 _TURN = (
     1.0  # seconds in which Slurm, on a busy machine, has sent a signal to all processes of a job, one by one
@@ -57,7 +57,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Command(msgspec.Struct, frozen=True):
-    """Words, and variables to set for them."""
+    """Arguments, and variables to set for them."""
 
     words: list[str]
     env: dict[str, str]
@@ -70,7 +70,7 @@ class Command(msgspec.Struct, frozen=True):
 def spell(mpi: Installation, intent: Intent, program: Sequence[str], *, cores: int, root: bool) -> Command:
     """The command that launches `program` so. `cores`: of a host; `root`: whether root launches.
 
-    Raises ImbError where the launcher has no words for what is wanted.
+    Raises ImbError where the launcher does not support what is requested.
     """
     if intent.cpus and intent.bind:
         raise ImbError("--cpus and --bind exclude each other; --cpus pins each rank to one CPU")
@@ -161,7 +161,7 @@ def _srun(mpi: Installation, intent: Intent, program: Sequence[str], cores: int)
         words.append("--cpu-bind=map_cpu:" + ",".join(map(str, intent.cpus)))
     elif intent.bind:
         words.append(f"--cpu-bind={_SRUN_BINDS[intent.bind]}")
-    # srun passes its own environment on; --export cannot say a value with a comma.
+    # srun passes its own environment on; --export cannot pass a value with a comma.
     return Command([*words, *intent.extra, *program], {**mpi.env, **intent.env})
 
 
@@ -283,7 +283,7 @@ def _end(process: subprocess.Popen[bytes], mark: str) -> int:
                 member.kill()
         psutil.wait_procs(family, timeout=1)  # the next launch is to find the cores free
     status = process.wait()
-    if status < 0 or status > 128:  # ended by a signal, or a shell says so: it did not end its ranks
+    if status < 0 or status > 128:  # ended by a signal, or a shell reports that: it did not end its ranks
         orphans.end(mark)
     return status
 

@@ -1,4 +1,4 @@
-"""What an MPI says of the transports that it chose: settings that make it print them when ranks start, and that text in short.
+"""The transports that an MPI reports: settings that make it print them when ranks start, and that text in short.
 
 Sources: Open MPI's `hook comm_method` component (ompi_display_comm), MPICH's MPIR_CVAR_DEBUG_SUMMARY, Intel MPI's I_MPI_DEBUG.
 """
@@ -24,7 +24,7 @@ def asking(flavour: str) -> dict[str, str]:
 
 
 def transports_in(flavour: str, text: str) -> str | None:
-    """`on-host sm`, `netmod ucx`, `provider tcp`: from what ranks printed; None where it does not say."""
+    """`on-host sm`, `netmod ucx`, `provider tcp`: from what ranks printed; None where it reports none."""
     found: list[str] = []
     if flavour == "openmpi":
         pairs = re.findall(r"^\s*(on|off)-host:\s+(?:all connections are )?(.+?)\s*$", text, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Records -> the classic text of IMB's logs, for scripts that know nothing else.
+"""Records -> the classic text of IMB's logs, for scripts that read nothing else.
 
 The layout is OpenIMB's own (src/report/text.cpp); imb.logs reads it back to the same records, rounded to what the
 columns show.
@@ -28,7 +28,7 @@ _FAILURES = {
 
 
 class _Place(NamedTuple):
-    """What a table's head says: rows with the same place are one table."""
+    """The content of a table's head: rows with the same one are one table."""
 
     benchmark: str
     mode: str | None
@@ -168,7 +168,7 @@ def _note(row: Result) -> str | None:
 
 
 def _where(row: Result) -> str:
-    """What tells a row from others of its table."""
+    """What distinguishes a row from others of its table."""
     where = [] if row.kind == "synchronisation" else [f"{row.bytes or 0} B"]
     where += [f"group {row.group}"] if row.group is not None else []
     return ", ".join(where)

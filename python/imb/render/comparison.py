@@ -95,7 +95,7 @@ def verdict_in_words(found: Comparison, a: str = "A", b: str = "B") -> str:
 
 
 def summary(found: Comparison) -> str:
-    """One line: the verdict and what it stands on."""
+    """One line: the verdict and its basis."""
     parts = [verdict_in_words(found)]
     for noun, effects in (
         ("Bands", [x.effect for x in found.bands]),

@@ -166,7 +166,7 @@ def write_markdown(runs: Sequence[StoredRun], output: Path | None) -> None:
 
 
 def write_logs(runs: Sequence[StoredRun], folder: Path) -> int:
-    """A log per run, named as described at `imb export`; a number tells equal names apart. Returns how many."""
+    """A log per run, named as described at `imb export`; a number distinguishes equal names. Returns how many."""
     folder.mkdir(parents=True, exist_ok=True)
     taken: set[str] = set()
     for run in runs:

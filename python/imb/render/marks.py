@@ -18,7 +18,7 @@ _HALF = 0.5  # a speedup below it is easier to read as its inverse: 4.17x slower
 
 
 class Interval(NamedTuple):
-    """Of a speedup. `adjusted`: the verdict stands on this interval, which allows for all that was judged."""
+    """Of a speedup. `adjusted`: this interval decided the verdict; it is adjusted for all judged rows or bands."""
 
     low: float
     high: float
@@ -38,7 +38,7 @@ def interval_of(effect: Effect) -> Interval | None:
 
 
 def speedup(effect: Effect) -> str:
-    """`0.90x slower`, `1.43x faster`; far slower is told by its inverse, `4.17x slower`."""
+    """`0.90x slower`, `1.43x faster`; far slower is printed as its inverse, `4.17x slower`."""
     return f"{_factor(effect.speed, effect.verdict)} {effect.verdict}"
 
 

@@ -17,7 +17,7 @@ from imb.render import shortened
 from imb.render.marks import percentiles
 
 FORMATS = (".png", ".svg", ".pdf")
-# Okabe and Ito's colors, which people who see few colors can tell apart; dash and marker say the same once more.
+# Okabe and Ito's colors, which color-blind people can distinguish; dash and marker repeat the information.
 _COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", "#444444", "#882255")
 _MARKERS = "osD^Xv*P"
 _DASHES = ("-", "--", ":", "-.")

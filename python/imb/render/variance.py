@@ -14,7 +14,7 @@ ROW_HEADINGS = ("bytes", "launches", "t µs", "± %", "within %", "states %", "l
 
 
 def block(found: Variance, *, told: Collection[str] = ()) -> list[str]:
-    """Lines: the components, the largest one, what would reduce it, notes. `told`: rules of a diagnosis that have printed
+    """Lines: the components, the largest one, how to reduce it, notes. `told`: rules of a diagnosis that have printed
     some of this already; it is omitted."""
     left_out = set(words(found.unusual)) if "usual-state" in told else set()
     rows = [row for row in found.rows if row.launches]

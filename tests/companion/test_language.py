@@ -1,0 +1,169 @@
+"""The language of help texts, messages and documents: terms of the field, American spelling, headings that name a topic."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import lab
+import pytest
+from companion.door import Imb
+
+PAGES = [
+    lab.TOP / "README.md",
+    lab.TOP / "CONTRIBUTING.md",
+    lab.TOP / "CHANGELOG.md",
+    lab.TOP / "schema" / "README.md",
+    *sorted((lab.TOP / "docs").glob("*.md")),
+]
+SOURCES = sorted((lab.TOP / "python" / "imb").rglob("*.py"))
+COMMANDS = [
+    *(path.stem.rstrip("_") for path in (lab.TOP / "python" / "imb" / "cli").glob("*.py") if '"""imb ' in path.read_text()[:8]),
+    "baseline set",
+    "baseline list",
+    "baseline show",
+    "baseline check",
+]  # fmt: skip
+
+# What is not to be written, and what is to be written instead.
+TERMS = {
+    r"cannot tell": "inconclusive",
+    r"by turns": "interleaved, alternating segments",
+    r"all that can be|for all that": "no significant difference",
+    r"none that is known|no condition that is known": "no known environment differences",
+    r"words for|(?:IMB|launcher|compiler)'s (?:own )?words|last words": "arguments, output, message",
+    r"how to tell": "output format",
+    r"\bmistakes?\b": "usage error",
+    r"\b(?:tells?|told|telling)\b": "prints, reports, shows",
+    r"\bknows? of\b": "has, lists, supports",
+    r"\b(?:nobody|no one)\b": "no rank, no process",
+    r"\btroubles?\b": "error",
+    r"\bso to say\b|\bof whom\b|\bas it were\b": "nothing: idiom",
+    r"\bwho waits?\b|\bstands? aside\b": "idle ranks",
+    r"\bat hand\b": "current, existing, or nothing",
+    r"\bset-ups?\b|\btear-downs?\b": "setup, teardown",
+    r"\bspeed multiplier\b": "speedup",
+    r"\bper further byte\b": "bandwidth",
+    r"\bcaveats?\b|\bconductor\b": "notes, interleaving server",
+    r"\bhonest(?:ly)?\b|\bkin\b": "nothing: idiom",
+    r"\b(?:all the same)\b": "anyway, or nothing",
+}
+# American spelling, as in the MPI standard.
+BRITISH = {
+    r"\b\w*(?:abell|ancell|odell|ravell|ignall)ed\b": "one l",
+    r"\bmodell\w+|\bsignall\w+": "one l",
+    r"(?:behavi|col|neighb|fav|hon)our": "-or",
+    r"\b\w*(?:synchron|initial|optim|vector|normal|organ|summar|minim|maxim|random|recogn|serial|parallel|general|util)is(?:e[ds]?|ing|ation)\b": "-ize, -ization",
+    r"\banalys(?:e[ds]?|ing)\b": "analyze",
+    r"\b(?:cent|met)re\b": "-er",
+    r"\bcatalogues?\b": "catalog",
+    r"\bmisspelt\b|\blearnt\b": "misspelled, learned",
+}
+# In pages, help and messages, programs do not speak.
+SPEAKING = {r"\b(?:says?|speaks?|said)\b": "prints, reports, shows, has"}
+# What stays in a text or in sources, and why.
+ALLOWED = {
+    r"`imb\.logs\.catalogue`|`catalogue`|imb\.logs\.catalogue|import catalogue|\bcatalogue(?=\.[a-z_])": "the name of a module",
+    r"\bsynchronisation\b|\bsynchronise_each\b": "a value and a field of the records' schema",
+    r"\b_?labelled\b": "a field of the importer's report, which no text shows",
+    r"\b_?centred?\b": "names of variables and of functions",
+    r"standing\.json": "the name of a file in archives",
+}
+
+
+def faults(text: str, *terms: dict[str, str]) -> list[str]:
+    """What is wrong in a text, as `found: what to write`."""
+    text = re.sub("|".join(ALLOWED), "", text)
+    found = []
+    for pattern, better in ((p, b) for of in terms for p, b in of.items()):
+        found += [f"{match[0]!r}: {better}" for match in re.finditer(pattern, text, re.IGNORECASE)]
+    return found
+
+
+def prose(page: str) -> str:
+    """A page without recorded output, code, and tables that a bench writes."""
+    page = re.sub(r"(?ms)^```.*?^```|^<!-- \w+: bench/.*?^<!-- end of ", "", page)
+    return re.sub(r"`[^`\n]*`", "``", page)
+
+
+def test_the_scan_finds_what_it_is_for() -> None:
+    bad = "Tells nobody. The colour is set by turns; synchronise, cancelled, catalogue. It says so."
+    assert len(faults(bad, TERMS, BRITISH, SPEAKING)) == 8
+    assert not faults(
+        "Print the label. The catalog has no raised exercise; noise rises.", TERMS, BRITISH, SPEAKING
+    )
+    assert not faults(prose("A `catalogue`.\n```console\nnobody\n```\n"), TERMS, BRITISH)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_pages(page: Path) -> None:
+    text = page.read_text()
+    assert not faults(prose(text), TERMS, BRITISH, SPEAKING)
+    for heading in re.findall(r"(?m)^#+ (.*)$", re.sub(r"(?ms)^```.*?^```", "", text)):
+        assert not re.match(r"(?:How|What|Why|When|Where|Is|Are|Did|Does|Do|If)\b(?!.*:.*`)", heading), (
+            heading
+        )
+        assert not heading.endswith("?"), heading
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_links_between_pages(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page.read_text())):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        there = (page.parent / path).resolve() if path else page
+        assert there.exists(), target
+        if anchor:
+            assert anchor in anchors(there.read_text()), target
+
+
+def anchors(page: str) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"(?m)^#+ (.*)$", re.sub(r"(?ms)^```.*?^```", "", page))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help(name: str, imb: Imb) -> None:
+    """Verb first, in the terms of the field."""
+    out = imb(*name.split(), "--help").out
+    verb = out.split("\n\n")[1].split()[0]
+    assert verb[0].isupper() and not verb.endswith("s"), verb
+    assert not faults(" ".join(out.split()), TERMS, BRITISH, SPEAKING)
+
+
+def texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The strings of a module that are no docstrings, with their lines."""
+    skipped = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
+            yield node.lineno, node.value
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_messages_and_comments(source: Path) -> None:
+    """Strings in the terms of the field; comments and docstrings without idioms and in American spelling."""
+    text = source.read_text()
+    spoken = [
+        f"{line}: {fault}"
+        for line, string in texts(ast.parse(text))
+        if " " in string
+        for fault in faults(string, TERMS, SPEAKING)
+    ]
+    assert not spoken
+    # Names in code may have these words (`told`, `Conductor`); others have a plain sense in comments.
+    idioms = {p: TERMS[p] for p in TERMS if not re.search("tell|conductor|set-ups|at hand|all the same", p)}
+    assert not [
+        f"{number}: {fault}"
+        for number, line in enumerate(text.splitlines(), 1)
+        for fault in faults(line, BRITISH, idioms)
+    ]
