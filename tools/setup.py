@@ -141,7 +141,7 @@ def installed(venv: Path, name: str, packages: list[str], flags: tuple[str, ...]
             errors = [line for line in log.read_text().splitlines() if line.startswith("ERROR:")]
             raise SetupError(
                 f"cannot install {' '.join(packages)}: {errors[-1] if errors else 'pip failed'}"
-                f" (all of it: {shown(log)}); needs the network, or a mirror of PyPI that pip knows of"
+                f" (all of it: {shown(log)}); needs the network, or a mirror of PyPI that pip is configured for"
             )
     write(stamp, wanted)
 

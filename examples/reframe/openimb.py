@@ -4,8 +4,8 @@
     reframe -C SETTINGS.py -c examples/reframe/openimb.py -n ImbBaseline -r -S archive=/shared/imb -S mpi=openmpi
 
 `ImbFigures` launches benchmarks with ReFrame's own scheduler and launcher, and logs latency and bandwidth; give it
-references for your system. `ImbBaseline` lets `imb baseline check` measure what a baseline was measured with, and fails
-when something has become slower. Where there is no baseline yet, it makes it of its first launches.
+references for your system. `ImbBaseline` repeats the measurement of a baseline with `imb baseline check`, and fails if any
+row became slower. Without a baseline, it sets one from its first launches.
 """
 
 import json
@@ -67,7 +67,7 @@ class ImbFigures(rfm.RunOnlyRegressionTest):
 
 @rfm.simple_test
 class ImbBaseline(rfm.RunOnlyRegressionTest):
-    """What `imb baseline check` says."""
+    """Output of `imb baseline check`."""
 
     descr = "OpenIMB: held against a baseline"
     valid_systems: ClassVar = ["*"]
@@ -104,13 +104,20 @@ class ImbBaseline(rfm.RunOnlyRegressionTest):
         known = " ".join([self.imb, "baseline show", name, *where])
         self.prerun_cmds = [f"{known} || {{ label={label}; {measure} && {keep}; }}"]
         self.executable = self.imb
-        self.executable_opts = ["baseline check", name, self.check, *how, *where, "--format json > verdict.json"]
+        self.executable_opts = [
+            "baseline check",
+            name,
+            self.check,
+            *how,
+            *where,
+            "--format json > verdict.json",
+        ]
 
     @run_before("run")
     def imb_starts_the_ranks(self):
         self.job.launcher = getlauncher("local")()
 
-    def said(self):
+    def checked(self):
         """The JSON of the check; empty where it did not come to a verdict."""
         text = Path(self.stagedir, "verdict.json").read_text()
         return json.loads(text) if text else {}
@@ -118,11 +125,13 @@ class ImbBaseline(rfm.RunOnlyRegressionTest):
     @sanity_function
     def nothing_is_slower(self):
         """Inconclusive passes, as do differences that are small or unclear."""
-        verdict = self.said().get("verdict", "nothing; see rfm_job.err")
-        return sn.assert_in(verdict, ["same", "faster", "differs", "inconclusive"], msg=f"imb says: {verdict}")
+        verdict = self.checked().get("verdict", "nothing; see rfm_job.err")
+        return sn.assert_in(
+            verdict, ["same", "faster", "differs", "inconclusive"], msg=f"verdict of imb: {verdict}"
+        )
 
     @performance_function("x")
     def slowest_band(self):
-        """The speed multiplier of the band that has lost most: 1 is as fast as the baseline."""
-        bands = [band for one in self.said()["comparisons"] for band in one["bands"]]
+        """The speedup of the slowest band: 1 is as fast as the baseline."""
+        bands = [band for one in self.checked()["comparisons"] for band in one["bands"]]
         return round(min(band["effect"]["speed"] for band in bands), 3)

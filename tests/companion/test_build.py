@@ -87,7 +87,7 @@ def test_mistakes(mpi: lab.Mpi, imb: Imb, words: list[str], says: str) -> None:
 
 @pytest.mark.needs_mpi
 def test_the_suite_is_built_and_runs(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The real sources; one component, without optimisation: the others take minutes and are built by `make`."""
+    """The real sources; one component, without optimization: the others take minutes and are built by `make`."""
     if not lab.MAIN:
         lab.missing("Open MPI or MPICH")
     if not shutil.which("cmake"):

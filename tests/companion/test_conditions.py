@@ -80,9 +80,9 @@ def test_each_trouble_is_a_warning_with_advice(
 ) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: set(range(8)), raising=False)
     now = msgspec.structs.replace(QUIET, machine=msgspec.structs.replace(QUIET.machine, **machine), **change)
-    troubles = [finding for finding in doctor.machine(now) if finding.level != "ok"]
-    assert [finding.what for finding in troubles if finding.what != "/dev/shm"] == ([what] if what else [])
-    assert all(finding.advice for finding in troubles)
+    findings = [finding for finding in doctor.machine(now) if finding.level != "ok"]
+    assert [finding.what for finding in findings if finding.what != "/dev/shm"] == ([what] if what else [])
+    assert all(finding.advice for finding in findings)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_cpu_time_of_others_is_what_is_not_ours(tmp_path: Path) -> None:
     assert between(before, before) is None and moment(tmp_path / "none") is None
 
 
-def test_a_busy_neighbour_is_a_condition(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+def test_a_busy_neighbor_is_a_condition(imb: Imb, archive: Archive, tmp_path: Path) -> None:
     """Of launches that wait, so all CPU time is that of others."""
     options = fake_mpi.make(tmp_path / "mpi")
     launcher = tmp_path / "mpi" / "bin" / "mpiexec"
@@ -164,7 +164,7 @@ def test_a_busy_neighbour_is_a_condition(imb: Imb, archive: Archive, tmp_path: P
     assert loads["b"]["other_cpus"] > 0.8 * (os.cpu_count() or 1) and loads["b"]["runnable"] >= 1
 
 
-def test_a_busy_neighbour_is_named() -> None:
+def test_a_busy_neighbor_is_named() -> None:
     def side(name: str, *cpus: float) -> Side:
         return Side(name=name, launches=[launch for used in cpus for launch in launches_of(
             read(fake_mpi.records(77.0), name), name, {"load": {"other_cpus": used, "stolen_cpus": 0.0}})])  # fmt: skip
@@ -179,7 +179,7 @@ def test_a_busy_neighbour_is_named() -> None:
     assert differences(crowded, more) == [Difference("runnable processes at the start", ["1 to 2"], ["3"])]
 
 
-def test_compare_and_check_name_a_busy_neighbour(
+def test_compare_and_check_name_a_busy_neighbor(
     imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Here its CPU time is made up: 0.03 CPUs, then 1.4."""

@@ -152,7 +152,7 @@ def test_the_slowest_rank_is_named_when_it_is_always_the_same(slow: float, named
     assert bool(said) == named
     if said:
         assert "rank 6 (host n0, CPUs 6)" in said[0].found
-        # A rank in eight by turns, or one of two ranks, is nobody in particular.
+        # A rank in eight in turn, or one of two ranks, is no slowest rank.
         assert not found(rows(lambda i: i % 8), "slowest-rank")
 
 

@@ -18,6 +18,9 @@ PAGES = [
     lab.TOP / "schema" / "README.md",
     *sorted((lab.TOP / "docs").glob("*.md")),
 ]
+EXAMPLES = [
+    path for path in sorted((lab.TOP / "examples").rglob("*")) if path.suffix in (".toml", ".py", ".md")
+]
 SOURCES = sorted((lab.TOP / "python" / "imb").rglob("*.py"))
 COMMANDS = [
     *(path.stem.rstrip("_") for path in (lab.TOP / "python" / "imb" / "cli").glob("*.py") if '"""imb ' in path.read_text()[:8]),
@@ -124,6 +127,11 @@ def anchors(page: str) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them."""
     headings = re.findall(r"(?m)^#+ (.*)$", re.sub(r"(?ms)^```.*?^```", "", page))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda path: path.name)
+def test_examples(file: Path) -> None:
+    assert not faults(file.read_text(), TERMS, BRITISH, SPEAKING)
 
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])

@@ -196,7 +196,7 @@ def test_a_launcher_that_is_killed_takes_its_ranks_with_it(tmp_path: Path) -> No
     for pid in left:
         os.kill(pid, signal.SIGKILL)
     assert len(pids) == 2 and not left
-    assert other.poll() is None  # a process of nobody's launch is left alone
+    assert other.poll() is None  # a process of no launch is left alone
     other.kill()
     other.wait()
 

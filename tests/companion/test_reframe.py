@@ -75,5 +75,5 @@ def test_a_baseline_is_made_and_then_held_against(tmp_path: Path, monkeypatch: p
     script.write_text(script.read_text().replace("time=1 ", "time=2 "))
     settings |= {"mpi": new, "programs": programs, "check": "--with-old"}
     done = reframe(tmp_path, "ImbBaseline", **settings)
-    assert done.returncode == 1 and "imb says: slower" in done.stdout
+    assert done.returncode == 1 and "verdict of imb: slower" in done.stdout
     assert len(list((tmp_path / "archive" / "baselines" / "reframe").glob("*.json"))) == 1

@@ -277,7 +277,7 @@ def effect(verdict: Verdict, speed: float, low: float, high: float) -> Effect:
 
 
 def test_an_interval_at_odds_with_its_verdict_is_marked() -> None:
-    """The verdict allows for all that was judged, the interval of one row does not."""
+    """The verdict is adjusted for all judged rows, the interval of one row does not."""
     assert bracketed(effect("inconclusive", 0.24, 0.08, 0.74)) == "[0.08, 0.74] unadjusted"
     assert bracketed(effect("inconclusive", 0.97, 0.9, 1.1)) == "[0.90, 1.10]"
     assert bracketed(effect("slower", 0.9, 0.88, 0.92)) == "[0.88, 0.92]"

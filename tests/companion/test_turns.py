@@ -1,4 +1,4 @@
-"""Launches that run at the same time and measure by turns: who conducts, what the suite does, what `imb` makes of both."""
+"""Launches that run at the same time and measure in turns: the server, what the suite does, what `imb` makes of both."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ def test_one_at_a_time_and_rows_begin_together() -> None:
             lambda: players[1].play("rppprp"),
             lambda: players[2].play("rr"),
         )
-    assert log[1::2] == [">"] * 14  # nobody began before the one before had ended
+    assert log[1::2] == [">"] * 14  # no launch began before the previous one had ended
     turns = [word[1:] for word in log[::2]]
     assert sorted(turns[:3]) == ["ar", "br", "cr"]
     second = min(i for i, turn in enumerate(turns[3:], 3) if turn.endswith("r"))
     assert sorted(turns[3:second]) == ["ap", "ap", "bp", "bp", "bp"]
-    assert {"ap", "bp"} == set(turns[3:5])  # by turns
+    assert {"ap", "bp"} == set(turns[3:5])  # alternately
     assert sorted(turns[second : second + 3]) == ["ar", "br", "cr"]
 
 

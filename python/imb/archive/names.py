@@ -90,7 +90,7 @@ def _named(archive: Archive, name: str) -> Iterator[Launch]:
         raise _unknown(archive, name)
     else:
         raise ImbError(
-            f"{one_line(name)} is neither a run or label of {archive.folder} nor a file; `imb ls` shows runs and labels"
+            f"no run, label or file: {one_line(name)}; `imb ls` lists runs and labels of {archive.folder}"
         )
 
 

@@ -78,7 +78,7 @@ def intent_of(
     if not all(number.isdecimal() for number in numbers):
         raise ImbError(f"--cpus: not CPU numbers: {cpus}; give some such as 0,3")
     if env and not all(word.partition("=")[1] and word[0] != "=" for word in env):
-        raise ImbError(f"--env: not NAME=VALUE: {' '.join(env)}")
+        raise ImbError(f"--env: not NAME=VALUE: {' '.join(env)}; give one such as UCX_TLS=tcp")
     ranks = (
         np
         or ((ppn or 1) * len(names) if len(names) > 1 or (ppn and names) else 0)
