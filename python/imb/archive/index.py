@@ -20,7 +20,8 @@ import platformdirs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from imb.archive.store import Archive, LabelChange, Manifest, StoredRun, Tags, replay
+from imb.archive.labels import LabelChange, Tags, replay
+from imb.archive.store import Archive, Manifest, StoredRun
 from imb.logs import columnar, parse_many
 from imb.logs.table import LoggedLaunch
 from imb.model.errors import ImbError
@@ -141,6 +142,25 @@ def _whole(value: Any) -> int | None:
     return value if isinstance(value, int) and -(2**63) <= value < 2**63 else None
 
 
+def tables_of(entries: Sequence[Entry]) -> dict[str, pa.Table]:
+    """What runs say, in columns: tables runs, results and failures."""
+    named = [(entry.manifest.id, entry) for entry in entries if entry.manifest]
+    from_logs = [(run, launch) for run, entry in named for launch in entry.launches]
+    from_records = [(run, r) for run, entry in named for r in entry.records if isinstance(r, Result)]
+    failures = [(run, r) for run, entry in named for r in entry.records if isinstance(r, Failure)]
+    failures += [
+        (run, item) for run, launch in from_logs for item in launch.items if isinstance(item, Failure)
+    ]
+    results = [columnar.results_of_launches(from_logs)]
+    if from_records:
+        results.append(columnar.results_of_records(from_records))
+    return {
+        "runs": pa.Table.from_pylist([entry.row() for entry in entries], schema=RUNS),
+        "results": pa.concat_tables(results),
+        "failures": columnar.failures_of_records(failures),
+    }
+
+
 class Index:
     """The index of an archive."""
 
@@ -153,25 +173,8 @@ class Index:
 
     def add(self, entries: Sequence[Entry]) -> None:
         """Puts runs into a new segment. Raises ImbError."""
-        if not entries:
-            return
-        named = [(entry.manifest.id, entry) for entry in entries if entry.manifest]
-        from_logs = [(run, launch) for run, entry in named for launch in entry.launches]
-        from_records = [(run, r) for run, entry in named for r in entry.records if isinstance(r, Result)]
-        failures = [(run, r) for run, entry in named for r in entry.records if isinstance(r, Failure)]
-        failures += [
-            (run, item) for run, launch in from_logs for item in launch.items if isinstance(item, Failure)
-        ]
-        results = [columnar.results_of_launches(from_logs)]
-        if from_records:
-            results.append(columnar.results_of_records(from_records))
-        self._write(
-            {
-                "runs": pa.Table.from_pylist([entry.row() for entry in entries], schema=RUNS),
-                "results": pa.concat_tables(results),
-                "failures": columnar.failures_of_records(failures),
-            }
-        )
+        if entries:
+            self._write(tables_of(entries))
 
     def _write(self, tables: dict[str, pa.Table]) -> None:
         """Raises ImbError where the cache cannot be written; Arrow's errors do not name the file."""
