@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from datetime import datetime
 from html.parser import HTMLParser
 from pathlib import Path
@@ -129,6 +130,15 @@ def test_a_launch_in_passes_has_the_intervals_of_its_rows(imb: Imb, tmp_path: Pa
         assert of_row["Time"] == pytest.approx((low, high), rel=2e-3)
         if result.get("bytes_per_second"):
             assert of_row["Bandwidth"] == pytest.approx((1 / high, 1 / low), rel=2e-3)
+
+
+def test_rows_without_a_time_are_no_warning(imb: Imb, tmp_path: Path) -> None:
+    """Bcast of 0 bytes in 0.00 µs: 0 / 0 is no bandwidth."""
+    rows = [row("Bcast", 4, n, 0.0 if n < 2 else 1e-6 * n, "collective") for n in (0, 1, 2, 4)]
+    file = save(tmp_path / "x.jsonl", launch(rows))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert imb("report", file, "-o", tmp_path / "x.html").code == 0
 
 
 def test_what_users_name_is_never_markup(imb: Imb, archive: Archive, tmp_path: Path) -> None:
