@@ -190,7 +190,7 @@ def _of_log(
         line = min((item.line or 0 for item in launch.items), default=0) if len(log.launches) > 1 else 0
         before = text.count(b"\n", 0, at)
         at += len(part)
-        for item in launch.items:  # lines are those of the run's own text from here on
+        for item in launch.items if before else ():  # lines are those of the run's own text from here on
             item.line = (item.line or 0) - before
         title = from_title(launch.label) if launch.label else None
         content = Content(
