@@ -210,7 +210,8 @@ def set_up_lowest() -> None:
     mirror = re.search(r"\.index-url='([^']+)'", output_of([str(tools / "pip"), "config", "list"]))
     if mirror:
         os.environ.setdefault("UV_DEFAULT_INDEX", mirror[1])
-    uv = [str(tools / "uv"), "pip", "install", "--resolution", "lowest-direct", "--python"]
+    # The lowest that have wheels: a newer Python has none of the oldest.
+    uv = [str(tools / "uv"), "pip", "install", "--resolution", "lowest-direct", "--no-build", "--python"]
     for venv, extras, more in ((ENV / "core", "", []), (ENV / "lowest", EXTRAS, TOOLS["lowest"])):
         if not (venv / f"{companion_stamp()}.stamp").exists():  # what is no dependency any more goes
             shutil.rmtree(venv, ignore_errors=True)

@@ -165,6 +165,8 @@ def core() -> Path:
 
 def test_the_core_installation_has_the_lowest_versions(core: Path) -> None:
     project = tomllib.loads((lab.TOP / "pyproject.toml").read_text())["project"]
+    if sys.version_info[:2] != tuple(map(int, project["requires-python"].removeprefix(">=").split("."))):
+        pytest.skip("a newer Python has no wheels of some")
     lowest = dict(words.split(">=") for words in project["dependencies"])
     ask = "import sys; from importlib.metadata import version; print(*map(version, sys.argv[1:]))"
     done = subprocess.run([core / "python", "-c", ask, *lowest], capture_output=True, text=True, check=True)
