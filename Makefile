@@ -155,8 +155,17 @@ check: $(ENV)/bin/cmake | $(TOOLS)/pytest $(ENV)/catch2 ## tests without an MPI:
 	PYTHONPATH='$(CURDIR)/python' OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python -m pytest tests --no-mpi -m 'not browser' $(PYTEST_ARGS); python=$$?; \
 	wait $$!; unit=$$?; cat build/check/unit-tests.log; [ $$python -eq 0 ] && [ $$unit -eq 0 ]
 
-test: ## build with every MPI found, then unit tests and pytest; PYTEST_ARGS=...
-	@$(PYTHON) tools/setup.py tools test
+# Tests of reading, archive, judgement and display, without an MPI.
+lowest_tests := extras archive records query resolver compare report plot cli
+lowest_settings := tests/companion/test_campaign.py::test_mistakes_in_a_file_name_the_key
+.PHONY: lowest
+lowest: ## the companion's tests with the lowest versions of its dependencies, a part of them; `make test` has the newest
+	@$(PYTHON) tools/setup.py tools lowest
+	@PYTHONPATH='$(CURDIR)/python' OPENIMB_ENV='$(abspath $(ENV))' $(ENV)/lowest/bin/python -m pytest --no-mpi \
+	  -p no:cacheprovider $(lowest_tests:%=tests/companion/test_%.py) $(lowest_settings)
+
+test: $(if $(PYTEST_ARGS),,lowest) ## build with every MPI found, then unit tests and pytest; PYTEST_ARGS=...
+	@$(PYTHON) tools/setup.py tools test && $(PYTHON) tools/setup.py tools lowest
 	@choices=$$($(PYTHON) tools/setup.py lab mpich openmpi $(extra_mpi)) || exit 2; \
 	for choice in $$choices; do \
 	  case $$choice in mpich) more=TESTS=1 ;; openmpi) more='WARNINGS=1 TESTS=programs' ;; *) more= ;; esac; \

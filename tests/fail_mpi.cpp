@@ -62,6 +62,14 @@ int MPI_Finalize() {
     if (code != MPI_SUCCESS || !fails("MPI_Win_" #name)) return code; \
     return refuse(comm, win);                                         \
   }
+int MPI_Allgather(const void* send, int sends, MPI_Datatype type, void* receive, int receives,
+                  MPI_Datatype received, MPI_Comm comm) {
+  const int code = PMPI_Allgather(send, sends, type, receive, receives, received, comm);
+  if (code != MPI_SUCCESS || !fails("MPI_Allgather")) return code;
+  if (invokes_handler()) PMPI_Comm_call_errhandler(comm, MPI_ERR_OTHER);
+  return MPI_ERR_OTHER;
+}
+
 MAKES_WINDOW(create, (void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* win),
              (base, size, unit, info, comm, win))
 MAKES_WINDOW(allocate, (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win),

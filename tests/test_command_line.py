@@ -20,6 +20,21 @@ def test_help_list_and_version_print_and_exit_0(mpi):
     assert done.text.count("OpenIMB") == 1  # once, not per rank
 
 
+def test_a_list_of_named_benchmarks_has_only_these(mpi):
+    done = lab.run(mpi, 2, "-list allreduce PingPong")
+    assert done.code == 0
+    assert [line.split()[0] for line in done.text.splitlines()[1:] if line] == ["PingPong", "Allreduce"]
+
+
+def test_a_least_number_of_processes_above_all_of_them_is_a_warning(mpi, tmp_path):
+    done = lab.run(mpi, 2, "-npmin 9 -iter 1 Barrier", records=tmp_path)
+    assert done.code == 0 and [row["processes"] for row in done.rows] == [2]
+    assert done.own_errors == [
+        "IMB-MPI1: warning: -npmin 9: above the number of processes launched; -npmin 2 is used"
+    ]
+    assert lab.run(mpi, 2, "-npmin 2 -iter 1 Barrier").own_errors == []
+
+
 def test_without_a_launcher(mpi):
     import subprocess
 
@@ -51,6 +66,10 @@ MISTAKES = {
     "-exclude PingPong -ignore_unknown PingPong": "-exclude leaves no benchmark",
     "-thread_level many": "many",
     "-mem 2X": "2X",
+    "-mem 0": '-mem: "0" is not above 0 GB; for example: -mem 0.5',
+    "-off_cache 2000000": '"2000000" is above the maximum, 1048576 MB; for example: -off_cache 16,128',
+    "-list PingPnog": "did you mean PingPong?",
+    "-list json PingPong": '-list json: no benchmark can be named with it: "PingPong"',
     "-ignore_unknown NoSuchBenchmark": "NoSuchBenchmark",
 }
 

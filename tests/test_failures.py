@@ -479,3 +479,22 @@ def test_a_file_call_that_fails_on_one_rank(mpi, call, handler, liars: Libraries
         return fault and f"{outcome.injection}: {fault}"
 
     walk(cases, judge)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("how", ["", "-passes 3"], ids=["classic", "passes"])
+def test_a_call_that_fails_in_a_repetition_names_benchmark_and_length(
+    mpi, how, rank, liars: Libraries, scratch
+):
+    injector = Injector(mpi, "MPI1", liars(mpi, "fail_mpi.cpp"), scratch)
+    arguments = f"-warm_up off -iter 20 -npmin 2 -msgsize 64 {how} Allgather"
+    outcome = injector.launch(arguments, FAIL_CALL="MPI_Allgather", FAIL_RANK=rank, FAIL_AT=5)
+    assert outcome.injected and outcome.done, outcome.hang
+    done = outcome.done
+    assert done.code == ABORTED, done.errors
+    reason = r"Allgather, 2 processes, 64 B: MPI reports: .+"
+    assert len(done.own_errors) == 1
+    assert re.fullmatch(rf"IMB-MPI1: rank {rank}: {reason}; the run is aborted", done.own_errors[0])
+    if rank == 0:
+        assert done.records[-1]["state"] == "aborted"
+        assert re.fullmatch(reason, done.records[-1]["reason"])

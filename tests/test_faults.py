@@ -119,7 +119,7 @@ def test_a_killed_rank_ends_the_launch_and_keeps_the_rows(mpi, victim, tmp_path)
     assert sum(len(table.rows) for table in lab.tables(done.text)) >= 5
 
 
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGUSR1"])
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGUSR1", "SIGHUP"])
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_signal_to_a_rank_stops_all_with_an_end_record(mpi, rank, name, tmp_path):
     records = tmp_path / "records.jsonl"
@@ -131,6 +131,22 @@ def test_a_signal_to_a_rank_stops_all_with_an_end_record(mpi, rank, name, tmp_pa
     assert end["record"] == "end" and end["state"] == "interrupted"
     assert end["measured"] >= 5
     assert "All processes entering MPI_Finalize" not in done.text
+
+
+def test_under_nohup_a_closed_session_does_not_end_a_run(mpi, tmp_path):
+    records = tmp_path / "records.jsonl"
+    words = f"-iter 100000000,100000000 -time 0.1 -msglog 18:20 -json {records} PingPong"
+    process = lab.start(mpi, 2, words.split(), wrap=["nohup"])
+    deadline = time.monotonic() + 60
+    while not (records.exists() and '"record":"result"' in records.read_text()):
+        assert time.monotonic() < deadline, "no rows"
+        time.sleep(0.01)
+    for pid in ranks_of(process.pid, mpi.program()).values():
+        os.kill(pid, signal.SIGHUP)
+    done = lab.finish(process, timeout=60)
+    assert done.code == 0, done.errors
+    end = records_in(records)[-1]
+    assert (end["record"], end["state"], end["measured"]) == ("end", "complete", 4)
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])

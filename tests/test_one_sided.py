@@ -55,7 +55,7 @@ def test_every_benchmark_is_complete_and_correct(any_mpi, component, mode, ranks
     ):
         pytest.skip("the same loops on 2 and 3 ranks say it all; oversubscribed ranks are slow")
     if any_mpi.key == "deb-openmpi" and ranks == 1:
-        pytest.skip("Open MPI 4.1.4 makes no window for a single process: docs/known-mpi-issues.md")
+        pytest.skip("Open MPI 4.1.4 cannot create a window for a single process: docs/known-mpi-issues.md")
     names = NAMES[component]
     repetitions, sizes = lab.effort(ranks, mode, 6)
     few = f"-iter {repetitions},1,{repetitions} -msgsize {','.join(map(str, sizes))} -check -time 60"
@@ -133,7 +133,7 @@ def test_repetitions_are_those_of_the_guide(mpi, tmp_path):
 
 def test_windows_that_mpi_does_not_make_are_told_once_for_a_table(any_mpi, tmp_path):
     if any_mpi.key != "deb-openmpi":
-        pytest.skip("only Open MPI 4.1.4 makes no window for a single process")
+        pytest.skip("only Open MPI 4.1.4 cannot create a window for a single process")
     done = lab.run(any_mpi, 1, "-iter 3 -msglog 4 Window Accumulate", component="EXT", records=tmp_path)
     assert done.code == 3
     assert [(record["record"], record.get("cause")) for record in done.records[1:-1]] == [
@@ -207,7 +207,7 @@ def test_hints_are_taken_and_told(mpi, tmp_path):
         ("-info =x", "KEY=VALUE"),
         ("-aggregate_mode some", "aggregate, non_aggregate, multi"),
         ("Unidir_Putt", "did you mean Unidir_put?"),
-        ("Window", "it is one of IMB-EXT"),
+        ("Window", "it is in IMB-EXT"),
     ],
 )
 def test_mistakes_are_told(mpi, words, says):

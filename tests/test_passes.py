@@ -309,7 +309,7 @@ def test_a_precision_that_is_not_reached_is_a_note_and_no_error(mpi, words, why,
     check_results(done)
     (row,) = done.rows
     assert row["passes"]["shortfall"] == why
-    said = {"passes": "there were no more passes", "budget": "the budget was spent"}[why]
+    said = {"passes": "all passes are done", "budget": "the budget was spent"}[why]
     assert "# note: 1 of 1 row not within +-0.001 %" in done.text and said in done.text
     assert why == "budget" or end_of(done)["passes"] == 12
 

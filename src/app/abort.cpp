@@ -24,6 +24,7 @@ constexpr double output_seconds = 0.1;
 const char* program_name = "IMB";
 std::atomic<bool> aborting{false};
 std::atomic<bool> starting_mpi{false};
+Activity under_way;
 
 bool mpi_is_up() {
   int initialized = 0, finalized = 0;
@@ -56,6 +57,20 @@ void with_reason_of_exception(Use use) {
   }
 }
 
+// The reason, behind what was under way: "PingPong, 2 processes, 8 B: out of memory".
+const char* located(const char* reason) {
+  static std::array<char, 512> text;
+  if (under_way.benchmark.empty()) return reason;
+  std::array<char, 32> length{};
+  if (under_way.bytes) {
+    std::snprintf(length.data(), length.size(), ", %lld B", static_cast<long long>(*under_way.bytes));
+  }
+  std::snprintf(text.data(), text.size(), "%.*s, %d process%s%s: %s",
+                static_cast<int>(under_way.benchmark.size()), under_way.benchmark.data(), under_way.processes,
+                under_way.processes == 1 ? "" : "es", length.data(), reason);
+  return text.data();
+}
+
 void print_reason(const char* reason, bool with_rank) {
   static std::array<char, 512> line;
   int rank = 0;
@@ -82,7 +97,8 @@ template <class WithReason>
   if (aborting.exchange(true)) system::exit_now(exit_aborted);
   system::exit_after(abort_seconds, exit_aborted);
   const bool up = mpi_is_up();
-  with_reason([&](const char* reason) {
+  with_reason([&](const char* what) {
+    const char* const reason = located(what);
     print_reason(reason, up);
     system::write_abort_record(reason);
   });
@@ -104,6 +120,8 @@ template <class WithReason>
 void abort_run(const char* reason) {
   leave([reason](auto use) { use(reason); });
 }
+
+void note_activity(const Activity& activity) { under_way = activity; }
 
 void note_start_of_mpi() { starting_mpi.store(true); }
 

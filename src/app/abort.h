@@ -1,6 +1,8 @@
 // The one way out for what one rank alone runs into: one line, the `end` record, MPI_Abort.
 #pragma once
 
+#include "session/session.h"
+
 namespace openimb {
 
 inline constexpr int exit_aborted = 5;
@@ -11,6 +13,8 @@ inline constexpr int exit_aborted = 5;
 void abort_on_exceptions(const char* program);
 /// The same for an error that is no exception: one line with `reason`; does not return.
 [[noreturn]] void abort_run(const char* reason);
+/// What is under way, for that line and that record.
+void note_activity(const Activity& activity);
 /// Call it before MPI_Init, which must not be called twice.
 void note_start_of_mpi();
 

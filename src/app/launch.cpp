@@ -52,12 +52,12 @@ std::vector<std::string> split_words(std::string_view joined) {
 void require_type(const char* option, const Element& element) {
   if (base_type(element.type) == MPI_DATATYPE_NULL) {
     throw UsageError(std::string(option) + " " + std::string(describe(element.type).option) +
-                     ": this MPI has no such type; byte, char, int, float and double are always there");
+                     ": this MPI has no such type; use byte, char, int, float or double");
   }
   const bool half = element.type == DataType::float16 || element.type == DataType::bfloat16;
   if (half && element.contiguity != Contiguity::base) {
     throw UsageError(std::string(option) + " " + std::string(describe(element.type).option) +
-                     ": only with -contig_type base");
+                     ": requires -contig_type base");
   }
 }
 
@@ -139,7 +139,7 @@ std::optional<std::string> text_to_print(const Component& component, const Launc
       return help_text(program, launch.options.help_topic);
     case Options::Action::list:
       return launch.options.list_as_json ? catalogue_json(all_components(), OPENIMB_VERSION)
-                                         : list_text(program);
+                                         : list_text(program, launch.options.selection);
     case Options::Action::version:
       return version_text(program);
     case Options::Action::run:
@@ -173,7 +173,7 @@ std::unique_ptr<system::Interleave> connect_interleave(const Communicator& world
   if (!options.interleaving) return connection;
   std::string why;
 #ifdef OPENIMB_SMPI
-  why = "-turns: simulated ranks are one process, which cannot sleep for one of them";
+  why = "-turns: not available in the simulator, where all ranks are one process";
 #else
   try {
     connection = std::make_unique<system::Interleave>(options.interleaving->host, options.interleaving->port,
@@ -183,7 +183,7 @@ std::unique_ptr<system::Interleave> connect_interleave(const Communicator& world
   }
 #endif
   why = first_message(world, why);
-  if (!why.empty()) throw UsageError(why + "; imb ab --parts and imb campaign give this option");
+  if (!why.empty()) throw UsageError(why + "; imb ab --parts and imb campaign set this option");
   return connection;
 }
 
@@ -199,8 +199,7 @@ std::optional<OffCache> known_off_cache(const Communicator& world, const Options
   if (known.cache_line == 0) known.cache_line = line > 0 ? line : 64;
   if (known.cache_size == 0) {
     throw UsageError(
-        "-off_cache -1: this machine does not say how large its cache is; give the size in MB, such as "
-        "-off_cache 32");
+        "-off_cache -1: cache size of this machine unknown; give the size in MB, for example: -off_cache 32");
   }
   return known;
 }

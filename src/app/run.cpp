@@ -19,6 +19,7 @@
 #include "mpi/world.h"
 #include "report/output.h"
 #include "report/records.h"
+#include "report/summary.h"
 #include "report/tee.h"
 #include "report/text.h"
 #include "session/session.h"
@@ -131,6 +132,7 @@ class Measuring {
     if (files_.dump) {
       reporters_.add(std::make_unique<DumpReporter>(files_.dump.get(), options.dump_file, lines));
     }
+    reporters_.add(std::make_unique<SummaryReporter>(stderr));
     for (const std::string& warning : warnings_of(launch_, environment)) {
       std::fprintf(stderr, "%s: warning: %s\n", launch_name(component_).c_str(), warning.c_str());
     }
@@ -168,7 +170,8 @@ class Measuring {
             .evidence = counters_ ? std::function<Reading()>([this] { return counters_->read(); }) : nullptr,
             .now = MPI_Wtime,
             .clock_resolution = MPI_Wtick(),
-            .pass_progress = show_progress()};
+            .pass_progress = show_progress(),
+            .activity = note_activity};
   }
 
   // One line that is written over, where someone looks at it.
@@ -185,9 +188,6 @@ class Measuring {
     if (world_.rank() != 0) return;
     if (ending.passes > 0 && system::stderr_is_terminal()) std::fputs("\r\x1b[K", stderr);
     reporters_.end(ending);
-    if (interleaving_lost()) {
-      std::fprintf(stderr, "%s: -turns: %s\n", launch_name(component_).c_str(), connection_lost);
-    }
   }
 
   const Component& component_;

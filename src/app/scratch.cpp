@@ -69,7 +69,7 @@ void ScratchFiles::choose(const std::string& wanted, bool folder) {
   std::string why;
   if (world_.rank() == 0 && !folder) {
     if (const auto there = system::scratch_files(base_); !there.empty()) {
-      why = there.front() + " is there already, and this run would delete it";
+      why = there.front() + " exists and would be deleted";
     }
   }
   why = first_message(world_, why);

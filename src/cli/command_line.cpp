@@ -87,8 +87,33 @@ class Reader {
 
 bool is(const Option* option, std::string_view name) { return option != nullptr && option->name == name; }
 
-/// The first of -help, -list and -version, if any: it alone counts, and the rest of the command line is
-/// ignored.
+/// What -list is about: json, or the benchmarks that are named anywhere on the command line. Other options
+/// have no effect.
+void read_list_words(const Program& program, Arguments arguments, Options& options) {
+  NameLists names;
+  std::vector<std::string> ignored;
+  const bool lenient = std::ranges::any_of(
+      arguments, [](const std::string& word) { return is(find_option(word), "ignore_unknown"); });
+  for (Reader reader(program, arguments); !reader.done();) {
+    const Use use = reader.next(lenient ? &ignored : nullptr);
+    if (use.option != nullptr) continue;
+    for (const std::string& word : use.words) {
+      if (same_name(word, "json")) {
+        options.list_as_json = true;
+      } else {
+        add_names(names.named, word);
+      }
+    }
+  }
+  if (names.named.empty()) return;
+  if (options.list_as_json) {
+    throw UsageError("-list json: no benchmark can be named with it: " +
+                     openimb::quoted(names.named.front().text) + "; leave out the name or json");
+  }
+  options.selection = select_benchmarks(program, names, nullptr);
+}
+
+/// The first of -help, -list and -version, if any. It decides alone.
 std::optional<Options> action_only(const Program& program, Arguments arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const Option* const option = find_option(arguments[i]);
@@ -96,8 +121,8 @@ std::optional<Options> action_only(const Program& program, Arguments arguments) 
     Options options;
     options.action = option->action;
     const bool has_word = option->values == Values::optional_one && i + 1 < arguments.size();
-    if (has_word && option->action == Options::Action::list) {
-      options.list_as_json = same_name(arguments[i + 1], "json");
+    if (option->action == Options::Action::list) {
+      read_list_words(program, arguments, options);
     } else if (has_word) {
       options.help_topic = arguments[i + 1];
       help_text(program, options.help_topic);  // throws where the topic is unknown
@@ -136,20 +161,19 @@ void check_contradictions(const std::vector<Use>& uses, const Options& options) 
        {Pair{"msglen", "msgsize"}, {"msglen", "msglog"}, {"msgsize", "msglog"}}) {
     if (given(first) && given(second)) {
       throw UsageError("-" + std::string(first) + " and -" + std::string(second) +
-                       " contradict each other; give one of them");
+                       " cannot be combined; give one of them");
     }
   }
   // Whose repetitions' times would be kept of every pass, or whose pauses would come in every pass.
   for (const std::string_view option : {"show_tail", "dumpfile", "msg_pause"}) {
     if (options.passes && given(option)) {
-      throw UsageError(
-          "-" + std::string(option) +
-          ": not with -passes, -precision or -budget, which take many short samples; leave it out");
+      throw UsageError("-" + std::string(option) +
+                       ": cannot be combined with -passes, -precision or -budget; leave it out");
     }
   }
   const Settings& settings = options.settings;
   if (settings.min_message_log > settings.max_message_log) {
-    throw UsageError("-msglog: the smallest exponent, " + std::to_string(settings.min_message_log) +
+    throw UsageError("-msglog: smallest exponent, " + std::to_string(settings.min_message_log) +
                      ", is above the largest, " + std::to_string(settings.max_message_log) +
                      "; for example: -msglog 3:7");
   }
@@ -178,9 +202,9 @@ void check_component(const Program& program, const std::vector<Use>& uses, int w
   }
   if (options.reorder > 0 && options.reorder % world == 0) {
     throw UsageError(
-        "-reorder: of " + std::to_string(world) + (world == 1 ? " process" : " processes") + ", the one " +
-        std::to_string(options.reorder) +
-        " further on is the reader itself; give a number from 1 to the number of processes less 1");
+        "-reorder " + std::to_string(options.reorder) + ": with " + std::to_string(world) +
+        (world == 1 ? " process" : " processes") +
+        ", each rank would read what it wrote; give a number from 1 to the number of processes less 1");
   }
 }
 
@@ -235,6 +259,11 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
   if (Passes* const passes = draft.options.passes ? &*draft.options.passes : nullptr) {
     constexpr double usual_budget = 60;
     if (!passes->most && !passes->budget) passes->budget = usual_budget;
+  }
+  if (draft.wanted_processes > world) {
+    draft.options.warnings.push_back("-npmin " + std::to_string(draft.wanted_processes) +
+                                     ": above the number of processes launched; -npmin " +
+                                     std::to_string(world) + " is used");
   }
   check_contradictions(uses, draft.options);
   check_component(program, uses, world, draft.options);

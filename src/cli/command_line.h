@@ -53,7 +53,8 @@ ThreadLevel requested_thread_level(std::span<const std::string> arguments);
 /// `topic`: an option ("-iter" or "iter") or a benchmark name; empty for everything. Throws UsageError for
 /// another.
 std::string help_text(const Program& program, std::string_view topic);
-std::string list_text(const Program& program);
+/// `selection`: only these; empty: all.
+std::string list_text(const Program& program, std::span<const Selected> selection = {});
 std::string version_text(const Program& program);
 
 /// "MSGSPERSAMPLE=20" for every parameter that is not at its standard-mode value; empty in standard mode.

@@ -11,6 +11,7 @@ struct Draft {
   int world;
   const ReadFile& read_file;
   bool ignore_unknown = false;
+  std::int64_t wanted_processes = 0;  ///< -npmin as given
   Options options{};
   NameLists names{};
   std::vector<std::string> inputs{};  ///< files that the command line reads

@@ -90,11 +90,11 @@ std::string option_topic(const Program& program, const Option& option) {
 
 std::string benchmark_topic(const Program& program, const Spec& spec) {
   std::string facts = std::string(in_words(spec.kind)) + ": " + std::string(processes_of(spec.kind)) + ".";
-  if (spec.rooted) facts += " Has a root, which moves on with each repetition (-root_shift).";
+  if (spec.rooted) facts += " Has a root, which changes with each repetition (-root_shift).";
   if (spec.reduction) facts += " Reduces elements of -red_data_type with MPI_SUM.";
   if (spec.message_rate) facts += " Sends -window_size messages per repetition and shows their rate.";
   if (spec.time_factor != 1.0) {
-    facts += " The time shown is that of one repetition times " + to_text(spec.time_factor) + ".";
+    facts += " The time shown is the time of one repetition multiplied by " + to_text(spec.time_factor) + ".";
   }
   if (spec.turnover > 1) {
     facts += " Mbytes/sec counts " + std::to_string(spec.turnover) + " messages per repetition and process.";
@@ -127,21 +127,26 @@ std::string help_text(const Program& program, std::string_view topic) {
   }
   std::string text = usage_line(program) + "\n";
   text += wrapped(
-      "Without names the default list runs (-list shows it); names replace it, in any case, separated by "
-      "blanks or commas. Options come in any order, with one dash or two; of one that is repeated the "
-      "last counts. Sizes take k, m or g: powers of 1024. In brackets: what holds without the option.",
+      "Without names the default list runs (see -list); names replace it, in any case, separated by "
+      "blanks or commas. Options may be in any order, with one dash or two; the last of a repeated option "
+      "counts. Sizes take k, m or g: powers of 1024. Defaults are in brackets.",
       0);
   for (const OptionGroup& group : option_groups()) {
     text += "\n" + std::string(group.title) + "\n";
     for (const Option& option : group.options) text += help_line(option);
   }
-  return text + "\n" + wrapped("-help with the name of an option or a benchmark tells all about it.", 0);
+  return text + "\n" + wrapped("-help NAME shows details of an option or a benchmark.", 0);
 }
 
-std::string list_text(const Program& program) {
+std::string list_text(const Program& program, std::span<const Selected> selection) {
   std::string text =
       std::string(program.name) + ", " + std::string(program.part) + ", in the order of running:\n";
-  for (const Spec& spec : program.catalogue) {
+  for (std::size_t index = 0; index < program.catalogue.size(); ++index) {
+    const bool wanted = selection.empty() || std::ranges::any_of(selection, [&](const Selected& one) {
+                          return static_cast<std::size_t>(one.index) == index;
+                        });
+    if (!wanted) continue;
+    const Spec& spec = program.catalogue[index];
     const std::string left = "  " + std::string(spec.name);
     text += left + indent(left.size() < text_column ? text_column - left.size() : 1) +
             std::string(in_words(spec.kind)) + (spec.in_default_list ? "" : " (off by default)") +

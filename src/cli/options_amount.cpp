@@ -60,20 +60,20 @@ constexpr Option length_rows[] = {
      .help = "lengths 0, 2^MIN, 2^(MIN+1), ... 2^MAX bytes",
      .standard = "0:22",
      .example = "-msglog 3:7",
-     .details = "Exponents from 0 to 40. Without MIN that of MINMSGLOG holds, which is 0.",
+     .details = "Exponents from 0 to 40. MIN defaults to MINMSGLOG, which is 0.",
      .apply = set_exponents},
     {.name = "msglen",
      .syntax = "FILE",
-     .help = "the lengths that FILE lists",
+     .help = "use the lengths listed in FILE",
      .example = "-msglen lengths.txt",
      .details = "One length per line, in bytes or with k, m or g, in any order; a comment begins with #.",
      .apply = read_lengths},
     {.name = "msgsize",
      .syntax = "LENGTH[,LENGTH...]",
-     .help = "these lengths",
+     .help = "use these lengths",
      .example = "-msgsize 0,1,4k,1m",
-     .details = "In bytes or with k, m or g (powers of 1024), in the order given. Lengths that are no "
-                "multiple of the data type are rounded up.",
+     .details = "In bytes or with k, m or g (powers of 1024), in the order given. A length that is not a "
+                "multiple of the data type's size is rounded up.",
      .apply = set_lengths},
     {.name = "zero_size",
      .syntax = "on|off",
@@ -86,13 +86,13 @@ constexpr Option length_rows[] = {
 constexpr Option repetition_rows[] = {
     {.name = "iter",
      .syntax = "N[,VOL[,NONAGGR[,POLICY]]]",
-     .help = "repetitions, and what limits them",
+     .help = "number of repetitions and its limits",
      .standard = "1000,40,100,dynamic",
      .example = "-iter 2000,multiple_np",
-     .details = "N: most repetitions of one length.\n"
-                "VOL: repetitions are reduced so that one length moves no more than VOL MiB (or 64k, 1g).\n"
-                "NONAGGR: most repetitions of non-aggregate benchmarks.\n"
-                "POLICY: see -iter_policy; may follow any of the numbers or stand alone.",
+     .details = "N: maximum repetitions per length.\n"
+                "VOL: maximum volume per length in MiB (or 64k, 1g), which limits repetitions.\n"
+                "NONAGGR: maximum repetitions of non-aggregate benchmarks.\n"
+                "POLICY: see -iter_policy; after any of the numbers, or alone.",
      .apply = set_repetitions},
     {.name = "iter_policy",
      .syntax = "POLICY",
@@ -103,26 +103,26 @@ constexpr Option repetition_rows[] = {
                 "multiple_np: the same, in multiples of the number of processes, so that each is root "
                 "equally often.\n"
                 "auto: multiple_np for collectives with a root, dynamic for all others.\n"
-                "off: always N of -iter, however long that takes.",
+                "off: always N repetitions (-iter); VOL and -time have no effect.",
      .apply = [](Draft& draft,
                  std::string_view word) { draft.options.settings.policy = iteration_policy(word); }},
     {.name = "time",
      .syntax = "SECONDS",
-     .help = "most seconds for one length, 0 for no limit",
+     .help = "maximum seconds per length, 0: no limit",
      .standard = "10",
      .example = "-time 1.5",
-     .details = "Repetitions are reduced to what fits, by an estimate that costs about a second. A length of "
-                "which not one repetition fits becomes a time-out row, and the run goes on.",
+     .details = "Limits the number of repetitions, by an estimate that takes about one second. If not one "
+                "repetition fits, the length becomes a time-out row and the run continues.",
      .apply =
          [](Draft& draft, std::string_view word) {
            draft.options.settings.seconds_per_sample = real_number(word, 0, 1e9);
          }},
     {.name = "warm_up",
      .syntax = "on|off",
-     .help = "repeat untimed before the clock starts",
+     .help = "run untimed repetitions before the timed ones",
      .standard = "on",
      .example = "-warm_up off",
-     .details = "A tenth of the repetitions at the length under test, at least one, at most N_WARMUP (10).",
+     .details = "A tenth of the number of repetitions, at least one, at most N_WARMUP (10).",
      .apply = [](Draft& draft, std::string_view word) { draft.options.warm_up = on_or_off(word); }},
     {.name = "msg_pause",
      .syntax = "on|off",

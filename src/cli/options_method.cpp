@@ -11,7 +11,7 @@ DataType data_type(std::string_view word) {
 }
 
 void set_reduction_type(Draft& draft, std::string_view word) {
-  if (same_name(word, "byte")) throw BadValue("MPI has no sum for bytes");
+  if (same_name(word, "byte")) throw BadValue("MPI_SUM is not defined for bytes");
   draft.options.reduction.type = data_type(word);
 }
 
@@ -39,66 +39,66 @@ constexpr Option method_rows[] = {
     {.name = "off_cache",
      .syntax = "SIZE[,LINE]",
      .help = "step through buffers larger than the cache",
-     .standard = "the same buffer again and again",
+     .standard = "reuse one buffer",
      .example = "-off_cache 16,128",
      .details =
          "SIZE: of the last-level cache, in MB of 2^20 bytes or with k, m or g. LINE: of a cache line, in "
-         "bytes. -1 or no LINE: the machine's own figure, or that of CACHE_SIZE and CACHE_LINE_SIZE (-set). "
-         "A message begins two full lines or more behind the end of the one before it.",
+         "bytes. SIZE -1 or no LINE: the value of the machine, or of CACHE_SIZE and CACHE_LINE_SIZE (-set). "
+         "Messages lie at least two cache lines apart.",
      .apply = set_off_cache},
     {.name = "mem",
      .syntax = "GB",
-     .help = "most memory for message buffers, per process",
+     .help = "memory limit for message buffers, per process",
      .standard = "1",
      .example = "-mem 0.5",
      .details = "In GB of 2^30 bytes or with k, m or g. A length that needs more becomes an out-of-mem row "
-                "with the amount needed, and the run continues.",
+                "with the size needed, and the run continues.",
      .apply =
          [](Draft& draft, std::string_view word) {
            draft.options.settings.max_memory = byte_count(word, gibibyte, 1, largest_length);
          }},
     {.name = "root_shift",
      .syntax = "on|off",
-     .help = "the next process is root in each repetition",
+     .help = "change the root with each repetition",
      .standard = "on",
      .example = "-root_shift off",
      .apply = [](Draft& draft, std::string_view word) { draft.options.root_shift = on_or_off(word); }},
     {.name = "sync",
      .syntax = "on|off",
-     .help = "an untimed barrier between repetitions",
+     .help = "untimed barrier between repetitions",
      .standard = "off",
      .example = "-sync on",
-     .details = "on: the clock goes around each repetition. off: it goes once around all of them.",
+     .details = "on: each repetition is timed by itself. off: all repetitions are timed together.",
      .apply = [](Draft& draft, std::string_view word) { draft.options.synchronize_each = on_or_off(word); }},
     {.name = "imb_barrier",
      .syntax = "on|off",
      .help = "synchronize without MPI_Barrier",
      .standard = "off",
      .example = "-imb_barrier on",
-     .details = "on: a barrier made of point-to-point messages, the same with every MPI. The benchmark "
-                "Barrier measures MPI_Barrier in any case.",
+     .details = "on: a barrier of point-to-point messages, the same with every MPI. The benchmark Barrier "
+                "always measures MPI_Barrier.",
      .apply = [](Draft& draft, std::string_view word) { draft.options.own_barrier = on_or_off(word); }},
     {.name = "data_type",
      .syntax = "TYPE",
      .help = type_words,
      .standard = "byte",
      .example = "-data_type double",
-     .details = "What messages are made of. float16 and bfloat16 need an MPI that has them.",
+     .details = "Data type of messages. float16 and bfloat16 need an MPI that has them.",
      .apply = [](Draft& draft, std::string_view word) { draft.options.data.type = data_type(word); }},
     {.name = "red_data_type",
      .syntax = "TYPE",
      .help = "the same for reductions, but not byte",
      .standard = "float",
      .example = "-red_data_type double",
-     .details = "The operation is MPI_SUM, which MPI does not define for bytes.",
+     .details = "The operation is MPI_SUM, which is not defined for bytes.",
      .apply = set_reduction_type},
     {.name = "contig_type",
      .syntax = "TYPE",
      .help = "base, base_vec, resize or resize_vec",
      .standard = "base",
      .example = "-contig_type resize",
-     .details = "How elements lie in memory, for messages and reductions. base: one behind the other. "
-                "resize: each in twice its space. base_vec, resize_vec: the same as a vector of elements.",
+     .details = "Layout of elements in memory, for messages and reductions. base: contiguous. resize: each "
+                "element has twice its extent. base_vec, resize_vec: the same as a vector of elements.",
      .apply = set_contiguity},
     {.name = "aggregate_mode",
      .syntax = "MODE",

@@ -24,7 +24,7 @@ void read_parameters(Draft& draft, std::string_view path) {
 }
 
 void set(Draft& draft, std::string_view word) {
-  if (word == "@") throw BadValue("the file's name is missing behind @");
+  if (word == "@") throw BadValue("file name missing after @");
   if (word.starts_with('@')) return read_parameters(draft, word.substr(1));
   set_parameter(draft.options.settings, word);
 }
@@ -32,22 +32,22 @@ void set(Draft& draft, std::string_view word) {
 constexpr Option output_rows[] = {
     {.name = "show_tail",
      .syntax = "on|off",
-     .help = "under each row, the quantiles of its repetitions",
+     .help = "print quantiles of the repetitions below each row",
      .standard = "off",
      .example = "-show_tail on",
-     .details = "Each repetition is timed, and its slowest process counts. t_min, t_avg and t_max in the row "
-                "are not over repetitions but over processes, of each one's mean.",
+     .details = "Each repetition is timed; the time of its slowest process counts. t_min, t_avg and t_max in "
+                "the row are taken over processes, from the mean of each, not over repetitions.",
      .apply = [](Draft& draft, std::string_view word) { draft.options.show_tail = on_or_off(word); }},
     {.name = "dumpfile",
      .syntax = "FILE",
      .help = "write the time of each repetition to FILE",
      .example = "-dumpfile times.txt",
-     .details = "One line for each: bytes and microseconds.",
+     .details = "One line per repetition: bytes and microseconds.",
      .apply = [](Draft& draft, std::string_view word) { draft.options.dump_file = word; }},
     {.name = "help",
      .values = Values::optional_one,
      .syntax = "[TOPIC]",
-     .help = "show this, or the details of one option or benchmark; also -h",
+     .help = "show this help, or details of one option or benchmark; also -h",
      .example = "-help iter",
      .action = Options::Action::help},
     {.name = "version",
@@ -98,9 +98,9 @@ constexpr Option own_rows[] = {
      .standard = "create",
      .example = "-window allocate",
      .details =
-         "How windows of one-sided benchmarks are made. create: of our memory. allocate: MPI allocates "
-         "it, as most programs do. shared: the same for processes that share memory; others make "
-         "failure rows. dynamic: our memory is attached to a window without any.",
+         "How one-sided benchmarks create windows. create: MPI_Win_create, on memory of the benchmark. "
+         "allocate: MPI_Win_allocate, as in most programs. shared: MPI_Win_allocate_shared; processes "
+         "that share no memory have failure rows. dynamic: MPI_Win_create_dynamic and MPI_Win_attach.",
      .apply =
          [](Draft& draft, std::string_view word) {
            constexpr WindowKind kinds[] = {WindowKind::create, WindowKind::allocate, WindowKind::shared,
@@ -113,28 +113,28 @@ constexpr Option own_rows[] = {
      .standard = "0",
      .example = "-progress 10",
      .details =
-         "For benchmarks of overlap: the computation of a repetition is cut into N + 1 parts with a call of "
-         "MPI_Test between two. Many MPIs advance a nonblocking operation only inside such calls.",
+         "For benchmarks of overlap: the computation of a repetition is divided into N + 1 parts, with a "
+         "call "
+         "of MPI_Test between two parts. Many MPIs advance a nonblocking operation only inside MPI calls.",
      .apply =
          [](Draft& draft, std::string_view word) {
            draft.options.progress = static_cast<int>(whole_number(word, 0, 1000000));
          }},
     {.name = "info",
      .syntax = "KEY=VALUE",
-     .help = "a hint for MPI when it makes a window or opens a file",
+     .help = "give MPI a hint for windows and files",
      .example = "-info no_locks=true",
-     .details = "May be repeated. What the guide does by editing User_Set_Info. MPI ignores keys that it "
-                "does not know.",
+     .details = "May be repeated. Replaces editing User_Set_Info (user guide). MPI ignores unknown keys.",
      .apply = add_info},
     {.name = "file",
      .syntax = "PATH",
-     .help = "IMB-IO: the folder, or the name, of its files",
-     .standard = "IMB_out here",
+     .help = "IMB-IO: folder or name of the files",
+     .standard = "./IMB_out",
      .example = "-file /scratch/me",
      .details =
-         "A folder that exists: IMB_out in there, or IMB_out.2 while another IMB-IO uses that. Otherwise the "
-         "name of a file that does not exist yet, in a folder that does. Files of groups end in _g and the "
-         "group, those of single processes in _ and the rank. All are deleted, however the run ends.",
+         "An existing folder: the files are IMB_out in it, or IMB_out.2 while another IMB-IO uses IMB_out. "
+         "Otherwise the name of a new file in an existing folder. Files of groups end in _g and the group, "
+         "files of single processes in _ and the rank. All are deleted, however the run ends.",
      .apply =
          [](Draft& draft, std::string_view word) {
            if (word.empty()) throw BadValue("the name is empty");
@@ -146,9 +146,9 @@ constexpr Option own_rows[] = {
      .standard = "standard",
      .example = "-fsync never",
      .details =
-         "standard: what is written is complete only after MPI_File_sync, MPI_Barrier, MPI_File_sync: after "
-         "each transfer, or after all of them in aggregate mode. never: MPI_Barrier alone, so that writes to "
-         "the page cache are measured and not storage.",
+         "standard: MPI_File_sync, MPI_Barrier and MPI_File_sync complete each write, in aggregate mode all "
+         "writes together. never: MPI_Barrier only; this measures writes to the page cache, not to "
+         "storage.",
      .apply =
          [](Draft& draft, std::string_view word) {
            constexpr FileSync policies[] = {FileSync::standard, FileSync::never};
@@ -156,26 +156,27 @@ constexpr Option own_rows[] = {
          }},
     {.name = "reorder",
      .syntax = "N",
-     .help = "IMB-IO: ranks read what the rank N further on wrote",
+     .help = "IMB-IO: each rank reads what rank + N wrote",
      .standard = "0",
      .example = "-reorder 4",
-     .details = "0: each rank reads what it wrote, which the page cache may still hold. "
-                "With N processes on each host, -reorder N makes another host the writer. Through a shared "
-                "pointer, the order of reading decides which rank reads what.",
+     .details =
+         "0: each rank reads what it wrote, which may still be in the page cache. With N processes per "
+         "host, -reorder N makes each rank read what another host wrote. Through a shared pointer, the "
+         "order of reading decides which rank reads what.",
      .apply =
          [](Draft& draft, std::string_view word) {
            draft.options.reorder = static_cast<int>(whole_number(word, 0, 1 << 30));
          }},
     {.name = "check",
      .values = Values::none,
-     .help = "verify what is received; adds the column defects",
+     .help = "verify received data; adds the column defects",
      .example = "-check",
-     .details = "In a pass of its own before the timing, so that times stay comparable. A defect is a "
-                "received byte that differs from what a correct MPI delivers.",
+     .details = "In a separate pass before the timed one, so times stay comparable. A defect is a received "
+                "byte that differs from what a correct MPI delivers.",
      .apply = [](Draft& draft, std::string_view) { draft.options.check = true; }},
     {.name = "json",
      .syntax = "FILE",
-     .help = "write results to FILE as JSON lines too",
+     .help = "also write results to FILE as JSON lines",
      .example = "-json run.jsonl",
      .apply = [](Draft& draft, std::string_view word) { draft.options.json_file = word; }},
     {.name = "passes",
@@ -183,34 +184,33 @@ constexpr Option own_rows[] = {
      .help = "measure in N passes: rows are medians over them",
      .standard = "one burst per row",
      .example = "-passes 20",
-     .details = "The whole selection is walked N times, one short sample of each row a pass, each between "
-                "two probes of "
-                "the machine. Tables come at the end, with a column +-[%]: half of the median's 95 % "
-                "interval. A machine "
-                "that changes its speed is found out by the probes; figures are those of its fastest usual "
-                "state. With "
-                "-precision or -budget, N is the most.",
+     .details = "Each pass measures one short sample of every row, between two probes of the machine. Tables "
+                "follow at the end, with a column +-[%]: half of the 95 % interval of the median. The probes "
+                "detect changes of the machine's speed; times are those of its fastest state. With "
+                "-precision or -budget, N is the maximum.",
      .apply =
          [](Draft& draft, std::string_view word) {
            passes_of(draft).most = static_cast<int>(whole_number(word, 1, 1000000));
          }},
     {.name = "precision",
      .syntax = "PERCENT",
-     .help = "pass after pass until each row is known so well",
+     .help = "repeat passes until each row is this precise",
      .example = "-precision 2",
-     .details = "Until the 95 % interval of each row's median is within so many percent of it; rows that are "
-                "done are "
-                "left out. Alone it has a budget of 60 seconds. See -passes.",
+     .details =
+         "Until the 95 % interval of each row's median is within +-PERCENT of the median. Rows that are "
+         "precise enough are not measured further. Without -passes and -budget, the budget is 60 "
+         "seconds. See -passes.",
      .apply =
          [](Draft& draft, std::string_view word) {
            passes_of(draft).precision = real_number(word, 0.001, 100) / 100;
          }},
     {.name = "budget",
      .syntax = "SECONDS",
-     .help = "pass after pass until the launch has lasted so long",
+     .help = "repeat passes for this long",
      .example = "-budget 30",
-     .details = "Sizes of samples follow from it. With -precision the launch ends earlier where all rows are "
-                "done. See -passes.",
+     .details =
+         "Also determines the size of samples. With -precision the launch ends earlier if all rows are "
+         "precise enough. See -passes.",
      .apply = [](Draft& draft,
                  std::string_view word) { passes_of(draft).budget = real_number(word, 0.1, 1e7); }},
     {.name = "turns",
@@ -218,37 +218,36 @@ constexpr Option own_rows[] = {
      .help = "interleave with other launches",
      .example = "-turns 10,127.0.0.1:40000,abc",
      .details =
-         "For imb ab --parts and campaigns. Before each row, and PARTS - 1 times within it, all ranks sleep "
-         "until the interleaving server at HOST:PORT gives this launch its turn. The time of a row is the "
-         "mean over its parts without the slowest and the fastest tenth. Files and aggregate mode are "
-         "measured in one part. In passes a turn has one sample or several.",
+         "Set by imb ab --parts and imb campaign. Before each row, and PARTS - 1 times within it, all ranks "
+         "sleep until the interleaving server at HOST:PORT lets this launch continue. The time of a row is "
+         "the mean over its segments without the slowest and the fastest tenth. Files and aggregate mode are "
+         "measured in one segment. In passes a segment has one or more samples.",
      .apply = [](Draft& draft,
                  std::string_view word) { draft.options.interleaving = interleaving_of(word); }},
     {.name = "set",
      .syntax = "NAME=VALUE",
-     .help = "set a parameter of IMB_settings.h; @FILE reads many",
+     .help = "set a parameter of IMB_settings.h; @FILE: set several",
      .example = "-set MSGSPERSAMPLE=20",
-     .details = "May be repeated, and comes before all other options wherever it stands. FILE has one "
-                "NAME=VALUE per "
-                "line; a comment begins with #. The parameters, with their values in standard mode:",
+     .details = "May be repeated. Applied before all other options, at any position. FILE has one NAME=VALUE "
+                "per line; a comment begins with #. Parameters, with their values in standard mode:",
      .apply = set},
     {.name = "mbyte",
      .syntax = "BYTES",
-     .help = "what Mbytes/sec counts as a megabyte",
+     .help = "bytes per megabyte in Mbytes/sec",
      .standard = "1048576",
      .example = "-mbyte 1e6",
-     .details = "1048576 is that of the user guide, 1e6 that of IMB 2021.",
+     .details = "The user guide has 1048576, IMB 2021 has 1e6.",
      .apply =
          [](Draft& draft, std::string_view word) {
            draft.options.bytes_per_megabyte = static_cast<double>(byte_count(word, 1, 1, gibibyte));
          }},
     {.name = "ignore_unknown",
      .values = Values::none,
-     .help = "warn of unknown options and names, do not stop",
+     .help = "warn about unknown options and names, do not stop",
      .example = "-ignore_unknown",
-     .details =
-         "For wrappers that rely on it. An unknown option is dropped with the arguments after it, up to the "
-         "next option or benchmark. Where every benchmark named is unknown, that is an error nevertheless.",
+     .details = "For wrapper scripts. An unknown option is dropped with the arguments after it, up to the "
+                "next option "
+                "or benchmark. If all named benchmarks are unknown, that is still an error.",
      .apply = [](Draft& draft, std::string_view) { draft.ignore_unknown = true; }},
 };
 

@@ -40,32 +40,34 @@ constexpr Option selection_rows[] = {
      .syntax = "FILE",
      .help = "run the benchmarks that FILE names",
      .example = "-input chosen.txt",
-     .details =
-         "FILE has one name per line; a comment begins with #, blank lines are skipped. The names count "
-         "as if they were given on the command line in place of this option.",
+     .details = "FILE has one name per line; a comment begins with #, blank lines are skipped. The names "
+                "replace this "
+                "option on the command line.",
      .apply = read_benchmarks},
     {.name = "include",
      .values = Values::list,
      .syntax = "NAME...",
      .help = "run these too, after the others",
      .example = "-include PingPongSpecificSource Uniband",
-     .details = "The names are separated by blanks or by commas. Where the first word has a comma, that word "
-                "is the whole list; otherwise all words up to the next option belong to it.",
+     .details = "Names are separated by blanks or by commas. If the first word has a comma, it is the whole "
+                "list; otherwise all words up to the next option belong to the list.",
      .apply = [](Draft& draft, std::string_view word) { add_names(draft.names.included, word); }},
     {.name = "exclude",
      .values = Values::list,
      .syntax = "NAME...",
      .help = "do not run these",
      .example = "-exclude Alltoall,Alltoallv",
-     .details = "The names are separated by blanks or by commas, as for -include. To exclude what would not "
-                "have run is no error; to exclude everything is one.",
+     .details =
+         "Names are separated by blanks or by commas, as for -include. Excluding a benchmark that would "
+         "not run is allowed; excluding all is an error.",
      .apply = [](Draft& draft, std::string_view word) { add_names(draft.names.excluded, word); }},
     {.name = "list",
      .values = Values::optional_one,
-     .syntax = "[json]",
+     .syntax = "[json|NAME...]",
      .help = "show the benchmarks and stop",
      .example = "-list",
-     .details = "json: those of all components, with their kinds, as one JSON object.",
+     .details = "json: the benchmarks of all components, with their kinds, as one JSON object.\n"
+                "NAME...: these benchmarks only. Other options have no effect.",
      .action = Options::Action::list},
 };
 
@@ -75,16 +77,17 @@ constexpr Option process_rows[] = {
      .help = "run on N, 2N, 4N, ... and all processes",
      .standard = "2",
      .example = "-npmin 4",
-     .details = "A launch of 10 processes with -npmin 2 runs on 2, 4, 8 and 10. An N above the number of "
-                "processes launched means all of them. Single transfers always run on 2.",
+     .details = "A launch of 10 processes with -npmin 2 runs on 2, 4, 8 and 10. If N is above the number of "
+                "processes launched, all of them run, with a warning. Single transfers always run on 2.",
      .apply =
          [](Draft& draft, std::string_view word) {
-           const std::int64_t wanted = whole_number(word, 1, most_int);
-           draft.options.min_processes = static_cast<int>(std::min<std::int64_t>(wanted, draft.world));
+           draft.wanted_processes = whole_number(word, 1, most_int);
+           draft.options.min_processes =
+               static_cast<int>(std::min<std::int64_t>(draft.wanted_processes, draft.world));
          }},
     {.name = "multi",
      .syntax = "0|1",
-     .help = "run in as many groups at once as there are",
+     .help = "run in as many groups as possible at once",
      .standard = "one group",
      .example = "-multi 1",
      .details = "0: one row with the extremes over all groups.\n1: one row for each group.\n"
@@ -97,16 +100,16 @@ constexpr Option process_rows[] = {
      .example = "-map 4x2",
      .details = "Row r of the matrix holds the ranks r, r+P, r+2P, ...; groups are filled row by row. With "
                 "two nodes of P processes each, -map Px2 -multi 0 PingPong pairs every process with its "
-                "counterpart on the other node. P times Q must not be above the number of processes "
-                "launched; ranks beyond it wait.",
+                "counterpart on the other node. P times Q must not exceed the number of processes "
+                "launched; other ranks are idle.",
      .apply = set_map},
     {.name = "thread_level",
      .syntax = "LEVEL",
      .help = "single, funneled, serialized or multiple",
      .standard = "single",
      .example = "-thread_level multiple",
-     .details = "The thread support that is asked of MPI. The benchmarks communicate from one thread at any "
-                "level; the banner shows what MPI granted, and less than requested is a warning.",
+     .details = "Thread support requested from MPI. The benchmarks communicate from one thread at any level. "
+                "The banner shows what MPI granted; less than requested is a warning.",
      .apply =
          [](Draft& draft, std::string_view word) {
            constexpr ThreadLevel levels[] = {ThreadLevel::single, ThreadLevel::funneled,

@@ -45,7 +45,7 @@ std::string component_of(const Program& program, std::string_view name) {
 std::string unknown(const Program& program, const NamedBenchmark& name) {
   const std::string message = name.where + "unknown benchmark " + quoted(name.text) + ": ";
   if (const std::string other = component_of(program, name.text); !other.empty()) {
-    return message + "it is one of " + other;
+    return message + "it is in " + other;
   }
   if (const std::string_view meant = nearest_benchmark(program, name.text); !meant.empty()) {
     return message + "did you mean " + std::string(meant) + "?";

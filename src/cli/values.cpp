@@ -42,8 +42,18 @@ void check_range(std::string_view text, Number number, Number lowest, Number hig
     else
       return to_text(bound);
   };
-  if (number < lowest) throw BadValue(quoted(text) + " is below the least, " + shown(lowest));
-  if (number > highest) throw BadValue(quoted(text) + " is above the most, " + shown(highest));
+  if (number < lowest) throw BadValue(quoted(text) + " is below the minimum, " + shown(lowest));
+  if (number > highest) throw BadValue(quoted(text) + " is above the maximum, " + shown(highest));
+}
+
+// Bounds of a size in the unit in which the size was given.
+[[noreturn]] void refuse_size(std::string_view text, bool too_small, std::int64_t bound, std::int64_t unit) {
+  const char* const name = unit == gibibyte ? " GB" : unit == mebibyte ? " MB" : unit > 1 ? " kB" : " bytes";
+  const std::string in_units = std::to_string(bound / unit) + (unit == 1 && bound == 1 ? " byte" : name);
+  if (!too_small) throw BadValue(quoted(text) + " is above the maximum, " + in_units);
+  // A bound below one unit is nearly 0.
+  const bool above_zero = bound > 0 && bound < unit;
+  throw BadValue(quoted(text) + (above_zero ? " is not above " : " is below the minimum, ") + in_units);
 }
 
 struct Suffix {
@@ -148,10 +158,8 @@ std::int64_t byte_count(std::string_view text, std::int64_t unit, std::int64_t l
   const auto [stop, error] = std::from_chars(digits.data(), end, whole);
   if (error == std::errc{} && stop == end) {
     // Compared before multiplying, so that nothing overflows.
-    if (whole > highest / factor)
-      check_range(text, std::numeric_limits<std::int64_t>::max(), lowest, highest);
-    if (whole < 0) check_range(text, std::int64_t{-1}, lowest, highest);
-    check_range(text, whole * factor, lowest, highest);
+    if (whole > highest / factor) refuse_size(text, false, highest, factor);
+    if (whole < 0 || whole * factor < lowest) refuse_size(text, true, lowest, factor);
     return whole * factor;
   }
 
@@ -160,14 +168,12 @@ std::int64_t byte_count(std::string_view text, std::int64_t unit, std::int64_t l
   if (real_error == std::errc::result_out_of_range) throw BadValue(quoted(text) + " is out of range");
   if (real_error != std::errc{} || real_stop != end || !std::isfinite(fraction)) throw not_a_size();
   const double bytes = fraction * static_cast<double>(factor);
-  if (bytes > static_cast<double>(highest)) {
-    check_range(text, std::numeric_limits<std::int64_t>::max(), lowest, highest);
-  }
-  if (bytes < 0) check_range(text, std::int64_t{-1}, lowest, highest);
+  if (bytes < 0) refuse_size(text, true, lowest, factor);
+  if (bytes > static_cast<double>(highest)) refuse_size(text, false, highest, factor);
   if (unit == 1 && bytes != std::floor(bytes))
     throw BadValue(quoted(text) + " is not a whole number of bytes");
   const auto result = static_cast<std::int64_t>(bytes);
-  check_range(text, result, lowest, highest);
+  if (result < lowest) refuse_size(text, true, lowest, factor);
   return result;
 }
 

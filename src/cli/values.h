@@ -54,7 +54,7 @@ const auto& choice(const Rows& rows, WordOf word_of, std::string_view text) {
     if (same_name(std::invoke(word_of, row), text)) return row;
     words += (words.empty() ? "" : ", ") + std::string(std::invoke(word_of, row));
   }
-  throw BadValue(quoted(text) + " is none of " + words);
+  throw BadValue(quoted(text) + " is not one of " + words);
 }
 
 }  // namespace openimb

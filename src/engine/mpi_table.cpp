@@ -48,7 +48,7 @@ MpiTable::MpiTable(MpiResources& shared, const TablePlan& plan)
     const std::string kind = name_of(window_kind());
     const char* const why = window_kind() == WindowKind::shared ? ", or they share no memory" : "";
     failure_ = {.cause = Failure::Cause::unavailable,
-                .detail = "this MPI makes no window for these processes (-window " + kind + ")" + why};
+                .detail = "MPI cannot create a window for these processes (-window " + kind + ")" + why};
     return;
   }
   allocate();
@@ -184,7 +184,7 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t gone) {
               .failure = Failure{.cause = Failure::Cause::out_of_memory,
                                  .bytes = point.bytes,
                                  .needed_bytes = point.needed_bytes,
-                                 .detail = "MPI could not make the window (-window " +
+                                 .detail = "MPI could not create the window (-window " +
                                            std::string(name_of(window_kind())) + ")"}};
     }
     if (active()) window.exchange_bases(group_.handle());

@@ -60,7 +60,7 @@ std::string error_text(int code) {
   if (colon != std::string::npos && text.substr(0, colon).find_last_of(").") + 1 == colon) {
     text.erase(0, colon + 2);
   }
-  return text.empty() ? "an error without a text" : text;
+  return text.empty() ? "error without text" : text;
 }
 
 }  // namespace openimb

@@ -22,8 +22,7 @@ Failure out_of_memory(const Point& point, bool beyond_limit) {
   return {.cause = Failure::Cause::out_of_memory,
           .bytes = point.bytes,
           .needed_bytes = point.needed_bytes,
-          .detail =
-              beyond_limit ? "more than the limit set by -mem" : "the machine has not that much memory left"};
+          .detail = beyond_limit ? "above the limit set by -mem" : "not enough memory left on the machine"};
 }
 
 Schedule::Schedule(std::span<const Spec> catalogue, const Options& options, int ranks,

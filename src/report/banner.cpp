@@ -86,12 +86,11 @@ std::string our_statements(const RunFacts& facts, const Options& options,
                                                   ? "MPI_File_sync, MPI_Barrier, MPI_File_sync"
                                                   : "MPI_Barrier (-fsync never)");
     if (options.reorder > 0) {
-      text += statement("Files that are read",
-                        formatted("were written by the rank %d further on", options.reorder));
+      text += statement("Files that are read", formatted("were written by rank + %d", options.reorder));
     }
   }
   if (options.passes) text += statement("Passes", passes_words(*options.passes));
-  if (options.check) text += statement("Results", "verified by an extra pass that is not timed");
+  if (options.check) text += statement("Results", "verified in a separate untimed pass");
   return text;
 }
 

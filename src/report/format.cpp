@@ -33,4 +33,10 @@ double significant(double number, int digits) {
   return std::strtod(formatted("%.*g", digits, number).c_str(), nullptr);
 }
 
+std::string counted(std::int64_t count, std::string_view noun) {
+  std::string text = std::to_string(count) + " " + std::string(noun);
+  if (count != 1) text += noun.ends_with("s") ? "es" : "s";
+  return text;
+}
+
 }  // namespace openimb

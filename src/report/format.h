@@ -1,7 +1,9 @@
 // printf into a string.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace openimb {
 
@@ -10,6 +12,9 @@ namespace openimb {
 /// Shortest text that reads back as the same number; "1000000", not "1e+06", for whole numbers of up to 15
 /// digits.
 std::string shortest(double number);
+
+/// "1 row", "2 rows", "2 processes".
+std::string counted(std::int64_t count, std::string_view noun);
 
 /// The number with so many digits: what a sample is worth, in a short line.
 double significant(double number, int digits = 6);

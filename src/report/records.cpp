@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "report/catalogue.h"
+#include "report/failure_text.h"
 #include "report/format.h"
 #include "report/json_writer.h"
 #include "report/run_record.h"
@@ -18,11 +19,6 @@ namespace {
 std::optional<const char*> name_of(Transfers transfers) {
   if (transfers == Transfers::unmarked) return std::nullopt;
   return transfers == Transfers::aggregate ? "aggregate" : "non_aggregate";
-}
-constexpr const char* name_of(Failure::Cause cause) {
-  constexpr const char* names[] = {"out_of_memory", "int_overflow", "time_out", "invalid_processes",
-                                   "unavailable",   "no_space",     "io_error", "over_budget"};
-  return names[static_cast<int>(cause)];
 }
 constexpr const char* name_of(Ending::State state) {
   constexpr const char* names[] = {"complete", "interrupted", "aborted"};
@@ -184,39 +180,11 @@ std::string sample_record(const Table& table, const PassSample& sample, const Ro
   });
 }
 
-bool is_about_a_length(Failure::Cause cause) {
-  return cause != Failure::Cause::invalid_processes && cause != Failure::Cause::unavailable;
-}
-
-const char* help_for(Failure::Cause cause) {
-  switch (cause) {
-    case Failure::Cause::out_of_memory:
-      return "give more memory with -mem, or run shorter messages (-msglog) or fewer processes";
-    case Failure::Cause::int_overflow:
-      return "use an MPI with large-count calls (MPI 4.0), or run shorter messages (-msglog) or fewer "
-             "processes";
-    case Failure::Cause::time_out:
-      return "give more time with -time, or run shorter messages (-msglog)";
-    case Failure::Cause::invalid_processes:
-      return "launch more processes";
-    case Failure::Cause::no_space:
-      return "choose a folder with more room (-file), or run shorter lengths (-msglog) or fewer repetitions "
-             "(-iter)";
-    case Failure::Cause::io_error:
-      return "look at the folder (-file): its room, quota, limits and permissions";
-    case Failure::Cause::over_budget:
-      return "give more seconds with -budget, or run fewer rows";
-    case Failure::Cause::unavailable:
-      return "use an MPI that offers the calls, or leave the benchmark out";
-  }
-  return "";
-}
-
 std::string failure_record(const Table& table, const Failure& failure) {
   return record("failure", [&](JsonWriter& json) {
     write_point(json, table, -1);
     json.field("bytes", is_about_a_length(failure.cause) ? std::optional(failure.bytes) : std::nullopt);
-    json.field("cause", name_of(failure.cause));
+    json.field("cause", openimb::name_of(failure.cause));
     if (failure.needed_bytes > 0) json.field("needed_bytes", failure.needed_bytes);
     if (failure.cause == Failure::Cause::no_space) json.field("free_bytes", failure.free_bytes);
     if (failure.cause == Failure::Cause::time_out) json.field("seconds_per_repetition", failure.seconds);

@@ -7,6 +7,7 @@
 
 #include "report/banner.h"
 #include "report/columns.h"
+#include "report/failure_text.h"
 #include "report/format.h"
 #include "report/output.h"
 
@@ -15,10 +16,6 @@ namespace openimb {
 namespace {
 
 constexpr std::size_t ranks_per_line = 16;
-
-std::string counted(std::int64_t count, const char* noun) {
-  return formatted("%lld %s%s", static_cast<long long>(count), noun, count == 1 ? "" : "s");
-}
 
 // Lines of ranks; the first one follows `lead`, the others are aligned with it.
 std::string rank_lines(std::string lead, std::span<const int> ranks) {
@@ -135,7 +132,7 @@ const char* words_for(PassesFigure::Shortfall shortfall) {
     case PassesFigure::Shortfall::budget:
       return "the budget was spent";
     case PassesFigure::Shortfall::passes:
-      return "there were no more passes";
+      return "all passes are done";
     case PassesFigure::Shortfall::interrupted:
       return "the launch was interrupted";
     case PassesFigure::Shortfall::none:
@@ -153,11 +150,6 @@ std::string lines_of(const Table& table, const Measurement& measurement, double 
     text += table.tail ? tail_line(row.tail) : "";
   }
   return text;
-}
-
-// Rounded up, so that the number shown is enough for -mem.
-double gigabytes(std::int64_t bytes) {
-  return std::ceil(static_cast<double>(bytes) / static_cast<double>(gibibyte) * 1000) / 1000;
 }
 
 std::string failure_row(const Table& table, std::int64_t bytes, const std::string& words) {
@@ -281,14 +273,14 @@ std::string PassesNotes::notes(std::optional<double> precision) const {
   for (const auto& [group, machine] : machines_) {
     if (machine.states.size() < 2) continue;
     const std::string where = group < 0 ? "" : formatted("group %d", group);
-    const char* const whose = all_without ? "figures are of all samples: too few are in the first"
-                                          : "figures are those of the first";
+    const char* const whose =
+        all_without ? "rows use all samples: too few are in the first" : "rows use samples of the first";
     text +=
         note(where, formatted("the machine changed between %zu states: probes of ", machine.states.size()) +
                         levels(machine.states, machine.samples) + between(machine) + "; " + whose);
   }
   if (without_reference_ > 0 && !all_without) {
-    text += formatted("# note: %s with too few samples in the fastest state: figures are of all samples\n",
+    text += formatted("# note: %s with too few samples in the fastest state; all samples are used\n",
                       counted(without_reference_, "row").c_str());
   }
   return text;

@@ -10,6 +10,7 @@
 #include "session/outcome.h"
 #include "session/pass_figures.h"
 #include "session/point_run.h"
+#include "session/under_way.h"
 
 namespace openimb {
 
@@ -134,6 +135,7 @@ void PassSession::begin(PassTable& table) {
 
 void PassSession::open(PassTable& table) {
   take_turn();
+  const UnderWay opening(parts_.surroundings, table.plan.table);
   table.open = parts_.resources.open(table.plan);
   if (const auto failure = table.open->failure()) return fail(table.failure, *failure);
   if (const auto failure = warm_up(parts_, table.plan, *table.open)) return fail(table.failure, *failure);

@@ -15,7 +15,7 @@ Failure time_out(const Point& point, double seconds_each) {
   return {.cause = Failure::Cause::time_out,
           .bytes = point.bytes,
           .seconds = seconds_each,
-          .detail = "one repetition takes longer than the time for all of them"};
+          .detail = "one repetition takes longer than the limit of -time"};
 }
 
 // Room for the times of repetitions from this one on, where there is any.
@@ -27,7 +27,12 @@ std::span<double> samples_from(std::span<double> samples, std::int64_t first) {
 
 PointRun::PointRun(const SessionParts& parts, const TablePlan& plan, OpenTable& open, const Point& point,
                    PointCourse course)
-    : parts_(parts), plan_(plan), open_(open), point_(point), course_(std::move(course)) {
+    : parts_(parts),
+      plan_(plan),
+      open_(open),
+      point_(point),
+      under_way_(parts.surroundings, plan.table, point.bytes),
+      course_(std::move(course)) {
   if (plan.spec().on_files()) require_space();
   OpenTable::Opened opened = open.open(point, course_.gone);
   if (opened.failure) throw PointFailed{*opened.failure};
@@ -261,7 +266,7 @@ void PointRun::require_space() const {
                      .bytes = point_.bytes,
                      .needed_bytes = needed,
                      .free_bytes = static_cast<std::int64_t>(least),
-                     .detail = "the files of this point do not fit where they should lie"}};
+                     .detail = "not enough space for the files of this row"}};
 }
 
 // Where calls that fail go on, the ranks agree whether one did. Only files have such calls.

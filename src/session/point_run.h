@@ -9,6 +9,7 @@
 
 #include "result/statistics.h"
 #include "session/session.h"
+#include "session/under_way.h"
 
 namespace openimb {
 
@@ -74,6 +75,7 @@ class PointRun {
   const TablePlan& plan_;
   OpenTable& open_;
   const Point& point_;
+  const UnderWay under_way_;  ///< until the batch is gone
   PointCourse course_;
   std::unique_ptr<Batch> batch_;
 

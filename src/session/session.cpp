@@ -5,6 +5,7 @@
 #include "session/outcome.h"
 #include "session/passes.h"
 #include "session/point_run.h"
+#include "session/under_way.h"
 
 namespace openimb {
 
@@ -36,6 +37,7 @@ void Session::run_table(const TableKey& key) {
   const TablePlan plan = parts_.schedule.plan(key);
   if (plan.failure) return outcome_.report(plan.table, *plan.failure);
   parts_.surroundings.take_turn(true);
+  const UnderWay table(parts_.surroundings, plan.table);
   const std::unique_ptr<OpenTable> open = parts_.resources.open(plan);
   if (const auto failure = open->failure()) return outcome_.report(plan.table, *failure);
   if (const auto failure = warm_up(parts_, plan, *open)) return outcome_.report(plan.table, *failure);

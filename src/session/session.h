@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "plan/options.h"
 #include "plan/schedule.h"
@@ -27,6 +28,13 @@ struct PassProgress {
   std::optional<double> seconds_left;  ///< of the budget
 };
 
+/// What a rank is at.
+struct Activity {
+  std::string_view benchmark = {};         ///< of the catalogue; empty: between two tables
+  int processes = 0;                       ///< of one group
+  std::optional<std::int64_t> bytes = {};  ///< empty: at no length
+};
+
 /// What the session asks of its surroundings. All are called on every rank, but progress.
 struct Surroundings {
   std::function<bool()> stop_requested;      ///< on this rank; acted on by all, between two points
@@ -41,6 +49,8 @@ struct Surroundings {
   std::function<double()> now;                             ///< seconds since some start
   double clock_resolution = 0;                             ///< seconds
   std::function<void(const PassProgress&)> pass_progress;  ///< rank 0, now and then in passes
+  /// When a table or a point begins and when it ends: for the message when this rank cannot go on.
+  std::function<void(const Activity&)> activity = {};
 };
 
 /// All that a session works with; each outlives it.

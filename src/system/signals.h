@@ -8,13 +8,14 @@
 
 namespace openimb::system {
 
-/// The signals that ask for a stop: SIGINT, SIGTERM, SIGUSR1, SIGUSR2.
-inline constexpr std::size_t stop_signal_count = 4;
+/// The signals that ask for a stop: SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP.
+inline constexpr std::size_t stop_signal_count = 5;
 const char* stop_signal_name(std::size_t index);
 
 /// From now on these signals ask for a stop instead of ending the process. When the stop does not come about
 /// within `grace_seconds` (a long point, or a rank that waits for one that is gone; 0: no limit), or a second
-/// signal arrives, the process writes the prepared record and exits with 128 + signal.
+/// signal arrives, the process writes the prepared record and exits with 128 + signal. A SIGHUP that
+/// was ignored when the process started stays ignored.
 void catch_stop_signals(double grace_seconds);
 /// "SIGTERM" once one arrived, else empty.
 std::string stop_signal();

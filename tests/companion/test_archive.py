@@ -4,8 +4,9 @@ import multiprocessing
 from pathlib import Path
 
 import pytest
+from imb.archive.labels import replay
 from imb.archive.names import one_run
-from imb.archive.store import Archive, Content, replay
+from imb.archive.store import Archive, Content
 from imb.model.errors import ImbError
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "schema" / "examples" / "complete.jsonl"
@@ -64,7 +65,7 @@ def test_runs_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
         archive.label(archive.add(launch(text)).id, add=["both"])
     with pytest.raises(ImbError, match="'both' matches 2 runs"):
         one_run(archive, "both")
-    with pytest.raises(ImbError, match="no run 'missing'"):
+    with pytest.raises(ImbError, match="no run, label or file 'missing'"):
         one_run(archive, "missing")
 
 

@@ -243,7 +243,7 @@ def test_mistakes_are_one_line(imb: Imb, kept: Archive, tmp_path: Path) -> None:
         (["check", "fabrics"], "no baseline fabrics in"),
         (["check", "fabric@9"], "no baseline fabric@9 in"),
         (["check", "../fabric"], "no baseline ../fabric in"),
-        (["check", "fabric", "nothing"], "no run, label or file: nothing"),
+        (["check", "fabric", "nothing"], "no run, label or file 'nothing'"),
         (["check", "fabric"], "nothing for launches on this machine, only: intra-node on X1"),
         (["check", "fabric", "--force"], "was not launched by imb"),
         (["check", "fabric", "good", "-t", "speed=5"], "unknown metric: speed"),

@@ -153,7 +153,7 @@ def test_hovering_marks_the_same_length_everywhere(page: Any, report: Path) -> N
     box = charts.nth(0).bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.5)
     page.wait_for_selector("[data-section='0'][data-at]")
-    keys = page.locator("[data-section='0'] .key .at").all_inner_texts()
+    keys = page.locator("[data-section='0'] .key b").all_inner_texts()
     assert len(keys) == 3 and len(set(keys)) == 1 and "B" in keys[0].upper()
     assert "A" in page.locator("[data-section='0'] .key").nth(1).inner_text()
     at = page.locator("[data-section='0']").get_attribute("data-at")

@@ -69,8 +69,17 @@ def parse(text: str) -> campaign.Campaign:
         ),
         (
             BENCHMARKS + 'until_decided = true\nmetric = "tim"\n[variants.a]\n[variants.b]',
-            "there is no metric tim; there are time,",
+            "no metric tim; give one of time,",
         ),
+        (BENCHMARKS + 'metric = "tim"\n[variants.a]', "no metric tim; give one of time,"),
+        (BENCHMARKS + "variants = { a = 3 }", "variants.a: expected `table`, got `int`"),
+        (BENCHMARKS + "[axes.x.y]\nhosts = [1]", "axes.x.y.hosts[0]: expected `str`, got `int`"),
+        (
+            BENCHMARKS + '[axes.x.y]\nlauncher = "mpirun"',
+            "axes.x.y.launcher: 'mpirun' is none of mpiexec, srun",
+        ),
+        (BENCHMARKS + "[common]\nenv = { X = [1] }\n[variants.a]", "common.env.X: expected"),
+        ("benchmarks = [3]\n[variants.a]", "benchmarks[0]: expected `str | list`, got `int`"),
         (BENCHMARKS + "until_decided = true\nbudget = 0\n[variants.a]", "budget: expected `float` > 0"),
         (BENCHMARKS + 'arguments = "-json x"\n[variants.a]', "-json, -input and -turns are set by imb"),
     ],
@@ -545,7 +554,7 @@ def test_mistakes_of_ab(imb: Imb, tmp_path: Path) -> None:
         (["--a", "", "--b", "", "PingPongg"], "did you mean PingPong?"),
         (["--a", "", "--b", "", "--budget", "9"], "--budget needs --until-decided"),
         (["--a", "", "--b", "", "--until-decided", "--launches", "3"], "3 is too few"),
-        (["--a", "", "--b", "", "--until-decided", "--metric", "tim"], "there is no metric tim"),
+        (["--a", "", "--b", "", "--until-decided", "--metric", "tim"], "no metric tim; give one of time,"),
         (["--a", ""], "--b"),
     ):
         said = imb("ab", *options, *words)

@@ -547,7 +547,7 @@ def test_what_is_wrong_with_a_side_is_named(imb: Imb, archive: Archive) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["before", "nothing"], "no run, label or file: nothing"),
+        (["before", "nothing"], "no run, label or file 'nothing'"),
         (["before", "before", "--relevant", "x"], "--relevant: not a percentage: x"),
         (["before", "before", "--relevant", "0"], "--relevant: not a percentage: 0"),
         (["before", "before", "--relevant", "nan%"], "--relevant: not a percentage: nan%"),

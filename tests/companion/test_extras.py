@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -12,6 +14,7 @@ import lab
 import pytest
 from companion import fake_mpi
 from companion.door import Imb
+from companion.machines import curve, launch, message, save
 from imb.archive.store import Archive
 from imb.cli import COMMANDS
 from imb.cli.extras import EXTRAS
@@ -126,3 +129,85 @@ def test_help_needs_no_extra(name: str) -> None:
     begin = f"{hide}; from imb.cli import main; main(['{name}', '--help'])"
     done = subprocess.run([sys.executable, "-c", begin], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("Usage: imb")
+
+
+# --- Processes of their own ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> list[str]:
+    """Files of records that can be compared."""
+    return [str(save(tmp_path / f"{name}.jsonl", launch(curve(message)))) for name in "ab"]
+
+
+def commands_of_the_core(files: list[str]) -> list[tuple[list[str], int]]:
+    """Each with its exit status: two launches alone are inconclusive."""
+    return [
+        (["import", *files, "--label", "both"], 0),
+        (["ls"], 0),
+        (["show", "both"], 0),
+        (["compare", *files], 11),
+        (["diagnose", files[0]], 0),
+        (["query", "SELECT count(*) FROM runs"], 0),
+        (["export", "both", "--format", "csv"], 0),
+        (["verify"], 0),
+    ]
+
+
+@pytest.fixture
+def core() -> Path:
+    """The folder of programs of an environment with the lowest versions of the dependencies, and nothing else."""
+    folder = lab.ENVIRONMENT / "core" / "bin"
+    if not (folder / "imb").exists():
+        lab.missing("an installation without extras (make lowest)")
+    return folder
+
+
+def test_the_core_installation_has_the_lowest_versions(core: Path) -> None:
+    project = tomllib.loads((lab.TOP / "pyproject.toml").read_text())["project"]
+    lowest = dict(words.split(">=") for words in project["dependencies"])
+    ask = "import sys; from importlib.metadata import version; print(*map(version, sys.argv[1:]))"
+    done = subprocess.run([core / "python", "-c", ask, *lowest], capture_output=True, text=True, check=True)
+
+    def plain(version: str) -> str:
+        return re.sub(r"(\.0)+$", "", version)
+
+    found = dict(zip(lowest, map(plain, done.stdout.split()), strict=True))
+    assert found == {name: plain(version) for name, version in lowest.items()}
+
+
+def test_a_core_installation_does_what_needs_no_extra(core: Path, two: list[str], tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": str(lab.TOP / "python")}
+    options = [str(word) for word in fake_mpi.make(tmp_path / "mpi")]
+    page = ["--format", "html"]
+    needing = [
+        (["report", two[0]], "imb report needs jinja2 and plotly", "report"),
+        (["compare", *two, *page], "imb compare --format html needs jinja2 and plotly", "report"),
+        (["plot", two[0]], "imb plot needs plotext", "plot"),
+        (["plot", two[0], "-o", "a.svg"], "imb plot needs matplotlib", "plot"),
+        (["run", "PingPong", *options, "--submit", "local"], "--submit needs psij", "submit"),
+    ]
+    for words, code in [*commands_of_the_core(two), (["run", "PingPong", *options], 0)]:
+        done = subprocess.run([core / "imb", *words], env=env, capture_output=True, text=True)
+        assert done.returncode == code and "Traceback" not in done.stderr and done.stdout, (
+            words,
+            done.stderr,
+        )
+    for words, what, extra in needing:
+        done = subprocess.run([core / "imb", *words], env=env, capture_output=True, text=True)
+        line = f'imb: {what}; pip install "openimb[{extra}]"\n'
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", line), words
+
+
+def test_the_core_imports_no_library_of_an_extra(two: list[str]) -> None:
+    """Where all are installed."""
+    run = (
+        "import sys; from imb.cli import main\n"
+        "try: main(sys.argv[2:])\n"
+        "finally: print('loaded:', *sorted(set(sys.argv[1].split(',')) & set(sys.modules)), file=sys.stderr)"
+    )
+    for words, code in commands_of_the_core(two):
+        done = subprocess.run(
+            [sys.executable, "-c", run, ",".join(LIBRARIES), *words], capture_output=True, text=True
+        )
+        assert (done.returncode, done.stderr.splitlines()[-1]) == (code, "loaded:"), (words, done.stderr)

@@ -438,7 +438,7 @@ def test_passes_are_written_as_the_suite_writes_them() -> None:
         "# note: 1 of 2 rows not within +-1 %, at most +-12.50 % (16 B): the budget was spent",
         "# note: samples at several levels in 1 row, for example 16 B: 2.00 usec (67 %), 2.50 usec (33 %)",
         "# note: the machine changed between 2 states: probes of 1.00 usec (88 %), 1.50 usec (10 %),"
-        " between them (2 %); figures are those of the first",
+        " between them (2 %); rows use samples of the first",
         "# note: 1 of 1 row not within +-1 %: the budget was spent",
         '           16 over-budget.; the budget was spent before the first sample; use flag "-budget X"',
         "# 40 passes in 5.2 s, 86 % of it in timed regions",

@@ -131,3 +131,108 @@ def test_conditions_name_secrets_without_their_values() -> None:
     found = conditions.steering({"UCX_AUTH_TOKEN": SECRET, "FI_KEY": SECRET, "UCX_TLS": "rc"}.items())
     assert set(found) == {"UCX_AUTH_TOKEN", "FI_KEY", "UCX_TLS"}
     assert found["UCX_TLS"] == "rc" and SECRET not in found.values()
+
+
+# --- Launcher arguments, set-up and tear-down ------------------------------------------------------------------------
+
+COMMANDS = [
+    "export API_TOKEN={}; test -n $API_TOKEN",
+    "API_TOKEN='{}' true",
+    """sh -c 'API_TOKEN="{}"; true'""",
+    'sh -c "export API_TOKEN={}"',
+    "true --api-token={} || true",
+    "echo --api-token {} > /dev/null",
+]
+ARGUMENTS = ["-x OMPI_TOKEN={}", "-genv MY_PASSWORD {}", "--env MY_KEY={}", "--mca oob_auth {}", "--token {}"]
+
+
+def secretive(folder: Path, setup: str, options: str, seen: Path) -> Path:
+    """A campaign of one variant whose launcher writes its arguments to `seen`."""
+    mpi = fake_mpi.make(folder / "mpi")
+    launcher = folder / "mpi" / "bin" / "mpiexec"
+    launcher.write_text(launcher.read_text().replace("time=1 ", f'echo "$@" >> {seen}\ntime=1 ', 1))
+    file = folder / "secretive.toml"
+    file.write_text(
+        f'benchmarks = ["PingPong"]\nlaunches = 2\nclassic = true\n[common]\nmpi = "{mpi[1]}"\nprograms = "{mpi[3]}"\n'
+        f"[variants.a]\nlauncher_options = '''{options}'''\nsetup = '''{setup}'''\nteardown = '''{setup}'''\n"
+    )
+    return file
+
+
+@pytest.mark.parametrize("setup", COMMANDS)
+def test_no_secret_of_a_command_is_recorded(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setup: str
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    file = secretive(tmp_path, setup.format(SECRET), "", tmp_path / "seen")
+    said = imb("campaign", file)
+    assert said.code == 0, said.err
+    folders = [archive.folder, tmp_path / "data", tmp_path / "cache"]
+    assert not [found for folder in folders for found in files_with(folder, SECRET)]
+    assert SECRET not in said.err + said.out and "***" in said.err
+    assert "***" in (next(archive.folder.glob("sessions/*/setup.log"))).read_text()
+
+
+@pytest.mark.parametrize("options", ARGUMENTS)
+def test_no_secret_of_launcher_arguments_is_recorded(
+    imb: Imb, archive: Archive, tmp_path: Path, options: str
+) -> None:
+    seen = tmp_path / "seen"
+    said = imb("campaign", secretive(tmp_path, "true", options.format(SECRET), seen))
+    assert said.code == 0, said.err
+    assert seen.read_text().count(options.format(SECRET)) == 2  # the launches have it
+    assert not files_with(archive.folder, SECRET) and not files_with(tmp_path / "cache", SECRET)
+    assert SECRET not in said.err + said.out
+    for run in map(archive.run, archive.ids()):
+        assert "***" in " ".join(run.facts()["command"]) and "***" in " ".join(run.facts()["intent"]["extra"])
+    shown = imb("show", archive.ids()[0])
+    assert shown.code == 0 and SECRET not in shown.out
+
+
+def test_a_session_does_not_go_on_without_its_secrets(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, had = tmp_path / "seen", tmp_path / "had"
+    setup = f'export API_TOKEN={SECRET}; echo "$API_TOKEN" >> {had}'
+    assert imb("campaign", secretive(tmp_path, setup, f"-x OMPI_TOKEN={SECRET}", seen)).code == 0
+    (session,) = (archive.folder / "sessions").iterdir()
+    for file in session.glob("0*.json"):
+        file.unlink()
+    seen.unlink()
+    had.unlink()
+    for name in ("OMPI_TOKEN", "API_TOKEN"):
+        said = imb("run", "--resume", session.name)
+        assert said.code == 2 and f"variable {name}" in said.err and len(said.err.splitlines()) == 1, said
+        assert not seen.exists() and not had.exists()
+        monkeypatch.setenv(name, "an other's $word")
+    assert imb("run", "--resume", session.name).code == 0
+    assert seen.read_text().count("-x OMPI_TOKEN=an other's $word") == 2
+    assert had.read_text() == "an other's $word\n" * 2
+    assert not files_with(archive.folder, "an other's $word")
+
+
+def test_a_session_is_not_submitted_without_its_secrets(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("psij")
+    monkeypatch.setenv("HOME", str(tmp_path))  # PSI/J keeps files there
+    file = secretive(tmp_path, "true", f"-x OMPI_TOKEN={SECRET}", tmp_path / "seen")
+    said = imb("campaign", file, "--submit", "local")
+    assert said.code == 2 and "variable OMPI_TOKEN" in said.err and not archive.ids()
+    monkeypatch.setenv("OMPI_TOKEN", SECRET)
+    assert imb("run", "--resume", "--submit", "local").code == 0
+    assert not files_with(tmp_path / "archive", SECRET) and not files_with(tmp_path / ".psij", SECRET)
+
+
+def test_words_that_are_no_secrets_stay() -> None:
+    from imb.model.confidential import hidden_arguments, hidden_command
+
+    for command in (
+        "ssh -o StrictHostKeyChecking=no -o PasswordAuthentication=no node1 true",
+        "API_TOKEN=$API_TOKEN ./prepare",
+        "modprobe xpmem; echo 'it is done' \"really\" it\\'s",
+        "export UCX_TLS=tcp KEYS= && test -e $FAKE_LOG.idle || { echo 'in use'; exit 3; }",
+    ):
+        assert hidden_command(command) == command
+    words = "--mca btl self,tcp -x MY_TOKEN --bind-to core --env A=b -n 2 --export=ALL,B=1 -genv UCX_TLS tcp"
+    assert " ".join(hidden_arguments(words.split())) == words

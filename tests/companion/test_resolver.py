@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 from companion.door import Imb, Said
-from imb.archive.store import Archive, Content, LabelChange
+from imb.archive.labels import LabelChange
+from imb.archive.store import Archive, Content
 from imb.model.records import Result, Run, write
 
 QUERY = "SELECT run FROM runs"

@@ -197,6 +197,22 @@ def test_two_folders_of_logs_show_effects_and_say_what_is_missing(imb: Imb, tmp_
     assert said.code == 10 and "0.50x slower" in out and "assumed to be of one session" in out
 
 
+def test_a_report_judges_logs_of_one_session_as_compare_does(imb: Imb, tmp_path: Path) -> None:
+    pytest.importorskip("plotly")
+    for name, factor, seed in (("old", 1.0, 1), ("new", 2.0, 2)):
+        (tmp_path / name).mkdir()
+        for number, rows in enumerate(rows_of(6, seed=seed, factor=lambda *_, factor=factor: factor)):
+            (tmp_path / name / f"{number}.jsonl").write_bytes(content(rows).records or b"")
+    pages = []
+    for words in ([], ["--assume-one-session"]):
+        page = tmp_path / f"page{len(words)}.html"
+        assert imb("report", tmp_path / "old", tmp_path / "new", "-o", page, *words).code == 0
+        pages.append(" ".join(page.read_text().split()))
+    alone, together = pages
+    assert "is not known" in alone and "taken to be of one session" not in alone
+    assert "taken to be of one session" in together and "is not known" not in together
+
+
 # --- What decides ----------------------------------------------------------------------------------------------------
 
 

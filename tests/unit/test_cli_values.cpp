@@ -43,8 +43,8 @@ TEST_CASE("whole numbers") {
   CHECK(whole_number("007", -10, 10) == 7);
   CHECK(whole_number("9223372036854775807", 0, std::numeric_limits<std::int64_t>::max()) ==
         std::numeric_limits<std::int64_t>::max());
-  CHECK(whole_error("11") == "\"11\" is above the most, 10");
-  CHECK(whole_error("-11") == "\"-11\" is below the least, -10");
+  CHECK(whole_error("11") == "\"11\" is above the maximum, 10");
+  CHECK(whole_error("-11") == "\"-11\" is below the minimum, -10");
   CHECK(whole_error("9223372036854775808") == "\"9223372036854775808\" is out of range");
   for (const char* text : {"", " ", "x", "1x", "1.0", "1e1", "0x1", "+1", " 1", "1 ", "--1", "1,2"}) {
     INFO(text);
@@ -57,8 +57,8 @@ TEST_CASE("real numbers") {
   CHECK(real_number("1.5", 0, 100) == 1.5);
   CHECK(real_number("1e2", 0, 100) == 100);
   CHECK(real_number(".25", 0, 100) == 0.25);
-  CHECK(real_error("100.5") == "\"100.5\" is above the most, 100");
-  CHECK(real_error("-1") == "\"-1\" is below the least, 0");
+  CHECK(real_error("100.5") == "\"100.5\" is above the maximum, 100");
+  CHECK(real_error("-1") == "\"-1\" is below the minimum, 0");
   CHECK(real_error("1e999") == "\"1e999\" is out of range");
   for (const char* text : {"", "nan", "inf", "-inf", "NaN", "1.5.5", "1,5", "x", "1 "}) {
     INFO(text);
@@ -80,8 +80,8 @@ TEST_CASE("sizes") {
   CHECK(size_of("1e6") == 1000000);
   CHECK(size_error("0.3") == "\"0.3\" is not a whole number of bytes");
   CHECK(size_error("0.3k") == "\"0.3k\" is not a whole number of bytes");
-  CHECK(size_error("-1") == "\"-1\" is below the least, 0");
-  CHECK(size_error("-1k") == "\"-1k\" is below the least, 0");
+  CHECK(size_error("-1") == "\"-1\" is below the minimum, 0 bytes");
+  CHECK(size_error("-1k") == "\"-1k\" is below the minimum, 0 kB");
   CHECK(size_error("1e400") == "\"1e400\" is out of range");
   for (const char* text : {"", "k", "b", "1kk", "1t", "k1", "1 k", "0x10", "nan", "1mib2"}) {
     INFO(text);
@@ -90,11 +90,11 @@ TEST_CASE("sizes") {
 }
 
 TEST_CASE("sizes that would overflow are too large, not negative") {
-  const std::string most = " is above the most, " + std::to_string(largest_length);
-  CHECK(size_error("9000000000g") == "\"9000000000g\"" + most);
-  CHECK(size_error("9223372036854775807") == "\"9223372036854775807\"" + most);
-  CHECK(size_error("9223372036854775807k") == "\"9223372036854775807k\"" + most);
-  CHECK(size_error("1e300") == "\"1e300\"" + most);
+  const std::string most = " is above the maximum, ";
+  CHECK(size_error("9000000000g") == "\"9000000000g\"" + most + "4294967296 GB");
+  CHECK(size_error("9223372036854775807") == "\"9223372036854775807\"" + most + "4611686018427387904 bytes");
+  CHECK(size_error("9223372036854775807k") == "\"9223372036854775807k\"" + most + "4503599627370496 kB");
+  CHECK(size_error("1e300") == "\"1e300\"" + most + "4611686018427387904 bytes");
   CHECK(size_of(std::to_string(largest_length)) == largest_length);
 }
 
@@ -103,7 +103,7 @@ TEST_CASE("a size without suffix counts the option's unit, and is then rounded d
   CHECK(byte_count("2k", mebibyte, 1, largest_length) == 2048);
   CHECK(byte_count("0.5", mebibyte, 1, largest_length) == mebibyte / 2);
   CHECK(byte_count("0.0000001", gibibyte, 0, largest_length) == 107);
-  CHECK(error_of([] { byte_count("0", mebibyte, 1, largest_length); }) == "\"0\" is below the least, 1");
+  CHECK(error_of([] { byte_count("0", mebibyte, 1, largest_length); }) == "\"0\" is not above 0 MB");
 }
 
 TEST_CASE("on and off in every spelling") {
@@ -120,7 +120,7 @@ TEST_CASE("one of several words") {
   const auto itself = [](const std::string& row) { return row; };
   CHECK(&choice(rows, itself, "BETA") == &rows[1]);
   CHECK(choice(rows, itself, "gamma") == "gamma");
-  CHECK(error_of([&] { choice(rows, itself, "delta"); }) == "\"delta\" is none of alpha, Beta, gamma");
+  CHECK(error_of([&] { choice(rows, itself, "delta"); }) == "\"delta\" is not one of alpha, Beta, gamma");
 }
 
 TEST_CASE("text of a user in a message is one line") {

@@ -214,7 +214,7 @@ TEST_CASE("banner with everything that is said only when it is so") {
                   "# Mbytes/sec                     :   1000000 bytes per second\n"
                   "# Settings                       :   N_BARR=3 MAXMSGLOG=3\n"
                   "# Off-cache mode                 :   cache of 33554432 bytes, lines of 64 bytes\n"
-                  "# Results                        :   verified by an extra pass that is not timed\n"
+                  "# Results                        :   verified in a separate untimed pass\n"
                   "# \n"
                   "# \n"
                   "\n") != std::string::npos);
@@ -261,8 +261,7 @@ TEST_CASE("the banner of IMB-IO") {
   options.reorder = 2;
   facts.load_flops.reset();
   CHECK(text().find("# Completion of writes           :   MPI_Barrier (-fsync never)\n"
-                    "# Files that are read            :   were written by the rank 2 further on\n") !=
-        std::string::npos);
+                    "# Files that are read            :   were written by rank + 2\n") != std::string::npos);
   CHECK(text().find("CPU_Exploit") == std::string::npos);
 }
 
@@ -822,14 +821,14 @@ void troubled_run(Reporter& out) {
   out.failure(pairs, {.cause = Failure::Cause::out_of_memory,
                       .bytes = 1073741824,
                       .needed_bytes = 2147483648,
-                      .detail = "more than the limit set by -mem"});
+                      .detail = "above the limit set by -mem"});
 
   Table all = table_of(allreduce, make_layout(4, 4, true, options.map), Multi::each_group);
   out.open_table(all);
   out.failure(all, {.cause = Failure::Cause::time_out,
                     .bytes = 16,
                     .seconds = 0.75,
-                    .detail = "one repetition takes longer than the time for all of them"});
+                    .detail = "one repetition takes longer than the limit of -time"});
   out.failure(all,
               {.cause = Failure::Cause::int_overflow,
                .bytes = 1073741824,
@@ -954,7 +953,7 @@ void file_run(Reporter& out) {
                       .bytes = 16777216,
                       .needed_bytes = 16777216,
                       .free_bytes = 1048576,
-                      .detail = "the files of this point do not fit where they should lie"});
+                      .detail = "not enough space for the files of this row"});
   out.failure(table, failed(Failure::Cause::io_error, 8, 0, "rank 1: No space left on device"));
   out.end(ended(2, 2, 0));
 }
@@ -1189,7 +1188,7 @@ TEST_CASE("notes on rows in passes stand behind the table, once for all rows") {
         "# note: samples at several levels in 1 row, for example 16 B: 2.00 usec (67 %), 2.50 usec (33 %)\n"
         "# note: the machine changed between 2 states: probes of 1.00 usec (88 %), 1.50 usec (10 %), between "
         "them (2 %); "
-        "figures are those of the first\n");
+        "rows use samples of the first\n");
 }
 
 TEST_CASE("a note says why rows are not precise") {
@@ -1199,7 +1198,7 @@ TEST_CASE("a note says why rows are not precise") {
     return notes_of(table_of_passes(pingpong, all_of(2)), 0.05, {row, row});
   };
   const std::string start = "# note: 2 of 2 rows not within +-5 %, at most +-12.50 % (8 B): ";
-  CHECK(note(PassesFigure::Shortfall::passes) == start + "there were no more passes\n");
+  CHECK(note(PassesFigure::Shortfall::passes) == start + "all passes are done\n");
   CHECK(note(PassesFigure::Shortfall::interrupted) == start + "the launch was interrupted\n");
   row.passes->half_width.reset();
   CHECK(note(PassesFigure::Shortfall::budget) ==
@@ -1221,7 +1220,7 @@ TEST_CASE("a note on rows without enough samples in the fastest state") {
   Row row = known;
   row.passes->reference = false;
   CHECK(notes_of(table_of_passes(pingpong, all_of(2)), 0.01, {known, row}) ==
-        "# note: 1 row with too few samples in the fastest state: figures are of all samples\n");
+        "# note: 1 row with too few samples in the fastest state; all samples are used\n");
 }
 
 TEST_CASE("where no row has enough samples in the fastest state, the note on the states says so") {
@@ -1230,7 +1229,7 @@ TEST_CASE("where no row has enough samples in the fastest state, the note on the
   row.passes->modes.clear();
   row.passes->reference = false;
   CHECK(notes_of(table_of_passes(pingpong, all_of(2)), {}, {row})
-            .ends_with("; figures are of all samples: too few are in the first\n"));
+            .ends_with("; rows use all samples: too few are in the first\n"));
 }
 
 TEST_CASE("groups have states of their own") {

@@ -342,7 +342,7 @@ TEST_CASE("a point beyond -mem is a failure that says what it needs") {
   CHECK(plan.points[0].failure->cause == Cause::out_of_memory);
   CHECK(plan.points[0].failure->bytes == 600);
   CHECK(plan.points[0].failure->needed_bytes == 1200);
-  CHECK(plan.points[0].failure->detail == "more than the limit set by -mem");
+  CHECK(plan.points[0].failure->detail == "above the limit set by -mem");
   CHECK_FALSE(plan.points[1].failure);
   planned.options.settings.max_memory = 1200;
   CHECK_FALSE(planned.point().failure);
@@ -363,7 +363,7 @@ TEST_CASE("memory that the machine lacks is told apart from the limit") {
   CHECK(failure.cause == Cause::out_of_memory);
   CHECK(failure.bytes == 8);
   CHECK(failure.needed_bytes == 100);
-  CHECK(failure.detail == "the machine has not that much memory left");
+  CHECK(failure.detail == "not enough memory left on the machine");
 }
 
 TEST_CASE("counts beyond int need large-count calls") {

@@ -51,7 +51,7 @@ Outcome outcome_of(const std::function<int(std::FILE*)>& body) {
 
 TEST_CASE("a stop signal is noted and does not end the process") {
   for (std::size_t i = 0; i < stop_signal_count; ++i) {
-    constexpr int signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+    constexpr int signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP};
     const Outcome outcome = outcome_of([&](std::FILE* file) {
       catch_stop_signals(30);
       prepare_end_record(file, numbered(1));
@@ -63,6 +63,19 @@ TEST_CASE("a stop signal is noted and does not end the process") {
     CHECK(outcome.status == 0);
     CHECK(outcome.text == "run\n");
   }
+}
+
+TEST_CASE("a SIGHUP that was ignored before, as under nohup, stays ignored") {
+  const Outcome outcome = outcome_of([](std::FILE* file) {
+    std::signal(SIGHUP, SIG_IGN);
+    catch_stop_signals(0.02);
+    prepare_end_record(file, numbered(1));
+    raise(SIGHUP);
+    pause_for(0.1);
+    return stop_signal().empty() ? 7 : 1;
+  });
+  CHECK(outcome.status == 7);
+  CHECK(outcome.text == "run\n");
 }
 
 TEST_CASE("a stop that does not come about in time writes the prepared record and exits with 128 + signal") {

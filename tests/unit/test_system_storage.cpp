@@ -36,8 +36,8 @@ TEST_CASE("the type of a file system is that of the innermost mount point") {
 TEST_CASE("why a folder cannot take files") {
   const Folder folder;
   CHECK(why_not_writable(folder.path().string()).empty());
-  CHECK(why_not_writable(folder / "missing") == "there is no such folder");
-  CHECK(why_not_writable(folder.file("file")) == "it is not a folder");
+  CHECK(why_not_writable(folder / "missing") == "no such folder");
+  CHECK(why_not_writable(folder.file("file")) == "not a folder");
   if (geteuid() != 0) {
     fs::create_directory(folder.path() / "fixed");
     fs::permissions(folder.path() / "fixed", fs::perms::owner_read | fs::perms::owner_exec);

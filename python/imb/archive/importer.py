@@ -97,6 +97,20 @@ def _batches(files: Sequence[Path]) -> Iterator[list[Path]]:
         yield batch
 
 
+def read_file(file: Path) -> tuple[FileReport, list[tuple[Content, Entry]]]:
+    """The runs of one file as an import would store them, and what was not understood; the report names no runs.
+
+    Raises sources.Unreadable, OSError.
+    """
+    report = FileReport(str(file))
+    text = sources.read(file)
+    if text.lstrip().startswith(RECORD):
+        found = [_of_records(report, text, ())]
+    else:
+        found = list(_of_log(report, text, _parse([(text, report.file)])[0], ()))
+    return report, [(content, entry) for _, content, entry in found]
+
+
 def _import_batch(files: Sequence[Path], folder: Path, labels: Sequence[str]) -> list[FileReport]:
     """Reads files together, puts their launches into the archive, and those that are new into the index."""
     archive = Archive(folder)
@@ -176,7 +190,7 @@ def _of_log(
         line = min((item.line or 0 for item in launch.items), default=0) if len(log.launches) > 1 else 0
         before = text.count(b"\n", 0, at)
         at += len(part)
-        for item in launch.items:  # lines are those of the run's own text from here on
+        for item in launch.items if before else ():  # lines are those of the run's own text from here on
             item.line = (item.line or 0) - before
         title = from_title(launch.label) if launch.label else None
         content = Content(

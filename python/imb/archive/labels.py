@@ -1,17 +1,49 @@
-"""Which labels can be given: those that a command takes again as a name.
+"""Labels and notes: their changes, and which labels can be given: those that a command takes again as a name.
 
 Labels that an earlier version stored are read, shown and removed whatever they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+import msgspec
 
 from imb.model.errors import ImbError
 from imb.model.text import one_line
 
 QUERY = "sql:"  # begins a name that is a query
 _LONGEST = 200  # characters
+
+
+class Tags(msgspec.Struct):
+    """Labels, in the order in which they were given, and notes."""
+
+    labels: list[str] = []
+    notes: list[str] = []
+
+
+class LabelChange(msgspec.Struct, frozen=True, kw_only=True):
+    """One file in labels/."""
+
+    run: str
+    at: str
+    by: str
+    add: list[str] = []
+    remove: list[str] = []
+    note: str | None = None
+
+
+def replay(changes: Iterable[LabelChange]) -> dict[str, Tags]:
+    """The labels and notes that are left after these changes."""
+    tags: dict[str, Tags] = {}
+    for change in changes:
+        tag = tags.setdefault(change.run, Tags())
+        tag.labels = [label for label in tag.labels if label not in (*change.remove, *change.add)]
+        tag.labels.extend(dict.fromkeys(change.add))
+        if change.note:
+            tag.notes.append(change.note)
+    return tags
 
 
 def checked(labels: Sequence[str]) -> list[str]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from imb.archive.labels import QUERY
 from imb.archive.store import SHORT, Archive, StoredRun
 from imb.model.errors import ImbError
 from imb.model.observations import Launch, Side, launches_of
-from imb.model.records import RECORD, read
 from imb.model.text import one_line
+
+if TYPE_CHECKING:
+    from imb.archive.files import FileRun
 
 _LEAST = 4  # digits of a run's name that can name it
 _LIKE_SQL = re.compile(r"\s*(SELECT|FROM|WITH)\s", re.IGNORECASE)
@@ -28,7 +31,8 @@ def load(archive: Archive, what: str) -> Side:
     A name is a run or a label (see `runs`), a file or folder of logs or records (which need not be in the archive), or,
     alone, a query: `sql:` and a SELECT statement that answers with a column `run`.
     """
-    launches = [launch for name in _names_in(archive, what) for launch in _named(archive, name)]
+    found = (run for name in _names_in(archive, what) for run in readable(archive, name))
+    launches = [launch for run in found for launch in _of_run(run)]
     if not any(launch.rows for launch in launches):
         raise NoResult(f"no results in {one_line(what)}")
     return Side(name=what, launches=launches)
@@ -36,7 +40,12 @@ def load(archive: Archive, what: str) -> Side:
 
 def side_of(archive: Archive, runs: Iterable[str], name: str) -> Side:
     """The launches of these runs, by whole name. Raises NoResult where there is no result in them."""
-    launches = [launch for run in runs for launch in _of_run(archive.run(run))]
+    return side_from(map(archive.run, runs), name)
+
+
+def side_from(runs: Iterable[StoredRun | FileRun], name: str) -> Side:
+    """`side_of` of runs that were read."""
+    launches = [launch for run in runs for launch in _of_run(run)]
     if not any(launch.rows for launch in launches):
         raise NoResult(f"no results in {one_line(name)}", status=1)
     return Side(name=name, launches=launches)
@@ -47,27 +56,54 @@ def launches_in(archive: Archive, run: str) -> list[Launch]:
     return list(_of_run(archive.run(run)))
 
 
-def runs(archive: Archive, name: str) -> list[StoredRun]:
-    """The runs of a name: of a label all that have it; of the beginning of a run's name that run; of `sql:SELECT ...`
-    those in the column `run` of the answer. Raises ImbError where there is none."""
-    found = _ids_named(archive, name)
-    if not found:
+def readable(archive: Archive, name: str) -> Iterator[StoredRun | FileRun]:
+    """The runs of a name, to read: as of `runs`, but those of a file need not be stored. Raises ImbError where there is
+    none."""
+    if found := _ids_named(archive, name):
+        yield from map(archive.run, found)
+    elif path := _path(name):
+        from imb.archive.files import runs_in
+
+        yield from runs_in(path)
+    else:
         raise _unknown(archive, name)
+
+
+def runs(archive: Archive, name: str) -> list[StoredRun]:
+    """The stored runs of a name: of a label all that have it; of the beginning of a run's name that run; of `sql:SELECT ...`
+    those in the column `run` of the answer; of a file or folder the runs with the same content. Raises ImbError where there
+    is none, or a file has content that is not stored."""
+    if found := _ids_named(archive, name):
+        return [archive.run(run) for run in found]
+    if path := _path(name):
+        return _stored(archive, path)
+    raise _unknown(archive, name)
+
+
+def _stored(archive: Archive, path: Path) -> list[StoredRun]:
+    from imb.archive.files import runs_in
+
+    found = list(dict.fromkeys(run.id for run in runs_in(path)))
+    present = set(archive.ids())
+    if any(run not in present for run in found):
+        raise ImbError(
+            f"{path} is not in the archive {archive.folder}; store it first: `imb import {shlex.quote(str(path))}`"
+        )
     return [archive.run(run) for run in found]
 
 
 def one_run(archive: Archive, name: str) -> StoredRun:
-    """The one run of a name. Raises ImbError where there are none or several."""
+    """The one stored run of a name. Raises ImbError where there are none or several."""
     found = runs(archive, name)
     if len(found) > 1:
-        raise ambiguous(name, [run.id for run in found])
+        raise ambiguous(name, [run.name for run in found])
     return found[0]
 
 
-def ambiguous(name: str, ids: Sequence[str]) -> ImbError:
-    """What is said where several runs have a name, and one is wanted."""
-    shown = ", ".join(run[:SHORT] for run in ids[:4]) + (", ..." if len(ids) > 4 else "")
-    return ImbError(f"{name!r} matches {len(ids)} runs: {shown}; give the name of one")
+def ambiguous(name: str, shown: Sequence[str]) -> ImbError:
+    """What is said where several runs, these, have a name, and one is wanted."""
+    listed = ", ".join(shown[:4]) + (", ..." if len(shown) > 4 else "")
+    return ImbError(f"{name!r} matches {len(shown)} runs: {listed}; give the name of one")
 
 
 def _names_in(archive: Archive, what: str) -> list[str]:
@@ -78,20 +114,6 @@ def _names_in(archive: Archive, what: str) -> list[str]:
     if any(name.startswith(QUERY) for name in names):
         raise ImbError(f"a query cannot be combined with other names: {what!r}; give {QUERY}SELECT ... alone")
     return names
-
-
-def _named(archive: Archive, name: str) -> Iterator[Launch]:
-    if ids := _ids_named(archive, name):
-        for run in ids:
-            yield from _of_run(archive.run(run))
-    elif path := _path(name):
-        yield from _of_files(path)
-    elif _LIKE_SQL.match(name):
-        raise _unknown(archive, name)
-    else:
-        raise ImbError(
-            f"no run, label or file: {one_line(name)}; `imb ls` lists runs and labels of {archive.folder}"
-        )
 
 
 def _ids_named(archive: Archive, name: str) -> list[str]:
@@ -105,7 +127,7 @@ def _ids_named(archive: Archive, name: str) -> list[str]:
     if (not begun or len(name) < SHORT) and (labelled := _labelled(archive, name)):
         return labelled
     if len(begun) > 1:
-        raise ambiguous(name, begun)
+        raise ambiguous(name, [run[:SHORT] for run in begun])
     return begun
 
 
@@ -129,35 +151,13 @@ def _unknown(archive: Archive, name: str) -> ImbError:
         return ImbError(
             f"no run or label {name!r}; a query begins with {QUERY}, as in '{QUERY}SELECT run ...'"
         )
-    if _path(name):
-        return ImbError(
-            f"no run or label {name!r} in {archive.folder}; it is a file: store it with `imb import`"
-        )
     return ImbError(
-        f"no run {name!r} in {archive.folder}; `imb ls` lists names (4 digits or more) and labels"
+        f"no run, label or file {name!r}; `imb ls` lists names (4 digits or more) and labels of {archive.folder}"
     )
 
 
-def _of_run(run: StoredRun) -> Iterator[Launch]:
-    return launches_of(run.records(), run.id[:SHORT], run.facts(), lambda: run.records(samples=True))
-
-
-def _of_files(path: Path) -> Iterator[Launch]:
-    from imb.archive import sources
-    from imb.archive.importer import files_in
-    from imb.logs import read_log
-
-    for file in files_in([path]):
-        try:
-            text = sources.read(file)
-        except sources.Unreadable as error:
-            raise ImbError(f"{file}: {error}") from error
-        is_records = text.lstrip().startswith(RECORD)
-        if is_records:
-            again = partial(read, text, str(file), samples=True)
-            yield from launches_of(read(text, str(file)), str(file), whole=again)
-        else:
-            yield from launches_of(read_log(text, str(file)), str(file))
+def _of_run(run: StoredRun | FileRun) -> Iterator[Launch]:
+    return launches_of(run.records(), run.name, run.facts(), lambda: run.records(samples=True))
 
 
 def _asked(archive: Archive, query: str) -> list[str]:

@@ -31,7 +31,8 @@ def ask(archive: Archive, sql: str) -> Answer:
                 f"not one SELECT statement: {one_line(sql)[:_LONGEST]!r};"
                 ' give one query, such as "SELECT count(*) FROM results"'
             )
-        answer = Index(archive).connect().sql(statements[0])
+        connection = Index(archive).connect()  # held here: an answer of an older DuckDB does not keep it open
+        answer = connection.sql(statements[0])
         return Answer(answer.columns, answer.fetchall()) if answer else Answer([], [])
     except (duckdb.Error, ValueError, OverflowError) as error:
         raise ImbError(f"query failed: {one_line(' '.join(str(error).split()))[:_LONGEST]}") from error

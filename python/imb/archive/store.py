@@ -32,7 +32,7 @@ import msgspec
 import platformdirs
 
 from imb import __version__
-from imb.archive.labels import checked
+from imb.archive.labels import LabelChange, Tags, checked, replay
 from imb.model.errors import ImbError
 from imb.model.records import Records, read
 from imb.model.text import now, readable
@@ -92,24 +92,6 @@ class Added(msgspec.Struct, frozen=True):
     manifest: Manifest
 
 
-class Tags(msgspec.Struct):
-    """Labels, in the order in which they were given, and notes."""
-
-    labels: list[str] = []
-    notes: list[str] = []
-
-
-class LabelChange(msgspec.Struct, frozen=True, kw_only=True):
-    """One file in labels/."""
-
-    run: str
-    at: str
-    by: str
-    add: list[str] = []
-    remove: list[str] = []
-    note: str | None = None
-
-
 class StoredRun(msgspec.Struct, frozen=True):
     """A run in the archive."""
 
@@ -119,6 +101,11 @@ class StoredRun(msgspec.Struct, frozen=True):
     @property
     def id(self) -> str:
         return self.manifest.id
+
+    @property
+    def name(self) -> str:
+        """As it is shown."""
+        return self.id[:SHORT]
 
     def part(self, name: str) -> bytes | None:
         """The bytes of one of CONTENT; None where the run has no such file. Raises OSError."""
@@ -143,6 +130,11 @@ def default_folder() -> Path:
     """$IMB_ARCHIVE, else a folder under the user's XDG data."""
     given = os.environ.get("IMB_ARCHIVE")
     return Path(given) if given else platformdirs.user_data_path("openimb") / "archive"
+
+
+def file_facts(parts: Mapping[str, bytes]) -> dict[str, FileFacts]:
+    """Hash and length of each file, by name."""
+    return {name: FileFacts(hashlib.sha256(data).hexdigest(), len(data)) for name, data in parts.items()}
 
 
 def name_of(files: Mapping[str, FileFacts]) -> str:
@@ -251,7 +243,7 @@ class Archive:
 
     def _stage(self, content: Content) -> tuple[Path, Manifest, Sequence[str]]:
         parts = content.parts()
-        files = {name: FileFacts(hashlib.sha256(data).hexdigest(), len(data)) for name, data in parts.items()}
+        files = file_facts(parts)
         manifest = Manifest(
             format=FORMAT,
             id=name_of(files),
@@ -375,18 +367,6 @@ class Archive:
                 yield path, msgspec.json.decode(path.read_bytes(), type=LabelChange)
             except (OSError, msgspec.MsgspecError):
                 continue
-
-
-def replay(changes: Iterable[LabelChange]) -> dict[str, Tags]:
-    """The labels and notes that are left after these changes."""
-    tags: dict[str, Tags] = {}
-    for change in changes:
-        tag = tags.setdefault(change.run, Tags())
-        tag.labels = [label for label in tag.labels if label not in (*change.remove, *change.add)]
-        tag.labels.extend(dict.fromkeys(change.add))
-        if change.note:
-            tag.notes.append(change.note)
-    return tags
 
 
 def user() -> str:

@@ -10,7 +10,8 @@ import jsonschema_rs
 import msgspec
 
 from imb.archive import baselines
-from imb.archive.store import CONTENT, FORMAT, SHORT, Archive, FileFacts, LabelChange, Manifest, name_of
+from imb.archive.labels import LabelChange
+from imb.archive.store import CONTENT, FORMAT, SHORT, Archive, FileFacts, Manifest, name_of
 from imb.model.errors import ImbError
 from imb.model.suite import suite_folder
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import ArchiveOption, share_of
+from imb.cli.common import ArchiveOption, AssumeOneSessionOption, share_of
 from imb.cli.judging import show as show_comparison
 from imb.cli.judging import worst
 from imb.cli.launching import MpiOption, ProgramsOption, all_measured, built, launch_all
@@ -182,9 +182,7 @@ def check(
             help="Measure the baseline's MPI and programs again, interleaved with those of --mpi or --programs.",
         ),
     ] = False,
-    assume_one_session: Annotated[
-        bool, typer.Option("--assume-one-session", help="See imb compare.")
-    ] = False,
+    assume_one_session: AssumeOneSessionOption = False,
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
     force: Annotated[

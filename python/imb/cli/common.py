@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from imb.archive.labels import checked
+from imb.archive.store import Archive, StoredRun
 from imb.model.errors import ImbError
+from imb.render.terminal import say
+
+if TYPE_CHECKING:
+    from imb.archive.files import FileRun
 
 USUAL_BANDS = "0-32,64-4K,8K-256K,512K-4M"
 BandsOption = Annotated[str, typer.Option("--bands", metavar="BANDS", help="Size bands in bytes; K is 2^10.")]
@@ -43,7 +49,14 @@ RunArgument = Annotated[
     str,
     typer.Argument(
         metavar="RUN",
-        help="First digits of a run's name (4 or more), or a label that only one run has.",
+        help="First digits of a run's name (4 or more), a label that only one run has, or a file that is stored.",
+    ),
+]
+AssumeOneSessionOption = Annotated[
+    bool,
+    typer.Option(
+        "--assume-one-session",
+        help="Judge all launches as if one session had made them, such as logs of one day.",
     ),
 ]
 SIDE = (
@@ -51,6 +64,17 @@ SIDE = (
     "('sql:SELECT run FROM runs ...'). Several names separated by commas form one sample set."
 )
 SideArgument = Annotated[str | None, typer.Argument(metavar="SIDE", help=SIDE, show_default=False)]
+
+
+def readable(archive: Archive, what: Sequence[str]) -> list[StoredRun | FileRun]:
+    """The runs of these names, each once; lines of files that cannot be read are reported. Raises ImbError."""
+    from imb.archive import names
+
+    found = {(run.id, run.name): run for name in what for run in names.readable(archive, name)}
+    unread = [line for run in found.values() if not isinstance(run, StoredRun) for line in run.problems]
+    for line in dict.fromkeys(map(str, unread)):
+        say(f"imb: {line}", err=True)
+    return list(found.values())
 
 
 def share_of(text: str, option: str) -> float:

@@ -8,7 +8,15 @@ from typing import Annotated
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import SIDE, USUAL_BANDS, ArchiveOption, BandsOption, BenchmarkOption, share_of
+from imb.cli.common import (
+    SIDE,
+    USUAL_BANDS,
+    ArchiveOption,
+    AssumeOneSessionOption,
+    BandsOption,
+    BenchmarkOption,
+    share_of,
+)
 from imb.cli.extras import need
 from imb.cli.judging import show
 from imb.render.terminal import data
@@ -49,13 +57,7 @@ def command(
             help="Compare even intra-node with inter-node launches, and passes with single bursts.",
         ),
     ] = False,
-    assume_one_session: Annotated[
-        bool,
-        typer.Option(
-            "--assume-one-session",
-            help="Judge all launches as if one session had made them, such as logs of one day.",
-        ),
-    ] = False,
+    assume_one_session: AssumeOneSessionOption = False,
     archive: ArchiveOption = None,
 ) -> None:
     """Compare two sets of runs and print a verdict per size band and per row.

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import ArchiveOption
+from imb.cli.common import ArchiveOption, readable
 from imb.model.errors import ImbError
 from imb.render.terminal import say
 
@@ -27,7 +27,11 @@ class Format(enum.StrEnum):
 def command(
     runs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RUN]...", help="Names or labels of runs.", show_default="all"),
+        typer.Argument(
+            metavar="[RUN]...",
+            help="Names or labels of runs, files of logs or records, or 'sql:SELECT run ...'.",
+            show_default="all",
+        ),
     ] = None,
     format: Annotated[Format, typer.Option("--format", "-f", help="Output format.")] = Format.csv,
     output: Annotated[
@@ -62,15 +66,15 @@ def command(
     log       a file per run in a folder, its original text, else generated:
               IMBrun_<processes>_<host>_<MPI>_<single|parallel|collective|all>_<multi|nomulti>_<map>.log
 
-    A label selects all its runs.
+    A label selects all its runs. A file is read, not stored.
 
     \b
     Examples:
       imb export baseline --separator ';' > baseline.csv
       imb export --format log --output logs/
       imb export 3fa9 --samples > samples.csv
+      imb export IMBrun_*.log --format parquet --output results.parquet
     """
-    from imb.archive import names
     from imb.render.export import write_csv, write_json, write_logs, write_markdown, write_parquet
 
     if len(separator) != 1 or separator in '"\n\r.' or separator.isalnum():
@@ -82,8 +86,7 @@ def command(
             f"--samples: not with --format {format.value}; use csv or parquet (json has them always)"
         )
     store = Archive(archive)
-    named = {run.id: run for name in runs or () for run in names.runs(store, name)}
-    chosen = list(named.values()) if runs else [store.run(run) for run in store.ids()]
+    chosen = readable(store, runs) if runs else [store.run(run) for run in store.ids()]
     match format:
         case Format.csv:
             write_csv(store, chosen, output, separator, samples=samples)

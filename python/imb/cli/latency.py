@@ -78,7 +78,7 @@ def command(
       imb latency --cpus 0,1 --launches 11 --budget 5
       imb latency --hosts node1,node2 --mpi openmpi
     """
-    from imb.measure import execution, passes, session
+    from imb.measure import execution, lock, passes, session
     from imb.model.records import Result
 
     if budget is not None and (classic or repetitions is not None):
@@ -105,17 +105,18 @@ def command(
     )  # fmt: skip
     session.save(store, made)
     measured: list[Result] = []
-    for item in made.items:
-        [over] = execution.execute(
-            store,
-            made,
-            [item],
-            on_problem=lambda item, line: say(f"imb: launch {item.number}: {line}", err=True),
-        )
-        if over.outcome == "interrupted":
-            raise KeyboardInterrupt
-        results = store.run(over.run).records().of(Result)
-        measured += [row for row in results if row.bytes == length and row.time_max_seconds]
+    with lock.held(store, made, lambda line: say(f"imb: {line}", err=True)):
+        for item in made.items:
+            [over] = execution.execute(
+                store,
+                made,
+                [item],
+                on_problem=lambda item, line: say(f"imb: launch {item.number}: {line}", err=True),
+            )
+            if over.outcome == "interrupted":
+                raise KeyboardInterrupt
+            results = store.run(over.run).records().of(Result)
+            measured += [row for row in results if row.bytes == length and row.time_max_seconds]
     if not measured:
         raise ImbError(
             f"no launch has results; see `imb ls`, or repeat with `imb run --resume {made.id}`",

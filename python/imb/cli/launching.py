@@ -1,4 +1,4 @@
-"""What commands that launch share: options, a session carried out with live progress."""
+"""What commands that launch share: options, a session executed with live progress."""
 
 from __future__ import annotations
 
@@ -188,13 +188,24 @@ def all_measured(made: Plan, carried: Carried) -> bool:
 
 
 def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False) -> Carried:
-    """Runs what of the session is still to be run, or less where it stops when decided; exits with 130 when interrupted."""
+    """Runs what of the session is still to be run, or less where it stops when decided; exits with 130 when interrupted.
+
+    Raises ImbError where another process executes the session.
+    """
+    from imb.measure import lock
+
+    with lock.held(archive, made, lambda line: say(f"imb: {line}", err=True)):
+        return _launch_all(archive, made, results_to_stderr=results_to_stderr)
+
+
+def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Carried:
     from imb.cli.deciding import Deciding
     from imb.measure import execution, session
     from imb.measure.setup_teardown import Standing
 
     before = session.done(archive, made)
     todo = [item for item in made.items if item.number not in before]
+    session.refuse_without_secrets(made, todo)
     versions = ", ".join(dict.fromkeys(variant.mpi.version for variant in made.variants))
     most = " at most" if made.until else ""
     say(f"{_title(made)}: {len(todo)} of {len(made.items)} launches to run{most}, {versions}", err=True)

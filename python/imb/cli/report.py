@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from imb.cli.common import SIDE, ArchiveOption, share_of
+from imb.cli.common import SIDE, ArchiveOption, AssumeOneSessionOption, share_of
 from imb.cli.extras import need
 from imb.model.units import counted
 from imb.render.terminal import say
@@ -34,12 +34,15 @@ def command(
             "--force", help="Compare even intra-node with inter-node launches, and passes with single bursts."
         ),
     ] = False,
+    assume_one_session: AssumeOneSessionOption = False,
     archive: ArchiveOption = None,
 ) -> None:
     """Write an HTML report of one sample set, or of several compared with the first.
 
     Contents: verdict and speedups per size band (with two sample sets or more), charts over message length, findings,
     history, environment, latency-bandwidth model. The page is one file, works offline and can be printed.
+
+    Sample sets of different sessions, and logs, are judged as by imb compare: see --assume-one-session there.
 
     Exit status: 0 written; 2 usage error. Verdicts and findings do not change it: see imb compare, imb diagnose.
 
@@ -63,7 +66,9 @@ def command(
         link=diagnose.rate(link) if link else None, memory=diagnose.rate(memory) if memory else None
     )
     thresholds = diagnose.Thresholds().with_values(threshold or [])
-    settings = CompareSettings(relevant=share_of(relevant, "--relevant"), force=force)
+    settings = CompareSettings(
+        relevant=share_of(relevant, "--relevant"), force=force, assume_one_session=assume_one_session
+    )
     store = Archive(archive)
     loaded = [load(store, side) for side in sides]
     page = report_page(

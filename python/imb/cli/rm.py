@@ -14,7 +14,10 @@ from imb.render.terminal import say
 def command(
     runs: Annotated[
         list[str],
-        typer.Argument(metavar="RUN...", help="First digits of names (4 or more), or labels of one run."),
+        typer.Argument(
+            metavar="RUN...",
+            help="First digits of names (4 or more), labels of one run, or files that are stored.",
+        ),
     ],
     archive: ArchiveOption = None,
 ) -> None:

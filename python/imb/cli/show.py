@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
-from imb.archive.store import SHORT, Archive, StoredRun, Tags
-from imb.cli.common import ArchiveOption, BenchmarkOption
+from imb.archive.labels import Tags
+from imb.archive.store import Archive, StoredRun
+from imb.cli.common import ArchiveOption, BenchmarkOption, readable
 from imb.cli.extras import has, need
-from imb.cli.variance import of_one_run, show_label
+from imb.cli.variance import of_one_run, show_side
+from imb.model.errors import ImbError
 from imb.model.records import End, Failure, PassLimits, Records, Result, Run, Sample
 from imb.model.units import counted
 from imb.render.terminal import Screen, data, say
+
+if TYPE_CHECKING:
+    from imb.archive.files import FileRun
 
 
 def command(
@@ -22,7 +28,7 @@ def command(
         str,
         typer.Argument(
             metavar="RUN",
-            help="First digits of a run's name (4 or more), a label, or 'sql:SELECT run ...'.",
+            help="First digits of a run's name (4 or more), a label, a file of a log or records, or 'sql:SELECT run ...'.",
             show_default=False,
         ),
     ],
@@ -35,7 +41,7 @@ def command(
     ] = False,
     archive: ArchiveOption = None,
 ) -> None:
-    """Show a run: its conditions, tables and charts; or the medians over the runs of a label.
+    """Show a run: its conditions, tables and charts; or the medians over the runs of a label. A file is read, not stored.
 
     Times are microseconds per repetition. t_min, t_max and t_avg are the minimum, maximum and mean over ranks of each
     rank's mean time. 1 MB is 10^6 bytes. For a launch in passes, ± is half of the 95 % confidence interval in percent of
@@ -50,17 +56,22 @@ def command(
       imb show 3fa9
       imb show baseline --benchmark PingPong --chart
       imb show 3fa9 --output > the.log
+      imb show results/monday.log
     """
     from imb.archive import names
 
     if chart:
         need("imb show --chart", "plotext")
     store = Archive(archive)
-    runs = names.runs(store, run)
+    runs = readable(store, [run])
     if len(runs) > 1:
         if output or chart:
-            raise names.ambiguous(run, [one.id for one in runs])
-        _show_several(store, run, [one.id for one in runs], benchmark or [])
+            if any(isinstance(one, StoredRun) for one in runs):
+                raise names.ambiguous(run, [one.name for one in runs])
+            raise ImbError(
+                f"{run} has {len(runs)} runs; --output and --chart take one: `imb import` it first"
+            )
+        _show_several(store, run, runs, benchmark or [])
         return
     found = runs[0]
     if output:
@@ -81,30 +92,30 @@ def command(
     _tables(rows, limits, chart=sys.stdout.isatty() and has("plotext") if chart is None else chart)
 
 
-def _show_several(archive: Archive, name: str, runs: list[str], benchmarks: list[str]) -> None:
-    """The runs of a label or query together; where none has a result, what each of them is."""
-    from imb.archive.names import NoResult
+def _show_several(
+    archive: Archive, name: str, runs: Sequence[StoredRun | FileRun], benchmarks: list[str]
+) -> None:
+    """The runs of a label, query or file together; where none has a result, what each of them is."""
+    from imb.archive.names import NoResult, side_from
 
     try:
-        show_label(archive, name, runs, benchmarks)
+        show_side(archive, side_from(runs, name), benchmarks)
     except NoResult:
         say(f"{name}: {counted(len(runs), 'run')} without a result")
         tags = archive.tags()
-        for run in map(archive.run, runs):
+        for run in runs:
             say("", *_facts(run, run.records(), tags.get(run.id) or Tags()))
 
 
-def _facts(found: StoredRun, records: Records, tags: Tags) -> list[str]:
+def _facts(found: StoredRun | FileRun, records: Records, tags: Tags) -> list[str]:
     run: Run = next(records.of(Run), Run())
     end: End | None = next(records.of(End), None)
     facts = found.facts()
     command = facts.get("command") or run.command_line or []
     said = {
-        "run": found.id[:SHORT],
+        **_place(found),
         "program": " ".join(filter(None, [run.program, run.version, run.component])),
         "measured": run.date,
-        "added": f"{found.manifest.added} on {found.manifest.host}",
-        "from": found.manifest.origin,
         "command": " ".join(map(str, command)),
         "mpi": run.mpi.known_as if run.mpi else None,
         "nodes": ", ".join(dict.fromkeys(rank.host for rank in run.ranks or [])),
@@ -124,6 +135,14 @@ def _facts(found: StoredRun, records: Records, tags: Tags) -> list[str]:
     return [f"{name:<12} {value}" for name, value in said.items() if value not in (None, "")]
 
 
+def _place(found: StoredRun | FileRun) -> dict[str, str | None]:
+    """Where the run is."""
+    if isinstance(found, StoredRun):
+        added = f"{found.manifest.added} on {found.manifest.host}"
+        return {"run": found.name, "added": added, "from": found.manifest.origin}
+    return {"file": f"{found.name} (read, not stored)"}
+
+
 def _passes(run: Run, end: End | None) -> str | None:
     """`40 in 5.3 s: until each row is within +-1 % or 5 s have passed`."""
     limits = run.options.passes if run.options else None
@@ -131,7 +150,7 @@ def _passes(run: Run, end: End | None) -> str | None:
     return ": ".join(filter(None, [done, str(limits) if limits else ""])) or None
 
 
-def _path(run: Run, records: Records, found: StoredRun) -> str | None:
+def _path(run: Run, records: Records, found: StoredRun | FileRun) -> str | None:
     """`within a host: shared memory (OMPI_MCA_btl=self,sm)`: by the bytes that interfaces counted, and the settings of the MPI."""
     from imb.model import path
 

@@ -106,9 +106,14 @@ def hand_over(archive: Archive, plans: Sequence[Plan], job: Job) -> int:
 
 
 def _hand_over(archive: Archive, made: Plan, job: Job) -> int:
+    from imb.measure import session
     from imb.measure.submit import submit
 
     assert job.scheduler
+    over = session.done(archive, made)
+    session.refuse_without_secrets(
+        made, (item for item in made.items if item.number not in over), recorded=True
+    )
     after: str | None = None
     for _ in range(job.jobs):
         submitted = submit(

@@ -5,26 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from imb.archive.store import SHORT, Archive, StoredRun
+from imb.archive.store import Archive, StoredRun
 from imb.model.errors import ImbError
 from imb.model.units import counted
 from imb.render.terminal import Screen, say
 
 if TYPE_CHECKING:
+    from imb.archive.files import FileRun
     from imb.measure.session import Done, Plan
-    from imb.model.observations import Launch
+    from imb.model.observations import Launch, Side
     from imb.model.records import Records
 
 
-def show_label(archive: Archive, name: str, runs: Sequence[str], benchmarks: Sequence[str]) -> None:
+def show_side(archive: Archive, side: Side, benchmarks: Sequence[str]) -> None:
     """Launches of a label, medians over them by row with the variance components, and a remedy."""
     import msgspec
 
-    from imb.archive.names import side_of
     from imb.cli.peers import variance_of
     from imb.render.variance import ROW_HEADINGS, block, tables
 
-    side = side_of(archive, runs, name)
     if benchmarks:
         wanted = {one.lower() for one in benchmarks}
         kept = [
@@ -34,13 +33,13 @@ def show_label(archive: Archive, name: str, runs: Sequence[str], benchmarks: Seq
             for launch in side.launches
         ]
         if not any(launch.rows for launch in kept):
-            raise ImbError(f"{name} has no benchmark {benchmarks[0]}")
+            raise ImbError(f"{side.name} has no benchmark {benchmarks[0]}")
         side = msgspec.structs.replace(side, launches=kept)
     screen = Screen()
     mpis = dict.fromkeys(
         (launch.run.mpi.known_as or "").partition(",")[0] for launch in side.launches if launch.run.mpi
     )
-    head = [f"{name}: {counted(len(side.launches), 'launch')}", *filter(None, mpis)]
+    head = [f"{side.name}: {counted(len(side.launches), 'launch')}", *filter(None, mpis)]
     screen.line(", ".join(head))
     for launch in side.launches:
         screen.line(_launch(launch))
@@ -90,11 +89,11 @@ def after_session(archive: Archive, made: Plan, over: Sequence[Done]) -> None:
             say("", title + lines[0], *lines[1:])
 
 
-def of_one_run(archive: Archive, run: StoredRun, records: Records) -> list[str]:
+def of_one_run(archive: Archive, run: StoredRun | FileRun, records: Records) -> list[str]:
     """Whether the launches of a run never saw the usual state of their machine, as sentences."""
     from imb.cli.peers import earlier
     from imb.judge.usual import unusual, words
     from imb.model.observations import launches_of
 
-    launches = list(launches_of(records, run.id[:SHORT], run.facts()))
+    launches = list(launches_of(records, run.name, run.facts()))
     return words(unusual(launches, earlier(archive, launches)))

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from imb.logs.catalogue import kind_of
-from imb.logs.table import LoggedLaunch, Stretch, figures
-from imb.model.records import QUANTILES, TIME_FIGURES, Counter, Evidence, Failure, Passes, Result
+from imb.logs.table import Array, Head, LoggedLaunch, Stretch, figures
+from imb.model.records import QUANTILES, TIME_FIGURES, Component, Counter, Evidence, Failure, Passes, Result
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _PLACE = [
@@ -100,55 +100,72 @@ class _Words:
     def code(self, word: str | None) -> int:
         return -1 if word is None else self.codes.setdefault(word, len(self.codes))
 
-    def array(self, codes: Any) -> pa.Array:
-        """Codes (int32, -1: null) as an Arrow array."""
-        indices = (
-            pa.array(codes, pa.int32(), mask=codes < 0) if (codes < 0).any() else pa.array(codes, pa.int32())
-        )
-        return pa.DictionaryArray.from_arrays(indices, pa.array(list(self.codes), pa.string()))
+    def spread(self, codes: Any, at: Any) -> pa.Array:
+        """codes[at] (int32, -1: null) as an Arrow array."""
+        words = pa.array(list(self.codes), pa.string())
+        if not self.codes:
+            return pa.nulls(len(at), _TEXT)
+        if len(self.codes) == 1 and not (codes < 0).any():
+            indices = pa.array(np.zeros(len(at), np.int32))
+        else:
+            rows = codes[at]
+            indices = pa.array(rows, mask=rows < 0) if (codes < 0).any() else pa.array(rows)
+        return pa.DictionaryArray.from_arrays(indices, words)
+
+
+class _Alike(msgspec.Struct):
+    """Stretches with the same columns. Of each: which head, which launch; what heads and launches are, by number."""
+
+    stretches: list[Stretch] = []
+    of_head: list[int] = []
+    of_launch: list[int] = []
+    heads: list[tuple[Head, Component | None]] = []
+    numbers: dict[tuple[int, Component | None], int] = {}  # of heads, by identity: comparing them is slow
 
 
 def results_of_launches(launches: Iterable[tuple[str, LoggedLaunch]]) -> pa.Table:
     """The rows of logs that were read by imb.logs.imb_text, as RESULTS. `launches`: run, launch."""
-    alike: dict[tuple[str, ...], list[tuple[str, LoggedLaunch, Stretch]]] = {}
-    for run, launch in launches:
+    every = list(launches)
+    found: dict[tuple[str, ...], _Alike] = {}
+    for number, (_, launch) in enumerate(every):
+        component = launch.run.component
         for stretch in launch.stretches():
-            alike.setdefault(stretch.columns, []).append((run, launch, stretch))
-    return pa.concat_tables([RESULTS.empty_table(), *(_of_columns(c, rows) for c, rows in alike.items())])
+            alike = found.get(stretch.columns)
+            if alike is None:
+                alike = found[stretch.columns] = _Alike()
+            key = (id(stretch.head), component)
+            head = alike.numbers.get(key)
+            if head is None:
+                head = alike.numbers[key] = len(alike.heads)
+                alike.heads.append((stretch.head, component))
+            alike.stretches.append(stretch)
+            alike.of_head.append(head)
+            alike.of_launch.append(number)
+    return pa.concat_tables([RESULTS.empty_table(), *(_of_columns(c, a, every) for c, a in found.items())])
 
 
-def _of_columns(columns: tuple[str, ...], rows: list[tuple[str, LoggedLaunch, Stretch]]) -> pa.Table:
-    counts = np.fromiter((stretch.count for _, _, stretch in rows), np.int64, len(rows))
+def _of_columns(
+    columns: tuple[str, ...], alike: _Alike, launches: Sequence[tuple[str, LoggedLaunch]]
+) -> pa.Table:
+    stretches, heads = alike.stretches, alike.heads
+    counts = np.array([stretch.count for stretch in stretches], np.int64)
     total = int(counts.sum())
-    # Heads are few: each is evaluated once, and copied to its rows by number.
-    numbers: dict[tuple[int, str | None], int] = {}
-    of_head = np.fromiter(
-        (numbers.setdefault((id(s.head), launch.run.component), len(numbers)) for _, launch, s in rows),
-        np.int32,
-        len(rows),
-    )
-    different = dict(zip(of_head.tolist(), rows, strict=True))
-    heads = [(different[i][2].head, different[i][1].run.component) for i in range(len(numbers))]
-    spread = np.repeat(of_head, counts)
+    # Heads and launches are few: their facts are looked up once for each, and copied to their rows by number.
+    by_head = np.repeat(np.array(alike.of_head, np.int32), counts)
+    by_launch = np.repeat(np.array(alike.of_launch, np.int32), counts)
 
-    def words(each: Iterable[str | None], at: Any = spread) -> pa.Array:
+    def words(each: Iterable[str | None], at: Any = by_head) -> pa.Array:
         dictionary = _Words()
         codes = np.array([dictionary.code(word) for word in each], np.int32)
-        return dictionary.array(codes[at])
+        return dictionary.spread(codes, at)
 
     def whole(each: Iterable[int | None]) -> pa.Array:
         values = np.array([-1 if value is None else value for value in each], np.int64)
-        return (
-            pa.array(values[spread], mask=values[spread] < 0)
-            if (values < 0).any()
-            else pa.array(values[spread])
-        )
+        rows = values[by_head]
+        return pa.array(rows, mask=rows < 0) if (values < 0).any() else pa.array(rows)
 
-    runs: dict[str, int] = {}
-    of_run = np.fromiter((runs.setdefault(run, len(runs)) for run, _, _ in rows), np.int32, len(rows))
-    lines = np.fromiter((stretch.line for _, _, stretch in rows), np.int64, len(rows))
     made: dict[str, pa.Array] = {
-        "run": words(runs, np.repeat(of_run, counts)),
+        "run": words((run for run, _ in launches), by_launch),
         "benchmark": words(head.benchmark for head, _ in heads),
         "kind": words(kind_of(head.benchmark, component) for head, component in heads),
         "mode": words(head.mode for head, _ in heads),
@@ -157,13 +174,11 @@ def _of_columns(columns: tuple[str, ...], rows: list[tuple[str, LoggedLaunch, St
         "threads": whole(head.threads for head, _ in heads),
         "group_count": whole(head.group_count for head, _ in heads),
         "groups": words(_groups(head.groups) for head, _ in heads),
-        "line": pa.array(np.repeat(lines, counts)),
+        "line": pa.array(np.repeat(np.array([stretch.line for stretch in stretches], np.int64), counts)),
     }
-    stretches = [stretch for _, _, stretch in rows]
-    megabytes = np.repeat([launch.bytes_per_megabyte for _, launch, _ in rows], counts)
-    for field, values in figures(
-        columns, [_column(stretches, i) for i in range(len(columns))], megabytes
-    ).items():
+    units = np.array([launch.bytes_per_megabyte for _, launch in launches])
+    megabytes: float | Array = units[by_launch] if (units != units[0]).any() else float(units[0])
+    for field, values in figures(columns, _columns(stretches, counts), megabytes).items():
         if field == "defects":
             whole_numbers = np.nan_to_num(values, nan=0, posinf=0).astype(np.int64)
             made[field] = pa.array(whole_numbers, mask=np.isnan(values))
@@ -177,19 +192,18 @@ def _of_columns(columns: tuple[str, ...], rows: list[tuple[str, LoggedLaunch, St
     return pa.table(arrays, schema=RESULTS)
 
 
-def _column(stretches: list[Stretch], i: int) -> Any:
-    """The numbers of one column of all these stretches; no copy where they follow each other in one array."""
-    first = stretches[0]
-    shared = first.arrays[i]
-    at = 0
-    for stretch in stretches:
-        if stretch.arrays[i] is not shared or stretch.first != at:
-            return np.concatenate([s.arrays[i][s.first : s.first + s.count] for s in stretches])
-        at += stretch.count
-    return shared[:at]
+def _columns(stretches: Sequence[Stretch], counts: Array) -> list[Array]:
+    """The numbers of these stretches, a column each; no copy where they follow each other in the same arrays."""
+    shared = stretches[0].arrays
+    firsts = np.array([stretch.first for stretch in stretches], np.int64)
+    ends = counts.cumsum()
+    if (firsts == ends - counts).all() and all(stretch.arrays is shared for stretch in stretches):
+        return [array[: int(ends[-1])] for array in shared]
+    parts = [(stretch.arrays, slice(stretch.first, stretch.first + stretch.count)) for stretch in stretches]
+    return [np.concatenate([arrays[i][rows] for arrays, rows in parts]) for i in range(len(shared))]
 
 
-def _extras(stretches: list[Stretch]) -> dict[str, pa.Array]:
+def _extras(stretches: Sequence[Stretch]) -> dict[str, pa.Array]:
     drift: list[float | None] = []
     quantiles: dict[str, list[float | None]] = {name: [] for name in QUANTILES}
     for stretch in stretches:

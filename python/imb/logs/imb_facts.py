@@ -10,7 +10,7 @@ from datetime import datetime
 from imb.logs.catalogue import facts_of
 from imb.logs.preamble import LogEvent
 from imb.logs.table import LoggedLaunch
-from imb.model.records import Component, Element, Mpi, Options, PassLimits, Platform, Run
+from imb.model.records import Component, Element, End, Mpi, Options, PassLimits, Platform, Run
 
 _PART: dict[str, Component] = {
     "MPI-1": "MPI1",
@@ -129,3 +129,24 @@ def _date(said: str | None) -> str | None:
         return datetime.strptime(said, "%a %b %d %H:%M:%S %Y").isoformat()
     except ValueError:
         return said
+
+
+def end_of(event: LogEvent, passes: tuple[str, str, str] | None) -> End:
+    """The end record of a launch from the line of its end and the one behind its passes."""
+    end = End(state=event.state or "complete", reason=event.text or None)
+    if passes:
+        with suppress(ValueError):
+            end.passes, end.seconds = int(passes[0]), float(passes[1])
+            end.measuring_seconds = end.seconds * int(passes[2]) / 100
+    return end
+
+
+def drop_repeated_banners(launches: list[LoggedLaunch]) -> None:
+    """Of launches in a row that say the same and have no table before the last, that one is kept: several ranks, or a
+    wrapper, printed one banner several times."""
+    kept: list[LoggedLaunch] = []
+    for launch in launches:
+        if kept and not kept[-1].items and kept[-1].end is None and kept[-1].run == launch.run:
+            launch.start = kept.pop().start
+        kept.append(launch)
+    launches[:] = kept

@@ -139,6 +139,15 @@ def regular_rows(block: bytes, columns: int) -> int:
     return count if block and not rest and (count == 1 or block[width - 1] == 10) else 0
 
 
+def regular_until_blank(text: bytes, start: int, width: int) -> int:
+    """Number of rows of `width` bytes from `start` if the next `#` stands behind them and one empty line, else 0."""
+    count, rest = divmod(text.find(b"#", start) - start, width)
+    if count < 1 or rest != 1 or text[start + width - 1] != 10:
+        return 0
+    end = start + count * width
+    return count if text[end - 1 : end + 1] == b"\n\n" else 0
+
+
 def row_of(words: str, columns: tuple[str, ...]) -> list[float | int | None] | None:
     """The cells of a line, in the units of the table; None where it is no row of these columns."""
     tokens = words.split()

@@ -8,13 +8,18 @@ log, so its meaning is remembered by its bytes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
-from functools import lru_cache
 from itertools import zip_longest
 
 from imb.logs import preamble as above
 from imb.logs.catalogue import component_of, kind_of
-from imb.logs.imb_facts import run_of, unit_by_arithmetic, unit_by_version
+from imb.logs.imb_facts import (
+    drop_repeated_banners,
+    end_of,
+    run_of,
+    unit_by_arithmetic,
+    unit_by_version,
+)
+from imb.logs.imb_heads import KNOWN, with_multi
 from imb.logs.imb_rows import (
     MARK,
     Header,
@@ -24,12 +29,13 @@ from imb.logs.imb_rows import (
     is_damaged,
     quantiles_of,
     regular_rows,
+    regular_until_blank,
     row_of,
     without,
 )
 from imb.logs.plain import columns_of
 from imb.logs.table import Head, Log, LoggedLaunch, Stretch, lacks_time, no_time
-from imb.model.records import End, Failure, Multi, Options, Problem
+from imb.model.records import Failure, Options, Problem
 
 FORMAT = "imb"
 _MOST_PROBLEMS = 1000  # of one kind in one file; more are counted
@@ -93,25 +99,60 @@ class _Reader:
         self.line = 1
         self.passed_over: list[tuple[int, str]] = []
         self.headers: dict[bytes, Header | None] = {}
+        self.known = KNOWN[False]
 
     def scan(self) -> None:
         text, at, start = self.text, 0, 0
         while (mark := text.find(MARK, at)) >= 0:
-            row_start = text.rfind(b"\n", 0, mark) + 1
             row_end = text.find(b"\n", mark)
+            if next_start := self.known_table(start, row_end):
+                start = at = next_start
+                continue
+            row_start = text.rfind(b"\n", 0, mark) + 1
             row_end = len(text) if row_end < 0 else row_end
             header = self.header(text[row_start:row_end])
             if header is None:
                 at = row_end
                 continue
             head = self.read_above(start, row_start, header.prefix)
-            start = at = self.table(head, header, row_start, min(row_end + 1, len(text)))
+            next_start = self.table(head, header, row_start, min(row_end + 1, len(text)))
+            self.remember(start, row_start, row_end, header)
+            start = at = next_start
         self.read_above(start, len(text), b"", last=True)
+
+    def known_table(self, start: int, row_end: int) -> int:
+        """Takes the table whose header row ends at `row_end` if its head, the text from `start`, is known and its rows are
+        regular; returns where the table ends. Else 0, and nothing is changed.
+
+        Most tables of a log are read here. It is `read_above` and `table` for these, and copies the rows only.
+        """
+        if self.launch is None or self.pending or self.closed or row_end < 0:
+            return 0
+        known = self.known.get(self.text[start:row_end])
+        count = regular_until_blank(self.text, row_end + 1, known.width) if known else 0
+        if known is None or not count:
+            return 0
+        line, first = self.line_of(start) + known.lines, row_end + 1
+        end = first + count * known.width
+        block = self.text[first : end - 1]
+        self.launch.items.append(Stretch(known.head, known.columns, line, first, count, block))
+        self.line_at, self.line = end, line + 1 + count
+        return end
+
+    def remember(self, start: int, row_start: int, row_end: int, header: Header) -> None:
+        """Keeps what the text from `start` to the end of the header row means, if it is a head and nothing else."""
+        found = above.read(self.text[start:row_start], header.prefix)
+        if found.events or not found.head.benchmark or header.prefix or "group" in header.columns:
+            return
+        head = self.with_multi(found.head, grouped=False)
+        self.known.keep(self.text[start:row_end], head, header.columns)
 
     # --- Lines ---------------------------------------------------------------------------------------
 
     def line_of(self, at: int) -> int:
         """Number of the line at this byte; cheap as long as bytes are asked for in order."""
+        if at == self.line_at:
+            return self.line
         if at < self.line_at:
             self.line_at, self.line = 0, 1
         self.line += self.text.count(b"\n", self.line_at, at)
@@ -154,7 +195,7 @@ class _Reader:
             elif event.kind == "end":
                 self.flush_events(table=False)
                 if self.launch is not None:
-                    self.launch.end = _end_of(event, self.passes)
+                    self.launch.end = end_of(event, self.passes)
                     self.closed = True
                 self.passes = None
             elif event.kind == "benchmark":
@@ -197,6 +238,7 @@ class _Reader:
                 facts, 0 if not self.log.launches else start, label=self.titles.path(), items=[]
             )
             self.log.launches.append(self.launch)
+            self.known = KNOWN[self.asks_for_multi()]
             self.pending = []
             self.closed = False
         elif not table:
@@ -230,9 +272,12 @@ class _Reader:
 
     def with_multi(self, head: Head, grouped: bool) -> Head:
         """The head with `multi` according to its title, its columns and the command line."""
-        assert self.launch is not None
-        words = self.launch.run.command_line
-        return _with_multi(head, grouped, words is not None and "-multi" in words)
+        return with_multi(head, grouped, self.asks_for_multi())
+
+    def asks_for_multi(self) -> bool:
+        """Whether the command line of the launch has -multi."""
+        words = self.launch.run.command_line if self.launch else None
+        return words is not None and "-multi" in words
 
     def irregular(self, head: Head, header: Header, line: int, start: int) -> int:
         """The rows one by one: indented, quoted, mixed with failures, quantiles or other text, or torn."""
@@ -309,7 +354,7 @@ class _Reader:
     def finish(self) -> Log:
         launches = self.log.launches
         launches[:] = [launch for launch in launches if launch.items or launch.run.program]
-        _drop_repeated_banners(launches)
+        drop_repeated_banners(launches)
         for launch, following in zip_longest(launches, launches[1:]):
             launch.stop = following.start if following else len(self.text)
             self.complete(launch)
@@ -348,29 +393,3 @@ class _Reader:
         launch.bytes_per_megabyte = unit or 2.0**20
         run.options = run.options or Options()
         run.options.bytes_per_megabyte = launch.bytes_per_megabyte
-
-
-def _drop_repeated_banners(launches: list[LoggedLaunch]) -> None:
-    """Of successive equal launches without a table before the last one, the last one is kept: several ranks, or a
-    wrapper, printed one banner several times."""
-    kept: list[LoggedLaunch] = []
-    for launch in launches:
-        if kept and not kept[-1].items and kept[-1].end is None and kept[-1].run == launch.run:
-            launch.start = kept.pop().start
-        kept.append(launch)
-    launches[:] = kept
-
-
-def _end_of(event: above.LogEvent, passes: tuple[str, str, str] | None) -> End:
-    end = End(state=event.state or "complete", reason=event.text or None)
-    if passes:
-        with suppress(ValueError):
-            end.passes, end.seconds = int(passes[0]), float(passes[1])
-            end.measuring_seconds = end.seconds * int(passes[2]) / 100
-    return end
-
-
-@lru_cache(maxsize=5000)
-def _with_multi(head: Head, grouped: bool, asked_for: bool) -> Head:
-    multi: Multi = "each_group" if grouped else head.multi or ("summary" if asked_for else "off")
-    return head._replace(multi=multi)

@@ -119,10 +119,16 @@ class Log(msgspec.Struct):
 
     def counts(self) -> tuple[int, int, int]:
         """Tables, rows and failures."""
-        items = [item for launch in self.launches for item in launch.items]
-        stretches = [item for item in items if isinstance(item, Stretch)]
-        lines = {item.line for item in stretches}
-        return len(lines), sum(stretch.count for stretch in stretches), len(items) - len(stretches)
+        lines: set[int] = set()
+        rows = failures = 0
+        for launch in self.launches:
+            for item in launch.items:
+                if isinstance(item, Stretch):
+                    lines.add(item.line)
+                    rows += item.count
+                else:
+                    failures += 1
+        return len(lines), rows, failures
 
 
 def number(token: str, column: str) -> float | int | None:

@@ -8,9 +8,8 @@ import itertools
 import re
 import shlex
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
 
 import msgspec
 
@@ -96,12 +95,7 @@ def parse(text: str, path: Path) -> Campaign:
     except tomllib.TOMLDecodeError as error:
         raise ImbError(f"{path} is not TOML: {error}") from error
     try:
-        # One by one first: msgspec does not say which of the tables is wrong.
-        for place, table in _tables(found):
-            for name, value in (table.get("env") or {}).items() if isinstance(table.get("env"), dict) else ():
-                _converted(value, Value, f"{place}.env.{name}")
-            _converted(table, VariantSettings, place)
-        made = _converted(found, Campaign)
+        made: Campaign = _converted(found, Campaign)
         made = msgspec.structs.replace(made, name=made.name or path.stem)
         examine(made)
     except ImbError as error:
@@ -109,53 +103,52 @@ def parse(text: str, path: Path) -> Campaign:
     return _anchored(made, path.parent)
 
 
-def _tables(found: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every table of settings, with its place."""
-    places = [("common", found.get("common"))]
-    places += [(f"variants.{name}", one) for name, one in _items(found.get("variants"))]
-    for axis, values in _items(found.get("axes")):
-        places += [(f"axes.{axis}.{name}", one) for name, one in _items(values)]
-    return ((place, table) for place, table in places if isinstance(table, dict))
-
-
-def _items(table: object) -> list[tuple[str, Any]]:
-    return list(table.items()) if isinstance(table, dict) else []
-
-
-def _converted(found: object, kind: Any, place: str = "", *, strict: bool = True) -> Any:
+def _converted(found: object, kind: Any, key: str = "", *, strict: bool = True) -> Any:
     """`found` as this type. Raises ImbError with msgspec's words and the key as TOML writes it."""
     try:
         return msgspec.convert(found, kind, strict=strict)
     except msgspec.ValidationError as error:
-        words, _, inner = str(error).partition(" - at `")
-        inner = inner.strip("`").removeprefix("$").removeprefix(".")
-        raise ImbError(_explained(words, ".".join(filter(None, (place, inner))))) from error
+        for name, value, of in _keys(found, kind):  # msgspec does not name the table in a table of tables
+            _converted(value, of, f"{key}.{name}" if key else name, strict=strict)
+        words, _, inner = str(error).partition(" - at `$")
+        raise ImbError(_explained(words, kind, key + inner.strip("`"))) from error
 
 
-def _explained(words: str, key: str) -> str:
+def _keys(found: object, kind: Any) -> list[tuple[str, object, Any]]:
+    """Name, value and type of each known key of a table."""
+    if not isinstance(found, dict):
+        return []
+    if get_origin(kind) is dict:
+        return [(name, value, get_args(kind)[1]) for name, value in found.items()]
+    known = {field.encode_name: field.type for field in _fields(kind)}
+    return [(name, value, known[name]) for name, value in found.items() if name in known]
+
+
+def _fields(kind: Any) -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(kind) if hasattr(kind, "__struct_fields__") else ()
+
+
+def _explained(words: str, kind: Any, key: str) -> str:
     if unknown := re.search(r"unknown field `(.*)`", words):
-        owner = VariantSettings if key else Campaign
-        known = [field.encode_name for field in msgspec.structs.fields(owner)]
+        known = [field.encode_name for field in _fields(kind)]
         near = difflib.get_close_matches(unknown[1], known, 1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
         return f"no key {f'{key}.' if key else ''}{unknown[1]}; {hint}"
     if missing := re.search(r"missing required field `(.*)`", words):
         return f'{missing[1]} is missing; give for instance {missing[1]} = ["PingPong", "Allreduce"]'
-    choices = {"bind": get_args(Bind), "class": tuple(selection.CLASSES), "launcher": ("mpiexec", "srun")}
     if "enum" in words:
-        return f"{key}: {words.split()[-1]} is none of {', '.join(choices[key.rpartition('.')[2]])}"
-    kinds = {"object": "table", "array": "list"}
-    for kind, toml in kinds.items():
-        words = (
-            words.replace(f"`{kind}`", f"`{toml}`")
-            .replace(f"`{kind} |", f"`{toml} |")
-            .replace(f"| {kind}", f"| {toml}")
-        )
+        literals = (one for one in (kind, *get_args(kind)) if get_origin(one) is Literal)
+        choices = ", ".join(choice for literal in literals for choice in get_args(literal))
+        return f"{key}: {words.split()[-1]} is none of {choices}"
+    words = re.sub(r"\b(object|array)\b", lambda kind: {"object": "table", "array": "list"}[kind[0]], words)
     return f"{key}: {words[:1].lower()}{words[1:]}"
 
 
 def examine(made: Campaign) -> None:
     """Raises ImbError where what is wanted does not go together."""
+    from imb.model.observations import refuse_unknown_metric
+
+    refuse_unknown_metric(made.metric)
     if not made.variants and not made.axes:
         raise ImbError("no variants; give at least one table [variants.NAME], or [axes.AXIS.NAME]")
     if made.variants and made.axes:
@@ -191,10 +184,6 @@ def examine_name(name: str) -> None:
 
 def _refuse_until_decided(made: Campaign) -> None:
     """Raises ImbError where nothing could ever be decided."""
-    from imb.model.observations import METRICS
-
-    if made.metric not in METRICS:
-        raise ImbError(f"there is no metric {made.metric}; there are {', '.join(METRICS)}")
     if made.launches is not None and made.launches < sequential_design.FIRST:
         raise ImbError(
             f"launches: {made.launches} is too few with until_decided, which looks first after"

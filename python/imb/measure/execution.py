@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import shutil
 import socket
 import threading
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import msgspec
-import psutil
 
 from imb.archive.store import Archive, Content, write_whole
 from imb.measure.interleave import Conductor
@@ -31,6 +29,7 @@ from imb.measure.session import (
     spool_of,
     without_secrets,
 )
+from imb.model.confidential import hidden_command
 from imb.model.errors import ImbError
 from imb.model.sequential_design import FACT
 from imb.model.text import now
@@ -38,16 +37,6 @@ from imb.mpi import conditions, launch, load
 
 Rest = ParamSpec("Rest")
 Made = TypeVar("Made")
-BEAT = 10.0  # seconds between signs of life of a launch that runs
-_DEAD = 6 * BEAT  # without one for so long, and its host is taken to be down
-
-
-class Owner(msgspec.Struct, frozen=True):
-    """Who carries out a launch. `born`: when the process began, since numbers of processes are used again."""
-
-    host: str
-    pid: int
-    born: float
 
 
 def _refusing(
@@ -86,7 +75,8 @@ def execute(
     on_progress: Callable[[Progress, float], None] = lambda p, s: None,
     on_problem: Callable[[Item, str], None] = lambda item, line: None,
 ) -> list[Done]:
-    """Launches, several interleaved, and puts what came of it into the archive, whatever that is.
+    """Launches, several interleaved, and puts what came of it into the archive, whatever that is. To be called by who holds
+    the session (imb.measure.lock).
 
     `on_progress` gets the progress of the first of them; `on_problem` one line where a launch makes no progress, or is ended
     because it stopped. Raises ImbError.
@@ -131,7 +121,6 @@ def _start(archive: Archive, made: Plan, item: Item, turns: Sequence[str]) -> _S
     spool = spool_of(archive, made, item)
     _adopt(archive, made, item)
     spool.mkdir()
-    (spool / "owner.json").write_bytes(msgspec.json.encode(myself()))
     command, shown = (command_of(made, item, spool, turns, shown=shown) for shown in (False, True))
     variant, intent = made.variants[item.variant], intent_of(made, item)
     facts: dict[str, Any] = {
@@ -153,7 +142,8 @@ def _start(archive: Archive, made: Plan, item: Item, turns: Sequence[str]) -> _S
         "conditions": msgspec.to_builtins(conditions.gather(variant.mpi)),
     }
     if made.campaign:
-        facts |= {"variant": variant.name, "setup": variant.setup, "seed": made.seed}
+        facts |= {"variant": variant.name, "setup": [hidden_command(command) for command in variant.setup]}
+        facts["seed"] = made.seed
     if made.until:
         facts[FACT] = msgspec.to_builtins(made.until.design)
     write_whole(spool / "facts.json", msgspec.json.encode(facts))
@@ -172,14 +162,10 @@ def _see_through(
 ) -> None:
     """Launches, and completes the facts."""
     spool, facts, progress = one.spool, one.facts, one.progress
-    beat = 0.0
     stopped: str | None = None
 
     def tick(seconds: float) -> None:
-        nonlocal beat, stopped
-        if seconds > beat:
-            beat = seconds + BEAT
-            (spool / "owner.json").touch()
+        nonlocal stopped
         if line := progress.stall(seconds):
             on_problem(one.item, line)
         try:
@@ -277,41 +263,12 @@ def _see_all_through(
 def _adopt(archive: Archive, made: Plan, item: Item) -> None:
     """What a killed `imb run` left of this launch becomes a run too; then the launch is repeated."""
     spool = spool_of(archive, made, item)
-    refuse_if_alive(made, spool / "owner.json")
     if (spool / "facts.json").exists():
         facts = msgspec.json.decode((spool / "facts.json").read_bytes(), type=dict[str, Any])
         over = _store(archive, made, item, facts | {"outcome": "interrupted", "exit_status": None})
         _finish(archive, made, item, over)
     elif spool.exists():
         shutil.rmtree(spool)
-
-
-def myself() -> Owner:
-    """This process."""
-    return Owner(socket.gethostname(), os.getpid(), psutil.Process().create_time())
-
-
-def refuse_if_alive(made: Plan, file: Path) -> None:
-    """Raises ImbError where the owner that `file` names, another process, is at work on this session."""
-    owner = _alive(file)
-    if owner and (owner.host, owner.pid) != (socket.gethostname(), os.getpid()):
-        raise ImbError(
-            f"session {made.id} is being executed by process {owner.pid} on {owner.host};"
-            " resume another one with `imb run --resume NAME`"
-        )
-
-
-def _alive(file: Path) -> Owner | None:
-    """The owner of a launch that is running still; None where there is none, or it is gone."""
-    try:
-        owner = msgspec.json.decode(file.read_bytes(), type=Owner)
-        if owner.host != socket.gethostname():
-            return owner if time.time() - file.stat().st_mtime < _DEAD else None
-        if owner.pid == os.getpid():
-            return None
-        return owner if abs(psutil.Process(owner.pid).create_time() - owner.born) < 1 else None
-    except (OSError, msgspec.MsgspecError, psutil.Error):
-        return None
 
 
 def _store(

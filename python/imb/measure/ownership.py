@@ -1,4 +1,4 @@
-"""Whose session it is. A plan has commands, so the plan of another user is not carried out unasked."""
+"""Whose session it is. A plan has commands, so the plan of another user is not executed unasked."""
 
 from __future__ import annotations
 

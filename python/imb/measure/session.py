@@ -3,6 +3,7 @@
 ARCHIVE/sessions/ID/plan.json    what is to be launched
     0003.json                    launch 3 is over: its run and how it ended
     0003.part/                   launch 3 while it runs; adopted by --resume where its `imb` was killed
+    lock, owner.json             the process that executes it (imb.measure.lock)
     standing.json, setup.log     which variant is set up, and output of setups and teardowns (imb.measure.setup_teardown)
 """
 
@@ -20,7 +21,14 @@ import psutil
 from imb.archive.store import Archive, write_whole
 from imb.measure import ownership, passes
 from imb.measure.interleave import TURN_LIMIT
-from imb.model.confidential import hidden, revealed
+from imb.model.confidential import (
+    hidden,
+    hidden_arguments,
+    hidden_command,
+    revealed,
+    revealed_arguments,
+    revealed_command,
+)
 from imb.model.errors import ImbError
 from imb.model.records import Component, End
 from imb.model.sequential_design import SequentialDesign
@@ -255,23 +263,43 @@ def command_of(
 ) -> launch.Command:
     """The exact command of a launch that writes into `spool`; `turns` is of Conductor.words. `shown`: without secrets.
 
-    Raises ImbError where a variable was not recorded because it may be secret, and is not in the environment.
+    Raises ImbError where a value was not recorded because it may be secret, and is not in the environment.
     """
     cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
     words = [str(program_of(made, item)), *item.arguments, *turns, "-json", str(spool / "records.jsonl")]
     variant, intent = made.variants[item.variant], intent_of(made, item)
-    env = hidden(intent.env) if shown else revealed(intent.env)
-    intent = msgspec.structs.replace(intent, env=env)
+    intent = without_secrets(intent) if shown else _with_secrets(intent)
     return launch.spell(variant.mpi, intent, words, cores=cores, root=os.geteuid() == 0)
 
 
 def _shown(variant: Variant) -> Variant:
     """A variant as it may be recorded."""
-    return msgspec.structs.replace(variant, intent=without_secrets(variant.intent))
+    return msgspec.structs.replace(
+        variant,
+        intent=without_secrets(variant.intent),
+        setup=[hidden_command(command) for command in variant.setup],
+        teardown=[hidden_command(command) for command in variant.teardown],
+    )
 
 
 def without_secrets(intent: launch.Intent) -> launch.Intent:
-    return msgspec.structs.replace(intent, env=hidden(intent.env))
+    """As it may be recorded."""
+    return msgspec.structs.replace(intent, env=hidden(intent.env), extra=hidden_arguments(intent.extra))
+
+
+def _with_secrets(intent: launch.Intent) -> launch.Intent:
+    """As it is launched. Raises ImbError."""
+    return msgspec.structs.replace(intent, env=revealed(intent.env), extra=revealed_arguments(intent.extra))
+
+
+def refuse_without_secrets(made: Plan, todo: Iterable[Item], *, recorded: bool = False) -> None:
+    """Raises ImbError where a value that these launches or their set-up need was not recorded, as it may be secret, and is not
+    in the environment. `recorded`: where the plan is read again before it is executed."""
+    for index in {item.variant for item in todo}:
+        variant = _shown(made.variants[index]) if recorded else made.variants[index]
+        _with_secrets(variant.intent)
+        for command in (*variant.setup, *variant.teardown):
+            revealed_command(command)
 
 
 def intent_of(made: Plan, item: Item) -> launch.Intent:

@@ -18,21 +18,22 @@ from types import FrameType
 import msgspec
 
 from imb.archive.store import Archive, write_whole
-from imb.measure import execution, session
+from imb.measure import session
+from imb.model.confidential import hidden_command, revealed_command
 from imb.model.errors import ImbError
 
 _GRACE = 5.0  # seconds that a command has to end when asked to
 _STOPS = (signal.SIGTERM, signal.SIGHUP)  # as a scheduler or a closed terminal sends them
 
 
-class Left(execution.Owner, frozen=True):
-    """standing.json: what stands, and who has set it up."""
+class Left(msgspec.Struct, frozen=True):
+    """standing.json: what stands."""
 
     variant: int
 
 
 class Standing:
-    """To be used as a context: at the end, however it comes, what stands is torn down."""
+    """To be used as a context by who holds the session (imb.measure.lock): at the end, however it comes, what stands is torn down."""
 
     def __init__(self, archive: Archive, made: session.Plan, say: Callable[[str], None]) -> None:
         self.made = made
@@ -46,11 +47,8 @@ class Standing:
     def __enter__(self) -> Standing:
         if not self.made.surrounded:
             return self
-        for owner in self.folder.glob("*.part/owner.json"):
-            execution.refuse_if_alive(self.made, owner)
         if self.file.exists():
             left = msgspec.json.decode(self.file.read_bytes(), type=Left)
-            execution.refuse_if_alive(self.made, self.file)
             self.say(f"{self._name(left.variant)} is still set up from an earlier run")
             self.now = left.variant
             self._tear_down()
@@ -90,8 +88,7 @@ class Standing:
 
     def _mark(self, variant: int) -> None:
         self.now = variant
-        me = execution.myself()
-        write_whole(self.file, msgspec.json.encode(Left(me.host, me.pid, me.born, variant)) + b"\n")
+        write_whole(self.file, msgspec.json.encode(Left(variant)) + b"\n")
 
     def _tear_down(self) -> None:
         if self.now is None:
@@ -116,7 +113,11 @@ class Standing:
         return f"{self.made.campaign}/{self.made.variants[variant].name}"
 
     def _carry_out(self, what: str, variant: int, command: str) -> str | None:
-        """None, or what went wrong. Of a group of its own, so that the terminal's Ctrl-C does not reach it."""
+        """None, or what went wrong. Of a group of its own, so that the terminal's Ctrl-C does not reach it.
+
+        Raises ImbError where a secret was not recorded and is not in the environment.
+        """
+        whole, command = revealed_command(command), hidden_command(command)
         self.say(f"{what} of {self._name(variant)}: {command}")
         known = {"IMB_CAMPAIGN": self.made.campaign or "", "IMB_VARIANT": self.made.variants[variant].name}
         log = self.folder / "setup.log"
@@ -125,7 +126,7 @@ class Standing:
             said.flush()
             start = said.tell()
             process = subprocess.Popen(
-                ["/bin/sh", "-c", command],
+                ["/bin/sh", "-c", whole],
                 env={**os.environ, **known},
                 stdin=subprocess.DEVNULL,
                 stdout=said,

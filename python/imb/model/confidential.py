@@ -1,13 +1,40 @@
-"""Variables whose values may be secrets: their names are recorded, their values never."""
+"""Values that may be secret, by the name they are given to. The name is recorded, the value never: of variables, in launcher
+arguments (`-x NAME=value`, `-genv NAME value`, `--token value`), and in shell commands (`NAME=value`, `--token=value`)."""
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 from imb.model.errors import ImbError
 
-HIDDEN = "(hidden)"  # takes the place of a value
+HIDDEN = "(hidden)"  # takes the place of a variable's value
+MASK = "***"  # takes the place of a value in arguments and commands
 _SECRET = re.compile(r"KEY|TOKEN|AUTH|PASS|SECRET|COOKIE|CREDENTIAL", re.IGNORECASE)
+_PLAIN = re.compile(
+    r"(yes|no|on|off|true|false|ask|none|[01])?$", re.IGNORECASE
+)  # as of StrictHostKeyChecking=no
+# Options of launchers that a name and a value follow, without their hyphens.
+_PAIRS = {"env", "genv", "mca", "gmca", "omca", "gomca", "prtemca", "gprtemca", "pmixmca", "gpmixmca"}
+_NAME = r"[A-Za-z_][\w.-]*"
+_ASSIGNED = re.compile(rf"(?<!\w)(?P<name>{_NAME})=(?P<value>.*)", re.DOTALL)
+# Pieces of a shell command in which a value may stand. Quoted text is one piece, and has pieces itself.
+_VALUE = (
+    r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\"(?:(?!\\").)*\\"|\\.|\$\([^()]*\)|`[^`]*`|\$|[^\s;&|<>()'"`\\$])"""
+)
+_PIECE = re.compile(
+    rf"(?<![\w$])(?P<name>{_NAME})=(?P<value>{_VALUE}*)"
+    rf"|(?<!\S)(?P<option>--?[A-Za-z][\w-]*)(?P<gap>\s+)(?!-)(?P<argument>{_VALUE}+)"
+    r"""|(?P<quote>['"])(?P<text>(?:(?!(?P=quote))(?:\\.|[^\\]))*)(?P=quote)|\\.""",
+    re.DOTALL,
+)
+_QUOTED = re.compile(r"""(?P<quote>\\?["'])(?P<text>.*)(?P=quote)""", re.DOTALL)
+_REFERENCE = re.compile(r"\$(\w+|\{\w+\})$")  # to a variable: no value
+# How a shell inserts a variable, as it is, outside of quotes and inside.
+_INSERTED = {"": '"${%s}"', '"': "${%s}", "'": """'"${%s}"'"""}
+
+# From a name, a value and the outermost quote that it stands in ("" for none) to what takes the place of the value.
+_Change: TypeAlias = Callable[[str, str, str], str]
 
 
 def is_secret(name: str) -> bool:
@@ -25,9 +52,97 @@ def revealed(variables: Mapping[str, str]) -> dict[str, str]:
 
     Raises ImbError where there is none.
     """
-    for name, value in variables.items():
-        if value == HIDDEN and name not in os.environ:
-            raise ImbError(
-                f"variable {name}: its value was not recorded, as it may be secret; export it first"
-            )
-    return {n: os.environ[n] if v == HIDDEN and n in os.environ else v for n, v in variables.items()}
+    return {n: _of_environment(n) if v == HIDDEN else v for n, v in variables.items()}
+
+
+def hidden_arguments(words: Sequence[str]) -> tuple[str, ...]:
+    """Launcher arguments as they may be recorded."""
+    return _arguments(words, lambda name, value, quote: MASK)
+
+
+def revealed_arguments(words: Sequence[str]) -> tuple[str, ...]:
+    """Launcher arguments as a launch needs them, as `revealed`. Raises ImbError."""
+    return _arguments(words, lambda name, value, quote: _of_environment(name) if value == MASK else value)
+
+
+def hidden_command(command: str) -> str:
+    """A shell command as it may be recorded. A value that is a reference to a variable ($NAME) stays."""
+    return _command(command, lambda name, value, quote: value if _REFERENCE.match(value) else MASK)
+
+
+def revealed_command(command: str) -> str:
+    """A shell command as it is executed: values that were not recorded are taken from the environment.
+
+    Raises ImbError where there is none.
+    """
+
+    def reference(name: str, value: str, quote: str) -> str:
+        if value != MASK:
+            return value
+        _of_environment(name)
+        return _INSERTED[quote] % name
+
+    return _command(command, reference)
+
+
+def _of_environment(name: str) -> str:
+    if name not in os.environ:
+        raise ImbError(f"variable {name}: its value was not recorded, as it may be secret; export it first")
+    return os.environ[name]
+
+
+def _asked(name: str, value: str) -> bool:
+    return is_secret(name) and not _PLAIN.match(value)
+
+
+def _arguments(words: Sequence[str], change: _Change) -> tuple[str, ...]:
+    """The words, with `change` of each name and value that may be secret in the place of the value."""
+    found = list(words)
+    for at, word in enumerate(words):
+        before = [each.lstrip("-") if each.startswith("-") else "" for each in words[max(at - 2, 0) : at]]
+        if word.startswith("--export="):  # of srun: a list
+            found[at] = ",".join(_one_argument(part, change) for part in word.split(","))
+        elif len(before) == 2 and before[0] in _PAIRS and "=" not in words[at - 1]:
+            found[at] = change(words[at - 1], word, "") if _asked(words[at - 1], word) else word
+        elif before and is_secret(before[-1]) and "=" not in before[-1] and not word.startswith("-"):
+            found[at] = change(_variable(before[-1]), word, "") if _asked(before[-1], word) else word
+        else:
+            found[at] = _one_argument(word, change)
+    return tuple(found)
+
+
+def _one_argument(word: str, change: _Change) -> str:
+    """A word `NAME=value`, `--name=value`, or one that has such behind another `=`."""
+    if (said := _ASSIGNED.search(word)) is None:
+        return word
+    name, value = said["name"], said["value"]
+    new = change(_variable(name), value, "") if _asked(name, value) else _one_argument(value, change)
+    return f"{word[: said.start()]}{name}={new}"
+
+
+def _command(text: str, change: _Change, quote: str = "") -> str:
+    """The same of a shell command, or of a part of it that stands in quotes; `quote` is the outermost one."""
+
+    def value_of(name: str, value: str) -> str:
+        said = _QUOTED.fullmatch(value)
+        inner = said["text"] if said else value
+        around = said["quote"] if said else ""
+        if not _asked(name, inner):
+            return _command(value, change, quote)
+        return f"{around}{change(_variable(name), inner, quote or around)}{around}"
+
+    def piece(found: re.Match[str]) -> str:
+        if name := found["name"]:
+            return f"{name}={value_of(name, found['value'])}"
+        if option := found["option"]:
+            return f"{option}{found['gap']}{value_of(option.lstrip('-'), found['argument'])}"
+        if around := found["quote"]:
+            return f"{around}{_command(found['text'], change, quote or around)}{around}"
+        return found[0]
+
+    return _PIECE.sub(piece, text)
+
+
+def _variable(name: str) -> str:
+    """The variable that gives the value again: of an option --auth-token it is auth_token."""
+    return re.sub(r"\W", "_", name)

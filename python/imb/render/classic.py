@@ -176,7 +176,7 @@ def _where(row: Result) -> str:
 
 _SHORTFALLS = {
     "budget": "the budget was spent",
-    "passes": "there were no more passes",
+    "passes": "all passes are done",
     "interrupted": "the launch was interrupted",
 }
 
@@ -209,14 +209,14 @@ def notes_on_passes(rows: list[Result], limits: PassLimits) -> Iterator[str]:
         all_of_them = sum(passes.samples or 0 for passes in of_group)
         between = sum(passes.between_states for passes in of_group)
         changing = f", between them ({100 * between / all_of_them:.0f} %)" if between else ""
-        whose = "of all samples: too few are in the first" if mixed == len(found) else "those of the first"
+        used = "all samples: too few are in the first" if mixed == len(found) else "samples of the first"
         yield (
             f"# note: {'' if group is None else f'group {group}: '}the machine changed between {len(states)} states:"
-            f" probes of {_levels(levels, all_of_them)}{changing}; figures are {whose}"
+            f" probes of {_levels(levels, all_of_them)}{changing}; rows use {used}"
         )
     if mixed and mixed < len(found):
         yield (
-            f"# note: {counted(mixed, 'row')} with too few samples in the fastest state: figures are of all samples"
+            f"# note: {counted(mixed, 'row')} with too few samples in the fastest state; all samples are used"
         )
     if made := len(known) - len(found):
         yield (

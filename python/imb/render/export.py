@@ -6,39 +6,53 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from imb.archive.index import Index
-from imb.archive.store import SHORT, Archive, StoredRun, write_whole
+from imb.archive.files import FileRun
+from imb.archive.index import Index, tables_of
+from imb.archive.store import Archive, StoredRun, write_whole
 from imb.model import records
 from imb.model.errors import ImbError
 from imb.model.records import Counter, Evidence, Failure, Records, Result, Run, Sample, SampledRow
 from imb.render import classic, terminal
 from imb.render.markup import escaped
-from imb.render.tables import failures_of, markdown, tables_of
+from imb.render.tables import failures_of, markdown
+from imb.render.tables import tables_of as tables_for_reading
+
+AnyRun: TypeAlias = StoredRun | FileRun
 
 
-def _results(archive: Archive, runs: Sequence[StoredRun]) -> pa.Table:
+def _results(archive: Archive, runs: Sequence[AnyRun]) -> pa.Table:
     """The results of these runs with what a reader needs of their run and its labels."""
-    index = Index(archive)
-    connection = index.connect()
-    connection.register("chosen", pa.table({"run": pa.array([run.id for run in runs], pa.string())}))
+    connection = Index(archive).connect()
+    read = [run for run in runs if isinstance(run, FileRun)]
+    tables = {name: name for name in ("runs", "results")}
+    if read:
+        of_files = tables_of([run.entry for run in read])
+        for name in tables:
+            connection.register(f"{name}_of_files", _plain(of_files[name]))
+            tables[name] = f"(SELECT * FROM {name} UNION ALL BY NAME SELECT * FROM {name}_of_files)"
+    whole = [run.name if isinstance(run, FileRun) else run.id for run in runs]
+    names = [whole, [run.name for run in runs]]
+    connection.register(
+        "chosen", pa.table([pa.array(each, pa.string()) for each in names], names=["run", "name"])
+    )
     return connection.sql(
         f"""
-        SELECT r.run[:{SHORT}] AS run, (SELECT string_agg(label, ', ') FROM labels l WHERE l.run = r.run) AS labels,
-               runs.program, runs.version, runs.component, coalesce(runs.date, runs.added) AS date, r.* EXCLUDE (run)
-        FROM results r JOIN chosen USING (run) JOIN runs USING (run)
-        ORDER BY runs.added, r.run, r.line, r.benchmark, r.processes, r.bytes, r.group_index
+        SELECT chosen.name AS run, (SELECT string_agg(label, ', ') FROM labels l WHERE l.run = r.run) AS labels,
+               u.program, u.version, u.component, coalesce(u.date, nullif(u.added, '')) AS date, r.* EXCLUDE (run)
+        FROM {tables["results"]} r JOIN chosen USING (run) JOIN {tables["runs"]} u USING (run)
+        ORDER BY u.added, r.run, r.line, r.benchmark, r.processes, r.bytes, r.group_index
         """
     ).to_arrow_table()
 
 
 def write_csv(
-    archive: Archive, runs: Sequence[StoredRun], output: Path | None, separator: str, *, samples: bool = False
+    archive: Archive, runs: Sequence[AnyRun], output: Path | None, separator: str, *, samples: bool = False
 ) -> None:
     """CSV of the columns that hold something, of results or of samples. Raises OSError."""
     table = _samples(runs) if samples else _results(archive, runs)
@@ -83,13 +97,13 @@ _OF_ROW = {
 }
 
 
-def _samples(runs: Sequence[StoredRun]) -> pa.Table:
+def _samples(runs: Sequence[AnyRun]) -> pa.Table:
     """A row per sample of these runs, in the order in which they were taken. Raises ImbError where there is none."""
     tables = []
     for run in runs:
         data = run.part("records.jsonl") or b""
         if records.SAMPLE in data:
-            tables.append(_samples_of(records.read(data, run.id, samples=True), run.id[:SHORT]))
+            tables.append(_samples_of(records.read(data, run.name, samples=True), run.name))
     if not tables:
         raise ImbError("no samples in these runs; only launches in passes record samples")
     return pa.concat_tables(tables)
@@ -135,22 +149,20 @@ def _plain(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema(fields))
 
 
-def write_parquet(
-    archive: Archive, runs: Sequence[StoredRun], output: Path, *, samples: bool = False
-) -> None:
+def write_parquet(archive: Archive, runs: Sequence[AnyRun], output: Path, *, samples: bool = False) -> None:
     """Parquet of all columns, of results or of samples. Raises OSError."""
     sink = pa.BufferOutputStream()
     pa.parquet.write_table(_plain(_samples(runs) if samples else _results(archive, runs)), sink)
     _write(sink.getvalue().to_pybytes(), output)
 
 
-def write_json(runs: Sequence[StoredRun], output: Path | None) -> None:
+def write_json(runs: Sequence[AnyRun], output: Path | None) -> None:
     """JSON lines: the suite's own as they are, others from their logs. Raises OSError."""
     lines = (run.part("records.jsonl") or records.write(run.records().records) for run in runs)
     _write(b"".join(each if each.endswith(b"\n") else each + b"\n" for each in lines if each), output)
 
 
-def write_markdown(runs: Sequence[StoredRun], output: Path | None) -> None:
+def write_markdown(runs: Sequence[AnyRun], output: Path | None) -> None:
     """A chapter per run. Raises OSError."""
     parts = []
     for run in runs:
@@ -159,13 +171,13 @@ def write_markdown(runs: Sequence[StoredRun], output: Path | None) -> None:
         facts: Run = next(read.of(Run), Run())
         program = " ".join(filter(None, [facts.program, facts.version, facts.component]))
         parts.append(
-            f"## Run {run.id[:SHORT]}: {escaped(program) or 'program unknown'}\n\n"
-            + markdown(tables_of(rows), failures_of(rows))
+            f"## Run {escaped(run.name)}: {escaped(program) or 'program unknown'}\n\n"
+            + markdown(tables_for_reading(rows), failures_of(rows))
         )
     _write("\n".join(parts).encode(), output)
 
 
-def write_logs(runs: Sequence[StoredRun], folder: Path) -> int:
+def write_logs(runs: Sequence[AnyRun], folder: Path) -> int:
     """A log per run, named as described at `imb export`; a number distinguishes equal names. Returns how many."""
     folder.mkdir(parents=True, exist_ok=True)
     taken: set[str] = set()

@@ -20,7 +20,7 @@ from imb.judge.history import History
 from imb.model.observations import Side
 from imb.model.text import one_line
 from imb.model.units import counted
-from imb.render import watch
+from imb.render import colors, page_charts, watch
 from imb.render.findings import MODEL_HEADINGS, model_rows
 from imb.render.history import history_of
 from imb.render.marks import letter
@@ -158,10 +158,10 @@ def _render(page: dict[str, Any], sections: Sequence[Section], history: dict[str
     text: str = template.render(
         page=page,
         version=__version__,
-        css=Markup(css),
+        css=Markup(colors.css() + css),
         js=Markup(js),
         plotly=Markup(get_plotlyjs()) if drawn else "",
-        data=_embedded({"sections": sections, "history": history}),
+        data=_embedded(page_charts.drawn(sections, history)),
     )
     return text
 

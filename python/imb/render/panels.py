@@ -198,7 +198,7 @@ def _measured(sides: Sequence[Side], keys: Sequence[Key]) -> list[Panel]:
                 keys,
                 "Length / time",
                 "MB/s",
-                lambda side, key: positive((key.bytes or 0) / side.values(key)) / 1e6,
+                lambda side, key: positive((key.bytes or 0) / positive(side.values(key))) / 1e6,
             )
         )
     return panels

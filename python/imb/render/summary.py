@@ -13,7 +13,7 @@ from imb.judge.bands import band_of
 from imb.judge.compare import BANDS, Band, Comparison, Effect, RowEffect
 from imb.judge.condition_diff import Difference, conditions_of
 from imb.model.observations import Key, Side
-from imb.model.units import counted, decimal, short_size, unit_of
+from imb.model.units import counted, decimal, size, unit_of
 from imb.render.comparison import verdict_in_words
 from imb.render.marks import CHANGED, MARKS, bracketed, letter, percentiles, speedup
 
@@ -29,8 +29,7 @@ def verdict_of(comparison: Comparison, a: int, b: int) -> dict[str, Any]:
     ]
     extremes = changed[:1] + changed[-1:] if len(changed) > 1 else changed
     named = "; ".join(
-        f"{one.curve.benchmark}, {one.band}{'' if one.band.first is None else ' bytes'}, "
-        f"{speedup(one.effect)} {bracketed(one.effect)}"
+        f"{one.curve.benchmark}, {_headed(one.band)}, {speedup(one.effect)} {bracketed(one.effect)}"
         for one in extremes
     )
     return {
@@ -85,10 +84,10 @@ def _speed_heat(comparison: Comparison, a: str, b: str) -> dict[str, Any]:
             rows.setdefault((row.key.curve(), band), []).append(row)
     unit, factor = unit_of(comparison.settings.metric)
     return {
-        "caption": f"Speedup of {b} over {a} by benchmark and message length in bytes; below it the"
+        "caption": f"Speedup of {b} over {a} by benchmark and message length; with it the"
         f" {comparison.settings.confidence * 100:.3g} % interval, and the {comparison.settings.metric.replace('_', ' ')} of the"
         f" band's middle row in {unit}, {a} → {b}",
-        "bands": [str(band) for band in bands],
+        "bands": [_headed(band) for band in bands],
         "rows": [
             {
                 "title": str(curve),
@@ -102,12 +101,17 @@ def _speed_heat(comparison: Comparison, a: str, b: str) -> dict[str, Any]:
     }
 
 
+def _headed(band: Band) -> str:
+    """`64-4K bytes`, `no length`."""
+    return str(band) if band.first is None else f"{band} bytes"
+
+
 def _middle(rows: Sequence[RowEffect], unit: str, factor: float) -> str:
-    """The figures of the row in the middle of a band: `256: 1.53 → 1.98 µs`."""
+    """The figures of the row in the middle of a band: `256 bytes: 1.53 → 1.98 µs`."""
     if not rows:
         return ""
     row = sorted(rows, key=lambda one: one.key.bytes or 0)[len(rows) // 2]
-    length = "" if row.key.bytes is None else f"{short_size(row.key.bytes)}: "
+    length = "" if row.key.bytes is None else f"{size(row.key.bytes)}: "
     return f"{length}{decimal(row.a * factor)} → {decimal(row.b * factor)} {unit}"
 
 
@@ -154,8 +158,8 @@ def repeatability(side: Side) -> dict[str, Any]:
         "id": "repeatability",
         "short": "Repeatability",
         "heading": "Repeatability",
-        "caption": "Spread of launches, by benchmark and message length in bytes: 90th over 10th percentile of time",
-        "bands": [str(band) if band != none else "other lengths" for band in bands],
+        "caption": "Spread of launches, by benchmark and message length: 90th over 10th percentile of time",
+        "bands": [_headed(band) if band != none else "other lengths" for band in bands],
         "rows": [
             {"title": str(curve), "cells": [cell(of.get(band)) for band in bands]}
             for curve, of in curves.items()

@@ -16,8 +16,11 @@ namespace openimb::system {
 
 namespace {
 
-constexpr std::array<std::pair<int, const char*>, stop_signal_count> stop_signals{
-    {{SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGUSR1, "SIGUSR1"}, {SIGUSR2, "SIGUSR2"}}};
+constexpr std::array<std::pair<int, const char*>, stop_signal_count> stop_signals{{{SIGINT, "SIGINT"},
+                                                                                   {SIGTERM, "SIGTERM"},
+                                                                                   {SIGUSR1, "SIGUSR1"},
+                                                                                   {SIGUSR2, "SIGUSR2"},
+                                                                                   {SIGHUP, "SIGHUP"}}};
 
 // --- The prepared record
 
@@ -123,6 +126,21 @@ void handle(int signal, void (*handler)(int)) {
   sigaction(signal, &action, nullptr);
 }
 
+bool hangup_was_ignored = false;
+
+void note_hangup() {
+  struct sigaction action{};
+  const bool ignored = sigaction(SIGHUP, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+  hangup_was_ignored = hangup_was_ignored || ignored;
+}
+
+// Under nohup SIGHUP is ignored, but libraries of MPI install handlers before main() begins. An executable
+// may have a function that runs before theirs; the simulator links this program as a shared library, which
+// may not.
+#if defined(__linux__) && !defined(OPENIMB_SMPI)
+[[gnu::section(".preinit_array"), gnu::used]] void (*const before_libraries)() = note_hangup;
+#endif
+
 }  // namespace
 
 const char* stop_signal_name(std::size_t index) { return stop_signals.at(index).second; }
@@ -135,7 +153,10 @@ void catch_stop_signals(double grace_seconds) {
   std::signal(SIGXFSZ, SIG_IGN);
 #endif
   prepare_exit_timer();
-  for (const auto& [signal, name] : stop_signals) handle(signal, on_stop);
+  note_hangup();
+  for (const auto& [signal, name] : stop_signals) {
+    handle(signal, signal == SIGHUP && hangup_was_ignored ? SIG_IGN : on_stop);
+  }
 }
 
 std::string stop_signal() {

@@ -49,8 +49,8 @@ std::string file_system_type(const std::string& folder) {
 
 std::string why_not_writable(const std::string& folder) {
   std::error_code unused;
-  if (!fs::exists(folder, unused)) return "there is no such folder";
-  if (!fs::is_directory(folder, unused)) return "it is not a folder";
+  if (!fs::exists(folder, unused)) return "no such folder";
+  if (!fs::is_directory(folder, unused)) return "not a folder";
   return access(folder.c_str(), W_OK | X_OK) == 0 ? "" : std::strerror(errno);
 }
 

@@ -1,0 +1,178 @@
+"""One process at a time executes a session: it holds a lock, and says who it is.
+
+ARCHIVE/sessions/ID/lock         locked by the system (flock) while a process executes the session; it stays
+                    owner.json   who that is; touched every BEAT seconds as a sign of life; absent when all ended well
+
+The system frees the lock of a process that was killed. Some network file systems have locks within a host only, so an
+owner on another host counts as dead when it gave no sign of life for SILENT seconds. That is waited for, if needed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import filelock
+import msgspec
+import psutil
+
+from imb.archive.store import Archive, user, write_whole
+from imb.measure.session import Plan, folder_of
+from imb.model.errors import ImbError
+from imb.model.text import now
+
+BEAT = 10.0  # seconds between signs of life
+SILENT = 6 * BEAT  # without one for so long, an owner on another host is taken to be dead
+_POLL = 0.2
+_NO_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP}  # of the file system
+
+
+class Owner(msgspec.Struct, frozen=True, kw_only=True):
+    """owner.json. `born`: when the process began, since numbers of processes are used again; `since`: UTC, ISO 8601."""
+
+    user: str
+    host: str
+    pid: int
+    born: float
+    since: str
+
+    def __str__(self) -> str:
+        return f"process {self.pid} of {self.user} on {self.host}"
+
+
+@contextlib.contextmanager
+def held(archive: Archive, made: Plan, say: Callable[[str], None]) -> Iterator[None]:
+    """Within this context no other process executes the session. `say` gets a line where it has to wait.
+
+    Raises ImbError where another one is at work, and where the files cannot be written.
+    """
+    folder = folder_of(archive, made.id)
+    file = folder / "owner.json"
+    with contextlib.ExitStack() as stack:
+        try:
+            _lock(folder / "lock", stack)
+        except filelock.Timeout:
+            raise _refusal(made, _holder(file)) from None
+        except OSError as error:
+            raise archive.refusal(error) from error
+        _examine(made, file, say)
+        try:
+            write_whole(file, msgspec.json.encode(_myself()) + b"\n")
+        except OSError as error:
+            raise archive.refusal(error) from error
+        stack.callback(file.unlink, missing_ok=True)
+        stack.enter_context(_beating(file))
+        yield
+
+
+def _lock(path: Path, stack: contextlib.ExitStack) -> None:
+    """Raises filelock.Timeout where another process has it, OSError. Where the file system has no locks there is none."""
+    lock = filelock.FileLock(path, timeout=0)
+    try:
+        stack.enter_context(lock)
+    except NotImplementedError:
+        pass
+    except OSError as error:
+        if isinstance(error, filelock.Timeout) or error.errno not in _NO_LOCKS:
+            raise
+
+
+def _examine(made: Plan, file: Path, say: Callable[[str], None]) -> None:
+    """Returns when the owner that the file names, if any, is known to be dead. Raises ImbError where it is alive."""
+    if (owner := _owner(file)) is None:
+        return
+    if owner.host == socket.gethostname():
+        if _at_work_here(owner):
+            raise _refusal(made, owner)
+        return
+    last = _time_of(file)
+    silent = _time_here(file) - last
+    if silent < SILENT:
+        say(
+            f"session {made.id}: {owner} gave a sign of life {max(silent, 0):.0f} s ago; waiting for another one"
+        )
+    until = time.monotonic() + SILENT - max(silent, 0)
+    while time.monotonic() < until:
+        time.sleep(_POLL)
+        if (seen := _time_of(file)) == 0:  # it has ended just now
+            return
+        if seen != last:
+            raise _refusal(made, owner)
+
+
+def _at_work_here(owner: Owner) -> bool:
+    """Whether it is another process of this host that is there."""
+    try:
+        return owner.pid != os.getpid() and abs(psutil.Process(owner.pid).create_time() - owner.born) < 1
+    except psutil.Error:
+        return False
+
+
+def _holder(file: Path) -> Owner | None:
+    """Who has the lock; None where it does not say so within a second: the file appears just after the lock is taken."""
+    until = time.monotonic() + 1
+    while time.monotonic() < until:
+        owner = _owner(file)
+        if owner and (owner.host != socket.gethostname() or _at_work_here(owner)):
+            return owner
+        time.sleep(_POLL / 4)
+    return None
+
+
+def _owner(file: Path) -> Owner | None:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Owner)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _time_of(file: Path) -> float:
+    """Of the last change, by the clock of the file system; 0 where the file is gone."""
+    try:
+        return file.stat().st_mtime
+    except OSError:
+        return 0
+
+
+def _time_here(file: Path) -> float:
+    """Now, by the clock of the file system: hosts differ. Raises OSError."""
+    lock = file.with_name("lock")
+    lock.touch()
+    return lock.stat().st_mtime
+
+
+def _refusal(made: Plan, owner: Owner | None) -> ImbError:
+    return ImbError(
+        f"session {made.id} is being executed by {owner or 'another process'};"
+        " wait for its end, or `imb run --resume NAME` goes on with another session"
+    )
+
+
+def _myself() -> Owner:
+    born = psutil.Process().create_time()
+    return Owner(user=user(), host=socket.gethostname(), pid=os.getpid(), born=born, since=now())
+
+
+@contextlib.contextmanager
+def _beating(file: Path) -> Iterator[None]:
+    """Touches the file every BEAT seconds."""
+    stop = threading.Event()
+
+    def beat() -> None:
+        while not stop.wait(BEAT):
+            with contextlib.suppress(OSError):
+                os.utime(file)
+
+    thread = threading.Thread(target=beat, name="signs of life", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()

@@ -1,0 +1,76 @@
+#include "report/failure_text.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "plan/options.h"
+#include "report/format.h"
+
+namespace openimb {
+
+namespace {
+
+std::string amounts(const Failure& failure) {
+  if (failure.cause == Failure::Cause::time_out) return formatted(" (%.3g s)", failure.seconds);
+  if (failure.needed_bytes <= 0) return "";
+  std::string text = formatted(" (%.3f GB needed", gigabytes(failure.needed_bytes));
+  if (failure.cause == Failure::Cause::no_space) {
+    text +=
+        formatted(", %.3f GB free", static_cast<double>(failure.free_bytes) / static_cast<double>(gibibyte));
+  }
+  return text + ")";
+}
+
+}  // namespace
+
+const char* name_of(Failure::Cause cause) {
+  const char* names[] = {"out_of_memory", "int_overflow", "time_out", "invalid_processes",
+                         "unavailable",   "no_space",     "io_error", "over_budget"};
+  return names[static_cast<int>(cause)];
+}
+
+bool is_about_a_length(Failure::Cause cause) {
+  return cause != Failure::Cause::invalid_processes && cause != Failure::Cause::unavailable;
+}
+
+const char* help_for(Failure::Cause cause) {
+  switch (cause) {
+    case Failure::Cause::out_of_memory:
+      return "give more memory with -mem, or run shorter messages (-msglog) or fewer processes";
+    case Failure::Cause::int_overflow:
+      return "use an MPI with large-count calls (MPI 4.0), or run shorter messages (-msglog) or fewer "
+             "processes";
+    case Failure::Cause::time_out:
+      return "give more time with -time, or run shorter messages (-msglog)";
+    case Failure::Cause::invalid_processes:
+      return "launch more processes";
+    case Failure::Cause::no_space:
+      return "choose a folder with more space (-file), or run shorter lengths (-msglog) or fewer repetitions "
+             "(-iter)";
+    case Failure::Cause::io_error:
+      return "check space, quota, limits and permissions of the folder (-file)";
+    case Failure::Cause::over_budget:
+      return "give more seconds with -budget, or run fewer rows";
+    case Failure::Cause::unavailable:
+      return "use an MPI that offers the calls, or leave the benchmark out";
+  }
+  return "";
+}
+
+double gigabytes(std::int64_t bytes) {
+  return std::ceil(static_cast<double>(bytes) / static_cast<double>(gibibyte) * 1000) / 1000;
+}
+
+std::string failure_text(const Table& table, const Failure& failure) {
+  std::string cause = name_of(failure.cause);
+  std::ranges::replace(cause, '_', ' ');
+  std::string text = std::string(table.spec.name) + ", " + counted(table.layout.processes, "process");
+  if (is_about_a_length(failure.cause) && table.spec.kind != Kind::synchronization) {
+    text += formatted(", %lld B", static_cast<long long>(failure.bytes));
+  }
+  text += ": " + cause;
+  if (!failure.detail.empty()) text += ": " + failure.detail;
+  return text + amounts(failure) + "; " + help_for(failure.cause);
+}
+
+}  // namespace openimb

@@ -1,0 +1,26 @@
+// Failures in words: for records, and for the line on stderr.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "plan/table.h"
+
+namespace openimb {
+
+/// "out_of_memory", as records have it.
+const char* name_of(Failure::Cause cause);
+
+/// What to do about it, as the end of a sentence.
+const char* help_for(Failure::Cause cause);
+
+/// Whether one length failed, and not the whole table.
+bool is_about_a_length(Failure::Cause cause);
+
+/// In units of 2^30 bytes, rounded up to three decimals: enough for -mem.
+double gigabytes(std::int64_t bytes);
+
+/// "PingPong, 2 processes, 8 B: time out: one repetition ...; give more time with -time, ...".
+std::string failure_text(const Table& table, const Failure& failure);
+
+}  // namespace openimb
