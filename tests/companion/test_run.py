@@ -193,7 +193,7 @@ def test_a_launch_without_a_new_row_is_told_and_goes_on(
 def test_ranks_that_share_a_cpu_are_told_at_once(imb: Imb, tmp_path: Path) -> None:
     options = fake_mpi.make(tmp_path / "mpi")
     said = imb("run", "PingPong", *options, "--cpus", "0,0")
-    assert "imb: warning: ranks 0 and 1 share CPU 0; times include the wait for it" in said.err
+    assert "imb: warning: ranks 0 and 1 share CPU 0; times include waiting for it" in said.err
     assert "share CPU" not in imb("run", "PingPong", *options, "--cpus", "0,1").err
 
 
@@ -362,7 +362,7 @@ def test_latency_in_passes_says_how_certain_it_is(mpi: lab.Mpi, imb: Imb, archiv
         (["--budget", "1", "--repetitions", "10"], "--budget needs passes"),
         (["--budget", "30", "--timeout", "20"], "--budget 30 needs a --timeout above it, not 20"),
         (["--budget", "0"], "--budget"),
-        (["--cpus", "0,0"], "--cpus 0,0: both ranks on CPU 0 would wait for it in turn; give two CPUs"),
+        (["--cpus", "0,0"], "--cpus 0,0: both ranks on CPU 0 would compete for it; give two CPUs"),
     ],
 )
 def test_mistakes_of_latency(imb: Imb, tmp_path: Path, words: list[str], says: str) -> None:

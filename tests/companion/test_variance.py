@@ -114,7 +114,7 @@ def test_more_launches_narrow_the_mean() -> None:
 def test_remedies_name_figures() -> None:
     launches = parts_of(side(Made(launches=0.3), 10, random()))
     assert verdict(launches, figures=False) == "launches dominate"
-    assert f"±5 % takes {launches.needed()}" in (remedy(launches) or "")
+    assert f"±5 % needs {launches.needed()}" in (remedy(launches) or "")
     within = parts_of(side(Made(within=0.2, states=0.0, launches=0.0), 10, random()))
     assert verdict(within, figures=False) == "the error within a launch dominates"
     assert "launches of 40 s (-budget 40)" in (remedy(within) or "")

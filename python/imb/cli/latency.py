@@ -89,7 +89,7 @@ def command(
         raise ImbError("latency needs two endpoints; give --cpus A,B or --hosts A,B")
     if len(intent.cpus) == 2 and len(set(intent.cpus)) == 1 and len(intent.hosts) < 2:
         raise ImbError(
-            f"--cpus {cpus}: both ranks on CPU {intent.cpus[0]} would wait for it in turn; give two CPUs, such as 0,1"
+            f"--cpus {cpus}: both ranks on CPU {intent.cpus[0]} would compete for it; give two CPUs, such as 0,1"
         )
     found, folder = prepare(mpi, programs)
     store = Archive(archive)

@@ -260,7 +260,7 @@ def tell_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:
     sharing = [str(rank) for rank, cpu in enumerate(pinned) if cpu == shared]
     listed = " and ".join(sharing) if len(sharing) < 4 else f"{sharing[0]} and {len(sharing) - 1} others"
     of = f"variant {name}: " if name else ""
-    say(f"imb: warning: {of}ranks {listed} share CPU {shared}; times include the wait for it", err=True)
+    say(f"imb: warning: {of}ranks {listed} share CPU {shared}; times include waiting for it", err=True)
 
 
 def _title(made: Plan) -> str:

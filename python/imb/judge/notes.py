@@ -47,7 +47,7 @@ def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[La
     if both.alone:
         yield (
             f"{_some(sorted(both.alone, key=str))} in no band: with 0 bytes, or in less than 0.05 µs, nothing is sent;"
-            " judged as rows alone"
+            " judged as rows only"
         )
     placed = sum(band.rows for band in made.bands) + len(both.alone)
     if placed < len(made.rows):

@@ -91,7 +91,7 @@ def _more_launches(found: Variance) -> str:
     if now is not None and now <= TARGET:
         return f"{so_far}, which more launches would narrow"
     many = f"more than {MANY:,}" if needed is None or needed > MANY else f"{needed:,}"
-    return f"take more launches: {so_far}, {target} takes {many}"
+    return f"take more launches: {so_far}, {target} needs {many}"
 
 
 def _more_passes(found: Variance) -> str:
@@ -174,5 +174,5 @@ def notes(found: Variance) -> list[str]:
             " not compared with others"
         )
     if found.in_passes and not found.unusual and 1 < found.all_launches < FEWEST:
-        said.append(f"detecting launches in an unusual state takes {FEWEST} launches")
+        said.append(f"detecting launches in an unusual state needs {FEWEST} launches")
     return said
