@@ -83,13 +83,13 @@ def test_a_session_is_held_between_its_launches(
 def test_a_session_that_died_on_another_host_is_waited_for(
     imb: Imb, session: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("imb.measure.lock.SILENT", 2.0)
+    monkeypatch.setattr("imb.measure.lock.EXPIRY", 2.0)
     held_elsewhere(session)
     began = time.monotonic()
     said = imb("run", "--resume", session.name)
     assert said.code == 0, said
     assert time.monotonic() - began > 1.0
-    assert "process 77 of ann on elsewhere" in said.err and "waiting" in said.err
+    assert "process 77 of ann on elsewhere" in said.err and "last heartbeat of" in said.err
     assert numbers(session) == ["0001.json", "0002.json"] and not (session / "owner.json").exists()
 
 
@@ -103,8 +103,8 @@ def test_a_session_that_died_long_ago_is_not_waited_for(imb: Imb, session: Path)
 def test_a_session_at_work_on_another_host_is_refused(
     imb: Imb, session: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where the file system has no locks between hosts: it gives signs of life."""
-    monkeypatch.setattr("imb.measure.lock.SILENT", 20.0)
+    """Also where the file system has no locks between hosts: it has heartbeats."""
+    monkeypatch.setattr("imb.measure.lock.EXPIRY", 20.0)
     file = held_elsewhere(session)
     stop = threading.Event()
 
@@ -121,7 +121,7 @@ def test_a_session_at_work_on_another_host_is_refused(
     assert numbers(session) == [] and file.exists()
 
 
-def test_a_session_gives_signs_of_life(
+def test_a_session_has_heartbeats(
     imb: Imb, session: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("imb.measure.lock.BEAT", 0.1)

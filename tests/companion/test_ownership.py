@@ -195,6 +195,7 @@ def test_a_session_does_not_go_on_without_its_secrets(
     seen, had = tmp_path / "seen", tmp_path / "had"
     setup = f'export API_TOKEN={SECRET}; echo "$API_TOKEN" >> {had}'
     assert imb("campaign", secretive(tmp_path, setup, f"-x OMPI_TOKEN={SECRET}", seen)).code == 0
+    assert had.read_text() == f"{SECRET}\n" * 2
     (session,) = (archive.folder / "sessions").iterdir()
     for file in session.glob("0*.json"):
         file.unlink()

@@ -157,7 +157,10 @@ def _unknown(archive: Archive, name: str) -> ImbError:
 
 
 def _of_run(run: StoredRun | FileRun) -> Iterator[Launch]:
-    return launches_of(run.records(), run.name, run.facts(), lambda: run.records(samples=True))
+    # A log has no samples, and need not be kept in memory to read them.
+    has_samples = isinstance(run, StoredRun) or run.content.records is not None
+    again = (lambda: run.records(samples=True)) if has_samples else None
+    return launches_of(run.records(), run.name, run.facts(), again)
 
 
 def _asked(archive: Archive, query: str) -> list[str]:

@@ -1,10 +1,10 @@
 """One process at a time executes a session: it holds a lock, and says who it is.
 
 ARCHIVE/sessions/ID/lock         locked by the system (flock) while a process executes the session; it stays
-                    owner.json   who that is; touched every BEAT seconds as a sign of life; absent when all ended well
+                    owner.json   who that is; touched every BEAT seconds (heartbeat); absent when all ended well
 
 The system frees the lock of a process that was killed. Some network file systems have locks within a host only, so an
-owner on another host counts as dead when it gave no sign of life for SILENT seconds. That is waited for, if needed.
+owner on another host counts as dead when its last heartbeat is EXPIRY seconds old. If needed, that is waited for.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from imb.measure.session import Plan, folder_of
 from imb.model.errors import ImbError
 from imb.model.text import now
 
-BEAT = 10.0  # seconds between signs of life
-SILENT = 6 * BEAT  # without one for so long, an owner on another host is taken to be dead
+BEAT = 10.0  # seconds between heartbeats
+EXPIRY = 6 * BEAT  # seconds after which an owner on another host without a heartbeat is taken to be dead
 _POLL = 0.2
 _NO_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP}  # of the file system
 
@@ -92,12 +92,11 @@ def _examine(made: Plan, file: Path, say: Callable[[str], None]) -> None:
             raise _refusal(made, owner)
         return
     last = _time_of(file)
-    silent = _time_here(file) - last
-    if silent < SILENT:
-        say(
-            f"session {made.id}: {owner} gave a sign of life {max(silent, 0):.0f} s ago; waiting for another one"
-        )
-    until = time.monotonic() + SILENT - max(silent, 0)
+    age = _time_here(file) - last
+    if age < EXPIRY:
+        words = f"last heartbeat of {owner} {max(age, 0):.0f} s ago"
+        say(f"session {made.id}: {words}; waiting until it is {EXPIRY:.0f} s old")
+    until = time.monotonic() + EXPIRY - max(age, 0)
     while time.monotonic() < until:
         time.sleep(_POLL)
         if (seen := _time_of(file)) == 0:  # it has ended just now
@@ -169,7 +168,7 @@ def _beating(file: Path) -> Iterator[None]:
             with contextlib.suppress(OSError):
                 os.utime(file)
 
-    thread = threading.Thread(target=beat, name="signs of life", daemon=True)
+    thread = threading.Thread(target=beat, name="heartbeat", daemon=True)
     thread.start()
     try:
         yield
