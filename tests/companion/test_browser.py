@@ -17,12 +17,13 @@ from typing import Any
 import lab
 import numpy as np
 import pytest
-from companion.machines import healthy, launch, row
+from companion.machines import curve, healthy, launch, message, row
 from imb.archive.names import load
 from imb.archive.store import Archive, Content
 from imb.diagnose import diagnose
 from imb.judge.compare import compare
 from imb.model.records import Record, Result, write
+from imb.render.colors import COLORS
 from imb.render.page import comparison_page, report_page
 
 pytestmark = pytest.mark.browser
@@ -146,6 +147,29 @@ def test_charts_are_drawn_when_they_come_into_view(page: Any, report: Path) -> N
     assert box and box["width"] > 200 and box["height"] > 150
 
 
+def test_the_verdict_and_the_first_figures_are_on_the_first_screens(page: Any, report: Path) -> None:
+    open_page(page, report / "report.html")
+    top = {
+        name: page.locator(name).first.bounding_box()["y"]
+        for name in (".verdict", ".heat tbody", ".chart", ".finding", ".facts")
+    }
+    assert list(top.values()) == sorted(top.values())
+    assert top[".verdict"] < 400 and top[".heat tbody"] < 700 and top[".chart"] < 1700
+
+
+def test_a_chart_that_a_layout_lacks_says_so(page: Any, tmp_path: Path) -> None:
+    """Of 8 ranks there is only the row of 0 bytes, which has no length over time."""
+    rows = [*curve(message, "Bcast", 4, "collective"), row("Bcast", 8, 0, 1e-6, "collective")]
+    archive = Archive(tmp_path / "archive")
+    archive.add(Content(records=write(launch(rows)), labels=["x"]))
+    (tmp_path / "x.html").write_text(report_page([load(archive, "x")], [], []))
+    open_page(page, tmp_path / "x.html")
+    charts = drawn(page)
+    page.locator("select[data-variant]").select_option(index=1)
+    until(page, "document.querySelectorAll('.annotation-text').length > 0")
+    assert "no figures in this layout" in charts.last.inner_text()
+
+
 def test_hovering_marks_the_same_length_everywhere(page: Any, report: Path) -> None:
     open_page(page, report / "report.html")
     charts = drawn(page)
@@ -203,10 +227,16 @@ def test_the_theme_follows_the_system_and_is_remembered(page: Any, report: Path)
     drawn(page)
     background = "getComputedStyle(document.body).backgroundColor"
     ink = "document.querySelector('.chart[data-drawn] .xtick text').style.fill"
+    marker = """(() => {
+      const [red, green, blue] = document.querySelector('.chart .point').style.fill.match(/\\d+/g).map(Number);
+      return "#" + ((1 << 24) + (red << 16) + (green << 8) + blue).toString(16).slice(1);
+    })()"""
     light, grey = page.evaluate(background), page.evaluate(ink)
+    assert page.evaluate(marker) == COLORS["light"]["s0"]
     page.emulate_media(color_scheme="dark")
     assert page.evaluate(background) != light
     until(page, f"{ink} !== '{grey}'")  # the charts follow
+    assert page.evaluate(marker) == COLORS["dark"]["s0"]
     button = page.locator("#theme")
     assert button.inner_text() == "Theme: auto"
     button.click()
@@ -270,7 +300,14 @@ def test_history_shows_where_a_level_begins(page: Any, report: Path) -> None:
     page.wait_for_selector("#history-chart[data-drawn] .main-svg")
     assert "Alltoall" in page.locator("#history-curve option:checked").inner_text()
     assert page.locator("#history-chart .shapelayer path").count() >= 1
-    assert "2026-03-05" in page.locator("#history table").inner_text()
+    point = page.locator("#history-chart .point").first.bounding_box()
+    page.mouse.move(point["x"] + point["width"] / 2, point["y"] + point["height"] / 2)
+    page.wait_for_selector("#history-chart .hovertext")
+    said = page.locator("#history-chart .hovertext").text_content()
+    archive = Archive(report / "archive")
+    names = [one.name for label in ("before", "after") for one in load(archive, label).launches]
+    assert "of the median" in said and any(name in said for name in names)
+    assert page.locator("#history-chart .legendtext").first.text_content() == "A, 0-32 bytes"
     page.select_option("#history-curve", label="Sendrecv, 8 ranks")
     until(page, "document.querySelectorAll('#history-chart .shapelayer path').length === 0")
 

@@ -23,7 +23,7 @@ _ROOM = 1 / 11  # least part of the axis between two of its labels
 
 def drawn(sections: Sequence[Section], history: dict[str, Any] | None) -> dict[str, Any]:
     """All that page.js shows: figures by section, layout and chart, and their templates. The last section is the history,
-    where there is one; its layouts are curves."""
+    where there is one; its layouts are curves, and its traces name `columns` that are the same for all curves."""
     shown = [
         {"template": "lengths", "layouts": [_layout(one) for one in section.variants]} for section in sections
     ]
@@ -35,7 +35,22 @@ def drawn(sections: Sequence[Section], history: dict[str, Any] | None) -> dict[s
         templates["history"] = {
             theme: _template(theme, _lines_over_time(theme, history)) for theme in _THEMES
         }
-    return {"config": _CONFIG, "sections": shown, "templates": templates}
+    return {
+        "config": _CONFIG,
+        "sections": shown,
+        "templates": templates,
+        "columns": _columns(history) if history else {},
+    }
+
+
+def _columns(history: dict[str, Any]) -> dict[str, list[Any]]:
+    """When the launches of each side were, and which they are."""
+    found: dict[str, list[Any]] = {}
+    for side in history["sides"]:
+        dates, names = side["dates"], side["names"]
+        found[f"time {side['letter']}"] = dates if history["dated"] else list(range(1, len(dates) + 1))
+        found[f"run {side['letter']}"] = [escape(name) for name in names]
+    return found
 
 
 def _layout(one: Layout) -> dict[str, Any]:
@@ -154,16 +169,14 @@ def _over_time(history: dict[str, Any], curve: dict[str, Any]) -> dict[str, Any]
         for place, side in enumerate(sides):
             values = band["values"][place]
             known = any(value is not None for value in values)
-            x = side["dates"] if dated else list(range(1, len(values) + 1))
             trace = {
-                "x": x,
+                "columns": {"x": f"time {side['letter']}", "text": f"run {side['letter']}"},
                 "y": values,
-                "text": [escape(name) for name in side["names"]],
                 "name": escape(f"{side['letter']}, {words}" if len(sides) > 1 else words),
             }
             traces.append(trace if known else {})
             for change in band["changes"][place]:
-                at = x[change] if dated else change + 0.5
+                at = side["dates"][change] if dated else change + 0.5
                 style = f"change {_color(history, number, place)}"
                 shapes.append({"templateitemname": style, "visible": True, "x0": at, "x1": at})
     figure = {

@@ -28,6 +28,9 @@
       document.head.append(script);
     }
     const { data, layout } = structuredClone(figureOf(chart));  // Plotly writes into what it draws
+    for (const trace of data) {
+      for (const [name, column] of Object.entries(trace.columns ?? {})) trace[name] = page.columns[column];
+    }
     Plotly.react(chart, data, { ...layout, template: template(chart) }, page.config);
     label(chart);
     if (chart.dataset.drawn) return;
