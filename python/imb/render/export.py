@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from imb.archive.durable import write_whole
 from imb.archive.index import Index
-from imb.archive.store import SHORT, Archive, StoredRun, write_whole
+from imb.archive.store import SHORT, Archive, StoredRun
 from imb.model import records
 from imb.model.errors import ImbError
 from imb.model.records import Counter, Evidence, Failure, Records, Result, Run, Sample, SampledRow
