@@ -123,6 +123,6 @@ def test_many_runs_are_synced_without_holding_up_the_machine(
 ) -> None:
     synced: list[str] = []
     monkeypatch.setattr("os.sync", lambda: pytest.fail("all file systems are synced"))
-    monkeypatch.setattr("imb.archive.store._sync", lambda path: synced.append(path.name))
+    monkeypatch.setattr("imb.archive.durable.sync_path", lambda path: synced.append(path.name))
     Archive(tmp_path).add_many([launch(str(number)) for number in range(20)])
     assert synced.count("manifest.json") == synced.count("records.jsonl") == 20

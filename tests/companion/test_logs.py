@@ -4,10 +4,12 @@ import re
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from imb.logs import columnar, parse, parse_many
+from imb.logs.imb_heads import KNOWN
 from imb.logs.table import Log
 from imb.model.records import (
     QUANTILES,
@@ -712,6 +714,40 @@ def test_regular_and_irregular_rows_say_the_same(text: bytes) -> None:
     """An indented table is read row by row, as it stands all rows at once."""
     indented = b"".join(b" " + line for line in text.splitlines(keepends=True))
     assert results(indented) == results(text)
+
+
+@pytest.mark.parametrize(
+    "text", [*TEXTS, GROUPS, PASSES], ids=[*(p.stem for p in REFERENCES), "groups", "passes"]
+)
+def test_heads_that_were_read_before_mean_the_same(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(log: bytes) -> tuple[object, ...]:
+        found = parse(log, "log")
+        return [[*launch.records()] for launch in found.launches], found.problems, found.notes, found.counts()
+
+    damaged = text.replace(b".", b":", 400).replace(b"\n\n#", b"\n# note: text\n\n#", 3)
+    again = [read(text), read(damaged), read(text + damaged)]
+    for known in KNOWN.values():
+        monkeypatch.setattr(known, "get", lambda _: None)  # every head is read
+    assert again == [read(text), read(damaged), read(text + damaged)]
+
+
+@pytest.mark.parametrize("inserted", [b"  ", b"x", b"-1", b"\n", b"# note: text\n", b"\0"])
+def test_a_table_under_a_known_head_is_read_as_it_stands(inserted: bytes) -> None:
+    """The second of two equal tables is found by its head; what was put into it changes its own rows only."""
+    text = TEXTS[0]
+    start = text.index(b"#repetitions")
+    first_row = text.index(b"\n", start) + 1
+    stop = text.index(b"#", first_row)
+    table = text[text.rindex(b"\n\n", 0, start) + 1 : stop]
+    rows = stop - first_row
+    for at in (1, 13, rows // 2, rows - 3, rows - 2):
+        cut = len(table) - rows + at
+        changed = table[:cut] + inserted + table[cut:]
+        alone = results(text[: first_row - (len(table) - rows)] + changed)
+        both = results(text[: first_row - (len(table) - rows)] + table + changed)
+        strip = lambda found: [msgspec.structs.replace(row, line=None) for row in found]  # noqa: E731
+        whole = len(results(text[: first_row - (len(table) - rows)] + table))
+        assert strip(both[whole:]) == strip(alone)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ from pathlib import Path
 
 import msgspec
 
-from imb.archive.store import Archive, user, write_whole
+from imb.archive.durable import write_whole
+from imb.archive.store import Archive, user
 from imb.model.baselines import Baseline, Kept, machine_of, placement_of
 from imb.model.errors import ImbError
 from imb.model.observations import Launch, Side, refuse_unknown_metric

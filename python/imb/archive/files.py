@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from imb.archive import sources
+from imb.archive.entries import Entry
 from imb.archive.importer import files_in, read_file
-from imb.archive.index import Entry
 from imb.archive.store import FORMAT, Content, Manifest, file_facts, name_of
 from imb.model.errors import ImbError
 from imb.model.records import Problem, Records, read

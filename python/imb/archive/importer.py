@@ -17,7 +17,8 @@ from pathlib import Path
 import msgspec
 
 from imb.archive import sources
-from imb.archive.index import Entry, Index
+from imb.archive.entries import Entry
+from imb.archive.index import Index
 from imb.archive.labels import from_title
 from imb.archive.store import Archive, Content
 from imb.logs import parse_many

@@ -13,7 +13,7 @@ import shutil
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import platformdirs
@@ -21,145 +21,36 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from imb.archive.labels import LabelChange, Tags, replay
-from imb.archive.store import Archive, Manifest, StoredRun
-from imb.logs import columnar, parse_many
-from imb.logs.table import LoggedLaunch
+from imb.archive.runs_table import RUNS
+from imb.archive.store import Archive, StoredRun
 from imb.model.errors import ImbError
-from imb.model.records import End, Failure, Record, Result, Run
 
 if TYPE_CHECKING:
     import duckdb
+
+    from imb.archive.entries import Entry
 
 VERSION = 3  # of the columns; another one is another folder, which is filled anew
 _AT_ONCE = 32_000_000  # bytes of logs that are read together
 _MANY_SEGMENTS = 64
 
-RUNS = pa.schema(
-    [
-        ("run", pa.string()),
-        ("added", pa.string()),
-        ("kind", pa.string()),
-        ("program", pa.string()),
-        ("version", pa.string()),
-        ("component", pa.string()),
-        ("date", pa.string()),
-        ("benchmarks", pa.string()),
-        ("processes", pa.int64()),
-        ("nodes", pa.string()),
-        ("mpi", pa.string()),
-        ("command", pa.string()),
-        ("exit_status", pa.int64()),
-        ("state", pa.string()),
-        ("rows", pa.int64()),
-        ("failures", pa.int64()),
-        ("defects", pa.int64()),
-        ("problems", pa.int64()),
-        ("passes", pa.int64()),
-        ("bytes", pa.int64()),
-        ("origin", pa.string()),
-        ("host", pa.string()),
-        ("campaign", pa.string()),
-        ("conditions", pa.string()),
-    ]
-)
 # Extensions may be fetched from a network, and a query may name variables of this program.
 _ALONE: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
 }
-_TABLES = {"runs": RUNS, "results": columnar.RESULTS, "failures": columnar.FAILURES}
 
 
-class Entry(msgspec.Struct):
-    """One run on its way into a segment: the archive's facts about it, and its own content."""
+def _schemas() -> dict[str, pa.Schema]:
+    """Of the tables in a segment."""
+    from imb.logs import columnar
 
-    facts: dict[str, Any]
-    manifest: Manifest | None = None
-    launches: list[LoggedLaunch] = []
-    records: list[Record] = []
-    problems: int = 0
-
-    def row(self) -> dict[str, Any]:
-        """Its row in RUNS."""
-        assert self.manifest
-        runs = [r for r in self.records if isinstance(r, Run)] or [launch.run for launch in self.launches]
-        ends = [r for r in self.records if isinstance(r, End)] or [
-            each.end for each in self.launches if each.end
-        ]
-        run = runs[0] if runs else Run()
-        failures = [r for r in self.records if isinstance(r, Failure)]
-        failures += [i for launch in self.launches for i in launch.items if isinstance(i, Failure)]
-        results = [r for r in self.records if isinstance(r, Result)]
-        stretches = [stretch for launch in self.launches for stretch in launch.stretches()]
-        places = [(r.benchmark, r.processes, r.group_count) for r in results]
-        places += [(r.benchmark, r.processes, r.group_count) for r in failures]
-        heads = {id(stretch.head): stretch.head for stretch in stretches}  # few, and slow to compare
-        places += [(head.benchmark, head.processes, head.group_count) for head in heads.values()]
-        command = self.facts.get("command") or run.command_line
-        conditions = self.facts.get("conditions")
-        hosts = dict.fromkeys(rank.host for rank in run.ranks or [])
-        return {
-            "run": self.manifest.id,
-            "added": self.manifest.added,
-            "kind": _text(self.facts.get("kind")),
-            "program": run.program,
-            "version": run.version,
-            "component": run.component,
-            "date": run.date or _text(self.facts.get("started")),
-            "benchmarks": ", ".join(dict.fromkeys(name for name, _, _ in places)) or None,
-            "processes": len(run.ranks or [])
-            or max(((n or 0) * (g or 1) for _, n, g in places), default=0)
-            or None,
-            "nodes": ", ".join(hosts) or None,
-            "mpi": run.mpi.name if run.mpi else None,
-            "command": " ".join(map(str, command)) if isinstance(command, list) else None,
-            "exit_status": _whole(self.facts.get("exit_status")),
-            "state": ends[-1].state if ends else None,
-            "rows": len(results) + sum(stretch.count for stretch in stretches),
-            "failures": len(failures),
-            "defects": sum(r.defects or 0 for r in results)
-            if any(r.defects is not None for r in results)
-            else None,
-            "problems": self.problems,
-            "passes": ends[-1].passes if ends else None,
-            "bytes": sum(file.bytes for file in self.manifest.files.values()),
-            "origin": self.manifest.origin,
-            "host": self.manifest.host,
-            "campaign": _text(self.facts.get("campaign")),
-            "conditions": msgspec.json.encode(conditions).decode() if conditions else None,
-        }
+    return {"runs": RUNS, "results": columnar.RESULTS, "failures": columnar.FAILURES}
 
 
 def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _whole(value: Any) -> int | None:
-    return value if isinstance(value, int) and -(2**63) <= value < 2**63 else None
-
-
-def tables_of(entries: Sequence[Entry]) -> dict[str, pa.Table]:
-    """What runs say, in columns: tables runs, results and failures."""
-    named = [(entry.manifest.id, entry) for entry in entries if entry.manifest]
-    from_logs = [(run, launch) for run, entry in named for launch in entry.launches]
-    from_records = [(run, r) for run, entry in named for r in entry.records if isinstance(r, Result)]
-    failures = [(run, r) for run, entry in named for r in entry.records if isinstance(r, Failure)]
-    failures += [
-        (run, item) for run, launch in from_logs for item in launch.items if isinstance(item, Failure)
-    ]
-    results = [columnar.results_of_launches(from_logs)]
-    if from_records:
-        results.append(columnar.results_of_records(from_records))
-    return {
-        "runs": pa.Table.from_pylist([entry.row() for entry in entries], schema=RUNS),
-        "results": pa.concat_tables(results),
-        "failures": columnar.failures_of_records(failures),
-    }
 
 
 class Index:
@@ -174,8 +65,11 @@ class Index:
 
     def add(self, entries: Sequence[Entry]) -> None:
         """Puts runs into a new segment. Raises ImbError."""
-        if entries:
-            self._write(tables_of(entries))
+        if not entries:
+            return
+        from imb.archive.entries import tables_of  # reads logs and records, which a list does not
+
+        self._write(tables_of(entries))
 
     def _write(self, tables: dict[str, pa.Table]) -> None:
         """Raises ImbError where the cache cannot be written; Arrow's errors do not name the file."""
@@ -219,12 +113,26 @@ class Index:
 
     def refresh(self) -> set[str]:
         """Takes in what the archive has and the index has not. Returns the names of the archive's runs."""
+        return self._refreshed(["run"])[0]
+
+    def _refreshed(self, columns: list[str]) -> tuple[set[str], list[pa.Table]]:
+        """As `refresh`; also these columns of `runs`, with `run` among them, a table per segment. They are read once if the
+        index was up to date."""
         present = set(self.archive.ids())
-        known = self._known()
+        tables = self._read("runs", columns)
+        known = _names(tables)
         if len(known) != len(set(known)) or len(self.segments()) > _MANY_SEGMENTS:
             self._merge()
-            known = self._known()
-        new = sorted(present - set(known))
+            tables = self._read("runs", columns)
+            known = _names(tables)
+        if new := sorted(present.difference(known)):
+            self._take_in(new)
+            tables = self._read("runs", columns)
+        return present, tables
+
+    def _take_in(self, new: Sequence[str]) -> None:
+        from imb.archive.entries import entries_of  # as in add
+
         batch: list[StoredRun] = []
         size = 0
         for run_id in new:
@@ -235,19 +143,15 @@ class Index:
             batch.append(run)
             size += sum(file.bytes for file in run.manifest.files.values())
             if size > _AT_ONCE:
-                self.add(_entries(batch))
+                self.add(entries_of(batch))
                 batch, size = [], 0
-        self.add(_entries(batch))
-        return present
-
-    def _known(self) -> list[str]:
-        return [run for table in self._read("runs", ["run"]) for run in table.column("run").to_pylist()]
+        self.add(entries_of(batch))
 
     def _read(self, name: str, columns: list[str] | None = None) -> list[pa.Table]:
         tables = []
         for segment in self.segments():
             try:
-                tables.append(pq.ParquetFile(segment / f"{name}.parquet").read(columns))
+                tables.append(pq.ParquetFile(segment / f"{name}.parquet").read(columns, use_threads=False))
             except (OSError, pa.ArrowInvalid):  # merged away, or torn: what was in it is taken in again
                 shutil.rmtree(segment, ignore_errors=True)
         return tables
@@ -256,13 +160,14 @@ class Index:
         """Many segments, or several with the same run, become one."""
         import pyarrow.compute as pc  # slow to import, and rarely needed
 
+        schemas = _schemas()
         old = self.segments()
         present = set(self.archive.ids())
         seen: set[str] = set()
-        kept: dict[str, list[pa.Table]] = {name: [] for name in _TABLES}
+        kept: dict[str, list[pa.Table]] = {name: [] for name in schemas}
         for segment in old:
             try:
-                tables = {name: pq.ParquetFile(segment / f"{name}.parquet").read() for name in _TABLES}
+                tables = {name: pq.ParquetFile(segment / f"{name}.parquet").read() for name in schemas}
             except (OSError, pa.ArrowInvalid):
                 continue
             mine = [
@@ -272,7 +177,7 @@ class Index:
             for name, table in tables.items():
                 chosen = pa.array(mine, pa.string())
                 column = table.column("run").cast(pa.string())
-                kept[name].append(_with_all_columns(table.filter(pc.is_in(column, chosen)), _TABLES[name]))
+                kept[name].append(_with_all_columns(table.filter(pc.is_in(column, chosen)), schemas[name]))
         if seen:
             self._write(
                 {name: pa.concat_tables(tables).unify_dictionaries() for name, tables in kept.items()}
@@ -285,9 +190,8 @@ class Index:
     def runs(self, columns: Sequence[str] | None = None) -> pa.Table:
         """RUNS, or these of its columns with `run` among them, of all runs that the archive has, refreshed; order
         undefined."""
-        present = self.refresh()
         schema = pa.schema([RUNS.field(name) for name in columns]) if columns else RUNS
-        tables = self._read("runs", schema.names)
+        present, tables = self._refreshed(schema.names)
         # A cast imports pyarrow.compute, which takes longer than reading a thousand runs.
         tables = [t if t.schema.equals(schema) else t.cast(schema) for t in tables]
         table = pa.concat_tables([schema.empty_table(), *tables])
@@ -301,7 +205,7 @@ class Index:
             part = path.with_name(f".{path.name}-{os.getpid()}-{secrets.token_hex(4)}")
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
-                pq.write_table(_TABLES[name].empty_table(), part)
+                pq.write_table(_schemas()[name].empty_table(), part)
                 part.replace(path)
             except OSError as error:
                 raise self._refusal(error) from error
@@ -341,7 +245,7 @@ class Index:
         connection = duckdb.connect(config=_ALONE)
         connection.register("present_runs", runs)
         connection.execute("CREATE VIEW runs AS SELECT * FROM present_runs")
-        removed = len(self._known()) != runs.num_rows
+        removed = len(_names(self._read("runs", ["run"]))) != runs.num_rows
         readable: list[str] = []
         for name in ("results", "failures"):
             # Segments leave out columns that are empty; the first file has all of them, and no row.
@@ -362,6 +266,10 @@ class Index:
         return connection
 
 
+def _names(tables: Iterable[pa.Table]) -> list[str]:
+    return [run for table in tables for run in table.column("run").to_pylist()]
+
+
 def _with_all_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
     columns = [
         table.column(field.name).cast(field.type)
@@ -370,25 +278,3 @@ def _with_all_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
         for field in schema
     ]
     return pa.table(columns, schema=schema)
-
-
-def _entries(runs: Iterable[StoredRun]) -> list[Entry]:
-    """The content of these runs; unreadable ones are left out, and `imb verify` lists them."""
-    entries = []
-    logs: list[tuple[Entry, bytes]] = []
-    for run in runs:
-        entry = Entry({}, run.manifest)
-        try:
-            entry.facts = run.facts()
-            if "records.jsonl" in run.manifest.files:
-                read = run.records()
-                entry.records, entry.problems = read.records, len(read.problems)
-            else:
-                logs.append((entry, run.part("output.txt") or b""))
-        except (OSError, msgspec.MsgspecError):
-            entry.problems = 1
-        entries.append(entry)
-    parsed = parse_many([(text, "") for _, text in logs])
-    for (entry, _), log in zip(logs, parsed, strict=True):
-        entry.launches, entry.problems = log.launches, len(log.problems)
-    return entries

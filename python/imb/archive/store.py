@@ -24,23 +24,24 @@ import shutil
 import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import platformdirs
 
 from imb import __version__
+from imb.archive.durable import sync_all, write_whole
 from imb.archive.labels import LabelChange, Tags, checked, replay
 from imb.model.errors import ImbError
-from imb.model.records import Records, read
 from imb.model.text import now, readable
+
+if TYPE_CHECKING:
+    from imb.model.records import Records
 
 FORMAT = "openimb-run/1"
 CONTENT = ("records.jsonl", "output.txt", "stderr.txt", "facts.json")
 SHORT = 10  # digits of a name that are shown
-_SYNCS = 16  # at the same time: the file system writes its journal once for several of them
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,8 +121,10 @@ class StoredRun(msgspec.Struct, frozen=True):
         """The records of a run of the suite, or those read from its log; `samples` as of records.read."""
         data = self.part("records.jsonl")
         if data is not None:
+            from imb.model.records import read  # as imb.logs below: a list needs neither
+
             return read(data, f"{self.id[:SHORT]}/records.jsonl", samples=samples)
-        from imb.logs import read_log  # needs numpy, which a listing does not
+        from imb.logs import read_log
 
         return read_log(self.part("output.txt") or b"", f"{self.id[:SHORT]}/output.txt")
 
@@ -141,44 +144,6 @@ def name_of(files: Mapping[str, FileFacts]) -> str:
     """The name that content with these hashes has: SHA-256 of sorted lines `sha256  file`, 64 hex digits."""
     lines = "".join(f"{files[name].sha256}  {name}\n" for name in sorted(files))
     return hashlib.sha256(lines.encode()).hexdigest()
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    except OSError as error:
-        if error.errno != errno.EINVAL:  # some file systems sync no folders
-            raise
-    finally:
-        os.close(handle)
-
-
-def _sync_all(paths: Sequence[Path]) -> None:
-    """Only these: a sync of all file systems would hold up everyone on a shared machine."""
-    if len(paths) < _SYNCS:
-        for path in paths:
-            _sync(path)
-        return
-    with ThreadPoolExecutor(_SYNCS) as pool:
-        for _ in pool.map(_sync, paths):
-            pass
-
-
-def write_whole(path: Path, data: bytes, *, sync: bool = True) -> None:
-    """Writes a file so that it is seen whole or not at all. Raises OSError."""
-    part = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
-    try:
-        with part.open("xb") as file:
-            file.write(data)
-            if sync:
-                file.flush()
-                os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-    if sync:
-        _sync(path.parent)
 
 
 class Archive:
@@ -216,7 +181,7 @@ class Archive:
         staged: list[tuple[Path, Manifest, Sequence[str]]] = []
         try:
             staged.extend(self._stage(content) for content in contents)
-            _sync_all(
+            sync_all(
                 [
                     path
                     for folder, manifest, _ in staged
@@ -230,8 +195,7 @@ class Archive:
         finally:
             for folder, _, _ in staged:
                 shutil.rmtree(folder, ignore_errors=True)
-        for parent in {self.path_of(added.id).parent for added in done}:
-            _sync(parent)
+        sync_all(list({self.path_of(added.id).parent for added in done}))
         for (_, manifest, labels), added in zip(staged, done, strict=True):
             if labels and added.new:
                 self.label(manifest.id, add=labels)

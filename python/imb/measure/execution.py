@@ -15,7 +15,8 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import msgspec
 
-from imb.archive.store import Archive, Content, write_whole
+from imb.archive.durable import write_whole
+from imb.archive.store import Archive, Content
 from imb.measure.interleave import Conductor
 from imb.measure.progress import Progress
 from imb.measure.session import (

@@ -22,7 +22,8 @@ import filelock
 import msgspec
 import psutil
 
-from imb.archive.store import Archive, user, write_whole
+from imb.archive.durable import write_whole
+from imb.archive.store import Archive, user
 from imb.measure.session import Plan, folder_of
 from imb.model.errors import ImbError
 from imb.model.text import now

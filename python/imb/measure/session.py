@@ -18,7 +18,8 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from imb.archive.store import Archive, write_whole
+from imb.archive.durable import write_whole
+from imb.archive.store import Archive
 from imb.measure import ownership, passes
 from imb.measure.interleave import TURN_LIMIT
 from imb.model.confidential import (

@@ -17,7 +17,8 @@ from types import FrameType
 
 import msgspec
 
-from imb.archive.store import Archive, write_whole
+from imb.archive.durable import write_whole
+from imb.archive.store import Archive
 from imb.measure import session
 from imb.model.confidential import hidden_command, revealed_command
 from imb.model.errors import ImbError

@@ -12,9 +12,11 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from imb.archive.durable import write_whole
+from imb.archive.entries import tables_of
 from imb.archive.files import FileRun
-from imb.archive.index import Index, tables_of
-from imb.archive.store import Archive, StoredRun, write_whole
+from imb.archive.index import Index
+from imb.archive.store import Archive, StoredRun
 from imb.model import records
 from imb.model.errors import ImbError
 from imb.model.records import Counter, Evidence, Failure, Records, Result, Run, Sample, SampledRow

@@ -1,0 +1,57 @@
+"""Files that are on the disk when these functions return (fsync)."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+_SYNCS = 16  # at the same time: the file system writes its journal once for several of them
+
+
+def sync_path(path: Path) -> None:
+    """A file or folder. Raises OSError."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # some file systems sync no folders
+            raise
+    finally:
+        os.close(handle)
+
+
+def sync_all(paths: Sequence[Path]) -> None:
+    """Only these: a sync of all file systems would hold up everyone on a shared machine."""
+    if len(paths) < _SYNCS:
+        _each(paths)
+        return
+    # A task for each path would cost more CPU time than its sync.
+    shares = [paths[first::_SYNCS] for first in range(_SYNCS)]
+    with ThreadPoolExecutor(_SYNCS) as pool:
+        for _ in pool.map(_each, shares):
+            pass
+
+
+def _each(paths: Iterable[Path]) -> None:
+    for path in paths:
+        sync_path(path)
+
+
+def write_whole(path: Path, data: bytes, *, sync: bool = True) -> None:
+    """Writes a file so that it is seen whole or not at all. Raises OSError."""
+    part = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
+    try:
+        with part.open("xb") as file:
+            file.write(data)
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    if sync:
+        sync_path(path.parent)

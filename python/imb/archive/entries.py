@@ -1,0 +1,124 @@
+"""Runs on their way into the index: the facts of the archive about each, and the content of its log or records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from imb.archive.runs_table import RUNS
+from imb.archive.store import Manifest, StoredRun
+from imb.logs import columnar, parse_many
+from imb.logs.table import LoggedLaunch
+from imb.model.records import End, Failure, Record, Result, Run
+
+
+class Entry(msgspec.Struct):
+    """One run on its way into a segment: the facts of the archive about it, and its own content."""
+
+    facts: dict[str, Any]
+    manifest: Manifest | None = None
+    launches: list[LoggedLaunch] = []
+    records: list[Record] = []
+    problems: int = 0
+
+    def row(self) -> dict[str, Any]:
+        """Its row in RUNS."""
+        assert self.manifest
+        runs = [r for r in self.records if isinstance(r, Run)] or [launch.run for launch in self.launches]
+        ends = [r for r in self.records if isinstance(r, End)] or [
+            each.end for each in self.launches if each.end
+        ]
+        run = runs[0] if runs else Run()
+        failures = [r for r in self.records if isinstance(r, Failure)]
+        failures += [i for launch in self.launches for i in launch.items if isinstance(i, Failure)]
+        results = [r for r in self.records if isinstance(r, Result)]
+        stretches = [stretch for launch in self.launches for stretch in launch.stretches()]
+        places = [(r.benchmark, r.processes, r.group_count) for r in results]
+        places += [(r.benchmark, r.processes, r.group_count) for r in failures]
+        heads = {id(stretch.head): stretch.head for stretch in stretches}  # few, and slow to compare
+        places += [(head.benchmark, head.processes, head.group_count) for head in heads.values()]
+        command = self.facts.get("command") or run.command_line
+        conditions = self.facts.get("conditions")
+        hosts = dict.fromkeys(rank.host for rank in run.ranks or [])
+        return {
+            "run": self.manifest.id,
+            "added": self.manifest.added,
+            "kind": _text(self.facts.get("kind")),
+            "program": run.program,
+            "version": run.version,
+            "component": run.component,
+            "date": run.date or _text(self.facts.get("started")),
+            "benchmarks": ", ".join(dict.fromkeys(name for name, _, _ in places)) or None,
+            "processes": len(run.ranks or [])
+            or max(((n or 0) * (g or 1) for _, n, g in places), default=0)
+            or None,
+            "nodes": ", ".join(hosts) or None,
+            "mpi": run.mpi.name if run.mpi else None,
+            "command": " ".join(map(str, command)) if isinstance(command, list) else None,
+            "exit_status": _whole(self.facts.get("exit_status")),
+            "state": ends[-1].state if ends else None,
+            "rows": len(results) + sum(stretch.count for stretch in stretches),
+            "failures": len(failures),
+            "defects": sum(r.defects or 0 for r in results)
+            if any(r.defects is not None for r in results)
+            else None,
+            "problems": self.problems,
+            "passes": ends[-1].passes if ends else None,
+            "bytes": sum(file.bytes for file in self.manifest.files.values()),
+            "origin": self.manifest.origin,
+            "host": self.manifest.host,
+            "campaign": _text(self.facts.get("campaign")),
+            "conditions": msgspec.json.encode(conditions).decode() if conditions else None,
+        }
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and -(2**63) <= value < 2**63 else None
+
+
+def tables_of(entries: Sequence[Entry]) -> dict[str, pa.Table]:
+    """These runs as rows of the index's tables `runs`, `results` and `failures`."""
+    named = [(entry.manifest.id, entry) for entry in entries if entry.manifest]
+    from_logs = [(run, launch) for run, entry in named for launch in entry.launches]
+    from_records = [(run, r) for run, entry in named for r in entry.records if isinstance(r, Result)]
+    failures = [(run, r) for run, entry in named for r in entry.records if isinstance(r, Failure)]
+    failures += [
+        (run, item) for run, launch in from_logs for item in launch.items if isinstance(item, Failure)
+    ]
+    results = [columnar.results_of_launches(from_logs)]
+    if from_records:
+        results.append(columnar.results_of_records(from_records))
+    return {
+        "runs": pa.Table.from_pylist([entry.row() for entry in entries], schema=RUNS),
+        "results": pa.concat_tables(results),
+        "failures": columnar.failures_of_records(failures),
+    }
+
+
+def entries_of(runs: Iterable[StoredRun]) -> list[Entry]:
+    """The content of these runs; unreadable ones are left out, and `imb verify` lists them."""
+    entries = []
+    logs: list[tuple[Entry, bytes]] = []
+    for run in runs:
+        entry = Entry({}, run.manifest)
+        try:
+            entry.facts = run.facts()
+            if "records.jsonl" in run.manifest.files:
+                read = run.records()
+                entry.records, entry.problems = read.records, len(read.problems)
+            else:
+                logs.append((entry, run.part("output.txt") or b""))
+        except (OSError, msgspec.MsgspecError):
+            entry.problems = 1
+        entries.append(entry)
+    parsed = parse_many([(text, "") for _, text in logs])
+    for (entry, _), log in zip(logs, parsed, strict=True):
+        entry.launches, entry.problems = log.launches, len(log.problems)
+    return entries
