@@ -1,10 +1,10 @@
 """One process at a time executes a session: it holds a lock, and says who it is.
 
 ARCHIVE/sessions/ID/lock         locked by the system (flock) while a process executes the session; it stays
-                    owner.json   who that is; touched every BEAT seconds as a sign of life; absent when all ended well
+                    owner.json   who that is; touched every BEAT seconds as a heartbeat; absent when all ended well
 
 The system frees the lock of a process that was killed. Some network file systems have locks within a host only, so an
-owner on another host counts as dead when it gave no sign of life for SILENT seconds. That is waited for, if needed.
+owner on another host counts as dead when it gave no heartbeat for SILENT seconds. `imb` waits for that, if needed.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _examine(made: Plan, file: Path, say: Callable[[str], None]) -> None:
     silent = _time_here(file) - last
     if silent < SILENT:
         say(
-            f"session {made.id}: {owner} gave a sign of life {max(silent, 0):.0f} s ago; waiting for another one"
+            f"session {made.id}: last heartbeat of {owner} {max(silent, 0):.0f} s ago; waiting for another one"
         )
     until = time.monotonic() + SILENT - max(silent, 0)
     while time.monotonic() < until:
