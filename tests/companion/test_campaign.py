@@ -1,4 +1,4 @@
-"""imb campaign and imb ab: what a file means, the order of launches, set-up and tear-down on every way out."""
+"""imb campaign and imb ab: what a file means, the order of launches, setup and teardown on every way out."""
 
 import json
 import signal
@@ -397,7 +397,7 @@ def test_ctrl_c_during_a_set_up_tears_down(archive: Archive, trial: Trial) -> No
     wait_for(lambda: "<" in trial.events())
     process.send_signal(signal.SIGINT)
     wait_for(lambda: ">" in trial.events())
-    process.send_signal(signal.SIGINT)  # the tear-down is not to be cut short
+    process.send_signal(signal.SIGINT)  # the teardown is not to be cut short
     process.communicate(timeout=30)
     assert process.returncode == 130 and trial.is_sound()
     assert (trial.log.parent / "log.ended").exists()

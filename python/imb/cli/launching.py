@@ -226,7 +226,7 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
         for items in session.together(made, todo):
             if stopped := deciding.before(items[0].turn, over, display.say):
                 break
-            if not standing.switch(items[0].variant):  # several at the same time have no set-up
+            if not standing.switch(items[0].variant):  # several at the same time have no setup
                 left_out += len(items)
                 continue
             display.begin(items, over)
