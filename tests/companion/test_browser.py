@@ -339,6 +339,9 @@ def test_printing_draws_every_chart_on_white(page: Any, report: Path) -> None:
     )
     assert len(tops) == 3 and len(set(tops)) == 1  # side by side
     assert page.pdf(format="A4").startswith(b"%PDF")
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.emulate_media(media="screen")
+    until(page, "document.querySelector('#history-chart .main-svg').getBoundingClientRect().width > 1000")
 
 
 def test_a_comparison_alone_is_drawn(page: Any, report: Path) -> None:
