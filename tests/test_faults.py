@@ -136,7 +136,7 @@ def test_a_signal_to_a_rank_stops_all_with_an_end_record(mpi, rank, name, tmp_pa
 def test_under_nohup_a_closed_session_does_not_end_a_run(mpi, tmp_path):
     records = tmp_path / "records.jsonl"
     words = f"-iter 100000000,100000000 -time 0.1 -msglog 18:20 -json {records} PingPong"
-    process = lab.start(mpi, 2, words.split(), wrap=["nohup"])
+    process = lab.start(mpi, 2, words.split(), wrap=["nohup"], folder=tmp_path)
     deadline = time.monotonic() + 60
     while not (records.exists() and '"record":"result"' in records.read_text()):
         assert time.monotonic() < deadline, "no rows"
