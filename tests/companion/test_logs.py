@@ -718,7 +718,9 @@ def test_regular_and_irregular_rows_say_the_same(text: bytes) -> None:
     assert results(indented) == results(text)
 
 
-@pytest.mark.parametrize("text", [*TEXTS, GROUPS, PASSES], ids=[*(p.stem for p in REFERENCES), "groups", "passes"])
+@pytest.mark.parametrize(
+    "text", [*TEXTS, GROUPS, PASSES], ids=[*(p.stem for p in REFERENCES), "groups", "passes"]
+)
 def test_heads_that_were_read_before_mean_the_same(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     def read(log: bytes) -> tuple[object, ...]:
         found = parse(log, "log")
@@ -743,10 +745,10 @@ def test_a_table_under_a_known_head_is_read_as_it_stands(inserted: bytes) -> Non
     for at in (1, 13, rows // 2, rows - 3, rows - 2):
         cut = len(table) - rows + at
         changed = table[:cut] + inserted + table[cut:]
-        alone = results(text[:first_row - (len(table) - rows)] + changed)
-        both = results(text[:first_row - (len(table) - rows)] + table + changed)
+        alone = results(text[: first_row - (len(table) - rows)] + changed)
+        both = results(text[: first_row - (len(table) - rows)] + table + changed)
         strip = lambda found: [msgspec.structs.replace(row, line=None) for row in found]  # noqa: E731
-        whole = len(results(text[:first_row - (len(table) - rows)] + table))
+        whole = len(results(text[: first_row - (len(table) - rows)] + table))
         assert strip(both[whole:]) == strip(alone)
 
 
