@@ -69,9 +69,9 @@ def parse(text: str) -> campaign.Campaign:
         ),
         (
             BENCHMARKS + 'until_decided = true\nmetric = "tim"\n[variants.a]\n[variants.b]',
-            "no metric tim; give one of time,",
+            "unknown metric: tim; choose from time,",
         ),
-        (BENCHMARKS + 'metric = "tim"\n[variants.a]', "no metric tim; give one of time,"),
+        (BENCHMARKS + 'metric = "tim"\n[variants.a]', "unknown metric: tim; choose from time,"),
         (BENCHMARKS + "variants = { a = 3 }", "variants.a: expected `table`, got `int`"),
         (BENCHMARKS + "[axes.x.y]\nhosts = [1]", "axes.x.y.hosts[0]: expected `str`, got `int`"),
         (
@@ -554,7 +554,7 @@ def test_mistakes_of_ab(imb: Imb, tmp_path: Path) -> None:
         (["--a", "", "--b", "", "PingPongg"], "did you mean PingPong?"),
         (["--a", "", "--b", "", "--budget", "9"], "--budget needs --until-decided"),
         (["--a", "", "--b", "", "--until-decided", "--launches", "3"], "3 is too few"),
-        (["--a", "", "--b", "", "--until-decided", "--metric", "tim"], "no metric tim; give one of time,"),
+        (["--a", "", "--b", "", "--until-decided", "--metric", "tim"], "unknown metric: tim; choose from time,"),
         (["--a", ""], "--b"),
     ):
         said = imb("ab", *options, *words)

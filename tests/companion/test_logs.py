@@ -750,6 +750,29 @@ def test_a_table_under_a_known_head_is_read_as_it_stands(inserted: bytes) -> Non
         assert strip(both[whole:]) == strip(alone)
 
 
+def test_tables_of_as_many_rows_with_other_lengths_keep_their_own() -> None:
+    other = PINGPONG.replace(b"            1         1000", b"            2          999")
+    found = results(PINGPONG + other + PINGPONG + b"\n# All processes entering MPI_Finalize\n")
+    ones = [(0, 1000), (1, 1000), (1048576, 40), (4194304, 10)]
+    assert [(row.bytes, row.repetitions) for row in found] == [*ones, ones[0], (2, 999), *ones[2:], *ones]
+
+
+@pytest.mark.parametrize("end", [b"x\n", b"\nx", b"\n\n   x\n", b"\n   4194304\n"])
+def test_what_touches_the_end_of_a_table_under_a_known_head_is_not_lost(end: bytes) -> None:
+    """As under a head that is read for the first time: the same rows, and a word on the same lines."""
+    damaged = PINGPONG.rstrip(b"\n") + end
+
+    def words(log: Log) -> list[str]:
+        return [re.sub(r"^.*?\d+: ", "", str(each)) for each in [*log.problems, *log.notes]]
+
+    for known in KNOWN.values():
+        known.by_text.clear()
+    tail = b"#----\n"
+    first, second = parse(damaged + tail, "log"), parse(PINGPONG + damaged + tail, "log")
+    assert words(second) == words(first)
+    assert second.counts()[1] == first.counts()[1] + 4
+
+
 @pytest.mark.parametrize(
     "text",
     [*TEXTS, GROUPS, PASSES, OSU, OSU_LAYOUTS],

@@ -98,7 +98,7 @@ class Index:
                 pq.write_table(
                     table,
                     part / f"{name}.parquet",
-                    # Measured numbers hardly repeat: to compress them saves a tenth of the bytes and costs half the time.
+                    # Measured numbers hardly repeat: compressing them saves a tenth of the bytes for a third more time.
                     compression={c: "none" if c in measured else "lz4" for c in table.column_names},
                     use_dictionary=texts,
                     write_statistics=name == "runs",
