@@ -70,7 +70,7 @@ def test_a_failed_build_shows_what_the_compiler_says(mpi: lab.Mpi, imb: Imb, sma
     assert (said.code, said.out) == (1, "")
     assert "main.cpp:1:21: error:" in said.err and "this_is_missing" in said.err
     last = said.err.splitlines()[-1]
-    assert last.startswith("imb: the build for ") and Path(last.rpartition(" ")[2]).exists()
+    assert last.startswith("imb: build for ") and Path(last.rpartition(" ")[2]).exists()
 
 
 @pytest.mark.parametrize(
