@@ -95,7 +95,7 @@ def _lacking(side: Side) -> list[Key]:
 
 def _how_it_ended(launch: Launch) -> str | None:
     outcome = launch.facts.get("outcome")
-    if launch.end is None and launch.run.program == "OpenIMB":
+    if launch.cut_off:
         return "was cut off"
     if launch.end is not None and launch.end.state != "complete":
         return f"was {launch.end.state}"

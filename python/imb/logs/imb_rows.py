@@ -208,9 +208,3 @@ def _gigabytes(found: re.Match[str] | None) -> int | None:
         return round(float(found[1]) * 2**30) if found else None
     except (ValueError, OverflowError):
         return None
-
-
-def is_damaged(text: str) -> bool:
-    """Whether a line that is no row seems to have been one: nearly all of it digits, dots and blanks."""
-    plain = sum(c in "0123456789. " for c in text)
-    return len(text.split()) > 1 and any(c.isdigit() for c in text) and plain >= 0.9 * len(text)

@@ -66,7 +66,8 @@ _MODE = re.compile(r"#?\s*MODE:\s*(NON-)?AGGREGATE")
 _INVALID = re.compile(r"#?\s*!!\s*Benchmark\s+(\S+)\s+invalid for (\d+) process")
 _UNAVAILABLE = re.compile(r"#?\s*!!\s*Benchmark\s+(\S+) is not available:\s*(.*?)\s*!*$")
 _BANNER = re.compile(
-    r"#\s*(?:Intel\s?\(R\) MPI Benchmark(?:s| Suite)\s+V?(?P<imb>[^,]+?)|OpenIMB (?P<ours>[^,]+)),\s*(?P<part>MPI-(?:IO|NBC|RMA|1|2))"
+    r"#\s*(?:Intel\s?\(R\) MPI Benchmark(?:s| Suite)\s+V?(?P<imb>[^,]+?)|OpenIMB (?P<ours>[^,]+)),\s*"
+    r"(?:(?P<part>MPI-(?:IO|NBC|RMA|1|2))\b|(?:IMB-)?(?P<other>[\w-]{1,40}) part\b)"
 )
 _FACT = re.compile(
     r"#\s*(Date|Machine|System|Release|Version|MPI Version|MPI Library|MPI Thread Environment|MPI_Datatype"
@@ -177,7 +178,9 @@ def _read(text: bytes, prefix: bytes) -> Preamble:
                 if index == 0 or not _RULE.match(lines[index - 1].decode("utf-8", "replace").strip())
                 else before
             )
-            events.append(LogEvent("banner", start, parts=(program, version, found["part"])))
+            events.append(
+                LogEvent("banner", start, parts=(program, version, found["part"] or found["other"]))
+            )
             head, state = Head(""), "banner"
         elif collecting and (found := _PROCESSES.match(bare)):
             head = head._replace(

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from imb.model.errors import ImbError
 from imb.model.records import (
+    WITH_END,
     Component,
     End,
     Failure,
@@ -71,6 +72,11 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     failures: dict[Key, Failure]
     end: End | None = None
     sampled: Callable[[], Sequence[tuple[Key, Sample]]] = tuple
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether the program would have printed an end, and there is none."""
+        return self.end is None and self.run.program in WITH_END
 
     def hosts(self) -> list[str]:
         """Hosts of the ranks, each once; empty where the records do not have them."""
