@@ -138,5 +138,7 @@ def test_rows_of_another_rank_in_between_are_one_line_a_table(imb: Imb, tmp_path
     (tmp_path / "ranks.log").write_bytes(b"".join(tag + line for line in lines for tag in (b"0: ", b"1: ")))
     said = imb("import", tmp_path / "ranks.log")
     assert said.code == 1
-    assert sum("do not fit the heading" in line for line in said.err.splitlines()) == 18  # Barrier has one row
+    assert (
+        sum("do not fit the heading" in line for line in said.err.splitlines()) == 18
+    )  # Barrier has one row
     assert len(said.err.splitlines()) < 60, said.err

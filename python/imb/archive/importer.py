@@ -19,6 +19,7 @@ import msgspec
 from imb.archive import sources
 from imb.archive.index import Entry, Index
 from imb.archive.labels import from_title
+from imb.archive.remains import sweep
 from imb.archive.store import Archive, Content
 from imb.logs import parse_many
 from imb.logs.imb_facts import last_of
@@ -69,6 +70,7 @@ def import_files(
 
     Closed early, it finishes the files at hand and reads no more.
     """
+    sweep(archive)
     batches = list(_batches(files))
     jobs = min(jobs or len(os.sched_getaffinity(0)), len(batches))
     if jobs <= 1:

@@ -63,7 +63,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """One launch: `name` is its run in the archive, or its file. Of rows that repeat a key the first one counts.
     `end` is None where it was cut off, or a log does not show it. `sampled` reads the samples, in the order of time, of a
-    launch in passes."""
+    launch in passes. `content` is equal where the archive would store the same; empty where it is not known."""
 
     name: str
     run: Run
@@ -72,6 +72,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     failures: dict[Key, Failure]
     end: End | None = None
     sampled: Callable[[], Sequence[tuple[Key, Sample]]] = tuple
+    content: str = ""
 
     @property
     def cut_off(self) -> bool:
@@ -99,10 +100,12 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
-    """A sample set by the name that a user gave: a run, a label, a file, a query."""
+    """A sample set by the name that a user gave: a run, a label, a file, a query. `copies`: runs that were left out, because
+    others in it have the same content."""
 
     name: str
     launches: Sequence[Launch]
+    copies: int = 0
 
     def all_keys(self) -> list[Key]:
         """Of all launches, each once, in the order of the first launch that has it."""
