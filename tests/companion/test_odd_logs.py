@@ -142,3 +142,14 @@ def test_rows_of_another_rank_in_between_are_one_line_a_table(imb: Imb, tmp_path
         sum("do not fit the heading" in line for line in said.err.splitlines()) == 18
     )  # Barrier has one row
     assert len(said.err.splitlines()) < 60, said.err
+
+
+def test_times_before_each_line_may_differ(imb: Imb, tmp_path: Path) -> None:
+    log = tmp_path / "timed.log"
+    lines = TEXT.splitlines(keepends=True)
+    log.write_bytes(
+        b"".join(b"2026-11-01T03:00:%02d.%03d " % (i // 10, i) + line for i, line in enumerate(lines))
+    )
+    said = imb("import", log)
+    assert said.code == 0 and "no end" not in said.out and "other text" not in said.out, said
+    assert figures(imb, "SELECT state, rows FROM runs") == ["complete,81"]

@@ -125,13 +125,6 @@ def header_of(row: bytes) -> Header | None:
     return Header(words[:first].rstrip().encode() if prefix else b"", tuple(columns))
 
 
-def without(line: bytes, prefix: bytes) -> bytes:
-    """The line without quote marks or a tag. Another rank's tag or a lost mark is not cut."""
-    if prefix and line.startswith(prefix):
-        return line[len(prefix) :]
-    return line
-
-
 def regular_rows(block: bytes, columns: int) -> int:
     """Number of rows if their widths may be those of a table's rows, else 0. Converting them looks at every byte."""
     width = columns * CELL + 1

@@ -30,7 +30,6 @@ from imb.logs.imb_rows import (
     regular_rows,
     regular_until_blank,
     row_of,
-    without,
 )
 from imb.logs.plain import columns_of
 from imb.logs.table import Head, Log, LoggedLaunch, Stretch, lacks_time, no_time
@@ -309,7 +308,7 @@ class _Reader:
             raw = self.text[at:stop]
             at_line += 1
             here, at = at, stop + 1
-            words = without(raw, header.prefix).decode("utf-8", "replace").rstrip()
+            words = above.without(raw, header.prefix).decode("utf-8", "replace").rstrip()
             text = words.strip()
             if not text:
                 blank = True
