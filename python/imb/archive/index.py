@@ -30,7 +30,9 @@ from imb.model.records import End, Failure, Record, Result, Run
 if TYPE_CHECKING:
     import duckdb
 
-VERSION = 3  # of the columns; another one is another folder, which is filled anew
+VERSION = (
+    4  # of the columns and of what is read from logs; another one is another folder, which is filled anew
+)
 _AT_ONCE = 32_000_000  # bytes of logs that are read together
 _MANY_SEGMENTS = 64
 
