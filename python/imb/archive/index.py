@@ -30,9 +30,8 @@ from imb.model.records import End, Failure, Record, Result, Run
 if TYPE_CHECKING:
     import duckdb
 
-VERSION = (
-    4  # of the columns and of what is read from logs; another one is another folder, which is filled anew
-)
+# Of the columns and of what is read from logs; another one is another folder, which is filled anew.
+VERSION = 4
 _AT_ONCE = 32_000_000  # bytes of logs that are read together
 _MANY_SEGMENTS = 64
 

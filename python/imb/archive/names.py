@@ -34,8 +34,9 @@ def load(archive: Archive, what: str) -> Side:
     alone, a query: `sql:` and a SELECT statement that answers with a column `run`. Runs with the same content count once.
     """
     every = [run for name in _names_in(archive, what) for run in readable(archive, name)]
-    found = {run.id: run for run in every} if len(every) > 1 else {"": every[0]} if every else {}
-    launches = [launch for run in found.values() for launch in _of_run(run)]
+    # The name of a file's content is a hash of all of it, which one run alone does not need.
+    found = list({run.id: run for run in every}.values()) if len(every) > 1 else every
+    launches = [launch for run in found for launch in _of_run(run)]
     if not any(launch.rows for launch in launches):
         raise NoResult(f"no results in {one_line(what)}")
     return Side(name=what, launches=launches, copies=len(every) - len(found))
