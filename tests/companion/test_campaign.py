@@ -554,7 +554,10 @@ def test_mistakes_of_ab(imb: Imb, tmp_path: Path) -> None:
         (["--a", "", "--b", "", "PingPongg"], "did you mean PingPong?"),
         (["--a", "", "--b", "", "--budget", "9"], "--budget needs --until-decided"),
         (["--a", "", "--b", "", "--until-decided", "--launches", "3"], "3 is too few"),
-        (["--a", "", "--b", "", "--until-decided", "--metric", "tim"], "unknown metric: tim; choose from time,"),
+        (
+            ["--a", "", "--b", "", "--until-decided", "--metric", "tim"],
+            "unknown metric: tim; choose from time,",
+        ),
         (["--a", ""], "--b"),
     ):
         said = imb("ab", *options, *words)

@@ -81,7 +81,7 @@ def test_no_command_shows_which_there_are(imb: Imb, words: list[str]) -> None:
 
 def test_an_empty_archive(imb: Imb) -> None:
     said = imb("ls")
-    assert (said.code, said.out) == (0, "") and "the archive is empty" in said.err
+    assert (said.code, said.out) == (0, "") and "no archive" in said.err
     assert imb("query", "SELECT count(*) AS n FROM results").out.split() == ["n", "0"]
 
 

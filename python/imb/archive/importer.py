@@ -20,11 +20,13 @@ from imb.archive import sources
 from imb.archive.entries import Entry
 from imb.archive.index import Index
 from imb.archive.labels import from_title
+from imb.archive.remains import sweep
 from imb.archive.store import Archive, Content
 from imb.logs import parse_many
+from imb.logs.imb_facts import last_of
 from imb.logs.table import Log, LoggedLaunch
 from imb.model.errors import ImbError
-from imb.model.records import RECORD, Failure, Problem, Result, read
+from imb.model.records import RECORD, WITH_END, Failure, Problem, Result, read
 
 _BATCH_BYTES = 24_000_000  # allocations beyond 32 MB are mapped and unmapped by glibc each time
 _BATCH_FILES = 1000
@@ -32,7 +34,7 @@ _BATCH_FILES = 1000
 
 class FileReport(msgspec.Struct):
     """What became of one file. `runs`: their names; `new`: how many of them the archive had not; `labelled`: how many of the
-    others got a label."""
+    others got a label; `cut_off`: the last row of each launch without an end."""
 
     file: str
     runs: list[str] = []
@@ -42,6 +44,7 @@ class FileReport(msgspec.Struct):
     failures: int = 0
     problems: list[Problem] = []
     notes: list[Problem] = []
+    cut_off: list[str] = []
     labelled: int = 0
 
 
@@ -68,6 +71,7 @@ def import_files(
 
     Closed early, it finishes the files at hand and reads no more.
     """
+    sweep(archive)
     batches = list(_batches(files))
     jobs = min(jobs or len(os.sched_getaffinity(0)), len(batches))
     if jobs <= 1:
@@ -182,15 +186,18 @@ def _of_log(
             Problem(report.file, 0, "has no table that can be read, and NUL bytes: no text")
         )
         return
+    if not report.rows and not report.failures and report.problems:
+        return
     if not log.launches:
         report.problems.append(
             Problem(report.file, 0, "there is no table of IMB or of OSU's benchmarks in it")
         )
-    at = 0
-    for launch, part in zip(log.launches, _parts(text, log.launches), strict=True):
+    report.cut_off = [
+        last_of(launch) for launch in log.launches if launch.end is None and launch.run.program in WITH_END
+    ]
+    for launch, (at, part) in zip(log.launches, _parts(text, log.launches), strict=True):
         line = min((item.line or 0 for item in launch.items), default=0) if len(log.launches) > 1 else 0
         before = text.count(b"\n", 0, at)
-        at += len(part)
         for item in launch.items if before else ():  # lines are those of the run's own text from here on
             item.line = (item.line or 0) - before
         title = from_title(launch.label) if launch.label else None
@@ -203,17 +210,20 @@ def _of_log(
         yield report, content, Entry(facts, launches=[launch], problems=len(log.problems))
 
 
-def _parts(text: bytes, launches: Sequence[LoggedLaunch]) -> list[bytes]:
-    """The bytes of each launch; together they are the file. Positions do not count the CR of CR LF."""
-    if len(launches) < 2:
-        return [text] * len(launches)
-    starts = [launch.start for launch in launches]
-    if b"\r\n" in text:
-        lengths = [len(line) for line in text.split(b"\n")]
+def _parts(text: bytes, launches: Sequence[LoggedLaunch]) -> list[tuple[int, bytes]]:
+    """The bytes of each launch and where they begin; together they are the file, but for launches of components that are
+    not supported. Positions of launches do not count the CR of CR LF."""
+    spans = [(launch.start, launch.stop) for launch in launches]
+    if b"\r\n" in text and len(launches) > 0:
+        lengths = [len(line) + 1 for line in text.split(b"\n")]
         plain = text.replace(b"\r\n", b"\n")
-        lines = [plain.count(b"\n", 0, start) for start in starts]
-        starts = [sum(lengths[:line]) + line for line in lines]
-    return [text[start:stop] for start, stop in zip(starts, [*starts[1:], len(text)], strict=True)]
+        spans = [
+            (sum(lengths[: plain.count(b"\n", 0, start)]), sum(lengths[: plain.count(b"\n", 0, stop)]))
+            if stop < len(plain)
+            else (sum(lengths[: plain.count(b"\n", 0, start)]), len(text))
+            for start, stop in spans
+        ]
+    return [(start, text[start:stop]) for start, stop in spans]
 
 
 def _parse(files: Sequence[tuple[bytes, str]]) -> list[Log]:

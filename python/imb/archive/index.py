@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     from imb.archive.entries import Entry
 
-VERSION = 3  # of the columns; another one is another folder, which is filled anew
+# Of the columns and of what is read from logs; another one is another folder, which is filled anew.
+VERSION = 4
 _AT_ONCE = 32_000_000  # bytes of logs that are read together
 _MANY_SEGMENTS = 64
 

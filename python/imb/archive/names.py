@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from imb.archive.labels import QUERY
 from imb.archive.store import SHORT, Archive, StoredRun
 from imb.model.errors import ImbError
@@ -17,7 +19,7 @@ from imb.model.text import one_line
 if TYPE_CHECKING:
     from imb.archive.files import FileRun
 
-_LEAST = 4  # digits of a run's name that can name it
+LEAST = 4  # digits of a run's name that can name it
 _LIKE_SQL = re.compile(r"\s*(SELECT|FROM|WITH)\s", re.IGNORECASE)
 
 
@@ -29,13 +31,15 @@ def load(archive: Archive, what: str) -> Side:
     """The launches that `what` names; several names are divided by commas. Raises ImbError where there is none.
 
     A name is a run or a label (see `runs`), a file or folder of logs or records (which need not be in the archive), or,
-    alone, a query: `sql:` and a SELECT statement that answers with a column `run`.
+    alone, a query: `sql:` and a SELECT statement that answers with a column `run`. Runs with the same content count once.
     """
-    found = (run for name in _names_in(archive, what) for run in readable(archive, name))
+    every = [run for name in _names_in(archive, what) for run in readable(archive, name)]
+    # The name of a file's content is a hash of all of it, which one run alone does not need.
+    found = list({run.id: run for run in every}.values()) if len(every) > 1 else every
     launches = [launch for run in found for launch in _of_run(run)]
     if not any(launch.rows for launch in launches):
         raise NoResult(f"no results in {one_line(what)}")
-    return Side(name=what, launches=launches)
+    return Side(name=what, launches=launches, copies=len(every) - len(found))
 
 
 def side_of(archive: Archive, runs: Iterable[str], name: str) -> Side:
@@ -100,10 +104,31 @@ def one_run(archive: Archive, name: str) -> StoredRun:
     return found[0]
 
 
-def ambiguous(name: str, shown: Sequence[str]) -> ImbError:
+def some_runs(archive: Archive, name: str, *, all_of_them: bool) -> list[StoredRun]:
+    """The one stored run of a name, or all of them. Raises ImbError where there is none, or several without
+    `all_of_them`."""
+    found = runs(archive, name)
+    if len(found) > 1 and not all_of_them:
+        raise ambiguous(name, [run.name for run in found], "give the name of one, or --all")
+    return found
+
+
+def listed(archive: Archive, name: str) -> list[str]:
+    """Whole names of the runs of this label, or of the run whose name begins so. Raises ImbError where there is none."""
+    if found := _ids_named(archive, name):
+        return found
+    raise unknown(name)
+
+
+def unknown(name: str) -> ImbError:
+    """What is said where no run has this name, and a file would be none."""
+    return ImbError(f"no run or label {name!r}; `imb ls` lists them")
+
+
+def ambiguous(name: str, shown: Sequence[str], advice: str = "give the name of one") -> ImbError:
     """What is said where several runs, these, have a name, and one is wanted."""
-    listed = ", ".join(shown[:4]) + (", ..." if len(shown) > 4 else "")
-    return ImbError(f"{name!r} matches {len(shown)} runs: {listed}; give the name of one")
+    some = ", ".join(shown[:4]) + (", ..." if len(shown) > 4 else "")
+    return ImbError(f"{name!r} matches {len(shown)} runs: {some}; {advice}")
 
 
 def _names_in(archive: Archive, what: str) -> list[str]:
@@ -123,7 +148,7 @@ def _ids_named(archive: Archive, name: str) -> list[str]:
     """
     if name.startswith(QUERY):
         return _asked(archive, name.removeprefix(QUERY))
-    begun = [run for run in archive.ids() if len(name) >= _LEAST and run.startswith(name.lower())]
+    begun = [run for run in archive.ids() if len(name) >= LEAST and run.startswith(name.lower())]
     if (not begun or len(name) < SHORT) and (labelled := _labelled(archive, name)):
         return labelled
     if len(begun) > 1:
@@ -160,7 +185,8 @@ def _of_run(run: StoredRun | FileRun) -> Iterator[Launch]:
     # A log has no samples, and need not be kept in memory to read them.
     has_samples = isinstance(run, StoredRun) or run.content.records is not None
     again = (lambda: run.records(samples=True)) if has_samples else None
-    return launches_of(run.records(), run.name, run.facts(), again)
+    found = launches_of(run.records(), run.name, run.facts(), again)
+    return (replace(one, content=f"{run.id}#{number}") for number, one in enumerate(found))
 
 
 def _asked(archive: Archive, query: str) -> list[str]:

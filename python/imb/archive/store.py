@@ -6,7 +6,7 @@
         stderr.txt           standard error
         facts.json           what the writer knows besides: command, exit status, conditions
     ARCHIVE/labels/          labels and notes: one small file per change, never changed itself
-    ARCHIVE/removed/         runs that `imb rm` took out
+    ARCHIVE/removed/         runs that `imb rm` took out, `imb restore` moves them back
     ARCHIVE/tmp/             runs being written
 
 A run's name is the SHA-256 of the hashes of its content, so the same content is the same run, and a run can be
@@ -158,6 +158,12 @@ class Archive:
         self.removed = self.folder / "removed"
         self.tmp = self.folder / "tmp"
 
+    def missing(self) -> str | None:
+        """What is wrong where there is no such folder."""
+        if self.folder.exists():
+            return None
+        return f"no archive {self.folder}; `imb run` and `imb import` make it, --archive and $IMB_ARCHIVE name another"
+
     # --- Writing -------------------------------------------------------------------------------------
 
     def add(self, content: Content) -> Added:
@@ -296,7 +302,8 @@ class Archive:
         names: list[str] = []
         try:
             for group in os.scandir(self.runs):
-                names.extend(entry.name for entry in os.scandir(group) if len(entry.name) == 64)
+                if len(group.name) == 2 and group.is_dir():
+                    names.extend(entry.name for entry in os.scandir(group) if len(entry.name) == 64)
         except FileNotFoundError:
             return []
         except OSError as error:

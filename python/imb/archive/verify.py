@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import jsonschema_rs
 import msgspec
 
 from imb.archive import baselines
 from imb.archive.labels import LabelChange
+from imb.archive.remains import remains
 from imb.archive.store import CONTENT, FORMAT, SHORT, Archive, FileFacts, Manifest, name_of
 from imb.model.errors import ImbError
 from imb.model.suite import suite_folder
+from imb.model.units import counted
 
+_GROUP, _RUN, _REMOVED = map(re.compile, ("[0-9a-f]{2}", "[0-9a-f]{64}", r"[0-9a-f]{64}-\d+"))
 _MOST = 5  # lines of one file that are named
 
 
@@ -36,9 +41,29 @@ def verify_archive(archive: Archive, runs: Sequence[str] | None = None) -> Itera
     if runs is None:
         yield from _verify_labels(archive)
         yield from _verify_baselines(archive)
-        if archive.tmp.is_dir():
-            for left in sorted(archive.tmp.iterdir()):
-                yield Damage(remarks=[f"{left}: incomplete run: still being added, or its writer was killed"])
+        yield from _verify_places(archive)
+        if left := len(remains(archive)):
+            words = (
+                f"{archive.tmp}: {counted(left, 'incomplete run')}: being added, or the writers were killed"
+            )
+            advice = "the next import deletes those of this host that are older than an hour; delete others yourself"
+            yield Damage(remarks=[f"{words}; {advice}"])
+
+
+def _verify_places(archive: Archive) -> Iterator[Damage]:
+    """What lies in runs/ and is no run in its place."""
+    for group in sorted(archive.runs.iterdir()) if archive.runs.is_dir() else ():
+        if group.is_dir() and _GROUP.fullmatch(group.name):
+            strange = [run for run in group.iterdir() if not _is_place(run)]
+        else:
+            strange = [group]
+        for path in sorted(strange):
+            advice = "; move it to removed/ and use `imb restore`" if _REMOVED.fullmatch(path.name) else ""
+            yield Damage(damage=[f"{path}: does not belong here{advice}"])
+
+
+def _is_place(run: Path) -> bool:
+    return bool(_RUN.fullmatch(run.name)) and run.name.startswith(run.parent.name) and run.is_dir()
 
 
 def _verify_run(archive: Archive, run_id: str, validator: jsonschema_rs.Validator) -> Damage:

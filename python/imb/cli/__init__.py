@@ -23,7 +23,7 @@ from imb.render.terminal import say
 GROUPS = {
     "Measure": ("run", "campaign", "ab", "latency"),
     "Judge": ("compare", "baseline", "watch", "diagnose", "report", "plot"),
-    "Archive": ("ls", "show", "query", "import", "export", "label", "rm", "verify"),
+    "Archive": ("ls", "show", "query", "import", "export", "label", "rm", "restore", "verify"),
     "Machine": ("doctor", "build"),
 }
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from imb.archive.store import SHORT, Archive
+from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption, RunArgument
+from imb.model.units import counted
 from imb.render.terminal import say
 
 
@@ -19,23 +20,29 @@ def command(
         typer.Option("--remove", "-r", metavar="LABEL", help="Remove a label; may be repeated."),
     ] = None,
     note: Annotated[str | None, typer.Option("--note", "-n", metavar="TEXT", help="Add a note.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="All runs of a label or file.")] = False,
     archive: ArchiveOption = None,
 ) -> None:
     """Add labels and notes to a run, or show them.
 
     Labels are stored beside the run, which itself never changes. Several runs may have the same label. A command that
-    takes one RUN accepts a label of one run only. A label is one line of 1 to 200 characters, without commas; it does not
+    takes one RUN accepts a label of one run only; here --all takes all runs of it. A label is one line of 1 to 200 characters, without commas; it does not
     begin with sql:.
 
     Example: imb label 3fa9 baseline "before the new kernel" --note "quiet machine"
     """
-    from imb.archive.names import one_run
+    from imb.archive.names import some_runs
 
     store = Archive(archive)
-    found = one_run(store, run)
-    if labels or remove or note:
-        store.label(found.id, add=labels or [], remove=remove or [], note=note)
-    tags = store.tags().get(found.id)
-    say(f"{found.id[:SHORT]}  {', '.join(tags.labels) if tags and tags.labels else '(no labels)'}")
-    for text in tags.notes if tags else []:
-        say(f"    {text}")
+    found = some_runs(store, run, all_of_them=every)
+    changes = bool(labels or remove or note)
+    for one in found if changes else ():
+        store.label(one.id, add=labels or [], remove=remove or [], note=note)
+    every_tag = store.tags()
+    for one in found:
+        tags = every_tag.get(one.id)
+        say(f"{one.name}  {', '.join(tags.labels) if tags and tags.labels else '(no labels)'}")
+        for text in tags.notes if tags else []:
+            say(f"    {text}")
+    if every and changes:
+        say(f"{counted(len(found), 'run')} labeled")

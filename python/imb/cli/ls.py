@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -32,6 +33,14 @@ _SHOWN = [
 
 
 def command(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[RUN]...",
+            help="Only these: first digits of names (4 or more), or labels.",
+            show_default="all",
+        ),
+    ] = None,
     newest: Annotated[
         int, typer.Option("--newest", "-n", min=1, metavar="N", help="Show the newest N runs.")
     ] = 30,
@@ -47,9 +56,10 @@ def command(
     ] = False,
     archive: ArchiveOption = None,
 ) -> None:
-    """List the runs of the archive, newest first.
+    """List the runs of the archive, newest first by the date measured.
 
-    Columns: first digits of the run's name, which other commands take; date measured, or else added; program and
+    Columns: first digits of the run's name, which other commands take; date measured, or "added" and the date added if
+    the log has no date; program and
     version; processes; rows measured; rows failed; end state; benchmarks; labels. A state of "-" means that the log has
     no end: it may have been cut off.
 
@@ -60,17 +70,29 @@ def command(
       imb ls --json | jq .command
     """
     from imb.archive.index import Index
+    from imb.archive.names import listed, unknown
 
     index = Index(Archive(archive))
+    if missing := index.archive.missing():
+        say(f"imb: {missing}", err=True)
+        return
+    chosen = {run for name in names or () for run in listed(index.archive, name)}
     tags = index.tags()
     runs = _rows(index.runs(None if json else _SHOWN))
     for run in runs:
         run["labels"] = tags[run["run"]].labels if run["run"] in tags else []
+    if names:
+        runs = [run for run in runs if run["run"] in chosen]
     if label is not None:
         runs = [run for run in runs if label in run["labels"]]
+        if not runs:
+            raise unknown(label)
     if benchmark is not None:
         runs = [run for run in runs if benchmark.lower() in (run["benchmarks"] or "").lower().split(", ")]
-    runs.sort(key=lambda run: (run["added"], run["origin"] or "", run["run"]), reverse=True)
+    runs.sort(
+        key=lambda run: (_measured(run) or run["added"][:19], run["added"], run["origin"] or "", run["run"])
+    )
+    runs.reverse()
     shown = runs if everything else runs[:newest]
     if json:
         import msgspec
@@ -78,8 +100,8 @@ def command(
         data("".join(msgspec.json.encode(run).decode() + "\n" for run in shown))
         return
     if not runs:
-        where = "no such run in the archive" if label or benchmark else "the archive is empty"
-        say(f"imb: {where}: {index.archive.folder}; add runs with `imb run` or `imb import`", err=True)
+        where = f"no run of benchmark {benchmark!r} in" if benchmark else "the archive is empty:"
+        say(f"imb: {where} {index.archive.folder}; add runs with `imb run` or `imb import`", err=True)
         return
     headings = ["RUN", "DATE", "PROGRAM", "NP", "ROWS", "FAILED", "STATE", "BENCHMARKS", "LABELS"]
     say(*columns(headings, map(_cells, shown)))
@@ -98,7 +120,7 @@ def _cells(run: dict[str, Any]) -> list[str]:
     program = _PROGRAMS.get(run["program"], run["program"]) or ""
     return [
         run["run"][:SHORT],
-        (run["date"] or run["added"])[:16].replace("T", " "),
+        ((run["date"] or "")[:16] or f"added {run['added'][:16]}").replace("T", " "),
         " ".join(filter(None, [program, run["version"], run["component"]])),
         str(run["processes"] or "-"),
         str(run["rows"]),
@@ -107,6 +129,12 @@ def _cells(run: dict[str, Any]) -> list[str]:
         _cut(run["benchmarks"] or "-", 36),
         _cut(", ".join(run["labels"]), 60),
     ]
+
+
+def _measured(run: dict[str, Any]) -> str | None:
+    """Date and time of a run as text that sorts; None where its log has none, or one in another form."""
+    date = run["date"] or ""
+    return date[:19] if re.match(r"\d{4}-\d\d-\d\dT", date) else None
 
 
 def _cut(text: str, width: int) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated
 
 import typer
 
 from imb.archive.store import SHORT, Archive
 from imb.cli.common import ArchiveOption
+from imb.model.units import counted
 from imb.render.terminal import say
+
+_FEW = 4  # runs that are named
 
 
 def command(
@@ -16,21 +20,29 @@ def command(
         list[str],
         typer.Argument(
             metavar="RUN...",
-            help="First digits of names (4 or more), labels of one run, or files that are stored.",
+            help="First digits of names (4 or more), labels, or files that are stored.",
         ),
     ],
+    every: Annotated[bool, typer.Option("--all", help="Remove all runs of a label or file.")] = False,
     archive: ArchiveOption = None,
 ) -> None:
     """Remove runs from the archive.
 
-    They are moved to the folder removed/ of the archive. Move a folder back to runs/ to restore it, or delete it to
-    free the space.
+    They are moved to the folder removed/ of the archive; imb restore moves them back. Delete that folder to free the
+    space.
 
-    Example: imb rm 3fa9 81c0
+    \b
+    Examples:
+      imb rm 3fa9 81c0
+      imb rm test --all
     """
-    from imb.archive.names import one_run
+    from imb.archive.names import some_runs
 
     store = Archive(archive)
-    found = [one_run(store, run).id for run in runs]  # all are known before one is touched
-    for run_id in dict.fromkeys(found):
+    found = list(  # all are known before one is touched
+        dict.fromkeys(one.id for run in runs for one in some_runs(store, run, all_of_them=every))
+    )
+    for run_id in found:
         say(f"{run_id[:SHORT]} moved to {store.remove(run_id)}")
+    names = [run_id[:SHORT] for run_id in found] if len(found) <= _FEW else map(shlex.quote, runs)
+    say(f"{counted(len(found), 'run')} removed; undo: imb restore {' '.join(names)}")

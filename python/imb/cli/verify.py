@@ -31,8 +31,8 @@ def command(
     from imb.archive.verify import verify_archive
 
     store = Archive(archive)
-    if not store.folder.exists():
-        raise ImbError(f"no archive {store.folder}; give the folder of one (--archive, $IMB_ARCHIVE)")
+    if missing := store.missing():
+        raise ImbError(missing)
     chosen = [run.id for name in runs for run in names.runs(store, name)] if runs else None
     damaged = checked = cut_off = 0
     for finding in verify_archive(store, chosen):

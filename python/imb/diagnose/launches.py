@@ -72,8 +72,13 @@ def ends(case: Case) -> Iterator[Finding]:
         status, problem = launch.facts.get("exit_status"), launch.facts.get("problem")
         if problem:
             what = str(problem)
-        elif launch.end is None and launch.run.program == "OpenIMB":
-            what = "no end record: the launch was cut off"
+        elif launch.cut_off:
+            rows = [*launch.rows, *launch.failures]
+            what = (
+                f"no end: the launch was cut off after {rows[-1]}"
+                if rows
+                else "no end: the launch was cut off"
+            )
         elif launch.end is not None and launch.end.state != "complete":
             what = f"it was {launch.end.state}" + (f" ({launch.end.reason})" if launch.end.reason else "")
         elif launch.facts.get("outcome") in (None, "measured") or status in (3, 4):

@@ -28,8 +28,12 @@ _TIMES = {"time_avg": "t_avg", "time_overlapped": "t_ovrl", "time_by_rate": "len
 
 def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[Launch] = ()) -> Iterator[str]:
     """Sentences, the most important first; `made` and `both` are what `imb.judge.compare` found."""
-    if shared := {launch.name for launch in a.launches} & {launch.name for launch in b.launches}:
-        yield f"{counted(len(shared), 'launch')} in both A and B: this hides differences; remove them from one"
+    of_a, of_b = ({launch.content or launch.name for launch in side.launches} for side in (a, b))
+    if shared := of_a & of_b:
+        yield (
+            f"the same runs on both sides: {counted(len(shared), 'launch')} in both A and B: this hides differences;"
+            " remove them from one"
+        )
     for name, side in (("A", a), ("B", b)):
         yield from _of_side(name, side)
     yield from _unusual(a, b, earlier)
@@ -62,6 +66,9 @@ def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[La
 
 
 def _of_side(name: str, side: Side) -> Iterator[str]:
+    if side.copies:
+        have = "launch has" if side.copies == 1 else "launches have"
+        yield f"{name}: {side.copies:,} {have} the same content as others of {name}: each is counted once"
     wrong = [key for launch in side.launches for key, row in launch.rows.items() if row.defects]
     if wrong:
         yield f"{name}: wrong data received in {_some(dict.fromkeys(wrong))}; do not use this side"
@@ -95,7 +102,7 @@ def _lacking(side: Side) -> list[Key]:
 
 def _how_it_ended(launch: Launch) -> str | None:
     outcome = launch.facts.get("outcome")
-    if launch.end is None and launch.run.program == "OpenIMB":
+    if launch.cut_off:
         return "was cut off"
     if launch.end is not None and launch.end.state != "complete":
         return f"was {launch.end.state}"

@@ -7,10 +7,22 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 
-from imb.logs.catalogue import facts_of
+from imb.logs.catalogue import component_of, facts_of
 from imb.logs.preamble import LogEvent
-from imb.logs.table import LoggedLaunch
-from imb.model.records import Component, Element, End, Mpi, Options, PassLimits, Platform, Run
+from imb.logs.table import Log, LoggedLaunch
+from imb.model.records import (
+    Component,
+    Element,
+    End,
+    Failure,
+    Mpi,
+    Options,
+    PassLimits,
+    Platform,
+    Problem,
+    Run,
+)
+from imb.model.units import counted
 
 _PART: dict[str, Component] = {
     "MPI-1": "MPI1",
@@ -18,7 +30,36 @@ _PART: dict[str, Component] = {
     "MPI-IO": "IO",
     "MPI-NBC": "NBC",
     "MPI-RMA": "RMA",
+    "MPI1": "MPI1",
+    "EXT": "EXT",
+    "IO": "IO",
+    "NBC": "NBC",
+    "RMA": "RMA",
 }
+
+
+def unsupported(events: Sequence[LogEvent]) -> str | None:
+    """The component of a launch, from the events above it, if it is none that this reader knows; else None."""
+    parts = [event.parts[2] for event in events if event.kind == "banner"]
+    if parts:
+        return parts[-1] if parts[-1] not in _PART else None
+    commands = [event.text for event in events if event.kind in ("command", "calling")]
+    found = re.search(r"(?:^|[\s/])IMB-(MT|P2P)(?:\s|$)", commands[-1]) if commands else None
+    return found[1] if found else None
+
+
+def last_of(launch: LoggedLaunch) -> str:
+    """`Allreduce, 8 bytes`: the last row of a launch; empty where it has none."""
+    item = launch.items[-1] if launch.items else None
+    if item is None:
+        return ""
+    if isinstance(item, Failure):
+        name, length = item.benchmark, item.bytes
+    else:
+        (row,) = item.rows(last=1)
+        name, cells = item.head.benchmark, dict(zip(item.columns, row, strict=True))
+        length = None if cells.get("bytes") is None else int(cells["bytes"] or 0)
+    return name if length is None else f"{name}, {counted(length, 'byte')}"
 
 
 def unit_by_version(run: Run) -> float | None:
@@ -150,3 +191,21 @@ def drop_repeated_banners(launches: list[LoggedLaunch]) -> None:
             launch.start = kept.pop().start
         kept.append(launch)
     launches[:] = kept
+
+
+def complete(launch: LoggedLaunch, log: Log) -> None:
+    """What is known only when all of a launch was read: its component, and the unit of Mbytes/sec."""
+    run = launch.run
+    if run.component is None:
+        run.component = component_of({item.head.benchmark for item in launch.stretches()})
+    if run.options is not None and run.options.bytes_per_megabyte is not None:
+        launch.bytes_per_megabyte = run.options.bytes_per_megabyte
+        return
+    unit = unit_by_version(run) or unit_by_arithmetic(launch)
+    if unit is None and any("mbytes/sec" in stretch.columns for stretch in launch.stretches()):
+        line = next(launch.stretches()).line
+        words = "unit of Mbytes/sec unknown (no version, no decisive row); assumed 2^20 bytes"
+        log.notes.append(Problem(log.name, line, words))
+    launch.bytes_per_megabyte = unit or 2.0**20
+    run.options = run.options or Options()
+    run.options.bytes_per_megabyte = launch.bytes_per_megabyte

@@ -125,13 +125,6 @@ def header_of(row: bytes) -> Header | None:
     return Header(words[:first].rstrip().encode() if prefix else b"", tuple(columns))
 
 
-def without(line: bytes, prefix: bytes) -> bytes:
-    """The line without quote marks or a tag. Another rank's tag or a lost mark is not cut."""
-    if prefix and line.startswith(prefix):
-        return line[len(prefix) :]
-    return line
-
-
 def regular_rows(block: bytes, columns: int) -> int:
     """Number of rows if their widths may be those of a table's rows, else 0. Converting them looks at every byte."""
     width = columns * CELL + 1
@@ -208,9 +201,3 @@ def _gigabytes(found: re.Match[str] | None) -> int | None:
         return round(float(found[1]) * 2**30) if found else None
     except (ValueError, OverflowError):
         return None
-
-
-def is_damaged(text: str) -> bool:
-    """Whether a line that is no row seems to have been one: nearly all of it digits, dots and blanks."""
-    plain = sum(c in "0123456789. " for c in text)
-    return len(text.split()) > 1 and any(c.isdigit() for c in text) and plain >= 0.9 * len(text)

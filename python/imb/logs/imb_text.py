@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from imb.logs import preamble as above
-from imb.logs.catalogue import component_of, kind_of
+from imb.logs.catalogue import kind_of
 from imb.logs.imb_facts import (
+    complete,
     drop_repeated_banners,
     end_of,
     run_of,
-    unit_by_arithmetic,
-    unit_by_version,
+    unsupported,
 )
 from imb.logs.imb_heads import KNOWN, with_multi
 from imb.logs.imb_rows import (
@@ -26,19 +26,25 @@ from imb.logs.imb_rows import (
     Rows,
     failure_of,
     header_of,
-    is_damaged,
     quantiles_of,
     regular_rows,
     regular_until_blank,
     row_of,
-    without,
 )
 from imb.logs.plain import columns_of
 from imb.logs.table import Head, Log, LoggedLaunch, Stretch, lacks_time, no_time
-from imb.model.records import Failure, Options, Problem
+from imb.logs.unread import (
+    UnreadRow,
+    bounded,
+    is_broken,
+    is_damaged,
+    looks_like_row,
+    notes_of,
+    problems_of,
+)
+from imb.model.records import Failure, Problem
 
 FORMAT = "imb"
-_MOST_PROBLEMS = 1000  # of one kind in one file; more are counted
 
 
 def looks_like(text: bytes) -> bool:
@@ -98,6 +104,8 @@ class _Reader:
         self.line_at = 0  # line numbers are counted once, along the way
         self.line = 1
         self.passed_over: list[tuple[int, str]] = []
+        self.unread: list[UnreadRow] = []
+        self.prefix = b""  # of the last table's lines
         self.headers: dict[bytes, Header | None] = {}
         self.known = KNOWN[False]
 
@@ -114,11 +122,12 @@ class _Reader:
             if header is None:
                 at = row_end
                 continue
+            self.prefix = header.prefix
             head = self.read_above(start, row_start, header.prefix)
             next_start = self.table(head, header, row_start, min(row_end + 1, len(text)))
             self.remember(start, row_start, row_end, header)
             start = at = next_start
-        self.read_above(start, len(text), b"", last=True)
+        self.read_above(start, len(text), self.prefix, last=True)
 
     def known_table(self, start: int, row_end: int) -> int:
         """Takes the table whose header row ends at `row_end` if its head, the text from `start`, is known and its rows are
@@ -233,9 +242,14 @@ class _Reader:
         if table or banner:
             start = self.pending_start if self.pending else at
             facts = run_of([event for event in self.pending if event.kind != "title"])
+            other = unsupported(self.pending)
             # A text without launches before it belongs to its first one: nothing of a file is left over.
             self.launch = LoggedLaunch(
-                facts, 0 if not self.log.launches else start, label=self.titles.path(), items=[]
+                facts,
+                0 if not self.log.launches else start,
+                label=self.titles.path(),
+                items=[],
+                unsupported=other,
             )
             self.log.launches.append(self.launch)
             self.known = KNOWN[self.asks_for_multi()]
@@ -294,7 +308,7 @@ class _Reader:
             raw = self.text[at:stop]
             at_line += 1
             here, at = at, stop + 1
-            words = without(raw, header.prefix).decode("utf-8", "replace").rstrip()
+            words = above.without(raw, header.prefix).decode("utf-8", "replace").rstrip()
             text = words.strip()
             if not text:
                 blank = True
@@ -319,9 +333,8 @@ class _Reader:
                 self.launch.items.append(failure)
             elif above.starts_something(text) or (text[0] == "#" and (blank or not rows.values)):
                 break
-            elif is_damaged(text):
-                words = f"not a row of {len(header.columns)} columns"
-                self.problem(at_line, f"{words}: {text[:60]!r}; skipped")
+            elif is_damaged(text) or (not blank and is_broken(text)):
+                self.unread.append(UnreadRow(at_line, line, header.columns, text))
             elif blank or len(foreign) >= 5:
                 break
             else:
@@ -357,39 +370,29 @@ class _Reader:
         drop_repeated_banners(launches)
         for launch, following in zip_longest(launches, launches[1:]):
             launch.stop = following.start if following else len(self.text)
-            self.complete(launch)
         if launches:
             launches[0].start = 0
         self.passed_over.sort()
-        for at, text in self.passed_over[:_MOST_PROBLEMS]:
-            self.log.notes.append(Problem(self.log.name, self.line_of(at), f"skipped: {text[:100]}"))
-        if (more := len(self.passed_over) - _MOST_PROBLEMS) > 0:
-            self.log.notes.append(Problem(self.log.name, 0, f"skipped: {more} more lines"))
-        if len(self.log.problems) > _MOST_PROBLEMS:
-            more = len(self.log.problems) - _MOST_PROBLEMS
-            self.log.problems[_MOST_PROBLEMS:] = [
-                Problem(self.log.name, 0, f"{more} more problems like these")
-            ]
+        self.unread += [
+            UnreadRow(self.line_of(at), 0, (), text) for at, text in self.passed_over if looks_like_row(text)
+        ]
+        self.passed_over = [(at, text) for at, text in self.passed_over if not looks_like_row(text)]
+        self.leave_out_unsupported()
+        for launch in launches:
+            complete(launch, self.log)
+        self.log.problems += problems_of(self.log.name, self.unread)
+        self.log.problems.sort(key=lambda problem: problem.line)
+        self.log.notes += notes_of(self.log.name, self.passed_over, self.line_of)
+        self.log.problems = bounded(self.log.problems)
         return self.log
 
-    def complete(self, launch: LoggedLaunch) -> None:
-        """What is known only when all of a launch was read: its component, and the unit of Mbytes/sec."""
-        run = launch.run
-        if run.component is None:
-            run.component = component_of({item.head.benchmark for item in launch.stretches()})
-        if run.options is not None and run.options.bytes_per_megabyte is not None:
-            launch.bytes_per_megabyte = run.options.bytes_per_megabyte
-            return
-        unit = unit_by_version(run) or unit_by_arithmetic(launch)
-        if unit is None and any("mbytes/sec" in stretch.columns for stretch in launch.stretches()):
-            line = next(launch.stretches()).line
-            self.log.notes.append(
-                Problem(
-                    self.log.name,
-                    line,
-                    "unit of Mbytes/sec unknown (no version, no decisive row); assumed 2^20 bytes",
-                )
-            )
-        launch.bytes_per_megabyte = unit or 2.0**20
-        run.options = run.options or Options()
-        run.options.bytes_per_megabyte = launch.bytes_per_megabyte
+    def leave_out_unsupported(self) -> None:
+        """Launches of components that are not read become a problem each, instead of all that is in them."""
+        others = [launch for launch in self.log.launches if launch.unsupported]
+        self.log.launches[:] = [launch for launch in self.log.launches if not launch.unsupported]
+        for other in others:
+            first, last = self.line_of(other.start), self.line_of(other.stop)
+            self.passed_over = [one for one in self.passed_over if not other.start <= one[0] < other.stop]
+            self.unread = [row for row in self.unread if not first <= row.line < last]
+            self.log.problems = [one for one in self.log.problems if not first <= one.line < last]
+            self.problem(first, f"component {other.unsupported} is not supported; skipped")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import string
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from imb.logs.catalogue import known
@@ -66,7 +67,8 @@ _MODE = re.compile(r"#?\s*MODE:\s*(NON-)?AGGREGATE")
 _INVALID = re.compile(r"#?\s*!!\s*Benchmark\s+(\S+)\s+invalid for (\d+) process")
 _UNAVAILABLE = re.compile(r"#?\s*!!\s*Benchmark\s+(\S+) is not available:\s*(.*?)\s*!*$")
 _BANNER = re.compile(
-    r"#\s*(?:Intel\s?\(R\) MPI Benchmark(?:s| Suite)\s+V?(?P<imb>[^,]+?)|OpenIMB (?P<ours>[^,]+)),\s*(?P<part>MPI-(?:IO|NBC|RMA|1|2))"
+    r"#\s*(?:Intel\s?\(R\) MPI Benchmark(?:s| Suite)\s+V?(?P<imb>[^,]+?)|OpenIMB (?P<ours>[^,]+)),\s*"
+    r"(?:(?P<part>MPI-(?:IO|NBC|RMA|1|2))\b|(?:IMB-)?(?P<other>[\w-]{1,40}) part\b)"
 )
 _FACT = re.compile(
     r"#\s*(Date|Machine|System|Release|Version|MPI Version|MPI Library|MPI Thread Environment|MPI_Datatype"
@@ -94,6 +96,9 @@ _KNOWN_LINES = re.compile(
     r"|# is expected to be exceeded|# SECS_PER_SAMPLE|# or through the flag|# For nonblocking benchmarks"
     r"|# Function CPU_Exploit|# performance of\s+[\d.]+ MFlops|#\s+(The benchmark measures|1\)|2\)) ?.*|::\s*$"
 )
+_TIME = re.compile(
+    rb"(?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?"
+)  # of a line, as `ts` writes it
 _UNDERLINES = frozenset(string.punctuation) - frozenset("#|{}[]()<>")
 _LONGEST = 4096  # bytes of a line that are examined: no known line is longer
 _remembered: dict[tuple[bytes, bytes], Preamble] = {}
@@ -108,6 +113,27 @@ def starts_something(text: str) -> bool:
         or _ENDED.match(text)
         or _is_underline(text)
     )
+
+
+def without(line: bytes, prefix: bytes) -> bytes:
+    """The line without quote marks, a tag, or a time that differs from line to line. Another rank's tag or a lost mark is
+    not cut."""
+    if not prefix:
+        return line
+    if line.startswith(prefix):
+        return line[len(prefix) :]
+    found = timed.match(line) if (timed := _with_any_time(prefix)) else None
+    return line[found.end() :] if found else line
+
+
+@lru_cache(maxsize=1000)
+def _with_any_time(prefix: bytes) -> re.Pattern[bytes] | None:
+    """The prefix with any time in place of its own; None where it has none."""
+    found = _TIME.search(prefix)
+    if found is None:
+        return None
+    time = re.sub(rb"\d+", rb"\\d+", re.escape(found[0]))
+    return re.compile(re.escape(prefix[: found.start()]) + time + re.escape(prefix[found.end() :]))
 
 
 def command_in(line: str) -> str | None:
@@ -147,8 +173,7 @@ def _read(text: bytes, prefix: bytes) -> Preamble:
         if skip:
             skip -= 1
             continue
-        if prefix and raw.startswith(prefix):
-            raw = raw[len(prefix) :]
+        raw = without(raw, prefix)
         line = raw[:_LONGEST].decode("utf-8", "replace").rstrip()
         bare = line.strip()
         if not bare or bare == "#":
@@ -177,7 +202,9 @@ def _read(text: bytes, prefix: bytes) -> Preamble:
                 if index == 0 or not _RULE.match(lines[index - 1].decode("utf-8", "replace").strip())
                 else before
             )
-            events.append(LogEvent("banner", start, parts=(program, version, found["part"])))
+            events.append(
+                LogEvent("banner", start, parts=(program, version, found["part"] or found["other"]))
+            )
             head, state = Head(""), "banner"
         elif collecting and (found := _PROCESSES.match(bare)):
             head = head._replace(

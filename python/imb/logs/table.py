@@ -89,6 +89,7 @@ class LoggedLaunch(msgspec.Struct):
     stop: int = 0
     end: End | None = None
     label: str | None = None
+    unsupported: str | None = None  # name of a component that is not read
     bytes_per_megabyte: float = 2.0**20
     items: list[Stretch | Failure] = []
 

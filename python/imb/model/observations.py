@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from imb.model.errors import ImbError
 from imb.model.records import (
+    WITH_END,
     Component,
     End,
     Failure,
@@ -62,7 +63,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """One launch: `name` is its run in the archive, or its file. Of rows that repeat a key the first one counts.
     `end` is None where it was cut off, or a log does not show it. `sampled` reads the samples, in the order of time, of a
-    launch in passes."""
+    launch in passes. `content` is equal where the archive would store the same; empty where it is not known."""
 
     name: str
     run: Run
@@ -71,6 +72,12 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     failures: dict[Key, Failure]
     end: End | None = None
     sampled: Callable[[], Sequence[tuple[Key, Sample]]] = tuple
+    content: str = ""
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether the program would have printed an end, and there is none."""
+        return self.end is None and self.run.program in WITH_END
 
     def hosts(self) -> list[str]:
         """Hosts of the ranks, each once; empty where the records do not have them."""
@@ -93,10 +100,12 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
-    """A sample set by the name that a user gave: a run, a label, a file, a query."""
+    """A sample set by the name that a user gave: a run, a label, a file, a query. `copies`: runs that were left out, because
+    others in it have the same content."""
 
     name: str
     launches: Sequence[Launch]
+    copies: int = 0
 
     def all_keys(self) -> list[Key]:
         """Of all launches, each once, in the order of the first launch that has it."""

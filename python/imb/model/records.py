@@ -425,6 +425,11 @@ class Failure(msgspec.Struct, kw_only=True, tag_field="record", tag="failure"):
     line: int | None = None
 
 
+WITH_END = frozenset(
+    {"OpenIMB", "Intel MPI Benchmarks"}
+)  # programs whose output ends with a line that says so
+
+
 class End(msgspec.Struct, kw_only=True, tag_field="record", tag="end"):
     """How the launch ended. Without it a launch was cut off. `passes` and seconds: in passes."""
 

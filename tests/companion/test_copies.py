@@ -1,0 +1,40 @@
+"""The same log twice is one launch, wherever it is: in one sample set, or in both."""
+
+from pathlib import Path
+
+import pytest
+from companion.door import Imb
+from companion.test_files_as_names import a_log
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """Three logs, and a folder with each of them twice."""
+    for folder in ("three", "six"):
+        (tmp_path / folder).mkdir()
+    for number in range(3):
+        (tmp_path / "three" / f"{number}.log").write_bytes(a_log(1.0 + number / 100))
+        for copy in "ab":
+            (tmp_path / "six" / f"{number}{copy}.log").write_bytes(a_log(1.0 + number / 100))
+    (tmp_path / "other.log").write_bytes(a_log(2.0))
+    return tmp_path
+
+
+def test_copies_of_a_log_count_once(imb: Imb, logs: Path) -> None:
+    out = imb("compare", logs / "six", logs / "other.log").out
+    assert out.splitlines()[0].endswith("six, 3 launches")
+    assert "A: 3 launches have the same content as others of A: each is counted once" in out
+    assert "counted once" not in imb("compare", logs / "three", logs / "other.log").out
+
+
+def test_a_label_and_the_files_of_its_runs_count_once(imb: Imb, logs: Path) -> None:
+    imb("import", logs / "three", "--label", "stored")
+    out = imb("compare", f"stored,{logs / 'three'}", logs / "other.log").out
+    assert out.splitlines()[0].endswith("three, 3 launches") and "A: 3 launches have the same content" in out
+
+
+def test_the_same_runs_on_both_sides_are_noted(imb: Imb, logs: Path) -> None:
+    imb("import", logs / "three", "--label", "stored")
+    for a, b in (("stored", logs / "three"), (logs / "three", logs / "six")):
+        out = imb("compare", a, b).out
+        assert "the same runs on both sides: 3 launches" in out

@@ -1,0 +1,130 @@
+"""Runs removed and restored, several runs of one label, what an interrupted import leaves, how runs are listed."""
+
+import os
+import socket
+import time
+from pathlib import Path
+
+import pytest
+from companion.door import Imb
+from companion.test_files_as_names import a_log
+from imb.archive.store import Archive
+
+
+@pytest.fixture
+def three(imb: Imb, archive: Archive, tmp_path: Path) -> list[str]:
+    """Names of three runs with the label x."""
+    for number in range(3):
+        (tmp_path / f"{number}.log").write_bytes(a_log(1.0 + number))
+    assert imb("import", *tmp_path.glob("?.log"), "--label", "x").code == 0
+    return archive.ids()
+
+
+def test_a_removed_run_is_restored(imb: Imb, archive: Archive, three: list[str]) -> None:
+    said = imb("rm", three[0][:10])
+    assert f"imb restore {three[0][:10]}" in said.out and "imb restore" in imb("rm", "--help").out
+    assert len(archive.ids()) == 2
+    back = imb("restore", three[0][:8])
+    assert back.code == 0 and back.out.startswith(three[0][:10])
+    assert archive.ids() == three and archive.tags()[three[0]].labels == ["x"]
+    assert imb("verify").code == 0
+    for name, reason in ((three[0][:10], "already in the archive"), ("nope", "no removed run")):
+        said = imb("restore", name)
+        assert said.code == 2 and len(said.err.splitlines()) == 1 and reason in said.err
+
+
+def test_removed_runs_of_a_label_are_restored(imb: Imb, archive: Archive, three: list[str]) -> None:
+    assert imb("rm", "x", "--all").code == 0 and not archive.ids()
+    said = imb("restore", "x")
+    assert said.code == 0 and archive.ids() == three
+    assert said.out.splitlines()[-1] == "3 runs restored"
+
+
+def test_verify_names_what_does_not_belong_under_runs(imb: Imb, archive: Archive, three: list[str]) -> None:
+    imb("rm", three[0][:10])
+    (moved,) = archive.removed.iterdir()
+    moved.rename(archive.runs / moved.name)
+    said = imb("verify")
+    assert said.code == 1 and f"{archive.runs / moved.name}: does not belong here" in said.err
+    (archive.runs / moved.name).rename(moved)
+    (archive.runs / "note.txt").write_text("x")
+    said = imb("verify")
+    assert said.code == 1 and "note.txt: does not belong here" in said.err
+
+
+def test_all_runs_of_a_label_are_removed_or_labeled(imb: Imb, archive: Archive, three: list[str]) -> None:
+    for words in (["rm", "x"], ["label", "x", "y"]):
+        said = imb(*words)
+        assert said.code == 2 and "matches 3 runs" in said.err and "--all" in said.err
+    said = imb("label", "x", "y", "--all")
+    assert said.code == 0 and said.out.splitlines()[-1] == "3 runs labeled"
+    assert all(archive.tags()[run].labels == ["x", "y"] for run in three)
+    said = imb("rm", "y", "--all")
+    assert said.code == 0 and "3 runs removed" in said.out and not archive.ids()
+
+
+def remains(archive: Archive, pid: int, host: str, age: float) -> Path:
+    """What a killed import leaves."""
+    folder = archive.tmp / f"{host}-{pid}-{os.urandom(6).hex()}"
+    folder.mkdir()
+    (folder / "output.txt").write_text("half")
+    os.utime(folder, (time.time() - age,) * 2)
+    return folder
+
+
+def test_remains_of_an_interrupted_import(
+    imb: Imb, archive: Archive, three: list[str], tmp_path: Path
+) -> None:
+    gone, here = 2**22 + 1, socket.gethostname()
+    old = [remains(archive, gone, here, 7200) for _ in range(3)]
+    kept = [
+        remains(archive, gone, here, 60),
+        remains(archive, os.getpid(), here, 7200),
+        remains(archive, gone, "elsewhere", 7200),
+    ]
+    said = imb("verify")
+    lines = [line for line in said.out.splitlines() if "incomplete" in line]
+    assert said.code == 0 and len(lines) == 1
+    assert "6 incomplete runs" in lines[0] and "the next import deletes" in lines[0]
+    assert imb("import", tmp_path / "0.log").code == 0
+    assert not any(path.exists() for path in old) and all(path.exists() for path in kept)
+
+
+def dated(path: Path, date: str, microseconds: float) -> Path:
+    text = a_log(microseconds).decode()
+    lines = text.splitlines(keepends=True)
+    at = next(i for i, line in enumerate(lines) if " part" in line) + 2
+    path.write_text("".join([*lines[:at], f"# Date                  : {date}\n", *lines[at:]]))
+    return path
+
+
+def test_runs_are_listed_by_the_date_measured(imb: Imb, tmp_path: Path) -> None:
+    for name, date in (
+        ("b", "Tue Nov 10 03:00:00 2026"),
+        ("a", "Wed Nov 11 03:00:00 2026"),
+        ("c", "Sun Nov  1 03:00:00 2026"),
+    ):
+        assert imb("import", dated(tmp_path / f"{name}.log", date, 1.0 + ord(name))).code == 0
+    rows = imb("ls").out.splitlines()[1:]
+    assert [row.split()[1] for row in rows] == ["2026-11-11", "2026-11-10", "2026-11-01"]
+
+
+def test_a_run_without_a_date_shows_when_it_was_added(imb: Imb, three: list[str]) -> None:
+    rows = imb("ls").out.splitlines()[1:]
+    assert len(rows) == 3 and all("added 20" in row for row in rows)
+
+
+def test_an_unknown_name_is_reported(imb: Imb, three: list[str]) -> None:
+    for words in (["ls", "nope"], ["ls", "--label", "nope"]):
+        said = imb(*words)
+        assert said.code == 2 and said.err == "imb: no run or label 'nope'; `imb ls` lists them\n"
+    assert imb("ls", "x").out.count("\n") == 4
+    assert imb("ls", three[0][:8]).out.count("\n") == 2
+
+
+def test_an_archive_that_does_not_exist(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IMB_ARCHIVE", str(tmp_path / "nonexist"))
+    listed, verified = imb("ls"), imb("verify")
+    assert (
+        listed.err == verified.err and "no archive" in listed.err and (listed.code, verified.code) == (0, 2)
+    )

@@ -1,0 +1,155 @@
+"""Logs of other components, cut off, with a tag before each line, with rows that cannot be read: what an import says."""
+
+from pathlib import Path
+
+import pytest
+from companion.door import Imb
+from imb.archive.store import Archive
+
+LOG = Path(__file__).parents[1] / "reference" / "mpi1-np2.txt"
+TEXT = LOG.read_bytes()
+END = b"# All processes entering MPI_Finalize"
+P2P = b"""#----------------------------------------------------------------
+#    Intel(R) MPI Benchmarks 2021.11, IMB-P2P part
+#----------------------------------------------------------------
+# Date                  : Sat Nov 21 07:06:10 2026
+
+#---------------------------------------------------
+# Benchmarking PingPong
+# #processes = 2
+#---------------------------------------------------
+       #bytes #repetitions      t[usec]   Mbytes/sec
+      1048576           20         1.17     77777.00
+
+"""
+
+
+def figures(imb: Imb, sql: str) -> list[str]:
+    return imb("query", "-f", "csv", sql).out.split()[1:]
+
+
+def cut_at(benchmark: bytes, rows: int) -> bytes:
+    """The log until this many rows of this benchmark."""
+    start = TEXT.index(b"# Benchmarking " + benchmark + b" ")
+    lines = TEXT[TEXT.index(b"#repetitions", start) :].splitlines(keepends=True)[: rows + 1]
+    return TEXT[: TEXT.index(b"#repetitions", start)] + b"".join(lines)
+
+
+@pytest.mark.parametrize("part", [b"IMB-P2P part", b"MT part    ", b"IMB-NEW part"])
+def test_an_unknown_component_is_named_and_not_mixed(
+    imb: Imb, archive: Archive, tmp_path: Path, part: bytes
+) -> None:
+    other = P2P.replace(b"IMB-P2P part", part)
+    (tmp_path / "only.log").write_bytes(other)
+    name = part.split()[0].removeprefix(b"IMB-").decode()
+    said = imb("import", tmp_path / "only.log")
+    assert said.code == 1 and said.err.splitlines() == [
+        f"imb: {tmp_path}/only.log:1: component {name} is not supported; skipped"
+    ]
+    assert not archive.ids()
+    for text in (TEXT + other, other + TEXT, TEXT + other + TEXT):
+        (tmp_path / "mixed.log").write_bytes(text)
+        said = imb("import", tmp_path / "mixed.log")
+        assert said.code == 1 and len(said.err.splitlines()) == 1, said
+        (run,) = archive.ids()
+        assert archive.run(run).part("output.txt") == TEXT
+        assert figures(imb, "SELECT component, date FROM runs") == ["MPI1,2026-11-21T07:05:53"]
+        assert figures(imb, "SELECT count(*) FROM results WHERE bytes = 1048576") == ["0"]
+        assert said.out.splitlines()[-1].startswith(f"1 file: {81 * text.count(END)} rows")
+
+
+def test_a_log_without_an_end_is_reported(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    log = tmp_path / "cut.log"
+    log.write_bytes(cut_at(b"Allreduce", 3))
+    said = imb("import", log)
+    assert said.code == 0 and not said.err
+    assert f"{log}: no end: probably cut off after Allreduce, 8 bytes" in said.out.splitlines()
+    found = imb("diagnose", log)
+    assert found.code == 1 and "warning, end" in found.out and "cut off after Allreduce" in found.out
+    note = imb("compare", LOG, log).out
+    assert "B: 1 launch was cut off" in note
+    whole = imb("import", LOG)
+    assert "no end" not in whole.out and "warning, end" not in imb("diagnose", LOG).out
+
+
+def test_an_excerpt_need_not_have_an_end(imb: Imb, tmp_path: Path) -> None:
+    (tmp_path / "some.txt").write_bytes(TEXT[TEXT.index(b"#---", 400) : -60].replace(END, b""))
+    assert "no end" not in imb("import", tmp_path / "some.txt").out
+
+
+@pytest.mark.parametrize("tag", [b"0: ", b" 0: ", b"[1,0]<stdout>:", b"2026-11-01T03:00:00.123 "])
+def test_an_end_behind_a_tag_is_an_end(imb: Imb, tmp_path: Path, tag: bytes) -> None:
+    log = tmp_path / "tagged.log"
+    log.write_bytes(b"".join(tag + line for line in TEXT.splitlines(keepends=True)))
+    said = imb("import", log)
+    assert said.code == 0 and "no end" not in said.out and "other text" not in said.out, said
+    assert figures(imb, "SELECT state, rows FROM runs") == ["complete,81"]
+
+
+def test_rows_with_decimal_commas_are_one_line(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    start = TEXT.index(b"# Benchmarking")
+    head, tables = TEXT[:start], TEXT[start:]
+    (tmp_path / "german.log").write_bytes(head + tables.replace(b".", b","))
+    said = imb("import", tmp_path / "german.log")
+    assert said.code == 1 and not archive.ids()
+    (line,) = said.err.splitlines()
+    assert "81 rows have a decimal comma" in line and "0 runs" in said.out
+
+
+def test_damaged_rows_in_a_row_are_one_line(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    lines = TEXT.splitlines(keepends=True)
+    head = next(i for i, line in enumerate(lines) if b"#repetitions" in line)
+    for i in range(head + 2, head + 5):
+        lines[i] = lines[i][:26] + b"\n"
+    (tmp_path / "damaged.log").write_bytes(b"".join(lines))
+    said = imb("import", tmp_path / "damaged.log")
+    assert said.code == 1 and len(archive.ids()) == 1
+    (line,) = said.err.splitlines()
+    words = f"lines {head + 3}-{head + 5}: 3 rows do not fit the heading of line {head + 1}"
+    assert f"damaged.log:{head + 3}: {words}" in line
+    assert figures(imb, "SELECT rows FROM runs") == ["78"]
+
+
+def test_rows_without_a_heading_are_reported(imb: Imb, tmp_path: Path) -> None:
+    lines = TEXT.splitlines(keepends=True)
+    head = next(i for i, line in enumerate(lines) if b"#repetitions" in line)
+    (tmp_path / "tail.log").write_bytes(b"".join(lines[head + 2 :]))
+    said = imb("import", tmp_path / "tail.log")
+    assert said.code == 1
+    (line,) = said.err.splitlines()
+    assert "tail.log:1: lines 1-4: 4 rows without a heading" in line
+    assert figures(imb, "SELECT rows FROM runs") == ["76"]
+
+
+def test_a_row_broken_by_other_text_is_reported(imb: Imb, tmp_path: Path) -> None:
+    lines = TEXT.splitlines(keepends=True)
+    at = next(i for i, line in enumerate(lines) if b"#repetitions" in line) + 3
+    lines[at] = lines[at][:13] + b" WARNING: libibverbs: no device " + lines[at][13:]
+    (tmp_path / "broken.log").write_bytes(b"".join(lines))
+    said = imb("import", tmp_path / "broken.log")
+    assert said.code == 1
+    (line,) = said.err.splitlines()
+    assert f"broken.log:{at + 1}: not a row of 4 columns: " in line
+    assert figures(imb, "SELECT rows FROM runs") == ["80"]
+
+
+def test_rows_of_another_rank_in_between_are_one_line_a_table(imb: Imb, tmp_path: Path) -> None:
+    lines = TEXT.splitlines(keepends=True)
+    (tmp_path / "ranks.log").write_bytes(b"".join(tag + line for line in lines for tag in (b"0: ", b"1: ")))
+    said = imb("import", tmp_path / "ranks.log")
+    assert said.code == 1
+    assert (
+        sum("do not fit the heading" in line for line in said.err.splitlines()) == 18
+    )  # Barrier has one row
+    assert len(said.err.splitlines()) < 60, said.err
+
+
+def test_times_before_each_line_may_differ(imb: Imb, tmp_path: Path) -> None:
+    log = tmp_path / "timed.log"
+    lines = TEXT.splitlines(keepends=True)
+    log.write_bytes(
+        b"".join(b"2026-11-01T03:00:%02d.%03d " % (i // 10, i) + line for i, line in enumerate(lines))
+    )
+    said = imb("import", log)
+    assert said.code == 0 and "no end" not in said.out and "other text" not in said.out, said
+    assert figures(imb, "SELECT state, rows FROM runs") == ["complete,81"]
