@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from imb.judge.condition_diff import unknown
+from imb.judge.figures import NO_MESSAGE
 from imb.judge.stats import FEWEST, Values
 from imb.judge.usual import unusual, words
 from imb.model.observations import Key, Launch, Side, in_parts
@@ -44,11 +45,11 @@ def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[La
         )
     for metric, others in both.by_other.items():
         yield (f"{_some(others)} judged by {_TIMES[metric]}: A or B lacks the completion time (t_max)")
-    if both.alone:
-        yield (
-            f"{_some(sorted(both.alone, key=str))} in no band: with 0 bytes, or in less than 0.05 µs, nothing is sent;"
-            " judged as rows alone"
-        )
+    apart = "are judged as rows, not in a band"
+    if empty := sorted((key for key in both.alone if key.bytes == 0), key=str):
+        yield f"0-byte rows {apart}: {_some(empty)}"
+    if fast := sorted((key for key in both.alone if key.bytes), key=str):
+        yield f"rows below {NO_MESSAGE * 1e6:g} µs {apart}: no operation was timed: {_some(fast)}"
     placed = sum(band.rows for band in made.bands) + len(both.alone)
     if placed < len(made.rows):
         yield f"{counted(len(made.rows) - placed, 'row')} outside all size bands; see --bands"

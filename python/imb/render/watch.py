@@ -8,7 +8,7 @@ from imb.judge.compare import Band
 from imb.judge.history import Change, ChangePoint, History
 from imb.model.observations import Key
 from imb.model.units import counted
-from imb.render.marks import short
+from imb.render.marks import apart, short
 
 MOST = 8  # changes of one session on the terminal; the other formats have all
 
@@ -45,14 +45,8 @@ def about(found: History) -> str:
 
 def amount(change: Change) -> str:
     """`12.3 % slower (95 % CI 9.8 to 14.9 %)`; slower is more time, or less bandwidth."""
-    word, ends = (
-        ("slower", (1 / change.high, 1 / change.low))
-        if change.speed < 1
-        else ("faster", (change.low, change.high))
-    )
-    size = 1 / change.speed if change.speed < 1 else change.speed
-    low, high = (100 * (end - 1) for end in ends)
-    return f"{100 * (size - 1):.1f} % {word} (95 % CI {low:.1f} to {high:.1f} %)"
+    word, size, low, high = apart(change.speed, change.low, change.high)
+    return f"{100 * size:.1f} % {word} (95 % CI {100 * low:.1f} to {100 * high:.1f} %)"
 
 
 def findings(found: History) -> list[dict[str, str]]:
