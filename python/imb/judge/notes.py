@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from imb.judge.figures import Logs
 
 LONG_ENOUGH = 0.02  # seconds of an interleaved row
+USELESS = 1.0  # a slowdown; a larger one needs no statistics
+MOST = 200  # launches a side; where more are needed the machine is the problem
 ENOUGH = 5  # launches a side below which it is always said what they cannot show
 SEEN = 4  # rows that are named
 _TIMES = {"time_avg": "t_avg", "time_overlapped": "t_ovrl", "time_by_rate": "length / bandwidth"}
@@ -140,12 +142,17 @@ def _power(made: Comparison) -> Iterator[str]:
     if few >= ENOUGH and made.verdict != "inconclusive":
         return
     sides = f"{of_a} against {counted(of_b, 'launch')}"
-    if made.detectable is None:
+    if made.needed is None:
         yield f"{sides}: too few to estimate the spread of launches; take {ENOUGH} per side or more"
         return
+    hidden = made.detectable is None or made.detectable > USELESS
+    if hidden and made.needed > MOST:
+        yield f"{sides}: too noisy to judge: free the machine or interleave with --parts"
+        return
     needed = f"{made.needed:,} launches per side" if made.needed and made.needed > few else "these"
+    change = f"above {USELESS * 100:.0f} %" if hidden else f"{(made.detectable or 0) * 100:.0f} %"
     yield (
-        f"{sides}: minimum detectable change {made.detectable * 100:.0f} % (power 95 %, uniform change, median band);"
+        f"{sides}: minimum detectable change {change} (power 95 %, uniform change, median band);"
         f" for {made.settings.relevant * 100:.3g} % take {needed}"
     )
     if few < FEWEST:
