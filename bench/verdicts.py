@@ -26,7 +26,7 @@ import sessions
 from imb.judge import stats
 from imb.judge.bands import Band, members_of
 from imb.judge.effects import CompareSettings, Effect, effects_of, latched, together
-from imb.judge.figures import Logs, nothing_sent
+from imb.judge.figures import Logs, in_no_band
 from imb.judge.multiplicity import holm
 from imb.judge.pairing import FEWEST_PAIRS
 from imb.model import sequential_design
@@ -101,7 +101,7 @@ def launches_in(path: Path) -> tuple[dict[str, Launches], dict]:
 
 def rows_of(keys: list[Key]) -> Rows:
     """With their bands, as `imb compare` has them."""
-    return Rows(keys, members_of(keys, SETTINGS.bands, {key for key in keys if nothing_sent(key, None)}))
+    return Rows(keys, members_of(keys, SETTINGS.bands, {key for key in keys if in_no_band(key, None)}))
 
 
 def key_of(benchmark: str, length: int) -> Key:

@@ -240,7 +240,7 @@ void PassesNotes::add(const std::string& where, int group, const PassesFigure& f
     }
   }
   if (!figure.modes.empty() && ++with_levels_ == 1)
-    levels_ = where + ": " + levels(figure.modes, figure.used);
+    levels_ = (where.empty() ? "" : where + ": ") + levels(figure.modes, figure.used);
   if (!figure.reference) ++without_reference_;
   Machine& machine = machines_[group];
   machine.states.resize(figure.states.size());
@@ -262,7 +262,10 @@ std::string PassesNotes::notes(std::optional<double> precision) const {
   if (short_ > 0) {
     text += formatted("# note: %d of %s not within +-%s %%", short_, counted(rows_, "row").c_str(),
                       shortest(significant(precision.value_or(0) * 100)).c_str());
-    if (widest_ > 0) text += formatted(", at most +-%.2f %% (%s)", widest_ * 100, widest_row_.c_str());
+    if (widest_ > 0) {
+      text += formatted(widest_ < 1 ? ", at most +-%.2f %%" : ", at most +-%.0f %%", widest_ * 100);
+      if (!widest_row_.empty()) text += " (" + widest_row_ + ")";
+    }
     text += std::string(": ") + words_for(shortfall_) + "\n";
   }
   if (with_levels_ > 0) {

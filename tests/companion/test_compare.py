@@ -305,8 +305,8 @@ def test_pairs_see_what_the_drift_of_a_machine_hides() -> None:
 
 
 def test_bands_are_read_as_they_are_written() -> None:
-    assert parse_bands("0-32,64-4K, 8k-256K,512K-4M") == BANDS
-    assert ",".join(map(str, BANDS)) == "0-32,64-4K,8K-256K,512K-4M"
+    assert parse_bands("1-32,64-4K, 8k-256K,512K-4M") == BANDS
+    assert ",".join(map(str, BANDS)) == "1-32,64-4K,8K-256K,512K-4M"
     assert (
         str(NO_LENGTH) == "no length"
         and NO_LENGTH.has(None)
@@ -342,15 +342,49 @@ def test_exit_status_says_the_verdict(
     words = {
         "same": "B is as fast as A.",
         "inconclusive": "Inconclusive.",
-        "differs": "B differs from A, by",
+        "differs": "B is 3.",  # and the interval, and where
     }.get(verdict, f"B is {verdict} than A.")
-    assert said.out.splitlines()[-1].startswith(words)
+    assert f"\n{words}" in said.out
     assert "PingPong" in said.out and "8K-256K bytes" in said.out
     assert max(map(len, said.out.splitlines())) <= 100
     found = msgspec.json.decode(imb("compare", "before", "after", "--format", "json").out, type=Comparison)
     assert (
         found.verdict == verdict and msgspec.json.decode(msgspec.json.encode(found), type=Comparison) == found
     )
+
+
+def test_differs_names_the_case(imb: Imb, before: Archive) -> None:
+    """By less than matters, or by an unclear amount: each has its sentence, with the figures and the place."""
+    less = rows_of(8, seed=3, spread=0.002, factor=lambda *_: 1.03)
+    before.add_many(content(rows, labels=["less"]) for rows in less)
+    told = " ".join(imb("compare", "before", "less").out.split())
+    assert re.search(
+        r"B is 3\.\d % slower \(\d\.\d to 4\.\d %\), less than the relevant 5 %, in \w+, 2 ranks", told
+    )
+    unclear = rows_of(8, seed=3, spread=0.01, factor=lambda *_: 1.06)
+    before.add_many(content(rows, labels=["unclear"]) for rows in unclear)
+    said = imb("compare", "before", "unclear")
+    told = " ".join(said.out.split())
+    assert said.code == 12
+    assert re.search(r"B is slower, amount unclear: \d\.\d+ to \d+(\.\d)? %, in \w+, 2 ranks", told)
+    assert "or by an unclear amount" not in told
+
+
+def test_rows_in_no_band_have_their_reasons(imb: Imb, archive: Archive) -> None:
+    """A PingPong of 0 bytes does send a message; an Allreduce of 8 bytes in 0.003 µs timed nothing."""
+
+    def fast(name: str, n: int) -> float:
+        return 0.003 if (name, n) == ("Allreduce", 8) else 1.0
+
+    for name, seed in (("one", 1), ("two", 2)):
+        archive.add_many(content(rows, labels=[name]) for rows in rows_of(6, seed=seed, factor=fast))
+    told = " ".join(imb("compare", "one", "two").out.split())
+    assert "0-byte rows are judged as rows, not in a band: 2 rows (" in told
+    assert (
+        "rows below 0.05 µs are judged as rows, not in a band: no operation was timed: 1 row (Allreduce"
+        in told
+    )
+    assert "nothing is sent" not in told and "1-32 bytes" in told and "0-32 bytes" not in told
 
 
 def test_the_guides_table(imb: Imb, before: Archive) -> None:
@@ -370,7 +404,7 @@ def test_the_guides_table(imb: Imb, before: Archive) -> None:
     )
     assert heading.split() == [
         "benchmark",
-        "0-32",
+        "1-32",
         "bytes",
         "64-4K",
         "bytes",
@@ -509,6 +543,11 @@ def test_too_few_launches_are_told_with_what_would_do(imb: Imb, before: Archive)
     assert re.search(
         r"3 against 8 launches: minimum detectable change \d+ % .* for 5 % take \d+ launches per side", three
     )
+    for number, rows in enumerate(rows_of(8, seed=3, spread=1.5)):
+        before.add(content(rows, labels=["wild", "half" if number % 2 else "other"]))
+    wild = " ".join(imb("compare", "half", "other").out.split())
+    assert "4 against 4 launches: too noisy to judge: free the machine or interleave with --parts" in wild
+    assert "minimum detectable change" not in wild
     one = imb("compare", "before", "one")
     assert one.code == 11 and "verdicts are same or inconclusive only" in one.out.replace("\n", " ")
     alone = imb("compare", "one", f"{before.ids()[0][:12]}")

@@ -313,16 +313,22 @@ def test_rows_that_changed_have_old_new_change_and_status(two: tuple[Side, Side]
     assert " \u2192 " in page.text and "\u00b5s" in page.text  # microseconds in the heat map
 
 
-def test_far_slower_is_told_by_its_inverse(archive: Archive, imb: Imb) -> None:
+def test_speedups_have_one_notation(archive: Archive, imb: Imb) -> None:
+    """A decimal from 0.1 up, a fraction below, whatever the verdict is; on the terminal, in Markdown and on the page."""
     fill(archive, "before", 6)
     fill(archive, "stuck", 6, factor=130.0, seed=2)
+    fill(archive, "slow", 6, factor=3.0, seed=3)
     sides = load(archive, "before"), load(archive, "stuck")
     page = Page(report_page(sides, [compare(*sides)], []))
-    assert (
-        re.search(r"1[23]\dx slower \u25bc \[1[123]\d, 1[345]\d\]", page.text)
-        and " 0.00" not in page.text.partition("Barrier,")[0]
-    )
-    assert re.search(r"1[23]\dx slower \[", imb("compare", "before", "stuck", "--rows").out)
+    far = r"1/1[23]\dx slower \u25bc \[1/1[345]\d, 1/1[123]\d\]"
+    assert re.search(far, page.text) and " 0.00" not in page.text.partition("Barrier,")[0]
+    stuck, slow = (imb("compare", "before", name, "--rows").out for name in ("stuck", "slow"))
+    assert re.search(r"1/1[23]\dx slower \[1/1[345]\d, 1/1[123]\d\]", stuck)
+    assert re.search(r"1/1[23]\dx \u25bc \[1/1", stuck)
+    assert re.search(r"0\.3\dx slower \[0\.3\d, 0\.3\d\]", slow) and "0.33x \u25bc [0.3" in slow
+    assert not re.search(r"(?<![/\d.])([3-9]|\d\d+)(\.\d+)?x (slower|\u25bc)", stuck + slow)
+    told = imb("compare", "before", "stuck", "--format", "markdown").out
+    assert re.search(r"1/1[23]\dx slower \[1/1[345]\d, 1/1[123]\d\]", told)
 
 
 def effect(verdict: Verdict, speed: float, low: float, high: float) -> Effect:
@@ -346,6 +352,8 @@ def test_the_interval_that_decided_is_shown() -> None:
 def test_speedups_cannot_be_read_as_signs() -> None:
     assert speedup(effect("slower", 0.9, 0.88, 0.92)) == "0.90x slower"
     assert cell(effect("slower", 0.9, 0.88, 0.92)) == "0.90x \u25bc [0.88, 0.92]"
-    assert speedup(effect("slower", 1 / 130, 1 / 140, 1 / 120)) == "130x slower"
-    assert bracketed(effect("slower", 1 / 130, 1 / 140, 1 / 120)) == "[120, 140]"
+    assert speedup(effect("slower", 1 / 130, 1 / 140, 1 / 120)) == "1/130x slower"
+    assert bracketed(effect("slower", 1 / 130, 1 / 140, 1 / 120)) == "[1/140, 1/120]"
+    assert speedup(effect("differs", 1 / 226, 1e-9, 0.97)) == "1/226x differs"
+    assert bracketed(effect("inconclusive", 0.12, 0.0, 1.2)) == "[0, 1.20]"
     assert speedup(effect("faster", 1.43, 1.4, 1.5)) == "1.43x faster"

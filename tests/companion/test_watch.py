@@ -1,6 +1,7 @@
 """Steps in histories: the arithmetic by simulation, and `imb watch` through the door."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -223,9 +224,46 @@ def test_a_faster_night_is_no_failure(imb: Imb, tmp_path: Path) -> None:
 def test_nights_without_a_change(imb: Imb, tmp_path: Path) -> None:
     said = imb("watch", nights(tmp_path / "n", 12))
     assert said.code == 0 and "no step found" in said.out
-    assert "minimum detectable step: " in said.out
+    assert re.search(r"steps below \d+\.\d % may be missed \(five sessions after", said.out)
+    assert "newest session" not in said.out
     said = imb("watch", tmp_path / "n", "--format", "html")
     assert 'id="findings-h"' not in said.out and "No change of level." in said.out
+
+
+def test_only_steps_since_a_date_are_news(imb: Imb, tmp_path: Path) -> None:
+    folder = nights(tmp_path / "n", 20, 12, 1.1)
+    said = imb("watch", folder, "--since", "2026-03-18")
+    assert said.code == 0 and "no step found" not in said.out
+    news, _, earlier = said.out.partition("no step since 2026-03-18; earlier:")
+    assert "session 13" not in news and "slower from session 13" in earlier
+    said = imb("watch", folder, "--since", "2026-03-10")
+    assert said.code == 10 and "slower from session 13" in said.out and "earlier" not in said.out
+    said = imb("watch", folder, "-b", "Allreduce", "--since", "2026-03-18")
+    assert said.code == 0 and "no step since 2026-03-18\n" in said.out
+
+
+def test_a_newest_night_that_stands_out_is_no_step(imb: Imb, tmp_path: Path) -> None:
+    said = imb("watch", nights(tmp_path / "n", 14, 13, 2.0))
+    assert said.code == 0 and "no step found" in said.out
+    assert re.search(
+        r"(?m)^newest session: (9[5-9]|10\d)\.\d % slower in Bcast, 8 ranks, \S+ bytes and 3 more series; one session is no"
+        " step; measure again$",
+        said.out,
+    )
+    found = json.loads(imb("watch", tmp_path / "n", "--format", "json").out)
+    assert found["newest"][0]["curve"]["benchmark"] == "Bcast" and found["newest"][0]["deviations"] > 3
+    assert "newest session" not in imb("watch", tmp_path / "n", "-b", "Allreduce").out
+
+
+def test_sessions_alike_name_no_newest_one() -> None:
+    """At most 1 % of histories: of 100, five or more with a probability of 0.3 %."""
+    random = np.random.default_rng(20261103)
+    alarms = 0
+    for sessions in (10, 40):
+        for _ in range(50):
+            logs = noise(random, sessions, 12)
+            alarms += bool(steps.newest(logs, [], steps.correlation_of(logs), 0.01))
+    assert alarms <= 4
 
 
 def test_too_few_nights(imb: Imb, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from imb.render.terminal import say
 if TYPE_CHECKING:
     from imb.archive.files import FileRun
 
-USUAL_BANDS = "0-32,64-4K,8K-256K,512K-4M"
+USUAL_BANDS = "1-32,64-4K,8K-256K,512K-4M"
 BandsOption = Annotated[str, typer.Option("--bands", metavar="BANDS", help="Size bands in bytes; K is 2^10.")]
 BenchmarkOption = Annotated[
     list[str] | None,

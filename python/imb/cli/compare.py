@@ -62,9 +62,9 @@ def command(
 ) -> None:
     """Compare two sets of runs and print a verdict per size band and per row.
 
-    Figures are speedups of B over A with intervals: 2.00x is twice as fast. A verdict is slower or
-    faster (by more than --relevant), same (within it), differs (by less, or by an unclear amount), or
-    inconclusive. The unit of replication is the launch, not the repetition: take ten launches of each, interleaved (imb ab).
+    Figures are speedups of B over A with intervals: 2.00x is twice as fast, 0.50x half as fast. Below 0.1 they are
+    fractions: 1/180x. A verdict is slower or faster (by more than --relevant), same (within it), differs (by less, or by an
+    unclear amount), or inconclusive. The unit of replication is the launch, not the repetition: take ten launches of each, interleaved (imb ab).
     docs/verdicts.md has the method and its measured error rates.
 
     Launches of different sessions (days, boots, allocations) are judged by session, from three sessions of each

@@ -63,6 +63,8 @@ def command(
 
     A latency-bandwidth model of every curve follows, with 95 % intervals and its deviation.
 
+    Launches of several MPI libraries, or in passes and in single bursts, are diagnosed one kind at a time.
+
     Exit status: 0 no finding above information; 1 warnings or problems; 2 usage error.
 
     \b
@@ -75,6 +77,7 @@ def command(
     from imb.archive.names import load
     from imb.archive.store import Archive
     from imb.cli.peers import variance_of
+    from imb.judge.kinds import refuse_other_kinds
     from imb.render import findings
 
     limits = diagnose.Thresholds().with_values(threshold or [])
@@ -89,6 +92,7 @@ def command(
         raise ImbError("SIDE is missing; give a label, a run, a file or a query")
     store = Archive(archive)
     loaded = load(store, side)
+    refuse_other_kinds(loaded)
     found = diagnose.diagnose(loaded, limits, known, variance_of(store, loaded))
     if format is Format.json:
         data(findings.json(found) + "\n")

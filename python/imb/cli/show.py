@@ -48,8 +48,9 @@ def command(
     the median; "system events" lists context switches, page faults and traffic during all samples of a table.
 
     For a label of several runs: medians over the launches, and the variance components of each row as standard
-    deviations: within (error of a launch's median), states (of the machine), launches (remaining difference between
-    launches); then the largest component and how to reduce it.
+    deviations (sd): within (error of a launch's median), states (of the machine), launches (remaining difference between
+    launches); then the largest component and how to reduce it. Launches of several MPI libraries, or in passes and in
+    single bursts, have tables of their own.
 
     \b
     Examples:

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def show_side(archive: Archive, side: Side, benchmarks: Sequence[str]) -> None:
-    """Launches of a label, medians over them by row with the variance components, and a remedy."""
+    """Launches of a label, medians over them by row with the variance components, and a remedy: for each MPI library and
+    method (passes, single bursts)."""
     import msgspec
 
-    from imb.cli.peers import variance_of
-    from imb.render.variance import ROW_HEADINGS, block, tables
+    from imb.judge.kinds import by_kind
 
     if benchmarks:
         wanted = {one.lower() for one in benchmarks}
@@ -35,18 +35,32 @@ def show_side(archive: Archive, side: Side, benchmarks: Sequence[str]) -> None:
         if not any(launch.rows for launch in kept):
             raise ImbError(f"{side.name} has no benchmark {benchmarks[0]}")
         side = msgspec.structs.replace(side, launches=kept)
+    kinds = by_kind(side.launches)
+    for number, (kind, launches) in enumerate(kinds.items()):
+        if number:
+            say("")
+        how = f"{side.name}, {kind}" if kind and len(kinds) > 1 else side.name
+        _show_kind(archive, msgspec.structs.replace(side, launches=launches), how)
+
+
+def _show_kind(archive: Archive, side: Side, name: str) -> None:
+    from imb.cli.peers import variance_of
+    from imb.render.variance import UNITS, block, tables
+
     screen = Screen()
     mpis = dict.fromkeys(
         (launch.run.mpi.known_as or "").partition(",")[0] for launch in side.launches if launch.run.mpi
     )
-    head = [f"{side.name}: {counted(len(side.launches), 'launch')}", *filter(None, mpis)]
-    screen.line(", ".join(head))
+    head = f"{name}: {counted(len(side.launches), 'launch')}"
+    screen.line(", ".join([head, *(mpi for mpi in mpis if mpi and mpi not in name)]))
     for launch in side.launches:
         screen.line(_launch(launch))
     found = variance_of(archive, side)
-    for title, lines in tables(found):
+    if made := tables(found):
+        screen.line(UNITS)
+    for title, headings, lines in made:
         screen.line()
-        screen.table(ROW_HEADINGS, lines, title=title, right=range(len(ROW_HEADINGS)))
+        screen.table(headings, lines, title=title, right=range(len(headings)))
     say("", *block(found))
 
 

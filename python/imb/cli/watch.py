@@ -28,9 +28,7 @@ def command(
     ] = "2%",
     since: Annotated[
         str | None,
-        typer.Option(
-            "--since", metavar="DATE", help="Exit status: only steps from this date on count (2026-11-23)."
-        ),
+        typer.Option("--since", metavar="DATE", help="Only steps from this date on count (2026-11-23)."),
     ] = None,
     metric: Annotated[str, typer.Option("--metric", "-m", metavar="NAME", help="See imb compare.")] = "time",
     bands: BandsOption = USUAL_BANDS,

@@ -33,25 +33,25 @@ class Band(msgspec.Struct, frozen=True):
         return self.first <= length <= self.last
 
 
-BANDS = (Band(0, 32), Band(64, 4096), Band(8192, 262144), Band(524288, 4194304))
+BANDS = (Band(1, 32), Band(64, 4096), Band(8192, 262144), Band(524288, 4194304))
 NO_LENGTH = Band()
 
 
 def parse_bands(text: str) -> tuple[Band, ...]:
-    """From `0-32,64-4K,8K-256K,512K-4M`. Raises ImbError."""
+    """From `1-32,64-4K,8K-256K,512K-4M`. Raises ImbError."""
     bands: list[Band] = []
     for word in text.split(","):
         said = re.fullmatch(r"\s*(\d{1,15})([KMG]?)\s*-\s*(\d{1,15})([KMG]?)\s*", word, re.IGNORECASE)
         if said is None:
             raise ImbError(
-                f"{word.strip() or text!r} is not a size band; write bands like 0-32,64-4K,8K-256K"
+                f"{word.strip() or text!r} is not a size band; write bands like 1-32,64-4K,8K-256K"
             )
         band = Band(
             int(said[1]) * _UNITS[said[2].upper()],
             int(said[3]) * _UNITS[said[4].upper()],
         )
         if band.last < band.first:  # type: ignore[operator]
-            raise ImbError(f"the band {word.strip()} ends before it begins; write bands like 0-32,64-4K")
+            raise ImbError(f"the band {word.strip()} ends before it begins; write bands like 1-32,64-4K")
         if any(other.has(band.first) or band.has(other.first) for other in bands):
             raise ImbError(
                 f"the band {word.strip()} overlaps another band; a length must be in one band only"

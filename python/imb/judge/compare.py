@@ -28,6 +28,7 @@ from imb.judge.effects import Effect as Effect
 from imb.judge.effects import Verdict as Verdict
 from imb.judge.effects import effects_of, latched, planning_level, together, undecided
 from imb.judge.figures import Logs, logs_of
+from imb.judge.kinds import method_of
 from imb.judge.notes import caveats
 from imb.model import sequential_design
 from imb.model.errors import ImbError
@@ -177,12 +178,7 @@ def _refuse_other_placement(a: Side, b: Side) -> None:
 
 
 def _refuse_other_sampling(a: Side, b: Side) -> None:
-    def way(launch: Launch) -> str | None:
-        if not launch.rows:
-            return None
-        return "one burst" if launch.passes() == "one burst" else "passes"
-
-    ways = _kinds(a, b, way, "launches with and without passes")
+    ways = _kinds(a, b, method_of, "launches with and without passes")
     if ways:
         classic, other = (a, b) if ways[0] == "one burst" else (b, a)
         raise ImbError(

@@ -22,7 +22,7 @@ TIMES = ("time_max", "time_avg", "time_overlapped", "time_by_rate")  # what `tim
 class Logs(NamedTuple):
     """Logarithms of speed by launch and row, shape (launches, rows): more is faster. `unmeasured`: rows of both sides
     without a figure above 0 on one of them; they are not among `keys`. `by_other`: rows whose time is not the completion
-    time, because a side lacks it, by the time that was used. `alone`: rows that are in no band (`nothing_sent`)."""
+    time, because a side lacks it, by the time that was used. `alone`: rows that are in no band (`in_no_band`)."""
 
     keys: list[Key]
     a: Values
@@ -71,14 +71,14 @@ def logs_of(a: Side, b: Side, keys: list[Key], metric: str) -> Logs:
         frozenset(
             key
             for key, seconds in zip(measured, np.minimum(middle_a, middle_b), strict=True)
-            if nothing_sent(key, seconds if is_time else None)
+            if in_no_band(key, seconds if is_time else None)
         ),
     )
 
 
-def nothing_sent(key: Key, seconds: float | None) -> bool:
-    """Whether a row moves no data: 0 bytes, or a time in which no message passes between two ranks. In a band with rows
-    that do, it would count as much as they: a Bcast of 0 bytes takes 0.01 µs, and half of that is a rounding step."""
+def in_no_band(key: Key, seconds: float | None) -> bool:
+    """Whether a row has 0 bytes, or a time in which no message passes between two ranks. In a band it would count as much as
+    the others: a Bcast of 0 bytes takes 0.01 µs, and half of that is a rounding step."""
     return key.bytes == 0 or (key.bytes is not None and seconds is not None and seconds < NO_MESSAGE)
 
 

@@ -72,6 +72,16 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     high: float
 
 
+class Newest(msgspec.Struct, frozen=True, kw_only=True):
+    """A series in which the newest session alone stands out. `speed` > 1: faster than before. `deviations`: by how many
+    standard deviations of sessions."""
+
+    curve: Key
+    band: Band
+    speed: float
+    deviations: float
+
+
 class ChangePoint(msgspec.Struct, frozen=True, kw_only=True):
     """Series that change at one session. `session`: index of the first one after the change; `run`, `date`: its first run.
     `before`: the last run before. `conditions`: what differs between these two sessions."""
@@ -87,7 +97,8 @@ class ChangePoint(msgspec.Struct, frozen=True, kw_only=True):
 class History(msgspec.Struct, frozen=True, kw_only=True):
     """Result of `imb watch`. `drifts`: series that change steadily, from the first session to the last. `correlation`: of
     the noise of neighboring sessions. `detectable`: the slowdown, 0.05 is 5 %, that is found within five sessions in 19
-    of 20 cases in the median series; None: unknown. `verdict`: slower where any change that counts is."""
+    of 20 cases in the median series; None: unknown. `newest`: where the last session stands out alone, which is no
+    step yet, the largest first. `verdict`: slower where any change that counts is."""
 
     name: str
     settings: HistorySettings
@@ -99,6 +110,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     detectable: float | None
     notes: list[str]
     series: list[Series]
+    newest: list[Newest] = []
 
 
 def history(side: Side, settings: HistorySettings | None = None) -> History:
@@ -136,6 +148,7 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
         correlation=found.correlation if found else None,
         detectable=_detectable(levels, found, settings) if found else None,
         notes=notes,
+        newest=_newest(levels, found, list(members), settings) if found else [],
         series=[
             Series(curve=curve, band=band, rows=len(where), slowness=_told(levels[:, number]))
             for number, ((curve, band), where) in enumerate(members.items())
@@ -245,6 +258,21 @@ def _verdict(events: Sequence[ChangePoint], drifts: Sequence[Change], since: str
 def _detectable(levels: Values, found: steps.Found, settings: HistorySettings) -> float | None:
     change = steps.detectable(levels, found.correlation, settings.level, AFTER)
     return None if change is None else max(settings.relevant, float(np.expm1(change)))
+
+
+def _newest(
+    levels: Values, found: steps.Found, places: Sequence[tuple[Key, Band]], settings: HistorySettings
+) -> list[Newest]:
+    away = steps.newest(levels, found.steps, found.correlation, settings.level)
+    least = float(np.log1p(settings.relevant))
+    made = [
+        Newest(
+            curve=places[series][0], band=places[series][1], speed=float(np.exp(-size)), deviations=deviations
+        )
+        for series, (size, deviations) in away.items()
+        if abs(size) >= least
+    ]
+    return sorted(made, key=lambda one: -abs(np.log(one.speed)))
 
 
 def _told(levels: Values) -> list[float | None]:

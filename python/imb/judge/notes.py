@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from imb.judge.condition_diff import unknown
+from imb.judge.figures import NO_MESSAGE
 from imb.judge.stats import FEWEST, Values
 from imb.judge.usual import unusual, words
 from imb.model.observations import Key, Launch, Side, in_parts
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from imb.judge.figures import Logs
 
 LONG_ENOUGH = 0.02  # seconds of an interleaved row
+USELESS = 1.0  # a slowdown; a larger one needs no statistics
+MOST = 200  # launches a side; where more are needed the machine is the problem
 ENOUGH = 5  # launches a side below which it is always said what they cannot show
 SEEN = 4  # rows that are named
 _TIMES = {"time_avg": "t_avg", "time_overlapped": "t_ovrl", "time_by_rate": "length / bandwidth"}
@@ -48,11 +51,11 @@ def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[La
         )
     for metric, others in both.by_other.items():
         yield (f"{_some(others)} judged by {_TIMES[metric]}: A or B lacks the completion time (t_max)")
-    if both.alone:
-        yield (
-            f"{_some(sorted(both.alone, key=str))} in no band: with 0 bytes, or in less than 0.05 µs, nothing is sent;"
-            " judged as rows only"
-        )
+    apart = "are judged as rows, not in a band"
+    if empty := sorted((key for key in both.alone if key.bytes == 0), key=str):
+        yield f"0-byte rows {apart}: {_some(empty)}"
+    if fast := sorted((key for key in both.alone if key.bytes), key=str):
+        yield f"rows below {NO_MESSAGE * 1e6:g} µs {apart}: no operation was timed: {_some(fast)}"
     placed = sum(band.rows for band in made.bands) + len(both.alone)
     if placed < len(made.rows):
         yield f"{counted(len(made.rows) - placed, 'row')} outside all size bands; see --bands"
@@ -146,12 +149,17 @@ def _power(made: Comparison) -> Iterator[str]:
     if few >= ENOUGH and made.verdict != "inconclusive":
         return
     sides = f"{of_a} against {counted(of_b, 'launch')}"
-    if made.detectable is None:
+    if made.needed is None:
         yield f"{sides}: too few to estimate the spread of launches; take {ENOUGH} per side or more"
         return
+    hidden = made.detectable is None or made.detectable > USELESS
+    if hidden and made.needed > MOST:
+        yield f"{sides}: too noisy to judge: free the machine or interleave with --parts"
+        return
     needed = f"{made.needed:,} launches per side" if made.needed and made.needed > few else "these"
+    change = f"above {USELESS * 100:.0f} %" if hidden else f"{(made.detectable or 0) * 100:.0f} %"
     yield (
-        f"{sides}: minimum detectable change {made.detectable * 100:.0f} % (power 95 %, uniform change, median band);"
+        f"{sides}: minimum detectable change {change} (power 95 %, uniform change, median band);"
         f" for {made.settings.relevant * 100:.3g} % take {needed}"
     )
     if few < FEWEST:

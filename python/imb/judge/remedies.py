@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from imb.judge.usual import FEWEST, words
-from imb.judge.variance import CONFIDENCE, TARGET, Name, Part, Variance
+from imb.judge.variance import CONFIDENCE, NAMES, TARGET, Name, Part, Variance
 from imb.model.units import counted
 
 PARTS: dict[Name, str] = {
@@ -16,6 +16,12 @@ PARTS: dict[Name, str] = {
 FEW_LAUNCHES = 3
 DISTURBED = 0.5  # half of an interval, as a share: no machine at rest is so uncertain
 MANY = 1000  # launches that a number is told for
+MOST = 10.0  # a share; larger ones only show that nothing is known
+UNKNOWN: dict[Name, str] = {
+    "within": "too few samples for an interval",
+    "states": "no probes",
+    "launches": "no row has two launches that can be compared",
+}
 
 
 def percent(deviation: float) -> str:
@@ -24,7 +30,9 @@ def percent(deviation: float) -> str:
 
 
 def share(value: float) -> str:
-    """The same of a share."""
+    """The same of a share; `above 1,000 %` from MOST on."""
+    if value > MOST:
+        return f"above {100 * MOST:,.0f} %"
     number = 100 * value
     return f"{number:.2f} %" if number < 1 else f"{number:.1f} %" if number < 10 else f"{number:,.0f} %"
 
@@ -34,6 +42,8 @@ def verdict(found: Variance, *, figures: bool = True) -> str | None:
     if not found.parts:
         return None
     first = found.dominates
+    if first is None and found.in_passes and (lacking := unknown(found)):
+        return f"largest component unknown: {', '.join(f'{PARTS[name]} ({why})' for name, why in lacking.items())}"
     if first is None:
         return "no variance component above 0.01 %"
     known = ": " + "; ".join(_figure(part, found) for part in found.parts) if figures else ""
@@ -50,16 +60,30 @@ def verdict(found: Variance, *, figures: bool = True) -> str | None:
     return f"largest component: {PARTS[first.name]}{doubt}{known}"
 
 
+def unknown(found: Variance) -> dict[Name, str]:
+    """Components that are not known, and why."""
+    return {
+        name: "one launch" if name == "launches" and found.all_launches < 2 else UNKNOWN[name]
+        for name in NAMES
+        if found.part(name) is None
+    }
+
+
+def plus_minus(value: float) -> str:
+    """Half of an interval, a share: `±4.2 %`, `above ±1,000 %`."""
+    return f"±{share(value)}" if value <= MOST else f"above ±{100 * MOST:,.0f} %"
+
+
 def _figure(part: Part, found: Variance) -> str:
     if part.name == "within":
-        wide = f" (95 % interval ±{share(found.half_width)})" if found.half_width is not None else ""
+        wide = f" (95 % interval {plus_minus(found.half_width)})" if found.half_width is not None else ""
         return f"within a launch {percent(part.typical)}{wide}"
     return f"{PARTS[part.name]} {percent(part.typical)}{limits(part)}"
 
 
 def limits(part: Part) -> str:
     """` (90 % interval 4.0 % to 12 %)`, of the launches' part."""
-    if part.low == part.high or math.isinf(part.high):
+    if part.low == part.high or math.isinf(part.high) or math.expm1(part.low) > MOST:
         return ""
     return f" ({100 * CONFIDENCE:.0f} % interval {percent(part.low)} to {percent(part.high)})"
 
@@ -86,12 +110,16 @@ def _of_classic(found: Variance) -> str | None:
 
 def _more_launches(found: Variance) -> str:
     now, needed = found.precision(), found.needed()
-    so_far = f"the mean of {found.launches} has a 95 % interval of ±{share(now)}" if now is not None else ""
+    so_far = (
+        f"most rows have {counted(found.launches, 'launch')}"
+        if now is None
+        else f"the mean of {found.launches} has a 95 % interval {'of ' if now <= MOST else ''}{plus_minus(now)}"
+    )
     target = f"±{100 * TARGET:.0f} %"
     if now is not None and now <= TARGET:
         return f"{so_far}, which more launches would narrow"
     many = f"more than {MANY:,}" if needed is None or needed > MANY else f"{needed:,}"
-    return f"take more launches: {so_far}, {target} needs {many}"
+    return f"take more launches: {so_far}; {target} needs {many}"
 
 
 def _more_passes(found: Variance) -> str:
@@ -101,7 +129,7 @@ def _more_passes(found: Variance) -> str:
         halved = " halve the error"
     else:
         first = ""
-        halved = " halve the error" + ("" if wide is None else f" to ±{share(wide / 2)}")
+        halved = " halve the error" + ("" if wide is None else f" to {plus_minus(wide / 2)}")
     seconds = 4 * (found.seconds or 0.0)
     launches = (
         f"launches of {_seconds(seconds)}{_option(found, seconds)}" if seconds else "four times as many"
@@ -129,6 +157,11 @@ def _states(found: Variance) -> str:
         f"the machine is in its usual state for {_seconds(seen.usual)} and away from it for {_seconds(seen.away_from_it or 0)}"
         f" (means of {counted(seen.changes, 'change')})"
     )
+    if length >= budget and not unusual and found.mixed:
+        return (
+            f"{cycle}; {everyone}, but {counted(found.mixed, 'figure')} mix states: take launches of"
+            f" {_seconds(4 * length)}{_option(found, 4 * length)}"
+        )
     if length >= budget and not unusual:
         return f"{cycle}; {everyone}, and figures are of that state: no action needed"
     if unusual:  # stays may well be longer than such a launch
@@ -160,10 +193,11 @@ def _seconds(value: float) -> str:
 def notes(found: Variance) -> list[str]:
     """Notes: launches that never saw the usual state, unknown components."""
     said = words(found.unusual)
-    if found.in_passes and found.part("states") is None:
-        said.append("states of the machine unknown: no probes")
-    if found.in_passes and found.part("within") is None:
-        said.append("error of a launch's median unknown: too few samples for an interval")
+    lacking = unknown(found)
+    if found.in_passes and "states" in lacking:
+        said.append(f"states of the machine unknown: {lacking['states']}")
+    if found.in_passes and "within" in lacking:
+        said.append(f"error of a launch's median unknown: {lacking['within']}")
     if found.all_launches < 2:
         said.append("spread of launches unknown: one launch")
     elif found.launches < FEW_LAUNCHES:

@@ -9,6 +9,7 @@ for autocorrelation, which is estimated and put into the resampled histories (si
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -105,6 +106,32 @@ def detectable(
     reach = stdtrit(degrees, 1 - level / (2 * logs.size)) + stdtrit(degrees, power)
     size = 1 / after + 1 / max(1, len(logs) - after)
     return float(np.median(spreads) * reach * np.sqrt(size * (1 + correlation) / (1 - correlation)))
+
+
+def newest(
+    logs: Values, steps: Sequence[Step], correlation: float, level: float
+) -> dict[int, tuple[float, float]]:
+    """Series in which the last session alone stands out: size (of the logarithm, against the median of its level) and how many
+    standard deviations that is. More than OUTLIER of them, and more than a session without a change has in any series with
+    the probability `level` (Student's, Bonferroni). The spread is that of neighbors, so steps do not count.
+    """
+    found: dict[int, tuple[float, float]] = {}
+    begins = {step.series: step.at for step in sorted(steps, key=lambda one: one.at)}
+    many = max(1, int(np.isfinite(logs[-1]).sum()))
+    for series in np.flatnonzero(np.isfinite(logs[-1])).tolist():
+        before = logs[begins.get(series, 0) : -1, series]
+        before = before[np.isfinite(before)]
+        earlier = logs[:-1, series]
+        between = np.abs(np.diff(earlier[np.isfinite(earlier)]))
+        if len(before) < SHORTEST or len(between) < FEWEST - 2:
+            continue
+        spread = max(1.4826 * float(np.median(between)) / np.sqrt(2 * (1 - correlation)), LEAST_SPREAD)
+        size = float(logs[-1, series] - np.median(before))
+        deviations = abs(size) / float(spread * np.sqrt(1 + 1 / len(before)))
+        # The median of so few differences is as uncertain as the deviation of half as many figures.
+        if deviations > max(OUTLIER, float(stdtrit(max(2, len(between) // 2), 1 - level / (2 * many)))):
+            found[series] = size, deviations
+    return found
 
 
 def clipped(logs: Values) -> Values:

@@ -187,16 +187,18 @@ def notes_on_passes(rows: list[Result], limits: PassLimits) -> Iterator[str]:
     found = [(row, passes) for row, passes in known if passes.shortfall != "cut_off"]
     if short := [(row, passes) for row, passes in found if passes.shortfall != "none"]:
         widest, where = max(((passes.half_width or 0, row) for row, passes in short), key=lambda one: one[0])
-        at_most = f", at most +-{widest * 100:.2f} % ({_where(where)})" if widest else ""
+        named = f" ({place})" if (place := _where(where)) else ""
+        at_most = f", at most +-{widest * 100:.{2 if widest < 1 else 0}f} %{named}" if widest else ""
         yield (
             f"# note: {len(short)} of {counted(len(found), 'row')} not within +-{(limits.precision or 0) * 100:.12g} %"
             f"{at_most}: {_SHORTFALLS[short[-1][1].shortfall]}"
         )
     if leveled := [(row, passes) for row, passes in found if passes.levels]:
         row, passes = leveled[0]
+        place = f" {_where(row)}:" if _where(row) else ""
         levels = [(level.time_seconds, level.samples) for level in passes.levels or []]
         yield (
-            f"# note: samples at several levels in {counted(len(leveled), 'row')}, for example {_where(row)}:"
+            f"# note: samples at several levels in {counted(len(leveled), 'row')}, for example{place}"
             f" {_levels(levels, passes.used)}"
         )
     mixed = sum(not passes.reference_state for _, passes in found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,7 +11,7 @@ from imb.judge.compare import Band, BandEffect, Comparison, Effect, RowEffect, V
 from imb.judge.sequential import Looks
 from imb.model.observations import Key
 from imb.model.units import counted, decimal, unit_of
-from imb.render.marks import CHANGED, LEGEND, MARKS, UNADJUSTED, bracketed, short_speedup, speedup
+from imb.render.marks import CHANGED, LEGEND, MARKS, UNADJUSTED, apart, bracketed, short_speedup, speedup
 from imb.render.markup import escaped, pipes
 
 if TYPE_CHECKING:
@@ -85,13 +86,39 @@ def verdict_in_words(found: Comparison, a: str = "A", b: str = "B") -> str:
     if found.inconclusive:
         return "Inconclusive"
     if found.verdict == "differs":
-        return f"{b} differs from {a}, by less than matters or by an unclear amount"
+        return differing(found, b)
     if found.verdict != "inconclusive":
         return f"{b} is {found.verdict} than {a}" if found.verdict != "same" else f"{b} is as fast as {a}"
     faster = sum(band.effect.verdict == "faster" for band in found.bands)
     if not faster:
         return "Inconclusive"
     return f"Inconclusive: {b} is faster in {faster} of {counted(len(found.bands), 'band')}, in others a slowdown is not excluded"
+
+
+def differing(found: Comparison, b: str = "B") -> str:
+    """The band or row that makes the whole `differs`: by how much, and whether that is less than matters or unclear. Slower
+    ones come first, of these the unclear ones, of these bands, of these the largest."""
+    places = [
+        *((one.effect, f"{one.curve}, {_band(one.band)}") for one in found.bands),
+        *((one.effect, str(one.key)) for one in found.rows),
+    ]
+    relevant = found.settings.relevant
+    ranked = []
+    for number, (effect, where) in enumerate(places):
+        if effect.verdict == "differs":
+            word, size, low, high = apart(effect.speed, *(effect.interval or (None, None)))
+            order = word == "slower", high > relevant, number < len(found.bands), size
+            ranked.append((order, (word, size, low, high, where)))
+    word, size, low, high, where = max(ranked, key=lambda one: one[0])[1]
+    if high <= relevant:
+        ends = f"{_share(low)} to {_share(high)} %"
+        return f"{b} is {_share(size)} % {word} ({ends}), less than the relevant {relevant * 100:.3g} %, in {where}"
+    ends = f"{_share(low)} to {_share(high)} %" if math.isfinite(high) else f"above {_share(low)} %"
+    return f"{b} is {word}, amount unclear: {ends}, in {where}"
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.1f}" if value < 0.0995 else f"{100 * value:,.0f}"
 
 
 def summary(found: Comparison) -> str:
@@ -174,7 +201,11 @@ def _print_rows(screen: Screen, found: Comparison, all_rows: bool) -> None:
 
 
 def _headings(grid: Grid) -> list[str]:
-    return [f"{band} bytes" if band.first is not None else str(band) for band in grid.bands]
+    return [_band(band) for band in grid.bands]
+
+
+def _band(band: Band) -> str:
+    return f"{band} bytes" if band.first is not None else str(band)
 
 
 def cell(effect: Effect) -> str:

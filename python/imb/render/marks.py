@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,8 @@ MARKS: dict[Verdict, str] = {"faster": "▲", "slower": "▼", "same": "=", "dif
 LEGEND = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
 CHANGED = frozenset(MARKS) - {"same", "inconclusive"}
 TO, TIMES = "\u2013", "\u00d7"  # en dash, multiplication sign
-_HALF = 0.5  # a speedup below it is easier to read as its inverse: 4.17x slower
+_TENTH = 0.0995  # rounds to 0.10; speedups below it are fractions: 0.004 and 0.005 are hard to tell apart
+_LEAST = 1e-6  # of a speedup; no figure of a benchmark is so far off
 
 
 class Interval(NamedTuple):
@@ -38,17 +40,13 @@ def interval_of(effect: Effect) -> Interval | None:
 
 
 def speedup(effect: Effect) -> str:
-    """`0.90x slower`, `1.43x faster`; far slower is printed as its inverse, `4.17x slower`."""
-    return f"{_factor(effect.speed, effect.verdict)} {effect.verdict}"
+    """`0.90x slower`, `1.43x faster`, `1/180x slower`; the number never depends on the verdict."""
+    return f"{factor(effect.speed)}x {effect.verdict}"
 
 
 def short_speedup(speed: float, verdict: Verdict) -> str:
     """The same with a mark for the verdict: `0.90x ▼`."""
-    return f"{_factor(speed, verdict)} {MARKS[verdict]}"
-
-
-def _factor(speed: float, verdict: Verdict) -> str:
-    return f"{multiplier(1 / speed if is_inverted(speed, verdict) else speed)}x"
+    return f"{factor(speed)}x {MARKS[verdict]}"
 
 
 UNADJUSTED = "*"  # in a cell
@@ -59,24 +57,33 @@ def bracketed(effect: Effect, *, unadjusted: str = " unadjusted") -> str:
     found = interval_of(effect)
     if found is None:
         return ""
-    low, high = (
-        (1 / found.high, 1 / max(found.low, 1e-300))
-        if is_inverted(effect.speed, effect.verdict)
-        else (found.low, found.high)
-    )
-    return f"[{multiplier(low)}, {multiplier(high)}]{'' if found.adjusted else unadjusted}"
+    low, high = (factor(end, beside=effect.speed) for end in (found.low, found.high))
+    return f"[{low}, {high}]{'' if found.adjusted else unadjusted}"
 
 
-def is_inverted(speed: float, verdict: Verdict | None) -> bool:
-    """Whether a speedup is printed as its inverse."""
-    return verdict == "slower" and speed < _HALF
+def factor(speed: float, *, beside: float | None = None) -> str:
+    """The only notation of a speedup: `0.57`, `2.28`, `10.6`, `106`; below 0.1 a fraction, `1/180`. An end of an interval is
+    written as the speedup `beside` it: `[0.08, 0.74]`, `[1/230, 1/150]`; `0` where it is not known to be above that."""
+    if speed < _LEAST:
+        return "0"
+    if speed >= _TENTH or (beside or speed) >= _TENTH:
+        return _digits(speed)
+    return f"1/{_digits(1 / speed)}"
 
 
-def multiplier(value: float) -> str:
-    """With three digits: 0.85, 10.6, 106; below 0.1 one that counts."""
-    if value >= 9.995:
-        return f"{value:.1f}" if value < 99.95 else f"{value:.0f}" if value < 99999.5 else f"{value:.0e}"
-    return f"{value:.2f}" if value >= 0.0995 else f"{value:.1g}"
+def _digits(value: float) -> str:
+    """Two decimals, from 10 up three digits, below 0.1 one digit."""
+    if value < 9.995:
+        return f"{value:.2f}" if value >= _TENTH else f"{value:.1g}"
+    return f"{value:.1f}" if value < 99.95 else f"{value:.0f}" if value < 99999.5 else f"{value:.0e}"
+
+
+def apart(speed: float, low: float | None, high: float | None) -> tuple[str, float, float, float]:
+    """A speedup with its interval as a word and three shares: `("slower", 0.03, 0.01, 0.05)` of 0.97 [0.95, 0.99]. Slower is
+    more time, or less bandwidth. The last share is infinite where that end is not known, the second one 0."""
+    if speed < 1:
+        return "slower", 1 / speed - 1, 1 / (high or 1) - 1, 1 / low - 1 if low else math.inf
+    return "faster", speed - 1, (low or 1) - 1, math.inf if high is None else high - 1
 
 
 def letter(number: int) -> str:

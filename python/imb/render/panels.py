@@ -16,7 +16,7 @@ from imb.render.marks import (
     TIMES,
     TO,
     digits,
-    is_inverted,
+    factor,
     letter,
     percentiles,
     positive,
@@ -64,8 +64,8 @@ class ChartLine(msgspec.Struct, kw_only=True):
         between = [
             ""
             if lo is None or hi is None
-            else f"{digits(1 / hi)}{TO}{digits(1 / lo)}"
-            if y and hi and lo and is_inverted(y, verdict)
+            else f"{factor(lo, beside=y)}{TO}{factor(hi, beside=y)}"
+            if verdict
             else f"{digits(lo)}{TO}{digits(hi)}"
             for y, lo, hi, verdict in zip(self.y, self.lo, self.hi, verdicts, strict=True)
         ]

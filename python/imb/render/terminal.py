@@ -45,18 +45,21 @@ def columns(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str
 
 
 _NAME = 16  # columns that names in the first column of a table keep, whatever is beside them
+_NO_LIMIT = 10_000  # columns of a file or pipe
 
 
 class Screen:
     """Lines and tables with color, where the terminal has it. Nothing in them is markup."""
 
     def __init__(self, *, err: bool = False, width: int | None = None) -> None:
-        """`width`: columns; None: those of the terminal."""
+        """`width`: columns; None: those of the terminal, no limit in a file or pipe."""
         from rich.console import Console
 
+        stream = sys.stderr if err else sys.stdout
         self.console: Console = Console(
-            stderr=err, highlight=False, markup=False, emoji=False, width=width, soft_wrap=width is None
-        )
+            stderr=err, highlight=False, markup=False, emoji=False, soft_wrap=width is None,
+            width=width or (None if stream.isatty() else _NO_LIMIT),
+        )  # fmt: skip
 
     @property
     def width(self) -> int:
@@ -77,28 +80,28 @@ class Screen:
         fold: Sequence[int] = (),
     ) -> None:
         """A table without rules. `right`: columns that are aligned at their right end; `fold`: columns that may break over
-        lines, the others never do."""
+        lines; the others never do, and are never shortened, even where the line is then longer than the terminal."""
         from rich.table import Table
 
-        shown = Table(title=None if title is None else _assembled([title]), title_justify="left", box=None)
+        if title is not None:  # a title of the table would be folded at its width
+            self.line((title, "italic"))
+        shown = Table(box=None)
         shown.pad_edge = False
         cells = [list(row) for row in rows]
         for number, heading in enumerate(headings):
-            longest = (
-                max((len(row[0]) for row in cells if isinstance(row[0], str)), default=0)
-                if number == 0
-                else 0
-            )
+            texts = [cell if isinstance(cell, str) else cell[0] for cell in (row[number] for row in cells)]
+            longest = max(map(len, map(one_line, [heading, *texts])), default=0)
+            least = longest if number not in fold else min(longest, _NAME) if number == 0 else None
             shown.add_column(
                 _assembled([heading]),
                 justify="right" if number in right else "left",
                 no_wrap=number not in fold,
-                overflow="fold" if number in fold else "ellipsis",
-                min_width=min(longest, _NAME),
+                overflow="fold" if number in fold else "crop",
+                min_width=least,
             )
         for row in cells:
             shown.add_row(*(_assembled([cell]) for cell in row))
-        self.console.print(shown, soft_wrap=False)
+        self.console.print(shown, soft_wrap=False, crop=False)
 
 
 def _assembled(parts: Iterable[str | tuple[str, str]]) -> Text:

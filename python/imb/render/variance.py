@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from itertools import groupby
+from typing import NamedTuple
 
-from imb.judge.remedies import PARTS, limits, notes, percent, remedy, share, verdict
+from imb.judge.remedies import PARTS, limits, notes, percent, plus_minus, remedy, verdict
 from imb.judge.usual import words
 from imb.judge.variance import RowParts, Variance
 from imb.model.units import counted, decimal
 
-ROW_HEADINGS = ("bytes", "launches", "t µs", "± %", "within %", "states %", "launches %")
+UNITS = "t: median over launches; ±, sd (standard deviation): %"
+_HEADINGS = ("bytes", "launches", "t µs", "±", "sd within", "sd states", "sd launches")
 
 
 def block(found: Variance, *, told: Collection[str] = ()) -> list[str]:
@@ -29,22 +31,39 @@ def block(found: Variance, *, told: Collection[str] = ()) -> list[str]:
     width = max(map(len, titles.values()), default=0)
     for part in found.parts:
         wide = (
-            f" (95 % interval ±{share(found.half_width)})"
+            f" (95 % interval {plus_minus(found.half_width)})"
             if part.name == "within" and found.half_width
             else ""
         )
-        worst = f"; {percent(part.worst)}: {part.worst_row!s}" if part.worst > part.typical else ""
-        lines.append(f"  {titles[part.name]:{width}}  {percent(part.typical):>7}{wide}{limits(part)}{worst}")
+        typical, most = percent(part.typical), percent(part.worst)
+        worst = f"; {most}: {part.worst_row!s}" if part.worst > part.typical and most != typical else ""
+        lines.append(f"  {titles[part.name]:{width}}  {typical:>7}{wide}{limits(part)}{worst}")
     said = " ".join(filter(None, map(_sentence, (verdict(found, figures=False), remedy(found)))))
     return [*([] if "variance" in told else [*lines, said]), *noted]
 
 
-def tables(found: Variance) -> list[tuple[str, list[tuple[str, ...]]]]:
-    """Of each curve its title and lines of ROW_HEADINGS: median of launches, half width of a launch's interval, parts."""
-    made = []
-    for curve, rows in groupby(found.rows, key=lambda row: row.key.curve()):
-        made.append((str(curve), [_line(row) for row in rows]))
-    return made
+class Table(NamedTuple):
+    """Of a curve; `lines` of shape (rows, headings)."""
+
+    title: str
+    headings: list[str]
+    lines: list[list[str]]
+
+
+def tables(found: Variance) -> list[Table]:
+    """Of each curve: median of launches, half width of a launch's interval, parts; units are UNITS. Columns that are empty in
+    all rows are left out."""
+    curves = [
+        (str(curve), [_line(row) for row in rows])
+        for curve, rows in groupby(found.rows, key=lambda row: row.key.curve())
+    ]
+    kept = [
+        number
+        for number in range(len(_HEADINGS))
+        if any(line[number] for _, lines in curves for line in lines)
+    ]
+    headings = [_HEADINGS[number] for number in kept]
+    return [Table(title, headings, [[line[i] for i in kept] for line in lines]) for title, lines in curves]
 
 
 def _line(row: RowParts) -> tuple[str, ...]:
@@ -55,11 +74,15 @@ def _line(row: RowParts) -> tuple[str, ...]:
         "" if row.key.bytes is None else str(row.key.bytes),
         str(row.launches),
         "" if row.seconds is None else decimal(row.seconds * 1e6),
-        "" if row.half_width is None else f"{row.half_width * 100:.2f}",
+        "" if row.half_width is None else _percent(row.half_width),
         cell(row.within),
         cell(row.states),
         cell(row.between),
     )
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.2f}" if share < 1 else f"{share * 100:,.0f}"
 
 
 def _sentence(text: str | None) -> str | None:

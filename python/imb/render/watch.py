@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from imb.judge.compare import Band
-from imb.judge.history import Change, ChangePoint, History
+from imb.judge.history import Change, ChangePoint, History, Newest
 from imb.model.observations import Key
 from imb.model.units import counted
-from imb.render.marks import short
+from imb.render.marks import apart, short
 
 MOST = 8  # changes of one session on the terminal; the other formats have all
 
@@ -16,23 +17,47 @@ MOST = 8  # changes of one session on the terminal; the other formats have all
 def text(found: History) -> str:
     """A line on the sessions, a block per session with a change, the smallest step that would be found."""
     lines = [f"{found.name}: {about(found)}"]
-    for event in found.events:
+    since = found.settings.since
+    news = [event for event in found.events if event.date >= (since or "")]
+    earlier = [event for event in found.events if event not in news]
+    lines += _blocks(news)
+    if found.drifts:
+        lines += ["", "drift over the whole history, no step"]
+        lines += [f"  {_series(one)}: {amount(one)}" for one in found.drifts]
+    lines += ["", *(f"note: {note}" for note in found.notes)] if found.notes else []
+    if found.newest:
+        lines += ["", _newest(found.newest)]
+    if since and not news and found.verdict != "too little history":
+        lines += ["", f"no step since {since}{'; earlier:' if earlier else ''}"]
+    elif earlier:
+        lines += ["", f"before {since}:"]
+    elif found.verdict == "no change":
+        lines.append("no step found")
+    lines += _blocks(earlier)
+    if found.detectable is not None:
+        lines += [""] if earlier else []
+        lines.append(
+            f"steps below {100 * found.detectable:.1f} % may be missed (five sessions after them, median series, power 95 %)"
+        )
+    return "".join(_printable(line) + "\n" for line in lines)
+
+
+def _blocks(events: Sequence[ChangePoint]) -> list[str]:
+    lines = []
+    for event in events:
         lines += ["", f"{_what(event)} from {_where(event)}"]
         lines += [f"  {_series(one)}: {amount(one)}" for one in event.changes[:MOST]]
         if len(event.changes) > MOST:
             lines.append(f"  and {len(event.changes) - MOST} more: --format json")
         lines.append(f"  {_conditions(event)}")
-    if found.drifts:
-        lines += ["", "drift over the whole history, no step"]
-        lines += [f"  {_series(one)}: {amount(one)}" for one in found.drifts]
-    lines += ["", *(f"note: {note}" for note in found.notes)] if found.notes else []
-    if found.verdict == "no change":
-        lines.append("no step found")
-    if found.detectable is not None:
-        lines.append(
-            f"minimum detectable step: {found.detectable:.1%}, five sessions after it (median series, power 95 %)"
-        )
-    return "".join(_printable(line) + "\n" for line in lines)
+    return lines
+
+
+def _newest(found: Sequence[Newest]) -> str:
+    """One line, of the series that is off most."""
+    word, size, *_ = apart(found[0].speed, None, None)
+    more = f" and {len(found) - 1} more series" if len(found) > 1 else ""
+    return f"newest session: {100 * size:.1f} % {word} in {_series(found[0])}{more}; one session is no step; measure again"
 
 
 def about(found: History) -> str:
@@ -45,14 +70,8 @@ def about(found: History) -> str:
 
 def amount(change: Change) -> str:
     """`12.3 % slower (95 % CI 9.8 to 14.9 %)`; slower is more time, or less bandwidth."""
-    word, ends = (
-        ("slower", (1 / change.high, 1 / change.low))
-        if change.speed < 1
-        else ("faster", (change.low, change.high))
-    )
-    size = 1 / change.speed if change.speed < 1 else change.speed
-    low, high = (100 * (end - 1) for end in ends)
-    return f"{100 * (size - 1):.1f} % {word} (95 % CI {low:.1f} to {high:.1f} %)"
+    word, size, low, high = apart(change.speed, change.low, change.high)
+    return f"{100 * size:.1f} % {word} (95 % CI {100 * low:.1f} to {100 * high:.1f} %)"
 
 
 def findings(found: History) -> list[dict[str, str]]:
@@ -139,7 +158,7 @@ def _where(event: ChangePoint) -> str:
     return f"session {event.session + 1}: run {event.run}, {event.date[:16].replace('T', ' ')} (last run before: {event.before})"
 
 
-def _series(change: Change) -> str:
+def _series(change: Change | Newest) -> str:
     bytes_ = "no length" if change.band.first is None else f"{change.band} bytes"
     return f"{change.curve}, {bytes_}"
 

@@ -1,0 +1,45 @@
+"""Which launches may share a median: those of one MPI library that measured in one way. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from imb.model.errors import ImbError
+from imb.model.observations import Launch, Side
+from imb.model.units import counted
+
+
+def method_of(launch: Launch) -> str | None:
+    """`one burst` or `passes`; None without a row. A mean over one burst and a median over passes differ on the same machine."""
+    if not launch.rows:
+        return None
+    return "one burst" if launch.passes() == "one burst" else "passes"
+
+
+def by_kind(launches: Sequence[Launch]) -> dict[str, list[Launch]]:
+    """Launches by `Open MPI 5.0.11, passes`, in the order of their first ones. One without a row, or whose MPI is not known
+    while there is one other only, does not make a kind of its own."""
+    libraries = dict.fromkeys(filter(None, map(_library, launches)))
+    methods = dict.fromkeys(filter(None, map(method_of, launches)))
+    library, method = next(iter(libraries), None), next(iter(methods), None)
+    kinds: dict[str, list[Launch]] = {}
+    for launch in launches:
+        of = _library(launch) or (library if len(libraries) == 1 else "unknown MPI" if libraries else None)
+        how = (method_of(launch) or method or "").replace("one burst", "single bursts")
+        kinds.setdefault(", ".join(filter(None, (of, how))), []).append(launch)
+    return kinds
+
+
+def refuse_other_kinds(side: Side) -> None:
+    """Raises ImbError where launches are of several kinds."""
+    kinds = by_kind(side.launches)
+    if len(kinds) > 1:
+        named = "; ".join(f"{kind} ({counted(len(of), 'launch')})" for kind, of in kinds.items())
+        raise ImbError(
+            f"{side.name} has launches of different kinds: {named}; name runs of one kind, separated by commas, or with a"
+            " query (imb query --help)"
+        )
+
+
+def _library(launch: Launch) -> str | None:
+    return (launch.run.mpi.known_as or "").partition(",")[0] if launch.run.mpi else None

@@ -1,0 +1,188 @@
+"""What `imb show` and `imb diagnose` print of several launches: no absurd figure, no number cut short, nothing pooled that
+does not belong together."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import msgspec
+import numpy as np
+import pytest
+from companion import machines
+from companion.door import Imb
+from companion.test_variance import label, lines_of, random, side
+from imb.archive.store import Archive, Content
+from imb.judge.remedies import remedy
+from imb.judge.stays import Stays
+from imb.judge.variance import parts_of
+from imb.model.records import Mpi, Options, Passes, PassLimits, Record, Result, Run, write
+from variance import Made
+
+__all__ = ["label"]  # a fixture
+
+
+def classic(archive: Archive, name: str, mpi: str, count: int, *, factor: float = 1.0, seed: int = 1) -> None:
+    """Launches in single bursts."""
+    chance = np.random.default_rng(seed)
+    for _ in range(count):
+        rows = machines.healthy(chance)
+        for row in rows:
+            assert isinstance(row, Result)
+            row.time_avg_seconds = factor * (row.time_avg_seconds or 0)
+            row.time_max_seconds = factor * (row.time_max_seconds or 0)
+        archive.add(Content(records=write(machines.launch(rows, mpi=Mpi(name=mpi))), labels=[name]))
+
+
+def in_passes(archive: Archive, name: str, made: Made, count: int) -> None:
+    """Launches in passes."""
+    chance = random()
+    launches = side(made, count, chance).launches
+    archive.add_many([Content(records=lines_of(one, chance), labels=[name]) for one in launches])
+
+
+# --- Figures of variance components ----------------------------------------------------------------------------------
+
+
+def test_a_missing_precision_leaves_no_hole_in_the_sentence() -> None:
+    """Most rows are of one launch, two rows of three: their spread is known, the precision of a usual row is not."""
+    made = side(Made(launches=0.3, rows=8), 3, random())
+    for number, launch in enumerate(made.launches[1:]):
+        for key in list(launch.rows)[number + 1 :]:
+            del launch.rows[key]
+    said = remedy(parts_of(made)) or ""
+    assert said.startswith("take more launches: most rows have 1 launch; ±5 % takes")
+
+
+def test_no_figure_is_absurd(imb: Imb, archive: Archive) -> None:
+    """Two launches, one of which took a hundred thousand times as long."""
+    made = side(Made(launches=0.02), 2, random()).launches
+    for row in made[1].rows.values():
+        row.time_max_seconds = 1e5 * (row.time_max_seconds or 0)
+        row.time_avg_seconds = row.time_min_seconds = row.time_max_seconds
+    archive.add_many([Content(records=lines_of(one, random()), labels=["far"]) for one in made])
+    for command in ("show", "diagnose"):
+        said = imb(command, "far").out
+        assert "above 1,000 %" in said
+        assert not re.search(r"\d{1,3}(,\d{3})+ %", re.sub("above ±?1,000 %", "", said)), said
+        assert "has a 95 % interval above ±1,000 %" in said
+
+
+def test_unknown_components_are_not_called_small(imb: Imb, archive: Archive) -> None:
+    made = side(Made(states=0.0), 2, random()).launches[:1]
+    for row in made[0].rows.values():
+        assert row.passes
+        row.passes = Passes(samples=10, used=10, states=row.passes.states[:1])
+    archive.add(Content(records=lines_of(made[0], random()), labels=["one"]))
+    said = imb("diagnose", "one").out
+    assert "No variance component above" not in said
+    assert (
+        "Largest component unknown: within a launch (too few samples for an interval), launches (one launch)."
+        in said
+    )
+
+
+def test_no_action_is_not_advised_beside_mixed_figures() -> None:
+    """Launches are long enough to see the usual state, but too few samples of some rows are of it."""
+    made = side(Made(states=0.4, launches=0.01, within=0.01), 5, random())
+    found = parts_of(made)
+    assert found.dominates is not None and found.dominates.name == "states"
+    seen = Stays(usual=1.0, away_from_it=0.1, away=0.1, changes=50, seconds=100.0, lengths=[0.1] * 50)
+    mixed = msgspec.structs.replace(found, mixed=6, stays=seen)
+    clean = msgspec.structs.replace(mixed, mixed=0)
+    assert "no action needed" in (remedy(clean) or "")
+    said = remedy(mixed) or ""
+    assert (
+        "no action needed" not in said and "6 figures mix states" in said and "take launches of 40 s" in said
+    )
+
+
+def test_a_note_on_precision_of_barrier_has_no_empty_brackets(imb: Imb, archive: Archive) -> None:
+    limits = PassLimits(precision=0.05, budget_seconds=5)
+    passes = Passes(samples=40, used=40, half_width=15.6082, shortfall="budget")
+    rows: list[Record] = [machines.row("Barrier", 8, None, 2e-6, "synchronisation", passes=passes)]
+    made = machines.launch(rows)
+    assert isinstance(made[0], Run)
+    made[0] = msgspec.structs.replace(made[0], options=Options(passes=limits))
+    name = archive.add(Content(records=write(made))).id
+    assert "not within +-5 %, at most +-1561 %: the budget was spent" in imb("show", name).out
+
+
+def test_headings_name_standard_deviations_and_empty_columns_are_hidden(imb: Imb, archive: Archive) -> None:
+    in_passes(archive, "passes", Made(), 3)
+    said = imb("show", "passes").out
+    assert re.search(r"(?m)^ *bytes +launches +t µs +± +sd within +sd states +sd launches$", said)
+    assert "±, sd (standard deviation): %" in said and "launches %" not in said
+    classic(archive, "log", "Some MPI", 3)
+    said = imb("show", "log", "-b", "PingPong").out
+    assert re.search(r"(?m)^ *bytes +launches +t µs +sd launches$", said)
+    assert re.search(r"(?m)^ *launches +t µs +sd launches$", imb("show", "log", "-b", "Barrier").out)
+
+
+# --- What belongs together -------------------------------------------------------------------------------------------
+
+
+def test_launches_of_two_libraries_have_a_table_each(imb: Imb, archive: Archive) -> None:
+    classic(archive, "nightly", "Fast MPI 1.0", 3)
+    classic(archive, "nightly", "Slow MPI 2.0", 2, factor=10, seed=2)
+    said = imb("show", "nightly", "-b", "PingPong")
+    assert said.code == 0
+    first, _, second = said.out.partition("nightly, Slow MPI 2.0, single bursts: 2 launches")
+    assert "nightly, Fast MPI 1.0, single bursts: 3 launches" in first
+    of_zero = [re.search(r"(?m)^ +0 +(\d) +([\d.]+) ", part) for part in (first, second)]
+    fast, slow = of_zero
+    assert fast and slow and (fast[1], slow[1]) == ("3", "2")
+    assert float(slow[2]) == pytest.approx(10 * float(fast[2]), rel=0.3)
+    said = imb("diagnose", "nightly")
+    assert (said.code, said.out) == (2, "")
+    assert said.err == (
+        "imb: nightly has launches of different kinds: Fast MPI 1.0, single bursts (3 launches); Slow MPI 2.0, single bursts"
+        " (2 launches); name runs of one kind, separated by commas, or with a query (imb query --help)\n"
+    )
+
+
+def test_passes_and_single_bursts_have_a_table_each(imb: Imb, archive: Archive) -> None:
+    in_passes(archive, "mixed", Made(), 3)
+    chance = np.random.default_rng(1)
+    rows = machines.healthy(chance, processes=2)
+    archive.add(Content(records=write(machines.launch(rows, hosts=("n0", "n0"))), labels=["mixed"]))
+    said = imb("show", "mixed").out
+    assert "mixed, passes: 3 launches" in said and "mixed, single bursts: 1 launch" in said
+    said = imb("diagnose", "mixed").err
+    assert said.startswith(
+        "imb: mixed has launches of different kinds: passes (3 launches); single bursts (1 launch)"
+    )
+
+
+# --- Numbers are never cut short --------------------------------------------------------------------------------------
+
+
+def test_a_number_is_never_cut_short(archive: Archive, imb: Imb) -> None:
+    in_passes(archive, "wide", Made(), 3)
+    runs = [one["run"] for one in map(json.loads, imb("ls", "--all", "--json").out.splitlines())]
+    for width in ("20", "40", "80"):
+        for of in ("wide", runs[0]):
+            done = subprocess.run(
+                [sys.executable, "-m", "imb", "show", of, "--archive", str(archive.folder)],
+                capture_output=True, text=True, env={**os.environ, "COLUMNS": width}, check=True,
+            )  # fmt: skip
+            assert "…" not in done.stdout and "PingPong" in done.stdout
+            assert re.search(
+                r"(?m)^ *bytes .*launches$" if of == "wide" else r"(?m)^ *bytes +.*µs.*", done.stdout
+            )
+
+
+def test_a_number_is_never_cut_short_on_a_narrow_terminal() -> None:
+    from io import StringIO
+
+    from imb.render.terminal import Screen
+
+    screen = Screen(width=30)
+    screen.console.file = StringIO()
+    cells = [("name of a row", "123456789.12", "123456789.12", "987654321.98")]
+    screen.table(("row", "first", "second", "third"), cells, right=(1, 2, 3))
+    said = screen.console.file.getvalue()
+    assert "…" not in said and said.count("123456789.12") == 2 and "987654321.98" in said
