@@ -305,7 +305,8 @@ def _failure(status: int) -> str:
 
 
 def _complaint(archive: Archive, one: Done) -> str:
-    """What is known, the first failure row, or else the first line of the launch on standard error."""
+    """What is known, the first failure row, or else the reason that the launcher or the MPI printed."""
+    from imb.archive.names import reason_of
     from imb.model.records import Failure
 
     if one.problem:
@@ -315,7 +316,5 @@ def _complaint(archive: Archive, one: Done) -> str:
         cause = (failure.cause or "cause unknown").replace("_", " ")
         detail = f": {failure.detail}" if failure.detail else ""
         return f" ({failure.benchmark}{length}: {cause}{detail})"
-    lines = (archive.run(one.run).part("stderr.txt") or b"").decode(errors="replace").splitlines()
-    said = [line.strip() for line in lines if line.strip().strip("-=*")]
-    ours = [line for line in said if line.startswith("IMB-")]
-    return f" ({(ours or said)[0][:160]})" if said else ""
+    reason = reason_of(archive.run(one.run))
+    return f" ({reason})" if reason else ""

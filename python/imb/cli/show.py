@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from imb.archive.files import FileRun
 
 
+LAST = 20  # lines of output that are shown of a failed launch
+
+
 def command(
     run: Annotated[
         str,
@@ -90,6 +93,8 @@ def command(
     run_record: Run = next(records.of(Run), Run())
     limits = (run_record.options.passes if run_record.options else None) or PassLimits()
     _tables(rows, limits, chart=sys.stdout.isatty() and has("plotext") if chart is None else chart)
+    if _without_result(found, records):
+        _print_ends(found)
 
 
 def _show_several(
@@ -108,6 +113,8 @@ def _show_several(
 
 
 def _facts(found: StoredRun | FileRun, records: Records, tags: Tags) -> list[str]:
+    from imb.archive.names import reason_of
+
     run: Run = next(records.of(Run), Run())
     end: End | None = next(records.of(End), None)
     facts = found.facts()
@@ -123,9 +130,12 @@ def _facts(found: StoredRun | FileRun, records: Records, tags: Tags) -> list[str
         "conditions": _conditions(facts.get("conditions")),
         "exit status": facts.get("exit_status"),
         "outcome": facts.get("problem") or facts.get("outcome"),
+        "reason": reason_of(found) if _without_result(found, records) else None,
         "remark": facts.get("note"),
         "state": end.state + (f" ({end.reason})" if end.reason else "")
         if end
+        else "ended without closing its records"
+        if facts.get("kind") == "launch"
         else "unknown: the log has no end",
         "passes": _passes(run, end),
         "labels": ", ".join(tags.labels),
@@ -133,6 +143,22 @@ def _facts(found: StoredRun | FileRun, records: Records, tags: Tags) -> list[str
         "problems": len(records.problems) or None,
     }
     return [f"{name:<12} {value}" for name, value in said.items() if value not in (None, "")]
+
+
+def _without_result(found: StoredRun | FileRun, records: Records) -> bool:
+    """Whether its launch failed or timed out, or has no row."""
+    if found.facts().get("outcome") in ("failed", "timed_out"):
+        return True
+    return next(records.of(Result), None) is None
+
+
+def _print_ends(found: StoredRun | FileRun) -> None:
+    """The last lines of what the launch wrote."""
+    for title, name in (("stderr", "stderr.txt"), ("output", "output.txt")):
+        lines = (found.part(name) or b"").decode(errors="replace").splitlines()
+        if lines:
+            shown = lines[-LAST:]
+            say("", f"{title}, last {len(shown)} of {counted(len(lines), 'line')}:", *shown)
 
 
 def _place(found: StoredRun | FileRun) -> dict[str, str | None]:

@@ -6,7 +6,8 @@ a rule cannot judge, and why, is a note. Docs: docs/companion.md, "Diagnosis".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from imb.diagnose import causes, expected, launches, parts, paths, shape, spread
 from imb.diagnose.case import (
@@ -36,6 +37,7 @@ __all__ = [
     "diagnose",
     "rate",
     "threshold_descriptions",
+    "without_result",
 ]  # fmt: skip
 
 RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
@@ -59,6 +61,18 @@ RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     expected.overlap,
     shape.switches,
 )
+
+
+def without_result(name: str, failed: Sequence[tuple[str, Mapping[str, Any], str | None]]) -> Diagnosis:
+    """Of launches that have no result: their names, facts, and the reason that was printed."""
+    return Diagnosis(
+        side=name,
+        launches=len(failed),
+        findings=[launches.failed_launch(*one) for one in failed],
+        models=[],
+        notes=[],
+        variance=None,
+    )
 
 
 def diagnose(
