@@ -410,8 +410,45 @@ def test_a_launcher_of_another_mpi_is_noticed(imb: Imb, tmp_path: Path) -> None:
         lab.missing("Open MPI and MPICH")
     mpich, openmpi = (next(mpi for mpi in lab.MAIN if mpi.key == key) for key in ("mpich", "openmpi"))
     words = ["PingPong", "--", "-msglog", "1", "-iter", "2", "-npmin", "1"]
-    said = imb("run", "--mpi", mpich.wrapper, "--programs", openmpi.build / "bin", *words)
+    for one, other, kind in ((mpich, openmpi, "Open MPI"), (openmpi, mpich, "MPICH or Intel MPI")):
+        said = imb("run", "--mpi", one.wrapper, "--programs", other.build / "bin", *words)
+        assert said.code == 2 and f"is linked with {kind}, but {Path(one.wrapper).parent}" in said.err
+        assert len(said.err.splitlines()) == 1 and f"give --mpi {other.key}" in said.err
+    script = tmp_path / "IMB-MPI1"  # what it is linked with is not seen
+    script.write_text(f'#!/bin/sh\nexec {openmpi.program("MPI1")} "$@"\n')
+    script.chmod(0o755)
+    said = imb("run", "--mpi", mpich.wrapper, "--programs", tmp_path, *words)
     assert said.code == 1 and ("1 instead of 2 ranks" in said.out or "failed with exit status" in said.out)
+
+
+@pytest.mark.needs_mpi
+@pytest.mark.parametrize("first", ["mpich", "openmpi"])
+def test_programs_are_launched_by_the_mpi_that_they_are_linked_with(
+    imb: Imb, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    if len(lab.MAIN) < 2:
+        lab.missing("Open MPI and MPICH")
+    monkeypatch.delenv("IMB_MPI", raising=False)
+    mpis = {mpi.key: mpi for mpi in lab.MAIN}
+    monkeypatch.setenv("PATH", f"{Path(mpis[first].wrapper).parent}:{os.environ['PATH']}")
+    for mpi in mpis.values():
+        said = imb("run", "PingPong", "--programs", mpi.build / "bin", "--dry-run")
+        assert said.code == 0 and said.out.startswith(str(Path(mpi.wrapper).parent)), said
+
+
+def test_the_mpi_on_the_path_is_before_that_of_a_checkout(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("IMB_MPI", raising=False)
+    programs = tmp_path / "path" / "bin"
+    for place in ("path", "env/mpi/one"):
+        fake_mpi.make(tmp_path / place)
+    monkeypatch.setenv("OPENIMB_ENV", str(tmp_path / "env"))
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    said = imb("run", "PingPong", "--programs", programs, "--dry-run")
+    assert said.code == 0 and said.out.startswith(f"{programs}/mpiexec "), said
+    named = imb("run", "PingPong", "--programs", programs, "--dry-run", "--mpi", tmp_path / "env/mpi/one")
+    assert named.out.startswith(f"{tmp_path}/env/mpi/one/bin/mpiexec ")
 
 
 @pytest.mark.parametrize(

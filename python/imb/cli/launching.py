@@ -36,7 +36,7 @@ ProgramsOption = Annotated[
     typer.Option(
         "--programs",
         metavar="FOLDER",
-        help="Use the suite's programs in FOLDER, built with the MPI of --mpi.",
+        help="Use the suite's programs in FOLDER; without --mpi, with the MPI that they are linked with.",
         show_default="those of `imb build`",
     ),
 ]
@@ -101,16 +101,21 @@ def prepare(choice: str | None, programs: Path | None) -> tuple[Installation, Pa
     """The MPI, and the folder with the suite's programs for it."""
     from imb.mpi import installations
 
+    if programs:
+        return installations.find_for(choice, programs), programs
     mpi = installations.find(choice)
-    return mpi, programs or built(mpi, None)
+    return mpi, built(mpi, None)
 
 
 def prepare_variant(settings: VariantSettings) -> tuple[Installation, Path]:
     """The same for a variant of a campaign."""
     from imb.mpi import installations
 
+    if settings.programs:
+        programs = Path(settings.programs)
+        return installations.find_for(settings.mpi, programs), programs
     mpi = installations.find(settings.mpi)
-    return mpi, Path(settings.programs) if settings.programs else built(mpi, settings.compiler)
+    return mpi, built(mpi, settings.compiler)
 
 
 BUILD_BEAT = 15.0  # seconds between lines about a build where there is no terminal
