@@ -362,6 +362,7 @@ def test_latency_in_passes_says_how_certain_it_is(mpi: lab.Mpi, imb: Imb, archiv
         (["--budget", "1", "--repetitions", "10"], "--budget needs passes"),
         (["--budget", "30", "--timeout", "20"], "--budget 30 needs a --timeout above it, not 20"),
         (["--budget", "0"], "--budget"),
+        (["--bytes", "99999999999999"], "2147483647"),
         (["--cpus", "0,0"], "--cpus 0,0: both ranks on CPU 0 would wait for it in turn; give two CPUs"),
     ],
 )

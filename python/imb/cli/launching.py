@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 import typer
 
 from imb.archive.store import SHORT, Archive
+from imb.cli import disturbance
 from imb.cli.display import Display, in_time
 from imb.model.errors import ImbError
 from imb.model.units import counted
@@ -251,6 +252,7 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
                 say(f"imb: interrupted; continue with `imb run --resume {made.id}`", err=True)
                 raise typer.Exit(130)
         stopped = stopped or deciding.at_the_end(over, display.say)
+    disturbance.warn(archive, (one.run for one in over if one.number not in before))
     return Carried(over, left_out, stopped)
 
 
@@ -281,19 +283,29 @@ _FAILURES = {0: "failed", 3: "some rows could not be measured", 4: "wrong data r
 def _in_words(archive: Archive, made: Plan, one: Done) -> str:
     from imb.measure import session
 
-    how = {
-        "measured": "",
-        "failed": f": {_failure(one.status or 0)}{_complaint(archive, one)}",
-        "timed_out": f": killed after {made.timeout:g} s (--timeout)" if made.timeout else "",
-        "interrupted": ": interrupted",
-        "stopped": f": {one.problem}",
-    }[one.outcome]
+    why = problem_of(archive, made, one)
+    how = f": {why}" if why else ""
     item = made.items[one.number - 1]
     number, comma, what = _called(made, item).partition(", ")
     where = f"{number} of {len(made.items)}{comma}{what}, IMB-{item.component}, turn {item.turn}"
     return f"{where}: {session.rows_of(archive, one)} in {one.seconds or 0:.1f} s{how}" + (
         f" ({one.note})" if one.note else ""
     )
+
+
+def problem_of(archive: Archive, made: Plan, one: Done) -> str:
+    """Why a launch is incomplete; empty where it was measured."""
+    match one.outcome:
+        case "failed":
+            return f"{_failure(one.status or 0)}{_complaint(archive, one)}"
+        case "timed_out":
+            return f"killed after {made.timeout:g} s (--timeout)" if made.timeout else ""
+        case "interrupted":
+            return "interrupted"
+        case "stopped":
+            return one.problem or "stopped"
+        case _:
+            return ""
 
 
 def _called(made: Plan, item: Item) -> str:

@@ -12,6 +12,7 @@ import typer
 from imb.archive.labels import Tags
 from imb.archive.store import Archive, StoredRun
 from imb.cli.common import ArchiveOption, BenchmarkOption, readable
+from imb.cli.disturbance import load_of
 from imb.cli.extras import has, need
 from imb.cli.variance import of_one_run, show_side
 from imb.model.errors import ImbError
@@ -128,6 +129,7 @@ def _facts(found: StoredRun | FileRun, records: Records, tags: Tags) -> list[str
         "nodes": ", ".join(dict.fromkeys(rank.host for rank in run.ranks or [])),
         "path": _path(run, records, found),
         "conditions": _conditions(facts.get("conditions")),
+        "other load": f"{load.other_cpus:.2f} CPUs" if (load := load_of(facts)) else None,
         "exit status": facts.get("exit_status"),
         "outcome": facts.get("problem") or facts.get("outcome"),
         "reason": reason_of(found) if _without_result(found, records) else None,
