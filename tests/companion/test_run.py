@@ -256,6 +256,67 @@ def test_ctrl_c_keeps_what_is_done(mpi: lab.Mpi, archive: Archive, words: list[s
     assert list(archive.run(name).records().of(Result))
 
 
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_launch_does_not_count_beside_its_repetition(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent: signal.Signals
+) -> None:
+    log, hold = tmp_path / "log", tmp_path / "hold"
+    monkeypatch.setenv("FAKE_LOG", str(log))
+    monkeypatch.setenv("FAKE_HOLD", str(hold))
+    hold.touch()
+    words = ["PingPong", *map(str, fake_mpi.make(tmp_path / "mpi")), "--label", "intr", "--launches", "3"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "imb", "run", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    wait_for(lambda: [log] if log.exists() else [])
+    process.send_signal(sent)
+    process.wait(30)
+    hold.unlink()
+    assert imb("run", "--resume").code == 0
+    assert "intr: 3 launches" in imb("show", "intr").out
+    outcomes = {name: archive.run(name).facts()["outcome"] for name in archive.ids()}
+    tags = archive.tags()
+    assert sorted(outcomes.values()) == ["interrupted", "measured", "measured", "measured"]
+    labelled = {name for name in outcomes if "intr" in tags[name].labels}
+    assert labelled == {name for name, outcome in outcomes.items() if outcome == "measured"}
+    [cut] = set(outcomes) - labelled
+    assert tags[cut].notes[0].startswith("interrupted; repeated as ")
+    assert not list(archive.folder.glob("sessions/*/*.interrupted"))
+
+
+def test_resume_takes_the_newest_session_that_is_neither_finished_nor_running(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, hold = tmp_path / "log", tmp_path / "hold"
+    options = fake_mpi.make(tmp_path / "mpi")
+    names = ["older", "finished", "running"]
+    for number, name in enumerate(names):
+        assert imb("run", "PingPong", *options, "--launches", 2, "--label", name).code == 0
+        [session] = set((archive.folder / "sessions").iterdir()) - {
+            archive.folder / "sessions" / f"2026010{n}T000000Z-abcdef" for n in range(number)
+        }
+        new = f"2026010{number}T000000Z-abcdef"
+        plan = session / "plan.json"
+        plan.write_text(plan.read_text().replace(session.name, new))
+        session.rename(session.with_name(new))
+    older, finished, running = sorted((archive.folder / "sessions").iterdir())
+    for session in (older, running):
+        (session / "0002.json").unlink()
+    monkeypatch.setenv("FAKE_LOG", str(log))
+    monkeypatch.setenv("FAKE_HOLD", str(hold))
+    hold.touch()
+    words = [sys.executable, "-m", "imb", "run", "--resume", running.name]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for(lambda: [log] if log.exists() else [])
+    monkeypatch.delenv("FAKE_HOLD")
+    shown = imb("run", "--resume", "--dry-run")
+    said = imb("run", "--resume")
+    hold.unlink()
+    assert process.wait(30) == 0
+    assert said.code == 0 and f"session {older.name}: 1 of 2 launches to run" in said.err, said
+    assert shown.code == 0 and finished.exists()
+
+
 @pytest.mark.needs_mpi
 def test_a_local_job_leaves_the_same_records(
     imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -159,7 +159,7 @@ def _planned(
 
 
 def _resumed(store: Archive, file: Path | None, launches: int | None, seed: int | None) -> session.Plan:
-    from imb.measure import campaign, session
+    from imb.measure import campaign, lock, session
 
     if launches or seed is not None:
         raise ImbError(
@@ -167,14 +167,14 @@ def _resumed(store: Archive, file: Path | None, launches: int | None, seed: int 
         )
     made, source = campaign.read(file) if file else (None, None)
     plans = session.of_campaign(store, made.name if made else None, own=True)
-    if not plans:
+    if (chosen := session.to_resume(store, reversed(plans), lock.is_held)) is None:
         what = f"campaign {made.name}" if made else "a campaign"
         raise ImbError(
             f"you have no session of {what} in {store.folder}; `imb run --resume NAME` resumes any session by name"
         )
-    if source and plans[-1].source != source:
+    if source and chosen.source != source:
         raise ImbError(
-            f"{file} has changed since session {plans[-1].id} began; omit --resume to start anew, or continue"
-            f" the old plan with `imb run --resume {plans[-1].id}`"
+            f"{file} has changed since session {chosen.id} began; omit --resume to start anew, or continue"
+            f" the old plan with `imb run --resume {chosen.id}`"
         )
-    return plans[-1]
+    return chosen

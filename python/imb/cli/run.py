@@ -111,7 +111,7 @@ def command(
     ] = None,
     label: LabelOption = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Resume your newest session, or session NAME.")
+        bool, typer.Option("--resume", help="Resume your newest unfinished session, or session NAME.")
     ] = False,
     force_owner: Annotated[
         bool, typer.Option("--force-owner", help="With --resume: execute a session of another user.")
@@ -158,7 +158,7 @@ def command(
       imb run PingPong --hosts node1,node2 --ppn 1 --env UCX_TLS=rc --timeout 300
       imb run --resume
     """
-    from imb.measure import passes, selection, session
+    from imb.measure import lock, passes, selection, session
 
     store = Archive(archive)
     words = list(names or [])
@@ -170,7 +170,9 @@ def command(
             raise ImbError(
                 f"--resume: too many arguments: {' '.join(words)}; give one session and no IMB arguments"
             )
-        plans = [session.find(store, words[0] if words else None, force_owner=force_owner)]
+        plans = [
+            session.find(store, words[0] if words else None, force_owner=force_owner, running=lock.is_held)
+        ]
     else:
         split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
         arguments, words = words[split:], words[:split]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import glob
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -191,8 +191,14 @@ def spool_of(archive: Archive, made: Plan, item: Item) -> Path:
     return folder_of(archive, made.id) / f"{item.number:04d}.part"
 
 
-def find(archive: Archive, session: str | None = None, *, force_owner: bool = False) -> Plan:
-    """The plan of this session, of which the beginning is enough; None: of the newest of this user.
+def find(
+    archive: Archive,
+    session: str | None = None,
+    *,
+    force_owner: bool = False,
+    running: Callable[[Archive, Plan], bool] = lambda archive, made: False,
+) -> Plan:
+    """The plan of this session, of which the beginning is enough; None: the one that `to_resume` chooses of this user's.
 
     Raises ImbError where there is none, and where it is another user's, unless `force_owner`.
     """
@@ -206,11 +212,23 @@ def find(archive: Archive, session: str | None = None, *, force_owner: bool = Fa
         if not force_owner:
             ownership.refuse_strangers(made.id, plans[-1], made.owner)
         return made
-    if (own := next(_own(reversed(plans)), None)) is None:
+    if (own := to_resume(archive, _own(reversed(plans)), running)) is None:
         raise ImbError(
             f"you have no session in {archive.folder}; give a session NAME to resume one of another user"
         )
     return own
+
+
+def to_resume(
+    archive: Archive, newest_first: Iterable[Plan], running: Callable[[Archive, Plan], bool]
+) -> Plan | None:
+    """The newest session that is neither finished nor `running`; where there is none, the newest; None: no session."""
+    newest: Plan | None = None
+    for made in newest_first:
+        newest = newest or made
+        if len(done(archive, made)) < len(made.items) and not running(archive, made):
+            return made
+    return newest
 
 
 def of_campaign(archive: Archive, name: str | None, *, own: bool = False) -> list[Plan]:
