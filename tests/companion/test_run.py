@@ -136,7 +136,7 @@ def test_a_launcher_that_does_not_end_costs_no_results(
     assert said.code == code
     assert said.out.count(" (launcher did not exit within 1 s of the last record and was killed") == 2
     assert ("some rows could not be measured" in said.out) == bool(code)
-    begun = [line.split()[0] for line in said.out.splitlines() if ", turn " in line]
+    begun = [line.split()[0] for line in said.out.splitlines() if ", round " in line]
     facts = [archive.run(name).facts() for name in archive.ids() if name.startswith(tuple(begun))]
     assert len(facts) == 2
     assert {one["outcome"] for one in facts} == {"failed" if code else "measured"}
@@ -373,7 +373,7 @@ def test_progress_is_live_on_a_terminal(tmp_path: Path, words: list[str], where:
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
     assert re.search(rf"launch 1/1 {where} \d+ bytes .* \d+ s left", text)
     assert re.search(
-        r"[\r\n][0-9a-f]{10}  launch 1 of 1, IMB-MPI1, turn 1: 40 rows in [\d.]+ s\r?$", text, re.MULTILINE
+        r"[\r\n][0-9a-f]{10}  launch 1 of 1, IMB-MPI1, round 1: 40 rows in [\d.]+ s\r?$", text, re.MULTILINE
     )
 
 
@@ -520,6 +520,14 @@ def test_the_mpi_on_the_path_is_before_that_of_a_checkout(
         (["PingPong", "--map", "2"], "not PxQ: 2"),
         (["PingPong", "--cpus", "a"], "not CPU numbers: a"),
         (["PingPong", "--env", "A"], "not NAME=VALUE: A"),
+        (["PingPong", "--env", "A B=1"], "not NAME=VALUE: A B=1"),
+        (
+            ["PingPong", "--cpus", "0,1,0", "--np", "2"],
+            "--cpus: 3 CPUs for 2 ranks: 0,1,0; give at most one per rank",
+        ),
+        (["PingPong", "--cpus", "0,99999"], "--cpus: no CPU 99999 on this host; give numbers from 0 to"),
+        (["PingPong", "-msglog", "4"], "IMB arguments follow `--`"),
+        (["PingPong", "-npmin", "4"], "IMB arguments follow `--`"),
         (["PingPong", "--mpi", "nompi"], "no MPI nompi"),
         (["ext", "--class", "parallel"], "EXT has no benchmarks of class parallel"),
         (["unidir_put"], "ambiguous benchmark: unidir_put; give ext:Unidir_Put or rma:Unidir_put"),
@@ -533,6 +541,16 @@ def test_the_mpi_on_the_path_is_before_that_of_a_checkout(
 def test_mistakes_are_one_line(imb: Imb, words: list[str], says: str) -> None:
     said = imb("run", *words)
     assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1
+
+
+def test_more_ranks_than_cores_are_reported(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("psutil.cpu_count", lambda logical=True: 2)
+    options = fake_mpi.make(tmp_path / "mpi")
+    said = imb("run", "PingPong", *options, "--np", "4", "--label", "many")
+    assert said.code == 0 and "imb: warning: 4 ranks on 2 cores: ranks share cores" in said.err
+    assert "share cores" not in imb("run", "PingPong", *options, "--np", "2").err
 
 
 def test_names_find_their_components() -> None:
@@ -610,7 +628,7 @@ def test_a_full_disk_is_one_line_and_nothing_is_lost(imb: Imb, archive: Archive,
     assert said.code == 2 and said.err.splitlines()[-1].startswith("imb: cannot write to the archive"), (
         said.err
     )
-    assert "No space left on device" in said.err
+    assert "No space left on device; make room, then `imb run --resume " in said.err
     before = len(archive.ids())
     assert 0 < before < 9 and imb("verify").code == 0
     again = imb("import", Path(__file__).parent.parent / "reference")

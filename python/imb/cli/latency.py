@@ -21,6 +21,7 @@ from imb.cli.launching import (
     intent_of,
     prepare,
     problem_of,
+    refuse_missing_cpus,
 )
 from imb.cli.sampling import ClassicOption
 from imb.model.errors import ImbError
@@ -98,6 +99,7 @@ def command(
         raise ImbError(
             f"--cpus {cpus}: both ranks on CPU {intent.cpus[0]} would wait for it in turn; give two CPUs, such as 0,1"
         )
+    refuse_missing_cpus(intent)
     found, folder = prepare(mpi, programs)
     store = Archive(archive)
     words = ["-msgsize", str(length)]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
@@ -78,8 +81,8 @@ def intent_of(
     numbers = (cpus or "").split(",") if cpus else []
     if not all(number.isdecimal() for number in numbers):
         raise ImbError(f"--cpus: not CPU numbers: {cpus}; give some such as 0,3")
-    if env and not all(word.partition("=")[1] and word[0] != "=" for word in env):
-        raise ImbError(f"--env: not NAME=VALUE: {' '.join(env)}; give one such as UCX_TLS=tcp")
+    if wrong := next((word for word in env or [] if not re.match(r"[^\s=]+=", word)), None):
+        raise ImbError(f"--env: not NAME=VALUE: {wrong}; give one such as UCX_TLS=tcp")
     ranks = (
         np
         or ((ppn or 1) * len(names) if len(names) > 1 or (ppn and names) else 0)
@@ -87,6 +90,10 @@ def intent_of(
         or len(numbers)
         or 2
     )
+    if len(numbers) > ranks:
+        raise ImbError(
+            f"--cpus: {len(numbers)} CPUs for {counted(ranks, 'rank')}: {cpus}; give at most one per rank"
+        )
     return Intent(
         ranks=ranks,
         hosts=names,
@@ -96,6 +103,16 @@ def intent_of(
         env=dict(word.split("=", 1) for word in env or []),
         launcher=launcher,
     )
+
+
+def refuse_missing_cpus(intent: Intent) -> None:
+    """Raises ImbError where --cpus names a CPU that this host, which launches, does not have."""
+    from imb.measure import session
+
+    present = os.sysconf("SC_NPROCESSORS_CONF")
+    missing = [cpu for cpu in intent.cpus if cpu >= present]
+    if missing and not session.elsewhere(intent):
+        raise ImbError(f"--cpus: no CPU {missing[0]} on this host; give numbers from 0 to {present - 1}")
 
 
 def prepare(choice: str | None, programs: Path | None) -> tuple[Installation, Path]:
@@ -200,8 +217,14 @@ def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False)
     """
     from imb.measure import lock
 
-    with lock.held(archive, made, lambda line: say(f"imb: {line}", err=True)):
-        return _launch_all(archive, made, results_to_stderr=results_to_stderr)
+    try:
+        with lock.held(archive, made, lambda line: say(f"imb: {line}", err=True)):
+            return _launch_all(archive, made, results_to_stderr=results_to_stderr)
+    except ImbError as error:
+        if isinstance(error.__cause__, OSError) and error.__cause__.errno in (errno.ENOSPC, errno.EDQUOT):
+            cause = f"cannot write to the archive {archive.folder}: {error.__cause__.strerror}"
+            raise ImbError(f"{cause}; make room, then `imb run --resume {made.id}` continues") from error
+        raise
 
 
 def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Carried:
@@ -257,16 +280,20 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
 
 
 def tell_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:
-    """Warns where --cpus pins several of `ranks` ranks on this host to one CPU."""
+    """Warns where --cpus pins several of `ranks` ranks on this host to one CPU, and where it has fewer cores than ranks."""
     from imb.measure import session
 
+    if session.elsewhere(intent):
+        return
+    of = f"variant {name}: " if name else ""
     pinned = [intent.cpus[rank % len(intent.cpus)] for rank in range(ranks)] if intent.cpus else []
-    if session.elsewhere(intent) or len(set(pinned)) == len(pinned):
+    if not pinned and ranks > (cores := session.cores()):
+        say(f"imb: warning: {of}{ranks} ranks on {counted(cores, 'core')}: ranks share cores", err=True)
+    if len(set(pinned)) == len(pinned):
         return
     shared = next(cpu for cpu in pinned if pinned.count(cpu) > 1)
     sharing = [str(rank) for rank, cpu in enumerate(pinned) if cpu == shared]
     listed = " and ".join(sharing) if len(sharing) < 4 else f"{sharing[0]} and {len(sharing) - 1} others"
-    of = f"variant {name}: " if name else ""
     say(f"imb: warning: {of}ranks {listed} share CPU {shared}; times include the wait for it", err=True)
 
 
@@ -287,7 +314,7 @@ def _in_words(archive: Archive, made: Plan, one: Done) -> str:
     how = f": {why}" if why else ""
     item = made.items[one.number - 1]
     number, comma, what = _called(made, item).partition(", ")
-    where = f"{number} of {len(made.items)}{comma}{what}, IMB-{item.component}, turn {item.turn}"
+    where = f"{number} of {len(made.items)}{comma}{what}, IMB-{item.component}, round {item.turn}"
     return f"{where}: {session.rows_of(archive, one)} in {one.seconds or 0:.1f} s{how}" + (
         f" ({one.note})" if one.note else ""
     )

@@ -21,6 +21,7 @@ from imb.cli.launching import (
     carry_out,
     intent_of,
     prepare,
+    refuse_missing_cpus,
 )
 from imb.cli.sampling import BudgetOption, ClassicOption, PrecisionOption, sampling_of, tell_classic
 from imb.cli.submitting import (
@@ -189,6 +190,9 @@ def command(
         chosen = selection.select(words, kind)
         places = [",".join(pair) for pair in pairs_of(host_pairs)] if host_pairs else [hosts]
         intents = [intent_of(np, place, ppn, bind, cpus, env, launcher) for place in places]
+        if not submit:
+            for intent in intents:
+                refuse_missing_cpus(intent)
         sampling = sampling_of(classic, precision, budget)
         found, folder = prepare(mpi, programs)
         plans = [

@@ -283,11 +283,15 @@ def command_of(
 
     Raises ImbError where a value was not recorded because it may be secret, and is not in the environment.
     """
-    cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
     words = [str(program_of(made, item)), *item.arguments, *turns, "-json", str(spool / "records.jsonl")]
     variant, intent = made.variants[item.variant], intent_of(made, item)
     intent = without_secrets(intent) if shown else _with_secrets(intent)
-    return launch.spell(variant.mpi, intent, words, cores=cores, root=os.geteuid() == 0)
+    return launch.spell(variant.mpi, intent, words, cores=cores(), root=os.geteuid() == 0)
+
+
+def cores() -> int:
+    """Of this host."""
+    return psutil.cpu_count(logical=False) or os.cpu_count() or 1
 
 
 def _shown(variant: Variant) -> Variant:
