@@ -275,7 +275,8 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
                 say(f"imb: interrupted; continue with `imb run --resume {made.id}`", err=True)
                 raise typer.Exit(130)
         stopped = stopped or deciding.at_the_end(over, display.say)
-    disturbance.warn(archive, (one.run for one in over if one.number not in before))
+    if not made.until:  # then the last line is the reason for stopping
+        disturbance.warn(archive, (one.run for one in over if one.number not in before))
     return Carried(over, left_out, stopped)
 
 
