@@ -18,6 +18,7 @@ from imb.cli.launching import (
     LauncherOption,
     MpiOption,
     ProgramsOption,
+    build_for,
     intent_of,
     prepare,
     problem_of,
@@ -112,6 +113,7 @@ def command(
         launches=launches, timeout=timeout, labels=label or [],
         sampling=passes.Sampling(classic=classic or repetitions is not None),
     )  # fmt: skip
+    build_for([made], found, programs)
     session.save(store, made)
     measured: list[Result] = []
     ended: list[Done] = []

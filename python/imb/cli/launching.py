@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
@@ -116,24 +117,40 @@ def refuse_missing_cpus(intent: Intent) -> None:
 
 
 def prepare(choice: str | None, programs: Path | None) -> tuple[Installation, Path]:
-    """The MPI, and the folder with the suite's programs for it."""
-    from imb.mpi import installations
+    """The MPI, and the folder where the suite's programs for it are, or will be (`build_for`)."""
+    from imb.mpi import build, installations
 
     if programs:
         return installations.find_for(choice, programs), programs
     mpi = installations.find(choice)
-    return mpi, built(mpi, None)
+    return mpi, build.folder_of(build.key_of(mpi))
 
 
-def prepare_variant(settings: VariantSettings) -> tuple[Installation, Path]:
-    """The same for a variant of a campaign."""
-    from imb.mpi import installations
+def build_for(plans: Sequence[Plan], mpi: Installation, programs: Path | None) -> None:
+    """Builds the suite for these plans if needed, unless its programs are given. Raises ImbError where one is missing."""
+    from imb.measure import session
+
+    if programs is None:
+        built(mpi, None)
+    for made in plans:
+        session.refuse_missing_programs(made)
+
+
+def locate_variant(settings: VariantSettings) -> tuple[Installation, Path]:
+    """The same as `prepare` for a variant of a campaign."""
+    from imb.mpi import build, installations
 
     if settings.programs:
         programs = Path(settings.programs)
         return installations.find_for(settings.mpi, programs), programs
     mpi = installations.find(settings.mpi)
-    return mpi, built(mpi, settings.compiler)
+    return mpi, build.folder_of(build.key_of(mpi, settings.compiler))
+
+
+def prepare_variant(settings: VariantSettings) -> tuple[Installation, Path]:
+    """The same, built."""
+    mpi, programs = locate_variant(settings)
+    return mpi, programs if settings.programs else built(mpi, settings.compiler)
 
 
 BUILD_BEAT = 15.0  # seconds between lines about a build where there is no terminal

@@ -18,6 +18,7 @@ from imb.cli.launching import (
     MpiOption,
     PpnOption,
     ProgramsOption,
+    build_for,
     carry_out,
     intent_of,
     prepare,
@@ -211,11 +212,15 @@ def command(
         ]
         tell_classic(None if classic else passes.why_classic(arguments))
     if dry_run:
+        if programs:
+            for made in plans:
+                session.refuse_missing_programs(made)
         for made in plans:
             for item in made.items:
                 say(str(session.command_of(made, item, Path(), shown=True)))
         return
     if not resume:
+        build_for(plans, found, programs)
         for made in plans:
             session.save(store, made)
     if submit:

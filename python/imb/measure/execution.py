@@ -26,6 +26,7 @@ from imb.measure.session import (
     elsewhere,
     folder_of,
     intent_of,
+    refuse_missing_programs,
     spool_of,
     without_secrets,
 )
@@ -120,6 +121,7 @@ def execute(
 def _start(archive: Archive, made: Plan, item: Item, turns: Sequence[str]) -> _Started:
     spool = spool_of(archive, made, item)
     _adopt(archive, made, item)
+    refuse_missing_programs(made, [item])
     spool.mkdir()
     command, shown = (command_of(made, item, spool, turns, shown=shown) for shown in (False, True))
     variant, intent = made.variants[item.variant], intent_of(made, item)

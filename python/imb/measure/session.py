@@ -160,7 +160,7 @@ def new_id() -> str:
 
 
 def examine(made: Plan) -> None:
-    """Raises ImbError where a program is missing, or a launcher does not support what is requested."""
+    """Raises ImbError where a launcher does not support what is requested. Programs need not be built yet."""
     for item in {item.like(): item for item in made.items}.values():
         if any(word.lstrip("-") in ("json", "input", "turns") and word[:1] == "-" for word in item.arguments):
             raise ImbError(
@@ -259,11 +259,15 @@ def done(archive: Archive, made: Plan) -> dict[int, Done]:
 
 
 def program_of(made: Plan, item: Item) -> Path:
-    """The executable of a launch. Raises ImbError where there is none."""
-    program = Path(made.variants[item.variant].programs, f"IMB-{item.component}")
-    if not os.access(program, os.X_OK):
-        raise ImbError(f"no program {program}; build it with `imb build`")
-    return program
+    """The executable of a launch, which may be missing."""
+    return Path(made.variants[item.variant].programs, f"IMB-{item.component}")
+
+
+def refuse_missing_programs(made: Plan, items: Iterable[Item] | None = None) -> None:
+    """Raises ImbError where the executable of one of these launches, None: of any, is missing."""
+    for program in {program_of(made, item): None for item in (made.items if items is None else items)}:
+        if not os.access(program, os.X_OK):
+            raise ImbError(f"no program {program}; build it with `imb build`")
 
 
 def together(made: Plan, todo: Sequence[Item]) -> list[list[Item]]:
