@@ -56,6 +56,18 @@ def test_builds_lie_side_by_side_and_are_made_when_something_changed(imb: Imb, s
     assert other not in folders and said_by(other) == "2\n" and said_by(folders[0]) == "1\n"
 
 
+def test_a_dry_run_and_a_usage_error_build_nothing(mpi: lab.Mpi, imb: Imb, small: Path) -> None:
+    from imb.mpi import build
+
+    said = imb("run", "PingPong", "--mpi", mpi.wrapper, "--dry-run")
+    assert said.code == 0 and said.err == "", said.err
+    assert re.search(rf" {build.cache_folder()}/\S+/bin/IMB-MPI1 PingPong ", said.out), said.out
+    for words in (["--cpus", "0,99999"], ["--cpus", "0,1", "--bind", "core"]):
+        said = imb("run", "PingPong", "--mpi", mpi.wrapper, *words)
+        assert said.code == 2 and len(said.err.splitlines()) == 1, said.err
+    assert not build.cache_folder().exists()
+
+
 def test_a_build_shows_that_it_goes_on(
     mpi: lab.Mpi, imb: Imb, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -435,7 +435,7 @@ def test_a_real_campaign_can_be_compared(mpi: lab.Mpi, imb: Imb, tmp_path: Path)
     assert said.code == 0, said.err
     assert (
         len(said.out.partition("\n\n")[0].splitlines()) == 4
-        and ", real/pinned, 2 ranks, IMB-MPI1, turn 2: 4 rows in " in said.out
+        and ", real/pinned, 2 ranks, IMB-MPI1, round 2: 4 rows in " in said.out
     )
     said = imb("compare", "real/free", "real/pinned")
     assert said.code in (0, 10, 11) and "PingPong" in said.out

@@ -317,6 +317,17 @@ def test_ranks_that_share_a_cpu_are_named() -> None:
         assert not placements(with_cpus(*fine)), fine
 
 
+def test_more_ranks_than_cores_cannot_be_bound_to_a_core_each() -> None:
+    def advice(cores: int) -> str:
+        one = with_cpus("0-1", "0-1", "0-1")
+        one.facts["conditions"] = {"machine": {"cores": cores}}
+        [found] = [f for f in diagnose(Side(name="side", launches=[one])).findings if f.rule == "placement"]
+        return found.advice
+
+    assert "--bind core" in advice(3)
+    assert advice(2).startswith("ranks outnumber cores: launch at most 2 ranks per host")
+
+
 def test_ranks_that_are_not_where_they_were_asked_to_be_are_named() -> None:
     assert placements(with_cpus("0", "2", asked=[0, 1])) == ["rank 1 is on CPUs 2 instead of 1"]
     assert not placements(with_cpus("0", "1", asked=[0, 1]))

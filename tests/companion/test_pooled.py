@@ -54,7 +54,7 @@ def test_a_missing_precision_leaves_no_hole_in_the_sentence() -> None:
         for key in list(launch.rows)[number + 1 :]:
             del launch.rows[key]
     said = remedy(parts_of(made)) or ""
-    assert said.startswith("take more launches: most rows have 1 launch; ±5 % takes")
+    assert said.startswith("take more launches: most rows have 1 launch; ±5 % needs")
 
 
 def test_no_figure_is_absurd(imb: Imb, archive: Archive) -> None:

@@ -136,7 +136,7 @@ def test_a_launcher_that_does_not_end_costs_no_results(
     assert said.code == code
     assert said.out.count(" (launcher did not exit within 1 s of the last record and was killed") == 2
     assert ("some rows could not be measured" in said.out) == bool(code)
-    begun = [line.split()[0] for line in said.out.splitlines() if ", turn " in line]
+    begun = [line.split()[0] for line in said.out.splitlines() if ", round " in line]
     facts = [archive.run(name).facts() for name in archive.ids() if name.startswith(tuple(begun))]
     assert len(facts) == 2
     assert {one["outcome"] for one in facts} == {"failed" if code else "measured"}
@@ -256,6 +256,67 @@ def test_ctrl_c_keeps_what_is_done(mpi: lab.Mpi, archive: Archive, words: list[s
     assert list(archive.run(name).records().of(Result))
 
 
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_launch_does_not_count_beside_its_repetition(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent: signal.Signals
+) -> None:
+    log, hold = tmp_path / "log", tmp_path / "hold"
+    monkeypatch.setenv("FAKE_LOG", str(log))
+    monkeypatch.setenv("FAKE_HOLD", str(hold))
+    hold.touch()
+    words = ["PingPong", *map(str, fake_mpi.make(tmp_path / "mpi")), "--label", "intr", "--launches", "3"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "imb", "run", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    wait_for(lambda: [log] if log.exists() else [])
+    process.send_signal(sent)
+    process.wait(30)
+    hold.unlink()
+    assert imb("run", "--resume").code == 0
+    assert "intr: 3 launches" in imb("show", "intr").out
+    outcomes = {name: archive.run(name).facts()["outcome"] for name in archive.ids()}
+    tags = archive.tags()
+    assert sorted(outcomes.values()) == ["interrupted", "measured", "measured", "measured"]
+    labelled = {name for name in outcomes if "intr" in tags[name].labels}
+    assert labelled == {name for name, outcome in outcomes.items() if outcome == "measured"}
+    [cut] = set(outcomes) - labelled
+    assert tags[cut].notes[0].startswith("interrupted; repeated as ")
+    assert not list(archive.folder.glob("sessions/*/*.interrupted"))
+
+
+def test_resume_takes_the_newest_session_that_is_neither_finished_nor_running(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, hold = tmp_path / "log", tmp_path / "hold"
+    options = fake_mpi.make(tmp_path / "mpi")
+    names = ["older", "finished", "running"]
+    for number, name in enumerate(names):
+        assert imb("run", "PingPong", *options, "--launches", 2, "--label", name).code == 0
+        [session] = set((archive.folder / "sessions").iterdir()) - {
+            archive.folder / "sessions" / f"2026010{n}T000000Z-abcdef" for n in range(number)
+        }
+        new = f"2026010{number}T000000Z-abcdef"
+        plan = session / "plan.json"
+        plan.write_text(plan.read_text().replace(session.name, new))
+        session.rename(session.with_name(new))
+    older, finished, running = sorted((archive.folder / "sessions").iterdir())
+    for session in (older, running):
+        (session / "0002.json").unlink()
+    monkeypatch.setenv("FAKE_LOG", str(log))
+    monkeypatch.setenv("FAKE_HOLD", str(hold))
+    hold.touch()
+    words = [sys.executable, "-m", "imb", "run", "--resume", running.name]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for(lambda: [log] if log.exists() else [])
+    monkeypatch.delenv("FAKE_HOLD")
+    shown = imb("run", "--resume", "--dry-run")
+    said = imb("run", "--resume")
+    hold.unlink()
+    assert process.wait(30) == 0
+    assert said.code == 0 and f"session {older.name}: 1 of 2 launches to run" in said.err, said
+    assert shown.code == 0 and finished.exists()
+
+
 @pytest.mark.needs_mpi
 def test_a_local_job_leaves_the_same_records(
     imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -312,7 +373,7 @@ def test_progress_is_live_on_a_terminal(tmp_path: Path, words: list[str], where:
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
     assert re.search(rf"launch 1/1 {where} \d+ bytes .* \d+ s left", text)
     assert re.search(
-        r"[\r\n][0-9a-f]{10}  launch 1 of 1, IMB-MPI1, turn 1: 40 rows in [\d.]+ s\r?$", text, re.MULTILINE
+        r"[\r\n][0-9a-f]{10}  launch 1 of 1, IMB-MPI1, round 1: 40 rows in [\d.]+ s\r?$", text, re.MULTILINE
     )
 
 
@@ -362,6 +423,7 @@ def test_latency_in_passes_says_how_certain_it_is(mpi: lab.Mpi, imb: Imb, archiv
         (["--budget", "1", "--repetitions", "10"], "--budget needs passes"),
         (["--budget", "30", "--timeout", "20"], "--budget 30 needs a --timeout above it, not 20"),
         (["--budget", "0"], "--budget"),
+        (["--bytes", "99999999999999"], "2147483647"),
         (["--cpus", "0,0"], "--cpus 0,0: both ranks on CPU 0 would compete for it; give two CPUs"),
     ],
 )
@@ -410,8 +472,45 @@ def test_a_launcher_of_another_mpi_is_noticed(imb: Imb, tmp_path: Path) -> None:
         lab.missing("Open MPI and MPICH")
     mpich, openmpi = (next(mpi for mpi in lab.MAIN if mpi.key == key) for key in ("mpich", "openmpi"))
     words = ["PingPong", "--", "-msglog", "1", "-iter", "2", "-npmin", "1"]
-    said = imb("run", "--mpi", mpich.wrapper, "--programs", openmpi.build / "bin", *words)
+    for one, other, kind in ((mpich, openmpi, "Open MPI"), (openmpi, mpich, "MPICH or Intel MPI")):
+        said = imb("run", "--mpi", one.wrapper, "--programs", other.build / "bin", *words)
+        assert said.code == 2 and f"is linked with {kind}, but {Path(one.wrapper).parent}" in said.err
+        assert len(said.err.splitlines()) == 1 and f"give --mpi {other.key}" in said.err
+    script = tmp_path / "IMB-MPI1"  # what it is linked with is not seen
+    script.write_text(f'#!/bin/sh\nexec {openmpi.program("MPI1")} "$@"\n')
+    script.chmod(0o755)
+    said = imb("run", "--mpi", mpich.wrapper, "--programs", tmp_path, *words)
     assert said.code == 1 and ("1 instead of 2 ranks" in said.out or "failed with exit status" in said.out)
+
+
+@pytest.mark.needs_mpi
+@pytest.mark.parametrize("first", ["mpich", "openmpi"])
+def test_programs_are_launched_by_the_mpi_that_they_are_linked_with(
+    imb: Imb, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    if len(lab.MAIN) < 2:
+        lab.missing("Open MPI and MPICH")
+    monkeypatch.delenv("IMB_MPI", raising=False)
+    mpis = {mpi.key: mpi for mpi in lab.MAIN}
+    monkeypatch.setenv("PATH", f"{Path(mpis[first].wrapper).parent}:{os.environ['PATH']}")
+    for mpi in mpis.values():
+        said = imb("run", "PingPong", "--programs", mpi.build / "bin", "--dry-run")
+        assert said.code == 0 and said.out.startswith(str(Path(mpi.wrapper).parent)), said
+
+
+def test_the_mpi_on_the_path_is_before_that_of_a_checkout(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("IMB_MPI", raising=False)
+    programs = tmp_path / "path" / "bin"
+    for place in ("path", "env/mpi/one"):
+        fake_mpi.make(tmp_path / place)
+    monkeypatch.setenv("OPENIMB_ENV", str(tmp_path / "env"))
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    said = imb("run", "PingPong", "--programs", programs, "--dry-run")
+    assert said.code == 0 and said.out.startswith(f"{programs}/mpiexec "), said
+    named = imb("run", "PingPong", "--programs", programs, "--dry-run", "--mpi", tmp_path / "env/mpi/one")
+    assert named.out.startswith(f"{tmp_path}/env/mpi/one/bin/mpiexec ")
 
 
 @pytest.mark.parametrize(
@@ -421,6 +520,14 @@ def test_a_launcher_of_another_mpi_is_noticed(imb: Imb, tmp_path: Path) -> None:
         (["PingPong", "--map", "2"], "not PxQ: 2"),
         (["PingPong", "--cpus", "a"], "not CPU numbers: a"),
         (["PingPong", "--env", "A"], "not NAME=VALUE: A"),
+        (["PingPong", "--env", "A B=1"], "not NAME=VALUE: A B=1"),
+        (
+            ["PingPong", "--cpus", "0,1,0", "--np", "2"],
+            "--cpus: 3 CPUs for 2 ranks: 0,1,0; give at most one per rank",
+        ),
+        (["PingPong", "--cpus", "0,99999"], "--cpus: no CPU 99999 on this host; give numbers from 0 to"),
+        (["PingPong", "-msglog", "4"], "IMB arguments follow `--`"),
+        (["PingPong", "-npmin", "4"], "IMB arguments follow `--`"),
         (["PingPong", "--mpi", "nompi"], "no MPI nompi"),
         (["ext", "--class", "parallel"], "EXT has no benchmarks of class parallel"),
         (["unidir_put"], "ambiguous benchmark: unidir_put; give ext:Unidir_Put or rma:Unidir_put"),
@@ -434,6 +541,16 @@ def test_a_launcher_of_another_mpi_is_noticed(imb: Imb, tmp_path: Path) -> None:
 def test_mistakes_are_one_line(imb: Imb, words: list[str], says: str) -> None:
     said = imb("run", *words)
     assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1
+
+
+def test_more_ranks_than_cores_are_reported(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("psutil.cpu_count", lambda logical=True: 2)
+    options = fake_mpi.make(tmp_path / "mpi")
+    said = imb("run", "PingPong", *options, "--np", "4", "--label", "many")
+    assert said.code == 0 and "imb: warning: 4 ranks on 2 cores: ranks share cores" in said.err
+    assert "share cores" not in imb("run", "PingPong", *options, "--np", "2").err
 
 
 def test_names_find_their_components() -> None:
@@ -511,7 +628,7 @@ def test_a_full_disk_is_one_line_and_nothing_is_lost(imb: Imb, archive: Archive,
     assert said.code == 2 and said.err.splitlines()[-1].startswith("imb: cannot write to the archive"), (
         said.err
     )
-    assert "No space left on device" in said.err
+    assert "No space left on device; make room, then `imb run --resume " in said.err
     before = len(archive.ids())
     assert 0 < before < 9 and imb("verify").code == 0
     again = imb("import", Path(__file__).parent.parent / "reference")

@@ -33,13 +33,19 @@ def load(archive: Archive, what: str) -> Side:
     A name is a run or a label (see `runs`), a file or folder of logs or records (which need not be in the archive), or,
     alone, a query: `sql:` and a SELECT statement that answers with a column `run`. Runs with the same content count once.
     """
-    every = [run for name in _names_in(archive, what) for run in readable(archive, name)]
+    every = list(named(archive, what))
     # The name of a file's content is a hash of all of it, which one run alone does not need.
     found = list({run.id: run for run in every}.values()) if len(every) > 1 else every
     launches = [launch for run in found for launch in _of_run(run)]
     if not any(launch.rows for launch in launches):
         raise NoResult(f"no results in {one_line(what)}")
     return Side(name=what, launches=launches, copies=len(every) - len(found))
+
+
+def named(archive: Archive, what: str) -> Iterator[StoredRun | FileRun]:
+    """The runs of these names, as of `load`. Raises ImbError where there is none."""
+    for name in _names_in(archive, what):
+        yield from readable(archive, name)
 
 
 def side_of(archive: Archive, runs: Iterable[str], name: str) -> Side:
@@ -160,6 +166,13 @@ def _labelled(archive: Archive, name: str) -> list[str]:
     """The runs that have this label, in the order in which they first got it."""
     present = set(archive.ids())
     return [run for run, tags in archive.tags().items() if name in tags.labels and run in present]
+
+
+def reason_of(run: StoredRun | FileRun) -> str | None:
+    """Why its launch failed, as the launcher or the MPI printed it; None where nothing was printed."""
+    from imb.logs.launch_errors import reason
+
+    return reason(run.part("stderr.txt") or b"", run.part("output.txt") or b"")
 
 
 def _path(name: str) -> Path | None:

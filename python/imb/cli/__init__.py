@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import importlib
 import io
+import itertools
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, cast
@@ -135,7 +137,7 @@ def main(words: list[str] | None = None) -> None:
         if type(error).__name__ == "NoArgsIsHelpError":  # `imb` alone: its message is the help
             say(*_message(error).split("\n"), err=True)
             sys.exit(2)
-        sys.exit(_complain(_usage(error), 2))
+        sys.exit(_complain(_usage(error, words if words is not None else sys.argv[1:]), 2))
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(_complain("interrupted", 130))
     except BrokenPipeError:  # `imb ls | head`
@@ -150,10 +152,14 @@ def _message(error: Exception) -> str:
     return str(getattr(error, "format_message", lambda: error)())
 
 
-def _usage(error: Exception) -> str:
+def _usage(error: Exception, arguments: list[str]) -> str:
     words = " ".join(_message(error).split())
     context = getattr(error, "ctx", None)
-    return f"{words.rstrip('.')}; see `{context.command_path if context else 'imb'} --help`"
+    path = context.command_path if context else "imb"
+    own = itertools.takewhile(lambda word: word != "--", arguments)
+    if path == "imb run" and any(re.fullmatch(r"-[a-z_]{2,}", word) for word in own):
+        words = f"{words.rstrip('.')}; IMB arguments follow `--`"
+    return f"{words.rstrip('.')}; see `{path} --help`"
 
 
 def _complain(line: str, status: int) -> int:

@@ -183,6 +183,7 @@ def command(
         classic=sampling.classic, precision=sampling.precision, launch_budget=sampling.budget,
     )  # fmt: skip
     for made in plans:
+        session.refuse_missing_programs(made)
         session.save(store, made)
     if submit:
         status = hand_over(store, plans, job)

@@ -10,7 +10,7 @@ import typer
 from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption
 from imb.cli.display import in_time
-from imb.cli.launching import carry_out, prepare_variant
+from imb.cli.launching import carry_out, locate_variant, prepare_variant
 from imb.cli.sampling import tell_classic
 from imb.cli.submitting import (
     AccountOption,
@@ -112,13 +112,18 @@ def command(
     job.examine(host_pairs)
     if resume and host_pairs:
         raise ImbError("--host-pairs cannot be combined with --resume; resume the session of a pair by name")
-    plans = [_resumed(store, file, launches, seed)] if resume else _planned(file, launches, seed, host_pairs)
+    plans = (
+        [_resumed(store, file, launches, seed)]
+        if resume
+        else _planned(file, launches, seed, host_pairs, build=not dry_run)
+    )
     if dry_run:
         for made in plans:
             _tell(store, made)
         return
     if not resume:
         for made in plans:
+            session.refuse_missing_programs(made)
             session.save(store, made)
     if submit:
         raise typer.Exit(hand_over(store, plans, job))
@@ -138,7 +143,7 @@ def _tell(store: Archive, made: session.Plan) -> None:
 
 
 def _planned(
-    file: Path | None, launches: int | None, seed: int | None, host_pairs: str | None
+    file: Path | None, launches: int | None, seed: int | None, host_pairs: str | None, *, build: bool
 ) -> list[session.Plan]:
     """One, or one per pair of hosts."""
     import secrets
@@ -155,11 +160,14 @@ def _planned(
     tell_classic(campaign.why_classic(made))
     chosen = next((s for s in (seed, made.seed) if s is not None), secrets.randbelow(2**31))
     each = [planning.on_hosts(made, pair) for pair in pairs_of(host_pairs)] if host_pairs else [made]
-    return [planning.campaign_plan(one, prepare_variant, seed=chosen, source=source) for one in each]
+    return [
+        planning.campaign_plan(one, prepare_variant if build else locate_variant, seed=chosen, source=source)
+        for one in each
+    ]
 
 
 def _resumed(store: Archive, file: Path | None, launches: int | None, seed: int | None) -> session.Plan:
-    from imb.measure import campaign, session
+    from imb.measure import campaign, lock, session
 
     if launches or seed is not None:
         raise ImbError(
@@ -167,14 +175,14 @@ def _resumed(store: Archive, file: Path | None, launches: int | None, seed: int 
         )
     made, source = campaign.read(file) if file else (None, None)
     plans = session.of_campaign(store, made.name if made else None, own=True)
-    if not plans:
+    if (chosen := session.to_resume(store, reversed(plans), lock.is_held)) is None:
         what = f"campaign {made.name}" if made else "a campaign"
         raise ImbError(
             f"you have no session of {what} in {store.folder}; `imb run --resume NAME` resumes any session by name"
         )
-    if source and plans[-1].source != source:
+    if source and chosen.source != source:
         raise ImbError(
-            f"{file} has changed since session {plans[-1].id} began; omit --resume to start anew, or continue"
-            f" the old plan with `imb run --resume {plans[-1].id}`"
+            f"{file} has changed since session {chosen.id} began; omit --resume to start anew, or continue"
+            f" the old plan with `imb run --resume {chosen.id}`"
         )
-    return plans[-1]
+    return chosen

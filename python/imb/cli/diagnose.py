@@ -9,10 +9,12 @@ import typer
 
 from imb.cli.common import ArchiveOption, SideArgument
 from imb.model.errors import ImbError
+from imb.model.text import one_line
 from imb.model.units import counted
 from imb.render.terminal import Screen, columns, data, say
 
 if TYPE_CHECKING:
+    from imb.archive.store import Archive
     from imb.diagnose import Diagnosis
 
 _MARKS = {"problem": ("✗", "red"), "warning": ("!", "yellow"), "information": ("i", "cyan")}
@@ -74,7 +76,7 @@ def command(
       imb diagnose results/monday.log --format markdown > findings.md
     """
     from imb import diagnose
-    from imb.archive.names import load
+    from imb.archive.names import NoResult, load
     from imb.archive.store import Archive
     from imb.cli.peers import variance_of
     from imb.judge.kinds import refuse_other_kinds
@@ -91,9 +93,13 @@ def command(
     if not side:
         raise ImbError("SIDE is missing; give a label, a run, a file or a query")
     store = Archive(archive)
-    loaded = load(store, side)
-    refuse_other_kinds(loaded)
-    found = diagnose.diagnose(loaded, limits, known, variance_of(store, loaded))
+    try:
+        loaded = load(store, side)
+    except NoResult:
+        found = _without_result(store, side)
+    else:
+        refuse_other_kinds(loaded)
+        found = diagnose.diagnose(loaded, limits, known, variance_of(store, loaded))
     if format is Format.json:
         data(findings.json(found) + "\n")
     elif format is Format.markdown:
@@ -101,6 +107,21 @@ def command(
     else:
         _show(found)
     raise typer.Exit(0 if found.healthy else 1)
+
+
+def _without_result(archive: Archive, side: str) -> Diagnosis:
+    """Findings of runs that have no result: why each launch failed. Raises ImbError where none of them is a launch."""
+    from imb import diagnose
+    from imb.archive.names import NoResult, named, reason_of
+
+    failed = [
+        (run.name, facts, reason_of(run))
+        for run in named(archive, side)
+        if (facts := run.facts()).get("kind") == "launch"
+    ]
+    if not failed:
+        raise NoResult(f"no results in {one_line(side)}")
+    return diagnose.without_result(side, failed)
 
 
 def _show(found: Diagnosis) -> None:

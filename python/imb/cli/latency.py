@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from imb.archive.store import Archive
+from imb.archive.store import SHORT, Archive
+from imb.cli import disturbance
 from imb.cli.common import ArchiveOption, LabelOption
 from imb.cli.launching import (
     CpusOption,
@@ -17,8 +18,11 @@ from imb.cli.launching import (
     LauncherOption,
     MpiOption,
     ProgramsOption,
+    build_for,
     intent_of,
     prepare,
+    problem_of,
+    refuse_missing_cpus,
 )
 from imb.cli.sampling import ClassicOption
 from imb.model.errors import ImbError
@@ -26,17 +30,22 @@ from imb.model.units import counted
 from imb.render.terminal import say
 
 if TYPE_CHECKING:
+    from imb.measure.session import Done
     from imb.model.records import Result
 
 SECONDS = 2.0  # of a launch in passes
 REPETITIONS = 10000  # of a classic one
+LONGEST = 2**31 - 1  # bytes: a count of MPI is an int
+WIDE = 0.2  # half width of the interval, as a share, from which a figure is not to be used
 
 
 def command(
     cpus: CpusOption = None,
     hosts: HostsOption = None,
     launches: Annotated[int, typer.Option("--launches", min=1, metavar="N", help="Launch N times.")] = 5,
-    length: Annotated[int, typer.Option("--bytes", min=0, metavar="N", help="Message length.")] = 1,
+    length: Annotated[
+        int, typer.Option("--bytes", min=0, max=LONGEST, metavar="N", help="Message length.")
+    ] = 1,
     budget: Annotated[
         float | None,
         typer.Option(
@@ -91,6 +100,7 @@ def command(
         raise ImbError(
             f"--cpus {cpus}: both ranks on CPU {intent.cpus[0]} would compete for it; give two CPUs, such as 0,1"
         )
+    refuse_missing_cpus(intent)
     found, folder = prepare(mpi, programs)
     store = Archive(archive)
     words = ["-msgsize", str(length)]
@@ -103,8 +113,10 @@ def command(
         launches=launches, timeout=timeout, labels=label or [],
         sampling=passes.Sampling(classic=classic or repetitions is not None),
     )  # fmt: skip
+    build_for([made], found, programs)
     session.save(store, made)
     measured: list[Result] = []
+    ended: list[Done] = []
     with lock.held(store, made, lambda line: say(f"imb: {line}", err=True)):
         for item in made.items:
             [over] = execution.execute(
@@ -115,17 +127,40 @@ def command(
             )
             if over.outcome == "interrupted":
                 raise KeyboardInterrupt
+            ended.append(over)
             results = store.run(over.run).records().of(Result)
             measured += [row for row in results if row.bytes == length and row.time_max_seconds]
+    failed = [f"{one.run[:SHORT]}: {why}" for one in ended if (why := problem_of(store, made, one))]
     if not measured:
         raise ImbError(
-            f"no launch has results; see `imb ls`, or repeat with `imb run --resume {made.id}`",
+            f"no launch has results; {failed[0] if failed else 'no row was measured'};"
+            f" see `imb show {ended[0].run[:SHORT]}`",
             status=1,
         )
     say(f"{_summary(measured)}; {counted(length, 'byte')}, {_where(cpus, hosts)}, {found.version}")
+    _warn(store, measured, [one.run for one in ended])
     if len(measured) < launches:
-        say(f"imb: {launches - len(measured)} of {launches} launches failed; `imb ls` shows them", err=True)
+        say(
+            f"imb: {launches - len(measured)} of {launches} launches failed; {failed[0] if failed else '`imb ls` shows them'}",
+            err=True,
+        )
         raise typer.Exit(1)
+
+
+def _warn(archive: Archive, rows: Sequence[Result], runs: Sequence[str]) -> None:
+    """One line on standard error where the figure is disturbed, with what is known of it."""
+    from imb.archive.names import launches_in
+    from imb.cli.peers import earlier
+    from imb.judge.usual import unusual, words
+
+    own = [launch for run in runs for launch in launches_in(archive, run)]
+    known = words(unusual(own, earlier(archive, own)))
+    if (error := _error(rows)) is not None and error > WIDE:
+        known.append(f"the interval is wider than +-{100 * WIDE:.0f} %")
+    if (cpus := disturbance.largest(archive, runs)) > disturbance.MOST:
+        known.append(disturbance.in_words(cpus))
+    if known:
+        say(f"imb: warning: {'; '.join(known)}; repeat on an idle machine", err=True)
 
 
 def _where(cpus: str | None, hosts: str | None) -> str:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
 from imb.archive.store import SHORT, Archive
+from imb.cli import disturbance
 from imb.cli.display import Display, in_time
 from imb.model.errors import ImbError
 from imb.model.units import counted
@@ -36,7 +41,7 @@ ProgramsOption = Annotated[
     typer.Option(
         "--programs",
         metavar="FOLDER",
-        help="Use the suite's programs in FOLDER, built with the MPI of --mpi.",
+        help="Use the suite's programs in FOLDER; without --mpi, with the MPI that they are linked with.",
         show_default="those of `imb build`",
     ),
 ]
@@ -77,8 +82,8 @@ def intent_of(
     numbers = (cpus or "").split(",") if cpus else []
     if not all(number.isdecimal() for number in numbers):
         raise ImbError(f"--cpus: not CPU numbers: {cpus}; give some such as 0,3")
-    if env and not all(word.partition("=")[1] and word[0] != "=" for word in env):
-        raise ImbError(f"--env: not NAME=VALUE: {' '.join(env)}; give one such as UCX_TLS=tcp")
+    if wrong := next((word for word in env or [] if not re.match(r"[^\s=]+=", word)), None):
+        raise ImbError(f"--env: not NAME=VALUE: {wrong}; give one such as UCX_TLS=tcp")
     ranks = (
         np
         or ((ppn or 1) * len(names) if len(names) > 1 or (ppn and names) else 0)
@@ -86,6 +91,10 @@ def intent_of(
         or len(numbers)
         or 2
     )
+    if len(numbers) > ranks:
+        raise ImbError(
+            f"--cpus: {len(numbers)} CPUs for {counted(ranks, 'rank')}: {cpus}; give at most one per rank"
+        )
     return Intent(
         ranks=ranks,
         hosts=names,
@@ -97,20 +106,51 @@ def intent_of(
     )
 
 
-def prepare(choice: str | None, programs: Path | None) -> tuple[Installation, Path]:
-    """The MPI, and the folder with the suite's programs for it."""
-    from imb.mpi import installations
+def refuse_missing_cpus(intent: Intent) -> None:
+    """Raises ImbError where --cpus names a CPU that this host, which launches, does not have."""
+    from imb.measure import session
 
+    present = os.sysconf("SC_NPROCESSORS_CONF")
+    missing = [cpu for cpu in intent.cpus if cpu >= present]
+    if missing and not session.elsewhere(intent):
+        raise ImbError(f"--cpus: no CPU {missing[0]} on this host; give numbers from 0 to {present - 1}")
+
+
+def prepare(choice: str | None, programs: Path | None) -> tuple[Installation, Path]:
+    """The MPI, and the folder where the suite's programs for it are, or will be (`build_for`)."""
+    from imb.mpi import build, installations
+
+    if programs:
+        return installations.find_for(choice, programs), programs
     mpi = installations.find(choice)
-    return mpi, programs or built(mpi, None)
+    return mpi, build.folder_of(build.key_of(mpi))
+
+
+def build_for(plans: Sequence[Plan], mpi: Installation, programs: Path | None) -> None:
+    """Builds the suite for these plans if needed, unless its programs are given. Raises ImbError where one is missing."""
+    from imb.measure import session
+
+    if programs is None:
+        built(mpi, None)
+    for made in plans:
+        session.refuse_missing_programs(made)
+
+
+def locate_variant(settings: VariantSettings) -> tuple[Installation, Path]:
+    """The same as `prepare` for a variant of a campaign."""
+    from imb.mpi import build, installations
+
+    if settings.programs:
+        programs = Path(settings.programs)
+        return installations.find_for(settings.mpi, programs), programs
+    mpi = installations.find(settings.mpi)
+    return mpi, build.folder_of(build.key_of(mpi, settings.compiler))
 
 
 def prepare_variant(settings: VariantSettings) -> tuple[Installation, Path]:
-    """The same for a variant of a campaign."""
-    from imb.mpi import installations
-
-    mpi = installations.find(settings.mpi)
-    return mpi, Path(settings.programs) if settings.programs else built(mpi, settings.compiler)
+    """The same, built."""
+    mpi, programs = locate_variant(settings)
+    return mpi, programs if settings.programs else built(mpi, settings.compiler)
 
 
 BUILD_BEAT = 15.0  # seconds between lines about a build where there is no terminal
@@ -194,8 +234,14 @@ def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False)
     """
     from imb.measure import lock
 
-    with lock.held(archive, made, lambda line: say(f"imb: {line}", err=True)):
-        return _launch_all(archive, made, results_to_stderr=results_to_stderr)
+    try:
+        with lock.held(archive, made, lambda line: say(f"imb: {line}", err=True)):
+            return _launch_all(archive, made, results_to_stderr=results_to_stderr)
+    except ImbError as error:
+        if isinstance(error.__cause__, OSError) and error.__cause__.errno in (errno.ENOSPC, errno.EDQUOT):
+            cause = f"cannot write to the archive {archive.folder}: {error.__cause__.strerror}"
+            raise ImbError(f"{cause}; make room, then `imb run --resume {made.id}` continues") from error
+        raise
 
 
 def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Carried:
@@ -246,15 +292,22 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
                 say(f"imb: interrupted; continue with `imb run --resume {made.id}`", err=True)
                 raise typer.Exit(130)
         stopped = stopped or deciding.at_the_end(over, display.say)
+    if not made.until:  # then the last line is the reason for stopping
+        disturbance.warn(archive, (one.run for one in over if one.number not in before))
     return Carried(over, left_out, stopped)
 
 
 def tell_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:
-    """Warns where --cpus pins several of `ranks` ranks on this host to one CPU."""
+    """Warns where --cpus pins several of `ranks` ranks on this host to one CPU, and where it has fewer cores than ranks."""
     from imb.measure import session
 
+    if session.elsewhere(intent):
+        return
+    of = f"variant {name}: " if name else ""
     pinned = [intent.cpus[rank % len(intent.cpus)] for rank in range(ranks)] if intent.cpus else []
-    if session.elsewhere(intent) or len(set(pinned)) == len(pinned):
+    if not pinned and ranks > (cores := session.cores()):
+        say(f"imb: warning: {of}{ranks} ranks on {counted(cores, 'core')}: ranks share cores", err=True)
+    if len(set(pinned)) == len(pinned):
         return
     shared = next(cpu for cpu in pinned if pinned.count(cpu) > 1)
     sharing = [str(rank) for rank, cpu in enumerate(pinned) if cpu == shared]
@@ -276,19 +329,29 @@ _FAILURES = {0: "failed", 3: "some rows could not be measured", 4: "wrong data r
 def _in_words(archive: Archive, made: Plan, one: Done) -> str:
     from imb.measure import session
 
-    how = {
-        "measured": "",
-        "failed": f": {_failure(one.status or 0)}{_complaint(archive, one)}",
-        "timed_out": f": killed after {made.timeout:g} s (--timeout)" if made.timeout else "",
-        "interrupted": ": interrupted",
-        "stopped": f": {one.problem}",
-    }[one.outcome]
+    why = problem_of(archive, made, one)
+    how = f": {why}" if why else ""
     item = made.items[one.number - 1]
     number, comma, what = _called(made, item).partition(", ")
-    where = f"{number} of {len(made.items)}{comma}{what}, IMB-{item.component}, turn {item.turn}"
+    where = f"{number} of {len(made.items)}{comma}{what}, IMB-{item.component}, round {item.turn}"
     return f"{where}: {session.rows_of(archive, one)} in {one.seconds or 0:.1f} s{how}" + (
         f" ({one.note})" if one.note else ""
     )
+
+
+def problem_of(archive: Archive, made: Plan, one: Done) -> str:
+    """Why a launch is incomplete; empty where it was measured."""
+    match one.outcome:
+        case "failed":
+            return f"{_failure(one.status or 0)}{_complaint(archive, one)}"
+        case "timed_out":
+            return f"killed after {made.timeout:g} s (--timeout)" if made.timeout else ""
+        case "interrupted":
+            return "interrupted"
+        case "stopped":
+            return one.problem or "stopped"
+        case _:
+            return ""
 
 
 def _called(made: Plan, item: Item) -> str:
@@ -305,7 +368,8 @@ def _failure(status: int) -> str:
 
 
 def _complaint(archive: Archive, one: Done) -> str:
-    """What is known, the first failure row, or else the first line of the launch on standard error."""
+    """What is known, the first failure row, or else the reason that the launcher or the MPI printed."""
+    from imb.archive.names import reason_of
     from imb.model.records import Failure
 
     if one.problem:
@@ -315,7 +379,5 @@ def _complaint(archive: Archive, one: Done) -> str:
         cause = (failure.cause or "cause unknown").replace("_", " ")
         detail = f": {failure.detail}" if failure.detail else ""
         return f" ({failure.benchmark}{length}: {cause}{detail})"
-    lines = (archive.run(one.run).part("stderr.txt") or b"").decode(errors="replace").splitlines()
-    said = [line.strip() for line in lines if line.strip().strip("-=*")]
-    ours = [line for line in said if line.startswith("IMB-")]
-    return f" ({(ours or said)[0][:160]})" if said else ""
+    reason = reason_of(archive.run(one.run))
+    return f" ({reason})" if reason else ""

@@ -18,9 +18,11 @@ from imb.cli.launching import (
     MpiOption,
     PpnOption,
     ProgramsOption,
+    build_for,
     carry_out,
     intent_of,
     prepare,
+    refuse_missing_cpus,
 )
 from imb.cli.sampling import BudgetOption, ClassicOption, PrecisionOption, sampling_of, tell_classic
 from imb.cli.submitting import (
@@ -111,7 +113,7 @@ def command(
     ] = None,
     label: LabelOption = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Resume your newest session, or session NAME.")
+        bool, typer.Option("--resume", help="Resume your newest unfinished session, or session NAME.")
     ] = False,
     force_owner: Annotated[
         bool, typer.Option("--force-owner", help="With --resume: execute a session of another user.")
@@ -158,7 +160,7 @@ def command(
       imb run PingPong --hosts node1,node2 --ppn 1 --env UCX_TLS=rc --timeout 300
       imb run --resume
     """
-    from imb.measure import passes, selection, session
+    from imb.measure import lock, passes, selection, session
 
     store = Archive(archive)
     words = list(names or [])
@@ -170,7 +172,9 @@ def command(
             raise ImbError(
                 f"--resume: too many arguments: {' '.join(words)}; give one session and no IMB arguments"
             )
-        plans = [session.find(store, words[0] if words else None, force_owner=force_owner)]
+        plans = [
+            session.find(store, words[0] if words else None, force_owner=force_owner, running=lock.is_held)
+        ]
     else:
         split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
         arguments, words = words[split:], words[:split]
@@ -187,6 +191,9 @@ def command(
         chosen = selection.select(words, kind)
         places = [",".join(pair) for pair in pairs_of(host_pairs)] if host_pairs else [hosts]
         intents = [intent_of(np, place, ppn, bind, cpus, env, launcher) for place in places]
+        if not submit:
+            for intent in intents:
+                refuse_missing_cpus(intent)
         sampling = sampling_of(classic, precision, budget)
         found, folder = prepare(mpi, programs)
         plans = [
@@ -205,11 +212,15 @@ def command(
         ]
         tell_classic(None if classic else passes.why_classic(arguments))
     if dry_run:
+        if programs:
+            for made in plans:
+                session.refuse_missing_programs(made)
         for made in plans:
             for item in made.items:
                 say(str(session.command_of(made, item, Path(), shown=True)))
         return
     if not resume:
+        build_for(plans, found, programs)
         for made in plans:
             session.save(store, made)
     if submit:

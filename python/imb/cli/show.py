@@ -12,6 +12,7 @@ import typer
 from imb.archive.labels import Tags
 from imb.archive.store import Archive, StoredRun
 from imb.cli.common import ArchiveOption, BenchmarkOption, readable
+from imb.cli.disturbance import load_of
 from imb.cli.extras import has, need
 from imb.cli.variance import of_one_run, show_side
 from imb.model.errors import ImbError
@@ -21,6 +22,9 @@ from imb.render.terminal import Screen, data, say
 
 if TYPE_CHECKING:
     from imb.archive.files import FileRun
+
+
+LAST = 20  # lines of output that are shown of a failed launch
 
 
 def command(
@@ -91,6 +95,8 @@ def command(
     run_record: Run = next(records.of(Run), Run())
     limits = (run_record.options.passes if run_record.options else None) or PassLimits()
     _tables(rows, limits, chart=sys.stdout.isatty() and has("plotext") if chart is None else chart)
+    if _without_result(found, records):
+        _print_ends(found)
 
 
 def _show_several(
@@ -109,6 +115,8 @@ def _show_several(
 
 
 def _facts(found: StoredRun | FileRun, records: Records, tags: Tags) -> list[str]:
+    from imb.archive.names import reason_of
+
     run: Run = next(records.of(Run), Run())
     end: End | None = next(records.of(End), None)
     facts = found.facts()
@@ -122,11 +130,15 @@ def _facts(found: StoredRun | FileRun, records: Records, tags: Tags) -> list[str
         "nodes": ", ".join(dict.fromkeys(rank.host for rank in run.ranks or [])),
         "path": _path(run, records, found),
         "conditions": _conditions(facts.get("conditions")),
+        "other load": f"{load.other_cpus:.2f} CPUs" if (load := load_of(facts)) else None,
         "exit status": facts.get("exit_status"),
         "outcome": facts.get("problem") or facts.get("outcome"),
+        "reason": reason_of(found) if _without_result(found, records) else None,
         "remark": facts.get("note"),
         "state": end.state + (f" ({end.reason})" if end.reason else "")
         if end
+        else "ended without closing its records"
+        if facts.get("kind") == "launch"
         else "unknown: the log has no end",
         "passes": _passes(run, end),
         "labels": ", ".join(tags.labels),
@@ -134,6 +146,22 @@ def _facts(found: StoredRun | FileRun, records: Records, tags: Tags) -> list[str
         "problems": len(records.problems) or None,
     }
     return [f"{name:<12} {value}" for name, value in said.items() if value not in (None, "")]
+
+
+def _without_result(found: StoredRun | FileRun, records: Records) -> bool:
+    """Whether its launch failed or timed out, or has no row."""
+    if found.facts().get("outcome") in ("failed", "timed_out"):
+        return True
+    return next(records.of(Result), None) is None
+
+
+def _print_ends(found: StoredRun | FileRun) -> None:
+    """The last lines of what the launch wrote."""
+    for title, name in (("stderr", "stderr.txt"), ("output", "output.txt")):
+        lines = (found.part(name) or b"").decode(errors="replace").splitlines()
+        if lines:
+            shown = lines[-LAST:]
+            say("", f"{title}, last {len(shown)} of {counted(len(lines), 'line')}:", *shown)
 
 
 def _place(found: StoredRun | FileRun) -> dict[str, str | None]:

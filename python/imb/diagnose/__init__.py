@@ -6,7 +6,10 @@ a rule cannot judge, and why, is a note. Docs: docs/companion.md, "Diagnosis".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
 
 from imb.diagnose import causes, expected, launches, parts, paths, shape, spread
 from imb.diagnose.case import (
@@ -36,6 +39,7 @@ __all__ = [
     "diagnose",
     "rate",
     "threshold_descriptions",
+    "without_result",
 ]  # fmt: skip
 
 RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
@@ -61,6 +65,26 @@ RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
 )
 
 
+def _possible(case: Case, finding: Finding) -> Finding:
+    """The finding; where ranks outnumber cores, without the advice to bind each of them to a core."""
+    if case.crowded is None or "--bind core" not in finding.advice:
+        return finding
+    advice = f"ranks outnumber cores: launch at most {case.crowded} ranks per host; times are those of the scheduler"
+    return msgspec.structs.replace(finding, advice=advice)
+
+
+def without_result(name: str, failed: Sequence[tuple[str, Mapping[str, Any], str | None]]) -> Diagnosis:
+    """Of launches that have no result: their names, facts, and the reason that was printed."""
+    return Diagnosis(
+        side=name,
+        launches=len(failed),
+        findings=[launches.failed_launch(*one) for one in failed],
+        models=[],
+        notes=[],
+        variance=None,
+    )
+
+
 def diagnose(
     side: Side,
     thresholds: Thresholds | None = None,
@@ -69,7 +93,7 @@ def diagnose(
 ) -> Diagnosis:
     """Applies every rule. `variance`: the variance components of this sample set; None: estimate them from it alone."""
     case = Case(side, thresholds or Thresholds(), limits or Limits(), variance)
-    findings = [finding for rule in RULES for finding in rule(case)]
+    findings = [_possible(case, finding) for rule in RULES for finding in rule(case)]
     findings.sort(key=lambda one: (LEVELS.index(one.level), -one.weight))
     models = [
         Model(curve=curve.key, fit=curve.fit, segments=curve.segments)

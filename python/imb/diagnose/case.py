@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import cached_property
@@ -14,6 +15,7 @@ import numpy as np
 from imb.diagnose import curves
 from imb.diagnose.series import SampleSeries, series_of
 from imb.judge.variance import Variance, parts_of
+from imb.model.conditions import cores_in
 from imb.model.errors import ImbError
 from imb.model.observations import Key, Side, Values
 from imb.model.records import Result
@@ -230,6 +232,16 @@ class Case:
     def note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
+
+    @cached_property
+    def crowded(self) -> int | None:
+        """Cores of a host that has fewer of them than ranks in some launch; None where there is none."""
+        for launch in self.side.launches:
+            ranks = Counter(rank.host for rank in launch.run.ranks or [])
+            cores = cores_in(launch.facts.get("conditions"))
+            if cores and max(ranks.values(), default=0) > cores:
+                return cores
+        return None
 
     def placement(self, processes: int | None) -> str | None:
         """`intra-node` or `inter-node` of the first ranks, None where it is not known or not the same in all launches."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -64,6 +65,20 @@ def failures(case: Case) -> Iterator[Finding]:
             evidence={"cause": cause, "rows": len(rows), "bytes": lengths},
             weight=float(len(rows)),
         )
+
+
+def failed_launch(name: str, facts: Mapping[str, Any], reason: str | None) -> Finding:
+    """Of a launch without a result. `reason`: what the launcher or the MPI printed."""
+    status, outcome = facts.get("exit_status"), str(facts.get("outcome", "failed")).replace("_", " ")
+    why = facts.get("problem") or reason or "no reason was printed"
+    return Finding(
+        level="problem",
+        rule="end",
+        where=f"launch {name}",
+        found=f"{outcome}, exit status {status}, no result: {why}",
+        advice=f"see the end of its output (imb show {name}); `imb doctor` checks the MPI",
+        evidence={"exit_status": status, "rows": 0},
+    )
 
 
 def ends(case: Case) -> Iterator[Finding]:

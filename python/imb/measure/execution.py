@@ -16,7 +16,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 import msgspec
 
 from imb.archive.durable import write_whole
-from imb.archive.store import Archive, Content
+from imb.archive.store import SHORT, Archive, Content
 from imb.measure.interleave import Conductor
 from imb.measure.progress import Progress
 from imb.measure.session import (
@@ -27,6 +27,7 @@ from imb.measure.session import (
     elsewhere,
     folder_of,
     intent_of,
+    refuse_missing_programs,
     spool_of,
     without_secrets,
 )
@@ -121,6 +122,7 @@ def execute(
 def _start(archive: Archive, made: Plan, item: Item, turns: Sequence[str]) -> _Started:
     spool = spool_of(archive, made, item)
     _adopt(archive, made, item)
+    refuse_missing_programs(made, [item])
     spool.mkdir()
     command, shown = (command_of(made, item, spool, turns, shown=shown) for shown in (False, True))
     variant, intent = made.variants[item.variant], intent_of(made, item)
@@ -287,8 +289,8 @@ def _store(
         output=part("output.txt"),
         stderr=part("stderr.txt"),
         facts=facts,
-        # A launch of a campaign that was cut off is made again, and counts once; one that stopped was measured in part without
-        # its partner, and does not count.
+        # A launch of a campaign that was cut off is made again, and counts once (others: see _finish); one that stopped was
+        # measured in part without its partner, and does not count.
         labels=[] if made.campaign and facts["outcome"] in ("interrupted", "stopped") else item.labels,
     )
     added = archive.add(content)
@@ -305,8 +307,17 @@ def _store(
 
 
 def _finish(archive: Archive, made: Plan, item: Item, over: Done) -> None:
-    """From now on this launch is over, unless it was interrupted."""
-    if over.outcome != "interrupted":
+    """From now on this launch is over, unless it was interrupted. Its interrupted runs lose their labels then: the launch
+    counts once."""
+    interrupted = folder_of(archive, made.id) / f"{item.number:04d}.interrupted"
+    runs = interrupted.read_text().split() if interrupted.exists() else []
+    if over.outcome == "interrupted":
+        if item.labels and not made.campaign:
+            write_whole(interrupted, "\n".join([*runs, over.run]).encode())
+    else:
+        for run in set(runs) - {over.run}:
+            archive.label(run, remove=item.labels, note=f"interrupted; repeated as {over.run[:SHORT]}")
+        interrupted.unlink(missing_ok=True)
         write_whole(
             folder_of(archive, made.id) / f"{item.number:04d}.json", msgspec.json.encode(over) + b"\n"
         )

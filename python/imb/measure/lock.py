@@ -72,6 +72,19 @@ def held(archive: Archive, made: Plan, say: Callable[[str], None]) -> Iterator[N
         yield
 
 
+def is_held(archive: Archive, made: Plan) -> bool:
+    """Whether another process executes the session, by the sign of life that it gives."""
+    file = folder_of(archive, made.id) / "owner.json"
+    if (owner := _owner(file)) is None:
+        return False
+    if owner.host == socket.gethostname():
+        return _at_work_here(owner)
+    try:
+        return _time_here(file) - _time_of(file) < SILENT
+    except OSError as error:
+        raise archive.refusal(error) from error
+
+
 def _lock(path: Path, stack: contextlib.ExitStack) -> None:
     """Raises filelock.Timeout where another process has it, OSError. Where the file system has no locks there is none."""
     lock = filelock.FileLock(path, timeout=0)

@@ -144,4 +144,5 @@ def _examined(
         seed=seed,
     )
     session.examine(found)
+    session.refuse_missing_programs(found)
     return found

@@ -12,7 +12,7 @@ from __future__ import annotations
 import glob
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -161,7 +161,7 @@ def new_id() -> str:
 
 
 def examine(made: Plan) -> None:
-    """Raises ImbError where a program is missing, or a launcher does not support what is requested."""
+    """Raises ImbError where a launcher does not support what is requested. Programs need not be built yet."""
     for item in {item.like(): item for item in made.items}.values():
         if any(word.lstrip("-") in ("json", "input", "turns") and word[:1] == "-" for word in item.arguments):
             raise ImbError(
@@ -192,8 +192,14 @@ def spool_of(archive: Archive, made: Plan, item: Item) -> Path:
     return folder_of(archive, made.id) / f"{item.number:04d}.part"
 
 
-def find(archive: Archive, session: str | None = None, *, force_owner: bool = False) -> Plan:
-    """The plan of this session, of which the beginning is enough; None: of the newest of this user.
+def find(
+    archive: Archive,
+    session: str | None = None,
+    *,
+    force_owner: bool = False,
+    running: Callable[[Archive, Plan], bool] = lambda archive, made: False,
+) -> Plan:
+    """The plan of this session, of which the beginning is enough; None: the one that `to_resume` chooses of this user's.
 
     Raises ImbError where there is none, and where it is another user's, unless `force_owner`.
     """
@@ -207,11 +213,23 @@ def find(archive: Archive, session: str | None = None, *, force_owner: bool = Fa
         if not force_owner:
             ownership.refuse_strangers(made.id, plans[-1], made.owner)
         return made
-    if (own := next(_own(reversed(plans)), None)) is None:
+    if (own := to_resume(archive, _own(reversed(plans)), running)) is None:
         raise ImbError(
             f"you have no session in {archive.folder}; give a session NAME to resume one of another user"
         )
     return own
+
+
+def to_resume(
+    archive: Archive, newest_first: Iterable[Plan], running: Callable[[Archive, Plan], bool]
+) -> Plan | None:
+    """The newest session that is neither finished nor `running`; where there is none, the newest; None: no session."""
+    newest: Plan | None = None
+    for made in newest_first:
+        newest = newest or made
+        if len(done(archive, made)) < len(made.items) and not running(archive, made):
+            return made
+    return newest
 
 
 def of_campaign(archive: Archive, name: str | None, *, own: bool = False) -> list[Plan]:
@@ -242,11 +260,15 @@ def done(archive: Archive, made: Plan) -> dict[int, Done]:
 
 
 def program_of(made: Plan, item: Item) -> Path:
-    """The executable of a launch. Raises ImbError where there is none."""
-    program = Path(made.variants[item.variant].programs, f"IMB-{item.component}")
-    if not os.access(program, os.X_OK):
-        raise ImbError(f"no program {program}; build it with `imb build`")
-    return program
+    """The executable of a launch, which may be missing."""
+    return Path(made.variants[item.variant].programs, f"IMB-{item.component}")
+
+
+def refuse_missing_programs(made: Plan, items: Iterable[Item] | None = None) -> None:
+    """Raises ImbError where the executable of one of these launches, None: of any, is missing."""
+    for program in {program_of(made, item): None for item in (made.items if items is None else items)}:
+        if not os.access(program, os.X_OK):
+            raise ImbError(f"no program {program}; build it with `imb build`")
 
 
 def together(made: Plan, todo: Sequence[Item]) -> list[list[Item]]:
@@ -266,11 +288,15 @@ def command_of(
 
     Raises ImbError where a value was not recorded because it may be secret, and is not in the environment.
     """
-    cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
     words = [str(program_of(made, item)), *item.arguments, *turns, "-json", str(spool / "records.jsonl")]
     variant, intent = made.variants[item.variant], intent_of(made, item)
     intent = without_secrets(intent) if shown else _with_secrets(intent)
-    return launch.spell(variant.mpi, intent, words, cores=cores, root=os.geteuid() == 0)
+    return launch.spell(variant.mpi, intent, words, cores=cores(), root=os.geteuid() == 0)
+
+
+def cores() -> int:
+    """Of this host."""
+    return psutil.cpu_count(logical=False) or os.cpu_count() or 1
 
 
 def _shown(variant: Variant) -> Variant:

@@ -70,3 +70,10 @@ def interfaces_in(said: object) -> list[Interface]:
         return msgspec.convert(listed or [], list[Interface])
     except msgspec.ValidationError:
         return []
+
+
+def cores_in(said: object) -> int | None:
+    """Cores of the host of recorded conditions; None where they are not known."""
+    machine = said.get("machine") if isinstance(said, dict) else None
+    cores = machine.get("cores") if isinstance(machine, dict) else None
+    return cores if isinstance(cores, int) else None

@@ -48,9 +48,14 @@ def key_of(mpi: Installation, compiler: str | None = None) -> str:
     return f"{readable}-{hashlib.sha256(chr(0).join(said).encode()).hexdigest()[:12]}"
 
 
+def folder_of(key: str) -> Path:
+    """Where the executables of a build are, or will be."""
+    return cache_folder() / key / "bin"
+
+
 def programs(key: str) -> Path | None:
     """The folder with the executables of a build; None where it is not there."""
-    folder = cache_folder() / key / "bin"
+    folder = folder_of(key)
     return folder if folder.is_dir() else None
 
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import msgspec
 
@@ -19,6 +19,7 @@ from imb.mpi import compiler_wrappers
 
 Flavour: TypeAlias = Literal["openmpi", "mpich", "intel", "other"]
 PLACES = ("/usr/lib64/*/bin", "/opt/*/bin", "/opt/*/*/bin", "/usr/local/*/bin")  # where sites put MPIs
+_KINDS: dict[Flavour, str] = {"openmpi": "Open MPI", "mpich": "MPICH", "intel": "Intel MPI"}
 _NAMES = {"openmpi": "openmpi", "ompi": "openmpi", "mpich": "mpich", "intel": "intel", "impi": "intel"}
 
 
@@ -76,7 +77,7 @@ def mpi_of(wrapper: Path) -> Installation:
 
 
 def find_all() -> list[Installation]:
-    """Every MPI on the PATH, beside this Python, in the usual places, and what `make` has brought into a checkout."""
+    """Every MPI, in this order: on the PATH, beside this Python, in the usual places, what `make` installed in a checkout."""
     found: dict[str, Installation] = {}
     for wrapper in _candidates():
         try:
@@ -98,13 +99,67 @@ def _candidates() -> Iterable[Path]:
         *(folder for place in PLACES for folder in sorted(Path("/").glob(place[1:]))),
         *sorted((checkout / os.environ.get("OPENIMB_ENV", ".env") / "mpi").glob("*/bin")),
     ]
-    for folder in {folder.resolve(): folder for folder in reversed(folders)}.values():
+    first: dict[Path, Path] = {}
+    for folder in folders:
+        first.setdefault(folder.resolve(), folder)
+    for folder in first.values():
         for name in compiler_wrappers.WRAPPERS:
             yield from (
                 path
                 for path in (folder / name, *(folder / f"{name}.{kind}" for kind in ("openmpi", "mpich")))
                 if os.access(path, os.X_OK)
             )
+
+
+class Linked(NamedTuple):
+    """What programs are linked with: the MPIs that can launch them, and the library."""
+
+    flavours: tuple[Flavour, ...]
+    library: Path | None
+
+
+def linked_with(programs: Path) -> Linked:
+    """By what `ldd` prints of a program in this folder; no flavour where that is unknown, as of static programs and
+    scripts. MPICH and Intel MPI share one ABI."""
+    program = next((one for one in sorted(programs.glob("IMB-*")) if os.access(one, os.X_OK)), None)
+    status, printed = output_of(["ldd", str(program)]) if program else (127, "")
+    if status:
+        return Linked((), None)
+    found = re.search(r"\blibmpi(?:ch)?\.so\.(\d+)(?: => (/\S+))?", printed)
+    library = Path(found[2]) if found and found[2] else None
+    if (found and found[1] in ("20", "40")) or "libopen-pal.so" in printed:
+        return Linked(("openmpi",), library)
+    return Linked(("mpich", "intel") if found and found[1] == "12" else (), library)
+
+
+def find_for(choice: str | None, programs: Path) -> Installation:
+    """`find`, for programs that are built: where nothing is chosen, the MPI that they are linked with.
+
+    Raises ImbError where there is none, and where the chosen one cannot launch them.
+    """
+    flavours, library = linked_with(programs)
+    chosen = choice or os.environ.get("IMB_MPI")
+    if chosen or not flavours:
+        mpi = find(choice)
+        if not flavours or mpi.flavour in (*flavours, "other"):
+            return mpi
+    kind = " or ".join(_KINDS[flavour] for flavour in flavours)
+    if chosen:
+        raise ImbError(
+            f"--programs {programs} is linked with {kind}, but {mpi.launcher} is of {mpi.version};"
+            f" give --mpi {flavours[0]}"
+        )
+    if not (fitting := [mpi for mpi in find_all() if mpi.flavour in flavours]):
+        raise ImbError(
+            f"--programs {programs} is linked with {kind}, which was not found; name its folder with --mpi"
+        )
+    return max(fitting, key=lambda mpi: _nearness(mpi, library))
+
+
+def _nearness(mpi: Installation, library: Path | None) -> int:
+    """How deep the folder is that holds both the MPI and the library; 0 where none does. Equals keep their order."""
+    prefix = Path(mpi.wrapper).parent.parent
+    return len(prefix.parts) if library and prefix in library.parents else 0
 
 
 def find(choice: str | None) -> Installation:

@@ -1,0 +1,111 @@
+"""Why a launch failed, in one line: chosen from what the launcher, the MPI and its transports wrote."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from imb.model.text import one_line
+
+LONGEST = 200  # characters of a reason
+_RULE = re.compile(r"^-{20,}$")
+_STACK = re.compile(r"^[\w:]+\(\d+\)\.*:\s*(.*)$")
+_FIELD = re.compile(r"^\s*([A-Z][\w ]{0,30}):\s+(\S.*)$")
+_UNAVAILABLE = re.compile(r"UCX\s+\w+\s+(transport .* (?:is|are) not available)")
+_UCX = re.compile(r"UCX\s+(ERROR|FATAL)\s+(.*)$")
+_UCX_ANY = re.compile(r"UCX\s+(?:WARN|INFO|DIAG)\b")
+_SIGNAL = re.compile(
+    r"EXIT STRING: (.+ \(signal \d+\))|KILLED BY SIGNAL: (.+)$|Signal: ([A-Z][\w ]+ \(\d+\))$"
+)
+# Help texts that report only that a rank ended.
+_CONSEQUENCE = re.compile(
+    r"detected that one or more processes exited|MPI_ABORT was invoked|Primary job|noticed that process rank"
+)
+
+
+def reason(errors: bytes, output: bytes = b"") -> str | None:
+    """The most informative line of standard error, at most LONGEST characters, cleaned; None where there is none.
+
+    `output`, which has the tables, is searched only for the signal that ended a rank.
+    """
+    lines = [one_line(line).rstrip() for line in errors.decode(errors="replace").splitlines()]
+    said = next(_candidates(lines), None) or _signal(output.decode(errors="replace").splitlines())
+    return _shortened(" ".join(said.split())) if said else None
+
+
+def _candidates(lines: list[str]) -> Iterator[str]:
+    """Best first: the suite, the transport, the error stack of MPICH, Open MPI's help, anything."""
+    yield from (line for line in lines if line.startswith(("IMB-", "ssh: ")))
+    for pattern, group in ((_UNAVAILABLE, 1), (_UCX, 2)):
+        yield from (found[group] for line in lines if (found := pattern.search(line)))
+    yield from _stacks(lines)
+    helps = _helps(lines)
+    yield from (text for text in helps if not _CONSEQUENCE.search(text))
+    if signal := _signal(lines):
+        yield signal
+    yield from helps
+    plain = [line for line in lines if line.strip().strip("-=*")]
+    yield from (line for line in plain if not _UCX_ANY.search(line))
+    yield from plain
+
+
+def _stacks(lines: list[str]) -> Iterator[str]:
+    """The deepest line with a text of each of MPICH's error stacks."""
+    for number, line in enumerate(lines):
+        if line.endswith("error stack:"):
+            deepest = ""
+            for below in lines[number + 1 :]:
+                if not (found := _STACK.match(below)):
+                    break
+                deepest = found[1] or deepest
+            if deepest:
+                yield deepest
+
+
+def _helps(lines: list[str]) -> list[str]:
+    """Open MPI's help texts, each between two rules: whole sentences, then fields such as `Component: nonsense`."""
+    found: list[str] = []
+    rules = [number for number, line in enumerate(lines) if _RULE.match(line.strip())]
+    for first, last in zip(rules[::2], [*rules[1::2], len(lines)], strict=False):
+        block = lines[first + 1 : last]
+        fields = [f"{field[1]}: {field[2]}" for line in block if (field := _FIELD.match(line))]
+        prose = [line for line in block if not _FIELD.match(line)]
+        if text := _sentences(_paragraph(prose), LONGEST - len(", ".join(fields)) - 3):
+            found.append(f"{text} ({', '.join(fields)})" if fields else text)
+    return found
+
+
+def _paragraph(lines: list[str]) -> str:
+    """The first paragraph; also the next one, where the first ends with a colon."""
+    words: list[str] = []
+    for line in lines:
+        if line.strip():
+            words.append(line.strip())
+        elif words and not words[-1].endswith(":"):
+            break
+    return " ".join(words)
+
+
+def _sentences(text: str, room: int) -> str:
+    """As many whole sentences as there is room for, at least one."""
+    first, *others = re.split(r"(?<=[.!?])\s+(?=[A-Z])", text)
+    for sentence in others:
+        if len(first) + 1 + len(sentence) > room:
+            break
+        first += f" {sentence}"
+    return first.rstrip(":")
+
+
+def _signal(lines: list[str]) -> str | None:
+    for line in lines:
+        if found := _SIGNAL.search(line):
+            return f"a rank was ended by a signal: {one_line(next(filter(None, found.groups()))).strip()}"
+    return None
+
+
+def _shortened(text: str) -> str:
+    """At most LONGEST characters, ended at a blank."""
+    if len(text) <= LONGEST:
+        return text
+    kept = text[: LONGEST - 4]
+    return f"{kept.rpartition(' ')[0].rstrip(',;:') or kept} ..."

@@ -1,0 +1,81 @@
+"""Other processes that use CPUs during launches: what commands print of them."""
+
+from pathlib import Path
+
+import pytest
+from companion import fake_mpi
+from companion.door import Imb
+from companion.test_failed_launch import HOST, failing
+from imb.archive.store import Archive
+from imb.model.records import End, Passes, Rank, Result, Run, write
+from imb.mpi.load import Load
+
+
+@pytest.fixture
+def busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two launches, the second one beside other processes."""
+    loads = iter([0.05, 1.1, 0.98, 0.01, 0.01])
+    monkeypatch.setattr(
+        "imb.mpi.load.between",
+        lambda before, after: Load(other_cpus=next(loads), stolen_cpus=0.0, runnable=2, pressure=0.5),
+    )
+
+
+WARNING = "imb: warning: other processes used 1.1 CPUs; repeat on an idle machine"
+
+
+@pytest.mark.usefixtures("busy")
+def test_run_warns_once_of_the_largest_load(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    options = fake_mpi.make(tmp_path / "mpi")
+    said = imb("run", "PingPong", *options, "--launches", "2", "--label", "two")
+    assert said.code == 0 and said.err.count("warning") == 1 and WARNING in said.err.splitlines()
+    said = imb("run", "PingPong", *options, "--label", "busy")
+    assert "other processes used 1.0 CPUs" in said.err
+    assert "other load   0.98 CPUs" in imb("show", "busy").out
+    said = imb("run", "PingPong", *options, "--label", "idle")
+    assert "warning" not in said.err
+    assert "other load   0.01 CPUs" in imb("show", "idle").out
+
+
+def measuring(folder: Path, half_width: float) -> list[object]:
+    """An MPI whose launches measure 8 bytes in passes, with an interval of so much."""
+    options = fake_mpi.make(folder)
+    row = Result(
+        benchmark="PingPong",
+        processes=2,
+        group_count=1,
+        bytes=8,
+        time_avg_seconds=1e-6,
+        time_max_seconds=1e-6,
+        passes=Passes(samples=20, half_width=half_width),
+    )
+    run = Run(component="MPI1", ranks=[Rank(number, "here") for number in range(2)])
+    (folder / "bin" / "records-2").write_bytes(write([run, row, End(state="complete", measured=1)]))
+    return [*options, "--bytes", "8", "--launches", "1"]
+
+
+@pytest.mark.usefixtures("busy")
+def test_latency_warns_of_load(imb: Imb, tmp_path: Path) -> None:
+    options = measuring(tmp_path / "mpi", 0.1)
+    assert imb("latency", *options).err == ""
+    said = imb("latency", *options)
+    assert said.code == 0 and said.err.splitlines() == [WARNING], said
+
+
+def test_latency_warns_of_a_wide_interval(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("imb.mpi.load.between", lambda before, after: None)
+    said = imb("latency", *measuring(tmp_path / "mpi", 2.82))
+    warning = "imb: warning: the interval is wider than +-20 %; repeat on an idle machine"
+    assert said.code == 0 and "+-282 %" in said.out and said.err.splitlines() == [warning], said
+    said = imb("latency", *measuring(tmp_path / "again", 0.19))
+    assert said.code == 0 and said.err == "", said
+
+
+def test_latency_without_a_result_prints_the_reason(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    said = imb("latency", *failing(tmp_path / "mpi", HOST), "--hosts", "nosuchhost")
+    assert said.code == 1 and len(said.err.splitlines()) == 1, said
+    assert (
+        "no launch has results; " in said.err
+        and "ssh: Could not resolve hostname nosuchhost: Name or service not known" in said.err
+    )
+    assert any(f"see `imb show {name[:10]}`" in said.err for name in archive.ids())

@@ -1,0 +1,132 @@
+"""Launches that fail before they measure anything: the reason is printed by every command that meets them."""
+
+from pathlib import Path
+
+import pytest
+from companion import fake_mpi
+from companion.door import Imb
+from imb.archive.store import Archive
+
+SLOTS = f"""\
+{"-" * 74}
+There are not enough slots available in the system to satisfy the 200
+slots that were requested by the application:
+
+  /somewhere/IMB-MPI1
+
+Either request fewer procs for your application, or make more slots
+available for use.
+{"-" * 74}
+"""
+COMPONENT = f"""\
+{"-" * 74}
+A requested component was not found, or was unable to be opened.  This
+means that this component is either not installed or is unable to be
+used on your system (e.g., sometimes this means that shared libraries
+that the component requires are unable to be found/loaded).
+
+Host:      vm
+Framework: pml
+Component: nonsense
+{"-" * 74}
+*** An error occurred in MPI_Init_thread
+{"-" * 74}
+prterun detected that one or more processes exited with non-zero status,
+thus causing the job to be terminated. The first process to do so was:
+
+   Exit code:    14
+{"-" * 74}
+"""
+STACK = """\
+Abort(404374800): Fatal error in internal_Init_thread: Internal MPI error!, error stack:
+internal_Init_thread(71)........: MPI_Init_thread(argc=0x7ffe8edee9bc, argv=0x7ffe8edee9b0) failed
+MPII_Init_thread(232)...........:\x20
+check_MPIR_CVAR_PMI_VERSION(167):  Runtime environment uses unsupported PMI version PMIx. Aborting.
+"""
+UCX = """\
+[1795413538.388563] [vm:1201 :0] ucp_context.c:1381 UCX  WARN  transport 'nonsense' is not available, please use one or more of: cma, tcp
+[1795413538.388665] [vm:1201 :0] ucp_context.c:1643 UCX  ERROR no usable transports/devices (asked nonsense on all devices)
+Abort(941245839): Fatal error in internal_Init_thread: Other MPI error, error stack:
+MPIDI_UCX_init_local(240):  ucx function returned with failed status(ucx_init.c 240 MPIDI_UCX_init_local No such device)
+"""
+HOST = "ssh: Could not resolve hostname nosuchhost: Name or service not known\r\n[mpiexec@vm] ui_cmd_cb: failed\n"
+LONG = " ".join(["word"] * 90) + "\n"
+
+
+def failing(folder: Path, errors: str, output: str = "", status: int = 1) -> list[object]:
+    """An MPI whose launches print this and measure nothing."""
+    options = fake_mpi.make(folder)
+    (folder / "errors").write_text(errors)
+    (folder / "output").write_text(output)
+    launcher = folder / "bin" / "mpiexec"
+    version = "[ \"$1\" = --version ] && { echo 'mpiexec (Open MPI) 5.0.9'; exit; }"
+    launcher.write_text(
+        f"#!/bin/sh\n{version}\ncat {folder}/output; cat {folder}/errors >&2; exit {status}\n"
+    )
+    return options
+
+
+@pytest.mark.parametrize(
+    ("errors", "output", "reason"),
+    [
+        (
+            SLOTS,
+            "",
+            "There are not enough slots available in the system to satisfy the 200 slots that were requested by the"
+            " application: /somewhere/IMB-MPI1",
+        ),
+        (
+            COMPONENT,
+            "",
+            "A requested component was not found, or was unable to be opened. (Host: vm, Framework: pml, Component: nonsense)",
+        ),
+        (STACK, "", "Runtime environment uses unsupported PMI version PMIx. Aborting."),
+        (UCX, "", "transport 'nonsense' is not available"),
+        (HOST, "", "ssh: Could not resolve hostname nosuchhost: Name or service not known"),
+        (
+            "",
+            "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Segmentation fault (signal 11)\n",
+            "a rank was ended by a signal: Segmentation fault (signal 11)",
+        ),
+        (LONG, "", " ".join(["word"] * 39) + " ..."),
+    ],
+    ids=["slots", "component", "stack", "ucx", "host", "signal", "long"],
+)
+def test_the_reason_of_a_failed_launch_is_one_whole_line(
+    imb: Imb, archive: Archive, tmp_path: Path, errors: str, output: str, reason: str
+) -> None:
+    said = imb("run", "PingPong", *failing(tmp_path / "mpi", errors, output))
+    assert said.code == 1 and f"failed with exit status 1 ({reason})" in said.out, said.out
+    assert len(reason) <= 200
+    [name] = archive.ids()
+    shown = imb("show", name[:10])
+    assert shown.code == 0 and f"reason       {reason}" in shown.out
+    found = imb("diagnose", name[:10])
+    assert found.code == 1 and f"failed, exit status 1, no result: {reason}" in found.out, found
+
+
+def test_show_prints_the_end_of_what_a_failed_launch_wrote(
+    imb: Imb, archive: Archive, tmp_path: Path
+) -> None:
+    errors = "".join(f"error {number}\n" for number in range(30)) + "\x1b[31mred\n"
+    options = failing(tmp_path / "mpi", errors, "".join(f"output {number}\n" for number in range(5)))
+    assert imb("run", "PingPong", *options, "--label", "broken").code == 1
+    shown = imb("show", "broken")
+    assert shown.code == 0
+    after = shown.out.partition("stderr, last 20 of 31 lines:\n")[2].splitlines()
+    assert after[:2] == ["error 11", "error 12"] and after[19] == "?[31mred"
+    assert after[20:22] == ["", "output, last 5 of 5 lines:"] and after[-1] == "output 4"
+    assert "state        ended without closing its records" in shown.out and "log has no end" not in shown.out
+
+
+def test_a_measured_run_has_no_such_lines(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    assert imb("run", "PingPong", *fake_mpi.make(tmp_path / "mpi"), "--label", "good").code == 0
+    shown = imb("show", "good").out
+    assert "last" not in shown and "reason" not in shown
+
+
+def test_diagnose_of_a_log_without_a_result_stays_an_error(imb: Imb, tmp_path: Path) -> None:
+    log = tmp_path / "empty.json"
+    log.write_bytes(fake_mpi.records(1.0, rows=0))
+    found = imb("diagnose", log)
+    assert found.code == 2 and found.err.startswith("imb: no results in"), found
