@@ -82,6 +82,7 @@ def failing(folder: Path, errors: str, output: str = "", status: int = 1) -> lis
         ),
         (STACK, "", "Runtime environment uses unsupported PMI version PMIx. Aborting."),
         (UCX, "", "transport 'nonsense' is not available"),
+        (STACK, UCX, "transport 'nonsense' is not available"),
         (HOST, "", "ssh: Could not resolve hostname nosuchhost: Name or service not known"),
         (
             "",
@@ -90,7 +91,7 @@ def failing(folder: Path, errors: str, output: str = "", status: int = 1) -> lis
         ),
         (LONG, "", " ".join(["word"] * 39) + " ..."),
     ],
-    ids=["slots", "component", "stack", "ucx", "host", "signal", "long"],
+    ids=["slots", "component", "stack", "ucx", "ucx-output", "host", "signal", "long"],
 )
 def test_the_reason_of_a_failed_launch_is_one_whole_line(
     imb: Imb, archive: Archive, tmp_path: Path, errors: str, output: str, reason: str

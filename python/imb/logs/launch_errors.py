@@ -26,18 +26,22 @@ _CONSEQUENCE = re.compile(
 def reason(errors: bytes, output: bytes = b"") -> str | None:
     """The most informative line of standard error, at most LONGEST characters, cleaned; None where there is none.
 
-    `output`, which has the tables, is searched only for the signal that ended a rank.
+    `output`, which has the tables, is searched only for messages of UCX, which writes there by default, and for the signal
+    that ended a rank.
     """
-    lines = [one_line(line).rstrip() for line in errors.decode(errors="replace").splitlines()]
-    said = next(_candidates(lines), None) or _signal(output.decode(errors="replace").splitlines())
+    lines, printed = (
+        [one_line(line).rstrip() for line in text.decode(errors="replace").splitlines()]
+        for text in (errors, output)
+    )
+    said = next(_candidates(lines, printed), None) or _signal(printed)
     return _shortened(" ".join(said.split())) if said else None
 
 
-def _candidates(lines: list[str]) -> Iterator[str]:
+def _candidates(lines: list[str], printed: list[str]) -> Iterator[str]:
     """Best first: the suite, the transport, the error stack of MPICH, Open MPI's help, anything."""
     yield from (line for line in lines if line.startswith(("IMB-", "ssh: ")))
     for pattern, group in ((_UNAVAILABLE, 1), (_UCX, 2)):
-        yield from (found[group] for line in lines if (found := pattern.search(line)))
+        yield from (found[group] for line in (*lines, *printed) if (found := pattern.search(line)))
     yield from _stacks(lines)
     helps = _helps(lines)
     yield from (text for text in helps if not _CONSEQUENCE.search(text))
