@@ -80,7 +80,7 @@ def is_held(archive: Archive, made: Plan) -> bool:
     if owner.host == socket.gethostname():
         return _at_work_here(owner)
     try:
-        return _time_here(file) - _time_of(file) < SILENT
+        return _time_here(file) - _time_of(file) < EXPIRY
     except OSError as error:
         raise archive.refusal(error) from error
 
