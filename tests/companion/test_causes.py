@@ -247,7 +247,7 @@ def test_a_rank_that_waits_in_all_rows_of_one_burst_is_named() -> None:
 def test_few_launches_of_single_bursts_cannot_be_judged() -> None:
     said = diagnose(side(*slow_launches(5, 5, together=True)))
     assert not [one for one in said.findings if one.rule == "cause"]
-    assert any("take launches in passes, or 6 launches" in note for note in said.notes)
+    assert any("need launches in passes, or 6 launches" in note for note in said.notes)
 
 
 # ---------------------------------------------------------------- the tests behind it

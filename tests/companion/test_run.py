@@ -77,7 +77,7 @@ def test_launches_in_passes_tell_their_parts_of_variance(mpi: lab.Mpi, imb: Imb)
     known = re.search(r"\n  within a launch +[\d.,]+ % \(95 % interval ±[\d.,]+ %\)", block)
     assert known or "error of a launch's median unknown: too few samples for an interval" in block
     shown = imb("show", "parts")
-    assert "parts: 3 launches" in shown.out and "within %" in shown.out
+    assert "parts: 3 launches" in shown.out and "sd within" in shown.out
     assert block.splitlines()[0] in shown.out
 
 

@@ -209,8 +209,8 @@ def test_a_report_judges_logs_of_one_session_as_compare_does(imb: Imb, tmp_path:
         assert imb("report", tmp_path / "old", tmp_path / "new", "-o", page, *words).code == 0
         pages.append(" ".join(page.read_text().split()))
     alone, together = pages
-    assert "is not known" in alone and "taken to be of one session" not in alone
-    assert "taken to be of one session" in together and "is not known" not in together
+    assert "unknown session of" in alone and "assumed to be of one session" not in alone
+    assert "assumed to be of one session" in together and "unknown session of" not in together
 
 
 # --- What decides ----------------------------------------------------------------------------------------------------
