@@ -3,6 +3,7 @@
 import functools
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -10,6 +11,10 @@ from pathlib import Path
 
 import lab
 import pytest
+
+# Under nohup SIGHUP is ignored, and launches would inherit that. What has a handler is reset for them.
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 @pytest.fixture(scope="session")
