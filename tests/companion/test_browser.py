@@ -307,7 +307,7 @@ def test_history_shows_where_a_level_begins(page: Any, report: Path) -> None:
     archive = Archive(report / "archive")
     names = [one.name for label in ("before", "after") for one in load(archive, label).launches]
     assert "of the median" in said and any(name in said for name in names)
-    assert page.locator("#history-chart .legendtext").first.text_content() == "A, 0-32 bytes"
+    assert page.locator("#history-chart .legendtext").first.text_content() == "A, 0 bytes"
     page.select_option("#history-curve", label="Sendrecv, 8 ranks")
     until(page, "document.querySelectorAll('#history-chart .shapelayer path').length === 0")
 
