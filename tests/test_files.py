@@ -306,10 +306,10 @@ def test_files_are_where_they_were_asked_to_be(mpi, asked, is_at, tmp_path):
 @pytest.mark.parametrize(
     ("asked", "there", "says"),
     [
-        ("mine", "mine", "is there already"),
-        ("mine", "mine_0", "is there already"),
-        ("mine", "mine_g0", "is there already"),
-        ("mine", "mine_g1_0", "is there already"),
+        ("mine", "mine", "exists and would be deleted"),
+        ("mine", "mine_0", "exists and would be deleted"),
+        ("mine", "mine_g0", "exists and would be deleted"),
+        ("mine", "mine_g1_0", "exists and would be deleted"),
         ("mine/IMB_out", "other", "no such folder"),
         ("mine/IMB_out", "mine", "not a folder"),
         ("no/such/folder/file", "other", "no such folder"),
