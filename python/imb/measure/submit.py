@@ -61,7 +61,10 @@ def submit(
             directory=Path.cwd(),
             stdout_path=output,
             stderr_path=errors,
-            resources=psij.ResourceSpecV1(node_count=nodes, processes_per_node=per_node),
+            # Other jobs on the nodes would disturb the measurement.
+            resources=psij.ResourceSpecV1(
+                node_count=nodes, processes_per_node=per_node, exclusive_node_use=True
+            ),
             attributes=attributes,
             launcher="single",  # `imb` starts the ranks itself, with the launcher of the session's MPI
         )
