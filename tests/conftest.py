@@ -1,5 +1,6 @@
 """Which MPIs the tests run under."""
 
+import atexit
 import functools
 import os
 import shutil
@@ -10,11 +11,29 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import lab
+import psutil
 import pytest
 
 # Under nohup SIGHUP is ignored, and launches would inherit that. What has a handler is reset for them.
 if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
     signal.signal(signal.SIGHUP, lambda *_: None)
+
+
+# Launches have a folder of their own for temporary files; this process keeps to the system's.
+tempfile.gettempdir()
+launches_folder = Path(tempfile.mkdtemp(prefix="openimb-tests-"))
+atexit.register(shutil.rmtree, launches_folder, ignore_errors=True)
+os.environ["TMPDIR"] = str(launches_folder)
+
+
+@pytest.fixture(autouse=True)
+def no_session_folders() -> Iterator[None]:
+    """Removes what Open MPI's killed launchers left, so that a later one with the same process number starts
+    (docs/known-mpi-issues.md)."""
+    yield
+    for folder in launches_folder.glob("ompi.*"):
+        if not psutil.pid_exists(int(folder.suffix[1:])):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import threading
@@ -189,8 +190,8 @@ def run(
 
     `on_line` gets each complete line of the file `follow` while it grows; `on_tick` the seconds since the start, ten
     times a second. After `timeout` seconds the launch is asked to end, and killed with all its processes after `GRACE`
-    more. From when it `is_over` it has `LINGER` seconds instead. Ctrl-C does the same at once; a second one kills (in the main thread). SIGTERM, which a scheduler sends to a job that it ends, is
-    taken as Ctrl-C. Raises ImbError where the command cannot be started.
+    more. From when it `is_over` it has `LINGER` seconds instead. Ctrl-C does the same at once; a second one kills (in the
+    main thread). SIGTERM, which a scheduler sends to a job that it ends, is taken as Ctrl-C. Raises ImbError where the command cannot be started.
     """
     with orphans.adopting() as mark:
         process = _started(command, mark, output, errors)
@@ -282,10 +283,21 @@ def _end(process: subprocess.Popen[bytes], mark: str) -> int:
             with contextlib.suppress(psutil.Error):
                 member.kill()
         psutil.wait_procs(family, timeout=1)  # the next launch is to find the cores free
+        if process.wait() == -signal.SIGKILL:
+            _remove_session_folder(process.pid)
     status = process.wait()
     if status < 0 or status > 128:  # ended by a signal, or a shell reports that: it did not end its ranks
         orphans.end(mark)
     return status
+
+
+def _remove_session_folder(pid: int) -> None:
+    """Open MPI 5's launcher removes it itself unless killed. A later one with the same number would refuse to start."""
+    temporary = next(filter(None, map(os.environ.get, ("TMPDIR", "TEMP", "TMP"))), "/tmp")
+    folder = Path(temporary) / f"ompi.{pid}"
+    with contextlib.suppress(OSError):
+        if folder.lstat().st_uid == os.geteuid():
+            shutil.rmtree(folder)
 
 
 def _family(pid: int) -> set[psutil.Process]:
