@@ -246,8 +246,7 @@ constexpr Option own_rows[] = {
      .help = "warn about unknown options and names, do not stop",
      .example = "-ignore_unknown",
      .details = "For wrapper scripts. An unknown option is dropped with the arguments after it, up to the "
-                "next option "
-                "or benchmark. If all named benchmarks are unknown, that is still an error.",
+                "next option or benchmark. If all named benchmarks are unknown, that is still an error.",
      .apply = [](Draft& draft, std::string_view) { draft.ignore_unknown = true; }},
 };
 

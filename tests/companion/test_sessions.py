@@ -56,7 +56,7 @@ def test_a_launch_that_is_missing_costs_its_own_pair() -> None:
     found = compare(a, without(b, 7))
     assert (found.unit, found.verdict, found.launches_a, found.launches_b) == ("pair", "slower", 9, 9)
     assert any(
-        "1 of 10 pairs lost: B has no launch of turn 7 (failed or removed)" in one for one in found.warnings
+        "1 of 10 pairs lost: B has no launch of round 7 (failed or removed)" in one for one in found.warnings
     )
 
 

@@ -4,7 +4,7 @@ A session is what `imb` launched in one go: on one day, after one boot, in one a
 (pages, neighbors, temperature, other users) is shared by all launches of a session, so launches of different sessions
 are never compared with the spread of launches alone.
 
-- Launches of one turn of one session that measured the same cell are pairs: what the session has is in neither difference.
+- Launches of one round of one session that measured the same cell are pairs: what the session has is in neither difference.
 - Launches of the same sessions, which are no pairs, are compared as launches.
 - Where both sides have several sessions of their own, a session counts as one figure: its mean over launches. For equal
   numbers of launches that is the F test of nested random effects (Searle, Casella and McCulloch, Variance Components,
@@ -31,7 +31,7 @@ NAMED = 3  # lost pairs that a note names
 
 
 class Place(NamedTuple):
-    """Where in a plan a launch was: session, turn, and what it measured."""
+    """Where in a plan a launch was: session, round (the fact `turn`), and what it measured."""
 
     session: str
     turn: int
@@ -173,7 +173,7 @@ def _lost(
         rest = sum(launch.name not in judged for launch in side.launches if launch.rows)
         rest += sum(place.session not in shared for place in own)
         if rest:
-            yield f"{counted(rest, 'launch')} of {name} without a partner in the same turn of a session; not judged"
+            yield f"{counted(rest, 'launch')} of {name} without a partner in the same round of a session; not judged"
 
 
 def _why_lost(name: str, place: Place, side: Side) -> str:
@@ -181,4 +181,4 @@ def _why_lost(name: str, place: Place, side: Side) -> str:
         same = session_of(launch) == place.session and launch.facts.get("turn") == place.turn
         if same and not launch.rows and launch.facts.get("cell") in (place.cell, None):
             return f"launch {launch.facts.get('number', launch.name)} of {name} failed"
-    return f"{name} has no launch of turn {place.turn} (failed or removed)"
+    return f"{name} has no launch of round {place.turn} (failed or removed)"
