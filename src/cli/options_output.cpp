@@ -114,8 +114,8 @@ constexpr Option own_rows[] = {
      .example = "-progress 10",
      .details =
          "For benchmarks of overlap: the computation of a repetition is divided into N + 1 parts, with a "
-         "call "
-         "of MPI_Test between two parts. Many MPIs advance a nonblocking operation only inside MPI calls.",
+         "call of MPI_Test between two parts. Many MPIs advance a nonblocking operation only inside MPI "
+         "calls.",
      .apply =
          [](Draft& draft, std::string_view word) {
            draft.options.progress = static_cast<int>(whole_number(word, 0, 1000000));
