@@ -29,6 +29,14 @@ def parse(text: str) -> campaign.Campaign:
 # --- Files ---------------------------------------------------------------------------------------------
 
 
+def test_a_cpu_that_this_host_does_not_have_is_refused(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    said = imb("ab", "--a", "", "--b", "cpus=0,99999", *fake_mpi.make(tmp_path / "mpi"), "PingPong")
+    assert said.code == 2 and said.err.startswith(
+        "imb: variant b: cpus: no CPU 99999 on this host; give numbers"
+    )
+    assert not list(archive.folder.glob("sessions/*"))
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

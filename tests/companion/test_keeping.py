@@ -40,6 +40,19 @@ def test_removed_runs_of_a_label_are_restored(imb: Imb, archive: Archive, three:
     assert said.out.splitlines()[-1] == "3 runs restored"
 
 
+def test_the_undo_of_many_runs_is_a_command_that_works(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    text = b"".join(a_log(1.0 + number) for number in range(5))
+    (tmp_path / "five.log").write_bytes(text)
+    assert imb("import", tmp_path / "five.log", "--label", "x").code == 0
+    before = archive.ids()
+    said = imb("rm", tmp_path / "five.log", "--all")
+    assert said.out.splitlines()[-1] == "5 runs removed; undo: imb restore with the names above"
+    assert imb("restore", *(line.split()[0] for line in said.out.splitlines()[:-1])).code == 0
+    said = imb("rm", "x", "--all")
+    assert said.out.splitlines()[-1] == "5 runs removed; undo: imb restore x"
+    assert imb("restore", "x").code == 0 and archive.ids() == before
+
+
 def test_verify_names_what_does_not_belong_under_runs(imb: Imb, archive: Archive, three: list[str]) -> None:
     imb("rm", three[0][:10])
     (moved,) = archive.removed.iterdir()
@@ -118,6 +131,9 @@ def test_an_unknown_name_is_reported(imb: Imb, three: list[str]) -> None:
     for words in (["ls", "nope"], ["ls", "--label", "nope"]):
         said = imb(*words)
         assert said.code == 2 and said.err == "imb: no run or label 'nope'; `imb ls` lists them\n"
+    assert imb("label", three[0][:10], "only").code == 0
+    said = imb("ls", three[1][:10], "--label", "only")
+    assert said.code == 0 and said.err == "imb: none of these runs has this label\n"
     assert imb("ls", "x").out.count("\n") == 4
     assert imb("ls", three[0][:8]).out.count("\n") == 2
 

@@ -72,6 +72,17 @@ def test_a_log_without_an_end_is_reported(imb: Imb, archive: Archive, tmp_path: 
     assert "no end" not in whole.out and "warning, end" not in imb("diagnose", LOG).out
 
 
+def test_the_last_row_of_a_launch_that_was_cut_off_may_follow_a_failure(imb: Imb, tmp_path: Path) -> None:
+    log = tmp_path / "cut.log"
+    text = cut_at(b"Allreduce", 3)
+    first = text.index(b"# Benchmarking PingPong ")
+    row = text.index(b"\n", text.index(b"#repetitions", first)) + 1
+    end = text.index(b"\n", row)
+    failed = b"            0     TIME-OUT"
+    log.write_bytes(text[:row] + failed + text[end:])
+    assert "cut off after Allreduce" in imb("diagnose", log).out
+
+
 def test_an_excerpt_need_not_have_an_end(imb: Imb, tmp_path: Path) -> None:
     (tmp_path / "some.txt").write_bytes(TEXT[TEXT.index(b"#---", 400) : -60].replace(END, b""))
     assert "no end" not in imb("import", tmp_path / "some.txt").out

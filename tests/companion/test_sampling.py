@@ -12,7 +12,7 @@ import pytest
 from companion import fake_mpi
 from companion.door import Imb
 from imb.archive.store import Archive
-from imb.cli.launching import prepare_variant
+from imb.cli.launching import locate_variant
 from imb.measure import campaign, planning, session
 from imb.measure.passes import Sampling, most_seconds, rows_of, usual_budget, words_of
 from imb.measure.progress import Progress
@@ -166,7 +166,7 @@ def planned(tmp_path: Path, **words: str) -> dict[str, str]:
     mpi, programs = fake_mpi.make(tmp_path / "mpi")[1::2]
     text = FILE.format(**{"top": "", "common": "", "a": ""} | words, mpi=mpi, programs=programs)
     made = campaign.parse(text, tmp_path / "trial.toml")
-    plan = planning.campaign_plan(made, prepare_variant, seed=1)
+    plan = planning.campaign_plan(made, locate_variant, seed=1)
     return {plan.variants[item.variant].name: " ".join(item.arguments[3:]) for item in plan.items}
 
 

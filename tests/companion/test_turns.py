@@ -351,11 +351,11 @@ def test_cells_of_a_round_that_measure_the_same_run_together(tmp_path: Path) -> 
     file = trial(tmp_path, '[variants.c]\narguments = "-iter 3"')
     text = file.read_text().replace('["PingPong"]', '[["PingPong"], ["Bcast", "rma:accumulate"]]')
     file.write_text(text.replace("launches = 2", "launches = 2\nprocesses = [2, 4]"))
-    from imb.cli.launching import prepare_variant
+    from imb.cli.launching import locate_variant
     from imb.measure import session
 
     made, _ = campaign.read(file)
-    plan = planning.campaign_plan(made, prepare_variant, seed=1)
+    plan = planning.campaign_plan(made, locate_variant, seed=1)
     lots = session.together(plan, plan.items)
     assert len(lots) == 2 * 2 * 3  # rounds, ranks, launches of a variant
     for lot in lots:

@@ -262,8 +262,17 @@ def test_sessions_alike_name_no_newest_one() -> None:
     for sessions in (10, 40):
         for _ in range(50):
             logs = noise(random, sessions, 12)
-            alarms += bool(steps.newest(logs, [], steps.correlation_of(logs), 0.01))
+            alarms += bool(steps.newest(logs, [], [], steps.correlation_of(logs), 0.01))
     assert alarms <= 4
+
+
+def test_a_drift_has_no_newest_session_that_stands_out() -> None:
+    logs = noise(np.random.default_rng(5), 40, 4)
+    logs[:, 2] += np.linspace(0, 1, 40)
+    found = steps.find(logs)
+    assert [one.series for one in found.drifts] == [2] and not found.steps
+    assert not steps.newest(logs, found.steps, found.drifts, found.correlation, 0.01)
+    assert 2 in steps.newest(logs, found.steps, [], found.correlation, 0.01)
 
 
 def test_too_few_nights(imb: Imb, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import shutil
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import platformdirs
@@ -198,6 +198,12 @@ class Index:
         table = pa.concat_tables([schema.empty_table(), *tables])
         here = [run in present for run in table.column("run").to_pylist()]
         return table if all(here) else table.filter(pa.array(here))
+
+    def rows(self, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """`runs` as to_pylist has it, which looks at the table again for each row and takes three times as long."""
+        table = self.runs(columns)
+        each = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        return [dict(zip(table.column_names, row, strict=True)) for row in each]
 
     def _columns(self, name: str) -> Path:
         """A file with all columns of a table and no row."""

@@ -66,6 +66,10 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
         return {name: data for name, data in given if data is not None}
 
 
+class ArchiveFull(ImbError):
+    """There is no room for a run."""
+
+
 class FileFacts(msgspec.Struct, frozen=True):
     """Of one file of a run."""
 
@@ -180,6 +184,8 @@ class Archive:
     def refusal(self, error: OSError) -> ImbError:
         """The error where the archive cannot be written."""
         words = f"cannot write to the archive {self.folder}: {error.strerror or error}"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return ArchiveFull(f"{words}; make room")
         return ImbError(f"{words}; give another one (--archive, $IMB_ARCHIVE)")
 
     def _add_many(self, contents: Iterable[Content]) -> list[Added]:

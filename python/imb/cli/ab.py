@@ -10,7 +10,15 @@ import typer
 from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption, share_of
 from imb.cli.judging import show
-from imb.cli.launching import MpiOption, ProgramsOption, all_measured, launch_all, prepare_variant
+from imb.cli.launching import (
+    MpiOption,
+    ProgramsOption,
+    all_measured,
+    build_variants,
+    launch_all,
+    locate_variant,
+    refuse_missing_cpus_of,
+)
 from imb.cli.sampling import ClassicOption, LaunchBudgetOption, PrecisionOption, sampling_of, tell_classic
 from imb.cli.submitting import (
     AccountOption,
@@ -27,6 +35,7 @@ from imb.model.errors import ImbError
 from imb.render.terminal import data, say
 
 if TYPE_CHECKING:
+    from imb.measure.campaign import Campaign
     from imb.measure.session import Plan
 
 VARIANT = "Settings of variant A: NAME=VALUE ..., mpi=, bind=, cpus=0,3 ..., launcher options; see above."
@@ -176,12 +185,15 @@ def command(
         raise ImbError("--budget needs --until-decided; otherwise give --launches")
     job = Job(submit, minutes, queue, account, jobs)
     job.examine(host_pairs)
-    plans = _planned(
+    chosen, plans = _planned(
         names or [], (a, b, both), mpi, programs, seed, host_pairs, name=name, processes=np, class_=kind, launches=launches,
         until_decided=until_decided, budget=budget, relevant=settings.relevant, metric=metric, parts=parts, timeout=timeout,
         turn_timeout=turn_timeout,
         classic=sampling.classic, precision=sampling.precision, launch_budget=sampling.budget,
     )  # fmt: skip
+    if not submit:
+        refuse_missing_cpus_of(plans)
+    build_variants(chosen)
     for made in plans:
         session.refuse_missing_programs(made)
         session.save(store, made)
@@ -218,8 +230,8 @@ def _planned(
     *,
     name: str | None,
     **keys: Any,
-) -> list[Plan]:
-    """One, or one per pair of hosts. `keys` are those of a campaign's file."""
+) -> tuple[Campaign, list[Plan]]:
+    """A campaign, and its plan, or one per pair of hosts. `keys` are those of a campaign's file."""
     import secrets
 
     from imb.measure import campaign, planning
@@ -239,4 +251,4 @@ def _planned(
     tell_classic(campaign.why_classic(made))
     chosen = secrets.randbelow(2**31) if seed is None else seed
     each = [planning.on_hosts(made, pair) for pair in pairs_of(host_pairs)] if host_pairs else [made]
-    return [planning.campaign_plan(one, prepare_variant, seed=chosen) for one in each]
+    return made, [planning.campaign_plan(one, locate_variant, seed=chosen) for one in each]

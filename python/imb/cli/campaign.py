@@ -10,7 +10,7 @@ import typer
 from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption
 from imb.cli.display import in_time
-from imb.cli.launching import carry_out, locate_variant, prepare_variant
+from imb.cli.launching import build_variants, carry_out, locate_variant, refuse_missing_cpus_of
 from imb.cli.sampling import tell_classic
 from imb.cli.submitting import (
     AccountOption,
@@ -28,6 +28,7 @@ from imb.render.terminal import say
 
 if TYPE_CHECKING:
     from imb.measure import session
+    from imb.measure.campaign import Campaign
 
 
 def command(
@@ -112,16 +113,19 @@ def command(
     job.examine(host_pairs)
     if resume and host_pairs:
         raise ImbError("--host-pairs cannot be combined with --resume; resume the session of a pair by name")
-    plans = (
-        [_resumed(store, file, launches, seed)]
-        if resume
-        else _planned(file, launches, seed, host_pairs, build=not dry_run)
-    )
+    if resume:
+        plans = [_resumed(store, file, launches, seed)]
+    else:
+        chosen, source = _chosen(file, launches)
+        plans = _planned(chosen, source, seed, host_pairs)
+    if not submit:
+        refuse_missing_cpus_of(plans)
     if dry_run:
         for made in plans:
             _tell(store, made)
         return
     if not resume:
+        build_variants(chosen)
         for made in plans:
             session.refuse_missing_programs(made)
             session.save(store, made)
@@ -142,15 +146,11 @@ def _tell(store: Archive, made: session.Plan) -> None:
     say(f"{len(made.items)} launches{most}, seed {made.seed}: {words}", err=True)
 
 
-def _planned(
-    file: Path | None, launches: int | None, seed: int | None, host_pairs: str | None, *, build: bool
-) -> list[session.Plan]:
-    """One, or one per pair of hosts."""
-    import secrets
-
+def _chosen(file: Path | None, launches: int | None) -> tuple[Campaign, str]:
+    """The campaign, and the text of its file."""
     import msgspec
 
-    from imb.measure import campaign, planning
+    from imb.measure import campaign
 
     if file is None:
         raise ImbError("FILE is missing; give a campaign (see examples/), or --resume")
@@ -158,12 +158,18 @@ def _planned(
     made = msgspec.structs.replace(made, launches=launches or made.launches)
     campaign.examine(made)
     tell_classic(campaign.why_classic(made))
+    return made, source
+
+
+def _planned(made: Campaign, source: str, seed: int | None, host_pairs: str | None) -> list[session.Plan]:
+    """One, or one per pair of hosts."""
+    import secrets
+
+    from imb.measure import planning
+
     chosen = next((s for s in (seed, made.seed) if s is not None), secrets.randbelow(2**31))
     each = [planning.on_hosts(made, pair) for pair in pairs_of(host_pairs)] if host_pairs else [made]
-    return [
-        planning.campaign_plan(one, prepare_variant if build else locate_variant, seed=chosen, source=source)
-        for one in each
-    ]
+    return [planning.campaign_plan(one, locate_variant, seed=chosen, source=source) for one in each]
 
 
 def _resumed(store: Archive, file: Path | None, launches: int | None, seed: int | None) -> session.Plan:

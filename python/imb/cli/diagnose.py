@@ -79,7 +79,6 @@ def command(
     from imb.archive.names import NoResult, load
     from imb.archive.store import Archive
     from imb.cli.peers import variance_of
-    from imb.judge.kinds import refuse_other_kinds
     from imb.render import findings
 
     limits = diagnose.Thresholds().with_values(threshold or [])
@@ -98,7 +97,6 @@ def command(
     except NoResult:
         found = _without_result(store, side)
     else:
-        refuse_other_kinds(loaded)
         found = diagnose.diagnose(loaded, limits, known, variance_of(store, loaded))
     if format is Format.json:
         data(findings.json(found) + "\n")

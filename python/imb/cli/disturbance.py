@@ -11,8 +11,6 @@ from imb.archive.store import Archive
 from imb.mpi.load import Load
 from imb.render.terminal import say
 
-MOST = 0.2  # CPUs; what the system itself uses on an idle machine is far below
-
 
 def load_of(facts: Mapping[str, Any]) -> Load | None:
     """Of one launch; None where it was not recorded."""
@@ -22,17 +20,16 @@ def load_of(facts: Mapping[str, Any]) -> Load | None:
         return None
 
 
-def largest(archive: Archive, runs: Iterable[str]) -> float:
-    """CPUs that other processes used, the largest of these runs; 0 where none is known."""
+def others_in_words(archive: Archive, runs: Iterable[str]) -> str | None:
+    """CPUs that other processes used, the largest of these runs; None where no run has more than BUSIER_CPUS."""
+    from imb.judge.condition_diff import BUSIER_CPUS
+
     loads = (load_of(archive.run(run).facts()) for run in runs)
-    return max((load.other_cpus for load in loads if load), default=0.0)
+    largest = max((load.other_cpus for load in loads if load), default=0.0)
+    return f"other processes used {largest:.1f} CPUs" if largest > BUSIER_CPUS else None
 
 
 def warn(archive: Archive, runs: Iterable[str]) -> None:
-    """One line where other processes used more than MOST."""
-    if (cpus := largest(archive, runs)) > MOST:
-        say(f"imb: warning: {in_words(cpus)}; repeat on an idle machine", err=True)
-
-
-def in_words(cpus: float) -> str:
-    return f"other processes used {cpus:.1f} CPUs"
+    """One line where other processes disturbed these runs."""
+    if others := others_in_words(archive, runs):
+        say(f"imb: warning: {others}; repeat on an idle machine", err=True)

@@ -31,6 +31,7 @@ from imb.render.terminal import say
 
 if TYPE_CHECKING:
     from imb.measure.session import Done
+    from imb.model.observations import Launch
     from imb.model.records import Result
 
 SECONDS = 2.0  # of a launch in passes
@@ -87,8 +88,8 @@ def command(
       imb latency --cpus 0,1 --launches 11 --budget 5
       imb latency --hosts node1,node2 --mpi openmpi
     """
+    from imb.archive.names import launches_in
     from imb.measure import execution, lock, passes, session
-    from imb.model.records import Result
 
     if budget is not None and (classic or repetitions is not None):
         raise ImbError("--budget needs passes; omit --classic and --repetitions")
@@ -115,7 +116,7 @@ def command(
     )  # fmt: skip
     build_for([made], found, programs)
     session.save(store, made)
-    measured: list[Result] = []
+    own: list[Launch] = []
     ended: list[Done] = []
     with lock.held(store, made, lambda line: say(f"imb: {line}", err=True)):
         for item in made.items:
@@ -128,8 +129,9 @@ def command(
             if over.outcome == "interrupted":
                 raise KeyboardInterrupt
             ended.append(over)
-            results = store.run(over.run).records().of(Result)
-            measured += [row for row in results if row.bytes == length and row.time_max_seconds]
+            own += launches_in(store, over.run)
+    rows = [row for launch in own for row in launch.rows.values()]
+    measured = [row for row in rows if row.bytes == length and row.time_max_seconds]
     failed = [f"{one.run[:SHORT]}: {why}" for one in ended if (why := problem_of(store, made, one))]
     if not measured:
         raise ImbError(
@@ -138,7 +140,7 @@ def command(
             status=1,
         )
     say(f"{_summary(measured)}; {counted(length, 'byte')}, {_where(cpus, hosts)}, {found.version}")
-    _warn(store, measured, [one.run for one in ended])
+    _warn(store, measured, own, [one.run for one in ended])
     if len(measured) < launches:
         say(
             f"imb: {launches - len(measured)} of {launches} launches failed; {failed[0] if failed else '`imb ls` shows them'}",
@@ -147,18 +149,16 @@ def command(
         raise typer.Exit(1)
 
 
-def _warn(archive: Archive, rows: Sequence[Result], runs: Sequence[str]) -> None:
+def _warn(archive: Archive, rows: Sequence[Result], own: Sequence[Launch], runs: Sequence[str]) -> None:
     """One line on standard error where the figure is disturbed, with what is known of it."""
-    from imb.archive.names import launches_in
     from imb.cli.peers import earlier
     from imb.judge.usual import unusual, words
 
-    own = [launch for run in runs for launch in launches_in(archive, run)]
     known = words(unusual(own, earlier(archive, own)))
     if (error := _error(rows)) is not None and error > WIDE:
         known.append(f"the interval is wider than +-{100 * WIDE:.0f} %")
-    if (cpus := disturbance.largest(archive, runs)) > disturbance.MOST:
-        known.append(disturbance.in_words(cpus))
+    if others := disturbance.others_in_words(archive, runs):
+        known.append(others)
     if known:
         say(f"imb: warning: {'; '.join(known)}; repeat on an idle machine", err=True)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import time
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
-from imb.archive.store import SHORT, Archive
+from imb.archive.store import SHORT, Archive, ArchiveFull
 from imb.cli import disturbance
 from imb.cli.display import Display, in_time
 from imb.model.errors import ImbError
@@ -20,7 +19,7 @@ from imb.model.units import counted
 from imb.render.terminal import Screen, say
 
 if TYPE_CHECKING:
-    from imb.measure.campaign import VariantSettings
+    from imb.measure.campaign import Campaign, VariantSettings
     from imb.measure.session import Done, Item, Plan
     from imb.mpi.installations import Installation
     from imb.mpi.launch import Intent
@@ -106,24 +105,32 @@ def intent_of(
     )
 
 
-def refuse_missing_cpus(intent: Intent) -> None:
-    """Raises ImbError where --cpus names a CPU that this host, which launches, does not have."""
+def refuse_missing_cpus(intent: Intent, where: str = "--cpus") -> None:
+    """Raises ImbError where a rank is to be pinned to a CPU that this host, which launches, does not have."""
     from imb.measure import session
 
     present = os.sysconf("SC_NPROCESSORS_CONF")
     missing = [cpu for cpu in intent.cpus if cpu >= present]
     if missing and not session.elsewhere(intent):
-        raise ImbError(f"--cpus: no CPU {missing[0]} on this host; give numbers from 0 to {present - 1}")
+        raise ImbError(f"{where}: no CPU {missing[0]} on this host; give numbers from 0 to {present - 1}")
 
 
-def prepare(choice: str | None, programs: Path | None) -> tuple[Installation, Path]:
+def refuse_missing_cpus_of(plans: Sequence[Plan]) -> None:
+    """The same for all variants."""
+    for variant in (variant for made in plans for variant in made.variants):
+        refuse_missing_cpus(variant.intent, f"variant {variant.name}: cpus")
+
+
+def prepare(
+    choice: str | None, programs: Path | None, compiler: str | None = None
+) -> tuple[Installation, Path]:
     """The MPI, and the folder where the suite's programs for it are, or will be (`build_for`)."""
     from imb.mpi import build, installations
 
     if programs:
         return installations.find_for(choice, programs), programs
     mpi = installations.find(choice)
-    return mpi, build.folder_of(build.key_of(mpi))
+    return mpi, build.folder_of(build.key_of(mpi, compiler))
 
 
 def build_for(plans: Sequence[Plan], mpi: Installation, programs: Path | None) -> None:
@@ -138,19 +145,17 @@ def build_for(plans: Sequence[Plan], mpi: Installation, programs: Path | None) -
 
 def locate_variant(settings: VariantSettings) -> tuple[Installation, Path]:
     """The same as `prepare` for a variant of a campaign."""
-    from imb.mpi import build, installations
-
-    if settings.programs:
-        programs = Path(settings.programs)
-        return installations.find_for(settings.mpi, programs), programs
-    mpi = installations.find(settings.mpi)
-    return mpi, build.folder_of(build.key_of(mpi, settings.compiler))
+    return prepare(settings.mpi, Path(settings.programs) if settings.programs else None, settings.compiler)
 
 
-def prepare_variant(settings: VariantSettings) -> tuple[Installation, Path]:
-    """The same, built."""
-    mpi, programs = locate_variant(settings)
-    return mpi, programs if settings.programs else built(mpi, settings.compiler)
+def build_variants(made: Campaign) -> None:
+    """`build_for` of a campaign whose plan is examined."""
+    from imb.measure.campaign import variants
+    from imb.mpi import installations
+
+    wanted = {(one.mpi, one.compiler) for one in variants(made).values() if not one.programs}
+    for choice, compiler in sorted(wanted, key=str):
+        built(installations.find(choice), compiler)
 
 
 BUILD_BEAT = 15.0  # seconds between lines about a build where there is no terminal
@@ -237,11 +242,8 @@ def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False)
     try:
         with lock.held(archive, made, lambda line: say(f"imb: {line}", err=True)):
             return _launch_all(archive, made, results_to_stderr=results_to_stderr)
-    except ImbError as error:
-        if isinstance(error.__cause__, OSError) and error.__cause__.errno in (errno.ENOSPC, errno.EDQUOT):
-            cause = f"cannot write to the archive {archive.folder}: {error.__cause__.strerror}"
-            raise ImbError(f"{cause}; make room, then `imb run --resume {made.id}` continues") from error
-        raise
+    except ArchiveFull as error:
+        raise ImbError(f"{error}, then `imb run --resume {made.id}` continues") from error
 
 
 def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Carried:
@@ -312,7 +314,6 @@ def tell_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:
     shared = next(cpu for cpu in pinned if pinned.count(cpu) > 1)
     sharing = [str(rank) for rank, cpu in enumerate(pinned) if cpu == shared]
     listed = " and ".join(sharing) if len(sharing) < 4 else f"{sharing[0]} and {len(sharing) - 1} others"
-    of = f"variant {name}: " if name else ""
     say(f"imb: warning: {of}ranks {listed} share CPU {shared}; times include waiting for it", err=True)
 
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from imb.archive.store import SHORT, Archive
 from imb.cli.common import ArchiveOption
 from imb.render.terminal import columns, data, say
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _PROGRAMS = {"Intel MPI Benchmarks": "IMB", "OSU Micro-Benchmarks": "OSU"}
 # Of the index, what the list needs.
@@ -78,21 +75,22 @@ def command(
         return
     chosen = {run for name in names or () for run in listed(index.archive, name)}
     tags = index.tags()
-    runs = _rows(index.runs(None if json else _SHOWN))
+    runs = index.rows(None if json else _SHOWN)
     for run in runs:
         run["labels"] = tags[run["run"]].labels if run["run"] in tags else []
-    if names:
-        runs = [run for run in runs if run["run"] in chosen]
-    if label is not None:
-        runs = [run for run in runs if label in run["labels"]]
-        if not runs:
-            raise unknown(label)
+    if label is not None and not any(label in run["labels"] for run in runs):
+        raise unknown(label)
+    runs = [
+        run
+        for run in runs
+        if (not names or run["run"] in chosen) and (label is None or label in run["labels"])
+    ]
     if benchmark is not None:
         runs = [run for run in runs if benchmark.lower() in (run["benchmarks"] or "").lower().split(", ")]
     runs.sort(
-        key=lambda run: (_measured(run) or run["added"][:19], run["added"], run["origin"] or "", run["run"])
+        key=lambda run: (_measured(run) or run["added"][:19], run["added"], run["origin"] or "", run["run"]),
+        reverse=True,
     )
-    runs.reverse()
     shown = runs if everything else runs[:newest]
     if json:
         import msgspec
@@ -100,20 +98,19 @@ def command(
         data("".join(msgspec.json.encode(run).decode() + "\n" for run in shown))
         return
     if not runs:
-        where = f"no run of benchmark {benchmark!r} in" if benchmark else "the archive is empty:"
-        say(f"imb: {where} {index.archive.folder}; add runs with `imb run` or `imb import`", err=True)
+        if names or label is not None:
+            words = "none of these runs" + (
+                f" has benchmark {benchmark!r}" if benchmark else " has this label"
+            )
+        else:
+            where = f"no run of benchmark {benchmark!r} in" if benchmark else "the archive is empty:"
+            words = f"{where} {index.archive.folder}; add runs with `imb run` or `imb import`"
+        say(f"imb: {words}", err=True)
         return
     headings = ["RUN", "DATE", "PROGRAM", "NP", "ROWS", "FAILED", "STATE", "BENCHMARKS", "LABELS"]
     say(*columns(headings, map(_cells, shown)))
     if len(shown) < len(runs):
         say(f"and {len(runs) - len(shown)} older: imb ls --all")
-
-
-def _rows(table: pa.Table) -> list[dict[str, Any]]:
-    """As to_pylist, which looks at the table again for each row and takes three times as long."""
-    names = table.column_names
-    columns = [column.to_pylist() for column in table.columns]
-    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _cells(run: dict[str, Any]) -> list[str]:

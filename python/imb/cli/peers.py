@@ -20,9 +20,11 @@ def earlier(archive: Archive, launches: Sequence[Launch]) -> list[Launch]:
     kinds = {_kind(launch) for launch in launches if _in_passes(launch)}
     if not kinds:
         return []
-    own = {launch.name for launch in launches}
-    table = Index(archive).runs(["run", "nodes", "mpi", "processes", "passes", "date"])
-    rows = [row for row in table.to_pylist() if row["passes"] and row["run"][:SHORT] not in own]
+    own = {launch.name for launch in launches} | {
+        launch.content.partition("#")[0][:SHORT] for launch in launches
+    }
+    found_rows = Index(archive).rows(["run", "nodes", "mpi", "processes", "passes", "date"])
+    rows = [row for row in found_rows if row["passes"] and row["run"][:SHORT] not in own]
     rows.sort(key=lambda row: row["date"] or "", reverse=True)
     left = dict.fromkeys(kinds, MOST)
     found: list[Launch] = []

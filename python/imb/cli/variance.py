@@ -45,14 +45,13 @@ def show_side(archive: Archive, side: Side, benchmarks: Sequence[str]) -> None:
 
 def _show_kind(archive: Archive, side: Side, name: str) -> None:
     from imb.cli.peers import variance_of
+    from imb.judge.kinds import library_of
     from imb.render.variance import UNITS, block, tables
 
     screen = Screen()
-    mpis = dict.fromkeys(
-        (launch.run.mpi.known_as or "").partition(",")[0] for launch in side.launches if launch.run.mpi
-    )
+    library = next(filter(None, map(library_of, side.launches)), None)
     head = f"{name}: {counted(len(side.launches), 'launch')}"
-    screen.line(", ".join([head, *(mpi for mpi in mpis if mpi and mpi not in name)]))
+    screen.line(f"{head}, {library}" if library and library not in name else head)
     for launch in side.launches:
         screen.line(_launch(launch))
     found = variance_of(archive, side)

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from imb.diagnose import causes, expected, launches, parts, paths, shape, spread
 from imb.diagnose.case import (
     LEVELS,
@@ -24,6 +22,7 @@ from imb.diagnose.case import (
     rate,
     threshold_descriptions,
 )
+from imb.judge.kinds import refuse_other_kinds
 from imb.judge.variance import Variance
 from imb.model.observations import Side
 
@@ -65,14 +64,6 @@ RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
 )
 
 
-def _possible(case: Case, finding: Finding) -> Finding:
-    """The finding; where ranks outnumber cores, without the advice to bind each of them to a core."""
-    if case.crowded is None or "--bind core" not in finding.advice:
-        return finding
-    advice = f"ranks outnumber cores: launch at most {case.crowded} ranks per host; times are those of the scheduler"
-    return msgspec.structs.replace(finding, advice=advice)
-
-
 def without_result(name: str, failed: Sequence[tuple[str, Mapping[str, Any], str | None]]) -> Diagnosis:
     """Of launches that have no result: their names, facts, and the reason that was printed."""
     return Diagnosis(
@@ -91,9 +82,11 @@ def diagnose(
     limits: Limits | None = None,
     variance: Variance | None = None,
 ) -> Diagnosis:
-    """Applies every rule. `variance`: the variance components of this sample set; None: estimate them from it alone."""
+    """Applies every rule. `variance`: the variance components of this sample set; None: estimate them from it alone. Raises
+    ImbError where launches are of several kinds."""
+    refuse_other_kinds(side)
     case = Case(side, thresholds or Thresholds(), limits or Limits(), variance)
-    findings = [_possible(case, finding) for rule in RULES for finding in rule(case)]
+    findings = [finding for rule in RULES for finding in rule(case)]
     findings.sort(key=lambda one: (LEVELS.index(one.level), -one.weight))
     models = [
         Model(curve=curve.key, fit=curve.fit, segments=curve.segments)

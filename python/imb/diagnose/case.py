@@ -243,6 +243,13 @@ class Case:
                 return cores
         return None
 
+    @property
+    def bind_advice(self) -> str:
+        """How to give each rank a core."""
+        if self.crowded is None:
+            return "bind ranks to cores (--bind core, --cpus)"
+        return f"launch at most {self.crowded} ranks per host: ranks outnumber cores"
+
     def placement(self, processes: int | None) -> str | None:
         """`intra-node` or `inter-node` of the first ranks, None where it is not known or not the same in all launches."""
         found = set()

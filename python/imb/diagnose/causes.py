@@ -27,11 +27,11 @@ OF_SAMPLES, OF_LAUNCHES = 0.005, 0.01
 
 
 class Cause(NamedTuple):
-    """`counters`: of the evidence; the first that a launch has is taken."""
+    """`counters`: of the evidence; the first that a launch has is taken. `advice`: None to bind ranks."""
 
     name: str
     counters: tuple[str, ...]
-    advice: str
+    advice: str | None
 
 
 CAUSES = (
@@ -46,7 +46,7 @@ CAUSES = (
         ("steal_seconds",),
         "the hypervisor gives the CPUs to other guests: use dedicated hosts or CPUs, or more and longer launches",
     ),
-    Cause("migration", ("moved_ranks",), "bind ranks to cores (--bind core, --cpus)"),
+    Cause("migration", ("moved_ranks",), None),
     Cause(
         "page faults",
         ("major_faults", "minor_faults"),
@@ -130,7 +130,7 @@ def placed(case: Case) -> Iterator[Finding]:
                 if len(launches) == 1
                 else counted(len(launches), "launch"),
                 found=said + (f" in {len(launches)} of {counted(many, 'launch')}" if many > 1 else ""),
-                advice="give each rank a core of its own (--bind core, --cpus); times are those of the scheduler"
+                advice=f"{case.bind_advice}; times are those of the scheduler"
                 if what == "share"
                 else "see the launcher's binding (mpiexec --report-bindings, HYDRA_TOPO_DEBUG=1), cpusets and cgroups",
                 evidence={"launches": [one.name for one in launches]},
@@ -278,7 +278,7 @@ def _finding(
         rule="cause",
         where=where,
         found="; ".join(words),
-        advice=cause.advice,
+        advice=cause.advice or case.bind_advice,
         evidence=evidence,
         weight=weight,
     )

@@ -88,12 +88,7 @@ def ends(case: Case) -> Iterator[Finding]:
         if problem:
             what = str(problem)
         elif launch.cut_off:
-            rows = [*launch.rows, *launch.failures]
-            what = (
-                f"no end: the launch was cut off after {rows[-1]}"
-                if rows
-                else "no end: the launch was cut off"
-            )
+            what = "no end: the launch was cut off" + (f" after {launch.last}" if launch.last else "")
         elif launch.end is not None and launch.end.state != "complete":
             what = f"it was {launch.end.state}" + (f" ({launch.end.reason})" if launch.end.reason else "")
         elif launch.facts.get("outcome") in (None, "measured") or status in (3, 4):

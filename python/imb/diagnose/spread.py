@@ -45,8 +45,8 @@ def rank_spread(case: Case) -> Iterator[Finding]:
             advice="ranks of a rooted collective may return once their message is sent, so this can be normal; repeat with "
             "-sync on to separate repetitions"
             if rooted
-            else "check the CPU of that rank for load (imb doctor, other jobs, interrupts), for ranks that share a "
-            "core (--bind core), and for a node with another frequency or adapter; repeat with -show_tail yes",
+            else "check the CPU of that rank for load (imb doctor, other jobs, interrupts), and for a node with another "
+            f"frequency or adapter; {case.bind_advice}; repeat with -show_tail yes",
             evidence={"ratio": float(ratios[at]), "bytes": lengths, "slowest_rank": slowest},
             weight=float(ratios[at] / limit),
         )
@@ -132,7 +132,7 @@ def launch_spread(case: Case) -> Iterator[Finding]:
         found=f"launches differ by more than a factor of {limit:g} (90th over 10th percentile of {len(case.side.launches)}) "
         f"in {len(medians)} of {counted(len(case.curves), 'curve')}: by {typical:.2f} in the median, {worst[0]:.2f} at worst "
         f"({worst[1]})",
-        advice="repeat on a quiet machine with ranks bound (--bind core) and more launches; compare only medians over "
+        advice=f"repeat on a quiet machine with more launches; {case.bind_advice}; compare only medians over "
         "launches, and look whether times fall into two groups (imb report): placement or frequency differ then"
         + (
             ""

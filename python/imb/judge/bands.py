@@ -26,6 +26,11 @@ class Band(msgspec.Struct, frozen=True):
             return "no length"
         return f"{short_size(self.first)}-{short_size(self.last)}"
 
+    @property
+    def title(self) -> str:
+        """`64-4K bytes`, `no length`."""
+        return str(self) if self.first is None else f"{self} bytes"
+
     def has(self, length: int | None) -> bool:
         """Whether a row of this length belongs here."""
         if length is None or self.first is None or self.last is None:

@@ -263,7 +263,7 @@ def _detectable(levels: Values, found: steps.Found, settings: HistorySettings) -
 def _newest(
     levels: Values, found: steps.Found, places: Sequence[tuple[Key, Band]], settings: HistorySettings
 ) -> list[Newest]:
-    away = steps.newest(levels, found.steps, found.correlation, settings.level)
+    away = steps.newest(levels, found.steps, found.drifts, found.correlation, settings.level)
     least = float(np.log1p(settings.relevant))
     made = [
         Newest(

@@ -19,12 +19,12 @@ def method_of(launch: Launch) -> str | None:
 def by_kind(launches: Sequence[Launch]) -> dict[str, list[Launch]]:
     """Launches by `Open MPI 5.0.11, passes`, in the order of their first ones. One without a row, or whose MPI is not known
     while there is one other only, does not make a kind of its own."""
-    libraries = dict.fromkeys(filter(None, map(_library, launches)))
+    libraries = dict.fromkeys(filter(None, map(library_of, launches)))
     methods = dict.fromkeys(filter(None, map(method_of, launches)))
     library, method = next(iter(libraries), None), next(iter(methods), None)
     kinds: dict[str, list[Launch]] = {}
     for launch in launches:
-        of = _library(launch) or (library if len(libraries) == 1 else "unknown MPI" if libraries else None)
+        of = library_of(launch) or (library if len(libraries) == 1 else "unknown MPI" if libraries else None)
         how = (method_of(launch) or method or "").replace("one burst", "single bursts")
         kinds.setdefault(", ".join(filter(None, (of, how))), []).append(launch)
     return kinds
@@ -41,5 +41,6 @@ def refuse_other_kinds(side: Side) -> None:
         )
 
 
-def _library(launch: Launch) -> str | None:
+def library_of(launch: Launch) -> str | None:
+    """`Open MPI 5.0.11`; None where it is not known."""
     return (launch.run.mpi.known_as or "").partition(",")[0] if launch.run.mpi else None

@@ -99,9 +99,7 @@ def detectable(
     known = np.isfinite(between).sum(axis=0) >= FEWEST // 2
     if not known.any():
         return None
-    # The median difference of neighbors, as a standard deviation: steps do not count.
-    spreads = 1.4826 * np.nanmedian(between[:, known], axis=0) / np.sqrt(2 * (1 - correlation))
-    spreads = np.maximum(spreads, LEAST_SPREAD)
+    spreads = _spread(np.nanmedian(between[:, known], axis=0), correlation)
     degrees = max(1, len(logs) - 2)
     reach = stdtrit(degrees, 1 - level / (2 * logs.size)) + stdtrit(degrees, power)
     size = 1 / after + 1 / max(1, len(logs) - after)
@@ -109,29 +107,38 @@ def detectable(
 
 
 def newest(
-    logs: Values, steps: Sequence[Step], correlation: float, level: float
+    logs: Values, steps: Sequence[Step], drifts: Sequence[Drift], correlation: float, level: float
 ) -> dict[int, tuple[float, float]]:
     """Series in which the last session alone stands out: size (of the logarithm, against the median of its level) and how many
     standard deviations that is. More than OUTLIER of them, and more than a session without a change has in any series with
-    the probability `level` (Student's, Bonferroni). The spread is that of neighbors, so steps do not count.
+    the probability `level` (Student's, Bonferroni). A series that drifts has no level to stand out from.
     """
     found: dict[int, tuple[float, float]] = {}
     begins = {step.series: step.at for step in sorted(steps, key=lambda one: one.at)}
     many = max(1, int(np.isfinite(logs[-1]).sum()))
+    drifting = {drift.series for drift in drifts}
     for series in np.flatnonzero(np.isfinite(logs[-1])).tolist():
+        if series in drifting:
+            continue
         before = logs[begins.get(series, 0) : -1, series]
         before = before[np.isfinite(before)]
         earlier = logs[:-1, series]
         between = np.abs(np.diff(earlier[np.isfinite(earlier)]))
         if len(before) < SHORTEST or len(between) < FEWEST - 2:
             continue
-        spread = max(1.4826 * float(np.median(between)) / np.sqrt(2 * (1 - correlation)), LEAST_SPREAD)
+        spread = float(_spread(np.median(between), correlation))
         size = float(logs[-1, series] - np.median(before))
-        deviations = abs(size) / float(spread * np.sqrt(1 + 1 / len(before)))
+        deviations = abs(size) / (spread * np.sqrt(1 + 1 / len(before)))
         # The median of so few differences is as uncertain as the deviation of half as many figures.
         if deviations > max(OUTLIER, float(stdtrit(max(2, len(between) // 2), 1 - level / (2 * many)))):
             found[series] = size, deviations
     return found
+
+
+def _spread(between: Values, correlation: float) -> Values:
+    """Standard deviations of a session, from median differences of neighbors, in which steps do not count."""
+    spread: Values = np.maximum(1.4826 * between / np.sqrt(2 * (1 - correlation)), LEAST_SPREAD)
+    return spread
 
 
 def clipped(logs: Values) -> Values:

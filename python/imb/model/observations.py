@@ -62,7 +62,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """One launch: `name` is its run in the archive, or its file. Of rows that repeat a key the first one counts.
-    `end` is None where it was cut off, or a log does not show it. `sampled` reads the samples, in the order of time, of a
+    `last` is the last row, failed or not. `end` is None where it was cut off, or a log does not show it. `sampled` reads the samples, in the order of time, of a
     launch in passes. `content` is equal where the archive would store the same; empty where it is not known."""
 
     name: str
@@ -70,6 +70,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     facts: dict[str, Any]
     rows: dict[Key, Result]
     failures: dict[Key, Failure]
+    last: Key | None = None
     end: End | None = None
     sampled: Callable[[], Sequence[tuple[Key, Sample]]] = tuple
     content: str = ""
@@ -178,6 +179,7 @@ def launches_of(
     run: Run | None = None
     rows: dict[Key, Result] = {}
     failures: dict[Key, Failure] = {}
+    last: Key | None = None
     end: End | None = None
     count = 0
 
@@ -190,6 +192,7 @@ def launches_of(
             facts=facts or {},
             rows=rows,
             failures=failures,
+            last=last,
             end=end,
             sampled=lambda: _samples_in(whole() if whole else records, number),
         )
@@ -198,12 +201,14 @@ def launches_of(
         if isinstance(record, Run):
             if run is not None or rows or failures:
                 yield made()
-            run, rows, failures, end = record, {}, {}, None
+            run, rows, failures, last, end = record, {}, {}, None, None
             count += 1
         elif isinstance(record, Result):
-            rows.setdefault(key_of(record, run), record)
+            last = key_of(record, run)
+            rows.setdefault(last, record)
         elif isinstance(record, Failure):
-            failures.setdefault(key_of(record, run), record)
+            last = key_of(record, run)
+            failures.setdefault(last, record)
         elif isinstance(record, End):
             end = record
     if run is not None or rows or failures:

@@ -26,7 +26,17 @@ COLORS: dict[Theme, dict[str, str]] = {
     },
 }  # fmt: skip
 SIDES = 8  # colors of sides; the ninth side has the first one again
-DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid", "dash")
+# Plotly's names, and the same as SVG's dash arrays.
+_DASHES = {
+    "solid": "none",
+    "dash": "7 4",
+    "dot": "2 3",
+    "dashdot": "7 3 2 3",
+    "longdash": "11 4",
+    "longdashdot": "11 3 2 3",
+}
+DASHES = tuple((*_DASHES, *_DASHES)[:SIDES])
+DASH_ARRAYS = tuple(_DASHES[dash] for dash in DASHES)
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star", "hexagon")
 
 

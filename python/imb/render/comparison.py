@@ -99,7 +99,7 @@ def differing(found: Comparison, b: str = "B") -> str:
     """The band or row that makes the whole `differs`: by how much, and whether that is less than matters or unclear. Slower
     ones come first, of these the unclear ones, of these bands, of these the largest."""
     places = [
-        *((one.effect, f"{one.curve}, {_band(one.band)}") for one in found.bands),
+        *((one.effect, f"{one.curve}, {one.band.title}") for one in found.bands),
         *((one.effect, str(one.key)) for one in found.rows),
     ]
     relevant = found.settings.relevant
@@ -201,11 +201,7 @@ def _print_rows(screen: Screen, found: Comparison, all_rows: bool) -> None:
 
 
 def _headings(grid: Grid) -> list[str]:
-    return [_band(band) for band in grid.bands]
-
-
-def _band(band: Band) -> str:
-    return f"{band} bytes" if band.first is not None else str(band)
+    return [band.title for band in grid.bands]
 
 
 def cell(effect: Effect) -> str:

@@ -32,9 +32,9 @@ def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
     for curve, of_bands in groups.items():
         drawn: list[dict[str, Any]] = []
         for band, keys in of_bands.items():
-            name = str(band)
+            name = band.title
             if band == none and keys[0].bytes is not None:
-                name = "other" if any(key.bytes for key in keys) else "0"
+                name = "other lengths" if any(key.bytes for key in keys) else "0 bytes"
             logs = [np.log(positive(np.array([side.values(key) for key in keys]))) for side in ordered]
             levels = [_means(of - _centre(of)) for of in logs]
             found = [_changes(values, level) for values in levels]

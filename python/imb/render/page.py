@@ -160,6 +160,7 @@ def _render(page: dict[str, Any], sections: Sequence[Section], history: dict[str
         version=__version__,
         css=Markup(colors.css() + css),
         js=Markup(js),
+        dashes=colors.DASH_ARRAYS,
         plotly=Markup(get_plotlyjs()) if drawn else "",
         data=_embedded(page_charts.drawn(sections, history)),
     )

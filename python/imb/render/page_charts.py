@@ -165,7 +165,7 @@ def _over_time(history: dict[str, Any], curve: dict[str, Any]) -> dict[str, Any]
     traces: list[dict[str, Any]] = []
     shapes: list[dict[str, Any]] = []
     for number, band in enumerate(curve["bands"]):
-        words = f"{band['band']} bytes" if band["band"][:1].isdigit() else band["band"]
+        words = band["band"]
         for place, side in enumerate(sides):
             values = band["values"][place]
             known = any(value is not None for value in values)

@@ -29,7 +29,7 @@ def verdict_of(comparison: Comparison, a: int, b: int) -> dict[str, Any]:
     ]
     extremes = changed[:1] + changed[-1:] if len(changed) > 1 else changed
     named = "; ".join(
-        f"{one.curve.benchmark}, {_headed(one.band)}, {speedup(one.effect)} {bracketed(one.effect)}"
+        f"{one.curve.benchmark}, {one.band.title}, {speedup(one.effect)} {bracketed(one.effect)}"
         for one in extremes
     )
     return {
@@ -87,7 +87,7 @@ def _speed_heat(comparison: Comparison, a: str, b: str) -> dict[str, Any]:
         "caption": f"Speedup of {b} over {a} by benchmark and message length; with it the"
         f" {comparison.settings.confidence * 100:.3g} % interval, and the {comparison.settings.metric.replace('_', ' ')} of the"
         f" band's middle row in {unit}, {a} → {b}",
-        "bands": [_headed(band) for band in bands],
+        "bands": [band.title for band in bands],
         "rows": [
             {
                 "title": str(curve),
@@ -99,11 +99,6 @@ def _speed_heat(comparison: Comparison, a: str, b: str) -> dict[str, Any]:
             for curve, effects in by_curve.items()
         ],
     }
-
-
-def _headed(band: Band) -> str:
-    """`64-4K bytes`, `no length`."""
-    return str(band) if band.first is None else f"{band} bytes"
 
 
 def _middle(rows: Sequence[RowEffect], unit: str, factor: float) -> str:
@@ -159,7 +154,7 @@ def repeatability(side: Side) -> dict[str, Any]:
         "short": "Repeatability",
         "heading": "Repeatability",
         "caption": "Spread of launches, by benchmark and message length: 90th over 10th percentile of time",
-        "bands": [_headed(band) if band != none else "other lengths" for band in bands],
+        "bands": [band.title if band != none else "other lengths" for band in bands],
         "rows": [
             {"title": str(curve), "cells": [cell(of.get(band)) for band in bands]}
             for curve, of in curves.items()

@@ -19,7 +19,7 @@ def text(found: History) -> str:
     lines = [f"{found.name}: {about(found)}"]
     since = found.settings.since
     news = [event for event in found.events if event.date >= (since or "")]
-    earlier = [event for event in found.events if event not in news]
+    earlier = [event for event in found.events if event.date < (since or "")]
     lines += _blocks(news)
     if found.drifts:
         lines += ["", "drift over the whole history, no step"]
@@ -114,7 +114,7 @@ def charted(found: History) -> dict[str, Any]:
     for one in found.series:
         values = [None if value is None else short(value) for value in one.slowness]
         curves.setdefault(one.curve, []).append(
-            {"band": str(one.band), "values": [values], "changes": [places[one.curve, one.band]]}
+            {"band": one.band.title, "values": [values], "changes": [places[one.curve, one.band]]}
         )
     changed = [(event, change) for event in found.events for change in event.changes]
     titles = [str(curve) for curve in curves]
@@ -130,7 +130,7 @@ def charted(found: History) -> dict[str, Any]:
             {
                 "side": "A",
                 "curve": str(change.curve),
-                "band": str(change.band),
+                "band": change.band.title,
                 "launch": event.run,
                 "date": event.date,
                 "before": "1.000",
@@ -159,8 +159,7 @@ def _where(event: ChangePoint) -> str:
 
 
 def _series(change: Change | Newest) -> str:
-    bytes_ = "no length" if change.band.first is None else f"{change.band} bytes"
-    return f"{change.curve}, {bytes_}"
+    return f"{change.curve}, {change.band.title}"
 
 
 def _conditions(event: ChangePoint) -> str:
