@@ -164,6 +164,23 @@ def test_parts_of_an_imported_file_are_the_file(
     assert b"".join(archive.run(run["run"]).part("output.txt") or b"" for run in runs) == page.read_bytes()
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_a_log_of_osu_is_divided_where_its_launches_begin(
+    imb: Imb, archive: Archive, tmp_path: Path, end: bytes
+) -> None:
+    tables = [
+        b"# OSU MPI %s Latency Test v7.4\n# Size       Avg Latency(us)\n" % name
+        + b"".join(b"%-8d%16.2f\n" % (1 << row, 1 + row / 10) for row in range(23))
+        for name in (b"Allreduce", b"Allgather", b"Bcast", b"Reduce")
+    ]
+    tables[2] = b"+ mpirun -np 4 osu_bcast\n" + tables[2]
+    parts = [table.replace(b"\n", end) for table in tables]
+    (tmp_path / "osu.log").write_bytes(b"".join(parts))
+    assert "92 rows in 4 tables" in imb("import", tmp_path / "osu.log").out
+    stored = {archive.run(run["run"]).part("output.txt") for run in listed(imb)}
+    assert stored == set(parts)
+
+
 def test_a_launch_is_listed_shown_and_printed(imb: Imb, archive: Archive) -> None:
     run_id = archive.add(
         launch(command=["mpiexec", "-n", "2", "IMB-MPI1"], conditions={"governor": "performance"})

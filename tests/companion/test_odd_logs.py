@@ -58,6 +58,20 @@ def test_an_unknown_component_is_named_and_not_mixed(
         assert said.out.splitlines()[-1].startswith(f"1 file: {81 * text.count(END)} rows")
 
 
+@pytest.mark.parametrize("kept", [-2, -20, -60])
+def test_a_torn_row_of_an_unknown_component_is_part_of_it(imb: Imb, tmp_path: Path, kept: int) -> None:
+    """As everything else in it: one line says that it was skipped."""
+    other = P2P.replace(b"IMB-P2P part", b"IMB-MT part").rstrip() + b"\n"
+    rows = other.splitlines(keepends=True)[-1]
+    for before in (b"", TEXT):
+        log = tmp_path / "torn.log"
+        log.write_bytes(before + (other + 2 * rows)[:kept])
+        said = imb("import", log)
+        line = before.count(b"\n") + 1
+        assert said.code == 1
+        assert said.err.splitlines() == [f"imb: {log}:{line}: component MT is not supported; skipped"]
+
+
 def test_a_log_without_an_end_is_reported(imb: Imb, archive: Archive, tmp_path: Path) -> None:
     log = tmp_path / "cut.log"
     log.write_bytes(cut_at(b"Allreduce", 3))

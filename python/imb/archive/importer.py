@@ -24,7 +24,7 @@ from imb.archive.remains import sweep
 from imb.archive.store import Archive, Content
 from imb.logs import parse_many
 from imb.logs.imb_facts import last_of
-from imb.logs.table import Log, LoggedLaunch
+from imb.logs.table import Log
 from imb.model.errors import ImbError
 from imb.model.records import RECORD, WITH_END, Failure, Problem, Result, read
 
@@ -195,35 +195,21 @@ def _of_log(
     report.cut_off = [
         last_of(launch) for launch in log.launches if launch.end is None and launch.run.program in WITH_END
     ]
-    for launch, (at, part) in zip(log.launches, _parts(text, log.launches), strict=True):
+    before = counted = 0  # lines, bytes
+    for launch in log.launches:
         line = min((item.line or 0 for item in launch.items), default=0) if len(log.launches) > 1 else 0
-        before = text.count(b"\n", 0, at)
+        before += text.count(b"\n", counted, launch.start)
+        counted = launch.start
         for item in launch.items if before else ():  # lines are those of the run's own text from here on
             item.line = (item.line or 0) - before
         title = from_title(launch.label) if launch.label else None
         content = Content(
-            output=part,
+            output=text[launch.start : launch.stop],
             facts=facts,
             origin=f"{Path(report.file).absolute()}" + (f":{line}" if line else ""),
             labels=[*([title] if title else []), *labels],
         )
         yield report, content, Entry(facts, launches=[launch], problems=len(log.problems))
-
-
-def _parts(text: bytes, launches: Sequence[LoggedLaunch]) -> list[tuple[int, bytes]]:
-    """The bytes of each launch and where they begin; together they are the file, but for launches of components that are
-    not supported. Positions of launches do not count the CR of CR LF."""
-    spans = [(launch.start, launch.stop) for launch in launches]
-    if b"\r\n" in text and len(launches) > 0:
-        lengths = [len(line) + 1 for line in text.split(b"\n")]
-        plain = text.replace(b"\r\n", b"\n")
-        spans = [
-            (sum(lengths[: plain.count(b"\n", 0, start)]), sum(lengths[: plain.count(b"\n", 0, stop)]))
-            if stop < len(plain)
-            else (sum(lengths[: plain.count(b"\n", 0, start)]), len(text))
-            for start, stop in spans
-        ]
-    return [(start, text[start:stop]) for start, stop in spans]
 
 
 def _parse(files: Sequence[tuple[bytes, str]]) -> list[Log]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from imb.logs.table import CELL, Head
 from imb.model.records import Multi
 
-_LONGEST = 2000  # bytes of a text that is kept
+LONGEST = 2000  # bytes; a text of this length or longer is not kept
 _MOST = 20_000  # texts
 
 
@@ -30,7 +30,7 @@ class KnownHeads:
 
     def keep(self, text: bytes, head: Head, columns: tuple[str, ...]) -> None:
         """`text` ends with the header row, without its newline."""
-        if len(text) >= _LONGEST:
+        if len(text) >= LONGEST:
             return
         if len(self.by_text) >= _MOST:
             self.by_text.clear()

@@ -19,7 +19,7 @@ from imb.logs.imb_facts import (
     run_of,
     unsupported,
 )
-from imb.logs.imb_heads import KNOWN, with_multi
+from imb.logs.imb_heads import KNOWN, LONGEST, with_multi
 from imb.logs.imb_rows import (
     MARK,
     Header,
@@ -31,6 +31,7 @@ from imb.logs.imb_rows import (
     regular_until_blank,
     row_of,
 )
+from imb.logs.line_ends import as_in_file, without_cr
 from imb.logs.plain import columns_of
 from imb.logs.table import Head, Log, LoggedLaunch, Stretch, lacks_time, no_time
 from imb.logs.unread import (
@@ -40,16 +41,12 @@ from imb.logs.unread import (
     is_damaged,
     looks_like_row,
     notes_of,
+    outside,
     problems_of,
 )
 from imb.model.records import Failure, Problem
 
 FORMAT = "imb"
-
-
-def looks_like(text: bytes) -> bool:
-    """Whether there may be a table or a banner of IMB in it."""
-    return MARK in text or b"MPI Benchmark" in text or b"# OpenIMB " in text
 
 
 def read_many(files: Sequence[tuple[bytes, str]]) -> list[Log]:
@@ -93,7 +90,8 @@ class _Reader:
     """One pass over one file."""
 
     def __init__(self, text: bytes, name: str) -> None:
-        self.text = text.replace(b"\r\n", b"\n") if b"\r" in text else text
+        self.original = text
+        self.text = without_cr(text)
         self.log = Log(name, FORMAT)
         self.launch: LoggedLaunch | None = None
         self.titles = above.Titles()
@@ -123,9 +121,9 @@ class _Reader:
                 at = row_end
                 continue
             self.prefix = header.prefix
-            head = self.read_above(start, row_start, header.prefix)
-            next_start = self.table(head, header, row_start, min(row_end + 1, len(text)))
-            self.remember(start, row_start, row_end, header)
+            found = self.read_above(start, row_start, header.prefix)
+            next_start = self.table(found.head, header, row_start, min(row_end + 1, len(text)))
+            self.remember(found, start, row_end, header)
             start = at = next_start
         self.read_above(start, len(text), self.prefix, last=True)
 
@@ -135,7 +133,7 @@ class _Reader:
 
         Most tables of a log are read here. It is `read_above` and `table` for these, and copies the rows only.
         """
-        if self.launch is None or self.pending or self.closed or row_end < 0:
+        if self.launch is None or self.pending or self.closed or not 0 <= row_end < start + LONGEST:
             return 0
         known = self.known.get(self.text[start:row_end])
         count = regular_until_blank(self.text, row_end + 1, known.width) if known else 0
@@ -148,9 +146,8 @@ class _Reader:
         self.line_at, self.line = end, line + 1 + count
         return end
 
-    def remember(self, start: int, row_start: int, row_end: int, header: Header) -> None:
+    def remember(self, found: above.Preamble, start: int, row_end: int, header: Header) -> None:
         """Keeps what the text from `start` to the end of the header row means, if it is a head and nothing else."""
-        found = above.read(self.text[start:row_start], header.prefix)
         if found.events or not found.head.benchmark or header.prefix or "group" in header.columns:
             return
         head = self.with_multi(found.head, grouped=False)
@@ -181,17 +178,16 @@ class _Reader:
 
     # --- Above a table -------------------------------------------------------------------------------
 
-    def read_above(self, start: int, stop: int, prefix: bytes, *, last: bool = False) -> Head:
+    def read_above(self, start: int, stop: int, prefix: bytes, *, last: bool = False) -> above.Preamble:
         """Reads the text before a table, or behind the last one."""
         found = above.read(self.text[start:stop], prefix)
         if found.events:
             self.events(found.events, start)
         if last:
             self.flush_events(table=False)
-            return Head("")
-        if self.launch is None or self.pending or self.closed:
+        elif self.launch is None or self.pending or self.closed:
             self.flush_events(table=True, at=start)
-        return found.head
+        return found
 
     def events(self, events: tuple[above.LogEvent, ...], start: int) -> None:
         for event in events:
@@ -380,6 +376,7 @@ class _Reader:
         self.leave_out_unsupported()
         for launch in launches:
             complete(launch, self.log)
+        as_in_file(launches, self.original)
         self.log.problems += problems_of(self.log.name, self.unread)
         self.log.problems.sort(key=lambda problem: problem.line)
         self.log.notes += notes_of(self.log.name, self.passed_over, self.line_of)
@@ -390,9 +387,14 @@ class _Reader:
         """Launches of components that are not read become a problem each, instead of all that is in them."""
         others = [launch for launch in self.log.launches if launch.unsupported]
         self.log.launches[:] = [launch for launch in self.log.launches if not launch.unsupported]
-        for other in others:
-            first, last = self.line_of(other.start), self.line_of(other.stop)
-            self.passed_over = [one for one in self.passed_over if not other.start <= one[0] < other.stop]
-            self.unread = [row for row in self.unread if not first <= row.line < last]
-            self.log.problems = [one for one in self.log.problems if not first <= one.line < last]
-            self.problem(first, f"component {other.unsupported} is not supported; skipped")
+        if not others:
+            return
+        places = [(other.start, other.stop) for other in others]
+        lines = [(self.line_of(start), self.line_of(stop)) for start, stop in places]
+        if places[-1][1] == len(self.text):  # its last line may lack a newline
+            lines[-1] = (lines[-1][0], lines[-1][1] + 1)
+        self.passed_over = outside(places, self.passed_over, lambda one: one[0])
+        self.unread = outside(lines, self.unread, lambda row: row.line)
+        self.log.problems = outside(lines, self.log.problems, lambda problem: problem.line)
+        for other, (line, _) in zip(others, lines, strict=True):
+            self.problem(line, f"component {other.unsupported} is not supported; skipped")

@@ -82,7 +82,7 @@ class Stretch(msgspec.Struct, gc=False):
 
 
 class LoggedLaunch(msgspec.Struct):
-    """One launch in a log: bytes `start` to `stop` of it. `label` is the title of the section that it stands in."""
+    """One launch in a log: bytes `start` to `stop` of the file. `label` is the title of the section that it stands in."""
 
     run: Run
     start: int

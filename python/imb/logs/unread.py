@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from imb.logs.imb_rows import row_of
 from imb.model.records import Problem
@@ -14,6 +15,8 @@ _FIGURE = re.compile(r"\d{1,12}\.\d{2}")
 _MOST = 1000  # notes or problems of one file; more are counted
 _NEAR = 3  # lines between rows of one block: output of several ranks alternates
 _FEWEST = 3  # cells of the narrowest table without a heading that is recognized
+
+_Item = TypeVar("_Item")
 
 
 class UnreadRow(NamedTuple):
@@ -91,6 +94,20 @@ def notes_of(name: str, lines: Sequence[tuple[int, str]], line_of: Callable[[int
     if (more := len(lines) - _MOST) > 0:
         notes.append(Problem(name, 0, f"skipped: {more} more lines"))
     return notes
+
+
+def outside(
+    spans: Sequence[tuple[int, int]], items: Iterable[_Item], place_of: Callable[[_Item], int]
+) -> list[_Item]:
+    """The items whose place, a line or a position, is in none of these spans. A span is its first place and the place
+    behind its last one; spans are in order."""
+    firsts = [first for first, _ in spans]
+
+    def is_inside(place: int) -> bool:
+        number = bisect_right(firsts, place)
+        return number > 0 and place < spans[number - 1][1]
+
+    return [item for item in items if not is_inside(place_of(item))]
 
 
 def bounded(problems: list[Problem]) -> list[Problem]:
