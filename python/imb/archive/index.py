@@ -112,10 +112,6 @@ class Index:
         """Oldest first."""
         return sorted(self.folder.glob("[0-9]*"))
 
-    def refresh(self) -> set[str]:
-        """Takes in what the archive has and the index has not. Returns the names of the archive's runs."""
-        return self._refreshed(["run"])[0]
-
     def _refreshed(self, columns: list[str]) -> tuple[set[str], list[pa.Table]]:
         """As `refresh`; also these columns of `runs`, with `run` among them, a table per segment. They are read once if the
         index was up to date."""

@@ -39,7 +39,7 @@ def columns_of(blocks: Sequence[bytes], columns: tuple[str, ...]) -> list[Array]
         return None
     lengths = set(map(len, blocks))
     period = (lengths.pop() + 1) // width if len(lengths) == 1 else 0
-    at_once = max(1, _AT_ONCE // period) * period if 0 < period <= _AT_ONCE else _AT_ONCE
+    at_once = _AT_ONCE // period * period if 0 < period <= _AT_ONCE else _AT_ONCE
     done = [np.empty(rows, np.int64 if name in WHOLE else np.float64) for name in columns]
     for first in range(0, rows, at_once):
         last = min(rows, first + at_once)
