@@ -13,7 +13,7 @@ from companion import fake_mpi
 from companion.door import Imb
 from imb.archive.store import Archive
 from imb.cli.launching import locate_variant
-from imb.measure import campaign, planning, session
+from imb.measure import campaign, planning, session, stored_sessions
 from imb.measure.passes import Sampling, most_seconds, rows_of, usual_budget, words_of
 from imb.measure.progress import Progress
 from imb.model.errors import ImbError
@@ -278,7 +278,7 @@ def test_a_session_that_was_planned_before_goes_on_as_planned(
     """plan.json of an older version: its arguments are all there is."""
     words = ["run", "PingPong", *with_(mpi), "--classic", "--launches", 2, "--", "-msglog", 2, "-iter", 5]
     assert imb(*words).code == 0
-    plan = session.find(archive)
+    plan = stored_sessions.find(archive)
     old = msgspec.structs.replace(plan, id="2020-old")
     session.save(archive, old)
     assert imb("run", "--resume", "2020-old").code == 0

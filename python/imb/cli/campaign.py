@@ -136,11 +136,13 @@ def command(
 
 def _tell(store: Archive, made: session.Plan) -> None:
     """What --dry-run prints."""
-    from imb.measure import session
+    from imb.measure import session, stored_sessions
 
     for item in made.items:
         say(str(session.command_of(made, item, Path(), shown=True)))
-    left = session.seconds_of(made, session.done(store, made).values(), session.usual_seconds(store, made))
+    left = session.seconds_of(
+        made, session.done(store, made).values(), stored_sessions.usual_seconds(store, made)
+    )
     words = "duration unknown" if left is None else f"about {in_time(left)}"
     most = " at most" if made.until else ""
     say(f"{len(made.items)} launches{most}, seed {made.seed}: {words}", err=True)
@@ -173,15 +175,15 @@ def _planned(made: Campaign, source: str, seed: int | None, host_pairs: str | No
 
 
 def _resumed(store: Archive, file: Path | None, launches: int | None, seed: int | None) -> session.Plan:
-    from imb.measure import campaign, lock, session
+    from imb.measure import campaign, stored_sessions
 
     if launches or seed is not None:
         raise ImbError(
             "--launches and --seed cannot be combined with --resume, which executes the recorded plan"
         )
     made, source = campaign.read(file) if file else (None, None)
-    plans = session.of_campaign(store, made.name if made else None, own=True)
-    if (chosen := session.to_resume(store, reversed(plans), lock.is_held)) is None:
+    plans = stored_sessions.of_campaign(store, made.name if made else None, own=True)
+    if (chosen := stored_sessions.to_resume(store, reversed(plans))) is None:
         what = f"campaign {made.name}" if made else "a campaign"
         raise ImbError(
             f"you have no session of {what} in {store.folder}; `imb run --resume NAME` resumes any session by name"

@@ -248,7 +248,7 @@ def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False)
 
 def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Carried:
     from imb.cli.deciding import Deciding
-    from imb.measure import execution, session
+    from imb.measure import execution, session, stored_sessions
     from imb.measure.setup_teardown import Standing
 
     before = session.done(archive, made)
@@ -266,7 +266,7 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
     deciding = Deciding(archive, made, over)
     stopped: str | None = None
     with (
-        Display(made, session.usual_seconds(archive, made)) as display,
+        Display(made, stored_sessions.usual_seconds(archive, made)) as display,
         Standing(archive, made, display.say) as standing,
     ):
         if not made.until:  # that may be decided already

@@ -160,7 +160,7 @@ def command(
       imb run PingPong --hosts node1,node2 --ppn 1 --env UCX_TLS=rc --timeout 300
       imb run --resume
     """
-    from imb.measure import lock, passes, selection, session
+    from imb.measure import passes, selection, session, stored_sessions
 
     store = Archive(archive)
     words = list(names or [])
@@ -172,9 +172,7 @@ def command(
             raise ImbError(
                 f"--resume: too many arguments: {' '.join(words)}; give one session and no IMB arguments"
             )
-        plans = [
-            session.find(store, words[0] if words else None, force_owner=force_owner, running=lock.is_held)
-        ]
+        plans = [stored_sessions.find(store, words[0] if words else None, force_owner=force_owner)]
     else:
         split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
         arguments, words = words[split:], words[:split]

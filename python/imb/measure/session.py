@@ -9,10 +9,9 @@ ARCHIVE/sessions/ID/plan.json    what is to be launched
 
 from __future__ import annotations
 
-import glob
 import os
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -20,7 +19,7 @@ import psutil
 
 from imb.archive.durable import write_whole
 from imb.archive.store import Archive
-from imb.measure import ownership, passes
+from imb.measure import passes
 from imb.measure.interleave import TURN_LIMIT
 from imb.model.confidential import (
     hidden,
@@ -192,67 +191,6 @@ def spool_of(archive: Archive, made: Plan, item: Item) -> Path:
     return folder_of(archive, made.id) / f"{item.number:04d}.part"
 
 
-def find(
-    archive: Archive,
-    session: str | None = None,
-    *,
-    force_owner: bool = False,
-    running: Callable[[Archive, Plan], bool] = lambda archive, made: False,
-) -> Plan:
-    """The plan of this session, of which the beginning is enough; None: the one that `to_resume` chooses of this user's.
-
-    Raises ImbError where there is none, and where it is another user's, unless `force_owner`.
-    """
-    plans = sorted((archive.folder / "sessions").glob(f"{glob.escape(session or '')}*/plan.json"))
-    if not plans:
-        raise ImbError(f"no session {session or 'to resume'} in {archive.folder}; start one with `imb run`")
-    if session and len(plans) > 1:
-        raise ImbError(f"{session} matches {len(plans)} sessions; give more of the name")
-    if session or force_owner:
-        made = _read(plans[-1])
-        if not force_owner:
-            ownership.refuse_strangers(made.id, plans[-1], made.owner)
-        return made
-    if (own := to_resume(archive, _own(reversed(plans)), running)) is None:
-        raise ImbError(
-            f"you have no session in {archive.folder}; give a session NAME to resume one of another user"
-        )
-    return own
-
-
-def to_resume(
-    archive: Archive, newest_first: Iterable[Plan], running: Callable[[Archive, Plan], bool]
-) -> Plan | None:
-    """The newest session that is neither finished nor `running`; where there is none, the newest; None: no session."""
-    newest: Plan | None = None
-    for made in newest_first:
-        newest = newest or made
-        if len(done(archive, made)) < len(made.items) and not running(archive, made):
-            return made
-    return newest
-
-
-def of_campaign(archive: Archive, name: str | None, *, own: bool = False) -> list[Plan]:
-    """The plans of sessions of this campaign, None: of any; the oldest first. `own`: only of this user. Raises ImbError."""
-    files = sorted((archive.folder / "sessions").glob("*/plan.json"))
-    plans = _own(files) if own else map(_read, files)
-    return [made for made in plans if made.campaign and name in (None, made.campaign)]
-
-
-def _own(files: Iterable[Path]) -> Iterator[Plan]:
-    """The plans of this user. Those of others are not even read: they may be anything."""
-    for file in files:
-        if not ownership.strangers(file, None) and not ownership.strangers(file, (made := _read(file)).owner):
-            yield made
-
-
-def _read(file: Path) -> Plan:
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=Plan)
-    except msgspec.MsgspecError as error:
-        raise ImbError(f"cannot read {file} ({error}); use the version of imb that wrote it") from error
-
-
 def done(archive: Archive, made: Plan) -> dict[int, Done]:
     """What is over, by number. An interrupted launch is in the archive but not over."""
     files = sorted(folder_of(archive, made.id).glob("[0-9]*.json"))
@@ -376,22 +314,3 @@ def seconds_of(
         return None
     mean = sum(every) / len(every) if every else 0.0
     return sum(usual.get(item.like(), mean) for item in items.values())
-
-
-def usual_seconds(archive: Archive, made: Plan) -> dict[tuple[object, ...], float]:
-    """Seconds by `Item.like` that launches of the same took in earlier sessions of this campaign; of those in passes that were
-    never made, what they may take at most."""
-    most = {item.like(): passes.most_seconds(item.arguments) for item in made.items}
-    names = {variant.name: index for index, variant in enumerate(made.variants)}
-    took: dict[tuple[object, ...], list[float]] = {}
-    for old in of_campaign(archive, made.campaign or "") if made.campaign else []:
-        numbered = {item.number: item for item in old.items}
-        for one in done(archive, old).values():
-            item = numbered[one.number]
-            name = old.variants[item.variant].name
-            if one.wall is not None and name in names:
-                like = msgspec.structs.replace(item, variant=names[name]).like()
-                took.setdefault(like, []).append(one.wall)
-    return {like: seconds for like, seconds in most.items() if seconds is not None} | {
-        like: sum(times) / len(times) for like, times in took.items()
-    }
