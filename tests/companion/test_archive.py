@@ -4,10 +4,12 @@ import multiprocessing
 from pathlib import Path
 
 import pytest
+from companion.door import Imb
 from imb.archive.labels import replay
-from imb.archive.names import one_run
+from imb.archive.names import runs, some_runs
 from imb.archive.store import Archive, Content
 from imb.model.errors import ImbError
+from msgspec.structs import replace
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "schema" / "examples" / "complete.jsonl"
 
@@ -24,7 +26,7 @@ def launch(text: str = "a table\n") -> Content:
 def test_a_run_comes_back_as_it_went_in(tmp_path: Path) -> None:
     archive = Archive(tmp_path / "deep" / "archive")
     added = archive.add(launch())
-    run = one_run(archive, added.id[:4])
+    (run,) = runs(archive, added.id[:4])
     assert added.new and run.id == added.id
     assert [run.part(name) for name in ("output.txt", "stderr.txt")] == [b"a table\n", b""]
     assert run.facts()["command"] == ["mpiexec", "-n", "2", "IMB-MPI1"]
@@ -55,7 +57,7 @@ def test_labels_and_notes_stay_beside_the_run(tmp_path: Path) -> None:
     archive.label(run_id, add=["new"], remove=["quiet"], note="second")
     assert archive.tags()[run_id].labels == ["baseline", "new"]
     assert archive.tags()[run_id].notes == ["first", "second"]
-    assert one_run(archive, "baseline").id == run_id
+    assert [run.id for run in runs(archive, "baseline")] == [run_id]
     assert {path.name: path.read_bytes() for path in archive.path_of(run_id).iterdir()} == before
 
 
@@ -64,9 +66,9 @@ def test_runs_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
     for text in "ab":
         archive.label(archive.add(launch(text)).id, add=["both"])
     with pytest.raises(ImbError, match="'both' matches 2 runs"):
-        one_run(archive, "both")
+        some_runs(archive, "both", all_of_them=False)
     with pytest.raises(ImbError, match="no run, label or file 'missing'"):
-        one_run(archive, "missing")
+        runs(archive, "missing")
 
 
 def test_a_removed_run_is_gone_but_kept(tmp_path: Path) -> None:
@@ -126,3 +128,25 @@ def test_many_runs_are_synced_without_holding_up_the_machine(
     monkeypatch.setattr("imb.archive.durable.sync_path", lambda path: synced.append(path.name))
     Archive(tmp_path).add_many([launch(str(number)) for number in range(20)])
     assert synced.count("manifest.json") == synced.count("records.jsonl") == 20
+
+
+def test_labels_of_many_runs_are_synced_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr("imb.archive.durable.sync_path", synced.append)
+    archive = Archive(tmp_path)
+    added = archive.add_many([replace(launch(str(number)), labels=["x", "y"]) for number in range(20)])
+    assert all(archive.tags()[one.id].labels == ["x", "y"] for one in added)
+    assert [path.name for path in synced].count("labels") == 1
+    assert len({path for path in synced if path.parent == archive.label_folder}) == 20
+    assert len(archive.label_files()) == len(list(archive.label_folder.iterdir())) == 20
+
+
+def test_a_label_change_is_read_once(imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [archive.add(replace(launch(text), labels=[f"label-{text}"])).id for text in "abc"]
+    reads: list[Path] = []
+    read_bytes = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: reads.append(path) or read_bytes(path))
+    shown = imb("export", "label-a", "label-b", "label-c", "--format", "csv")
+    assert shown.code == 0 and imb("verify", *runs).code == 0
+    files = [path for path in reads if path.parent == archive.label_folder]
+    assert len(files) == len(set(files)) == 3

@@ -38,3 +38,10 @@ def test_the_same_runs_on_both_sides_are_noted(imb: Imb, logs: Path) -> None:
     for a, b in (("stored", logs / "three"), (logs / "three", logs / "six")):
         out = imb("compare", a, b).out
         assert "the same runs on both sides: 3 launches" in out
+
+
+def test_show_counts_copies_once(imb: Imb, logs: Path) -> None:
+    shown = imb("show", logs / "six").out
+    assert shown.splitlines()[0].startswith(f"{logs / 'six'}: 3 launches")
+    assert "3 runs have the same content as others: each is counted once" in shown
+    assert "counted once" not in imb("show", logs / "three").out

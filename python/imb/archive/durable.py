@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -43,15 +43,22 @@ def _each(paths: Iterable[Path]) -> None:
 
 def write_whole(path: Path, data: bytes, *, sync: bool = True) -> None:
     """Writes a file so that it is seen whole or not at all. Raises OSError."""
-    part = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
+    write_each({path: data}, sync=sync)
+
+
+def write_each(files: Mapping[Path, bytes], *, sync: bool = True) -> None:
+    """`write_whole` of several, which are synced at the same time. Raises OSError."""
+    parts = {path: path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}") for path in files}
     try:
-        with part.open("xb") as file:
-            file.write(data)
-            if sync:
-                file.flush()
-                os.fsync(file.fileno())
-        part.replace(path)
+        for path, part in parts.items():
+            with part.open("xb") as file:
+                file.write(files[path])
+        if sync:
+            sync_all(list(parts.values()))
+        for path, part in parts.items():
+            part.replace(path)
     finally:
-        part.unlink(missing_ok=True)
+        for part in parts.values():
+            part.unlink(missing_ok=True)
     if sync:
-        sync_path(path.parent)
+        sync_all(list({path.parent for path in files}))

@@ -26,7 +26,7 @@ from imb.logs import parse_many
 from imb.logs.imb_facts import last_of
 from imb.logs.table import Log
 from imb.model.errors import ImbError
-from imb.model.records import RECORD, WITH_END, Failure, Problem, Result, read
+from imb.model.records import RECORD, Failure, Problem, Result, cut_off, read
 
 _BATCH_BYTES = 24_000_000  # allocations beyond 32 MB are mapped and unmapped by glibc each time
 _BATCH_FILES = 1000
@@ -108,11 +108,7 @@ def read_file(file: Path) -> tuple[FileReport, list[tuple[Content, Entry]]]:
     Raises sources.Unreadable, OSError.
     """
     report = FileReport(str(file))
-    text = sources.read(file)
-    if text.lstrip().startswith(RECORD):
-        found = [_of_records(report, text, ())]
-    else:
-        found = list(_of_log(report, text, _parse([(text, report.file)])[0], ()))
+    found = _runs_of([(report, sources.read(file))], ())
     return report, [(content, entry) for _, content, entry in found]
 
 
@@ -130,13 +126,7 @@ def _import_batch(files: Sequence[Path], folder: Path, labels: Sequence[str]) ->
             report.problems.append(Problem(report.file, 0, str(error)))
         except MemoryError:
             report.problems.append(Problem(report.file, 0, "needs more memory than there is; divide it"))
-    found: list[tuple[FileReport, Content, Entry]] = []
-    logs = [(report, text) for report, text in texts if not text.lstrip().startswith(RECORD)]
-    for report, text in texts:
-        if text.lstrip().startswith(RECORD):
-            found.append(_of_records(report, text, labels))
-    for (report, text), log in zip(logs, _parse([(text, report.file) for report, text in logs]), strict=True):
-        found.extend(_of_log(report, text, log, labels))
+    found = _runs_of(texts, labels)
     added = archive.add_many(content for _, content, _ in found)
     new: dict[str, Entry] = {}
     present: dict[str, list[FileReport]] = {}
@@ -148,20 +138,37 @@ def _import_batch(files: Sequence[Path], folder: Path, labels: Sequence[str]) ->
         elif done.id not in new:
             entry.manifest = done.manifest
             new[done.id] = entry
-    Index(archive).add(list(new.values()))
-    _label_present(archive, present, labels)
+    index = Index(archive)
+    index.add(list(new.values()))
+    _label_present(index, present, labels)
     return reports
 
 
-def _label_present(archive: Archive, present: Mapping[str, list[FileReport]], labels: Sequence[str]) -> None:
+def _label_present(index: Index, present: Mapping[str, list[FileReport]], labels: Sequence[str]) -> None:
     """Gives labels to runs that the archive had already. Titles of sections are not given again: they may have been
     taken away."""
-    tags = archive.tags() if present and labels else {}
+    tags = index.tags() if present and labels else {}
     for run, reports in present.items():
         has = tags[run].labels if run in tags else []
         if lacking := [label for label in labels if label not in has]:
-            archive.label(run, add=lacking)
+            index.archive.label(run, add=lacking)
             reports[0].labelled += 1
+
+
+def _runs_of(
+    texts: Sequence[tuple[FileReport, bytes]], labels: Sequence[str]
+) -> list[tuple[FileReport, Content, Entry]]:
+    """The runs in these texts: records are one, a log is one for each launch in it."""
+    are_records = [text.lstrip().startswith(RECORD) for _, text in texts]
+    of_logs = [one for one, records in zip(texts, are_records, strict=True) if not records]
+    logs = iter(_parse([(text, report.file) for report, text in of_logs]))
+    found: list[tuple[FileReport, Content, Entry]] = []
+    for (report, text), records in zip(texts, are_records, strict=True):
+        if records:
+            found.append(_of_records(report, text, labels))
+        else:
+            found.extend(_of_log(report, text, next(logs), labels))
+    return found
 
 
 def _of_records(report: FileReport, text: bytes, labels: Sequence[str]) -> tuple[FileReport, Content, Entry]:
@@ -192,9 +199,7 @@ def _of_log(
         report.problems.append(
             Problem(report.file, 0, "there is no table of IMB or of OSU's benchmarks in it")
         )
-    report.cut_off = [
-        last_of(launch) for launch in log.launches if launch.end is None and launch.run.program in WITH_END
-    ]
+    report.cut_off = [last_of(launch) for launch in log.launches if cut_off(launch.run, launch.end)]
     before = counted = 0  # lines, bytes
     for launch in log.launches:
         line = min((item.line or 0 for item in launch.items), default=0) if len(log.launches) > 1 else 0

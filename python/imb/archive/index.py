@@ -1,7 +1,7 @@
 """The index: the content of the archive's runs, in columns, so that lists and queries need not read every run.
 
 A user's own, in the cache folder, made anew by deleting it. It consists of segments, folders of Parquet files that
-appear whole and never change; each holds some runs. What the archive has and no segment holds is added by `refresh`.
+appear whole and never change; each holds some runs. What the archive has and no segment holds is added before it is read.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import platformdirs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from imb.archive.durable import write_whole
 from imb.archive.labels import LabelChange, Tags, replay
 from imb.archive.runs_table import RUNS
 from imb.archive.store import Archive, StoredRun
@@ -112,19 +113,19 @@ class Index:
         """Oldest first."""
         return sorted(self.folder.glob("[0-9]*"))
 
-    def _refreshed(self, columns: list[str]) -> tuple[set[str], list[pa.Table]]:
-        """As `refresh`; also these columns of `runs`, with `run` among them, a table per segment. They are read once if the
-        index was up to date."""
+    def _refreshed(self, columns: list[str]) -> tuple[set[str], dict[Path, pa.Table]]:
+        """Takes in what the archive has and the index has not. Returns the names of the archive's runs, and these columns of
+        `runs`, with `run` among them, by segment. They are read once if the index was up to date."""
         present = set(self.archive.ids())
-        tables = self._read("runs", columns)
-        known = _names(tables)
-        if len(known) != len(set(known)) or len(self.segments()) > _MANY_SEGMENTS:
+        tables = self._runs_read(columns)
+        known = _names(tables.values())
+        if len(known) != len(set(known)) or len(tables) > _MANY_SEGMENTS:
             self._merge()
-            tables = self._read("runs", columns)
-            known = _names(tables)
+            tables = self._runs_read(columns)
+            known = _names(tables.values())
         if new := sorted(present.difference(known)):
             self._take_in(new)
-            tables = self._read("runs", columns)
+            tables = self._runs_read(columns)
         return present, tables
 
     def _take_in(self, new: Sequence[str]) -> None:
@@ -144,11 +145,12 @@ class Index:
                 batch, size = [], 0
         self.add(entries_of(batch))
 
-    def _read(self, name: str, columns: list[str] | None = None) -> list[pa.Table]:
-        tables = []
+    def _runs_read(self, columns: list[str]) -> dict[Path, pa.Table]:
+        """These columns of `runs`, by segment."""
+        tables = {}
         for segment in self.segments():
             try:
-                tables.append(pq.ParquetFile(segment / f"{name}.parquet").read(columns, use_threads=False))
+                tables[segment] = pq.ParquetFile(segment / "runs.parquet").read(columns, use_threads=False)
             except (OSError, pa.ArrowInvalid):  # merged away, or torn: what was in it is taken in again
                 shutil.rmtree(segment, ignore_errors=True)
         return tables
@@ -187,13 +189,18 @@ class Index:
     def runs(self, columns: Sequence[str] | None = None) -> pa.Table:
         """RUNS, or these of its columns with `run` among them, of all runs that the archive has, refreshed; order
         undefined."""
+        return self._with_segments(columns)[0]
+
+    def _with_segments(self, columns: Sequence[str] | None = None) -> tuple[pa.Table, list[Path], bool]:
+        """As `runs`; also the segments, and whether runs are in them that the archive has not any more."""
         schema = pa.schema([RUNS.field(name) for name in columns]) if columns else RUNS
-        present, tables = self._refreshed(schema.names)
+        present, read = self._refreshed(schema.names)
         # A cast imports pyarrow.compute, which takes longer than reading a thousand runs.
-        tables = [t if t.schema.equals(schema) else t.cast(schema) for t in tables]
+        tables = [t if t.schema.equals(schema) else t.cast(schema) for t in read.values()]
         table = pa.concat_tables([schema.empty_table(), *tables])
         here = [run in present for run in table.column("run").to_pylist()]
-        return table if all(here) else table.filter(pa.array(here))
+        removed = not all(here)
+        return table.filter(pa.array(here)) if removed else table, list(read), removed
 
     def rows(self, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """`runs` as to_pylist has it, which looks at the table again for each row and takes three times as long."""
@@ -205,14 +212,18 @@ class Index:
         """A file with all columns of a table and no row."""
         path = self.folder / f"columns-{name}.parquet"
         if not path.exists():
-            part = path.with_name(f".{path.name}-{os.getpid()}-{secrets.token_hex(4)}")
-            try:
-                self.folder.mkdir(parents=True, exist_ok=True)
-                pq.write_table(_schemas()[name].empty_table(), part)
-                part.replace(path)
-            except OSError as error:
-                raise self._refusal(error) from error
+            made = pa.BufferOutputStream()
+            pq.write_table(_schemas()[name].empty_table(), made)
+            self._keep(path, made.getvalue().to_pybytes())
         return path
+
+    def _keep(self, path: Path, data: bytes) -> None:
+        """Writes a file of this folder, which can be made anew: it is not synced. Raises ImbError."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_whole(path, data, sync=False)
+        except OSError as error:
+            raise self._refusal(error) from error
 
     def tags(self) -> dict[str, Tags]:
         """Archive.tags, reading only the changes that are new."""
@@ -228,13 +239,7 @@ class Index:
         }
         if new:
             known |= new
-            part = cache.with_name(f".labels-{os.getpid()}-{secrets.token_hex(4)}")
-            try:
-                self.folder.mkdir(parents=True, exist_ok=True)
-                part.write_bytes(msgspec.json.encode(known))
-                part.replace(cache)
-            except OSError as error:
-                raise self._refusal(error) from error
+            self._keep(cache, msgspec.json.encode(known))
         return replay(known[path.name] for path in files if path.name in known)
 
     def connect(self) -> duckdb.DuckDBPyConnection:
@@ -244,15 +249,14 @@ class Index:
         """
         import duckdb
 
-        runs = self.runs()
+        runs, segments, removed = self._with_segments()
         connection = duckdb.connect(config=_ALONE)
         connection.register("present_runs", runs)
         connection.execute("CREATE VIEW runs AS SELECT * FROM present_runs")
-        removed = len(_names(self._read("runs", ["run"]))) != runs.num_rows
         readable: list[str] = []
         for name in ("results", "failures"):
             # Segments leave out columns that are empty; the first file has all of them, and no row.
-            files = [self._columns(name), *(segment / f"{name}.parquet" for segment in self.segments())]
+            files = [self._columns(name), *(segment / f"{name}.parquet" for segment in segments)]
             quoted = ["'" + str(file).replace("'", "''") + "'" for file in files]
             readable += quoted
             listed = ", ".join(quoted)

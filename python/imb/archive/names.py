@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from imb.archive.labels import QUERY
+from imb.archive.labels import QUERY, Tags
 from imb.archive.store import SHORT, Archive, StoredRun
 from imb.model.errors import ImbError
 from imb.model.observations import Launch, Side, launches_of
@@ -33,19 +33,12 @@ def load(archive: Archive, what: str) -> Side:
     A name is a run or a label (see `runs`), a file or folder of logs or records (which need not be in the archive), or,
     alone, a query: `sql:` and a SELECT statement that answers with a column `run`. Runs with the same content count once.
     """
-    every = list(named(archive, what))
-    # The name of a file's content is a hash of all of it, which one run alone does not need.
-    found = list({run.id: run for run in every}.values()) if len(every) > 1 else every
-    launches = [launch for run in found for launch in _of_run(run)]
-    if not any(launch.rows for launch in launches):
-        raise NoResult(f"no results in {one_line(what)}")
-    return Side(name=what, launches=launches, copies=len(every) - len(found))
+    return side_from(named(archive, what), what, status=2)
 
 
 def named(archive: Archive, what: str) -> Iterator[StoredRun | FileRun]:
     """The runs of these names, as of `load`. Raises ImbError where there is none."""
-    for name in _names_in(archive, what):
-        yield from readable(archive, name)
+    return readable(archive, *_names_in(archive, what))
 
 
 def side_of(archive: Archive, runs: Iterable[str], name: str) -> Side:
@@ -53,12 +46,15 @@ def side_of(archive: Archive, runs: Iterable[str], name: str) -> Side:
     return side_from(map(archive.run, runs), name)
 
 
-def side_from(runs: Iterable[StoredRun | FileRun], name: str) -> Side:
-    """`side_of` of runs that were read."""
-    launches = [launch for run in runs for launch in _of_run(run)]
+def side_from(runs: Iterable[StoredRun | FileRun], name: str, *, status: int = 1) -> Side:
+    """The launches of these runs; runs with the same content count once. Raises NoResult, with this exit status, where there
+    is no result in them."""
+    every = list(runs)
+    found = {run.id: run for run in every}.values()
+    launches = [launch for run in found for launch in _of_run(run)]
     if not any(launch.rows for launch in launches):
-        raise NoResult(f"no results in {one_line(name)}", status=1)
-    return Side(name=name, launches=launches)
+        raise NoResult(f"no results in {one_line(name)}", status=status)
+    return Side(name=name, launches=launches, copies=len(every) - len(found))
 
 
 def launches_in(archive: Archive, run: str) -> list[Launch]:
@@ -66,48 +62,46 @@ def launches_in(archive: Archive, run: str) -> list[Launch]:
     return list(_of_run(archive.run(run)))
 
 
-def readable(archive: Archive, name: str) -> Iterator[StoredRun | FileRun]:
-    """The runs of a name, to read: as of `runs`, but those of a file need not be stored. Raises ImbError where there is
+def readable(archive: Archive, *names: str) -> Iterator[StoredRun | FileRun]:
+    """The runs of these names, to read: as of `runs`, but those of a file need not be stored. Raises ImbError where there is
     none."""
-    if found := _ids_named(archive, name):
-        yield from map(archive.run, found)
-    elif path := _path(name):
-        from imb.archive.files import runs_in
+    present = archive.ids()
+    for name in names:
+        if found := _ids_named(archive, name, present):
+            yield from map(archive.run, found)
+        elif path := _path(name):
+            from imb.archive.files import runs_in
 
-        yield from runs_in(path)
-    else:
-        raise _unknown(archive, name)
-
-
-def runs(archive: Archive, name: str) -> list[StoredRun]:
-    """The stored runs of a name: of a label all that have it; of the beginning of a run's name that run; of `sql:SELECT ...`
-    those in the column `run` of the answer; of a file or folder the runs with the same content. Raises ImbError where there
-    is none, or a file has content that is not stored."""
-    if found := _ids_named(archive, name):
-        return [archive.run(run) for run in found]
-    if path := _path(name):
-        return _stored(archive, path)
-    raise _unknown(archive, name)
+            yield from runs_in(path)
+        else:
+            raise _unknown(archive, name)
 
 
-def _stored(archive: Archive, path: Path) -> list[StoredRun]:
+def runs(archive: Archive, *names: str) -> list[StoredRun]:
+    """The stored runs of these names: of a label all that have it; of the beginning of a run's name that run; of
+    `sql:SELECT ...` those in the column `run` of the answer; of a file or folder the runs with the same content. Raises
+    ImbError where there is none, or a file has content that is not stored."""
+    present = archive.ids()
+    found: list[StoredRun] = []
+    for name in names:
+        if ids := _ids_named(archive, name, present):
+            found += map(archive.run, ids)
+        elif path := _path(name):
+            found += _stored(archive, path, present)
+        else:
+            raise _unknown(archive, name)
+    return found
+
+
+def _stored(archive: Archive, path: Path, present: Sequence[str]) -> list[StoredRun]:
     from imb.archive.files import runs_in
 
     found = list(dict.fromkeys(run.id for run in runs_in(path)))
-    present = set(archive.ids())
-    if any(run not in present for run in found):
+    if not set(found) <= set(present):
         raise ImbError(
             f"{path} is not in the archive {archive.folder}; store it first: `imb import {shlex.quote(str(path))}`"
         )
     return [archive.run(run) for run in found]
-
-
-def one_run(archive: Archive, name: str) -> StoredRun:
-    """The one stored run of a name. Raises ImbError where there are none or several."""
-    found = runs(archive, name)
-    if len(found) > 1:
-        raise ambiguous(name, [run.name for run in found])
-    return found[0]
 
 
 def some_runs(archive: Archive, name: str, *, all_of_them: bool) -> list[StoredRun]:
@@ -119,11 +113,16 @@ def some_runs(archive: Archive, name: str, *, all_of_them: bool) -> list[StoredR
     return found
 
 
-def listed(archive: Archive, name: str) -> list[str]:
-    """Whole names of the runs of this label, or of the run whose name begins so. Raises ImbError where there is none."""
-    if found := _ids_named(archive, name):
-        return found
-    raise unknown(name)
+def listed(archive: Archive, names: Iterable[str], tags: Mapping[str, Tags]) -> set[str]:
+    """Whole names of the runs that have one of these labels, or whose name begins so. `tags`: those of the archive. Raises
+    ImbError where a name has no run."""
+    present = archive.ids()
+    found: set[str] = set()
+    for name in names:
+        if not (ids := _ids_named(archive, name, present, lambda: tags)):
+            raise unknown(name)
+        found.update(ids)
+    return found
 
 
 def unknown(name: str) -> ImbError:
@@ -139,7 +138,9 @@ def ambiguous(name: str, shown: Sequence[str], advice: str = "give the name of o
 
 def _names_in(archive: Archive, what: str) -> list[str]:
     """The names that commas divide. A query, a file, and a label of an earlier version may have commas themselves."""
-    if what.startswith(QUERY) or ("," in what and (_labelled(archive, what) or _path(what))):
+    if what.startswith(QUERY):
+        return [what]
+    if "," in what and (_labelled(what, archive.ids(), archive.tags()) or _path(what)):
         return [what]
     names = list(filter(None, (word.strip() for word in what.split(","))))
     if any(name.startswith(QUERY) for name in names):
@@ -147,25 +148,33 @@ def _names_in(archive: Archive, what: str) -> list[str]:
     return names
 
 
-def _ids_named(archive: Archive, name: str) -> list[str]:
-    """Whole names of runs; empty where `name` is none of a run or label.
+def _ids_named(
+    archive: Archive, name: str, present: Sequence[str], tags: Callable[[], Mapping[str, Tags]] | None = None
+) -> list[str]:
+    """Whole names of runs; empty where no run and no label has this name. `present`: the archive's runs."""
+    if name.startswith(QUERY):
+        return _asked(archive, name.removeprefix(QUERY))
+    return matching(name, present, tags or archive.tags)
+
+
+def matching(name: str, runs: Sequence[str], tags: Callable[[], Mapping[str, Tags]]) -> list[str]:
+    """Of these runs those that have this label, or the one whose name begins so; empty where there is none. Raises ImbError
+    where several names begin so.
 
     A label cannot hide a run whose shown name is given; shorter names are labels first, as `2026` may be one.
     """
-    if name.startswith(QUERY):
-        return _asked(archive, name.removeprefix(QUERY))
-    begun = [run for run in archive.ids() if len(name) >= LEAST and run.startswith(name.lower())]
-    if (not begun or len(name) < SHORT) and (labelled := _labelled(archive, name)):
+    begun = [run for run in runs if len(name) >= LEAST and run.startswith(name.lower())]
+    if (not begun or len(name) < SHORT) and (labelled := _labelled(name, runs, tags())):
         return labelled
     if len(begun) > 1:
         raise ambiguous(name, [run[:SHORT] for run in begun])
     return begun
 
 
-def _labelled(archive: Archive, name: str) -> list[str]:
-    """The runs that have this label, in the order in which they first got it."""
-    present = set(archive.ids())
-    return [run for run, tags in archive.tags().items() if name in tags.labels and run in present]
+def _labelled(name: str, runs: Iterable[str], tags: Mapping[str, Tags]) -> list[str]:
+    """Those of these runs that have this label, in the order in which they first got a label."""
+    some = set(runs)
+    return [run for run, tag in tags.items() if name in tag.labels and run in some]
 
 
 def reason_of(run: StoredRun | FileRun) -> str | None:

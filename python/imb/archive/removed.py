@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-from imb.archive.names import LEAST, ambiguous
+from collections.abc import Iterable
+from pathlib import Path
+
+from imb.archive.names import LEAST, matching
 from imb.archive.store import SHORT, Archive
 from imb.model.errors import ImbError
 
 
-def removed_runs(archive: Archive, name: str) -> list[str]:
-    """Whole names of the removed runs that have this label, or of the one whose name begins so. Raises ImbError where there
-    is none, or several names begin so."""
-    tags, present = archive.tags(), set(archive.ids())
-    every = [run for run in dict.fromkeys(archive.removed_ids()) if run not in present]
-    begun = [run for run in every if len(name) >= LEAST and run.startswith(name.lower())]
-    labelled = [run for run in every if run in tags and name in tags[run].labels]
-    if labelled and (not begun or len(name) < SHORT):
-        return labelled
-    if len(begun) > 1:
-        raise ambiguous(name, [run[:SHORT] for run in begun])
-    if not begun and any(len(name) >= LEAST and run.startswith(name.lower()) for run in present):
-        raise ImbError(f"run {name!r} is already in the archive {archive.folder}")
-    if not begun:
-        raise ImbError(f"no removed run or label {name!r}; removed runs are in {archive.removed}")
-    return begun
+def removed_runs(archive: Archive, names: Iterable[str]) -> dict[str, Path]:
+    """The removed runs of these names, by whole name: of a label all that have it, of the beginning of a run's name that
+    run; and where the last copy of each is. Raises ImbError where there is none, or several names begin so."""
+    copies, present = archive.removed_copies(), archive.ids()
+    gone = sorted(copies.keys() - set(present))
+    found: dict[str, Path] = {}
+    for name in names:
+        if not (runs := matching(name, gone, archive.tags)):
+            raise _none(archive, name, present)
+        found |= {run: copies[run] for run in runs}
+    return found
 
 
-def restore(archive: Archive, run_id: str) -> None:
-    """Moves the copy of a run that was removed last back to its place. Raises ImbError."""
+def _none(archive: Archive, name: str, present: Iterable[str]) -> ImbError:
+    if len(name) >= LEAST and any(run.startswith(name.lower()) for run in present):
+        return ImbError(f"run {name!r} is already in the archive {archive.folder}")
+    return ImbError(f"no removed run or label {name!r}; removed runs are in {archive.removed}")
+
+
+def restore(archive: Archive, run_id: str, copy: Path) -> None:
+    """Moves a removed run back to its place. Raises ImbError."""
     place = archive.path_of(run_id)
     try:
-        copies = archive.removed.glob(f"{run_id}-*")
-        last = max(copies, key=lambda copy: int("0" + "".join(filter(str.isdigit, copy.name[65:]))))
         place.parent.mkdir(parents=True, exist_ok=True)
-        last.rename(place)
-    except (OSError, ValueError) as error:
+        copy.rename(place)
+    except OSError as error:
         raise ImbError(f"cannot restore {run_id[:SHORT]}: {error}") from error

@@ -31,7 +31,7 @@ import msgspec
 import platformdirs
 
 from imb import __version__
-from imb.archive.durable import sync_all, write_whole
+from imb.archive.durable import sync_all, write_each
 from imb.archive.labels import LabelChange, Tags, checked, replay
 from imb.model.errors import ImbError
 from imb.model.text import now, readable
@@ -161,6 +161,7 @@ class Archive:
         self.label_folder = self.folder / "labels"
         self.removed = self.folder / "removed"
         self.tmp = self.folder / "tmp"
+        self._changes: dict[str, LabelChange] = {}  # by file name; these files never change
 
     def missing(self) -> str | None:
         """What is wrong where there is no such folder."""
@@ -208,9 +209,12 @@ class Archive:
             for folder, _, _ in staged:
                 shutil.rmtree(folder, ignore_errors=True)
         sync_all(list({self.path_of(added.id).parent for added in done}))
-        for (_, manifest, labels), added in zip(staged, done, strict=True):
-            if labels and added.new:
-                self.label(manifest.id, add=labels)
+        changes = [
+            _change(added.id, add=labels)
+            for (_, _, labels), added in zip(staged, done, strict=True)
+            if labels and added.new
+        ]
+        self._write_changes(changes)
         return done
 
     def _make_folders(self) -> None:
@@ -282,20 +286,20 @@ class Archive:
     ) -> None:
         """Gives a run labels, takes some away, adds a note. Raises ImbError for a label that cannot be given, and
         where they cannot be written."""
-        change = LabelChange(
-            run=run_id,
-            at=now(),
-            by=f"{user()}@{socket.gethostname()}",
-            add=checked(add),
-            remove=list(remove),
-            note=note,
-        )
-        name = f"{time.time_ns():020d}-{run_id[:16]}-{secrets.token_hex(4)}.json"
+        change = _change(run_id, add=add, remove=remove, note=note)
         try:
             self.label_folder.mkdir(parents=True, exist_ok=True)
-            write_whole(self.label_folder / name, msgspec.json.encode(change) + b"\n")
+            self._write_changes([change])
         except OSError as error:
             raise self.refusal(error) from error
+
+    def _write_changes(self, changes: Iterable[LabelChange]) -> None:
+        """Raises OSError."""
+        files = {}
+        for change in changes:
+            name = f"{time.time_ns():020d}-{change.run[:16]}-{secrets.token_hex(4)}.json"
+            files[self.label_folder / name] = msgspec.json.encode(change) + b"\n"
+        write_each(files)
 
     # --- Reading -------------------------------------------------------------------------------------
 
@@ -316,9 +320,10 @@ class Archive:
             raise ImbError(f"cannot read the archive {self.folder}: {error.strerror}") from error
         return sorted(names)
 
-    def removed_ids(self) -> list[str]:
-        """Names of the runs that were taken out."""
-        return [place.name[:64] for place in self.removed.glob("?" * 64 + "-*")]
+    def removed_copies(self) -> dict[str, Path]:
+        """The runs that were taken out, by name: the copy of each that was removed last."""
+        copies = sorted(self.removed.glob("?" * 64 + "-*"), key=_removed_at)
+        return {copy.name[:64]: copy for copy in copies}
 
     def run(self, run_id: str) -> StoredRun:
         """A run by its whole name. Raises ImbError where its manifest cannot be read."""
@@ -341,9 +346,30 @@ class Archive:
         """The content of the readable ones of these files, else of all in labels/; oldest first."""
         for path in self.label_files() if files is None else files:
             try:
-                yield path, msgspec.json.decode(path.read_bytes(), type=LabelChange)
+                if path.name not in self._changes:
+                    self._changes[path.name] = msgspec.json.decode(path.read_bytes(), type=LabelChange)
+                yield path, self._changes[path.name]
             except (OSError, msgspec.MsgspecError):
                 continue
+
+
+def _removed_at(copy: Path) -> int:
+    """When it was removed: its name ends with that, in nanoseconds."""
+    return int("0" + "".join(filter(str.isdecimal, copy.name[65:])))
+
+
+def _change(
+    run_id: str, *, add: Sequence[str] = (), remove: Sequence[str] = (), note: str | None = None
+) -> LabelChange:
+    """Made now by this user. Raises ImbError for a label that cannot be given."""
+    return LabelChange(
+        run=run_id,
+        at=now(),
+        by=f"{user()}@{socket.gethostname()}",
+        add=checked(add),
+        remove=list(remove),
+        note=note,
+    )
 
 
 def user() -> str:

@@ -145,7 +145,7 @@ def _verify_baselines(archive: Archive) -> Iterator[Damage]:
 
 
 def _verify_labels(archive: Archive) -> Iterator[Damage]:
-    known = {*archive.ids(), *archive.removed_ids()}
+    known = {*archive.ids(), *archive.removed_copies()}
     for path in archive.label_files():
         try:
             change = msgspec.json.decode(path.read_bytes(), type=LabelChange)

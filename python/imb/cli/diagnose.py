@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,8 @@ from imb.model.units import counted
 from imb.render.terminal import Screen, columns, data, say
 
 if TYPE_CHECKING:
-    from imb.archive.store import Archive
+    from imb.archive.files import FileRun
+    from imb.archive.store import StoredRun
     from imb.diagnose import Diagnosis
 
 _MARKS = {"problem": ("✗", "red"), "warning": ("!", "yellow"), "information": ("i", "cyan")}
@@ -76,7 +78,7 @@ def command(
       imb diagnose results/monday.log --format markdown > findings.md
     """
     from imb import diagnose
-    from imb.archive.names import NoResult, load
+    from imb.archive.names import NoResult, named, side_from
     from imb.archive.store import Archive
     from imb.cli.peers import variance_of
     from imb.render import findings
@@ -92,10 +94,11 @@ def command(
     if not side:
         raise ImbError("SIDE is missing; give a label, a run, a file or a query")
     store = Archive(archive)
+    runs = list(named(store, side))
     try:
-        loaded = load(store, side)
+        loaded = side_from(runs, side)
     except NoResult:
-        found = _without_result(store, side)
+        found = _without_result(runs, side)
     else:
         found = diagnose.diagnose(loaded, limits, known, variance_of(store, loaded))
     if format is Format.json:
@@ -107,15 +110,13 @@ def command(
     raise typer.Exit(0 if found.healthy else 1)
 
 
-def _without_result(archive: Archive, side: str) -> Diagnosis:
+def _without_result(runs: Sequence[StoredRun | FileRun], side: str) -> Diagnosis:
     """Findings of runs that have no result: why each launch failed. Raises ImbError where none of them is a launch."""
     from imb import diagnose
-    from imb.archive.names import NoResult, named, reason_of
+    from imb.archive.names import NoResult, reason_of
 
     failed = [
-        (run.name, facts, reason_of(run))
-        for run in named(archive, side)
-        if (facts := run.facts()).get("kind") == "launch"
+        (run.name, facts, reason_of(run)) for run in runs if (facts := run.facts()).get("kind") == "launch"
     ]
     if not failed:
         raise NoResult(f"no results in {one_line(side)}")

@@ -73,8 +73,8 @@ def command(
     if missing := index.archive.missing():
         say(f"imb: {missing}", err=True)
         return
-    chosen = {run for name in names or () for run in listed(index.archive, name)}
     tags = index.tags()
+    chosen = listed(index.archive, names or (), tags)
     runs = index.rows(None if json else _SHOWN)
     for run in runs:
         run["labels"] = tags[run["run"]].labels if run["run"] in tags else []

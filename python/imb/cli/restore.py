@@ -30,9 +30,9 @@ def command(
     from imb.archive.removed import removed_runs, restore
 
     store = Archive(archive)
-    found = list(dict.fromkeys(run for name in runs for run in removed_runs(store, name)))
-    for run_id in found:
-        restore(store, run_id)
+    found = removed_runs(store, runs)
+    for run_id, copy in found.items():
+        restore(store, run_id, copy)
         say(f"{run_id[:SHORT]} restored")
     if len(found) > 1:
         say(f"{counted(len(found), 'run')} restored")

@@ -106,7 +106,11 @@ def _show_several(
     from imb.archive.names import NoResult, side_from
 
     try:
-        show_side(archive, side_from(runs, name), benchmarks)
+        side = side_from(runs, name)
+        show_side(archive, side, benchmarks)
+        if side.copies:
+            have = "run has" if side.copies == 1 else "runs have"
+            say(f"! {side.copies:,} {have} the same content as others: each is counted once")
     except NoResult:
         say(f"{name}: {counted(len(runs), 'run')} without a result")
         tags = archive.tags()

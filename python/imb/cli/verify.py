@@ -33,7 +33,7 @@ def command(
     store = Archive(archive)
     if missing := store.missing():
         raise ImbError(missing)
-    chosen = [run.id for name in runs for run in names.runs(store, name)] if runs else None
+    chosen = [run.id for run in names.runs(store, *runs)] if runs else None
     damaged = checked = cut_off = 0
     for finding in verify_archive(store, chosen):
         checked += finding.is_run

@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from imb.model.errors import ImbError
 from imb.model.records import (
-    WITH_END,
     Component,
     End,
     Failure,
@@ -26,6 +25,7 @@ from imb.model.records import (
     Run,
     Sample,
     SampledRow,
+    cut_off,
 )
 
 Values = npt.NDArray[np.float64]
@@ -78,7 +78,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def cut_off(self) -> bool:
         """Whether the program would have printed an end, and there is none."""
-        return self.end is None and self.run.program in WITH_END
+        return cut_off(self.run, self.end)
 
     def hosts(self) -> list[str]:
         """Hosts of the ranks, each once; empty where the records do not have them."""

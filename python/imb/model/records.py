@@ -425,11 +425,6 @@ class Failure(msgspec.Struct, kw_only=True, tag_field="record", tag="failure"):
     line: int | None = None
 
 
-WITH_END = frozenset(
-    {"OpenIMB", "Intel MPI Benchmarks"}
-)  # programs whose output ends with a line that says so
-
-
 class End(msgspec.Struct, kw_only=True, tag_field="record", tag="end"):
     """How the launch ended. Without it a launch was cut off. `passes` and seconds: in passes."""
 
@@ -454,6 +449,15 @@ class End(msgspec.Struct, kw_only=True, tag_field="record", tag="end"):
         if self.defects:
             return 4
         return 3 if self.failed or self.state != "complete" else 0
+
+
+# Programs whose output ends with a line that says so.
+_WITH_END = frozenset({"OpenIMB", "Intel MPI Benchmarks"})
+
+
+def cut_off(run: Run, end: End | None) -> bool:
+    """Whether the program of a run would have printed an end, and there is none."""
+    return end is None and run.program in _WITH_END
 
 
 Record: TypeAlias = Run | SampledRow | Sample | Result | Failure | End
