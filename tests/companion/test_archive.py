@@ -4,7 +4,6 @@ import multiprocessing
 from pathlib import Path
 
 import pytest
-from companion.door import Imb
 from imb.archive.labels import replay
 from imb.archive.names import runs, some_runs
 from imb.archive.store import Archive, Content
@@ -139,14 +138,3 @@ def test_labels_of_many_runs_are_synced_together(tmp_path: Path, monkeypatch: py
     assert [path.name for path in synced].count("labels") == 1
     assert len({path for path in synced if path.parent == archive.label_folder}) == 20
     assert len(archive.label_files()) == len(list(archive.label_folder.iterdir())) == 20
-
-
-def test_a_label_change_is_read_once(imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = [archive.add(replace(launch(text), labels=[f"label-{text}"])).id for text in "abc"]
-    reads: list[Path] = []
-    read_bytes = Path.read_bytes
-    monkeypatch.setattr(Path, "read_bytes", lambda path: reads.append(path) or read_bytes(path))
-    shown = imb("export", "label-a", "label-b", "label-c", "--format", "csv")
-    assert shown.code == 0 and imb("verify", *runs).code == 0
-    files = [path for path in reads if path.parent == archive.label_folder]
-    assert len(files) == len(set(files)) == 3

@@ -143,3 +143,19 @@ def test_a_label_of_runs_without_results_lists_them(imb: Imb, archive: Archive) 
     runs = [archive.add(Content(output=b"crashed", facts={"number": n}, labels=["a"])).id for n in (1, 2, 3)]
     said = imb("show", "a")
     assert said.code == 0 and all(run[:10] in said.out for run in runs)
+
+
+def test_a_label_change_is_read_once(imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [stored(archive, f"label-{number}", number) for number in (1, 2, 3)]
+    reads: list[Path] = []
+    read_bytes = Path.read_bytes
+
+    def counted(path: Path) -> bytes:
+        reads.append(path)
+        return read_bytes(path)
+
+    monkeypatch.setattr(Path, "read_bytes", counted)
+    assert imb("export", "label-1", "label-2", "label-3").code == 0
+    assert imb("verify", *runs).code == 0
+    files = [path for path in reads if path.parent == archive.label_folder]
+    assert len(files) == len(set(files)) == 3
