@@ -106,6 +106,15 @@ def test_the_reason_of_a_failed_launch_is_one_whole_line(
     assert found.code == 1 and f"failed, exit status 1, no result: {reason}" in found.out, found
 
 
+def test_a_failed_launch_among_measured_ones_is_a_finding_with_its_reason(imb: Imb, tmp_path: Path) -> None:
+    measured = fake_mpi.make(tmp_path / "good")
+    assert imb("run", "PingPong", *measured, "--launches", "3", "--label", "x").code == 0
+    assert imb("run", "PingPong", *failing(tmp_path / "bad", HOST), "--label", "x").code == 1
+    found = imb("diagnose", "x")
+    assert found.code == 1, found
+    assert "failed, exit status 1, no result: ssh: Could not resolve hostname nosuchhost" in found.out
+
+
 def test_show_prints_the_end_of_what_a_failed_launch_wrote(
     imb: Imb, archive: Archive, tmp_path: Path
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +17,7 @@ from imb.render.terminal import Screen, columns, data, say
 if TYPE_CHECKING:
     from imb.archive.files import FileRun
     from imb.archive.store import StoredRun
-    from imb.diagnose import Diagnosis
+    from imb.diagnose import Diagnosis, FailedLaunch
 
 _MARKS = {"problem": ("✗", "red"), "warning": ("!", "yellow"), "information": ("i", "cyan")}
 
@@ -100,7 +100,9 @@ def command(
     except NoResult:
         found = _without_result(runs, side)
     else:
-        found = diagnose.diagnose(loaded, limits, known, variance_of(store, loaded))
+        measured = {launch.content.partition("#")[0] for launch in loaded.launches if launch.rows}
+        failed = _failed(run for run in runs if run.id not in measured)
+        found = diagnose.diagnose(loaded, limits, known, variance_of(store, loaded), failed)
     if format is Format.json:
         data(findings.json(found) + "\n")
     elif format is Format.markdown:
@@ -113,14 +115,24 @@ def command(
 def _without_result(runs: Sequence[StoredRun | FileRun], side: str) -> Diagnosis:
     """Findings of runs that have no result: why each launch failed. Raises ImbError where none of them is a launch."""
     from imb import diagnose
-    from imb.archive.names import NoResult, reason_of
+    from imb.archive.names import NoResult
 
-    failed = [
-        (run.name, facts, reason_of(run)) for run in runs if (facts := run.facts()).get("kind") == "launch"
-    ]
-    if not failed:
+    if not (failed := _failed(runs)):
         raise NoResult(f"no results in {one_line(side)}")
     return diagnose.without_result(side, failed)
+
+
+def _failed(runs: Iterable[StoredRun | FileRun]) -> list[FailedLaunch]:
+    """Those that are launches; why each failed."""
+    from imb import diagnose
+    from imb.archive.names import reason_of
+
+    every = ((run, run.facts()) for run in runs)
+    return [
+        diagnose.FailedLaunch(run.name, facts, reason_of(run))
+        for run, facts in every
+        if facts.get("kind") == "launch"
+    ]
 
 
 def _show(found: Diagnosis) -> None:

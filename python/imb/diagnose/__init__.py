@@ -6,14 +6,14 @@ a rule cannot judge, and why, is a note. Docs: docs/companion.md, "Diagnosis".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 from imb.diagnose import causes, expected, launches, parts, paths, shape, spread
 from imb.diagnose.case import (
     LEVELS,
     Case,
     Diagnosis,
+    FailedLaunch,
     Finding,
     Level,
     Limits,
@@ -30,6 +30,7 @@ __all__ = [
     "LEVELS",
     "RULES",
     "Diagnosis",
+    "FailedLaunch",
     "Finding",
     "Level",
     "Limits",
@@ -64,8 +65,8 @@ RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
 )
 
 
-def without_result(name: str, failed: Sequence[tuple[str, Mapping[str, Any], str | None]]) -> Diagnosis:
-    """Of launches that have no result: their names, facts, and the reason that was printed."""
+def without_result(name: str, failed: Sequence[FailedLaunch]) -> Diagnosis:
+    """Of launches that have no result."""
     return Diagnosis(
         side=name,
         launches=len(failed),
@@ -81,12 +82,14 @@ def diagnose(
     thresholds: Thresholds | None = None,
     limits: Limits | None = None,
     variance: Variance | None = None,
+    failed: Sequence[FailedLaunch] = (),
 ) -> Diagnosis:
-    """Applies every rule. `variance`: the variance components of this sample set; None: estimate them from it alone. Raises
-    ImbError where launches are of several kinds."""
+    """Applies every rule. `variance`: the variance components of this sample set; None: estimate them from it alone.
+    `failed`: runs of the sample set without a result. Raises ImbError where launches are of several kinds."""
     refuse_other_kinds(side)
-    case = Case(side, thresholds or Thresholds(), limits or Limits(), variance)
-    findings = [finding for rule in RULES for finding in rule(case)]
+    case = Case(side, thresholds or Thresholds(), limits or Limits(), variance, failed)
+    findings = [launches.failed_launch(*one) for one in failed]
+    findings += [finding for rule in RULES for finding in rule(case)]
     findings.sort(key=lambda one: (LEVELS.index(one.level), -one.weight))
     models = [
         Model(curve=curve.key, fit=curve.fit, segments=curve.segments)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, get_args, get_type_hints
 
 import msgspec
 import numpy as np
@@ -126,6 +126,14 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     weight: float = 1.0
 
 
+class FailedLaunch(NamedTuple):
+    """A run without a result. `reason`: what the launcher or the MPI printed."""
+
+    name: str
+    facts: Mapping[str, Any]
+    reason: str | None
+
+
 class Model(msgspec.Struct, frozen=True, kw_only=True):
     """The latency-bandwidth model of one curve, and the straight lines it falls into."""
 
@@ -214,9 +222,15 @@ class Case:
     """What the rules look at."""
 
     def __init__(
-        self, side: Side, thresholds: Thresholds, limits: Limits, variance: Variance | None = None
+        self,
+        side: Side,
+        thresholds: Thresholds,
+        limits: Limits,
+        variance: Variance | None = None,
+        failed: Sequence[FailedLaunch] = (),
     ) -> None:
         self.side, self.thresholds, self.limits = side, thresholds, limits
+        self.failed = {one.name for one in failed}
         self.variance = variance or parts_of(side)
         self.notes: list[str] = []
         by_curve: dict[Key, list[Key]] = {}

@@ -68,7 +68,7 @@ def failures(case: Case) -> Iterator[Finding]:
 
 
 def failed_launch(name: str, facts: Mapping[str, Any], reason: str | None) -> Finding:
-    """Of a launch without a result. `reason`: what the launcher or the MPI printed."""
+    """Of a FailedLaunch."""
     status, outcome = facts.get("exit_status"), str(facts.get("outcome", "failed")).replace("_", " ")
     why = facts.get("problem") or reason or "no reason was printed"
     return Finding(
@@ -84,6 +84,8 @@ def failed_launch(name: str, facts: Mapping[str, Any], reason: str | None) -> Fi
 def ends(case: Case) -> Iterator[Finding]:
     """Launches that did not end normally; failure rows and defects have their own rules."""
     for launch in case.side.launches:
+        if launch.name in case.failed:
+            continue
         status, problem = launch.facts.get("exit_status"), launch.facts.get("problem")
         if problem:
             what = str(problem)
