@@ -32,7 +32,7 @@ MOST_COMPLAINTS = 4  # a walk that found so many faults stops
 # The walk over allocations: every STRIDE-th call site of a rank, and for one component not longer than this.
 # OPENIMB_WALK=all: every site, however long it takes.
 WHOLE_WALK = os.environ.get("OPENIMB_WALK") == "all"
-WALK_SECONDS = float("inf") if WHOLE_WALK else 18
+WALK_SECONDS = float("inf") if WHOLE_WALK else 10
 STRIDE = {"mpich": {0: 3, 1: 1}, "openmpi": {0: 12, 1: 4}}
 
 SELECTIONS = {
@@ -488,7 +488,9 @@ def test_a_call_that_fails_in_a_repetition_names_benchmark_and_length(
 ):
     injector = Injector(mpi, "MPI1", liars(mpi, "fail_mpi.cpp"), scratch)
     arguments = f"-warm_up off -iter 20 -npmin 2 -msgsize 64 {how} Allgather"
-    outcome = injector.launch(arguments, FAIL_CALL="MPI_Allgather", FAIL_RANK=rank, FAIL_AT=5)
+    outcome = injector.launch(
+        arguments, FAIL_CALL="MPI_Allgather", FAIL_RANK=rank, FAIL_AT=2
+    )  # a pass may have one
     assert outcome.injected and outcome.done, outcome.hang
     done = outcome.done
     assert done.code == ABORTED, done.errors
