@@ -128,7 +128,7 @@ def newest(
             continue
         spread = float(_spread(np.median(between), correlation))
         size = float(logs[-1, series] - np.median(before))
-        deviations = abs(size) / (spread * np.sqrt(1 + 1 / len(before)))
+        deviations = abs(size) / float(spread * np.sqrt(1 + 1 / len(before)))
         # The median of so few differences is as uncertain as the deviation of half as many figures.
         if deviations > max(OUTLIER, float(stdtrit(max(2, len(between) // 2), 1 - level / (2 * many)))):
             found[series] = size, deviations
