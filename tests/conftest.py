@@ -32,7 +32,8 @@ def no_session_folders() -> Iterator[None]:
     (docs/known-mpi-issues.md)."""
     yield
     for folder in launches_folder.glob("ompi.*"):
-        if not psutil.pid_exists(int(folder.suffix[1:])):
+        pid = folder.name.removeprefix("ompi.")  # of Open MPI 4 a host and a user
+        if pid.isdecimal() and not psutil.pid_exists(int(pid)):
             shutil.rmtree(folder, ignore_errors=True)
 
 

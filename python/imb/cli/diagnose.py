@@ -100,7 +100,9 @@ def command(
     except NoResult:
         found = _without_result(runs, side)
     else:
-        measured = {launch.content.partition("#")[0] for launch in loaded.launches if launch.rows}
+        measured = {
+            launch.content.partition("#")[0] for launch in loaded.launches if launch.rows or launch.failures
+        }
         failed = _failed(run for run in runs if run.id not in measured)
         found = diagnose.diagnose(loaded, limits, known, variance_of(store, loaded), failed)
     if format is Format.json:

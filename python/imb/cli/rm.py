@@ -44,9 +44,9 @@ def command(
     )
     for run_id in found:
         say(f"{run_id[:SHORT]} moved to {store.remove(run_id)}")
-    labels = {label for tags in store.tags().values() for label in tags.labels}
     if len(found) <= _FEW:
         undo = " ".join(run_id[:SHORT] for run_id in found)
     else:
+        labels = {label for tags in store.tags().values() for label in tags.labels}
         undo = " ".join(map(shlex.quote, runs)) if labels.issuperset(runs) else "with the names above"
     say(f"{counted(len(found), 'run')} removed; undo: imb restore {undo}")

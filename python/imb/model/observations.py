@@ -62,8 +62,8 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """One launch: `name` is its run in the archive, or its file. Of rows that repeat a key the first one counts.
-    `last` is the last row, failed or not. `end` is None where it was cut off, or a log does not show it. `sampled` reads the samples, in the order of time, of a
-    launch in passes. `content` is equal where the archive would store the same; empty where it is not known."""
+    `last` is the last row, failed or not. `end` is None where it was cut off, or a log does not show it. `sampled` reads
+    the samples, in the order of time, of a launch in passes. `content` is equal where the archive would store the same; empty where it is not known."""
 
     name: str
     run: Run

@@ -191,7 +191,8 @@ def run(
     `on_line` gets each complete line of the file `follow` while it grows; `on_tick` the seconds since the start, ten
     times a second. After `timeout` seconds the launch is asked to end, and killed with all its processes after `GRACE`
     more. From when it `is_over` it has `LINGER` seconds instead. Ctrl-C does the same at once; a second one kills (in the
-    main thread). SIGTERM, which a scheduler sends to a job that it ends, is taken as Ctrl-C. Raises ImbError where the command cannot be started.
+    main thread). SIGTERM, which a scheduler sends to a job that it ends, is taken as Ctrl-C. Raises ImbError where the
+    command cannot be started.
     """
     with orphans.adopting() as mark:
         process = _started(command, mark, output, errors)
@@ -283,11 +284,11 @@ def _end(process: subprocess.Popen[bytes], mark: str) -> int:
             with contextlib.suppress(psutil.Error):
                 member.kill()
         psutil.wait_procs(family, timeout=1)  # the next launch is to find the cores free
-        if process.wait() == -signal.SIGKILL:
-            _remove_session_folder(process.pid)
     status = process.wait()
     if status < 0 or status > 128:  # ended by a signal, or a shell reports that: it did not end its ranks
         orphans.end(mark)
+    if status == -signal.SIGKILL:
+        _remove_session_folder(process.pid)
     return status
 
 

@@ -165,14 +165,13 @@ def _over_time(history: dict[str, Any], curve: dict[str, Any]) -> dict[str, Any]
     traces: list[dict[str, Any]] = []
     shapes: list[dict[str, Any]] = []
     for number, band in enumerate(curve["bands"]):
-        words = band["band"]
         for place, side in enumerate(sides):
             values = band["values"][place]
             known = any(value is not None for value in values)
             trace = {
                 "columns": {"x": f"time {side['letter']}", "text": f"run {side['letter']}"},
                 "y": values,
-                "name": escape(f"{side['letter']}, {words}" if len(sides) > 1 else words),
+                "name": escape(f"{side['letter']}, {band['band']}" if len(sides) > 1 else band["band"]),
             }
             traces.append(trace if known else {})
             for change in band["changes"][place]:
