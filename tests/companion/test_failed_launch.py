@@ -6,6 +6,7 @@ import pytest
 from companion import fake_mpi
 from companion.door import Imb
 from imb.archive.store import Archive
+from imb.model.records import End, Failure, Rank, Run, write
 
 SLOTS = f"""\
 {"-" * 74}
@@ -113,6 +114,21 @@ def test_a_failed_launch_among_measured_ones_is_a_finding_with_its_reason(imb: I
     found = imb("diagnose", "x")
     assert found.code == 1, found
     assert "failed, exit status 1, no result: ssh: Could not resolve hostname nosuchhost" in found.out
+
+
+def test_a_launch_whose_rows_failed_is_no_failed_launch(imb: Imb, tmp_path: Path) -> None:
+    assert imb("run", "PingPong", *fake_mpi.make(tmp_path / "good"), "--label", "x").code == 0
+    other = fake_mpi.make(tmp_path / "other")
+    failure = Failure(benchmark="PingPong", multi="off", processes=2, cause="unavailable")
+    only = [
+        Run(component="MPI1", ranks=[Rank(0, "here"), Rank(1, "here")]),
+        failure,
+        End(state="complete", measured=0),
+    ]
+    (tmp_path / "other" / "bin" / "records-2").write_bytes(write(only))
+    imb("run", "PingPong", *other, "--label", "x")
+    found = imb("diagnose", "x").out
+    assert "unavailable" in found and "no result" not in found
 
 
 def test_show_prints_the_end_of_what_a_failed_launch_wrote(
