@@ -6,7 +6,7 @@ import pytest
 from companion import fake_mpi
 from companion.door import Imb
 from imb.archive.store import Archive
-from imb.model.records import End, Failure, Rank, Run, write
+from imb.model.records import End, Failure, Rank, Record, Run, write
 
 SLOTS = f"""\
 {"-" * 74}
@@ -120,7 +120,7 @@ def test_a_launch_whose_rows_failed_is_no_failed_launch(imb: Imb, tmp_path: Path
     assert imb("run", "PingPong", *fake_mpi.make(tmp_path / "good"), "--label", "x").code == 0
     other = fake_mpi.make(tmp_path / "other")
     failure = Failure(benchmark="PingPong", multi="off", processes=2, cause="unavailable")
-    only = [
+    only: list[Record] = [
         Run(component="MPI1", ranks=[Rank(0, "here"), Rank(1, "here")]),
         failure,
         End(state="complete", measured=0),
