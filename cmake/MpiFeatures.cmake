@@ -24,5 +24,9 @@ openimb_mpi_feature(OPENIMB_LARGE_COUNT
    MPI_File_read_ordered_begin_c(MPI_FILE_NULL, nullptr, n, MPI_BYTE);")
 openimb_mpi_feature(OPENIMB_FLOAT16 "MPI_Datatype t = MPIX_C_FLOAT16; MPI_Type_free(&t);")
 openimb_mpi_feature(OPENIMB_BFLOAT16 "MPI_Datatype t = MPIX_BFLOAT16; MPI_Type_free(&t);")
+if(OPENIMB_INTERFACE)
+  list(APPEND OPENIMB_MPI_FEATURES OPENIMB_LARGE_COUNT "OPENIMB_PORTABLE=\"${OPENIMB_INTERFACE}\"")
+  list(REMOVE_DUPLICATES OPENIMB_MPI_FEATURES)
+endif()
 # SimGrid's simulator instead of a machine.
 openimb_mpi_feature(OPENIMB_SMPI "smpi_execute(0.0);")

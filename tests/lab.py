@@ -10,6 +10,7 @@ import contextlib
 import functools
 import json
 import os
+import platform
 import re
 import signal
 import subprocess
@@ -58,10 +59,19 @@ class Mpi:
         return TOP / "build" / self.key
 
     def program(self, component: str = "MPI1") -> Path:
-        return self.build / self.programs / f"IMB-{component}"
+        """Built with this MPI, else of the wheel."""
+        native = self.build / self.programs / f"IMB-{component}"
+        packaged = self.flavour in PACKAGED and self.programs == "bin" and not native.exists()
+        return wheel_tree() / "bin" / native.name if packaged else native
 
 
 no_mpi = False  # pytest --no-mpi
+PACKAGED = ("openmpi", "mpich", "intel")  # MPIs for which the wheel has executables
+
+
+def wheel_tree() -> Path:
+    """What the wheel of this machine installs into a prefix: bin, libexec."""
+    return TOP / "build" / "wheel" / platform.machine() / "tree"
 
 
 @functools.cache
@@ -81,8 +91,10 @@ def _read_mpis() -> dict[str, Mpi]:
 
 
 ALL: dict[str, Mpi]
-REAL: list[Mpi]  # those that are built
-MAIN: list[Mpi]  # the two that every test machine has; the others of the lab run the broad matrix only
+REAL: list[Mpi]  # those with programs
+MAIN: list[
+    Mpi
+]  # the two that every test machine has, built with them; the others run the broad matrix of the wheel
 
 if not TYPE_CHECKING:
 

@@ -8,6 +8,7 @@
 
 #include "benchmarks/components.h"
 #include "mpi/datatype.h"
+#include "mpi/optional.h"
 #include "report/catalogue.h"
 #include "system/environment.h"
 #include "system/machine.h"
@@ -238,6 +239,7 @@ RunFacts gather_facts(const Component& component, const Communicator& world, con
   facts.clock_resolution = MPI_Wtick();
   facts.compiler = OPENIMB_COMPILER;
   facts.build_flags = OPENIMB_BUILD_FLAGS;
+  facts.interface = call::binary_interface;
   facts.command_line = launch.command_line;
   facts.environment = system::mpi_environment();
   facts.off_cache = off_cache;

@@ -106,7 +106,7 @@ class Measuring {
     const Options& options = launch_.options;
     const Surroundings around = surroundings();
     const Schedule schedule(component_.list.benchmarks, options, world_.size(), off_cache_,
-                            call::has_large_count);
+                            call::has_large_counts());
     MpiAgreement agreement(world_, barrier_of(options));
     MpiResources resources(world_, component_.entries, options, load_, scratch_.base());
     const Ending ending = run_session({options, schedule, agreement, resources, load_, reporters_, around});

@@ -104,7 +104,8 @@ constexpr Spec file_transfer(std::string_view name, Aggregation aggregation) {
           .receive = writes ? Extent::none : Extent::even_share,
           .access = Access::file,
           .aggregation = aggregation,
-          .file = {.use = Action::use, .pointer = Pointer::pointer, .own = Pointer::own_file}};
+          .file = {.use = Action::use, .pointer = Pointer::pointer, .own = Pointer::own_file},
+          .needs = "File_open"};
 }
 
 /// The calls of a blocking benchmark, and of a nonblocking one, whose t_pure is the time of `step`.
@@ -150,7 +151,8 @@ struct Open_Close {
                              .send = Extent::none,
                              .receive = Extent::none,
                              .access = Access::file,
-                             .file = {.use = FileUse::open}};
+                             .file = {.use = FileUse::open},
+                             .needs = "File_open"};
   /// What fails to open returns quickly: its time must not count.
   template <class C>
   static void step(const C& c, const Lap&) {

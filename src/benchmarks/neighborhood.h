@@ -12,6 +12,7 @@ constexpr Spec on_grid(std::string_view name, Extent send) {
           .send = send,
           .receive = Extent::per_neighbor,
           .in_default_list = false,
+          .needs = name,
           .unavailable = call::why_no_neighborhoods};
 }
 

@@ -28,16 +28,17 @@ struct Nonblocking {
   static Expected expects(const Endpoint& e) { return Blocking::expects(e); }
 };
 
-/// Measures overlap with computation.
+/// Measures overlap with computation. `name` is the call's.
 constexpr Spec overlapped(Spec spec, std::string_view name) {
-  spec.name = name;
+  spec.name = spec.needs = name;
   spec.overlap = Overlap::matched;
   return spec;
 }
 
-/// Measures communication alone.
+/// Measures communication alone. `name` begins with the call's.
 constexpr Spec pure(Spec spec, std::string_view name) {
   spec.name = name;
+  spec.needs = name.substr(0, name.rfind('_'));
   spec.in_default_list = false;
   return spec;
 }

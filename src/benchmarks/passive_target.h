@@ -218,6 +218,7 @@ constexpr Spec atomic(std::string_view name) {
 constexpr Spec atomic_word(std::string_view name) {
   Spec spec = atomic(name);
   spec.one_sided.single_element = true;
+  spec.needs = name;
   return spec;
 }
 
@@ -238,7 +239,11 @@ struct Accumulate : Atomic {
 };
 
 struct Get_accumulate : Atomic {
-  static constexpr Spec spec = atomic("Get_accumulate");
+  static constexpr Spec spec = [] {
+    Spec spec = atomic("Get_accumulate");
+    spec.needs = spec.name;
+    return spec;
+  }();
   template <class C>
   static void step(const C& c, const Lap& lap) {
     const MPI_Aint at = place_at(c, lap, c.peer_base, 0);

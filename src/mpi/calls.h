@@ -8,13 +8,15 @@
 #include <string_view>
 #include <type_traits>
 
+#include "mpi/optional.h"
+
 namespace openimb::call {
 
 #ifdef OPENIMB_LARGE_COUNT
 using LargeCount = MPI_Count;
-inline constexpr bool has_large_count = true;
+inline constexpr bool built_with_large_counts = true;
 #else
-inline constexpr bool has_large_count = false;
+inline constexpr bool built_with_large_counts = false;
 #endif
 
 /// v-collectives take int displacements with int counts and MPI_Aint with MPI_Count.

@@ -5,8 +5,23 @@
 #include <type_traits>
 
 #include "mpi/calls.h"
+#include "mpi/errors.h"
 
 namespace openimb {
+
+namespace {
+
+// A type of 16 bits that mpi.h names; the library of an interface may be older.
+[[maybe_unused]] MPI_Datatype if_known(MPI_Datatype type) {
+#ifdef OPENIMB_PORTABLE
+  const ErrorsReturned on_world(MPI_COMM_WORLD), on_self(MPI_COMM_SELF);  // whichever hears of it
+  int bytes = 0;
+  if (MPI_Type_size(type, &bytes) != MPI_SUCCESS || bytes != 2) return MPI_DATATYPE_NULL;
+#endif
+  return type;
+}
+
+}  // namespace
 
 MPI_Datatype base_type(DataType type) {
   switch (type) {
@@ -22,11 +37,11 @@ MPI_Datatype base_type(DataType type) {
       return MPI_DOUBLE;
 #ifdef OPENIMB_FLOAT16
     case DataType::float16:
-      return MPIX_C_FLOAT16;
+      return if_known(MPIX_C_FLOAT16);
 #endif
 #ifdef OPENIMB_BFLOAT16
     case DataType::bfloat16:
-      return MPIX_BFLOAT16;
+      return if_known(MPIX_BFLOAT16);
 #endif
     default:
       return MPI_DATATYPE_NULL;

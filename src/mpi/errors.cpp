@@ -24,28 +24,50 @@ void on_fatal(int code) noexcept {
 
 void on_comm_error(MPI_Comm*, int* code, ...) { on_fatal(*code); }
 void on_window_error(MPI_Win*, int* code, ...) { on_fatal(*code); }
+void return_comm_error(MPI_Comm*, int*, ...) {}
+void return_window_error(MPI_Win*, int*, ...) {}
+
+MPI_Errhandler made_for_comms(MPI_Comm_errhandler_function* function) {
+  MPI_Errhandler made = MPI_ERRHANDLER_NULL;
+  MPI_Comm_create_errhandler(function, &made);
+  return made;
+}
+
+MPI_Errhandler made_for_windows(MPI_Win_errhandler_function* function) {
+  MPI_Errhandler made = MPI_ERRHANDLER_NULL;
+  MPI_Win_create_errhandler(function, &made);
+  return made;
+}
+
+MPI_Errhandler returned_errors() {
+  static const MPI_Errhandler handler = made_for_comms(return_comm_error);
+  return handler;
+}
 
 }  // namespace
 
 void set_abort_job(AbortJob abort_job) { abort_job_with = abort_job; }
 
 MPI_Errhandler fatal_errors() {
-  static const MPI_Errhandler handler = [] {
-    MPI_Errhandler made = MPI_ERRHANDLER_NULL;
-    MPI_Comm_create_errhandler(on_comm_error, &made);
-    return made;
-  }();
+  static const MPI_Errhandler handler = made_for_comms(on_comm_error);
   return handler;
 }
 
 MPI_Errhandler fatal_window_errors() {
-  static const MPI_Errhandler handler = [] {
-    MPI_Errhandler made = MPI_ERRHANDLER_NULL;
-    MPI_Win_create_errhandler(on_window_error, &made);
-    return made;
-  }();
+  static const MPI_Errhandler handler = made_for_windows(on_window_error);
   return handler;
 }
+
+MPI_Errhandler returned_window_errors() {
+  static const MPI_Errhandler handler = made_for_windows(return_window_error);
+  return handler;
+}
+
+ErrorsReturned::ErrorsReturned(MPI_Comm comm) : comm_(comm) {
+  MPI_Comm_set_errhandler(comm, returned_errors());
+}
+
+ErrorsReturned::~ErrorsReturned() { MPI_Comm_set_errhandler(comm_, fatal_errors()); }
 
 std::string error_text(int code) {
   std::array<char, MPI_MAX_ERROR_STRING + 1> buffer{};

@@ -15,6 +15,22 @@ void set_abort_job(AbortJob abort_job);
 MPI_Errhandler fatal_errors();
 MPI_Errhandler fatal_window_errors();
 
+/// A window's errors come back as the codes of the calls. Not MPI_ERRORS_RETURN: MPICH 5 and Intel MPI 2021
+/// swap its value in the standard's binary interface with that of MPI_ERRORS_ABORT.
+MPI_Errhandler returned_window_errors();
+
+/// Errors on `comm` come back as codes, until it goes out of scope; then they end the job again.
+class ErrorsReturned {
+ public:
+  explicit ErrorsReturned(MPI_Comm comm);
+  ~ErrorsReturned();
+  ErrorsReturned(const ErrorsReturned&) = delete;
+  ErrorsReturned& operator=(const ErrorsReturned&) = delete;
+
+ private:
+  MPI_Comm comm_;
+};
+
 /// MPI's text of an error on one line: of an error stack the last entry, where it began.
 std::string error_text(int code);
 

@@ -8,24 +8,12 @@ namespace openimb {
 
 namespace {
 
-// Ends the job on errors again when it goes out of scope.
-class ErrorsReturned {
- public:
-  explicit ErrorsReturned(MPI_Comm comm) : comm_(comm) { MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN); }
-  ~ErrorsReturned() { MPI_Comm_set_errhandler(comm_, fatal_errors()); }
-  ErrorsReturned(const ErrorsReturned&) = delete;
-  ErrorsReturned& operator=(const ErrorsReturned&) = delete;
-
- private:
-  MPI_Comm comm_;
-};
-
 // As open_window, but what attaching reports comes back: it goes to the window's error handler, which ends
 // the job unless told otherwise.
 int attach_to_new(void* memory, MPI_Aint bytes, MPI_Info info, MPI_Comm comm, MPI_Win& win) {
   const int code = MPI_Win_create_dynamic(info, comm, &win);
   if (code != MPI_SUCCESS) return code;
-  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+  MPI_Win_set_errhandler(win, returned_window_errors());
   return MPI_Win_attach(win, memory, bytes > 0 ? bytes : 1);
 }
 

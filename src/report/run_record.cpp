@@ -115,6 +115,7 @@ void write_platform(JsonWriter& json, const RunFacts& facts) {
   json.object("build", [&] {
     json.field("compiler", facts.compiler);
     json.field("flags", facts.build_flags);
+    if (!facts.interface.empty()) json.field("interface", facts.interface);
   });
   json.object("environment", [&] {
     for (const auto& [name, value] : facts.environment) json.field(name, value);

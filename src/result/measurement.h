@@ -124,6 +124,7 @@ struct RunFacts {
   std::string clock;            ///< "MPI_Wtime"
   double clock_resolution = 0;  ///< seconds
   std::string compiler, build_flags;
+  std::string interface;  ///< binary interface that the program was built for; empty: one MPI
   std::vector<std::string> command_line;
   std::vector<RankPlace> ranks;                      ///< by world rank
   std::vector<std::vector<std::string>> interfaces;  ///< by world rank: those whose bytes it reads

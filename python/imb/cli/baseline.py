@@ -12,7 +12,7 @@ from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption, AssumeOneSessionOption, share_of
 from imb.cli.judging import show as show_comparison
 from imb.cli.judging import worst
-from imb.cli.launching import MpiOption, ProgramsOption, all_measured, built, launch_all
+from imb.cli.launching import MpiOption, ProgramsOption, all_measured, launch_all, ready
 from imb.model.errors import ImbError
 from imb.model.units import counted
 from imb.render.terminal import columns, data, say
@@ -294,8 +294,8 @@ def _measure(
     recheck.refuse_if_imported(chosen)
     wrapper = (chosen.launches[0].facts.get("conditions") or {}).get("mpi_wrapper")
     found = installations.find(mpi or wrapper)
-    if programs is None and found.wrapper != wrapper:
-        programs = built(found, None)
+    if programs is None and found.place != wrapper:
+        programs = ready(found, None)
     if with_old:
         seed = secrets.randbelow(2**31)
         before = installations.find(wrapper)

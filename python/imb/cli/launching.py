@@ -130,7 +130,7 @@ def prepare(
     if programs:
         return installations.find_for(choice, programs), programs
     mpi = installations.find(choice)
-    return mpi, build.folder_of(build.key_of(mpi, compiler))
+    return mpi, build.made(mpi, compiler) or build.folder_of(build.key_of(mpi, compiler))
 
 
 def build_for(plans: Sequence[Plan], mpi: Installation, programs: Path | None) -> None:
@@ -138,7 +138,7 @@ def build_for(plans: Sequence[Plan], mpi: Installation, programs: Path | None) -
     from imb.measure import session
 
     if programs is None:
-        built(mpi, None)
+        ready(mpi, None)
     for made in plans:
         session.refuse_missing_programs(made)
 
@@ -155,7 +155,14 @@ def build_variants(made: Campaign) -> None:
 
     wanted = {(one.mpi, one.compiler) for one in variants(made).values() if not one.programs}
     for choice, compiler in sorted(wanted, key=str):
-        built(installations.find(choice), compiler)
+        ready(installations.find(choice), compiler)
+
+
+def ready(mpi: Installation, compiler: str | None) -> Path:
+    """The suite's programs for an MPI, built if need be; exits with 1 where that fails."""
+    from imb.mpi import build
+
+    return build.made(mpi, compiler) or built(mpi, compiler)
 
 
 BUILD_BEAT = 15.0  # seconds between lines about a build where there is no terminal

@@ -40,6 +40,7 @@ NAMES = {
     "mpi.thread_level": "thread level",
     "build.compiler": "compiler",
     "build.flags": "compiler flags",
+    "build.interface": "binary interface",
     "program": "program",
     "version": "version",
     "machine.cpu_model": "CPU",

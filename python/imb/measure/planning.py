@@ -13,6 +13,7 @@ from random import Random
 from typing import TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from imb.measure import passes, session
 from imb.measure.campaign import (
@@ -27,6 +28,7 @@ from imb.measure.campaign import (
 )
 from imb.model import sequential_design
 from imb.model.text import now
+from imb.mpi import prebuilt
 from imb.mpi.installations import Installation
 from imb.mpi.launch import Intent
 
@@ -86,7 +88,7 @@ def campaign_plan(made: Campaign, prepare: Prepare, *, seed: int, source: str | 
     """All launches of the campaign in their order. `prepare` finds MPI and programs. Raises ImbError."""
     counts = [made.processes] if isinstance(made.processes, int) else list(dict.fromkeys(made.processes))
     named = variants(made)
-    built = [_variant(name, one, prepare) for name, one in named.items()]
+    built = _with_one_binary([_variant(name, one, prepare) for name, one in named.items()])
     cells: list[session.Item] = []
     chosen_names = selections(made)
     for index, (name, one) in enumerate(named.items()):
@@ -134,6 +136,20 @@ def campaign_plan(made: Campaign, prepare: Prepare, *, seed: int, source: str | 
     )
     session.examine(found)
     return found
+
+
+def _with_one_binary(made: list[session.Variant]) -> list[session.Variant]:
+    """Several MPIs, all with the programs of the package: these use the standard's binary interface where all MPIs have it,
+    so that the executable is the same."""
+    several = len({one.mpi.place for one in made}) > 1
+    chosen = any(prebuilt.CHOICE in one.intent.env for one in made)
+    packaged = all(
+        Path(one.programs) == prebuilt.programs() and prebuilt.has_standard(one.mpi) for one in made
+    )
+    if not several or chosen or not packaged:
+        return made
+    told = {prebuilt.CHOICE: prebuilt.STANDARD}
+    return [replace(one, intent=replace(one.intent, env={**one.intent.env, **told})) for one in made]
 
 
 def _variant(name: str, one: VariantSettings, prepare: Prepare) -> session.Variant:

@@ -99,7 +99,7 @@ def plan_with_old(
 
 
 def _made_by(variants: list[session.Variant]) -> list[tuple[str, str]]:
-    return [(str(Path(one.mpi.wrapper).resolve()), str(Path(one.programs).resolve())) for one in variants]
+    return [(str(Path(one.mpi.place).resolve()), str(Path(one.programs).resolve())) for one in variants]
 
 
 def cells_of(made: Baseline) -> Counter[bytes]:

@@ -178,6 +178,7 @@ class Build(msgspec.Struct):
 
     compiler: str
     flags: str
+    interface: str | UnsetType = UNSET
 
 
 class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):

@@ -17,6 +17,7 @@ import platformdirs
 
 from imb.model.errors import ImbError
 from imb.model.suite import suite_folder
+from imb.mpi import prebuilt
 from imb.mpi.installations import Installation, output_of
 
 _PERCENT = re.compile(rb"\[\s*(?:(\d+)%|(\d+)/(\d+))\s*\]")
@@ -41,6 +42,11 @@ def cache_folder() -> Path:
 
 def key_of(mpi: Installation, compiler: str | None = None) -> str:
     """Names a build: MPI and version in words, and a hash of wrapper, compiler and sources. Raises ImbError."""
+    if not mpi.wrapper:
+        raise ImbError(
+            f"{mpi.version} ({mpi.launcher}) has no C++ wrapper to build with; install its development files,"
+            " or the wheel of openimb for this machine, which needs none"
+        )
     command = _compiler(mpi, compiler)
     flags = [os.environ.get(name, "") for name in _FLAGS]
     said = [*flags, mpi.wrapper, mpi.version, command, output_of([command, "--version"])[1], _sources_hash()]
@@ -57,6 +63,13 @@ def programs(key: str) -> Path | None:
     """The folder with the executables of a build; None where it is not there."""
     folder = folder_of(key)
     return folder if folder.is_dir() else None
+
+
+def made(mpi: Installation, compiler: str | None = None) -> Path | None:
+    """The programs that there are for an MPI: what was built for it, else what came with the package; of this compiler,
+    only what was built. None where there is nothing yet."""
+    native = programs(key_of(mpi, compiler)) if mpi.wrapper else None
+    return native or (None if compiler else prebuilt.programs_for(mpi))
 
 
 def usual_seconds() -> float:

