@@ -28,14 +28,12 @@ static const struct {
     [openmpi] = {"openmpi", "Open MPI", "libmpi.so.40", NULL},
     [mpi_abi] = {"mpi-abi", "the standard ABI", "libmpi_abi.so.1", NULL},
 };
-static const char* const system_folders[] = {"/lib64",
-                                             "/usr/lib64",
-                                             "/lib/x86_64-linux-gnu",
-                                             "/usr/lib/x86_64-linux-gnu",
-                                             "/lib/aarch64-linux-gnu",
-                                             "/usr/lib/aarch64-linux-gnu",
-                                             "/usr/lib",
-                                             "/usr/local/lib"};
+#ifndef OPENIMB_SYSTEM_FOLDERS  // for tests
+#define OPENIMB_SYSTEM_FOLDERS                                                                            \
+  "/lib64", "/usr/lib64", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", \
+      "/usr/lib/aarch64-linux-gnu", "/usr/lib", "/usr/local/lib"
+#endif
+static const char* const system_folders[] = {OPENIMB_SYSTEM_FOLDERS};
 
 struct launcher {
   int family;  // mpich or openmpi; unknown: none found
@@ -192,9 +190,19 @@ static bool in_system(int interface, struct library* found) {
   return false;
 }
 
-static bool find(int interface, const struct launcher* launcher, struct library* found) {
-  return in_list(getenv("LD_LIBRARY_PATH"), interface, found) || beside(launcher->path, interface, found) ||
-         in_system(interface, found);
+// Of these interfaces, the first in the nearest place that has one of them.
+static bool find(const int* wanted, int count, const struct launcher* launcher, struct library* found) {
+  const char* const own = getenv("LD_LIBRARY_PATH");
+  for (int i = 0; i < count; ++i) {
+    if (in_list(own, wanted[i], found)) return true;
+  }
+  for (int i = 0; i < count; ++i) {
+    if (beside(launcher->path, wanted[i], found)) return true;
+  }
+  for (int i = 0; i < count; ++i) {
+    if (in_system(wanted[i], found)) return true;
+  }
+  return false;
 }
 
 static int chosen_interface(void) {
@@ -245,13 +253,14 @@ static struct library library_for(struct launcher* launcher) {
            interface_of[chosen].name, words_for(launcher));
   }
   if (chosen != unknown) {
-    if (find(chosen, launcher, &found)) return found;
+    if (find(&chosen, 1, launcher, &found)) return found;
     REFUSE("OPENIMB_INTERFACE=%s: no %s in LD_LIBRARY_PATH, beside the launcher or in the system's folders",
            interface_of[chosen].name, interface_of[chosen].library);
   }
+  const int fitting[] = {launcher->family, mpi_abi}, all[] = {mpich, openmpi, mpi_abi};
   if (launched) {
-    if (find(launcher->family, launcher, &found) || find(mpi_abi, launcher, &found)) return found;
-    if (find(other, launcher, &found)) {
+    if (find(fitting, 2, launcher, &found)) return found;
+    if (find(&other, 1, launcher, &found)) {
       REFUSE(
           "started by %s, but the only MPI library found is %s's in %s; use its own mpirun, or put the "
           "library"
@@ -262,10 +271,8 @@ static struct library library_for(struct launcher* launcher) {
     for (int i = 0; i < interfaces; ++i) {
       if (in_list(getenv("LD_LIBRARY_PATH"), i, &found)) return found;
     }
-    if (launcher->family != unknown && find(launcher->family, launcher, &found)) return found;
-    for (int i = 0; i < interfaces; ++i) {
-      if (find(i, launcher, &found)) return found;
-    }
+    if (launcher->family != unknown && find(fitting, 2, launcher, &found)) return found;
+    if (find(all, interfaces, launcher, &found)) return found;
   }
   REFUSE(
       "no MPI library found (libmpi.so.12, libmpi.so.40 or libmpi_abi.so.1); load an MPI's module,"
