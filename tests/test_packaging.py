@@ -1,7 +1,8 @@
-"""Releases: one version, an sdist with the same bytes each time, recipes of other package managers."""
+"""Releases: one version, an sdist with the same bytes each time, a bill of materials, recipes of other package managers."""
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import json
 import os
@@ -10,6 +11,7 @@ import runpy
 import subprocess
 import sys
 import tarfile
+import tomllib
 import types
 import zipfile
 from pathlib import Path
@@ -116,6 +118,69 @@ def test_cmake_configures_an_sdist_and_the_sources_in_its_wheel(unpacked: Path, 
     assert configured_version(tmp_path / "wheel" / "imb" / "_suite", tmp_path / "build") == version()
     there = run(sys.executable, "-m", "imb", "--version", PYTHONPATH=str(tmp_path / "wheel"))
     assert there.split() == ["imb", version()]
+
+
+# --- Bill of materials ---------------------------------------------------------------------------
+
+
+def sbom(*words: object, time: str = "1700000000") -> dict[str, Any]:
+    validation, schema = needs("cyclonedx.validation.json"), needs("cyclonedx.schema")
+    run(sys.executable, "tools/sbom.py", *words, SOURCE_DATE_EPOCH=time)
+    text = Path(str(words[0])).read_text()
+    assert validation.JsonStrictValidator(schema.SchemaVersion.V1_6).validate_str(text) is None
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def test_the_bill_of_materials_has_all_dependencies(tmp_path: Path) -> None:
+    found = sbom(tmp_path / "sbom.json")
+    assert found["metadata"]["component"]["version"] == version()
+    project = tomllib.loads((lab.TOP / "pyproject.toml").read_text())["project"]
+    texts = [
+        *project["dependencies"],
+        *(text for of in project["optional-dependencies"].values() for text in of),
+    ]
+    depends = {each["ref"]: each.get("dependsOn", []) for each in found["dependencies"]}
+    names = {ref.split("[")[0] for ref in depends["openimb-companion"]}
+    assert names == {re.split("[<>=!~;]", text)[0] for text in texts}
+    assert depends["openimb-suite"] == ["C++ standard library", "MPI"]
+
+
+def test_the_bill_of_materials_is_the_same_each_time(tmp_path: Path) -> None:
+    first = sbom(tmp_path / "first.json")
+    assert sbom(tmp_path / "again.json") == first
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "first.json").read_bytes()
+    later = sbom(tmp_path / "later.json", time="1700000001")
+    assert later["serialNumber"] != first["serialNumber"]
+
+
+def test_the_bill_of_materials_of_a_wheel_has_its_programs(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "one.whl", "w") as wheel:
+        wheel.writestr("imb/bin/IMB-MPI1", b"\x7fELF...")
+        wheel.writestr("imb/__init__.py", "")
+    found = sbom(tmp_path / "sbom.json", tmp_path / "one.whl")
+    (program,) = (each for each in found["components"] if each["type"] == "file")
+    assert program["name"] == "imb/bin/IMB-MPI1"
+    assert program["hashes"] == [{"alg": "SHA-256", "content": hashlib.sha256(b"\x7fELF...").hexdigest()}]
+    (suite,) = (each for each in found["dependencies"] if each["ref"] == "openimb-suite")
+    assert "imb/bin/IMB-MPI1" in suite["dependsOn"]
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ([], "usage: sbom.py FILE [WHEEL]"),
+        (["{tmp}/none/sbom.json"], "No such file or directory: {tmp}/none/sbom.json"),
+        (["{tmp}/sbom.json", "README.md"], "not a wheel: README.md; give a .whl file or a folder"),
+    ],
+)
+def test_errors_of_the_bill_of_materials(words: list[str], error: str, tmp_path: Path) -> None:
+    needs("cyclonedx")
+    given = [word.format(tmp=tmp_path) for word in words]
+    done = subprocess.run(
+        [sys.executable, "tools/sbom.py", *given], cwd=lab.TOP, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (1, f"sbom.py: {error.format(tmp=tmp_path)}\n")
 
 
 # --- Recipes of other package managers -----------------------------------------------------------
