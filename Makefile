@@ -144,7 +144,7 @@ extra_mpi = $(filter-out auto,$(MPI))
 
 .PHONY: check test bench lint format
 # Installs nothing where the tools are: several checkouts may share them. `imb` is this checkout's.
-$(TOOLS)/pytest $(ENV)/catch2:
+$(TOOLS)/pytest $(TOOLS)/hatchling $(ENV)/catch2:
 	@$(PYTHON) tools/setup.py tools test
 check: $(ENV)/bin/cmake | $(TOOLS)/pytest $(ENV)/catch2 ## tests without an MPI: unit tests and pytest --no-mpi; under two minutes
 	@[ -f build/check/build.ninja ] || { mkdir -p build/check && \
@@ -186,6 +186,15 @@ bench: build ## build, then bench/run.py, passes.py, verdicts.py and variance.py
 	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python bench/passes.py $(if $(extra_mpi),--mpi $(KEY)) $(PASSES_ARGS)
 	@$(TOOLS)/python bench/verdicts.py
 	@$(TOOLS)/python bench/variance.py
+
+# --- Releases: docs/packaging.md -------------------------------------------------------------------------------------
+DIST ?= dist
+# The time of the last commit; without git that of the files, which an sdist has from the commit.
+release_time = $${SOURCE_DATE_EPOCH:-$$([ -e .git ] && git log -1 --format=%ct || stat -c %Y Makefile)}
+.PHONY: sdist
+sdist: | $(TOOLS)/hatchling ## write dist/openimb-VERSION.tar.gz, the same bytes for the same sources, and print its SHA-256
+	@SOURCE_DATE_EPOCH=$(release_time) $(TOOLS)/python -m hatchling build -t sdist -d '$(abspath $(DIST))' >&2
+	@cd '$(DIST)' && sha256sum openimb-*.tar.gz
 
 # --- Style -----------------------------------------------------------------------------------------------------------
 cpp_files = $(shell find src tests bench python -name '*.cpp' -o -name '*.h')

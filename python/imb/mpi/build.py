@@ -15,6 +15,7 @@ from pathlib import Path
 
 import platformdirs
 
+from imb import __version__
 from imb.model.errors import ImbError
 from imb.model.suite import suite_folder
 from imb.mpi import prebuilt
@@ -173,7 +174,7 @@ def _words_of(log: str) -> str:
 def _sources_hash() -> str:
     top = suite_folder()
     files = [top / "CMakeLists.txt", *top.glob("cmake/**/*"), *top.glob("src/**/*")]
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(__version__.encode())
     for file in sorted(file for file in files if file.is_file()):
         digest.update(f"{file.relative_to(top)}\0".encode() + file.read_bytes() + b"\0")
     return digest.hexdigest()
