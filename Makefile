@@ -177,8 +177,8 @@ test: $(if $(PYTEST_ARGS),,lowest) ## build with Open MPI, MPICH, SimGrid and MP
 	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python -m pytest tests $(PYTEST_ARGS)
 
 .PHONY: wheel
-wheel: ## dist/openimb-*.whl with the suite's executables for every MPI; WHEEL_ARCH=aarch64: for another machine
-	@$(PYTHON) tools/wheel.py $(WHEEL_ARCH)
+wheel: ## write dist/openimb-*.whl with the suite's executables for every MPI, and its bill of materials; WHEEL_ARCH=aarch64
+	@SOURCE_DATE_EPOCH=$(release_time) $(PYTHON) tools/wheel.py $(WHEEL_ARCH)
 
 bench: build ## build, then bench/run.py, passes.py, verdicts.py and variance.py; BENCH_ARGS=..., PASSES_ARGS=... for the first two
 	@$(PYTHON) tools/setup.py tools test

@@ -22,7 +22,9 @@ class Chosen(NamedTuple):
 
 @pytest.fixture(scope="session")
 def launcher(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    compiler = shutil.which("cc") or shutil.which("gcc") or lab.missing("a C compiler")
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        lab.missing("a C compiler")
     program = tmp_path_factory.mktemp("launcher") / "launcher"
     words = [str(compiler), "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1"]
     words += ['-DOPENIMB_SYSTEM_FOLDERS="/nowhere"']

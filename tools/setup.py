@@ -38,6 +38,8 @@ ENV = TOP / os.environ.get("OPENIMB_ENV", ".env")
 CMAKE = "cmake==4.4.4"
 CMAKE_AT_LEAST = (3, 20)
 NINJA = "ninja==1.13.2"
+HATCHLING = "hatchling==1.33.0"
+CYCLONEDX = "cyclonedx-python-lib==11.12.0"
 PYTEST = ["pytest==9.2.0", "hypothesis==6.170.15", "jsonschema==4.26.0"]
 TOOLS = {
     "run": [],  # cmake and ninja, each only when the system has none that will do
@@ -46,6 +48,10 @@ TOOLS = {
         *PYTEST,
         "playwright==1.65.2",  # drives a Chromium that is there; it downloads none
         "reframe-hpc==4.10.4",
+        HATCHLING,  # make sdist
+        CYCLONEDX,  # tools/sbom.py
+        "easybuild-framework==5.4.1",
+        "check-jsonschema==0.39.0",  # has the schema of CITATION.cff
     ],
     "lowest": PYTEST,
     "lint": ["clang-format==22.1.5", "clang-tidy==22.1.7", "ruff==0.17.5", "mypy==2.4.1"],

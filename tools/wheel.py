@@ -26,8 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import setup
 from setup import ENV, TOP, SetupError, installed, say, shown
 
-ZIG = "ziglang==0.17.1"
-TOOLS = [ZIG, "auditwheel==6.8.2", "hatchling==1.33.0", "pyelftools==0.33"]
+TOOLS = ["ziglang==0.17.1", "auditwheel==6.8.2", "pyelftools==0.33", setup.HATCHLING, setup.CYCLONEDX]
 GLIBC = "2.17"  # of manylinux2014, the oldest that sites have
 ARCHES = ("x86_64", "aarch64")
 COMPONENTS = ("MPI1", "EXT", "RMA", "NBC", "IO")
@@ -59,22 +58,23 @@ def call(words: list[str], log: Path, env: dict[str, str]) -> None:
         done = subprocess.run(words, env=env, stdin=subprocess.DEVNULL, stdout=text, stderr=text, cwd=TOP)
     if done.returncode:
         lines = log.read_text().splitlines()
-        errors = [line for line in lines if re.search("error|not found", line, re.IGNORECASE)]
+        errors = [line for line in lines if re.search("error:|not found|undefined", line, re.IGNORECASE)]
         raise SetupError(f"wheel: {(errors or lines)[0]} (all of it: {shown(log)})")
 
 
-def symbols_of(library: Path) -> tuple[list[str], list[str]]:
-    """Functions and data that programs may refer to; data are Open MPI's predefined objects."""
+def symbols_of(library: Path, header: Path) -> tuple[list[str], list[str]]:
+    """Functions and data that programs may refer to; data are Open MPI's predefined objects, which its mpi.h names."""
     from elftools.elf.elffile import ELFFile
 
     functions, data = set(), set()
+    words = set(re.findall(r"\w+", header.read_text()))
     with library.open("rb") as file:
         for symbol in ELFFile(file).get_section_by_name(".dynsym").iter_symbols():
             if symbol["st_shndx"] == "SHN_UNDEF":
                 continue
             if symbol["st_info"]["type"] == "STT_FUNC" and symbol.name.startswith("MPI_"):
                 functions.add(symbol.name)
-            if symbol["st_info"]["type"] == "STT_OBJECT" and symbol.name.startswith("ompi_mpi_"):
+            if symbol["st_info"]["type"] == "STT_OBJECT" and symbol.name in words:
                 data.add(symbol.name)
     return sorted(functions), sorted(data)
 
@@ -107,7 +107,7 @@ class Builder:
         """A library of this name with these symbols and nothing behind them; `needed`: it needs this one."""
         folder = self.folder / "stand-ins" / (needed or soname)
         folder.mkdir(parents=True, exist_ok=True)
-        source, library = folder / "stand_in.c", folder / soname
+        source, library = folder / "stand_in.c", folder / "libmpi.so"  # an ending that Zig knows
         lines = [f"void {name}(void) {{}}" for name in functions] + [f"char {name}[8];" for name in data]
         text = "\n".join([*lines, ""])
         if not library.exists() or source.read_text() != text:
@@ -131,7 +131,7 @@ class Builder:
         """The executables for an interface."""
         setup.set_up_mpi(interface.headers)
         prefix = ENV / "mpi" / interface.headers
-        functions, data = symbols_of(prefix / "lib" / interface.soname)
+        functions, data = symbols_of(prefix / "lib" / interface.soname, prefix / "include" / "mpi.h")
         library = self.stand_in(interface.soname, sorted({*functions, *optional_calls()}), data)
         build = self.folder / interface.key
         target = f"{self.arch}-linux-gnu.{GLIBC}"
@@ -141,6 +141,7 @@ class Builder:
             f"-DCMAKE_CXX_COMPILER={self.zig};c++;-target;{target}",
             f"-DCMAKE_CXX_FLAGS=-fPIE -ffile-prefix-map={TOP}=. {interface.flags}".rstrip(),
             "-DCMAKE_EXE_LINKER_FLAGS=-pie -s",
+            "-DCMAKE_SKIP_RPATH=ON",
             "-DCMAKE_SYSTEM_NAME=Linux",
             f"-DCMAKE_SYSTEM_PROCESSOR={self.arch}",
             f"-DOPENIMB_MPI_INCLUDE={prefix / 'include'}",
@@ -202,7 +203,7 @@ class Builder:
             shutil.copy(launcher, tree / "bin" / f"IMB-{component}")
         compat = home / "mpich" / "compat"  # Debian's MPICH goes by another name
         compat.mkdir()
-        shutil.copy(self.stand_in("libmpi.so.12", [], [], needed="libmpich.so.12"), compat)
+        shutil.copy(self.stand_in("libmpi.so.12", [], [], needed="libmpich.so.12"), compat / "libmpi.so.12")
         return tree
 
 
@@ -217,7 +218,7 @@ def audit(wheel: Path) -> None:
 
 
 def build(arch: str, folder: Path) -> Path:
-    """The wheel's path."""
+    """The wheel; beside it its bill of materials."""
     builder = Builder(arch)
     tree = builder.tree()
     tag = f"py3-none-manylinux_{GLIBC.replace('.', '_')}_{arch}"
@@ -235,6 +236,8 @@ def build(arch: str, folder: Path) -> Path:
     audit(made)
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(made, folder / made.name)
+    bill = folder / made.name.replace(".whl", ".cdx.json")
+    call([sys.executable, "tools/sbom.py", str(bill), str(made)], builder.log, env)
     return folder / made.name
 
 

