@@ -69,6 +69,9 @@ no_mpi = False  # pytest --no-mpi
 PACKAGED = ("openmpi", "mpich", "intel")  # MPIs for which the wheel has executables
 
 
+WRONG = {"impi": ("Neighbor_alltoall",)}  # what an MPI does wrongly (docs/known-mpi-issues.md)
+
+
 def wheel_tree() -> Path:
     """What the wheel of this machine installs into a prefix: bin, libexec."""
     return TOP / "build" / "wheel" / platform.machine() / "tree"

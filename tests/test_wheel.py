@@ -1,8 +1,10 @@
 """The wheel with the suite's executables, in fresh virtual environments without a compiler on the PATH: every MPI here, and
 libraries that lack calls."""
 
+import contextlib
 import json
 import os
+import pty
 import re
 import shutil
 import subprocess
@@ -100,6 +102,19 @@ def run(
     )
 
 
+def on_terminal(words: list[str], env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """With a terminal as standard output and error."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(words, env=env, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        parts = []
+        with contextlib.suppress(OSError):  # its end
+            while part := os.read(ours, 65536):
+                parts.append(part)
+        os.close(ours)
+    return subprocess.CompletedProcess(words, process.wait(), b"".join(parts).decode(), "")
+
+
 def bin_of(mpi: lab.Mpi) -> Path:
     return Path(mpi.launcher[0]).parent
 
@@ -191,25 +206,42 @@ def test_libraries_lack_what_is_known(interface):
 # --- Under MPIs -----------------------------------------------------------------------------------
 
 
-def assert_all_measured(done: subprocess.CompletedProcess[str], records: Path, component: str) -> dict:
+def assert_all_measured(
+    mpi: lab.Mpi, done: subprocess.CompletedProcess[str], records: Path, component: str
+) -> dict:
     """Returns the run's record."""
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in records.read_text().splitlines()]
     rows = [line for line in lines if line["record"] == "result"]
-    assert {row["benchmark"] for row in rows} == set(lab.names(component))
-    assert all(row.get("defects", 0) == 0 for row in rows)
-    assert all(row["ranks"] <= 2 for row in lines if "ranks" in row and isinstance(row["ranks"], int))
+    assert {row["benchmark"] for row in rows} == set(names_for(mpi, component))
+    assert all(row["defects"] == 0 for row in rows)
     first: dict = lines[0]
     return first
 
 
-def catalogue(component: str, records: Path, folder: Path) -> list[str]:
-    words = [*lab.names(component), "-npmin", "2", "-msglog", COMPONENTS[component], "-iter", "4", "-check"]
-    return [*words, "-json", str(records), *(["-file", str(folder / "data")] if component == "IO" else [])]
+def names_for(mpi: lab.Mpi, component: str) -> list[str]:
+    """Without what the MPI is known to do wrongly (docs/known-mpi-issues.md)."""
+    wrong = lab.WRONG.get(mpi.key, ())
+    return [name for name in lab.names(component) if name not in wrong]
+
+
+def catalogue(mpi: lab.Mpi, component: str, records: Path, folder: Path) -> list[str]:
+    words = [
+        *names_for(mpi, component),
+        "-npmin",
+        "2",
+        "-msglog",
+        COMPONENTS[component],
+        "-iter",
+        "4",
+        "-check",
+    ]
+    words += ["-set", "TARGET_CPU_SECS=0.001"]
+    return [*words, "-json", str(records), *(["-file", str(folder)] if component == "IO" else [])]
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
-def test_every_benchmark_under_the_standard_abi(component, venv, bare_tools, tmp_path):
+def test_every_benchmark_under_the_standard_abi(component, venv, bare_tools, tmp_path, scratch):
     """One executable, every MPI that has the interface."""
     mpis = with_standard_abi()
     if {"mpich", "impi"} - {mpi.key for mpi in mpis}:
@@ -220,19 +252,21 @@ def test_every_benchmark_under_the_standard_abi(component, venv, bare_tools, tmp
             tmp_path, venv / "bin", bin_of(mpi), bare_tools, OPENIMB_INTERFACE="mpi-abi", **mpi.env
         )
         done = run(
-            [*mpi.launcher, "-n", "2", "IMB-" + component, *catalogue(component, records, tmp_path)], env
+            [*mpi.launcher, "-n", "2", "IMB-" + component, *catalogue(mpi, component, records, scratch)], env
         )
-        record = assert_all_measured(done, records, component)
+        record = assert_all_measured(mpi, done, records, component)
         assert record["build"]["interface"] == "MPI ABI"
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
-def test_every_benchmark_under_the_main_mpis(mpi, component, venv, bare_tools, tmp_path):
+def test_every_benchmark_under_the_main_mpis(mpi, component, venv, bare_tools, tmp_path, scratch):
     """The others have them in the matrix of all tests (tests/lab.py)."""
     records = tmp_path / "records.jsonl"
     env = surroundings(tmp_path, venv / "bin", bin_of(mpi), bare_tools)
-    done = run([*mpi.launcher, "-n", "2", "IMB-" + component, *catalogue(component, records, tmp_path)], env)
-    record = assert_all_measured(done, records, component)
+    done = run(
+        [*mpi.launcher, "-n", "2", "IMB-" + component, *catalogue(mpi, component, records, scratch)], env
+    )
+    record = assert_all_measured(mpi, done, records, component)
     assert record["build"]["interface"] == {"openmpi": "Open MPI ABI", "mpich": "MPICH ABI"}[mpi.key]
 
 
@@ -242,7 +276,8 @@ def without(library: Path, folder: Path, *calls: str) -> Path:
     text = library.read_bytes()
     for call in calls:
         assert f"MPI_{call}\0".encode() in text
-        text = text.replace(f"MPI_{call}\0".encode(), f"MPI_{'X' * len(call)}\0".encode())
+        # Not its end, which names of libc may share.
+        text = text.replace(f"MPI_{call}\0".encode(), f"XPI_{call}\0".encode())
     (folder / library.name).write_bytes(text)
     return folder
 
@@ -264,7 +299,7 @@ def test_a_library_that_lacks_calls(venv, bare_tools, tmp_path):
     lines = [json.loads(line) for line in records.read_text().splitlines()]
     assert done.returncode == 3
     (failure,) = [line for line in lines if line["record"] == "failure"]
-    assert (failure["benchmark"], failure["failure"]) == ("Ibcast", "unavailable")
+    assert (failure["benchmark"], failure["cause"]) == ("Ibcast", "unavailable")
     assert "has no MPI_Ibcast" in failure["detail"]
     assert {line["benchmark"] for line in lines if line["record"] == "result"} == {"Ireduce"}
     listed = run([*mpi.launcher, "-n", "1", "IMB-IO", "-list"], env)
@@ -314,11 +349,11 @@ def test_the_first_minute(bare_tools, tmp_path):
     venv = venv_with(tmp_path / "venv", pinned)
     installed = time.monotonic()
     env = surroundings(tmp_path, venv / "bin", bare_tools)
-    done = run(["imb", "run", "PingPong"], env)
+    done = on_terminal(["imb", "run", "PingPong"], env)
     print(f"installed in {installed - began:.1f} s, table after {time.monotonic() - installed:.1f} s more")
     assert done.returncode == 0, done.stderr
     assert "building" not in done.stdout + done.stderr
-    assert re.search(r"^\s+4194304\s", done.stdout, re.MULTILINE)
+    assert re.search(r"^ *4194304 ", done.stdout, re.MULTILINE), done.stdout
     doctor = run(["imb", "doctor"], env)
     assert doctor.returncode == 0, doctor.stdout + doctor.stderr
     assert re.search(r"suite: of the package, for the MPICH ABI \(.*/libmpi\.so\.12\)", doctor.stdout)
@@ -354,7 +389,10 @@ def test_ab_of_two_mpis_has_the_identical_program(venv, bare_tools, tmp_path):
         "--classic",
     ]
     done = run([*words, "--", "-msglog", "2:3", "-iter", "50"], env)
-    assert done.returncode in (0, 1), done.stderr
-    found = run(["imb", "query", "select distinct build_interface from runs"], env)
-    shown = run(["imb", "ls", "--json"], env)
-    assert "MPI ABI" in found.stdout + shown.stdout
+    assert done.returncode in (0, 10, 11, 12), done.stderr
+    exported = run(["imb", "export", "--format", "json"], env).stdout.splitlines()
+    runs = [line for line in map(json.loads, exported) if line["record"] == "run"]
+    assert len(runs) == 4
+    assert {line["build"]["interface"] for line in runs} == {"MPI ABI"}
+    assert len({line["command_line"][0] for line in runs}) == 1
+    assert len({line["mpi"]["library"].split()[0] for line in runs}) == 2

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "mpi/optional.h"
 #include "plan/files.h"
 
 namespace openimb {

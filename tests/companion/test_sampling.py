@@ -125,7 +125,7 @@ def test_rows_are_estimated_as_the_suite_has_them(
 
 
 def test_budgets_grow_with_rows() -> None:
-    assert usual_budget("MPI1", 24) == 10
+    assert usual_budget("MPI1", 24) == 3
     assert usual_budget("MPI1", 300) == pytest.approx(30)
     assert usual_budget("IO", 300) == pytest.approx(300)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -211,12 +212,15 @@ class Carried(NamedTuple):
 
 def carry_out(archive: Archive, made: Plan) -> None:
     """Runs what of the session is still to be run, showing it live, and exits with what came of it."""
+    from imb.cli.show import print_tables
     from imb.cli.variance import after_session
     from imb.measure import session
 
     before = len(session.done(archive, made))
     carried = launch_all(archive, made)
     if len(carried.over) > before:
+        if len(made.items) == 1 and sys.stdout.isatty():
+            print_tables(archive.run(carried.over[0].run).records())
         after_session(archive, made, carried.over)
     if not all_measured(made, carried):
         raise typer.Exit(1)

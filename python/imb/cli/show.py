@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -87,14 +87,8 @@ def command(
     for line in of_one_run(store, found, records):
         say(f"! {line}")
     wanted = {name.lower() for name in benchmark or []}
-    rows = [
-        r
-        for r in records.records
-        if isinstance(r, Result | Failure) and (not wanted or r.benchmark.lower() in wanted)
-    ]
-    run_record: Run = next(records.of(Run), Run())
-    limits = (run_record.options.passes if run_record.options else None) or PassLimits()
-    _tables(rows, limits, chart=sys.stdout.isatty() and has("plotext") if chart is None else chart)
+    drawn = sys.stdout.isatty() and has("plotext") if chart is None else chart
+    print_tables(records, wanted, chart=drawn)
     if _without_result(found, records):
         _print_ends(found)
 
@@ -218,10 +212,18 @@ def _conditions(said: object) -> str | None:
     return ", ".join(filter(None, words))
 
 
-def _tables(rows: list[Result | Failure], limits: PassLimits, *, chart: bool) -> None:
+def print_tables(records: Records, benchmarks: Collection[str] = (), *, chart: bool = False) -> None:
+    """All rows of a run, or those of these benchmarks (lower case); notes, and charts."""
     from imb.render.classic import notes_on_passes
     from imb.render.tables import evidence_of, failures_of, tables_of
 
+    rows = [
+        r
+        for r in records.records
+        if isinstance(r, Result | Failure) and (not benchmarks or r.benchmark.lower() in benchmarks)
+    ]
+    run_record: Run = next(records.of(Run), Run())
+    limits = (run_record.options.passes if run_record.options else None) or PassLimits()
     screen = Screen()
     for table in tables_of(rows):
         screen.line()
