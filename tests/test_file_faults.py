@@ -112,6 +112,8 @@ def test_what_fills_up_while_it_runs_is_a_row(mpi, small_disk, tmp_path):
 def test_a_write_that_fails_is_a_row_with_the_reason(any_mpi, name, tmp_path):
     if name == "C_IWrite_Expl" and any_mpi.key == "deb-openmpi":
         pytest.skip("Open MPI 4.1.4 crashes when a nonblocking write fails: docs/known-mpi-issues.md")
+    if any_mpi.key == "impi":
+        pytest.skip("Intel MPI's own shared memory is larger than the limit: it ends in MPI_Init")
     limit_mebibytes = 64  # more than MPI libraries want for their own shared memory
     words = [
         "-msgsize",
