@@ -252,6 +252,12 @@ def test_progress_only_grows_and_ends_at_one(path: Path) -> None:
             "[0] MPI startup(): libfabric provider: tcp;ofi_rxm\n",
             "provider tcp;ofi_rxm",
         ),
+        (
+            "mpich",
+            "provider: tcp, score = 4, pref = 0, FI_SOCKADDR_IN [16] 192.0.2.2\n"
+            "==== Capability set configuration ====\nlibfabric provider: sockets - 192.0.2.0/24\n",
+            "provider sockets",
+        ),
         ("mpich", "openimb-check 2 1 0.5 MPICH\n", None),
         ("other", "on-host: sm\n", None),
     ],

@@ -31,10 +31,8 @@ def transports_in(flavour: str, text: str) -> str | None:
         found = [f"{place}-host {name[:60]}" for place, name in pairs if name != "n/a"]
     elif flavour == "mpich":
         netmod = re.search(r"^==== (\w+) (?:netmod )?Capability", text, re.MULTILINE | re.IGNORECASE)
-        provider = re.search(r"^(?:selected )?provider(?: name)?: *([\w;]+)", text, re.MULTILINE)
         found += [f"netmod {netmod[1].lower()}"] if netmod else []
-        found += [f"provider {provider[1]}"] if provider else []
-    elif flavour == "intel":
+    if flavour in ("mpich", "intel"):  # not `provider: NAME, score = ...`, which lists candidates
         provider = re.search(r"libfabric provider: *([\w;]+)", text)
         found += [f"provider {provider[1]}"] if provider else []
     return ", ".join(found) or None
