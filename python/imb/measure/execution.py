@@ -23,6 +23,7 @@ from imb.measure.session import (
     Done,
     Item,
     Plan,
+    asking_command_of,
     command_of,
     elsewhere,
     folder_of,
@@ -35,7 +36,7 @@ from imb.model.confidential import hidden_command
 from imb.model.errors import ImbError
 from imb.model.sequential_design import FACT
 from imb.model.text import now
-from imb.mpi import conditions, launch, load
+from imb.mpi import conditions, launch, load, own_word
 
 Rest = ParamSpec("Rest")
 Made = TypeVar("Made")
@@ -110,12 +111,15 @@ def execute(
             for one in started:
                 one.facts["load"] = msgspec.to_builtins(during)
     seconds = (time.monotonic() - began) / len(items)
+    interrupted = any(_ask_transports(made, one) for one in started)
     over = [
         _store(archive, made, one.item, one.facts, None if "note" in one.facts else seconds)
         for one in started  # a launch that lingered does not predict the duration of others
     ]
     for item, one_over in zip(items, over, strict=True):  # as close together as can be
         _finish(archive, made, item, one_over)
+    if interrupted:
+        raise KeyboardInterrupt
     return over
 
 
@@ -261,6 +265,27 @@ def _see_all_through(
         for one in started:  # those that were over would have no partner when the others are repeated
             one.facts["outcome"] = "interrupted"
             one.facts.setdefault("exit_status", None)  # of one that was not launched any more
+
+
+_reported: dict[tuple[str, int, int | None], str | None] = {}  # by session, variant and ranks
+
+
+def _ask_transports(made: Plan, one: _Started) -> bool:
+    """Records the transports that the MPI reports, where the launch ended by itself; asked for once in a session, of each
+    variant and number of ranks. Afterwards, so that a launch that fails or hangs does so once. Returns whether that was
+    interrupted."""
+    if one.facts["outcome"] not in ("measured", "failed") or one.progress.end is None:
+        return False
+    interrupted = False
+    key = made.id, one.item.variant, one.item.ranks
+    if key not in _reported:
+        _reported[key] = None
+        with contextlib.suppress(ImbError, OSError):
+            if command := asking_command_of(made, one.item):
+                flavour = made.variants[one.item.variant].mpi.flavour
+                _reported[key], interrupted = own_word.answered(flavour, command)
+    one.facts["conditions"]["transports"] = _reported[key]
+    return interrupted
 
 
 def _adopt(archive: Archive, made: Plan, item: Item) -> None:

@@ -6,6 +6,12 @@ Sources: Open MPI's `hook comm_method` component (ompi_display_comm), MPICH's MP
 from __future__ import annotations
 
 import re
+import tempfile
+from pathlib import Path
+
+from imb.mpi import launch
+
+_SECONDS = 20.0  # until a launch that hangs is given up; it takes one second
 
 _ASKING = {
     # The first is for Open MPI 5, the second for 4.1.
@@ -21,6 +27,14 @@ _ASKING = {
 def asking(flavour: str) -> dict[str, str]:
     """Variables for a launch whose output is ours to read; empty where the MPI has none."""
     return dict(_ASKING.get(flavour, {}))
+
+
+def answered(flavour: str, command: launch.Command) -> tuple[str | None, bool]:
+    """The transports that the MPI reports in this launch, which is only made for that; whether it was interrupted."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder, "output")
+        ended = launch.run(command, output=output, errors=Path(folder, "errors"), timeout=_SECONDS)
+        return transports_in(flavour, output.read_text(errors="replace")), ended.outcome == "interrupted"
 
 
 def transports_in(flavour: str, text: str) -> str | None:
