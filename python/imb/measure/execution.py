@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import shutil
 import socket
 import threading
@@ -32,7 +33,7 @@ from imb.measure.session import (
     spool_of,
     without_secrets,
 )
-from imb.model.confidential import hidden_command
+from imb.model.confidential import hidden_command, hidden_output
 from imb.model.errors import ImbError
 from imb.model.sequential_design import FACT
 from imb.model.text import now
@@ -308,11 +309,15 @@ def _store(
     def part(name: str) -> bytes | None:
         return (spool / name).read_bytes() if (spool / name).exists() else None
 
+    def printed(name: str) -> bytes | None:
+        text = part(name)
+        return text and hidden_output(text, {**os.environ, **intent_of(made, item).env})
+
     records = part("records.jsonl")
     content = Content(
         records=records or None,
-        output=part("output.txt"),
-        stderr=part("stderr.txt"),
+        output=printed("output.txt"),
+        stderr=printed("stderr.txt"),
         facts=facts,
         # A launch of a campaign that was cut off is made again, and counts once (others: see _finish); one that stopped was
         # measured in part without its partner, and does not count.
