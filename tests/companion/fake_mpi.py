@@ -1,5 +1,6 @@
 """An MPI of shell scripts: its launcher writes the records of a PingPong without measuring anything.
 
+Asked for its version, the suite prints nothing and the MPI that ranks are connected by $FAKE_TRANSPORTS (sm).
 A launch takes FAKE_TIME microseconds (`--env FAKE_TIME=2`) and up to a percent more. It appends its FAKE_NAME to the file
 $FAKE_LOG, and waits as long as the file $FAKE_HOLD is there, or $FAKE_HOLD-NAME.
 """
@@ -17,6 +18,7 @@ while [ $# -gt 1 ]; do
     case $1 in FAKE_TIME=*) time=${1#*=};; FAKE_NAME=*) name=${1#*=};; -n) ranks=$2;; esac
     shift
 done
+[ "$1" = -version ] && { printf '  on-host:  all connections are %b\n' "${FAKE_TRANSPORTS:-sm}"; exit; }
 echo "$name" >> "${FAKE_LOG:-/dev/null}"
 left=6000
 while [ -n "$FAKE_HOLD" ] && { [ -e "$FAKE_HOLD" ] || [ -e "$FAKE_HOLD-$name" ]; }; do

@@ -266,6 +266,17 @@ def test_run_and_latency_over_two_hosts(two_hosts: Hosts, mpi: lab.Mpi, imb: Imb
     assert len(archive.ids()) == 3
 
 
+def test_doctor_in_an_allocation_of_two_hosts(two_hosts: Hosts, mpi: lab.Mpi, tmp_path: Path) -> None:
+    """The launcher places the two ranks on different hosts, so their messages have to pass an interface."""
+    (tmp_path / "hosts").write_text("h1:1\nh2:1\n" if mpi.key == "mpich" else "h1 slots=1\nh2 slots=1\n")
+    files = {name: str(tmp_path / "hosts") for name in ("HYDRA_HOST_FILE", "PRTE_MCA_prte_default_hostfile")}
+    environment = {**two_hosts.environment(), **files, **cluster.ACROSS[mpi.key]}
+    said = imb_at(two_hosts.on("h1", []), ["doctor", "--mpi", mpi.wrapper], environment)
+    assert re.search(r"✓ .*: two ranks: one way .* between two hosts .*, long messages by eth0", said.out), (
+        said
+    )
+
+
 def test_ranks_on_two_hosts_take_turns(two_hosts: Hosts, mpi: lab.Mpi, archive: Archive) -> None:
     """Those on the other host reach the conductor by its host's name."""
     both = " ".join(["hosts=h1,h2", "ppn=1", *ACROSS[mpi.key][1::2]])

@@ -103,6 +103,20 @@ def test_each_trouble_is_a_warning_with_advice(
             "warning",
             "by loopback TCP",
         ),
+        (  # in an allocation of two hosts
+            "finished",
+            0,
+            "openimb-check 2 1 60.0 Open MPI\nopenimb-path between 16777216 eth0=16900000 lo=9000000",
+            "ok",
+            "one way 60.0 µs between two hosts in 0.5 s, long messages by eth0",
+        ),
+        (
+            "finished",
+            0,
+            "openimb-check 2 1 2.0 Open MPI\nopenimb-path between 16777216 eth0=4096 lo=0",
+            "ok",
+            "long messages by unknown (no interface counted what went between hosts)",
+        ),
         ("finished", 0, "openimb-check 2 1 4000.0 MPICH", "warning", "4000.0"),
         (
             "finished",
@@ -251,6 +265,12 @@ def test_progress_only_grows_and_ends_at_one(path: Path) -> None:
             "intel",
             "[0] MPI startup(): libfabric provider: tcp;ofi_rxm\n",
             "provider tcp;ofi_rxm",
+        ),
+        (
+            "mpich",
+            "provider: tcp, score = 4, pref = 0, FI_SOCKADDR_IN [16] 192.0.2.2\n"
+            "==== Capability set configuration ====\nlibfabric provider: sockets - 192.0.2.0/24\n",
+            "provider sockets",
         ),
         ("mpich", "openimb-check 2 1 0.5 MPICH\n", None),
         ("other", "on-host: sm\n", None),

@@ -116,6 +116,20 @@ def test_a_failed_launch_among_measured_ones_is_a_finding_with_its_reason(imb: I
     assert "failed, exit status 1, no result: ssh: Could not resolve hostname nosuchhost" in found.out
 
 
+def test_a_report_lists_a_failed_launch_with_its_reason(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    measured = fake_mpi.make(tmp_path / "good")
+    assert imb("run", "PingPong", *measured, "--launches", "3", "--label", "x").code == 0
+    assert imb("run", "PingPong", *failing(tmp_path / "bad", f"{HOST}<b>\x1b[31m"), "--label", "x").code == 1
+    page = tmp_path / "x.html"
+    assert imb("report", "x", "x", "-o", page).code == 0
+    [failed] = [name for name in archive.ids() if archive.run(name).facts()["outcome"] == "failed"]
+    text = page.read_text()
+    assert text.count(f"launch {failed[:10]}") == 2 and "Findings: 2 problems" in text
+    assert text.count("Failed, exit status 1, no result: ssh: Could not resolve hostname nosuchhost") == 2
+    only = imb("report", failed, "-o", tmp_path / "none.html")
+    assert only.code == 2 and only.err == f"imb: no results in {failed}\n"
+
+
 def test_a_launch_whose_rows_failed_is_no_failed_launch(imb: Imb, tmp_path: Path) -> None:
     assert imb("run", "PingPong", *fake_mpi.make(tmp_path / "good"), "--label", "x").code == 0
     other = fake_mpi.make(tmp_path / "other")

@@ -1,5 +1,6 @@
 """Logs of other components, cut off, with a tag before each line, with rows that cannot be read: what an import says."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,28 @@ def test_rows_with_decimal_commas_are_one_line(imb: Imb, archive: Archive, tmp_p
     assert said.code == 1 and not archive.ids()
     (line,) = said.err.splitlines()
     assert "81 rows have a decimal comma" in line and "0 runs" in said.out
+
+
+@pytest.mark.parametrize("part", ["all", "tables", "export"])
+@pytest.mark.parametrize("sign", [";", ","])
+def test_columns_that_blanks_do_not_separate_are_one_line(
+    imb: Imb, archive: Archive, tmp_path: Path, part: str, sign: str
+) -> None:
+    """As a spreadsheet saves a log, also with decimal commas, and the tables of it; and as imb exports it."""
+    lines = TEXT.decode().splitlines()
+    lines = [sign.join(line.split()) if re.match(r" +[#\d]", line) else line for line in lines]
+    text = "\n".join(line for line in lines if part == "all" or line.count(sign) > 1)
+    if part == "export":
+        (tmp_path / "a.log").write_bytes(TEXT)
+        text = imb("export", tmp_path / "a.log", "--separator", sign).out
+    if sign == ";":
+        text = text.replace(".", ",")
+    (tmp_path / "a.csv").write_text(text)
+    said = imb("import", tmp_path / "a.csv")
+    assert said.code == 1 and not archive.ids() and said.out.endswith("; 0 runs, 0 of them new\n"), said
+    (line,) = said.err.splitlines()
+    words = f"columns are separated by {sign!r}, not by blanks; give the log as it was printed"
+    assert re.fullmatch(rf"imb: .*a\.csv:\d+: {re.escape(words)}", line)
 
 
 def test_damaged_rows_in_a_row_are_one_line(imb: Imb, archive: Archive, tmp_path: Path) -> None:

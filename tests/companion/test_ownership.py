@@ -133,6 +133,26 @@ def test_conditions_name_secrets_without_their_values() -> None:
     assert found["UCX_TLS"] == "rc" and SECRET not in found.values()
 
 
+def test_no_secret_that_a_launch_prints_is_recorded(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = fake_mpi.make(tmp_path / "mpi")
+    launcher = tmp_path / "mpi" / "bin" / "mpiexec"
+    launcher.write_text(
+        launcher.read_text()
+        + f'echo "PMI: $API_TOKEN, $API_TOKEN-2, $SHORT_KEY"; echo "{SECRET}!" >&2; exit 1\n'
+    )
+    monkeypatch.setenv("API_TOKEN", "s3cr3t-of-the-site")
+    monkeypatch.setenv("OTHER_TOKEN", "s3cr3t-of-the-site-2")
+    monkeypatch.setenv("SHORT_KEY", "PMI")
+    said = imb("run", "PingPong", *options, "--env", f"MY_PASSWORD={SECRET}")
+    assert said.code == 1 and "((hidden)!)" in said.out, said
+    run = archive.run(archive.ids()[0])
+    assert run.part("output.txt") == b"PMI: (hidden), (hidden), PMI\n"
+    assert run.part("stderr.txt") == b"(hidden)!\n"
+    assert not files_with(archive.folder, SECRET) and not files_with(archive.folder, "s3cr3t")
+
+
 # --- Launcher arguments, set-up and tear-down ------------------------------------------------------------------------
 
 COMMANDS = [
@@ -180,7 +200,7 @@ def test_no_secret_of_launcher_arguments_is_recorded(
     seen = tmp_path / "seen"
     said = imb("campaign", secretive(tmp_path, "true", options.format(SECRET), seen))
     assert said.code == 0, said.err
-    assert seen.read_text().count(options.format(SECRET)) == 2  # the launches have it
+    assert seen.read_text().count(options.format(SECRET)) == 3  # two launches, one that asks for transports
     assert not files_with(archive.folder, SECRET) and not files_with(tmp_path / "cache", SECRET)
     assert SECRET not in said.err + said.out
     for run in map(archive.run, archive.ids()):

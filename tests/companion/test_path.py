@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import re
 from pathlib import Path
 from typing import Any
 
 import lab
 import pytest
+from companion import fake_mpi
 from companion.door import Imb
 from companion.machines import launch as made
 from companion.machines import row, save
@@ -17,7 +19,8 @@ from imb.judge.condition_diff import conditions_of
 from imb.model import path
 from imb.model.conditions import Interface
 from imb.model.observations import Launch, Side, launches_of
-from imb.model.records import Evidence, InterfaceBytes, Passes, Record, Records, Result, Run
+from imb.model.records import End, Evidence, InterfaceBytes, Passes, Record, Records, Result, Run, write
+from imb.mpi import own_word
 from imb.mpi.conditions import interfaces
 
 ONE, TWO = ("a", "a"), ("a", "b")
@@ -269,6 +272,71 @@ def test_show_has_the_path_on_a_line(imb: Imb, tmp_path: Path) -> None:
     assert "path         within a host: loopback TCP" in imb("show", name, "--no-chart").out
 
 
+def launched_by_fake(tmp_path: Path, *more: object) -> list[object]:
+    """`imb run` of an MPI whose launches have these rows."""
+    one = launched(pingpong(carried("lo", 1.0)))
+    options = fake_mpi.make(tmp_path / "mpi")
+    rows: list[Record] = [one.run, *one.rows.values(), End(state="complete", measured=len(LENGTHS))]
+    (tmp_path / "mpi" / "bin" / "records-2").write_bytes(write(rows))
+    return ["run", "PingPong", *options, "--label", "x", *more]
+
+
+def test_the_transports_that_the_mpi_reports_are_beside_the_path(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_TRANSPORTS", r"tcp\033[31m")
+    monkeypatch.setenv("OMPI_MCA_btl", "self,tcp")
+    assert imb(*launched_by_fake(tmp_path)).code == 0
+    word = "the MPI itself: on-host tcp?[31m"
+    shown = imb("show", "x", "--no-chart").out
+    assert f"path         within a host: loopback TCP ({word}; OMPI_MCA_btl=self,tcp)\n" in shown
+    assert f"; {word}; settings of the MPI: OMPI_MCA_btl" in imb("diagnose", "x").out
+    assert imb("report", "x", "-o", tmp_path / "r.html").code == 0
+    page = (tmp_path / "r.html").read_text()
+    assert re.search(
+        r'<th scope="row">path of messages</th><td>intra-node: loopback TCP</td></tr>\s*'
+        r'<tr><th scope="row">transports reported by the MPI</th><td>on-host tcp\?\[31m</td>',
+        page,
+    )
+
+
+def test_transports_are_asked_for_once_in_a_session(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    own = own_word.answered
+
+    def answered(*words: Any) -> tuple[str | None, bool]:
+        asked.append(words)
+        return own(*words)
+
+    monkeypatch.setattr(own_word, "answered", answered)
+    assert imb(*launched_by_fake(tmp_path), "--launches", "3").code == 0
+    assert len(asked) == 1 and len(archive.ids()) == 3
+    stored = {archive.run(name).facts()["conditions"]["transports"] for name in archive.ids()}
+    assert stored == {"on-host sm"}
+
+
+def test_an_mpi_that_reports_no_transports(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_TRANSPORTS", "n/a")
+    monkeypatch.delenv("OMPI_MCA_btl", raising=False)
+    assert imb(*launched_by_fake(tmp_path)).code == 0
+    assert "loopback TCP (the MPI itself: not stated)\n" in imb("show", "x", "--no-chart").out
+
+
+def test_ctrl_c_while_transports_are_asked_for(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The launch before it is over and stored; the next one is not made."""
+    monkeypatch.setattr(own_word, "answered", lambda *words: (None, True))
+    said = imb(*launched_by_fake(tmp_path), "--launches", "2")
+    assert said.code == 130 and said.err.endswith("imb: interrupted\n"), said
+    assert [archive.run(name).facts()["outcome"] for name in archive.ids()] == ["measured"]
+    monkeypatch.undo()
+    monkeypatch.setenv("IMB_ARCHIVE", str(archive.folder))
+    assert imb("run", "--resume").code == 0 and len(archive.ids()) == 2
+
+
 def test_interfaces_of_this_machine(tmp_path: Path) -> None:
     port = tmp_path / "mlx5_0/ports/1"
     port.mkdir(parents=True)
@@ -307,3 +375,6 @@ def test_the_path_of_a_launch(mpi: lab.Mpi, imb: Imb, archive: Archive, forced: 
     assert f"within a host: {'loopback TCP' if forced else 'shared memory'}" in shown, shown
     assert ("TCP over loopback between ranks of one node" in said) == forced
     assert not forced or TCP[mpi.key][-1] in said
+    # MPICH reports its transport between hosts only.
+    own = {"openmpi": ("on-host sm", "on-host tcp"), "mpich": ("netmod ucx", "provider tcp")}[mpi.key][forced]
+    assert f"(the MPI itself: {own}" in shown

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import json
 import random
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -185,6 +188,27 @@ def test_mutated_logs_are_read_or_refused(seed: int, imb: Imb, tmp_path: Path) -
     clean(imb("compare", tmp_path / "a.log", tmp_path / "b.log", "--force", "--rows"))
     clean(imb("diagnose", tmp_path / "a.log"))
     clean(imb("report", tmp_path / "a.log", tmp_path / "b.log", "--force", "-o", tmp_path / "page.html"))
+
+
+def test_signs_that_a_terminal_lacks_are_ascii(imb: Imb, archive: Archive) -> None:
+    for stream in (sys.stdout, sys.stderr):  # as by PYTHONIOENCODING=ascii; they are of this test
+        assert isinstance(stream, io.TextIOWrapper)
+        stream.reconfigure(encoding="ascii")
+    for label, factor in (("before", 1.0), ("after é", 2.0)):
+        for number in range(5):
+            rows = healthy(np.random.default_rng(7 + number))
+            for one in rows:
+                if isinstance(one, Result):
+                    one.time_avg_seconds = one.time_max_seconds = (one.time_max_seconds or 0) * factor
+            archive.add(Content(records=write(launch(rows)), facts={"turn": number}, labels=[label]))
+    compared = imb("compare", "before", "after é", "--assume-one-session").out
+    assert "^ faster, v slower, = same, ~ differs, ? inconclusive" in compared
+    assert re.search(r"PingPong +0\.50x v \[", compared) and "A us" in compared
+    shown = imb("show", archive.ids()[0], "--chart").out
+    assert "t_max us" in shown and re.search(r"\d\+ +\*.*\|$", shown, re.MULTILINE)
+    said = [compared, shown, *(imb(name, "before").out for name in ("show", "watch", "diagnose"))]
+    assert all(text.isascii() for text in said) and "\\u" not in "".join(said).replace("\\u00e9", "")
+    assert json.loads(imb("compare", "before", "after é", "--format", "json").out)["name_b"] == "after é"
 
 
 def test_small_figures_have_three_digits(imb: Imb, archive: Archive) -> None:

@@ -25,6 +25,7 @@ from imb.archive.store import Archive, Content
 from imb.logs import parse_many
 from imb.logs.imb_facts import last_of
 from imb.logs.table import Log
+from imb.logs.unread import separator_in
 from imb.model.errors import ImbError
 from imb.model.records import RECORD, Failure, Problem, Result, cut_off, read
 
@@ -194,6 +195,10 @@ def _of_log(
         )
         return
     if not report.rows and not report.failures and report.problems:
+        return
+    if not report.rows and not report.failures and (csv := separator_in(text)):
+        words = f"columns are separated by {csv[1]!r}, not by blanks; give the log as it was printed"
+        report.problems.append(Problem(report.file, csv[0], words))
         return
     if not log.launches:
         report.problems.append(

@@ -18,7 +18,7 @@ import typer.main
 
 from imb import __version__
 from imb.model.errors import ImbError
-from imb.render.terminal import say
+from imb.render.terminal import IN_ASCII, say
 
 # By what people do, in the order of `imb --help`. The module imb.cli.NAME (a Python keyword has a _ behind it) has a function `command`,
 # whose docstring is the help, or a Typer `app` of several. It imports what is slow to import when it is called, not before.
@@ -126,7 +126,7 @@ def main(words: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         # A name of a file may hold any bytes, and a terminal know few characters.
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors=IN_ASCII)
     try:
         status = app(args=words, prog_name="imb", standalone_mode=False)
     except ImbError as error:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from imb.cli.common import ArchiveOption, SideArgument
+from imb.cli.failed import failed_among
 from imb.model.errors import ImbError
 from imb.model.text import one_line
 from imb.model.units import counted
@@ -17,7 +18,7 @@ from imb.render.terminal import Screen, columns, data, say
 if TYPE_CHECKING:
     from imb.archive.files import FileRun
     from imb.archive.store import StoredRun
-    from imb.diagnose import Diagnosis, FailedLaunch
+    from imb.diagnose import Diagnosis
 
 _MARKS = {"problem": ("✗", "red"), "warning": ("!", "yellow"), "information": ("i", "cyan")}
 
@@ -100,10 +101,7 @@ def command(
     except NoResult:
         found = _without_result(runs, side)
     else:
-        measured = {
-            launch.content.partition("#")[0] for launch in loaded.launches if launch.rows or launch.failures
-        }
-        failed = _failed(run for run in runs if run.id not in measured)
+        failed = failed_among(runs, loaded)
         found = diagnose.diagnose(loaded, limits, known, variance_of(store, loaded), failed)
     if format is Format.json:
         data(findings.json(found) + "\n")
@@ -119,22 +117,9 @@ def _without_result(runs: Sequence[StoredRun | FileRun], side: str) -> Diagnosis
     from imb import diagnose
     from imb.archive.names import NoResult
 
-    if not (failed := _failed(runs)):
+    if not (failed := failed_among(runs)):
         raise NoResult(f"no results in {one_line(side)}")
     return diagnose.without_result(side, failed)
-
-
-def _failed(runs: Iterable[StoredRun | FileRun]) -> list[FailedLaunch]:
-    """Those that are launches; why each failed."""
-    from imb import diagnose
-    from imb.archive.names import reason_of
-
-    every = ((run, run.facts()) for run in runs)
-    return [
-        diagnose.FailedLaunch(run.name, facts, reason_of(run))
-        for run, facts in every
-        if facts.get("kind") == "launch"
-    ]
 
 
 def _show(found: Diagnosis) -> None:

@@ -56,8 +56,9 @@ def command(
     from datetime import datetime
 
     from imb import diagnose
-    from imb.archive.names import load
+    from imb.archive.names import named, side_from
     from imb.archive.store import Archive
+    from imb.cli.failed import failed_among
     from imb.cli.peers import earlier, variance_of
     from imb.judge.compare import CompareSettings, compare
     from imb.render.page import report_page
@@ -70,14 +71,18 @@ def command(
         relevant=share_of(relevant, "--relevant"), force=force, assume_one_session=assume_one_session
     )
     store = Archive(archive)
-    loaded = [load(store, side) for side in sides]
+    runs = [list(named(store, side)) for side in sides]
+    loaded = [side_from(of, side, status=2) for of, side in zip(runs, sides, strict=True)]
     page = report_page(
         loaded,
         [
             compare(loaded[0], other, settings, earlier(store, [*loaded[0].launches, *other.launches]))
             for other in loaded[1:]
         ],
-        [diagnose.diagnose(side, thresholds, limits, variance_of(store, side)) for side in loaded],
+        [
+            diagnose.diagnose(side, thresholds, limits, variance_of(store, side), failed_among(of, side))
+            for of, side in zip(runs, loaded, strict=True)
+        ],
         title=title,
         now=datetime.now(),
     )

@@ -178,13 +178,15 @@ def _passes(run: Run, end: End | None) -> str | None:
 
 
 def _path(run: Run, records: Records, found: StoredRun | FileRun) -> str | None:
-    """`within a host: shared memory (OMPI_MCA_btl=self,sm)`: by the bytes that interfaces counted, and the settings of the MPI."""
+    """`within a host: shared memory (the MPI itself: on-host sm; OMPI_MCA_btl=self,sm)`: by the bytes that interfaces counted,
+    with what the MPI reports and its settings."""
     from imb.model import path
 
     conditions = found.facts().get("conditions")
     outside = conditions.get("environment") if isinstance(conditions, dict) else None
     told = path.settings(run, outside if isinstance(outside, dict) else None)
-    words = ", ".join(f"{name}={value}" for name, value in told.items())
+    settings = ", ".join(f"{name}={value}" for name, value in told.items())
+    words = "; ".join(filter(None, [path.own_word(found.facts()), settings]))
     mean = path.mean_repetitions(found.records(samples=True).of(Sample))
     said = path.summary(path.ways(run, path.with_repetitions(records.of(Result), mean)))
     return f"{said}{f' ({words})' if words else ''}" if said else None

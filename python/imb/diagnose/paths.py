@@ -104,6 +104,7 @@ def _between(launch: Launch, way: Way) -> tuple[str, str] | None:
 def _finding(title: str, advice: str, launch: Launch, way: Way, same: int, launches: int) -> Finding:
     told = _settings(launch)
     words = ", ".join(f"{name}={value}" for name, value in told.items())
+    own = path.own_word(launch.facts)
     of = f" in {same} of {counted(launches, 'launch')}" if launches > 1 else ""
     return Finding(
         level="warning",
@@ -111,6 +112,7 @@ def _finding(title: str, advice: str, launch: Launch, way: Way, same: int, launc
         where="messages within a host" if way.placement == "intra-node" else "messages between hosts",
         found=f"{title}{of}: interfaces counted {amount(way.counted)} of the {amount(way.asked)} that "
         f"{counted(way.rows, 'row')} asked for ({way.share:.0%} in the median row)"
+        + (f"; {own}" if own else "")
         + (f"; settings of the MPI: {words}" if words else ""),
         advice=advice,
         evidence={

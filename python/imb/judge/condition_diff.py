@@ -32,6 +32,7 @@ _ENVIRONMENT = "environment"  # in conditions_of: it is known, whatever is set i
 NAMES = {
     "placement": "placement",
     "path": "path of messages",
+    "transports": "transports reported by the MPI",
     "processes": "ranks",
     "hosts": "hosts",
     "cpus": "CPUs of ranks",
@@ -159,9 +160,9 @@ def conditions_of(launch: Launch) -> Iterator[tuple[str, str]]:
     run = msgspec.to_builtins(launch.run)
     outside = launch.facts.get("conditions")
     intent = launch.facts.get("intent")
-    outside = outside if isinstance(outside, dict) else {}
+    outside = dict(outside) if isinstance(outside, dict) else {}
     if "interfaces" in outside:
-        outside = {**outside, "interfaces": [str(one) for one in interfaces_in(outside)]}
+        outside["interfaces"] = [str(one) for one in interfaces_in(outside)]
     intent = intent if isinstance(intent, dict) else {}
     parts: dict[str, Any] = {
         "placement": launch.placement(),
@@ -171,6 +172,7 @@ def conditions_of(launch: Launch) -> Iterator[tuple[str, str]]:
             if one.kind != "unknown"
         )
         or None,
+        "transports": outside.pop("transports", None),
         "processes": len(launch.run.ranks) if launch.run.ranks else intent.get("ranks"),
         "hosts": ", ".join(launch.hosts()) or None,
         "cpus": _cpus(launch),

@@ -12,6 +12,7 @@ from imb.model.records import Problem
 
 _WHOLE = re.compile(r"\d{1,18}")
 _FIGURE = re.compile(r"\d{1,12}\.\d{2}")
+_CELL = re.compile(r"\d+([.,]\d+)?")
 _MOST = 1000  # notes or problems of one file; more are counted
 _NEAR = 3  # lines between rows of one block: output of several ranks alternates
 _FEWEST = 3  # cells of the narrowest table without a heading that is recognized
@@ -86,6 +87,18 @@ def _has_decimal_comma(row: UnreadRow) -> bool:
         and bool(row.columns)
         and row_of(row.text.replace(",", "."), row.columns) is not None
     )
+
+
+def separator_in(text: bytes) -> tuple[int, str] | None:
+    """The first line with figures in columns that semicolons or commas separate, as in CSV, and that sign; None where
+    the first MiB has none."""
+    lines = text[: 2**20].decode(errors="replace").splitlines()
+    for sign in ";,":  # a comma may also be a decimal one
+        for number, line in enumerate(lines, 1):
+            cells = [cell.strip(' "') for cell in line.split(sign)]
+            if len(cells) >= _FEWEST and sum(map(bool, map(_CELL.fullmatch, cells))) >= _FEWEST - 1:
+                return number, sign
+    return None
 
 
 def notes_of(name: str, lines: Sequence[tuple[int, str]], line_of: Callable[[int], int]) -> list[Problem]:

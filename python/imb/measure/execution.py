@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import shutil
 import socket
 import threading
@@ -23,6 +24,7 @@ from imb.measure.session import (
     Done,
     Item,
     Plan,
+    asking_command_of,
     command_of,
     elsewhere,
     folder_of,
@@ -31,11 +33,11 @@ from imb.measure.session import (
     spool_of,
     without_secrets,
 )
-from imb.model.confidential import hidden_command
+from imb.model.confidential import hidden_command, hidden_output
 from imb.model.errors import ImbError
 from imb.model.sequential_design import FACT
 from imb.model.text import now
-from imb.mpi import conditions, launch, load
+from imb.mpi import conditions, launch, load, own_word
 
 Rest = ParamSpec("Rest")
 Made = TypeVar("Made")
@@ -110,12 +112,15 @@ def execute(
             for one in started:
                 one.facts["load"] = msgspec.to_builtins(during)
     seconds = (time.monotonic() - began) / len(items)
+    interrupted = any(_ask_transports(made, one) for one in started)
     over = [
         _store(archive, made, one.item, one.facts, None if "note" in one.facts else seconds)
         for one in started  # a launch that lingered does not predict the duration of others
     ]
     for item, one_over in zip(items, over, strict=True):  # as close together as can be
         _finish(archive, made, item, one_over)
+    if interrupted:
+        raise KeyboardInterrupt
     return over
 
 
@@ -263,6 +268,27 @@ def _see_all_through(
             one.facts.setdefault("exit_status", None)  # of one that was not launched any more
 
 
+_reported: dict[tuple[str, int, int | None], str | None] = {}  # by session, variant and ranks
+
+
+def _ask_transports(made: Plan, one: _Started) -> bool:
+    """Records the transports that the MPI reports, where the launch ended by itself; asked for once in a session, of each
+    variant and number of ranks. Afterwards, so that a launch that fails or hangs does so once. Returns whether that was
+    interrupted."""
+    if one.facts["outcome"] not in ("measured", "failed") or one.progress.end is None:
+        return False
+    interrupted = False
+    key = made.id, one.item.variant, one.item.ranks
+    if key not in _reported:
+        _reported[key] = None
+        with contextlib.suppress(ImbError, OSError):
+            if command := asking_command_of(made, one.item):
+                flavour = made.variants[one.item.variant].mpi.flavour
+                _reported[key], interrupted = own_word.answered(flavour, command)
+    one.facts["conditions"]["transports"] = _reported[key]
+    return interrupted
+
+
 def _adopt(archive: Archive, made: Plan, item: Item) -> None:
     """What a killed `imb run` left of this launch becomes a run too; then the launch is repeated."""
     spool = spool_of(archive, made, item)
@@ -283,11 +309,15 @@ def _store(
     def part(name: str) -> bytes | None:
         return (spool / name).read_bytes() if (spool / name).exists() else None
 
+    def printed(name: str) -> bytes | None:
+        text = part(name)
+        return text and hidden_output(text, {**os.environ, **intent_of(made, item).env})
+
     records = part("records.jsonl")
     content = Content(
         records=records or None,
-        output=part("output.txt"),
-        stderr=part("stderr.txt"),
+        output=printed("output.txt"),
+        stderr=printed("stderr.txt"),
         facts=facts,
         # A launch of a campaign that was cut off is made again, and counts once (others: see _finish); one that stopped was
         # measured in part without its partner, and does not count.

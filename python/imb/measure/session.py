@@ -33,7 +33,7 @@ from imb.model.errors import ImbError
 from imb.model.records import Component, End
 from imb.model.sequential_design import SequentialDesign
 from imb.model.text import now
-from imb.mpi import launch
+from imb.mpi import launch, own_word
 from imb.mpi.installations import Installation
 
 
@@ -229,6 +229,17 @@ def command_of(
     words = [str(program_of(made, item)), *item.arguments, *turns, "-json", str(spool / "records.jsonl")]
     variant, intent = made.variants[item.variant], intent_of(made, item)
     intent = without_secrets(intent) if shown else _with_secrets(intent)
+    return launch.spell(variant.mpi, intent, words, cores=cores(), root=os.geteuid() == 0)
+
+
+def asking_command_of(made: Plan, item: Item) -> launch.Command | None:
+    """A launch like this one that measures nothing, in which the MPI reports its transports; None where it has no setting
+    for that."""
+    variant, intent = made.variants[item.variant], _with_secrets(intent_of(made, item))
+    if not (asking := own_word.asking(variant.mpi.flavour)):
+        return None
+    intent = msgspec.structs.replace(intent, env={**asking, **intent.env})
+    words = [str(program_of(made, item)), "-version"]
     return launch.spell(variant.mpi, intent, words, cores=cores(), root=os.geteuid() == 0)
 
 

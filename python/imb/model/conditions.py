@@ -47,7 +47,8 @@ class Interface(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True):
-    """At one moment, on the host that launches. `load` is the number of runnable processes, mean of a minute."""
+    """At one moment, on the host that launches. `load` is the number of runnable processes, mean of a minute; `transports`
+    are those that the MPI itself reports (imb.mpi.own_word), None where it reports none."""
 
     time: str
     machine: Machine
@@ -59,6 +60,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     mpi: str | None = None
     mpi_wrapper: str | None = None
     launcher: str | None = None
+    transports: str | None = None
     interfaces: list[Interface] = []
     environment: dict[str, str] = {}
 

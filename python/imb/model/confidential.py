@@ -10,6 +10,7 @@ from imb.model.errors import ImbError
 
 HIDDEN = "(hidden)"  # takes the place of a variable's value
 MASK = "***"  # takes the place of a value in arguments and commands
+_LEAST = 8  # characters of a value that is looked for in output; a shorter one may be any word
 _SECRET = re.compile(r"KEY|TOKEN|AUTH|PASS|SECRET|COOKIE|CREDENTIAL", re.IGNORECASE)
 _PLAIN = re.compile(
     r"(yes|no|on|off|true|false|ask|none|[01])?$", re.IGNORECASE
@@ -45,6 +46,16 @@ def is_secret(name: str) -> bool:
 def hidden(variables: Mapping[str, str]) -> dict[str, str]:
     """The variables as they may be recorded."""
     return {name: HIDDEN if is_secret(name) else value for name, value in variables.items()}
+
+
+def hidden_output(text: bytes, variables: Mapping[str, str]) -> bytes:
+    """What a program printed as it may be recorded: without the values of these variables that may be secret."""
+    values = {
+        os.fsencode(value) for name, value in variables.items() if is_secret(name) and len(value) >= _LEAST
+    }
+    for value in sorted(values, key=len, reverse=True):
+        text = text.replace(value, HIDDEN.encode())
+    return text
 
 
 def revealed(variables: Mapping[str, str]) -> dict[str, str]:

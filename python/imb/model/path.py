@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from statistics import median
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -140,6 +140,16 @@ def settings(run: Run, outside: Mapping[str, str] | None = None) -> dict[str, st
     """The MPI's settings of transports: variables of the ranks, or, where these are unknown, of the launcher."""
     merged = {**(outside or {}), **(run.environment or {})}
     return {name: value for name, value in sorted(merged.items()) if _SETTINGS.match(name)}
+
+
+def own_word(facts: Mapping[str, Any]) -> str | None:
+    """`the MPI itself: netmod ucx`: the transports in the facts of a launch, as the MPI reports them; None where it was not
+    asked."""
+    conditions = facts.get("conditions")
+    asked = facts.get("outcome") in ("measured", "failed")
+    if not asked or not isinstance(conditions, dict) or "transports" not in conditions:
+        return None
+    return f"the MPI itself: {conditions['transports'] or 'not stated'}"
 
 
 def repetitions_of(row: Result) -> float:

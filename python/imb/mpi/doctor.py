@@ -17,7 +17,7 @@ import psutil
 
 from imb.model.conditions import Conditions, Machine
 from imb.model.errors import ImbError
-from imb.model.path import Way, way_of
+from imb.model.path import LOOPBACK, Way, way_of
 from imb.mpi import build, installations, launch, own_word, prebuilt
 from imb.mpi.installations import Installation
 
@@ -143,7 +143,7 @@ def tools() -> Iterator[Check]:
         "ok", "launchers on the PATH", ", ".join(launchers) or "none (those of the MPIs below are used)"
     )
     schedulers = [name for program, name in SCHEDULERS.items() if shutil.which(program)]
-    yield Check("ok", "schedulers", ", ".join(schedulers) or "none")
+    yield Check("ok", "schedulers on the PATH", ", ".join(schedulers) or "none")
 
 
 def _version(program: str) -> str:
@@ -260,10 +260,15 @@ def verdict(
             f"hang at their end, or their launcher does, for {_CHECK_SECONDS:.0f} s",
             "try again; see docs/known-mpi-issues.md",
         )
-    found_path = re.search(r"openimb-path (\d+)((?: \S+=-?\d+)*)", text)
-    way = _way(float(found_path[1]), found_path[2].split()) if found_path else None
-    said = f"one way {found[3]} µs in {ended.seconds:.1f} s" + (f", long messages by {way}" if way else "")
+    found_path = re.search(r"openimb-path( between)? (\d+)((?: \S+=-?\d+)*)", text)
+    between = bool(found_path and found_path[1])
+    way = _way(between, float(found_path[2]), found_path[3].split()) if found_path else None
+    said = f"one way {found[3]} µs{' between two hosts' if between else ''} in {ended.seconds:.1f} s" + (
+        f", long messages by {way}" if way else ""
+    )
     said += f" (the MPI itself: {own})" if own else ""
+    if between:
+        return Check("ok", what, said)
     if way and way.interfaces:
         return Check(
             "warning",
@@ -282,11 +287,15 @@ def verdict(
     return Check("ok", what, said)
 
 
-def _way(asked: float, counted: list[str]) -> Way:
-    """Of `lo=1234` words."""
+def _way(between: bool, asked: float, counted: list[str]) -> Way:
+    """Of `lo=1234` words; `between`: of messages between hosts, which loopback carries none of."""
     pairs = (word.rpartition("=") for word in counted)
-    shares = {name: max(0.0, float(count)) / asked for name, _, count in pairs}
-    return way_of("intra-node", asked, shares)
+    shares = {
+        name: max(0.0, float(count)) / asked
+        for name, _, count in pairs
+        if not (between and LOOPBACK.match(name))
+    }
+    return way_of("inter-node" if between else "intra-node", asked, shares)
 
 
 def _compiled(mpi: Installation) -> tuple[Path | None, str]:

@@ -6,6 +6,12 @@ Sources: Open MPI's `hook comm_method` component (ompi_display_comm), MPICH's MP
 from __future__ import annotations
 
 import re
+import tempfile
+from pathlib import Path
+
+from imb.mpi import launch
+
+_SECONDS = 20.0  # until a launch that hangs is given up; it takes one second
 
 _ASKING = {
     # The first is for Open MPI 5, the second for 4.1.
@@ -23,6 +29,14 @@ def asking(flavour: str) -> dict[str, str]:
     return dict(_ASKING.get(flavour, {}))
 
 
+def answered(flavour: str, command: launch.Command) -> tuple[str | None, bool]:
+    """The transports that the MPI reports in this launch, which is only made for that; whether it was interrupted."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder, "output")
+        ended = launch.run(command, output=output, errors=Path(folder, "errors"), timeout=_SECONDS)
+        return transports_in(flavour, output.read_text(errors="replace")), ended.outcome == "interrupted"
+
+
 def transports_in(flavour: str, text: str) -> str | None:
     """`on-host sm`, `netmod ucx`, `provider tcp`: from what ranks printed; None where it reports none."""
     found: list[str] = []
@@ -31,10 +45,8 @@ def transports_in(flavour: str, text: str) -> str | None:
         found = [f"{place}-host {name[:60]}" for place, name in pairs if name != "n/a"]
     elif flavour == "mpich":
         netmod = re.search(r"^==== (\w+) (?:netmod )?Capability", text, re.MULTILINE | re.IGNORECASE)
-        provider = re.search(r"^(?:selected )?provider(?: name)?: *([\w;]+)", text, re.MULTILINE)
         found += [f"netmod {netmod[1].lower()}"] if netmod else []
-        found += [f"provider {provider[1]}"] if provider else []
-    elif flavour == "intel":
+    if flavour in ("mpich", "intel"):  # not `provider: NAME, score = ...`, which lists candidates
         provider = re.search(r"libfabric provider: *([\w;]+)", text)
         found += [f"provider {provider[1]}"] if provider else []
     return ", ".join(found) or None

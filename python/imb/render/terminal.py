@@ -5,6 +5,8 @@ No other module prints (tests/test_architecture.py); `imb.model.text.one_line` d
 
 from __future__ import annotations
 
+import codecs
+import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -14,6 +16,22 @@ from imb.model.text import one_line, without_controls
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
+
+
+# What stands for our signs, and for the lines and dots of charts, where a terminal's encoding lacks them.
+_ASCII = str.maketrans("▲▼≈✓✗µ…│─\u2013\u00d7", "^v~+xu.|--x") | str.maketrans({"±": "+-", "→": "->"})
+_ASCII |= dict.fromkeys(map(ord, "┌┐└┘├┤┬┴┼"), "+") | dict.fromkeys(range(0x2580, 0x25A0), "*")
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+    """Other characters become JSON's escapes, so that JSON stays JSON."""
+    assert isinstance(error, UnicodeEncodeError)
+    text = error.object[error.start : error.end].translate(_ASCII)
+    return json.dumps(text)[1:-1], error.end
+
+
+IN_ASCII = "imb.in_ascii"  # a handler of errors of encoding
+codecs.register_error(IN_ASCII, _in_ascii)
 
 
 def say(*lines: str, err: bool = False) -> None:
