@@ -161,29 +161,33 @@ struct Coverage {
   double passes = 0;
 };
 
-void tally(Coverage& coverage, std::span<const double> samples) {
-  const MedianEstimate estimate = estimate_median(samples);
-  if (!estimate.interval) return;
+void tally(Coverage& coverage, const Interval& interval) {
   ++coverage.with_interval;
-  coverage.held += estimate.interval->low <= 1 && 1 <= estimate.interval->high ? 1 : 0;
+  coverage.held += interval.low <= 1 && 1 <= interval.high ? 1 : 0;
 }
 
-// As the session does: looks at the 10th sample, then whenever there are a fifth more; twice in a row it must
+constexpr double goals[] = {0.01, 0.02, 0.05};
+constexpr std::size_t most_samples = 600;
+
+// As the session does: looks at the 20th sample, then whenever there are a fifth more; twice in a row it must
 // hold.
-void stop_early(Coverage& coverage, const Series& samples, double goal) {
-  bool before = false;
-  for (std::size_t n = 10; n <= samples.size(); n = std::max(n + 1, n * 6 / 5)) {
-    const MedianEstimate estimate = estimate_median(std::span(samples).first(n));
-    const bool again = std::exchange(before, false);
+void stop_early(std::span<Coverage> of_goals, const Series& samples) {
+  std::vector<int> in_a_row(std::size(goals));
+  for (std::size_t n = 20; n <= samples.size(); n = n * 6 / 5) {
+    const std::span<const double> seen = std::span(samples).first(n);
+    const MedianEstimate estimate = estimate_median(seen);
     if (!estimate.interval) continue;
     const double wider =
         std::max(estimate.interval->high - estimate.median, estimate.median - estimate.interval->low);
-    if (wider > goal * estimate.median) continue;
-    before = true;
-    if (!again) continue;
-    ++coverage.reached;
-    coverage.passes += static_cast<double>(n);
-    return tally(coverage, std::span(samples).first(n));
+    for (std::size_t i = 0; i < std::size(goals); ++i) {
+      if (in_a_row[i] == 2) continue;
+      in_a_row[i] = wider <= goals[i] * estimate.median ? in_a_row[i] + 1 : 0;
+      if (in_a_row[i] < 2) continue;
+      ++of_goals[i].reached;
+      of_goals[i].passes += static_cast<double>(n);
+      tally(of_goals[i], *estimate.interval);
+    }
+    if (std::ranges::all_of(in_a_row, [](int looks) { return looks == 2; })) return;
   }
 }
 
@@ -198,10 +202,11 @@ std::vector<Series> read_series(const char* path) {
   return found;
 }
 
-// Drawn from recorded series of many samples, whose median is the true one. Stretches of random length at random
-// places (stationary bootstrap: Politis and Romano, JASA 89, 1994) keep the distribution and how samples follow
-// each other, and do not drift: their coverage is that of the method. Two more draws show what drift does: spread
-// evenly over the whole of a series, as passes with more rows are, and one behind the other.
+// Drawn from recorded series of many samples, whose median is the true one. Stretches of random length at
+// random places (stationary bootstrap: Politis and Romano, JASA 89, 1994) keep the distribution and how
+// samples follow each other, and do not drift: their coverage is that of the method. Two more draws show what
+// drift does: spread evenly over the whole of a series, as passes with more rows are, and one behind the
+// other.
 std::vector<Walk> recorded_walks(const std::vector<Series>& recorded) {
   const auto draw = [&recorded](bool spread) {
     return [&recorded, spread](Chance& chance, std::size_t count) {
@@ -240,6 +245,22 @@ std::vector<Walk> recorded_walks(const std::vector<Series>& recorded) {
           {"recorded, one behind the other", draw(false)}};
 }
 
+// 45 % and 55 % of samples: the median is the 1/11 quantile of the upper ones. `leave`: how often the level
+// of the next sample is drawn anew, which gives visits of 2 / leave samples in the mean.
+std::function<Series(Chance&, std::size_t)> at_two_levels(double leave) {
+  return [leave](Chance& chance, std::size_t count) {
+    Series made;
+    bool low = chance.uniform() < 0.45;
+    for (std::size_t i = 0; i < count; ++i) {
+      constexpr double normal_quantile = -1.3352;  // of 1 / 11
+      made.push_back(low ? 0.5 * std::exp(0.05 * chance.normal())
+                         : std::exp(0.05 * (chance.normal() - normal_quantile)));
+      if (chance.uniform() < leave) low = chance.uniform() < 0.45;
+    }
+    return made;
+  };
+}
+
 void print_intervals(int series, const std::vector<Series>& recorded) {
   const auto following = [](double scale, double by) {
     return [=](Chance& chance, std::size_t count) {
@@ -253,16 +274,17 @@ void print_intervals(int series, const std::vector<Series>& recorded) {
                              {"following (0.3)", following(0.05, 0.3)},
                              {"following (0.6)", following(0.05, 0.6)},
                              {"following (0.9)", following(0.05, 0.9)},
-                             {"two levels, 45 % and 55 % of samples", [](Chance& chance, std::size_t count) {
-                                Series made;  // the median is the 10 % quantile of the upper ones
+                             {"skewed",
+                              [](Chance& chance, std::size_t count) {
+                                Series made;
                                 for (std::size_t i = 0; i < count; ++i) {
-                                  const bool low = chance.uniform() < 0.45;
-                                  constexpr double normal_quantile = -1.3352;  // of 1 / 11
-                                  made.push_back(low ? 0.5 * std::exp(0.05 * chance.normal())
-                                                     : std::exp(0.05 * (chance.normal() - normal_quantile)));
+                                  made.push_back(1 + 0.05 * (chance.exponential() - std::log(2)));
                                 }
                                 return made;
-                              }}};
+                              }},
+                             {"two levels, 45 % and 55 % of samples", at_two_levels(1)},
+                             {"two levels, visits of 5 samples", at_two_levels(0.4)},
+                             {"two levels, visits of 17 samples", at_two_levels(0.12)}};
   for (Walk& walk : recorded_walks(recorded)) walks.push_back(std::move(walk));
   const int many = series * 10;
   std::printf("\n95 %% intervals that hold the median, of %d series each; without an interval in brackets\n",
@@ -277,7 +299,8 @@ void print_intervals(int series, const std::vector<Series>& recorded) {
       Coverage coverage;
       for (int i = 0; i < many; ++i) {
         Chance chance(static_cast<unsigned>(i + 1));
-        tally(coverage, walk.make(chance, count));
+        const MedianEstimate estimate = estimate_median(walk.make(chance, count));
+        if (estimate.interval) tally(coverage, *estimate.interval);
       }
       std::printf(" %5.1f %% (%3.0f %%)", 100.0 * coverage.held / std::max(1, coverage.with_interval),
                   100.0 * (many - coverage.with_interval) / many);
@@ -285,17 +308,18 @@ void print_intervals(int series, const std::vector<Series>& recorded) {
     std::printf("\n");
   }
   std::printf(
-      "\nThe same where sampling stops as soon as the interval is within the goal, of at most 600 samples\n");
+      "\nThe same where sampling stops as soon as the interval is within the goal, of at most %zu samples\n",
+      most_samples);
   std::printf("%-40s %8s %14s %14s %14s\n", "", "goal", "reached", "mean samples", "hold the median");
   for (const Walk& walk : walks) {
-    for (const double goal : {0.01, 0.02, 0.05}) {
-      Coverage coverage;
-      for (int i = 0; i < many; ++i) {
-        Chance chance(static_cast<unsigned>(i + 1));
-        constexpr std::size_t most = 600;
-        stop_early(coverage, walk.make(chance, most), goal);
-      }
-      std::printf("%-40s %6.0f %% %12.1f %% %14.1f %12.1f %%\n", walk.name, 100 * goal,
+    std::vector<Coverage> of_goals(std::size(goals));
+    for (int i = 0; i < many; ++i) {
+      Chance chance(static_cast<unsigned>(i + 1));
+      stop_early(of_goals, walk.make(chance, most_samples));
+    }
+    for (std::size_t i = 0; i < std::size(goals); ++i) {
+      const Coverage& coverage = of_goals[i];
+      std::printf("%-40s %6.0f %% %12.1f %% %14.1f %12.1f %%\n", walk.name, 100 * goals[i],
                   100.0 * coverage.reached / many, coverage.passes / std::max(1, coverage.reached),
                   100.0 * coverage.held / std::max(1, coverage.with_interval));
     }

@@ -118,7 +118,7 @@ def row(
 
 
 def median_with_interval(samples: Values) -> tuple[float, float, float]:
-    """As src/result/interval.cpp has it for independent samples: median, and the ends of its 95 % interval."""
+    """Of independent samples, by Student's t: median, and the ends of its 95 % interval (src/result/interval.cpp)."""
     count = len(samples)
     half = min(float(stdtrit(count - 1, 0.975)) * 0.5 / np.sqrt(count), 0.5)
     low, middle, high = np.quantile(samples, [0.5 - half, 0.5, 0.5 + half])

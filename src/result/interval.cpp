@@ -11,32 +11,107 @@ namespace openimb {
 
 namespace {
 
-// Autocorrelation of signs about zero at this lag. In short series the estimate is too small by some
-// (1 + 3 rho) / n (Kendall, Biometrika 41, 1954).
-double autocorrelation(std::span<const double> signs, std::size_t lag) {
-  const std::size_t pairs = signs.size() - lag;
-  double products = 0, squares = 0;
-  for (std::size_t i = 0; i < pairs; ++i) products += signs[i] * signs[i + lag];
-  for (const double sign : signs) squares += sign * sign;
-  if (squares == 0) return 0;
-  const auto n = static_cast<double>(signs.size());
-  const double found = products / static_cast<double>(pairs) / (squares / n);
-  return found + (1 + 3 * std::max(0.0, found)) / n;
+/// Of successive samples: share * following^lag.
+struct Correlation {
+  double following = 0;
+  double share = 1;
+  double weight = 0;
+};
+
+// A quarter for independence; the others are equally likely before the samples are seen.
+std::vector<Correlation> possible_correlations() {
+  constexpr double followings[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95};
+  constexpr double shares[] = {1, 2.0 / 3, 1.0 / 3};
+  constexpr double independent = 0.25;
+  constexpr double each = (1 - independent) / (std::size(followings) * std::size(shares));
+  std::vector<Correlation> found{{.weight = independent}};
+  for (const double following : followings) {
+    for (const double share : shares) found.push_back({following, share, each});
+  }
+  return found;
 }
 
-double effective_number(std::span<const double> samples, double median) {
-  std::vector<double> signs;
+// Centered; equal samples share the middle one of their ranks.
+std::vector<double> ranks_of(std::span<const double> samples, std::span<const double> sorted) {
+  std::vector<double> ranks;
   for (const double sample : samples) {
-    signs.push_back(sample > median ? 1 : sample < median ? -1 : 0);
+    const auto equal = std::ranges::equal_range(sorted, sample);
+    const auto below = static_cast<double>(equal.begin() - sorted.begin());
+    const auto with = static_cast<double>(equal.end() - sorted.begin());
+    ranks.push_back((below + with - static_cast<double>(sorted.size())) / 2);
   }
-  double sum = 1;
-  const std::size_t longest = signs.size() / 3;
-  for (std::size_t lag = 1; lag + 1 <= longest; lag += 2) {
-    const double pair = autocorrelation(signs, lag) + autocorrelation(signs, lag + 1);
-    if (pair <= 0) break;
-    sum += 2 * pair;
+  return ranks;
+}
+
+// Of values with unknown mean and variance. Forecasts are those of the Kalman filter, for the values and for
+// their mean.
+double log_likelihood(std::span<const double> values, const Correlation& correlation) {
+  const double share = correlation.share, following = correlation.following;
+  double unknown = share, forecast = 0, mean_forecast = 0;
+  double logarithms = 0, squares = 0, products = 0, mean_squares = 0;
+  for (const double value : values) {
+    const double variance = unknown + 1 - share;
+    const double error = value - forecast, mean_error = 1 - mean_forecast;
+    logarithms += std::log(variance);
+    squares += error * error / variance;
+    products += error * mean_error / variance;
+    mean_squares += mean_error * mean_error / variance;
+    const double gain = unknown / variance;
+    forecast = following * (forecast + gain * error);
+    mean_forecast = following * (mean_forecast + gain * mean_error);
+    unknown = following * following * unknown * (1 - gain) + share * (1 - following * following);
   }
-  return static_cast<double>(samples.size()) / sum;
+  const double residual = squares - products * products / mean_squares;
+  const auto degrees = static_cast<double>(values.size() - 1);
+  return -(logarithms + std::log(mean_squares) + degrees * std::log(residual)) / 2;
+}
+
+std::vector<Correlation> weighted_correlations(std::span<const double> ranks) {
+  if (std::ranges::all_of(ranks, [](double rank) { return rank == 0; })) return {{.weight = 1}};
+  std::vector<Correlation> found = possible_correlations();
+  std::vector<double> logarithms;
+  for (const Correlation& one : found) logarithms.push_back(log_likelihood(ranks, one));
+  const double largest = std::ranges::max(logarithms);
+  double sum = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    found[i].weight *= std::exp(logarithms[i] - largest);
+    sum += found[i].weight;
+  }
+  for (Correlation& one : found) one.weight /= sum;
+  return found;
+}
+
+// Variance of a mean of `count` samples, as a multiple of that of one.
+double variance_of_mean(const Correlation& correlation, double count) {
+  const double following = correlation.following;
+  const double end = (1 - std::pow(following, count)) / (count * (1 - following));
+  return (1 + 2 * correlation.share * following / (1 - following) * (1 - end)) / count;
+}
+
+// Between `low`, of which `is_below` is true, and `high`.
+template <class Predicate>
+double boundary(double low, double high, Predicate is_below) {
+  for (int i = 0; i < 30; ++i) {
+    const double middle = (low + high) / 2;
+    (is_below(middle) ? low : high) = middle;
+  }
+  return high;
+}
+
+// How far the share of samples below the median may be from a half, at 95 %.
+double half_of_shares(std::span<const double> ranks) {
+  const std::vector<Correlation> correlations = weighted_correlations(ranks);
+  std::vector<double> variances;
+  for (const Correlation& one : correlations) {
+    variances.push_back(variance_of_mean(one, static_cast<double>(ranks.size())) / 4);
+  }
+  return boundary(0, 1, [&](double half) {
+    double beyond = 0;
+    for (std::size_t i = 0; i < variances.size(); ++i) {
+      beyond += correlations[i].weight * std::erfc(half / std::sqrt(2 * variances[i]));
+    }
+    return beyond > 0.05;
+  });
 }
 
 // The 97.5 % point of Student's t: Cornish-Fisher expansion (Abramowitz and Stegun 26.7.5).
@@ -48,19 +123,25 @@ double student(double degrees) {
   return x + g1 / degrees + g2 / std::pow(degrees, 2) + g3 / std::pow(degrees, 3);
 }
 
+// Of independent samples; at most `count`.
+double effective_number(double half, double count) {
+  return boundary(2, count,
+                  [half](double number) { return student(number - 1) / 2 / std::sqrt(number) > half; });
+}
+
 }  // namespace
 
 MedianEstimate estimate_median(std::span<const double> samples) {
   std::vector<double> sorted(samples.begin(), samples.end());
-  MedianEstimate found{.median = median_of(sorted), .interval = {}};
-  found.effective = effective_number(samples, found.median);
-  constexpr double fewest = 4;
-  if (found.effective < fewest) return found;
-  const double half = student(found.effective - 1) * 0.5 / std::sqrt(found.effective);
-  const double outermost = 0.5 / static_cast<double>(samples.size());
-  if (0.5 - half < outermost) return found;
   std::ranges::sort(sorted);
-  found.interval = {quantile_of_sorted(sorted, 0.5 - half), quantile_of_sorted(sorted, 0.5 + half)};
+  const double half = half_of_shares(ranks_of(samples, sorted));
+  MedianEstimate found{.median = median_of(sorted),
+                       .interval = {},
+                       .effective = effective_number(half, static_cast<double>(samples.size()))};
+  constexpr std::size_t fewest = 10;
+  if (samples.size() < fewest) return found;
+  found.interval = {quantile_of_sorted(sorted, std::max(0.0, 0.5 - half)),
+                    quantile_of_sorted(sorted, std::min(1.0, 0.5 + half))};
   return found;
 }
 

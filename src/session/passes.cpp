@@ -99,7 +99,7 @@ void PassSession::plan() {
   }
   sample_seconds_ = seconds_of_samples(passes_, points);
   tick_ = parts_.world.largest(parts_.surroundings.clock_resolution);
-  constexpr int first_look = 10;
+  constexpr int first_look = 20;
   next_look_ = first_look;
 }
 

@@ -29,7 +29,7 @@ from imb.measure.selection import CLASSES, COMPONENTS, select
 from imb.model.errors import ImbError
 from imb.model.records import Failure, Result, Run, write
 
-QUICK = ["--precision", "100%", "--budget", "5"]  # a dozen passes, and time to have them on a busy machine
+QUICK = ["--precision", "100%", "--budget", "5"]  # two dozen passes, and time to have them on a busy machine
 
 
 def with_(mpi: lab.Mpi) -> list[object]:
