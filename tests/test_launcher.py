@@ -126,6 +126,14 @@ def test_without_a_launcher_the_one_on_the_path_decides(machine):
     assert (chosen.interface, chosen.paths) == ("openmpi", [str(real / "lib")])
 
 
+def test_a_prefix_for_schedulers_that_start_ranks_themselves(machine):
+    prefix = machine.mpi("mpi", "libmpi.so.40", launcher="mpiexec")
+    other = machine.mpi("other", "libmpi.so.12")
+    place = {"LD_LIBRARY_PATH": str(other / "lib"), "OPENIMB_MPI_PREFIX": str(prefix)}
+    chosen = machine.chosen(**place)
+    assert (chosen.interface, chosen.paths) == ("openmpi", [str(prefix / "lib"), str(other / "lib")])
+
+
 def test_library_under_debians_name(machine):
     prefix = machine.mpi("mpi", "libmpich.so.12", launcher="hydra_pmi_proxy")
     chosen = machine.chosen(prefix / "bin" / "hydra_pmi_proxy")

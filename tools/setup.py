@@ -217,7 +217,7 @@ def set_up_lowest() -> None:
     if mirror:
         os.environ.setdefault("UV_DEFAULT_INDEX", mirror[1])
     # The lowest that have wheels: a newer Python has none of the oldest.
-    uv = [str(tools / "uv"), "pip", "install", "--resolution", "lowest-direct", "--no-build"]
+    uv = [str(tools / "uv"), "pip", "install", "--resolution", "lowest-direct", "--only-binary", ":all:"]
     uv += ["--no-binary", "openimb", "--python"]  # whose version its build finds
     for venv, extras, more in ((ENV / "core", "", []), (ENV / "lowest", EXTRAS, TOOLS["lowest"])):
         if not (venv / f"{companion_stamp()}.stamp").exists():  # what is no dependency any more goes

@@ -124,15 +124,19 @@ static struct launcher launcher_above(void) {
   return found;
 }
 
-// The launcher on the PATH, links followed.
-static struct launcher launcher_on_path(void) {
+// The launcher of $OPENIMB_MPI_PREFIX, by which `imb` says what srun cannot; else the one on the PATH. Links
+// followed.
+static struct launcher launcher_named(void) {
+  static const char* const names[] = {"mpiexec", "mpirun"};
   struct launcher found = {.family = unknown};
-  const char* next = getenv("PATH");
+  const char* const prefix = getenv("OPENIMB_MPI_PREFIX");
+  const bool given = prefix && *prefix;
+  const char* next = given ? prefix : getenv("PATH");
   while (next && *next) {
-    const size_t length = strcspn(next, ":");
-    for (int i = 0; i < 2 && length > 0; ++i) {
+    const size_t length = given ? strlen(next) : strcspn(next, ":");
+    for (size_t i = 0; i < sizeof names / sizeof *names && length > 0; ++i) {
       char path[PATH_MAX];
-      snprintf(path, sizeof path, "%.*s/%s", (int)length, next, i == 0 ? "mpiexec" : "mpirun");
+      snprintf(path, sizeof path, "%.*s%s/%s", (int)length, next, given ? "/bin" : "", names[i]);
       if (access(path, X_OK) != 0 || !realpath(path, found.path)) continue;
       found.family = family_of(base_of(found.path));
       return found;
@@ -246,7 +250,7 @@ static struct library library_for(struct launcher* launcher) {
   if (chosen < 0)
     REFUSE("OPENIMB_INTERFACE=%s is none; give mpich, openmpi or mpi-abi", getenv("OPENIMB_INTERFACE"));
   const bool launched = launcher->family != unknown;
-  if (!launched) *launcher = launcher_on_path();
+  if (!launched) *launcher = launcher_named();
   const int other = launcher->family == mpich ? openmpi : mpich;
   if (launched && chosen == other) {
     REFUSE("OPENIMB_INTERFACE=%s does not fit the launcher of %s; start it with the other MPI's launcher",
@@ -268,6 +272,10 @@ static struct library library_for(struct launcher* launcher) {
           words_for(launcher), interface_of[other].title, found.folder, interface_of[launcher->family].title);
     }
   } else {
+    const bool given = getenv("OPENIMB_MPI_PREFIX") && *launcher->path;
+    for (int i = 0; given && i < interfaces; ++i) {
+      if (beside(launcher->path, i, &found)) return found;
+    }
     for (int i = 0; i < interfaces; ++i) {
       if (in_list(getenv("LD_LIBRARY_PATH"), i, &found)) return found;
     }

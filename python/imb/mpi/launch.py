@@ -22,7 +22,7 @@ import msgspec
 import psutil
 
 from imb.model.errors import ImbError
-from imb.mpi import orphans
+from imb.mpi import orphans, prebuilt
 from imb.mpi.installations import Installation
 
 Bind: TypeAlias = Literal["core", "socket", "numa", "none"]
@@ -163,7 +163,8 @@ def _srun(mpi: Installation, intent: Intent, program: Sequence[str], cores: int)
     elif intent.bind:
         words.append(f"--cpu-bind={_SRUN_BINDS[intent.bind]}")
     # srun passes its own environment on; --export cannot pass a value with a comma.
-    return Command([*words, *intent.extra, *program], {**mpi.env, **intent.env})
+    told = prebuilt.telling(mpi) if Path(program[0]).parent == prebuilt.programs() else {}
+    return Command([*words, *intent.extra, *program], {**told, **mpi.env, **intent.env})
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):

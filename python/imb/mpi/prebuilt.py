@@ -86,6 +86,11 @@ def programs_for(mpi: Installation) -> Path | None:
     return folder if folder and interface_of(mpi) else None
 
 
+def telling(mpi: Installation) -> dict[str, str]:
+    """Variables by which the programs find this MPI where its launcher does not start them, as under srun."""
+    return {"OPENIMB_MPI_PREFIX": str(Path(mpi.launcher).parent.parent)}
+
+
 def has_standard(mpi: Installation) -> bool:
     """Whether this MPI has the standard's binary interface (MPI 5.0, chapter 20)."""
     return library_of(mpi, INTERFACES[-1]) is not None
