@@ -14,6 +14,7 @@
 #include "cli/command_line.h"
 #include "engine/calibrated_load.h"
 #include "engine/mpi_resources.h"
+#include "engine/wall_clock.h"
 #include "mpi/calls.h"
 #include "mpi/errors.h"
 #include "mpi/world.h"
@@ -169,7 +170,7 @@ class Measuring {
             .free_bytes = [this] { return system::free_bytes(system::folder_of(scratch_.base())); },
             .evidence = counters_ ? std::function<Reading()>([this] { return counters_->read(); }) : nullptr,
             .now = MPI_Wtime,
-            .clock_resolution = MPI_Wtick(),
+            .clock_resolution = WallClock::resolution(),
             .pass_progress = show_progress(),
             .activity = note_activity};
   }
