@@ -16,7 +16,7 @@ import subprocess
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import psutil
 import pytest
@@ -36,7 +36,7 @@ def names(component: str, *, default: bool | None = None) -> list[str]:
     return [each["name"] for each in found["benchmarks"] if default in (None, each["default"])]
 
 
-def missing(what: str) -> None:
+def missing(what: str) -> NoReturn:
     """Skips the test, unless CI must have this part of the lab."""
     if IN_CI:
         pytest.fail(f"{what}: CI must have it")
@@ -58,7 +58,8 @@ class Mpi:
         return TOP / "build" / self.key
 
     def program(self, component: str = "MPI1") -> Path:
-        return self.build / self.programs / f"IMB-{component}"
+        suffix = ".exe" if self.flavour == "windows" else ""
+        return self.build / self.programs / f"IMB-{component}{suffix}"
 
 
 no_mpi = False  # pytest --no-mpi
@@ -92,7 +93,9 @@ if not TYPE_CHECKING:
             raise AttributeError(f"module 'lab' has no attribute {name!r}")
         refuse_mpi(f"lab.{name}")
         mpis = _read_mpis()
-        real = [mpi for mpi in mpis.values() if mpi.flavour != "smpi" and mpi.program().exists()]
+        real = [
+            mpi for mpi in mpis.values() if mpi.flavour not in ("smpi", "windows") and mpi.program().exists()
+        ]
         main = [mpi for mpi in real if mpi.key in ("openmpi", "mpich")]
         return {"ALL": mpis, "REAL": real, "MAIN": main}[name]
 
@@ -103,12 +106,21 @@ def refuse_mpi(what: str) -> None:
         pytest.fail(f"{what}: this test needs an MPI; mark it with @pytest.mark.needs_mpi")
 
 
-def smpi() -> Mpi:
-    refuse_mpi("lab.smpi()")
-    found = [mpi for mpi in _read_mpis().values() if mpi.flavour == "smpi" and mpi.program().exists()]
+def _only(flavour: str, what: str) -> Mpi:
+    refuse_mpi(f"lab.{flavour}()")
+    found = [mpi for mpi in _read_mpis().values() if mpi.flavour == flavour and mpi.program().exists()]
     if not found:
-        missing("SimGrid's SMPI (Debian: libsimgrid-dev)")
+        missing(what)
     return found[0]
+
+
+def smpi() -> Mpi:
+    return _only("smpi", "SimGrid's SMPI (Debian: libsimgrid-dev)")
+
+
+def windows() -> Mpi:
+    """The programs for Windows; what starts them is in test_windows.py."""
+    return _only("windows", "a build for Windows (Debian: g++-mingw-w64-x86-64-posix)")
 
 
 @dataclass
