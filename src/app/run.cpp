@@ -14,6 +14,7 @@
 #include "cli/command_line.h"
 #include "engine/calibrated_load.h"
 #include "engine/mpi_resources.h"
+#include "engine/wall_clock.h"
 #include "mpi/calls.h"
 #include "mpi/errors.h"
 #include "mpi/world.h"
@@ -68,9 +69,9 @@ double calibrated_flops(const Communicator& world, CalibratedLoad& load, double 
 system::EndRecords end_records(Ending ending) {
   system::EndRecords records;
   ending.state = Ending::State::interrupted;
-  for (std::size_t i = 0; i < system::stop_signal_count; ++i) {
-    ending.reason = system::stop_signal_name(i);
-    records.by_signal[i] = end_record(ending);
+  for (const std::string& name : system::stop_signal_names()) {
+    ending.reason = name;
+    records.by_signal.push_back(end_record(ending));
   }
   constexpr std::string_view marker = "REASON";
   ending.state = Ending::State::aborted;
@@ -169,7 +170,7 @@ class Measuring {
             .free_bytes = [this] { return system::free_bytes(system::folder_of(scratch_.base())); },
             .evidence = counters_ ? std::function<Reading()>([this] { return counters_->read(); }) : nullptr,
             .now = MPI_Wtime,
-            .clock_resolution = MPI_Wtick(),
+            .clock_resolution = WallClock::resolution(),
             .pass_progress = show_progress(),
             .activity = note_activity};
   }
@@ -211,6 +212,7 @@ int print(const std::string& program, const std::string& text) {
 }  // namespace
 
 int run(const Component& component, int argc, char** argv) {
+  system::be_guardian_if_asked(argc, argv);
   static const std::string name = launch_name(component);
   abort_on_exceptions(name.c_str());
   set_abort_job(abort_run);

@@ -15,6 +15,7 @@
 #include "engine/setup.h"
 #include "engine/timed_loop.h"
 #include "engine/wall_clock.h"
+#include "plan/attributes.h"
 #include "session/batch.h"
 
 namespace openimb {
@@ -90,9 +91,9 @@ class BufferBatch : public Batch {
 template <class Context, class Count>
 class ContextBatch : public BufferBatch {
  protected:
-  [[gnu::noinline]] ContextBatch(const Spec& spec, int peer, std::unique_ptr<const Setup>&& given)
+  OPENIMB_NOINLINE ContextBatch(const Spec& spec, int peer, std::unique_ptr<const Setup>&& given)
       : BufferBatch(spec, std::move(given)), endpoint_(spec, setup(), peer) {}
-  [[gnu::noinline]] ~ContextBatch() override {}
+  OPENIMB_NOINLINE ~ContextBatch() override {}
   const Context& context() const { return endpoint_.context(); }
 
  private:

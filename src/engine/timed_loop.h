@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "plan/attributes.h"
+
 namespace openimb {
 
 /// What one repetition works on: the addresses of its buffers, for MPI calls alone, and its root.
@@ -154,8 +156,9 @@ inline void close(const Context& context, const View&... view) {
 /// away.
 template <class Pattern, class Clock, bool aggregate = false, class Context, class Laps, class Record,
           class... View>
-[[gnu::noinline, gnu::flatten]] double drive(const Context context, Laps laps, const std::int64_t repetitions,
-                                             Record record, const View... view) {
+OPENIMB_NOINLINE OPENIMB_FLATTEN double drive(const Context context, Laps laps,
+                                              const std::int64_t repetitions, Record record,
+                                              const View... view) {
   const double start = Clock::now();
   record.start(start);
   for (std::int64_t i = 0; i < repetitions; ++i) {

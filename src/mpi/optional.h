@@ -8,6 +8,8 @@
 
 #include <string_view>
 
+#include "plan/attributes.h"
+
 namespace openimb::call {
 
 /// Of this program, as "MPICH ABI"; empty where it was built for one MPI.
@@ -141,12 +143,12 @@ std::string_view why_missing(std::string_view name);
 // clang-format on
 
 extern "C" {
-#define OPENIMB_WEAK(name) [[gnu::weak]] decltype(MPI_##name) MPI_##name;
-OPENIMB_OPTIONAL_CALLS(OPENIMB_WEAK)
-#undef OPENIMB_WEAK
-#define OPENIMB_WEAK(name, arguments) [[gnu::weak]] int MPI_##name arguments;
-OPENIMB_LARGE_CALLS(OPENIMB_WEAK)
-#undef OPENIMB_WEAK
+#define OPENIMB_DECLARE(name) OPENIMB_WEAK decltype(MPI_##name) MPI_##name;
+OPENIMB_OPTIONAL_CALLS(OPENIMB_DECLARE)
+#undef OPENIMB_DECLARE
+#define OPENIMB_DECLARE(name, arguments) OPENIMB_WEAK int MPI_##name arguments;
+OPENIMB_LARGE_CALLS(OPENIMB_DECLARE)
+#undef OPENIMB_DECLARE
 }
 
 #endif

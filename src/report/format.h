@@ -5,9 +5,11 @@
 #include <string>
 #include <string_view>
 
+#include "plan/attributes.h"
+
 namespace openimb {
 
-[[gnu::format(printf, 1, 2)]] std::string formatted(const char* format, ...);
+OPENIMB_PRINTF(1, 2) std::string formatted(const char* format, ...);
 
 /// Shortest text that reads back as the same number; "1000000", not "1e+06", for whole numbers of up to 15
 /// digits.

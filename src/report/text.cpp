@@ -278,9 +278,9 @@ std::string PassesNotes::notes(std::optional<double> precision) const {
     const std::string where = group < 0 ? "" : formatted("group %d", group);
     const char* const whose =
         all_without ? "rows use all samples: too few are in the first" : "rows use samples of the first";
-    text +=
-        note(where, formatted("the machine changed between %zu states: probes of ", machine.states.size()) +
-                        levels(machine.states, machine.samples) + between(machine) + "; " + whose);
+    const std::string states = counted(static_cast<std::int64_t>(machine.states.size()), "state");
+    text += note(where, "the machine changed between " + states + ": probes of " +
+                            levels(machine.states, machine.samples) + between(machine) + "; " + whose);
   }
   if (without_reference_ > 0 && !all_without) {
     text += formatted("# note: %s with too few samples in the fastest state; all samples are used\n",

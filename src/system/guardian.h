@@ -1,9 +1,12 @@
 // A process that deletes the temporary files of a launch that ended without doing so.
 #pragma once
 
+#include <memory>
 #include <string>
 
 namespace openimb::system {
+
+class Connection;
 
 /// A text that no other launch has: host, process, time.
 std::string launch_token();
@@ -28,9 +31,12 @@ class Guardian {
  private:
   bool ask(const std::string& request) const;
 
-  int socket_ = -1;
-  int process_ = -1;
+  std::unique_ptr<Connection> process_;
 };
+
+/// Where processes cannot be copied, the guardian is this program, started again: then it does its work here
+/// and the process ends. Call it first of all; returns in any other process.
+void be_guardian_if_asked(int argc, char** argv);
 
 /// Deletes what launches in the folder of `base` left under "base.2", "base.3" and so on, where the launch
 /// and its guardian were both killed.

@@ -1,9 +1,12 @@
 // Interleaved launches: which of the launches that run on one machine at the same time may measure now.
 #pragma once
 
+#include <memory>
 #include <string>
 
 namespace openimb::system {
+
+class Connection;
 
 /// This rank's connection to the interleaving server (`imb` has one). Over TCP the rank sends its launch's
 /// token, then one byte whenever it waits; the server answers with one byte when all ranks of the launch may
@@ -24,7 +27,7 @@ class Interleave {
   bool lost() const { return lost_; }
 
  private:
-  int socket_ = -1;
+  std::unique_ptr<Connection> connection_;
   bool lost_ = false;
 };
 

@@ -18,6 +18,9 @@ long long position_of(std::FILE* file);
 /// Removes what lies behind `position` and continues there. False where the file cannot be cut.
 bool cut_file(std::FILE* file, long long position);
 
+/// For write_whole().
+int descriptor_of(std::FILE* file);
+
 /// Writes all bytes, or none where the file can be cut. Async-signal-safe.
 bool write_whole(int descriptor, const char* text, std::size_t length) noexcept;
 

@@ -8,7 +8,7 @@ namespace openimb::system {
 /// The lock file of `base`: hidden, beside the files.
 std::string lock_file_of(const std::string& base);
 
-/// A lock on the path `base` for as long as the object lives. It is an flock on a lock file, which the kernel
+/// A lock on the path `base` for as long as the object lives. It is a locked file, which the system
 /// releases however the holder ends. The file holds the launch's token: the guardians of one launch on
 /// several hosts share a path if they share the file system.
 class ScratchLock {
@@ -34,7 +34,6 @@ class ScratchLock {
   void mark_cleaning() const;
 
  private:
-  bool open_and_lock();
   State state_of_holder() const;
 
   std::string base_, token_;

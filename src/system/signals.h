@@ -1,16 +1,17 @@
 // Signals that ask for a stop, the end of a process that cannot stop in order, and the `end` record for both.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 namespace openimb::system {
 
-/// The signals that ask for a stop: SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP.
-inline constexpr std::size_t stop_signal_count = 5;
-const char* stop_signal_name(std::size_t index);
+/// The signals that ask for a stop. POSIX: SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP. Windows: SIGINT
+/// (Ctrl-C), SIGBREAK (Ctrl-Break), SIGHUP (the console is closed), SIGTERM (logoff or shutdown).
+inline constexpr std::size_t most_stop_signals = 5;
+std::vector<std::string> stop_signal_names();
 
 /// From now on these signals ask for a stop instead of ending the process. When the stop does not come about
 /// within `grace_seconds` (a long point, or a rank that waits for one that is gone; 0: no limit), or a second
@@ -26,7 +27,7 @@ void disarm_stop();
 /// Lines of at most 512 bytes: one per stop signal, and the two parts of a record that an abort completes
 /// with its reason.
 struct EndRecords {
-  std::array<std::string, stop_signal_count> by_signal;
+  std::vector<std::string> by_signal;  ///< in the order of stop_signal_names()
   std::string before_reason, after_reason;
 };
 /// Prepares what the handlers write to `file`; they may run at the same time. Null: nothing will be written.

@@ -42,7 +42,6 @@ def test_figures_of_a_real_launch(tmp_path: Path) -> None:
     mpich = next((mpi for mpi in lab.MAIN if mpi.key == "mpich"), None)
     if mpich is None:
         lab.missing("MPICH")
-        return
     folder = str(Path(mpich.launcher[0]).parent)
     done = reframe(
         tmp_path, "ImbFigures.*PingPong", folder, program=mpich.program(), imb_options="-iter 20 -msglog 10"

@@ -47,7 +47,7 @@ struct Model {
   std::function<bool(const Rank&)> stop = {};
   std::function<double(int rank, int nth)> drift = {};
   std::function<bool(const Table&)> loses_memory = {};  ///< before a further pass
-  std::function<double(const Rank&)> probe = {};  ///< seconds of one exchange
+  std::function<double(const Rank&)> probe = {};        ///< seconds of one exchange
   std::function<std::int64_t(const Rank&)> free_bytes = {};
   Hints hints = {};
   bool calibrated = true;

@@ -24,8 +24,8 @@ namespace {
 
 EndRecords numbered(int measured) {
   EndRecords records;
-  for (std::size_t i = 0; i < stop_signal_count; ++i) {
-    records.by_signal[i] = std::string(stop_signal_name(i)) + " after " + std::to_string(measured) + "\n";
+  for (const std::string& name : stop_signal_names()) {
+    records.by_signal.push_back(name + " after " + std::to_string(measured) + "\n");
   }
   records.before_reason = "aborted by ";
   records.after_reason = " after " + std::to_string(measured) + "\n";
@@ -60,17 +60,19 @@ bool starts_without_hangup() {
 }  // namespace
 
 TEST_CASE("a stop signal is noted and does not end the process") {
-  for (std::size_t i = 0; i < stop_signal_count; ++i) {
-    constexpr int signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP};
+  constexpr int signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP};
+  const std::vector<std::string> names = stop_signal_names();
+  REQUIRE(names.size() == std::size(signals));
+  for (std::size_t i = 0; i < names.size(); ++i) {
     if (signals[i] == SIGHUP && starts_without_hangup()) continue;
     const Outcome outcome = outcome_of([&](std::FILE* file) {
       catch_stop_signals(30);
       prepare_end_record(file, numbered(1));
       if (!stop_signal().empty()) return 1;
       raise(signals[i]);
-      return stop_signal() == stop_signal_name(i) ? 0 : 2;
+      return stop_signal() == names[i] ? 0 : 2;
     });
-    INFO(stop_signal_name(i));
+    INFO(names[i]);
     CHECK(outcome.status == 0);
     CHECK(outcome.text == "run\n");
   }

@@ -21,6 +21,8 @@ std::string host_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
+std::int64_t process_number() { return getpid(); }
+
 // /proc and /sys exist on Linux only; elsewhere the files do not open, and the result is "unknown".
 std::string allowed_cpus() {
   std::ifstream status("/proc/self/status");

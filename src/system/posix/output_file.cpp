@@ -32,6 +32,8 @@ std::FILE* open_output(const std::string& path) {
 
 bool empty_file(std::FILE* file) { return !is_regular(fileno(file)) || ftruncate(fileno(file), 0) == 0; }
 
+int descriptor_of(std::FILE* file) { return fileno(file); }
+
 long long position_of(std::FILE* file) { return lseek(fileno(file), 0, SEEK_CUR); }
 
 bool cut_file(std::FILE* file, long long position) { return cut(fileno(file), static_cast<off_t>(position)); }

@@ -12,11 +12,11 @@
 #include <sstream>
 #include <system_error>
 
+#include "system/file_facts.h"
+
 namespace openimb::system {
 
 namespace fs = std::filesystem;
-
-std::string folder_of(const std::string& path) { return fs::path(path).parent_path().string(); }
 
 std::int64_t free_bytes(const std::string& folder) {
   struct statvfs facts{};
@@ -47,36 +47,14 @@ std::string file_system_type(const std::string& folder) {
   return type;
 }
 
-std::string why_not_writable(const std::string& folder) {
-  std::error_code unused;
-  if (!fs::exists(folder, unused)) return "no such folder";
-  if (!fs::is_directory(folder, unused)) return "not a folder";
+std::string why_no_files_in(const std::string& folder) {
   return access(folder.c_str(), W_OK | X_OK) == 0 ? "" : std::strerror(errno);
 }
 
-namespace {
-
-// Where a file would be created that is opened by this name: dangling links are followed by hand, because
-// canonical() requires that the file exists.
-fs::path target_of(fs::path path) {
-  constexpr int most_links = 40;  // as the kernel counts them
-  std::error_code error;
-  path = fs::absolute(path, error);
-  for (int i = 0; i < most_links && fs::is_symlink(fs::symlink_status(path, error)); ++i) {
-    path = path.parent_path() / fs::read_symlink(path, error);
-  }
-  const fs::path folder = fs::canonical(path.parent_path(), error);
-  return error ? path.lexically_normal() : folder / path.filename();
-}
-
-}  // namespace
-
-bool same_file(const std::string& a, const std::string& b) {
-  struct stat first{}, second{};
-  const bool a_exists = stat(a.c_str(), &first) == 0, b_exists = stat(b.c_str(), &second) == 0;
-  if (a_exists != b_exists) return false;
-  if (a_exists) return first.st_dev == second.st_dev && first.st_ino == second.st_ino;
-  return target_of(a) == target_of(b);
+std::optional<FileIdentity> identity_of(const std::string& path) {
+  struct stat facts{};
+  if (stat(path.c_str(), &facts) != 0) return std::nullopt;
+  return FileIdentity{static_cast<std::uint64_t>(facts.st_dev), static_cast<std::uint64_t>(facts.st_ino)};
 }
 
 }  // namespace openimb::system

@@ -1,0 +1,20 @@
+// Inside this module: what the system reports about a file or a folder.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace openimb::system {
+
+/// Why this process cannot create files in a folder that exists; empty where it can.
+std::string why_no_files_in(const std::string& folder);
+
+struct FileIdentity {
+  std::uint64_t device = 0, file = 0;
+  bool operator==(const FileIdentity&) const = default;
+};
+/// Of the file that a path leads to; nothing where there is none.
+std::optional<FileIdentity> identity_of(const std::string& path);
+
+}  // namespace openimb::system

@@ -1,0 +1,115 @@
+#include "system/connection.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+
+#include "system/posix/socket_connection.h"
+
+namespace openimb::system {
+
+namespace {
+
+#ifdef MSG_NOSIGNAL
+constexpr int no_signal = MSG_NOSIGNAL;
+#else
+constexpr int no_signal = 0;
+#endif
+
+// A thread that is woken as SCHED_BATCH does not take the CPU away from who wakes it. The interleaving server
+// wakes rank after rank; were it displaced by the first, which then polls for the others, these would wait
+// for the scheduler's next tick. Allowed to everyone. Other policies than the usual one are left alone.
+class WakesPatiently {
+ public:
+  WakesPatiently() : changed_(change(SCHED_OTHER, patient)) {}
+  ~WakesPatiently() {
+    if (changed_) change(patient, SCHED_OTHER);
+  }
+  WakesPatiently(const WakesPatiently&) = delete;
+  WakesPatiently& operator=(const WakesPatiently&) = delete;
+
+ private:
+#ifdef SCHED_BATCH
+  static constexpr int patient = SCHED_BATCH;
+  static bool change(int from, int to) {
+    const sched_param none{};
+    return sched_getscheduler(0) == from && sched_setscheduler(0, to, &none) == 0;
+  }
+#else
+  static constexpr int patient = SCHED_OTHER;
+  static bool change(int, int) { return false; }
+#endif
+  const bool changed_;
+};
+
+class TcpConnection final : public SocketConnection {
+ public:
+  using SocketConnection::SocketConnection;
+  std::optional<char> receive() override {
+    const WakesPatiently patiently;
+    return SocketConnection::receive();
+  }
+};
+
+int connected(const addrinfo* addresses) {
+  int error = 0;
+  for (const addrinfo* at = addresses; at != nullptr; at = at->ai_next) {
+    const int made = socket(at->ai_family, at->ai_socktype, at->ai_protocol);
+    if (made >= 0 && connect(made, at->ai_addr, at->ai_addrlen) == 0) return made;
+    error = errno;
+    if (made >= 0) close(made);
+  }
+  errno = error;
+  return -1;
+}
+
+}  // namespace
+
+SocketConnection::~SocketConnection() { close(); }
+
+void SocketConnection::close() {
+  if (socket_ >= 0) ::close(socket_);
+  socket_ = -1;
+}
+
+// A process that has gone must not cause a SIGPIPE.
+bool SocketConnection::send(const std::string& text) {
+  return ::send(socket_, text.data(), text.size(), no_signal) == static_cast<ssize_t>(text.size());
+}
+
+std::optional<char> SocketConnection::receive() {
+  char byte = 0;
+  ssize_t count = 0;
+  do {
+    count = recv(socket_, &byte, 1, 0);
+  } while (count < 0 && errno == EINTR);
+  return count == 1 ? std::optional(byte) : std::nullopt;
+}
+
+std::unique_ptr<Connection> connect_tcp(const std::string& host, const std::string& port,
+                                        const std::string& greeting) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  const std::string where = host + ":" + port + ": ";
+  if (const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &found); error != 0) {
+    throw std::runtime_error(where + gai_strerror(error));
+  }
+  const int socket = connected(found);
+  const int error = errno;
+  freeaddrinfo(found);
+  if (socket < 0) throw std::runtime_error(where + std::strerror(error));
+  const int at_once = 1;
+  setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
+  auto connection = std::make_unique<TcpConnection>(socket);
+  if (!connection->send(greeting)) throw std::runtime_error(where + std::strerror(errno));
+  return connection;
+}
+
+}  // namespace openimb::system

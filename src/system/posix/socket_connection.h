@@ -1,0 +1,27 @@
+// Inside this folder: a connection over a socket of any kind.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "system/connection.h"
+
+namespace openimb::system {
+
+class SocketConnection : public Connection {
+ public:
+  /// Closes the socket at its end.
+  explicit SocketConnection(int socket) : socket_(socket) {}
+  ~SocketConnection() override;
+  bool send(const std::string& text) override;
+  std::optional<char> receive() override;
+
+ protected:
+  int socket() const { return socket_; }
+  void close();
+
+ private:
+  int socket_;
+};
+
+}  // namespace openimb::system

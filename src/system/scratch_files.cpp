@@ -1,0 +1,63 @@
+#include "system/scratch_files.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+namespace openimb::system {
+
+namespace {
+
+constexpr std::string_view digits = "0123456789";
+
+/// Takes `before`, and at least one of `characters` after it, away from the start of `text`, if they are
+/// there.
+bool take(std::string_view& text, std::string_view before, std::string_view characters = digits) {
+  if (!text.starts_with(before)) return false;
+  const std::string_view rest = text.substr(before.size());
+  const std::size_t count = std::min(rest.find_first_not_of(characters), rest.size());
+  if (count == 0) return false;
+  text = rest.substr(count);
+  return true;
+}
+
+/// Group and rank, then what ROMIO's and OMPIO's files for shared pointers have, or the file with which OMPIO
+/// tries a lock. By hand, because <regex> takes as long to compile as the rest of this module.
+bool is_own_suffix(std::string_view text) {
+  take(text, "_g");
+  take(text, "_");
+  if (text.empty()) return true;
+  if (take(text, ".shfp.", "0123456789.") || take(text, ".data.") || take(text, ".metadata.") ||
+      take(text, ".locktest.")) {
+    return text.empty();
+  }
+  if (take(text, "_cid-")) return take(text, "-") && text == ".sm";
+  return take(text, "-") && text == ".lock";
+}
+
+}  // namespace
+
+std::vector<std::string> scratch_files(const std::string& base) {
+  const std::filesystem::path path(base);
+  const std::string stem = path.filename().string();
+  std::vector<std::string> found;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(path.parent_path(), error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::string name = entry->path().filename().string();
+    if (name.starts_with('.')) name.erase(0, 1);
+    if (!name.starts_with(stem) || !is_own_suffix(std::string_view(name).substr(stem.size()))) continue;
+    // A link is deleted too: writing through it would reach its target.
+    if (!std::filesystem::is_directory(entry->symlink_status(error))) found.push_back(entry->path().string());
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+void delete_scratch_files(const std::string& base) {
+  for (const std::string& file : scratch_files(base)) std::remove(file.c_str());
+}
+
+}  // namespace openimb::system

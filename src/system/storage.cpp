@@ -1,0 +1,44 @@
+#include "system/storage.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "system/file_facts.h"
+
+namespace openimb::system {
+
+namespace fs = std::filesystem;
+
+std::string folder_of(const std::string& path) { return fs::path(path).parent_path().string(); }
+
+std::string why_not_writable(const std::string& folder) {
+  std::error_code unused;
+  if (!fs::exists(folder, unused)) return "no such folder";
+  if (!fs::is_directory(folder, unused)) return "not a folder";
+  return why_no_files_in(folder);
+}
+
+namespace {
+
+// Where a file would be created that is opened by this name: dangling links are followed by hand, because
+// canonical() requires that the file exists.
+fs::path target_of(fs::path path) {
+  constexpr int most_links = 40;  // as the kernel counts them
+  std::error_code error;
+  path = fs::absolute(path, error);
+  for (int i = 0; i < most_links && fs::is_symlink(fs::symlink_status(path, error)); ++i) {
+    path = path.parent_path() / fs::read_symlink(path, error);
+  }
+  const fs::path folder = fs::canonical(path.parent_path(), error);
+  return error ? path.lexically_normal() : folder / path.filename();
+}
+
+}  // namespace
+
+bool same_file(const std::string& a, const std::string& b) {
+  const std::optional<FileIdentity> first = identity_of(a), second = identity_of(b);
+  if (first.has_value() != second.has_value()) return false;
+  return first ? *first == *second : target_of(a) == target_of(b);
+}
+
+}  // namespace openimb::system

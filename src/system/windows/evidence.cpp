@@ -1,0 +1,107 @@
+#include "system/evidence.h"
+
+// Before windows.h, which has the old Winsock.
+#include <winsock2.h>
+#include <ws2ipdef.h>
+// And after it.
+#include <windows.h>
+// And after that.
+#include <iphlpapi.h>
+#include <netioapi.h>
+#include <psapi.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace openimb::system {
+
+namespace {
+
+struct Interface {
+  std::string name;
+  NET_LUID id{};
+  bool physical = false;
+  double sent = ThreadCounters::unknown, received = ThreadCounters::unknown;
+
+  auto importance() const { return std::pair(physical, sent + received); }
+};
+
+std::string utf8(const wchar_t* text) {
+  const int size = WideCharToMultiByte(CP_UTF8, 0, text, -1, nullptr, 0, nullptr, nullptr);
+  std::string result(static_cast<std::size_t>(std::max(size, 1)), '\0');
+  WideCharToMultiByte(CP_UTF8, 0, text, -1, result.data(), size, nullptr, nullptr);
+  result.pop_back();
+  return result;
+}
+
+// Those that are up; filters are layers of the same interface.
+std::vector<Interface> interfaces_up() {
+  std::vector<Interface> found;
+  MIB_IF_TABLE2* table = nullptr;
+  if (GetIfTable2(&table) != NO_ERROR) return found;
+  for (ULONG i = 0; i < table->NumEntries; ++i) {
+    const MIB_IF_ROW2& row = table->Table[i];
+    if (row.OperStatus != IfOperStatusUp || row.InterfaceAndOperStatusFlags.FilterInterface) continue;
+    found.push_back({.name = utf8(row.Alias),
+                     .id = row.InterfaceLuid,
+                     .physical = row.InterfaceAndOperStatusFlags.HardwareInterface ||
+                                 row.Type == IF_TYPE_SOFTWARE_LOOPBACK,
+                     .sent = static_cast<double>(row.OutOctets),
+                     .received = static_cast<double>(row.InOctets)});
+  }
+  FreeMibTable(table);
+  std::ranges::stable_sort(found, std::ranges::greater{}, &Interface::importance);
+  if (found.size() > Evidence::most_interfaces) found.resize(Evidence::most_interfaces);
+  return found;
+}
+
+}  // namespace
+
+struct Evidence::State {
+  explicit State(bool host) : interfaces(host ? interfaces_up() : std::vector<Interface>()), is_host(host) {
+    for (const Interface& one : interfaces) names.push_back(one.name);
+  }
+
+  std::vector<Interface> interfaces;
+  std::vector<std::string> names;
+  bool is_host;
+};
+
+Evidence::Evidence(bool host, const EvidenceSources&) : state_(std::make_unique<State>(host)) {}
+Evidence::~Evidence() = default;
+Evidence::Evidence(Evidence&&) noexcept = default;
+Evidence& Evidence::operator=(Evidence&&) noexcept = default;
+
+// Windows has one counter for both kinds of page faults, of the process; nearly all are minor.
+ThreadCounters Evidence::thread() const noexcept {
+  constexpr int per_group = 64;
+  ThreadCounters now;
+  PROCESS_MEMORY_COUNTERS memory{};
+  if (GetProcessMemoryInfo(GetCurrentProcess(), &memory, sizeof memory) != 0)
+    now.minor_faults = memory.PageFaultCount;
+  PROCESSOR_NUMBER cpu{};
+  GetCurrentProcessorNumberEx(&cpu);
+  now.cpu = cpu.Group * per_group + cpu.Number;
+  return now;
+}
+
+const std::vector<std::string>& Evidence::interfaces() const noexcept { return state_->names; }
+
+void Evidence::traffic(std::span<double> bytes) noexcept {
+  std::size_t at = 0;
+  for (Interface& one : state_->interfaces) {
+    MIB_IF_ROW2 row{};
+    row.InterfaceLuid = one.id;
+    if (GetIfEntry2(&row) == NO_ERROR) {
+      one.sent = static_cast<double>(row.OutOctets);
+      one.received = static_cast<double>(row.InOctets);
+    }
+    for (const double value : {one.sent, one.received}) {
+      if (at < bytes.size()) bytes[at++] = value;
+    }
+  }
+}
+
+double Evidence::steal_seconds() noexcept { return state_->is_host ? ThreadCounters::unknown : 0; }
+
+}  // namespace openimb::system

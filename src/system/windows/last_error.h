@@ -1,0 +1,11 @@
+// Inside this folder: the texts of Windows errors.
+#pragma once
+
+#include <string>
+
+namespace openimb::system {
+
+/// Of an error number of Windows or Winsock, without a period.
+std::string error_text(unsigned long error);
+
+}  // namespace openimb::system

@@ -1,0 +1,66 @@
+#include "system/output_file.h"
+
+#include <fcntl.h>
+#include <io.h>
+#include <sys/stat.h>
+#include <windows.h>
+
+namespace openimb::system {
+
+namespace {
+
+bool is_regular(int descriptor) {
+  struct _stat64 facts{};
+  return _fstat64(descriptor, &facts) == 0 && (facts.st_mode & _S_IFMT) == _S_IFREG;
+}
+
+bool cut(int descriptor, long long position) {
+  return position >= 0 && is_regular(descriptor) && _chsize_s(descriptor, position) == 0 &&
+         _lseeki64(descriptor, position, SEEK_SET) == position;
+}
+
+}  // namespace
+
+// Binary: lines end with '\n', as records do everywhere.
+std::FILE* open_output(const std::string& path) {
+  const int descriptor =
+      _open(path.c_str(), _O_WRONLY | _O_CREAT | _O_BINARY | _O_NOINHERIT, _S_IREAD | _S_IWRITE);
+  if (descriptor < 0) return nullptr;
+  std::FILE* const file = _fdopen(descriptor, "wb");
+  if (file == nullptr) _close(descriptor);
+  return file;
+}
+
+bool empty_file(std::FILE* file) {
+  return !is_regular(descriptor_of(file)) || _chsize_s(descriptor_of(file), 0) == 0;
+}
+
+int descriptor_of(std::FILE* file) { return _fileno(file); }
+
+long long position_of(std::FILE* file) {
+  const int descriptor = descriptor_of(file);
+  return is_regular(descriptor) ? _lseeki64(descriptor, 0, SEEK_CUR) : -1;
+}
+
+bool cut_file(std::FILE* file, long long position) { return cut(descriptor_of(file), position); }
+
+bool write_whole(int descriptor, const char* text, std::size_t length) noexcept {
+  const long long start = _lseeki64(descriptor, 0, SEEK_CUR);
+  while (length > 0) {
+    const int count = _write(descriptor, text, static_cast<unsigned>(length));
+    if (count <= 0) {
+      cut(descriptor, start);
+      return false;
+    }
+    text += count;
+    length -= static_cast<std::size_t>(count);
+  }
+  return true;
+}
+
+bool stderr_is_terminal() { return _isatty(descriptor_of(stderr)) != 0; }
+
+// Sockets and files do not get the numbers of standard streams here.
+void occupy_standard_streams() {}
+
+}  // namespace openimb::system

@@ -1,0 +1,87 @@
+#include "system/signals.h"
+
+#include <io.h>
+#include <windows.h>
+
+#include <array>
+#include <csignal>
+#include <cstdint>
+
+#include "system/output_file.h"
+#include "system/stop_events.h"
+#include "system/windows/stop_event.h"
+
+namespace openimb::system {
+
+namespace {
+
+// SIGHUP's number is that of other systems; Windows has none.
+constexpr int hangup = 1;
+constexpr std::array<StopSignal, 4> caught{
+    {{SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGBREAK, "SIGBREAK"}, {hangup, "SIGHUP"}}};
+
+// On a thread that the system creates. After the last three events the process ends when the handler returns,
+// at the latest some seconds later.
+BOOL WINAPI handle(DWORD event) {
+  const int number = event == CTRL_C_EVENT       ? SIGINT
+                     : event == CTRL_BREAK_EVENT ? SIGBREAK
+                     : event == CTRL_CLOSE_EVENT ? hangup
+                                                 : SIGTERM;
+  on_stop(number);
+  SetEvent(stop_event());
+  if (event != CTRL_C_EVENT && event != CTRL_BREAK_EVENT) wait_for_end();
+  return TRUE;
+}
+
+void CALLBACK at_time(PTP_CALLBACK_INSTANCE, void*, PTP_TIMER) { on_timer(); }
+
+PTP_TIMER timer = nullptr;
+
+}  // namespace
+
+HANDLE stop_event() noexcept {
+  static const HANDLE event = CreateEventA(nullptr, TRUE, FALSE, nullptr);
+  return event;
+}
+
+std::span<const StopSignal> stop_signals() noexcept { return caught; }
+
+void install_stop_handlers() {
+  stop_event();
+  // A launcher may have started the process with Ctrl-C ignored.
+  SetConsoleCtrlHandler(nullptr, FALSE);
+  SetConsoleCtrlHandler(handle, TRUE);
+}
+
+void prepare_exit_timer() {
+  if (timer == nullptr) timer = CreateThreadpoolTimer(at_time, nullptr, nullptr);
+}
+
+void set_timer(double seconds) noexcept {
+  if (timer == nullptr) return;
+  if (seconds <= 0) {
+    SetThreadpoolTimer(timer, nullptr, 0, 0);
+    return;
+  }
+  // Negative: from now on, in units of 100 ns.
+  ULARGE_INTEGER when{};
+  when.QuadPart = static_cast<ULONGLONG>(-static_cast<std::int64_t>(seconds * 1e7));
+  FILETIME due{when.LowPart, when.HighPart};
+  SetThreadpoolTimer(timer, &due, 0, 0);
+}
+
+void wait_for_end() noexcept {
+  for (;;) Sleep(INFINITE);
+}
+
+// Not _exit: libraries' ends may wait for threads that never come.
+void exit_now(int status) noexcept {
+  TerminateProcess(GetCurrentProcess(), static_cast<UINT>(status));
+  wait_for_end();
+}
+
+void write_to_stderr(const char* text, std::size_t length) noexcept {
+  _write(descriptor_of(stderr), text, static_cast<unsigned>(length));
+}
+
+}  // namespace openimb::system
