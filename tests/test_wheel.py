@@ -4,6 +4,7 @@ libraries that lack calls."""
 import contextlib
 import json
 import os
+import platform
 import pty
 import re
 import shutil
@@ -143,6 +144,26 @@ def test_wheel_is_small_and_for_old_systems():
         "data/libexec/openimb/openimb-check",
         "data/libexec/openimb/mpich/compat/libmpi.so.12",
     }
+
+
+def test_the_same_tree_gives_the_same_bytes(tmp_path):
+    made = [tool.pack(lab.wheel_tree(), platform.machine(), tmp_path / name) for name in "ab"]
+    assert made[0].read_bytes() == made[1].read_bytes()
+
+
+@pytest.mark.needs_mpi
+def test_a_program_for_newer_systems_only_is_refused(tmp_path):
+    """auditwheel sees the executables."""
+    tree = shutil.copytree(lab.wheel_tree(), tmp_path / "tree")
+    shutil.copy(lab.MAIN[0].program(), tree / "libexec/openimb/mpich/IMB-MPI1")  # of this system
+    made = tool.pack(tree, platform.machine(), tmp_path / "out")
+    words = [str(lab.ENVIRONMENT / "wheel/bin/python"), "-c", AUDIT, str(lab.TOP / "tools"), str(made)]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "does not find" in done.stderr
+
+
+AUDIT = "import sys; sys.path.insert(0, sys.argv[1]); import wheel, pathlib; wheel.audit(pathlib.Path(sys.argv[2]))"
 
 
 @pytest.mark.parametrize("interface", tool.INTERFACES, ids=lambda interface: interface.key)
