@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <vector>
 
 #include "result/quantile.h"
@@ -69,8 +70,9 @@ double log_likelihood(std::span<const double> values, const Correlation& correla
 std::vector<Correlation> weighted_correlations(std::span<const double> ranks) {
   if (std::ranges::all_of(ranks, [](double rank) { return rank == 0; })) return {{.weight = 1}};
   std::vector<Correlation> found = possible_correlations();
-  std::vector<double> logarithms;
-  for (const Correlation& one : found) logarithms.push_back(log_likelihood(ranks, one));
+  std::vector<double> logarithms(found.size());
+  std::ranges::transform(found, logarithms.begin(),
+                         [ranks](const Correlation& one) { return log_likelihood(ranks, one); });
   const double largest = std::ranges::max(logarithms);
   double sum = 0;
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -101,10 +103,10 @@ double boundary(double low, double high, Predicate is_below) {
 // How far the share of samples below the median may be from a half, at 95 %.
 double half_of_shares(std::span<const double> ranks) {
   const std::vector<Correlation> correlations = weighted_correlations(ranks);
-  std::vector<double> variances;
-  for (const Correlation& one : correlations) {
-    variances.push_back(variance_of_mean(one, static_cast<double>(ranks.size())) / 4);
-  }
+  const auto count = static_cast<double>(ranks.size());
+  std::vector<double> variances(correlations.size());
+  std::ranges::transform(correlations, variances.begin(),
+                         [count](const Correlation& one) { return variance_of_mean(one, count) / 4; });
   return boundary(0, 1, [&](double half) {
     double beyond = 0;
     for (std::size_t i = 0; i < variances.size(); ++i) {

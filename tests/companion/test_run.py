@@ -650,6 +650,27 @@ def test_a_full_disk_is_one_line_and_nothing_is_lost(imb: Imb, archive: Archive,
 
 
 @pytest.mark.needs_mpi
+def test_a_launch_without_room_for_its_last_note_counts_once(imb: Imb, archive: Archive) -> None:
+    """It is in the archive, and its session does not know: as where the disk was full in between."""
+    if not lab.MAIN:
+        lab.missing("Open MPI or MPICH")
+    words = ["--launches", "2", "--classic", "--label", "a", "--", "-iter", "2", "-msglog", "2"]
+    assert imb("run", "PingPong", *with_(lab.MAIN[0]), *words).code == 0
+    first = min(archive.ids(), key=lambda run: archive.run(run).facts()["number"])
+    facts = archive.run(first).facts()
+    folder = archive.folder / "sessions" / facts["session"]
+    (folder / "0001.json").unlink()
+    (folder / "0001.part").mkdir()
+    (folder / "0001.part" / "facts.json").write_text(json.dumps(facts))
+    for change in archive.label_files():
+        change.unlink()
+    again = imb("run", "--resume", facts["session"])
+    assert again.code == 0 and ": 0 of 2 launches to run" in again.err
+    assert len(archive.ids()) == 2 and Archive(archive.folder).tags()[first].labels == ["a"]
+    assert not (folder / "0001.part").exists()
+
+
+@pytest.mark.needs_mpi
 def test_words_that_are_no_text(
     imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -262,6 +262,7 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
     from imb.measure import execution, session, stored_sessions
     from imb.measure.setup_teardown import Standing
 
+    execution.settle(archive, made)
     before = session.done(archive, made)
     todo = [item for item in made.items if item.number not in before]
     session.refuse_without_secrets(made, todo)

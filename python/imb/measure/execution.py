@@ -289,6 +289,24 @@ def _ask_transports(made: Plan, one: _Started) -> bool:
     return interrupted
 
 
+def settle(archive: Archive, made: Plan) -> None:
+    """Launches that are in the archive, while the disk had no room for the note that they are over, are over now. For the
+    owner of the session's lock."""
+    over = done(archive, made)
+    left: dict[tuple[int, str], Item] = {}
+    for item in made.items:
+        kept = spool_of(archive, made, item) / "facts.json"
+        if item.number not in over and kept.exists():
+            left[item.number, msgspec.json.decode(kept.read_bytes(), type=dict[str, Any])["started"]] = item
+    for run in archive.ids() if left else []:
+        facts = archive.run(run).facts()
+        if facts.get("session") != made.id or facts.get("outcome") == "interrupted":
+            continue
+        if found := left.get((facts["number"], facts["started"])):
+            archive.label(run, add=_labels(made, found, facts))
+            _finish(archive, made, found, _over(found, run, facts, None))
+
+
 def _adopt(archive: Archive, made: Plan, item: Item) -> None:
     """What a killed `imb run` left of this launch becomes a run too; then the launch is repeated."""
     spool = spool_of(archive, made, item)
@@ -319,14 +337,21 @@ def _store(
         output=printed("output.txt"),
         stderr=printed("stderr.txt"),
         facts=facts,
-        # A launch of a campaign that was cut off is made again, and counts once (others: see _finish); one that stopped was
-        # measured in part without its partner, and does not count.
-        labels=[] if made.campaign and facts["outcome"] in ("interrupted", "stopped") else item.labels,
+        labels=_labels(made, item, facts),
     )
-    added = archive.add(content)
+    return _over(item, archive.add(content).id, facts, wall)
+
+
+def _labels(made: Plan, item: Item, facts: dict[str, Any]) -> list[str]:
+    """A launch of a campaign that was cut off is made again, and counts once (others: see _finish); one that stopped was
+    measured in part without its partner, and does not count."""
+    return [] if made.campaign and facts["outcome"] in ("interrupted", "stopped") else item.labels
+
+
+def _over(item: Item, run: str, facts: dict[str, Any], wall: float | None) -> Done:
     return Done(
         number=item.number,
-        run=added.id,
+        run=run,
         outcome=facts["outcome"],
         status=facts["exit_status"],
         seconds=facts.get("seconds"),
