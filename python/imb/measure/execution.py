@@ -26,6 +26,7 @@ from imb.measure.session import (
     Plan,
     asking_command_of,
     command_of,
+    done,
     elsewhere,
     folder_of,
     intent_of,
