@@ -27,6 +27,7 @@ from imb.measure.campaign import (
     variants,
 )
 from imb.model import sequential_design
+from imb.model.suite import packaged_programs
 from imb.model.text import now
 from imb.mpi import prebuilt
 from imb.mpi.installations import Installation
@@ -144,7 +145,7 @@ def _with_one_binary(made: list[session.Variant]) -> list[session.Variant]:
     several = len({one.mpi.place for one in made}) > 1
     chosen = any(prebuilt.CHOICE in one.intent.env for one in made)
     packaged = all(
-        Path(one.programs) == prebuilt.programs() and prebuilt.has_standard(one.mpi) for one in made
+        Path(one.programs) == packaged_programs() and prebuilt.has_standard(one.mpi) for one in made
     )
     if not several or chosen or not packaged:
         return made

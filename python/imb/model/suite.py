@@ -1,6 +1,8 @@
-"""Where the suite's sources and the schema of its records are: in the package, or in the checkout."""
+"""Where the suite's sources, the schema of its records and executables that came with the package are."""
 
-from pathlib import Path
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path, PurePosixPath
 
 from imb.model.errors import ImbError
 
@@ -12,3 +14,17 @@ def suite_folder() -> Path:
         if (folder / "schema" / "record.schema.json").is_file():
             return folder
     raise ImbError(f"no schema/record.schema.json in {package / '_suite'}: install openimb again")
+
+
+@lru_cache
+def packaged_programs() -> Path | None:
+    """The folder of the programs that came with the package and choose the MPI's binary interface when they start
+    (imb.mpi.prebuilt); None where it has none."""
+    try:
+        files = metadata.files("openimb") or []
+    except metadata.PackageNotFoundError:
+        return None
+    for file in files:
+        if PurePosixPath(file).parts[-4:-1] == ("libexec", "openimb", "mpich"):
+            return Path(str(file.locate())).resolve().parents[3] / "bin"
+    return None

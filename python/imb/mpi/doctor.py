@@ -18,6 +18,7 @@ import psutil
 from imb.model.conditions import Conditions, Machine
 from imb.model.errors import ImbError
 from imb.model.path import LOOPBACK, Way, way_of
+from imb.model.suite import packaged_programs
 from imb.mpi import build, installations, launch, own_word, prebuilt
 from imb.mpi.installations import Installation
 
@@ -126,7 +127,7 @@ def _shared_memory() -> Check:
 def tools() -> Iterator[Check]:
     """Compilers, CMake, launchers and schedulers on the PATH."""
     compilers = [f"{name} {_version(name)}" for name in COMPILERS if shutil.which(name)]
-    needed = prebuilt.programs() is None
+    needed = packaged_programs() is None
     without = "none" if needed else "none (not needed: the package has the suite's programs)"
     level: Level = "problem" if needed else "ok"
     if compilers:
@@ -165,7 +166,7 @@ def suite_for(mpi: Installation) -> Check:
     interface = prebuilt.interface_of(mpi)
     if mpi.wrapper and (native := build.programs(build.key_of(mpi))):
         return Check("ok", what, f"built for it, {native}")
-    if prebuilt.programs() and interface:
+    if packaged_programs() and interface:
         return Check(
             "ok", what, f"of the package, for the {interface.title} ({prebuilt.library_of(mpi, interface)})"
         )

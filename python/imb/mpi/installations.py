@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 import msgspec
 
 from imb.model.errors import ImbError
+from imb.model.suite import packaged_programs
 from imb.mpi import compiler_wrappers
 
 Flavour: TypeAlias = Literal["openmpi", "mpich", "intel", "other"]
@@ -87,7 +88,7 @@ def _installation(wrapper: str, launcher: Path) -> Installation:
 
 
 def find_all() -> list[Installation]:
-    """Every MPI, in this order: on the PATH, beside this Python, in the usual places, what `make` installed in a checkout."""
+    """Every MPI with a wrapper, or with programs of the package, in this order: on the PATH, beside this Python, in the usual places, what `make` installed in a checkout."""
     found: dict[str, Installation] = {}
     for folder in _folders():
         for wrapper in _in_folder(folder, compiler_wrappers.WRAPPERS):
@@ -97,6 +98,8 @@ def find_all() -> list[Installation]:
                 continue
             if mpi.flavour != "other":
                 found.setdefault(mpi.wrapper, mpi)
+        if not packaged_programs():
+            continue
         launched = {Path(mpi.launcher).resolve() for mpi in found.values()}
         for launcher in _in_folder(folder, compiler_wrappers.LAUNCHERS):
             if launcher.resolve() in launched:

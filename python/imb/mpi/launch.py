@@ -22,6 +22,7 @@ import msgspec
 import psutil
 
 from imb.model.errors import ImbError
+from imb.model.suite import packaged_programs
 from imb.mpi import orphans, prebuilt
 from imb.mpi.installations import Installation
 
@@ -163,7 +164,7 @@ def _srun(mpi: Installation, intent: Intent, program: Sequence[str], cores: int)
     elif intent.bind:
         words.append(f"--cpu-bind={_SRUN_BINDS[intent.bind]}")
     # srun passes its own environment on; --export cannot pass a value with a comma.
-    told = prebuilt.telling(mpi) if Path(program[0]).parent == prebuilt.programs() else {}
+    told = prebuilt.telling(mpi) if Path(program[0]).parent == packaged_programs() else {}
     return Command([*words, *intent.extra, *program], {**told, **mpi.env, **intent.env})
 
 

@@ -6,11 +6,10 @@ start, by their launcher (src/launcher/launcher.c). Other installations have non
 
 from __future__ import annotations
 
-from functools import lru_cache
-from importlib import metadata
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import NamedTuple
 
+from imb.model.suite import packaged_programs
 from imb.mpi.installations import Installation
 
 _PLACES = ("lib", "lib64", "lib/release")  # of an MPI's library, below its prefix
@@ -42,22 +41,9 @@ INTERFACES = (
 _USUAL = {"mpich": "mpich", "intel": "mpich", "openmpi": "openmpi"}
 
 
-@lru_cache
-def programs() -> Path | None:
-    """The folder of the programs that choose the interface; None where the package has none."""
-    try:
-        files = metadata.files("openimb") or []
-    except metadata.PackageNotFoundError:
-        return None
-    for file in files:
-        if PurePosixPath(file).parts[-4:-1] == ("libexec", "openimb", "mpich"):
-            return Path(str(file.locate())).resolve().parents[3] / "bin"
-    return None
-
-
 def check() -> Path | None:
-    """The check of `imb doctor`, as `programs`."""
-    folder = programs()
+    """The check of `imb doctor`, as `packaged_programs`."""
+    folder = packaged_programs()
     return folder.parent / "libexec" / "openimb" / "openimb-check" if folder else None
 
 
@@ -81,8 +67,8 @@ def interface_of(mpi: Installation) -> Interface | None:
 
 
 def programs_for(mpi: Installation) -> Path | None:
-    """`programs`, where they fit this MPI."""
-    folder = programs()
+    """`packaged_programs`, where they fit this MPI."""
+    folder = packaged_programs()
     return folder if folder and interface_of(mpi) else None
 
 
