@@ -89,7 +89,7 @@ def test_a_failed_build_shows_what_the_compiler_says(mpi: lab.Mpi, imb: Imb, sma
     ("words", "says"),
     [
         (["--compiler", "no-such-compiler"], "no compiler no-such-compiler"),
-        (["--mpi", "/tmp"], "no bin/mpicxx in /tmp"),
+        (["--mpi", "/tmp"], "no bin/mpicxx or bin/mpiexec in /tmp"),
     ],
 )
 def test_mistakes(mpi: lab.Mpi, imb: Imb, words: list[str], says: str) -> None:
@@ -105,6 +105,7 @@ def test_the_suite_is_built_and_runs(imb: Imb, tmp_path: Path, monkeypatch: pyte
     if not shutil.which("cmake"):
         lab.missing("cmake on the PATH")
     sources, copy = suite.suite_folder(), tmp_path / "suite"
+    shutil.copy(Path(suite.__file__).parents[1] / "__init__.py", tmp_path)  # has the version
     for folder in ("src", "cmake"):
         shutil.copytree(sources / folder, copy / folder)
     text = (sources / "CMakeLists.txt").read_text()
