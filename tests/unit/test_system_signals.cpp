@@ -52,7 +52,7 @@ Outcome outcome_of(const std::function<int(std::FILE*)>& body) {
 bool starts_without_hangup() {
   std::ifstream status("/proc/" + std::to_string(getppid()) + "/status");
   for (std::string line; std::getline(status, line);) {
-    if (line.rfind("SigIgn:", 0) == 0) return std::stoull(line.substr(7), nullptr, 16) % 2 == 1;
+    if (line.starts_with("SigIgn:")) return std::stoull(line.substr(7), nullptr, 16) % 2 == 1;
   }
   return false;
 }
