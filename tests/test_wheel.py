@@ -17,6 +17,7 @@ from pathlib import Path
 
 import lab
 import pytest
+from imb.mpi import prebuilt
 
 sys.path.insert(0, str(lab.TOP / "tools"))
 import wheel as tool
@@ -47,6 +48,12 @@ def the_wheel() -> Path:
     if not found:
         lab.missing("the wheel (`make wheel`)")
     return found[-1]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def is_built() -> None:
+    """Every test here needs it."""
+    the_wheel()
 
 
 def venv_with(folder: Path, *packages: str) -> Path:
@@ -144,6 +151,11 @@ def test_wheel_is_small_and_for_old_systems():
         "data/libexec/openimb/openimb-check",
         "data/libexec/openimb/mpich/compat/libmpi.so.12",
     }
+
+
+def test_interfaces_are_those_that_the_companion_knows():
+    built = [(one.key, one.title, one.soname) for one in tool.INTERFACES]
+    assert built == [(one.key, one.title, one.libraries[0]) for one in prebuilt.INTERFACES]
 
 
 def test_the_same_tree_gives_the_same_bytes(tmp_path):

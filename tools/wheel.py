@@ -37,7 +37,6 @@ TOOLS = [
 ]
 GLIBC = "2.17"  # of manylinux2014, the oldest that sites have
 ARCHES = ("x86_64", "aarch64")
-COMPONENTS = ("MPI1", "EXT", "RMA", "NBC", "IO")
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ class Builder:
 
     def stand_in(self, soname: str, functions: list[str], data: list[str], needed: str = "") -> Path:
         """A library of this name with these symbols and nothing behind them; `needed`: it needs this one."""
-        folder = self.folder / "stand-ins" / (needed or soname)
+        folder = self.folder / "stand-ins" / (f"{soname}-for-{needed}" if needed else soname)
         folder.mkdir(parents=True, exist_ok=True)
         source, library = folder / "stand_in.c", folder / "libmpi.so"  # an ending that Zig knows
         lines = [f"void {name}(void) {{}}" for name in functions] + [f"char {name}[8];" for name in data]
@@ -158,10 +157,8 @@ class Builder:
         ]
         call(configure, self.log, self.env)
         call([str(ENV / "bin/ninja"), "-C", str(build)], self.log, self.env)
-        return [
-            *(build / "bin" / f"IMB-{component}" for component in COMPONENTS),
-            self.check(interface, library),
-        ]
+        components = (build / "components.txt").read_text().split()
+        return [*(build / "bin" / f"IMB-{name}" for name in components), self.check(interface, library)]
 
     def check(self, interface: Interface, library: Path) -> Path:
         """The check of `imb doctor` for an interface."""
@@ -207,8 +204,8 @@ class Builder:
             for program in self.programs(interface):
                 shutil.copy(program, home / interface.key)
         shutil.copy(launcher, home / "openimb-check")
-        for component in COMPONENTS:
-            shutil.copy(launcher, tree / "bin" / f"IMB-{component}")
+        for program in (home / INTERFACES[0].key).glob("IMB-*"):
+            shutil.copy(launcher, tree / "bin" / program.name)
         compat = home / "mpich" / "compat"  # Debian's MPICH goes by another name
         compat.mkdir()
         shutil.copy(self.stand_in("libmpi.so.12", [], [], needed="libmpich.so.12"), compat / "libmpi.so.12")

@@ -43,7 +43,7 @@ struct launcher {
 struct library {
   int interface;
   bool compat;     // only under its other name
-  bool led_there;  // the loader looks there by itself
+  bool reachable;  // the loader looks there by itself
   char folder[PATH_MAX];
 };
 
@@ -80,6 +80,7 @@ static int family_of(const char* name) {
 }
 
 static size_t content_of(const char* path, char* text, size_t size) {
+  text[0] = '\0';
   const int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
   const ssize_t got = read(file, text, size - 1);
@@ -166,7 +167,7 @@ static bool in_list(const char* list, int interface, struct library* found) {
     char folder[PATH_MAX];
     const size_t length = strcspn(list, ":");
     snprintf(folder, sizeof folder, "%.*s", (int)length, list);
-    if (length > 0 && look_in(folder, interface, found)) return found->led_there = true;
+    if (length > 0 && look_in(folder, interface, found)) return found->reachable = true;
     list += length + (list[length] == ':');
   }
   return false;
@@ -189,7 +190,7 @@ static bool beside(const char* path, int interface, struct library* found) {
 
 static bool in_system(int interface, struct library* found) {
   for (size_t i = 0; i < sizeof system_folders / sizeof *system_folders; ++i) {
-    if (look_in(system_folders[i], interface, found)) return found->led_there = true;
+    if (look_in(system_folders[i], interface, found)) return found->reachable = true;
   }
   return false;
 }
@@ -267,8 +268,8 @@ static struct library library_for(struct launcher* launcher) {
     if (find(&other, 1, launcher, &found)) {
       REFUSE(
           "started by %s, but the only MPI library found is %s's in %s; use its own mpirun, or put the "
-          "library"
-          " of %s in LD_LIBRARY_PATH",
+          "library "
+          "of %s in LD_LIBRARY_PATH",
           words_for(launcher), interface_of[other].title, found.folder, interface_of[launcher->family].title);
     }
   } else {
@@ -313,7 +314,7 @@ int main(int argc, char** argv) {
     snprintf(home, sizeof home, "%s/libexec/openimb", prefix);
   }
   snprintf(target, sizeof target, "%s/%s/%s", home, interface_of[found.interface].name, program);
-  if (!found.led_there) lead_to(found.folder);
+  if (!found.reachable) lead_to(found.folder);
   if (found.compat) {
     char compat[PATH_MAX + 48];
     snprintf(compat, sizeof compat, "%s/mpich/compat", home);
