@@ -131,7 +131,7 @@ def prepare(
     if programs:
         return installations.find_for(choice, programs), programs
     mpi = installations.find(choice)
-    return mpi, build.made(mpi, compiler) or build.folder_of(build.key_of(mpi, compiler))
+    return mpi, build.place_of(mpi, compiler)
 
 
 def build_for(plans: Sequence[Plan], mpi: Installation, programs: Path | None) -> None:
@@ -163,7 +163,8 @@ def ready(mpi: Installation, compiler: str | None) -> Path:
     """The suite's programs for an MPI, built if need be; exits with 1 where that fails."""
     from imb.mpi import build
 
-    return build.made(mpi, compiler) or built(mpi, compiler)
+    place = build.place_of(mpi, compiler)
+    return place if place.is_dir() else built(mpi, compiler)
 
 
 BUILD_BEAT = 15.0  # seconds between lines about a build where there is no terminal

@@ -66,11 +66,14 @@ def programs(key: str) -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def made(mpi: Installation, compiler: str | None = None) -> Path | None:
-    """The programs that there are for an MPI: what was built for it, else what came with the package; of this compiler,
-    only what was built. None where there is nothing yet."""
-    native = programs(key_of(mpi, compiler)) if mpi.wrapper else None
-    return native or (None if compiler else prebuilt.programs_for(mpi))
+def place_of(mpi: Installation, compiler: str | None = None) -> Path:
+    """The folder where the programs for an MPI are, or will be: what was built for it, else what came with the package; with
+    a compiler, only what is built. Raises ImbError where there is none and none can be built."""
+    packaged = None if compiler else prebuilt.programs_for(mpi)
+    if packaged and not (mpi.wrapper and cache_folder().is_dir()):  # to name a build costs two processes
+        return packaged
+    native = folder_of(key_of(mpi, compiler))
+    return packaged if packaged and not native.is_dir() else native
 
 
 def usual_seconds() -> float:
