@@ -24,8 +24,17 @@ openimb_mpi_feature(OPENIMB_LARGE_COUNT
    MPI_File_read_ordered_begin_c(MPI_FILE_NULL, nullptr, n, MPI_BYTE);")
 openimb_mpi_feature(OPENIMB_FLOAT16 "MPI_Datatype t = MPIX_C_FLOAT16; MPI_Type_free(&t);")
 openimb_mpi_feature(OPENIMB_BFLOAT16 "MPI_Datatype t = MPIX_BFLOAT16; MPI_Type_free(&t);")
+openimb_mpi_feature(OPENIMB_PERSISTENT_COLLECTIVES
+  "MPI_Request r; MPI_Bcast_init(nullptr, 0, MPI_BYTE, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &r); \
+   MPI_Alltoallv_init(nullptr, nullptr, nullptr, MPI_BYTE, nullptr, nullptr, nullptr, MPI_BYTE, MPI_COMM_WORLD, \
+     MPI_INFO_NULL, &r); \
+   MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &r);")
+openimb_mpi_feature(OPENIMB_SESSIONS
+  "MPI_Session s; MPI_Errhandler e; MPI_Session_create_errhandler(nullptr, &e); \
+   MPI_Session_init(MPI_INFO_NULL, e, &s); MPI_Session_finalize(&s);")
 if(OPENIMB_INTERFACE)
-  list(APPEND OPENIMB_MPI_FEATURES OPENIMB_LARGE_COUNT "OPENIMB_PORTABLE=\"${OPENIMB_INTERFACE}\"")
+  list(APPEND OPENIMB_MPI_FEATURES OPENIMB_LARGE_COUNT OPENIMB_PERSISTENT_COLLECTIVES OPENIMB_SESSIONS
+    "OPENIMB_PORTABLE=\"${OPENIMB_INTERFACE}\"")
   list(REMOVE_DUPLICATES OPENIMB_MPI_FEATURES)
 endif()
 # SimGrid's simulator instead of a machine.

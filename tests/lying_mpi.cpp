@@ -129,10 +129,10 @@ int rank_in(MPI_Comm comm) {
 
 std::map<MPI_Request, Received> pending;
 
-// What a persistent receive receives each time that it is started.
+// What a persistent request receives each time that it is started.
 struct Persistent {
   void* at = nullptr;
-  int count = 0;
+  long count = 0;
   MPI_Datatype type = MPI_DATATYPE_NULL;
 };
 std::map<MPI_Request, Persistent> persistent;
@@ -455,6 +455,84 @@ int MPI_Iexscan(const void* out, void* in, int n, MPI_Datatype t, MPI_Op op, MPI
   const Received r = rank_in(comm) > 0 ? watch(in, n, t) : Received{};
   const int rc = PMPI_Iexscan(out, in, n, t, op, comm, request);
   pending[*request] = r;
+  return rc;
+}
+
+// Persistent collectives lie each time that they are started and waited for.
+int MPI_Bcast_init(void* buf, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Info info,
+                   MPI_Request* request) {
+  const int rc = PMPI_Bcast_init(buf, count, type, root, comm, info, request);
+  if (rank_in(comm) != root) persistent[*request] = {buf, count, type};
+  return rc;
+}
+int MPI_Allgather_init(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u, MPI_Comm comm,
+                       MPI_Info info, MPI_Request* request) {
+  const int rc = PMPI_Allgather_init(out, n, t, in, m, u, comm, info, request);
+  persistent[*request] = {in, static_cast<long>(m) * ranks_of(comm), u};
+  return rc;
+}
+int MPI_Allgatherv_init(const void* out, int n, MPI_Datatype t, void* in, const int m[], const int at[],
+                        MPI_Datatype u, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const int last = ranks_of(comm) - 1;
+  const int rc = PMPI_Allgatherv_init(out, n, t, in, m, at, u, comm, info, request);
+  persistent[*request] = {in, static_cast<long>(at[last]) + m[last], u};
+  return rc;
+}
+int MPI_Gather_init(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u, int root,
+                    MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const int rc = PMPI_Gather_init(out, n, t, in, m, u, root, comm, info, request);
+  if (rank_in(comm) == root) persistent[*request] = {in, static_cast<long>(m) * ranks_of(comm), u};
+  return rc;
+}
+int MPI_Gatherv_init(const void* out, int n, MPI_Datatype t, void* in, const int m[], const int at[],
+                     MPI_Datatype u, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const int last = ranks_of(comm) - 1;
+  const int rc = PMPI_Gatherv_init(out, n, t, in, m, at, u, root, comm, info, request);
+  if (rank_in(comm) == root) persistent[*request] = {in, static_cast<long>(at[last]) + m[last], u};
+  return rc;
+}
+int MPI_Scatter_init(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u, int root,
+                     MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const int rc = PMPI_Scatter_init(out, n, t, in, m, u, root, comm, info, request);
+  persistent[*request] = {in, m, u};
+  return rc;
+}
+int MPI_Scatterv_init(const void* out, const int n[], const int at[], MPI_Datatype t, void* in, int m,
+                      MPI_Datatype u, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const int rc = PMPI_Scatterv_init(out, n, at, t, in, m, u, root, comm, info, request);
+  persistent[*request] = {in, m, u};
+  return rc;
+}
+int MPI_Alltoall_init(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u, MPI_Comm comm,
+                      MPI_Info info, MPI_Request* request) {
+  const int rc = PMPI_Alltoall_init(out, n, t, in, m, u, comm, info, request);
+  persistent[*request] = {in, static_cast<long>(m) * ranks_of(comm), u};
+  return rc;
+}
+int MPI_Alltoallv_init(const void* out, const int n[], const int from[], MPI_Datatype t, void* in,
+                       const int m[], const int at[], MPI_Datatype u, MPI_Comm comm, MPI_Info info,
+                       MPI_Request* request) {
+  const int last = ranks_of(comm) - 1;
+  const int rc = PMPI_Alltoallv_init(out, n, from, t, in, m, at, u, comm, info, request);
+  persistent[*request] = {in, static_cast<long>(at[last]) + m[last], u};
+  return rc;
+}
+int MPI_Reduce_init(const void* out, void* in, int n, MPI_Datatype t, MPI_Op op, int root, MPI_Comm comm,
+                    MPI_Info info, MPI_Request* request) {
+  const int rc = PMPI_Reduce_init(out, in, n, t, op, root, comm, info, request);
+  if (rank_in(comm) == root) persistent[*request] = {in, n, t};
+  return rc;
+}
+int MPI_Allreduce_init(const void* out, void* in, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm,
+                       MPI_Info info, MPI_Request* request) {
+  const int rc = PMPI_Allreduce_init(out, in, n, t, op, comm, info, request);
+  persistent[*request] = {in, n, t};
+  return rc;
+}
+int MPI_Reduce_scatter_init(const void* out, void* in, const int n[], MPI_Datatype t, MPI_Op op,
+                            MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  const int rc = PMPI_Reduce_scatter_init(out, in, n, t, op, comm, info, request);
+  persistent[*request] = {in, n[rank_in(comm)], t};
   return rc;
 }
 

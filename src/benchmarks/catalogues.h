@@ -10,5 +10,6 @@ const Component& ext();
 const Component& rma();
 const Component& nbc();
 const Component& io();
+const Component& mpi4();
 
 }  // namespace openimb

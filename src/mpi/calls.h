@@ -48,12 +48,36 @@ using File = MPI_File;
 #define OPENIMB_CALL(name, ...) MPI_##name(__VA_ARGS__);
 #endif
 
-// A collective: blocking, or with a request behind its arguments its nonblocking form.
-#define OPENIMB_COLLECTIVE(name, nonblocking_name, ...)     \
-  if constexpr (sizeof...(request) == 0) {                  \
-    OPENIMB_CALL(name, __VA_ARGS__)                         \
-  } else {                                                  \
-    OPENIMB_CALL(nonblocking_name, __VA_ARGS__, request...) \
+/// Behind the arguments of a collective: the persistent request to make.
+struct Persistent {
+  MPI_Request* request;
+};
+template <class... Request>
+inline constexpr bool are_persistent = (std::is_same_v<Request, Persistent> && ...);
+
+/// Why a benchmark of persistent collectives cannot run; empty where it can. Source: MPI 4.0, section 6.13.
+#ifdef OPENIMB_PERSISTENT_COLLECTIVES
+inline constexpr std::string_view why_no_persistent_collectives = {};
+#else
+inline constexpr std::string_view why_no_persistent_collectives = "this MPI has no persistent collectives";
+#endif
+
+/// The same of sessions. Source: MPI 4.0, section 11.3.
+#ifdef OPENIMB_SESSIONS
+inline constexpr std::string_view why_no_sessions = {};
+#else
+inline constexpr std::string_view why_no_sessions = "this MPI has no sessions";
+#endif
+
+// A collective: blocking; with a request behind its arguments its nonblocking form; with a Persistent there the
+// call that makes a persistent request. An MPI may lack the latter: names are looked up where they are used.
+#define OPENIMB_COLLECTIVE(name, nonblocking_name, ...)                       \
+  if constexpr (sizeof...(request) == 0) {                                    \
+    OPENIMB_CALL(name, __VA_ARGS__)                                           \
+  } else if constexpr (are_persistent<Request...>) {                          \
+    OPENIMB_CALL(name##_init, __VA_ARGS__, MPI_INFO_NULL, request.request...) \
+  } else {                                                                    \
+    OPENIMB_CALL(nonblocking_name, __VA_ARGS__, request...)                   \
   }
 
 template <class Count>
@@ -130,13 +154,30 @@ void alltoallw(const void* out, void* in, const Count* counts, const Displacemen
                const Type* types, Comm comm, Request... request) {
   OPENIMB_COLLECTIVE(Alltoallw, Ialltoallw, out, counts, at, types, in, counts, at, types, comm)
 }
-template <class Count>
-void neighbor_allgather(const void* out, void* in, Count count, Type type, Comm comm) {
-  OPENIMB_CALL(Neighbor_allgather, out, count, type, in, count, type, comm)
+template <class Count, class... Request>
+void neighbor_allgather(const void* out, void* in, Count count, Type type, Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Neighbor_allgather, Ineighbor_allgather, out, count, type, in, count, type, comm)
 }
-template <class Count>
-void neighbor_alltoall(const void* out, void* in, Count count, Type type, Comm comm) {
-  OPENIMB_CALL(Neighbor_alltoall, out, count, type, in, count, type, comm)
+template <class Count, class... Request>
+void neighbor_allgatherv(const void* out, Count count, void* in, const Count* counts,
+                         const Displacement<Count>* at, Type type, Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Neighbor_allgatherv, Ineighbor_allgatherv, out, count, type, in, counts, at, type, comm)
+}
+template <class Count, class... Request>
+void neighbor_alltoall(const void* out, void* in, Count count, Type type, Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Neighbor_alltoall, Ineighbor_alltoall, out, count, type, in, count, type, comm)
+}
+template <class Count, class... Request>
+void neighbor_alltoallv(const void* out, void* in, const Count* counts, const Displacement<Count>* at,
+                        Type type, Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Neighbor_alltoallv, Ineighbor_alltoallv, out, counts, at, type, in, counts, at, type, comm)
+}
+/// Displacements are bytes, of both counts MPI_Aint.
+template <class Count, class... Request>
+void neighbor_alltoallw(const void* out, void* in, const Count* counts, const MPI_Aint* at, const Type* types,
+                        Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Neighbor_alltoallw, Ineighbor_alltoallw, out, counts, at, types, in, counts, at, types,
+                     comm)
 }
 template <class Count, class... Request>
 void scan(const void* out, void* in, Count count, Type type, Op op, Comm comm, Request... request) {
@@ -172,6 +213,8 @@ template <class... Request>
 void barrier(Comm comm, Request... request) {
   if constexpr (sizeof...(request) == 0) {
     MPI_Barrier(comm);
+  } else if constexpr (are_persistent<Request...>) {
+    MPI_Barrier_init(comm, MPI_INFO_NULL, request.request...);
   } else {
     MPI_Ibarrier(comm, request...);
   }

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "mpi/optional.h"
+
 namespace openimb {
 
 namespace {
@@ -24,6 +26,9 @@ void on_fatal(int code) noexcept {
 
 void on_comm_error(MPI_Comm*, int* code, ...) { on_fatal(*code); }
 void on_window_error(MPI_Win*, int* code, ...) { on_fatal(*code); }
+#ifdef OPENIMB_SESSIONS
+void on_session_error(MPI_Session*, int* code, ...) { on_fatal(*code); }
+#endif
 void return_comm_error(MPI_Comm*, int*, ...) {}
 void return_window_error(MPI_Win*, int*, ...) {}
 
@@ -57,6 +62,17 @@ MPI_Errhandler fatal_window_errors() {
   static const MPI_Errhandler handler = made_for_windows(on_window_error);
   return handler;
 }
+
+#ifdef OPENIMB_SESSIONS
+MPI_Errhandler fatal_session_errors() {
+  static const MPI_Errhandler handler = [] {
+    MPI_Errhandler made = MPI_ERRHANDLER_NULL;
+    MPI_Session_create_errhandler(on_session_error, &made);
+    return made;
+  }();
+  return handler;
+}
+#endif
 
 MPI_Errhandler returned_window_errors() {
   static const MPI_Errhandler handler = made_for_windows(return_window_error);

@@ -15,6 +15,10 @@ void set_abort_job(AbortJob abort_job);
 MPI_Errhandler fatal_errors();
 MPI_Errhandler fatal_window_errors();
 
+#ifdef OPENIMB_SESSIONS
+MPI_Errhandler fatal_session_errors();
+#endif
+
 /// A window's errors come back as the codes of the calls. Not MPI_ERRORS_RETURN: MPICH 5 and Intel MPI 2021
 /// swap its value in the standard's binary interface with that of MPI_ERRORS_ABORT.
 MPI_Errhandler returned_window_errors();

@@ -33,35 +33,51 @@ std::string_view why_missing(std::string_view name);
 // clang-format off
 // MPI 3.0 and later, and files, which an MPI may be built without.
 #define OPENIMB_OPTIONAL_CALLS(call) \
-  call(Compare_and_swap) call(Fetch_and_op) call(File_close) call(File_create_errhandler) call(File_delete) \
-  call(File_get_info) call(File_get_size) call(File_iread) call(File_iread_at) call(File_iread_shared) \
-  call(File_iwrite) call(File_iwrite_at) call(File_iwrite_shared) call(File_open) call(File_read) \
-  call(File_read_all) call(File_read_all_begin) call(File_read_all_end) call(File_read_at) \
-  call(File_read_at_all) call(File_read_at_all_begin) call(File_read_at_all_end) call(File_read_ordered) \
-  call(File_read_ordered_begin) call(File_read_ordered_end) call(File_read_shared) \
-  call(File_set_errhandler) call(File_set_view) call(File_sync) call(File_write) call(File_write_all) \
-  call(File_write_all_begin) call(File_write_all_end) call(File_write_at) call(File_write_at_all) \
-  call(File_write_at_all_begin) call(File_write_at_all_end) call(File_write_ordered) \
-  call(File_write_ordered_begin) call(File_write_ordered_end) call(File_write_shared) call(Get_accumulate) \
-  call(Iallgather) call(Iallgatherv) call(Iallreduce) call(Ialltoall) call(Ialltoallv) call(Ialltoallw) \
-  call(Ibarrier) call(Ibcast) call(Iexscan) call(Igather) call(Igatherv) call(Ireduce) \
-  call(Ireduce_scatter) call(Iscan) call(Iscatter) call(Iscatterv) call(Neighbor_allgather) \
-  call(Neighbor_alltoall)
+  call(Allgather_init) call(Allgatherv_init) call(Allreduce_init) call(Alltoall_init) call(Alltoallv_init) \
+  call(Barrier_init) call(Bcast_init) call(Compare_and_swap) call(Fetch_and_op) call(File_close) \
+  call(File_create_errhandler) call(File_delete) call(File_get_info) call(File_get_size) call(File_iread) \
+  call(File_iread_at) call(File_iread_shared) call(File_iwrite) call(File_iwrite_at) \
+  call(File_iwrite_shared) call(File_open) call(File_read) call(File_read_all) call(File_read_all_begin) \
+  call(File_read_all_end) call(File_read_at) call(File_read_at_all) call(File_read_at_all_begin) \
+  call(File_read_at_all_end) call(File_read_ordered) call(File_read_ordered_begin) \
+  call(File_read_ordered_end) call(File_read_shared) call(File_set_errhandler) call(File_set_view) \
+  call(File_sync) call(File_write) call(File_write_all) call(File_write_all_begin) call(File_write_all_end) \
+  call(File_write_at) call(File_write_at_all) call(File_write_at_all_begin) call(File_write_at_all_end) \
+  call(File_write_ordered) call(File_write_ordered_begin) call(File_write_ordered_end) \
+  call(File_write_shared) call(Gather_init) call(Gatherv_init) call(Get_accumulate) call(Iallgather) \
+  call(Iallgatherv) call(Iallreduce) call(Ialltoall) call(Ialltoallv) call(Ialltoallw) call(Ibarrier) \
+  call(Ibcast) call(Iexscan) call(Igather) call(Igatherv) call(Ineighbor_allgather) \
+  call(Ineighbor_allgatherv) call(Ineighbor_alltoall) call(Ineighbor_alltoallv) call(Ineighbor_alltoallw) \
+  call(Ireduce) call(Ireduce_scatter) call(Iscan) call(Iscatter) call(Iscatterv) call(Neighbor_allgather) \
+  call(Neighbor_allgatherv) call(Neighbor_alltoall) call(Neighbor_alltoallv) call(Neighbor_alltoallw) \
+  call(Reduce_init) call(Reduce_scatter_init) call(Scatter_init) call(Scatterv_init) \
+  call(Session_create_errhandler) call(Session_finalize) call(Session_init)
 
 // MPI 4.0, section 2.5.8. Spelled out: the mpi.h of an interface may be older than the library.
 #define OPENIMB_LARGE_CALLS(call) \
-  call(Accumulate_c, (const void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, \
-       MPI_Win)) \
+  call(Accumulate_c, (const void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, \
+       MPI_Op, MPI_Win)) \
   call(Allgather_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm)) \
+  call(Allgather_init_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm, \
+       MPI_Info, MPI_Request*)) \
   call(Allgatherv_c, (const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*, const MPI_Aint*, \
        MPI_Datatype, MPI_Comm)) \
+  call(Allgatherv_init_c, (const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*, const MPI_Aint*, \
+       MPI_Datatype, MPI_Comm, MPI_Info, MPI_Request*)) \
   call(Allreduce_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm)) \
+  call(Allreduce_init_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Info, \
+       MPI_Request*)) \
   call(Alltoall_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm)) \
-  call(Alltoallv_c, (const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, const MPI_Count*, \
-       const MPI_Aint*, MPI_Datatype, MPI_Comm)) \
-  call(Alltoallw_c, (const void*, const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, void*, \
-       const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, MPI_Comm)) \
+  call(Alltoall_init_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm, \
+       MPI_Info, MPI_Request*)) \
+  call(Alltoallv_c, (const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, const \
+       MPI_Count*, const MPI_Aint*, MPI_Datatype, MPI_Comm)) \
+  call(Alltoallv_init_c, (const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, const \
+       MPI_Count*, const MPI_Aint*, MPI_Datatype, MPI_Comm, MPI_Info, MPI_Request*)) \
+  call(Alltoallw_c, (const void*, const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, void*, const \
+       MPI_Count*, const MPI_Aint*, const MPI_Datatype*, MPI_Comm)) \
   call(Bcast_c, (void*, MPI_Count, MPI_Datatype, int, MPI_Comm)) \
+  call(Bcast_init_c, (void*, MPI_Count, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*)) \
   call(Exscan_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm)) \
   call(File_iread_at_c, (MPI_File, MPI_Offset, void*, MPI_Count, MPI_Datatype, MPI_Request*)) \
   call(File_iread_c, (MPI_File, void*, MPI_Count, MPI_Datatype, MPI_Request*)) \
@@ -88,8 +104,12 @@ std::string_view why_missing(std::string_view name);
   call(File_write_ordered_c, (MPI_File, const void*, MPI_Count, MPI_Datatype, MPI_Status*)) \
   call(File_write_shared_c, (MPI_File, const void*, MPI_Count, MPI_Datatype, MPI_Status*)) \
   call(Gather_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm)) \
+  call(Gather_init_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, \
+       MPI_Comm, MPI_Info, MPI_Request*)) \
   call(Gatherv_c, (const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*, const MPI_Aint*, \
        MPI_Datatype, int, MPI_Comm)) \
+  call(Gatherv_init_c, (const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*, const MPI_Aint*, \
+       MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*)) \
   call(Get_accumulate_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, \
        MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Win)) \
   call(Get_c, (void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Win)) \
@@ -100,16 +120,26 @@ std::string_view why_missing(std::string_view name);
   call(Iallreduce_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*)) \
   call(Ialltoall_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm, \
        MPI_Request*)) \
-  call(Ialltoallv_c, (const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, const MPI_Count*, \
-       const MPI_Aint*, MPI_Datatype, MPI_Comm, MPI_Request*)) \
-  call(Ialltoallw_c, (const void*, const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, void*, \
-       const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, MPI_Comm, MPI_Request*)) \
+  call(Ialltoallv_c, (const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, const \
+       MPI_Count*, const MPI_Aint*, MPI_Datatype, MPI_Comm, MPI_Request*)) \
+  call(Ialltoallw_c, (const void*, const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, void*, const \
+       MPI_Count*, const MPI_Aint*, const MPI_Datatype*, MPI_Comm, MPI_Request*)) \
   call(Ibcast_c, (void*, MPI_Count, MPI_Datatype, int, MPI_Comm, MPI_Request*)) \
   call(Iexscan_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*)) \
   call(Igather_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm, \
        MPI_Request*)) \
   call(Igatherv_c, (const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*, const MPI_Aint*, \
        MPI_Datatype, int, MPI_Comm, MPI_Request*)) \
+  call(Ineighbor_allgather_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, \
+       MPI_Comm, MPI_Request*)) \
+  call(Ineighbor_allgatherv_c, (const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*, const \
+       MPI_Aint*, MPI_Datatype, MPI_Comm, MPI_Request*)) \
+  call(Ineighbor_alltoall_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, \
+       MPI_Comm, MPI_Request*)) \
+  call(Ineighbor_alltoallv_c, (const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, const \
+       MPI_Count*, const MPI_Aint*, MPI_Datatype, MPI_Comm, MPI_Request*)) \
+  call(Ineighbor_alltoallw_c, (const void*, const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, void*, \
+       const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, MPI_Comm, MPI_Request*)) \
   call(Irecv_c, (void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)) \
   call(Ireduce_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, int, MPI_Comm, MPI_Request*)) \
   call(Ireduce_scatter_c, (const void*, void*, const MPI_Count*, MPI_Datatype, MPI_Op, MPI_Comm, \
@@ -122,19 +152,33 @@ std::string_view why_missing(std::string_view name);
   call(Isend_c, (const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)) \
   call(Neighbor_allgather_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, \
        MPI_Comm)) \
+  call(Neighbor_allgatherv_c, (const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*, const \
+       MPI_Aint*, MPI_Datatype, MPI_Comm)) \
   call(Neighbor_alltoall_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, \
        MPI_Comm)) \
+  call(Neighbor_alltoallv_c, (const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, const \
+       MPI_Count*, const MPI_Aint*, MPI_Datatype, MPI_Comm)) \
+  call(Neighbor_alltoallw_c, (const void*, const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, void*, \
+       const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, MPI_Comm)) \
   call(Put_c, (const void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Win)) \
   call(Recv_c, (void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Status*)) \
   call(Recv_init_c, (void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)) \
   call(Reduce_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, int, MPI_Comm)) \
+  call(Reduce_init_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, int, MPI_Comm, MPI_Info, \
+       MPI_Request*)) \
   call(Reduce_local_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op)) \
   call(Reduce_scatter_block_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm)) \
   call(Reduce_scatter_c, (const void*, void*, const MPI_Count*, MPI_Datatype, MPI_Op, MPI_Comm)) \
+  call(Reduce_scatter_init_c, (const void*, void*, const MPI_Count*, MPI_Datatype, MPI_Op, MPI_Comm, \
+       MPI_Info, MPI_Request*)) \
   call(Scan_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm)) \
   call(Scatter_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm)) \
+  call(Scatter_init_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, \
+       MPI_Comm, MPI_Info, MPI_Request*)) \
   call(Scatterv_c, (const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, MPI_Count, \
        MPI_Datatype, int, MPI_Comm)) \
+  call(Scatterv_init_c, (const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, MPI_Count, \
+       MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*)) \
   call(Send_c, (const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm)) \
   call(Send_init_c, (const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)) \
   call(Sendrecv_c, (const void*, MPI_Count, MPI_Datatype, int, int, void*, MPI_Count, MPI_Datatype, int, \

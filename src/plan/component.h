@@ -11,8 +11,9 @@ namespace openimb {
 
 /// Where the banners of the reference outputs differ without a reason.
 struct BannerQuirks {
-  bool blank_ends = false;        ///< a blank at the end of the calling sequence and of empty comment lines
-  bool blank_after_type = false;  ///< and behind the data type of reductions
+  bool blank_after_command = false;  ///< a blank at the end of the calling sequence,
+  bool blank_comments = false;       ///< of the empty comment lines behind the settings,
+  bool blank_after_type = false;     ///< and behind the data type of reductions
 };
 
 struct ComponentFacts {

@@ -46,7 +46,7 @@ std::string title(const RunFacts& facts) {
 std::string calling_sequence(const RunFacts& facts) {
   std::string text = "# Calling sequence was: \n\n#";
   for (const std::string& word : facts.command_line) text += ' ' + on_one_line(word);
-  return text += facts.quirks.blank_ends ? " \n\n" : "\n\n";
+  return text += facts.quirks.blank_after_command ? " \n\n" : "\n\n";
 }
 
 bool on_files(const RunFacts& facts) { return !facts.file.empty(); }
@@ -118,7 +118,7 @@ std::string banner(const RunFacts& facts, const Options& options,
     text += statement("MPI_Op", "MPI_SUM  ");
   }
   text += our_statements(facts, options, differences);
-  text += facts.quirks.blank_ends ? "# \n# \n" : "#\n#\n";
+  text += facts.quirks.blank_comments ? "# \n# \n" : "#\n#\n";
   text += "\n# List of Benchmarks to run:\n\n";
   for (std::size_t i = 0; i < facts.benchmarks.size(); ++i) {
     text += "# " + facts.benchmarks[i] + "\n" +

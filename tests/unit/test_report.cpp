@@ -124,7 +124,7 @@ std::string end_of(const Ending& ending) {
 RunFacts example_facts() {
   RunFacts facts;
   facts.component = "MPI1";
-  facts.quirks = {.blank_ends = true, .blank_after_type = true};
+  facts.quirks = {.blank_after_command = true, .blank_comments = true, .blank_after_type = true};
   facts.part = "MPI-1 part";
   facts.version = "0.1.0";
   facts.date = "Sat Nov 21 07:05:53 2026";
@@ -340,7 +340,7 @@ TEST_CASE("the mode stands under the head") {
 TEST_CASE("notes stand under their benchmark in the banner") {
   RunFacts facts = example_facts();
   facts.component = "RMA";
-  facts.quirks = {.blank_ends = true};
+  facts.quirks = {.blank_after_command = true, .blank_comments = true};
   facts.benchmarks = {"Bidir_put", "Compare_and_swap", "Exchange_put"};
   facts.benchmark_notes = {"", "#     Uses MPI_INT data type\n", ""};
   const std::string text = text_of([&](Reporter& out) { out.begin(facts, {}); });
@@ -873,7 +873,7 @@ void grouped_run(Reporter& out) {
 void one_sided_run(Reporter& out) {
   RunFacts facts = example_facts();
   facts.component = "RMA";
-  facts.quirks = {.blank_ends = true};
+  facts.quirks = {.blank_after_command = true, .blank_comments = true};
   facts.part = "MPI-RMA part";
   facts.command_line = {"./IMB-RMA", "-window", "allocate",  "-info",       "accumulate_ops=same_op",
                         "-iter",     "100",     "Bidir_put", "One_put_all", "Truly_passive_put"};

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from imb.model.records import Component, Kind
+from imb.model.records import PARTS, Component, Kind
 from imb.model.suite import suite_folder
 
 
@@ -93,7 +93,7 @@ def kind_of(benchmark: str, component: Component | None) -> Kind | None:
 
 def component_of(benchmarks: set[str]) -> Component | None:
     """The one component that has all these benchmarks; None where there is none, or several."""
-    candidates: set[Component] = {"MPI1", "EXT", "IO", "NBC", "RMA"}
+    candidates: set[Component] = set(PARTS)
     for name in benchmarks:
         if name in known():
             candidates &= known()[name].keys()

@@ -11,6 +11,7 @@ from imb.logs.catalogue import component_of, facts_of
 from imb.logs.preamble import LogEvent
 from imb.logs.table import Log, LoggedLaunch
 from imb.model.records import (
+    PARTS,
     Component,
     Element,
     End,
@@ -24,18 +25,7 @@ from imb.model.records import (
 )
 from imb.model.units import counted
 
-_PART: dict[str, Component] = {
-    "MPI-1": "MPI1",
-    "MPI-2": "EXT",
-    "MPI-IO": "IO",
-    "MPI-NBC": "NBC",
-    "MPI-RMA": "RMA",
-    "MPI1": "MPI1",
-    "EXT": "EXT",
-    "IO": "IO",
-    "NBC": "NBC",
-    "RMA": "RMA",
-}
+_PART: dict[str, Component] = {name: component for component, part in PARTS.items() for name in (part, component)}
 
 
 def unsupported(events: Sequence[LogEvent]) -> str | None:
@@ -105,7 +95,7 @@ def run_of(events: Sequence[LogEvent]) -> Run:
         elif event.kind in ("command", "calling"):
             said[event.kind] = event.text
     command = said.get("calling") or said.get("command")
-    launcher = re.search(r"IMB-(MPI1|EXT|IO|NBC|RMA)\b", command or "")
+    launcher = re.search(r"IMB-(MPI1|EXT|IO|NBC|RMA|MPI4)\b", command or "")
     run.program, run.version = said.get("program"), said.get("version")
     run.component = _PART.get(said.get("part", "")) or (launcher[1] if launcher else None)  # type: ignore[assignment]
     run.date = _date(said.get("Date"))

@@ -68,7 +68,7 @@ _INVALID = re.compile(r"#?\s*!!\s*Benchmark\s+(\S+)\s+invalid for (\d+) process"
 _UNAVAILABLE = re.compile(r"#?\s*!!\s*Benchmark\s+(\S+) is not available:\s*(.*?)\s*!*$")
 _BANNER = re.compile(
     r"#\s*(?:Intel\s?\(R\) MPI Benchmark(?:s| Suite)\s+V?(?P<imb>[^,]+?)|OpenIMB (?P<ours>[^,]+)),\s*"
-    r"(?:(?P<part>MPI-(?:IO|NBC|RMA|1|2))\b|(?:IMB-)?(?P<other>[\w-]{1,40}) part\b)"
+    r"(?:(?P<part>MPI-(?:IO|NBC|RMA|1|2|4))\b|(?:IMB-)?(?P<other>[\w-]{1,40}) part\b)"
 )
 _FACT = re.compile(
     r"#\s*(Date|Machine|System|Release|Version|MPI Version|MPI Library|MPI Thread Environment|MPI_Datatype"

@@ -18,7 +18,15 @@ SCHEMA = "openimb-record/1"
 RECORD = b'{"record":'  # how a file of records begins
 SAMPLE = b'{"record":"sample",'  # how the suite begins the lines of which there are most
 
-Component: TypeAlias = Literal["MPI1", "EXT", "IO", "NBC", "RMA"]
+Component: TypeAlias = Literal["MPI1", "EXT", "IO", "NBC", "RMA", "MPI4"]
+PARTS: dict[Component, str] = {  # as banners name them
+    "MPI1": "MPI-1",
+    "EXT": "MPI-2",
+    "IO": "MPI-IO",
+    "NBC": "MPI-NBC",
+    "RMA": "MPI-RMA",
+    "MPI4": "MPI-4",
+}
 Kind: TypeAlias = Literal[
     "single_transfer", "multiple_transfer", "parallel_transfer", "collective", "synchronisation"
 ]

@@ -11,12 +11,11 @@ from itertools import groupby
 from typing import NamedTuple
 
 from imb.logs.table import CELL, NOT_KNOWN
-from imb.model.records import QUANTILES, End, Failure, PassLimits, Record, Result, Run
+from imb.model.records import PARTS, QUANTILES, End, Failure, PassLimits, Record, Result, Run
 from imb.model.units import counted
 
 _NOTICEABLE_DRIFT = 0.1  # as in src/report/text.cpp
 _RULE = "#" + "-" * 64
-_PARTS = {"MPI1": "MPI-1", "EXT": "MPI-2", "IO": "MPI-IO", "NBC": "MPI-NBC", "RMA": "MPI-RMA"}
 _FAILURES = {
     "out_of_memory": 'out-of-mem.; needed X={gigabytes:8.3f} GB; use flag "-mem X" or MAX_MEM_USAGE>=X (IMB_mem_info.h)',
     "int_overflow": "int-overflow.; The production rank*size caused int overflow for given sample",
@@ -71,7 +70,7 @@ def _banner(run: Run, unit: float) -> str:
     platform, mpi = run.platform, run.mpi
     lines = [
         _RULE,
-        f"#    {program} {run.version or '0'}, {_PARTS.get(run.component or '', 'MPI-1')} part",
+        f"#    {program} {run.version or '0'}, {PARTS[run.component or 'MPI1']} part",
         _RULE,
     ]
     facts = {

@@ -1,0 +1,76 @@
+// Time to create a communicator or a session, and to free it. No message: one row. Source: MPI 4.0, sections 7.4.2
+// and 11.3.
+#pragma once
+
+#include <string_view>
+
+#include "engine/pattern.h"
+#include "mpi/errors.h"
+#include "mpi/group.h"
+
+namespace openimb {
+
+/// The parts of a Spec that all have.
+constexpr Spec creates(std::string_view name) {
+  return {.name = name,
+          .kind = Kind::synchronization,
+          .send = Extent::none,
+          .receive = Extent::none,
+          .in_default_list = false};
+}
+
+/// A communicator of all ranks, from their group.
+struct Comm_create {
+  static constexpr Spec spec = creates("Comm_create");
+  template <class C>
+  static auto prepare(const C& c, const LapPlan&) {
+    return Group(c.comm);
+  }
+  template <class C>
+  static void step(const C& c, const Lap&, MPI_Group group) {
+    MPI_Comm made;
+    MPI_Comm_create(c.comm, group, &made);
+    MPI_Comm_free(&made);
+  }
+  static Expected expects(const Endpoint&) { return {}; }
+};
+
+/// Even and odd ranks.
+struct Comm_split {
+  static constexpr Spec spec = creates("Comm_split");
+  template <class C>
+  static void step(const C& c, const Lap&) {
+    MPI_Comm made;
+    MPI_Comm_split(c.comm, c.rank % 2, c.rank, &made);
+    MPI_Comm_free(&made);
+  }
+  static Expected expects(const Endpoint&) { return {}; }
+};
+
+/// A session of MPI, beside what MPI_Init began.
+struct Session_init {
+  static constexpr Spec spec = [] {
+    Spec made = creates("Session_init");
+    made.needs = made.name;
+    made.unavailable = call::why_no_sessions;
+    return made;
+  }();
+#ifdef OPENIMB_SESSIONS
+  struct Errors {
+    MPI_Errhandler view() const { return fatal_session_errors(); }
+  };
+  template <class C>
+  static auto prepare(const C&, const LapPlan&) {
+    return Errors{};
+  }
+  template <class C>
+  static void step(const C&, const Lap&, MPI_Errhandler errors) {
+    MPI_Session session;
+    MPI_Session_init(MPI_INFO_NULL, errors, &session);
+    MPI_Session_finalize(&session);
+  }
+#endif
+  static Expected expects(const Endpoint&) { return {}; }
+};
+
+}  // namespace openimb

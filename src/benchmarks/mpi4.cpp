@@ -1,0 +1,14 @@
+#include "benchmarks/mpi4.h"
+
+#include "benchmarks/catalogues.h"
+#include "benchmarks/components.h"
+
+namespace openimb {
+
+const Component& mpi4() {
+  static constexpr auto entries = Mpi4::entries<BatchOf>();
+  static const Component component{component_list(ComponentIndex::mpi4), entries};
+  return component;
+}
+
+}  // namespace openimb
