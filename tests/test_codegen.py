@@ -123,6 +123,14 @@ BENCHMARKS = {
         **{name: Repetition(f"{name} Wait", overlaps=True) for name in NONBLOCKING.values()},
         **{f"{name}_pure": Repetition(f"{name} Wait") for name in NONBLOCKING.values()},
     },
+    "MPI4": {
+        "PersistentCollective": Repetition("Start Wait", overlaps=True),
+        "Sendrecv_persist": Repetition("Startall Waitall"),
+        "Exchange_persist": Repetition("Startall Waitall"),
+        "Comm_create": Repetition("Comm_create Comm_free"),
+        "Comm_split": Repetition("Comm_split Comm_free"),
+        "Session_init": Repetition("Session_init Session_finalize"),
+    },
     "EXT": {
         "MakeWindow": Repetition(
             "Win_create Win_fence Put Win_fence Win_free"
@@ -173,7 +181,7 @@ WINDOWED = {"Uniband", "Biband"}
 SYNCHRONIZED = {
     *(name + flavour for name in NONBLOCKING.values() for flavour in ("", "_pure")),
     *(*COLLECTIVE, "Reduce_scatter_block", "Reduce_local", "FencedAccumulate", "MakeWindow"),
-    *("Neighbor_allgather", "Neighbor_alltoall"),
+    *("Neighbor_allgather", "Neighbor_alltoall", "PersistentCollective"),
     *(name for name in BENCHMARKS["IO"] if name.startswith("C_")),
 } - {"Barrier", "Ibarrier", "Ibarrier_pure"}
 TO_ALL = {"One_put_all", "All_put_all", "One_get_all", "All_get_all", "Put_all_local", "Get_all_local"}
@@ -186,6 +194,7 @@ WITHOUT_COUNT = {
         "Test",
         "Barrier",
         "Ibarrier",
+        *("Comm_create", "Comm_split", "Comm_free", "Session_init", "Session_finalize"),
         "Fetch_and_op",
         "Compare_and_swap",
     ),
@@ -224,6 +233,7 @@ ARGUMENTS = {
         "Win_attach": 3,
     },
     **{"Win_free": 1, "Win_fence": 2},
+    **{"Comm_create": 3, "Comm_split": 4, "Comm_free": 1, "Session_init": 3, "Session_finalize": 1},
     **{"Win_flush": 2, "Win_flush_local": 2, "Win_flush_all": 1, "Win_flush_local_all": 1},
     **{"File_open": 5, "File_close": 1, "File_sync": 1},
 }

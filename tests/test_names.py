@@ -1,6 +1,7 @@
 """schema/benchmarks.json lists the benchmarks that every built program of every MPI has."""
 
 import json
+import re
 import subprocess
 import sys
 from typing import Any
@@ -47,6 +48,9 @@ def test_lab_reads_names_in_their_order() -> None:
 def test_every_benchmark_has_its_calls_in_the_machine_code(component: str) -> None:
     patterns = {"MakeWindow": "Window", "FencedAccumulate": "Accumulate"}  # names in two components
     covered = {patterns.get(name, name) for name in test_codegen.BENCHMARKS[component]}
+    if component == "MPI4":  # of which the collectives have one loop
+        covered |= {name for name in lab.names(component) if re.fullmatch(r"[A-Z][a-z_]+_persist(_pure)?", name)}
+        covered.remove("PersistentCollective")
     assert covered == set(lab.names(component))
 
 

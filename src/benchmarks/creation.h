@@ -1,5 +1,5 @@
-// Time to create a communicator or a session, and to free it. No message: one row. Source: MPI 4.0, sections 7.4.2
-// and 11.3.
+// Time to create a communicator or a session, and to free it. No message: one row. Source: MPI 4.0,
+// sections 7.4.2 and 11.3.
 #pragma once
 
 #include <string_view>
@@ -10,13 +10,15 @@
 
 namespace openimb {
 
-/// The parts of a Spec that all have.
-constexpr Spec creates(std::string_view name) {
+/// The parts of a Spec that all have. `name` is the call's.
+constexpr Spec creates(std::string_view name, std::string_view unavailable = {}) {
   return {.name = name,
           .kind = Kind::synchronization,
           .send = Extent::none,
           .receive = Extent::none,
-          .in_default_list = false};
+          .in_default_list = false,
+          .needs = name,
+          .unavailable = unavailable};
 }
 
 /// A communicator of all ranks, from their group.
@@ -49,19 +51,11 @@ struct Comm_split {
 
 /// A session of MPI, beside what MPI_Init began.
 struct Session_init {
-  static constexpr Spec spec = [] {
-    Spec made = creates("Session_init");
-    made.needs = made.name;
-    made.unavailable = call::why_no_sessions;
-    return made;
-  }();
+  static constexpr Spec spec = creates("Session_init", call::why_no_sessions);
 #ifdef OPENIMB_SESSIONS
-  struct Errors {
-    MPI_Errhandler view() const { return fatal_session_errors(); }
-  };
   template <class C>
-  static auto prepare(const C&, const LapPlan&) {
-    return Errors{};
+  static SessionErrors prepare(const C&, const LapPlan&) {
+    return {};
   }
   template <class C>
   static void step(const C&, const Lap&, MPI_Errhandler errors) {

@@ -12,14 +12,13 @@ namespace openimb {
 
 /// A send to the peer and a receive from it.
 struct PingPong_persist {
-  using Requests = PersistentRequests<2>;
   static constexpr Spec spec{.name = "PingPong_persist",
                              .kind = Kind::single_transfer,
                              .time_factor = 0.5,
                              .in_default_list = false};
   template <class C>
   static auto prepare(const C& c, const LapPlan& plan) {
-    Requests requests;
+    PersistentRequests<2> requests;
     for (std::int64_t slot = 0; slot < plan.slots; ++slot) {
       const Lap lap = plan.at(slot);
       call::prepare_send(lap.send, c.count, c.type, c.peer, message_tag, c.comm, requests.add());
@@ -28,7 +27,7 @@ struct PingPong_persist {
     return requests;
   }
   template <class C>
-  static void step(const C& c, const Lap& lap, Requests::View all) {
+  static void step(const C& c, const Lap& lap, PersistentRequests<2>::View all) {
     MPI_Request* const requests = all.of(lap.slot);  // send, receive
     if (c.rank == 0) {
       MPI_Startall(2, requests);
@@ -137,14 +136,13 @@ constexpr Spec off_by_default(Spec spec) {
   return spec;
 }
 
-#define OPENIMB_PERSISTENT(Name)                                                                        \
-  struct Name##_persist : Persistent<Name> {                                                            \
-    static constexpr Spec spec =                                                                        \
-        persistent(overlapped(Name::spec, {}), #Name "_persist", #Name "_init");                        \
-  };                                                                                                    \
-  struct Name##_persist_pure : Persistent<Name> {                                                       \
-    static constexpr Spec spec =                                                                        \
-        off_by_default(persistent(Name::spec, #Name "_persist_pure", #Name "_init"));                   \
+#define OPENIMB_PERSISTENT(Name)                                                                          \
+  struct Name##_persist : Persistent<Name> {                                                              \
+    static constexpr Spec spec = persistent(overlapped(Name::spec, {}), #Name "_persist", #Name "_init"); \
+  };                                                                                                      \
+  struct Name##_persist_pure : Persistent<Name> {                                                         \
+    static constexpr Spec spec =                                                                          \
+        off_by_default(persistent(Name::spec, #Name "_persist_pure", #Name "_init"));                     \
   };
 OPENIMB_PERSISTENT(Bcast)
 OPENIMB_PERSISTENT(Allgatherv)

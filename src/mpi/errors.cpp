@@ -64,7 +64,7 @@ MPI_Errhandler fatal_window_errors() {
 }
 
 #ifdef OPENIMB_SESSIONS
-MPI_Errhandler fatal_session_errors() {
+MPI_Errhandler SessionErrors::view() const {
   static const MPI_Errhandler handler = [] {
     MPI_Errhandler made = MPI_ERRHANDLER_NULL;
     MPI_Session_create_errhandler(on_session_error, &made);

@@ -16,7 +16,10 @@ MPI_Errhandler fatal_errors();
 MPI_Errhandler fatal_window_errors();
 
 #ifdef OPENIMB_SESSIONS
-MPI_Errhandler fatal_session_errors();
+/// The same of sessions.
+struct SessionErrors {
+  MPI_Errhandler view() const;
+};
 #endif
 
 /// A window's errors come back as the codes of the calls. Not MPI_ERRORS_RETURN: MPICH 5 and Intel MPI 2021

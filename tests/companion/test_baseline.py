@@ -184,7 +184,7 @@ def test_a_check_measures_the_same_again(imb: Imb, archive: Archive, tmp_path: P
     assert (said.code, found["launches_b"], found["sessions_b"]) == (11, 6, 1), said.err
     assert "different sessions" in found["inconclusive"] and "--with-old" in " ".join(found["warnings"])
     command = next(line for line in said.err.splitlines() if line.startswith("$ "))
-    assert "--bind-to core" in command and "PingPong -msglog 3 -precision 2 -budget 3 -json" in command
+    assert "--bind-to core" in command and "PingPong -msglog 3 -precision 2 -budget 2 -json" in command
     labels = [tags.labels for tags in archive.tags().values()]
     assert labels.count(["baseline-check/ours"]) == 6
 

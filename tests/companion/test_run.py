@@ -24,8 +24,8 @@ import pytest
 from companion import fake_mpi
 from companion.door import Imb
 from imb.archive.store import Archive
-from imb.logs.catalogue import kind_of
 from imb.measure.selection import CLASSES, COMPONENTS, select
+from imb.model.catalog import kind_of
 from imb.model.errors import ImbError
 from imb.model.records import Failure, Result, Run, write
 

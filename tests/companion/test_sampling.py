@@ -32,22 +32,22 @@ def dry(imb: Imb, folder: Path, *words: object) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["PingPong"], ["PingPong -precision 2 -budget 3"]),
+        (["PingPong"], ["PingPong -precision 2 -budget 2.4"]),
         (["PingPong", "--classic"], ["PingPong"]),
-        (["PingPong", "--precision", "0.5%"], ["PingPong -precision 0.5 -budget 3"]),
+        (["PingPong", "--precision", "0.5%"], ["PingPong -precision 0.5 -budget 2.4"]),
         (["PingPong", "--precision", "1", "--budget", "60"], ["PingPong -precision 1 -budget 60"]),
         # Words behind -- go first.
         (["PingPong", "--", "-passes", "7"], ["PingPong -passes 7"]),
         (["PingPong", "--", "--Budget", "7"], ["PingPong --Budget 7"]),
         (["PingPong", "--", "-precision", "7"], ["PingPong -precision 7"]),
-        (["PingPong", "--", "-msglog", "4"], ["PingPong -msglog 4 -precision 2 -budget 3"]),
+        (["PingPong", "--", "-msglog", "4"], ["PingPong -msglog 4 -precision 2 -budget 2"]),
         (["PingPong", "--", "-list"], ["PingPong -list"]),
         # A launch is not to be ended before its budget is.
         (["PingPong", "--timeout", "2"], ["PingPong -precision 2 -budget 1.5"]),
         (["PingPong", "--timeout", "8", "--budget", "7"], ["PingPong -precision 2 -budget 7"]),
         # 17 benchmarks of MPI1 have 24 lengths on 2 ranks by default, and Barrier one.
         (["mpi1"], [" -precision 2 -budget 43.3"]),
-        (["PingPong", "rma:unidir_put"], ["PingPong -precision 2 -budget 3", "Unidir_put -precision 2 -budget 4.8"]),
+        (["PingPong", "rma:unidir_put"], ["PingPong -precision 2 -budget 2.4", "Unidir_put -precision 2 -budget 4.8"]),
     ],
 )  # fmt: skip
 def test_the_suite_is_told_to_measure_in_passes(
@@ -76,9 +76,9 @@ def test_what_does_not_go_with_passes_is_measured_classic_and_says_so(
     [
         (["--classic", "--precision", "2"], "classic and precision exclude each other"),
         (["--classic", "--budget", "2"], "classic and budget exclude each other"),
-        (["--classic", "--", "-passes", "3"], "classic and -passes exclude each other"),
+        (["--classic", "--", "-passes", "2.4"], "classic and -passes exclude each other"),
         (
-            ["--precision", "2", "--", "-budget", "3"],
+            ["--precision", "2", "--", "-budget", "2.4"],
             "precision and -budget (IMB argument) exclude each other",
         ),
         (["--precision", "0"], "--precision: not a percentage from 0.001 to 100: 0; give one such as 2%"),
@@ -125,7 +125,7 @@ def test_rows_are_estimated_as_the_suite_has_them(
 
 
 def test_budgets_grow_with_rows() -> None:
-    assert usual_budget("MPI1", 24) == 3
+    assert usual_budget("MPI1", 24) == pytest.approx(2.4)
     assert usual_budget("MPI1", 300) == pytest.approx(30)
     assert usual_budget("IO", 300) == pytest.approx(300)
 
@@ -140,9 +140,9 @@ def test_the_most_that_a_launch_takes() -> None:
 
 def test_launches_at_the_same_time_have_as_many_samples() -> None:
     words = words_of(Sampling(), "MPI1", ["PingPong"], [], 2, parts=100)
-    assert words == ["-iter", "1000000", "-passes", "100", "-budget", "3"]
+    assert words == ["-iter", "1000000", "-passes", "100", "-budget", "2.4"]
     words = words_of(Sampling(precision=0.01), "MPI1", ["PingPong"], ["-iter", "50"], 2, parts=100)
-    assert words == ["-passes", "100", "-precision", "1", "-budget", "3"]
+    assert words == ["-passes", "100", "-precision", "1", "-budget", "2.4"]
 
 
 # --- Campaigns -----------------------------------------------------------------------------------------
@@ -173,17 +173,17 @@ def planned(tmp_path: Path, **words: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("words", "a", "b"),
     [
-        ({}, "-precision 2 -budget 3", "-precision 2 -budget 3"),
+        ({}, "-precision 2 -budget 2.4", "-precision 2 -budget 2.4"),
         ({"top": "classic = true"}, "", ""),
         ({"top": "precision = 0.01\nlaunch_budget = 30"}, "-precision 1 -budget 30", "-precision 1 -budget 30"),
-        ({"top": "precision = 0.01", "a": "precision = 0.05"}, "-precision 5 -budget 3", "-precision 1 -budget 3"),
+        ({"top": "precision = 0.01", "a": "precision = 0.05"}, "-precision 5 -budget 2.4", "-precision 1 -budget 2.4"),
         ({"common": "launch_budget = 3", "a": "launch_budget = 4"}, "-precision 2 -budget 4", "-precision 2 -budget 3"),
-        ({"top": "precision = 0.01", "a": "classic = true"}, "", "-precision 1 -budget 3"),
-        ({"top": "classic = true", "a": "classic = false"}, "-precision 2 -budget 3", ""),
-        ({"a": 'arguments = "-passes 9"'}, "-passes 9", "-precision 2 -budget 3"),
-        ({"a": 'arguments = "-show_tail on"'}, "-show_tail on", "-precision 2 -budget 3"),
+        ({"top": "precision = 0.01", "a": "classic = true"}, "", "-precision 1 -budget 2.4"),
+        ({"top": "classic = true", "a": "classic = false"}, "-precision 2 -budget 2.4", ""),
+        ({"a": 'arguments = "-passes 9"'}, "-passes 9", "-precision 2 -budget 2.4"),
+        ({"a": 'arguments = "-show_tail on"'}, "-show_tail on", "-precision 2 -budget 2.4"),
         ({"top": "timeout = 2"}, "-precision 2 -budget 1.5", "-precision 2 -budget 1.5"),
-        ({"top": "parts = 50"}, "-iter 1000000 -passes 50 -budget 3", "-iter 1000000 -passes 50 -budget 3"),
+        ({"top": "parts = 50"}, "-iter 1000000 -passes 50 -budget 2.4", "-iter 1000000 -passes 50 -budget 2.4"),
     ],
 )  # fmt: skip
 def test_a_campaign_says_how_rows_are_measured(tmp_path: Path, words: dict[str, str], a: str, b: str) -> None:

@@ -213,15 +213,12 @@ class Carried(NamedTuple):
 
 def carry_out(archive: Archive, made: Plan) -> None:
     """Runs what of the session is still to be run, showing it live, and exits with what came of it."""
-    from imb.cli.show import print_tables
     from imb.cli.variance import after_session
     from imb.measure import session
 
     before = len(session.done(archive, made))
     carried = launch_all(archive, made)
     if len(carried.over) > before:
-        if len(made.items) == 1 and sys.stdout.isatty():
-            print_tables(archive.run(carried.over[0].run).records())
         after_session(archive, made, carried.over)
     if not all_measured(made, carried):
         raise typer.Exit(1)
@@ -232,10 +229,7 @@ def all_measured(made: Plan, carried: Carried) -> bool:
     over, left_out, _ = carried
     bad = sum(one.outcome != "measured" for one in over)
     if bad:
-        say(
-            f"imb: {bad} of {len(over)} launches incomplete; see `imb show RUN`",
-            err=True,
-        )
+        say(f"imb: {bad} of {len(over)} launches incomplete; see `imb show RUN`", err=True)
     if left_out:
         say(
             f"imb: {counted(left_out, 'launch')} skipped; retry with `imb run --resume {made.id}`",
@@ -260,8 +254,10 @@ def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False)
 
 def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Carried:
     from imb.cli.deciding import Deciding
+    from imb.cli.show import print_tables
     from imb.measure import execution, session, stored_sessions
     from imb.measure.setup_teardown import Standing
+    from imb.model import records
 
     execution.settle(archive, made)
     before = session.done(archive, made)
@@ -271,13 +267,18 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
     most = " at most" if made.until else ""
     say(f"{_title(made)}: {len(todo)} of {len(made.items)} launches to run{most}, {versions}", err=True)
     for variant in made.variants:
-        tell_shared_cpus(
-            variant.intent, max(item.ranks or variant.intent.ranks for item in made.items), variant.name
-        )
+        most_ranks = max(item.ranks or variant.intent.ranks for item in made.items)
+        tell_shared_cpus(variant.intent, most_ranks, variant.name)
     over = list(before.values())
     left_out = 0
-    deciding = Deciding(archive, made, over)
     stopped: str | None = None
+
+    def show_table(item: Item, kept: Path) -> None:
+        if len(made.items) == 1 and not results_to_stderr and sys.stdout.isatty():
+            display.end()
+            print_tables(records.read(kept.read_bytes(), kept.name))
+
+    deciding = Deciding(archive, made, over)
     with (
         Display(made, stored_sessions.usual_seconds(archive, made)) as display,
         Standing(archive, made, display.say) as standing,
@@ -298,6 +299,7 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
                 on_start=display.tell_command,
                 on_progress=display.show,
                 on_problem=lambda item, line: display.warn(f"imb: {_called(made, item)}: {line}"),
+                on_measured=show_table,
             )
             display.end()
             over += now_over
@@ -348,9 +350,8 @@ def _in_words(archive: Archive, made: Plan, one: Done) -> str:
     item = made.items[one.number - 1]
     number, comma, what = _called(made, item).partition(", ")
     where = f"{number} of {len(made.items)}{comma}{what}, IMB-{item.component}, round {item.turn}"
-    return f"{where}: {session.rows_of(archive, one)} in {one.seconds or 0:.1f} s{how}" + (
-        f" ({one.note})" if one.note else ""
-    )
+    note = f" ({one.note})" if one.note else ""
+    return f"{where}: {session.rows_of(archive, one)} in {one.seconds or 0:.1f} s{how}{note}"
 
 
 def problem_of(archive: Archive, made: Plan, one: Done) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from imb.archive.index import Index
 from imb.archive.names import launches_in
 from imb.archive.store import SHORT, Archive
-from imb.judge.variance import Variance, parts_of
 from imb.model.errors import ImbError
 from imb.model.observations import Launch, Side
+
+if TYPE_CHECKING:
+    from imb.judge.variance import Variance
 
 MOST = 16  # earlier launches of one kind: reading one takes some 30 ms
 
@@ -23,6 +25,10 @@ def earlier(archive: Archive, launches: Sequence[Launch]) -> list[Launch]:
     own = {launch.name for launch in launches} | {
         launch.content.partition("#")[0][:SHORT] for launch in launches
     }
+    if {name[:SHORT] for name in archive.ids()} <= own:
+        return []  # the first of all: its table needs no columns
+    from imb.archive.index import Index
+
     found_rows = Index(archive).rows(["run", "nodes", "mpi", "processes", "passes", "date"])
     rows = [row for row in found_rows if row["passes"] and row["run"][:SHORT] not in own]
     rows.sort(key=lambda row: row["date"] or "", reverse=True)
@@ -41,6 +47,8 @@ def earlier(archive: Archive, launches: Sequence[Launch]) -> list[Launch]:
 
 def variance_of(archive: Archive, side: Side) -> Variance:
     """The variance components of a sample set, with earlier launches of the archive."""
+    from imb.judge.variance import parts_of
+
     return parts_of(side, earlier=earlier(archive, side.launches))
 
 

@@ -31,7 +31,7 @@ def _budget(name: str) -> typer.models.OptionInfo:
         max=1e7,
         metavar="SECONDS",
         help="Limit the duration of the passes of a launch.",
-        show_default="3, or 0.1 per row (IMB-IO: 1 per row)",
+        show_default="2, or 0.1 per row (IMB-IO: 1 per row)",
     )
     return option
 

@@ -81,6 +81,8 @@ def _launch(launch: Launch) -> str:
 
 def after_session(archive: Archive, made: Plan, over: Sequence[Done]) -> None:
     """Results of completed launches, by variant: variance components, launches that never saw the usual state."""
+    if len(over) == 1 and archive.ids() == [over[0].run]:
+        return  # the first of all has nothing to be compared with, and its table needs no statistics
     from imb.archive.names import side_of
     from imb.cli.peers import variance_of
     from imb.render.variance import block

@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from imb.logs.catalogue import kind_of
 from imb.logs.table import Array, Head, LoggedLaunch, Stretch, figures
+from imb.model.catalog import kind_of
 from imb.model.records import QUANTILES, TIME_FIGURES, Component, Counter, Evidence, Failure, Passes, Result
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 
-from imb.logs.catalogue import component_of, facts_of
 from imb.logs.preamble import LogEvent
 from imb.logs.table import Log, LoggedLaunch
+from imb.model.catalog import component_of, facts_of
 from imb.model.records import (
     PARTS,
     Component,
@@ -25,7 +25,9 @@ from imb.model.records import (
 )
 from imb.model.units import counted
 
-_PART: dict[str, Component] = {name: component for component, part in PARTS.items() for name in (part, component)}
+_PART: dict[str, Component] = {
+    name: component for component, part in PARTS.items() for name in (part, component)
+}
 
 
 def unsupported(events: Sequence[LogEvent]) -> str | None:

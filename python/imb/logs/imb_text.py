@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from imb.logs import preamble as above
-from imb.logs.catalogue import kind_of
 from imb.logs.imb_facts import (
     complete,
     drop_repeated_banners,
@@ -44,6 +43,7 @@ from imb.logs.unread import (
     outside,
     problems_of,
 )
+from imb.model.catalog import kind_of
 from imb.model.records import Failure, Problem
 
 FORMAT = "imb"

@@ -7,8 +7,8 @@ import string
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from imb.logs.catalogue import known
 from imb.logs.table import Head
+from imb.model.catalog import known
 from imb.model.records import Mode, State
 
 EventKind = Literal[

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from imb.logs.catalogue import kind_of
+from imb.model.catalog import kind_of
 from imb.model.records import End, Failure, Mode, Multi, Problem, Record, Result, Run
 
 Array: TypeAlias = npt.NDArray[Any]

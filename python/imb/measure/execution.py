@@ -79,11 +79,12 @@ def execute(
     on_start: Callable[[Item, launch.Command], None] = lambda item, command: None,
     on_progress: Callable[[Progress, float], None] = lambda p, s: None,
     on_problem: Callable[[Item, str], None] = lambda item, line: None,
+    on_measured: Callable[[Item, Path], None] = lambda item, records: None,
 ) -> list[Done]:
     """Launches, several interleaved, and puts what came of it into the archive, whatever that is. To be called by who holds
     the session (imb.measure.lock).
 
-    `on_progress` gets the progress of the first of them; `on_problem` one line where a launch makes no progress, or is ended
+    `on_measured` gets the file of records of a complete launch, before it is stored. `on_progress` gets the progress of the first of them; `on_problem` one line where a launch makes no progress, or is ended
     because it stopped. Raises ImbError.
     """
     began = time.monotonic()
@@ -113,6 +114,9 @@ def execute(
             for one in started:
                 one.facts["load"] = msgspec.to_builtins(during)
     seconds = (time.monotonic() - began) / len(items)
+    for one in started:
+        if one.facts["outcome"] == "measured" and (one.spool / "records.jsonl").exists():
+            on_measured(one.item, one.spool / "records.jsonl")
     interrupted = any(_ask_transports(made, one) for one in started)
     over = [
         _store(archive, made, one.item, one.facts, None if "note" in one.facts else seconds)

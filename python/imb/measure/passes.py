@@ -9,14 +9,12 @@ from pathlib import Path
 
 import msgspec
 
-from imb.logs.catalogue import defaults, suite
+from imb.model.catalog import defaults, suite
 from imb.model.errors import ImbError
 from imb.model.records import Component
 
 PRECISION = 0.02  # of each row: half of its 95 % interval, as a share
-LEAST_BUDGET = (
-    3.0  # seconds of a launch: a first table soon; several launches see more of a machine than a long one
-)
+LEAST_BUDGET = 2.0  # seconds of a launch: a first table soon; several launches see more than a long one
 ROW_BUDGET = {"IO": 1.0}  # seconds that a row adds; a sample of files makes them anew
 USUAL_ROW_BUDGET = 0.1
 START = 2.0  # seconds, about, of MPI's start and end

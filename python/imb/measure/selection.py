@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Sequence
 from typing import get_args
 
-from imb.logs.catalogue import suite
+from imb.model.catalog import suite
 from imb.model.errors import ImbError
 from imb.model.records import Component, Kind
 
