@@ -60,7 +60,7 @@ ARGS ?= $(few.$(COMPONENT)) -time 0.5
 LAUNCHER ?= $(MPI_LAUNCHER)
 record = $(if $(filter -json,$(ARGS)),,$(BUILD)/run.jsonl)
 
-AVAILABLE := MPI1 EXT IO NBC RMA
+AVAILABLE := $(shell sed -n 's/^set(OPENIMB_COMPONENTS \(.*\))/\1/p' CMakeLists.txt)
 ifneq ($(filter run,$(MAKECMDGOALS)),)
 $(if $(filter windows,$(MPI)),$(error MPI=windows is for `make build`; docs/windows.md has how to run its programs))
 $(if $(filter-out $(AVAILABLE),$(COMPONENT)),$(error COMPONENT=$(COMPONENT) is none; give one of $(AVAILABLE)))
@@ -91,7 +91,7 @@ names: build ## write schema/benchmarks.json: the benchmarks of all components o
 # --- Classic: make MPI1 CC=mpicc; no Python, no network --------------------------------------------------------------
 # CC or CXX, from the command line or the environment, may name an MPI wrapper; its C++ sibling is used: the same
 # folder and suffix (mpicc.openmpi -> mpicxx.openmpi). A compiler that is no MPI wrapper is passed over.
-COMPONENTS := MPI1 EXT IO NBC RMA P2P MT
+COMPONENTS := MPI1 EXT IO NBC RMA MPI4 P2P MT
 CLASSIC := build/classic
 PREFIX ?= /usr/local
 
@@ -115,7 +115,7 @@ $(COMPONENTS): classic
 	@$(QUIETLY) $(SYSTEM_CMAKE) --build $(CLASSIC) --target IMB-$@ --parallel $(JOBS)
 	@cp -f $(CLASSIC)/bin/IMB-$@ IMB-$@
 $(COMPONENTS:%=IMB-%): IMB-%: %
-MPI1: ## classic: ./IMB-MPI1; in the same way EXT, IO, NBC, RMA
+MPI1: ## classic: ./IMB-MPI1; in the same way EXT, IO, NBC, RMA, MPI4
 
 classic: export CONFIGURED = $(WRAPPER) $(CMAKE_ARGS)
 classic:

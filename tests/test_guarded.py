@@ -22,8 +22,15 @@ from pathlib import Path
 import lab
 import pytest
 
-NAMES = {component: lab.names(component) for component in ("MPI1", "EXT", "RMA", "NBC", "IO")}
-ONE = {"MPI1": "Sendrecv", "EXT": "Bidir_Put", "RMA": "Bidir_put", "NBC": "Iallreduce", "IO": "P_Write_Priv"}
+NAMES = {component: lab.names(component) for component in ("MPI1", "EXT", "RMA", "NBC", "IO", "MPI4")}
+ONE = {
+    "MPI1": "Sendrecv",
+    "EXT": "Bidir_Put",
+    "RMA": "Bidir_put",
+    "NBC": "Iallreduce",
+    "IO": "P_Write_Priv",
+    "MPI4": "Allreduce_persist",
+}
 # A message within a page; and one over many, which is sent when the receiver is ready.
 LENGTHS = "-msgsize 72,300000"
 COPIES_TWICE = {

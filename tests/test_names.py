@@ -49,7 +49,9 @@ def test_every_benchmark_has_its_calls_in_the_machine_code(component: str) -> No
     patterns = {"MakeWindow": "Window", "FencedAccumulate": "Accumulate"}  # names in two components
     covered = {patterns.get(name, name) for name in test_codegen.BENCHMARKS[component]}
     if component == "MPI4":  # of which the collectives have one loop
-        covered |= {name for name in lab.names(component) if re.fullmatch(r"[A-Z][a-z_]+_persist(_pure)?", name)}
+        covered |= {
+            name for name in lab.names(component) if re.fullmatch(r"[A-Z][a-z_]+_persist(_pure)?", name)
+        }
         covered.remove("PersistentCollective")
     assert covered == set(lab.names(component))
 

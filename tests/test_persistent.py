@@ -69,7 +69,9 @@ def test_check_finds_a_lying_mpi_in_every_benchmark(mpi, liars, how, tmp_path):
     lied = lab.run(mpi, 3, arguments, component="MPI4", records=tmp_path, wrap=wrap)
     assert lied.code == (0 if how == "none" else 4), lied.text[-2000:] + lied.errors[-2000:]
     # A persistent collective has one root, rank 0, and rank 1 receives nothing from it.
-    at_root = {f"{name}_persist{flavor}" for name in ("Gather", "Gatherv", "Reduce") for flavor in ("", "_pure")}
+    at_root = {
+        f"{name}_persist{flavor}" for name in ("Gather", "Gatherv", "Reduce") for flavor in ("", "_pure")
+    }
     unseen = {*WITHOUT_LENGTH, *at_root}
     fooled = set() if how == "none" else {name for name in NAMES if name not in unseen}
     assert {row["benchmark"] for row in lied.rows if row["defects"] > 0} == fooled

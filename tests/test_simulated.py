@@ -345,6 +345,26 @@ def test_every_benchmark_takes_what_the_platform_implies(ranks, tmp_path):
         assert row["repetitions"] == REPETITIONS[ranks]
 
 
+PERSISTENT: dict[str, Formula] = {
+    "Sendrecv_persist": message,
+    "Exchange_persist": lambda net, ranks, n: net.together(
+        2, n
+    ),  # unlike Exchange, all four are posted at once
+    "Comm_create": lambda net, ranks, n: tree(net, ranks, 4),  # SMPI broadcasts the number of the new one
+}
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 8])
+def test_persistent_transfers_take_what_the_platform_implies(ranks, tmp_path):
+    """Of IMB-MPI4 what SMPI has; Comm_split is a gather and a scatter of its own."""
+    words = f"{' '.join(PERSISTENT)} -npmin {ranks} {SHORT} -iter 8"
+    done = simulate(tmp_path, ranks, words, component="MPI4")
+    assert {row["benchmark"] for row in done.rows} == set(PERSISTENT)
+    for row in done.rows:
+        wanted = PERSISTENT[row["benchmark"]](SWITCH, ranks, row["bytes"])
+        assert times(row) == (about(wanted, ranks),) * 3, row
+
+
 def test_neighborhood_collectives_are_unavailable_with_the_reason(tmp_path):
     """SMPI declares them and aborts where they are called."""
     names = ["Neighbor_allgather", "Neighbor_alltoall"]
