@@ -70,7 +70,20 @@ no_mpi = False  # pytest --no-mpi
 PACKAGED = ("openmpi", "mpich", "intel")  # MPIs for which the wheel has executables
 
 
-WRONG = {"impi": ("Neighbor_alltoall",)}  # what an MPI does wrongly (docs/known-mpi-issues.md)
+# What an MPI does wrongly (docs/known-mpi-issues.md).
+_ALLTOALL = ("alltoall", "alltoallv", "alltoallw")
+_NEIGHBORS = tuple(f"Neighbor_{what}" for what in _ALLTOALL)
+_INEIGHBORS = tuple(f"Ineighbor_{what}{flavor}" for what in _ALLTOALL for flavor in ("", "_pure"))
+WRONG = {
+    "impi": (*_NEIGHBORS, *_INEIGHBORS),
+    "openmpi": _INEIGHBORS,
+    "deb-openmpi": _INEIGHBORS,
+}
+
+
+def right_names(mpi: Mpi, component: str) -> list[str]:
+    """Without what the MPI is known to do wrongly."""
+    return [name for name in names(component) if name not in WRONG.get(mpi.key, ())]
 
 
 def wheel_tree() -> Path:

@@ -294,6 +294,35 @@ int MPI_Neighbor_alltoall(const void* out, int n, MPI_Datatype t, void* in, int 
   spoil(r);
   return rc;
 }
+// Vectors of one length, which lie one behind the other.
+int MPI_Neighbor_allgatherv(const void* out, int n, MPI_Datatype t, void* in, const int m[], const int at[],
+                            MPI_Datatype u, MPI_Comm comm) {
+  const Received r = watch(in, m[0] * grid_neighbors, u);
+  const int rc = PMPI_Neighbor_allgatherv(out, n, t, in, m, at, u, comm);
+  spoil(r);
+  return rc;
+}
+int MPI_Neighbor_alltoallv(const void* out, const int n[], const int from[], MPI_Datatype t, void* in,
+                           const int m[], const int at[], MPI_Datatype u, MPI_Comm comm) {
+  const Received r = watch(in, m[0] * grid_neighbors, u);
+  const int rc = PMPI_Neighbor_alltoallv(out, n, from, t, in, m, at, u, comm);
+  spoil(r);
+  return rc;
+}
+int MPI_Neighbor_alltoallw(const void* out, const int n[], const MPI_Aint from[], const MPI_Datatype t[],
+                           void* in, const int m[], const MPI_Aint at[], const MPI_Datatype u[],
+                           MPI_Comm comm) {
+  const Received r = watch(in, m[0] * grid_neighbors, u[0]);
+  const int rc = PMPI_Neighbor_alltoallw(out, n, from, t, in, m, at, u, comm);
+  spoil(r);
+  return rc;
+}
+int MPI_Mrecv(void* buf, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
+  const Received r = watch(buf, count, type);
+  const int rc = PMPI_Mrecv(buf, count, type, message, status);
+  spoil(r);
+  return rc;
+}
 int MPI_Scan(const void* out, void* in, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm) {
   const Received r = watch(in, n, t);
   const int rc = PMPI_Scan(out, in, n, t, op, comm);
@@ -454,6 +483,43 @@ int MPI_Iexscan(const void* out, void* in, int n, MPI_Datatype t, MPI_Op op, MPI
                 MPI_Request* request) {
   const Received r = rank_in(comm) > 0 ? watch(in, n, t) : Received{};
   const int rc = PMPI_Iexscan(out, in, n, t, op, comm, request);
+  pending[*request] = r;
+  return rc;
+}
+int MPI_Ineighbor_allgather(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u,
+                            MPI_Comm comm, MPI_Request* request) {
+  const Received r = watch(in, m * grid_neighbors, u);
+  const int rc = PMPI_Ineighbor_allgather(out, n, t, in, m, u, comm, request);
+  pending[*request] = r;
+  return rc;
+}
+int MPI_Ineighbor_allgatherv(const void* out, int n, MPI_Datatype t, void* in, const int m[], const int at[],
+                             MPI_Datatype u, MPI_Comm comm, MPI_Request* request) {
+  const Received r = watch(in, m[0] * grid_neighbors, u);
+  const int rc = PMPI_Ineighbor_allgatherv(out, n, t, in, m, at, u, comm, request);
+  pending[*request] = r;
+  return rc;
+}
+int MPI_Ineighbor_alltoall(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u,
+                           MPI_Comm comm, MPI_Request* request) {
+  const Received r = watch(in, m * grid_neighbors, u);
+  const int rc = PMPI_Ineighbor_alltoall(out, n, t, in, m, u, comm, request);
+  pending[*request] = r;
+  return rc;
+}
+int MPI_Ineighbor_alltoallv(const void* out, const int n[], const int from[], MPI_Datatype t, void* in,
+                            const int m[], const int at[], MPI_Datatype u, MPI_Comm comm,
+                            MPI_Request* request) {
+  const Received r = watch(in, m[0] * grid_neighbors, u);
+  const int rc = PMPI_Ineighbor_alltoallv(out, n, from, t, in, m, at, u, comm, request);
+  pending[*request] = r;
+  return rc;
+}
+int MPI_Ineighbor_alltoallw(const void* out, const int n[], const MPI_Aint from[], const MPI_Datatype t[],
+                            void* in, const int m[], const MPI_Aint at[], const MPI_Datatype u[],
+                            MPI_Comm comm, MPI_Request* request) {
+  const Received r = watch(in, m[0] * grid_neighbors, u[0]);
+  const int rc = PMPI_Ineighbor_alltoallw(out, n, from, t, in, m, at, u, comm, request);
   pending[*request] = r;
   return rc;
 }

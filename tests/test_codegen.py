@@ -86,12 +86,14 @@ COLLECTIVE = (
     "Barrier",
 )
 NONBLOCKING = {name: f"I{name.lower()}" for name in COLLECTIVE}
+NEIGHBORHOOD = ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
 
 BENCHMARKS = {
     "MPI1": {
         "PingPong": Repetition("Send Recv | Recv Send"),
         "PingPongSpecificSource": Repetition("Send Recv | Recv Send"),
         "PingPong_persist": Repetition("Startall Waitall | Start Wait Start Wait"),
+        "PingPong_mprobe": Repetition("Send Mprobe Mrecv | Mprobe Mrecv Send"),
         "PingPing": Repetition("Isend Recv Wait"),
         "PingPingSpecificSource": Repetition("Isend Recv Wait"),
         "Sendrecv": Repetition("Sendrecv"),
@@ -108,8 +110,7 @@ BENCHMARKS = {
         "Alltoall": Repetition("Alltoall"),
         "Alltoallv": Repetition("Alltoallv"),
         "Alltoallw": Repetition("Alltoallw"),
-        "Neighbor_allgather": Repetition("Neighbor_allgather"),
-        "Neighbor_alltoall": Repetition("Neighbor_alltoall"),
+        **{f"Neighbor_{what}": Repetition(f"Neighbor_{what}") for what in NEIGHBORHOOD},
         "Scan": Repetition("Scan"),
         "Exscan": Repetition("Exscan"),
         "Reduce": Repetition("Reduce"),
@@ -122,6 +123,8 @@ BENCHMARKS = {
     "NBC": {
         **{name: Repetition(f"{name} Wait", overlaps=True) for name in NONBLOCKING.values()},
         **{f"{name}_pure": Repetition(f"{name} Wait") for name in NONBLOCKING.values()},
+        **{f"Ineighbor_{what}": Repetition(f"Ineighbor_{what} Wait", overlaps=True) for what in NEIGHBORHOOD},
+        **{f"Ineighbor_{what}_pure": Repetition(f"Ineighbor_{what} Wait") for what in NEIGHBORHOOD},
     },
     "MPI4": {
         "PersistentCollective": Repetition("Start Wait", overlaps=True),
@@ -181,7 +184,9 @@ WINDOWED = {"Uniband", "Biband"}
 SYNCHRONIZED = {
     *(name + flavour for name in NONBLOCKING.values() for flavour in ("", "_pure")),
     *(*COLLECTIVE, "Reduce_scatter_block", "Reduce_local", "FencedAccumulate", "MakeWindow"),
-    *("Neighbor_allgather", "Neighbor_alltoall", "PersistentCollective"),
+    *(f"{kind}_{what}" for kind in ("Neighbor", "Ineighbor") for what in NEIGHBORHOOD),
+    *(f"Ineighbor_{what}_pure" for what in NEIGHBORHOOD),
+    "PersistentCollective",
     *(name for name in BENCHMARKS["IO"] if name.startswith("C_")),
 } - {"Barrier", "Ibarrier", "Ibarrier_pure"}
 TO_ALL = {"One_put_all", "All_put_all", "One_get_all", "All_get_all", "Put_all_local", "Get_all_local"}
@@ -194,6 +199,7 @@ WITHOUT_COUNT = {
         "Test",
         "Barrier",
         "Ibarrier",
+        "Mprobe",
         *("Comm_create", "Comm_split", "Comm_free", "Session_init", "Session_finalize"),
         "Fetch_and_op",
         "Compare_and_swap",
@@ -222,7 +228,10 @@ ARGUMENTS = {
     **{NONBLOCKING[name]: count + 1 for name, count in COLLECTIVE_ARGUMENTS.items()},  # the request
     **{"Test": 3, LOAD: 2},
     **{"Send": 6, "Recv": 7, "Isend": 7, "Irecv": 7, "Sendrecv": 12, "Wait": 2, "Waitall": 3},
-    **{"Start": 1, "Startall": 2, "Neighbor_allgather": 7, "Neighbor_alltoall": 7},
+    **{"Start": 1, "Startall": 2, "Mprobe": 5, "Mrecv": 5},
+    **{"Neighbor_allgather": 7, "Neighbor_allgatherv": 8, "Neighbor_alltoall": 7, "Neighbor_alltoallv": 9},
+    **{"Neighbor_alltoallw": 9, "Ineighbor_allgather": 8, "Ineighbor_allgatherv": 9, "Ineighbor_alltoall": 8},
+    **{"Ineighbor_alltoallv": 10, "Ineighbor_alltoallw": 10},
     **{"Reduce_scatter_block": 6, "Reduce_local": 5},
     **{"Put": 8, "Get": 8, "Accumulate": 9, "Get_accumulate": 12, "Fetch_and_op": 7, "Compare_and_swap": 7},
     **{

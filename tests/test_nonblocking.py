@@ -45,12 +45,13 @@ def test_every_benchmark_is_complete_and_correct(any_mpi, mode, ranks, tmp_path)
         pytest.skip("the same loops on 2, 3 and 5 ranks say it all; oversubscribed ranks are slow")
     repetitions, sizes = lab.effort(ranks, mode, 4)
     few = f"-iter {repetitions} -msgsize {','.join(map(str, sizes))} -check -time 60"
-    words = f"{few} {MODES[mode]} {' '.join(NAMES)}"
+    names = lab.right_names(any_mpi, "NBC")
+    words = f"{few} {MODES[mode]} {' '.join(names)}"
     done = lab.run(any_mpi, ranks, words, component="NBC", records=tmp_path)
     assert done.code == 0, done.text[-3000:] + done.errors[-3000:]
     multi = re.findall(r"-multi (\d)", words)
     wanted = []
-    for name in NAMES:
+    for name in names:
         for count in process_counts(ranks):
             groups = ranks // count if multi else 1
             for size in [0] if name.startswith("Ibarrier") else sizes:
@@ -117,11 +118,12 @@ def caught(done: lab.Launch) -> set[str]:
 @pytest.mark.parametrize("how", ["none", "flip", "drop", "shift", "late", "stale"])
 def test_check_finds_a_lying_mpi_in_every_benchmark(mpi, liars, how, tmp_path):
     library = liars(mpi, "lying_mpi.cpp")
-    arguments = f"-check -iter 4 -msgsize 64 -npmin 3 {' '.join(NAMES)}"
+    names = lab.right_names(mpi, "NBC")
+    arguments = f"-check -iter 4 -msgsize 64 -npmin 3 {' '.join(names)}"
     wrap = ["env", f"LD_PRELOAD={library}", "LIE_RANK=1", f"LIE_HOW={how}"]
     lied = lab.run(mpi, 3, arguments, component="NBC", records=tmp_path, wrap=wrap)
     assert lied.code == (0 if how == "none" else 4)
-    fooled = set() if how == "none" else {name for name in NAMES if not name.startswith("Ibarrier")}
+    fooled = set() if how == "none" else {name for name in names if not name.startswith("Ibarrier")}
     assert caught(lied) == fooled
 
 
@@ -129,8 +131,8 @@ def test_check_finds_a_lying_mpi_in_every_benchmark(mpi, liars, how, tmp_path):
     "types", ["-data_type double -red_data_type int", "-contig_type resize", "-contig_type base_vec"]
 )
 def test_every_data_type_arrives_unharmed(mpi, types, tmp_path):
-    done = lab.run(
-        mpi, 2, f"-iter 3 -msgsize 0,200 {types} -check {' '.join(NAMES)}", component="NBC", records=tmp_path
-    )
+    names = lab.right_names(mpi, "NBC")
+    words = f"-iter 3 -msgsize 0,200 {types} -check {' '.join(names)}"
+    done = lab.run(mpi, 2, words, component="NBC", records=tmp_path)
     assert done.code == 0, done.text[-3000:] + done.errors[-3000:]
     assert {row["defects"] for row in done.rows} == {0}

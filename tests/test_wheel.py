@@ -250,21 +250,15 @@ def assert_all_measured(
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in records.read_text().splitlines()]
     rows = [line for line in lines if line["record"] == "result"]
-    assert {row["benchmark"] for row in rows} == set(names_for(mpi, component))
+    assert {row["benchmark"] for row in rows} == set(lab.right_names(mpi, component))
     assert all(row["defects"] == 0 for row in rows)
     first: dict = lines[0]
     return first
 
 
-def names_for(mpi: lab.Mpi, component: str) -> list[str]:
-    """Without what the MPI is known to do wrongly (docs/known-mpi-issues.md)."""
-    wrong = lab.WRONG.get(mpi.key, ())
-    return [name for name in lab.names(component) if name not in wrong]
-
-
 def catalogue(mpi: lab.Mpi, component: str, records: Path, folder: Path) -> list[str]:
     words = [
-        *names_for(mpi, component),
+        *lab.right_names(mpi, component),
         "-npmin",
         "2",
         "-msglog",

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "benchmarks/collective.h"
+#include "benchmarks/neighborhood.h"
 
 namespace openimb {
 
@@ -140,5 +141,19 @@ struct Ialltoallw : Nonblocking<Alltoallw> {
 struct Ialltoallw_pure : Nonblocking<Alltoallw> {
   static constexpr Spec spec = pure(Alltoallw::spec, "Ialltoallw_pure");
 };
+
+#define OPENIMB_INEIGHBOR(name)                                                           \
+  struct Ineighbor_##name : Nonblocking<Neighbor_##name> {                                \
+    static constexpr Spec spec = overlapped(Neighbor_##name::spec, "Ineighbor_" #name);   \
+  };                                                                                      \
+  struct Ineighbor_##name##_pure : Nonblocking<Neighbor_##name> {                         \
+    static constexpr Spec spec = pure(Neighbor_##name::spec, "Ineighbor_" #name "_pure"); \
+  };
+OPENIMB_INEIGHBOR(allgather)
+OPENIMB_INEIGHBOR(allgatherv)
+OPENIMB_INEIGHBOR(alltoall)
+OPENIMB_INEIGHBOR(alltoallv)
+OPENIMB_INEIGHBOR(alltoallw)
+#undef OPENIMB_INEIGHBOR
 
 }  // namespace openimb

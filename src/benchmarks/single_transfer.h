@@ -40,6 +40,24 @@ struct PingPongSpecificSource : PingPong {
   }
 };
 
+/// The receiver finds the message first, and receives that one. Source: MPI 3.1, section 3.8.2.
+struct PingPong_mprobe {
+  static constexpr Spec spec{.name = "PingPong_mprobe",
+                             .kind = Kind::single_transfer,
+                             .time_factor = 0.5,
+                             .in_default_list = false,
+                             .needs = "Mprobe"};
+  template <class C>
+  static void step(const C& c, const Lap& lap) {
+    if (c.rank == 0) send_message(c, lap);
+    MPI_Message message;
+    MPI_Mprobe(MPI_ANY_SOURCE, message_tag, c.comm, &message, MPI_STATUS_IGNORE);
+    call::receive_found(lap.receive, c.count, c.type, &message);
+    if (c.rank != 0) send_message(c, lap);
+  }
+  static Expected expects(const Endpoint& e) { return message_of(e, 1 - e.rank); }
+};
+
 struct PingPing {
   static constexpr Spec spec{.name = "PingPing", .kind = Kind::single_transfer};
   template <class C>

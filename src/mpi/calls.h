@@ -90,6 +90,10 @@ void receive(void* data, Count count, Type type, int from, int tag, Comm comm) {
   OPENIMB_CALL(Recv, data, count, type, from, tag, comm, MPI_STATUS_IGNORE)
 }
 template <class Count>
+void receive_found(void* data, Count count, Type type, MPI_Message* message) {
+  OPENIMB_CALL(Mrecv, data, count, type, message, MPI_STATUS_IGNORE)
+}
+template <class Count>
 void start_send(const void* data, Count count, Type type, int to, int tag, Comm comm, MPI_Request* request) {
   OPENIMB_CALL(Isend, data, count, type, to, tag, comm, request)
 }

@@ -4,7 +4,10 @@
 #include <mpi.h>
 
 #include <array>
+#include <cstdint>
+#include <vector>
 
+#include "mpi/calls.h"
 #include "plan/grid.h"
 
 namespace openimb {
@@ -27,6 +30,35 @@ class GridCommunicator {
 
  private:
   MPI_Comm handle_ = MPI_COMM_NULL;
+};
+
+/// With arguments for each neighbor: so many elements of one type, one message behind the other.
+template <class Count>
+class GridWithArguments {
+ public:
+  /// `span`: bytes from one message to the next.
+  GridWithArguments(MPI_Comm ranks, Count count, std::int64_t span, MPI_Datatype type)
+      : grid_(ranks), counts_(grid_neighbors, count), types_(grid_neighbors, type) {
+    for (int i = 0; i < grid_neighbors; ++i) {
+      at_.push_back(static_cast<call::Displacement<Count>>(i * std::int64_t{count}));
+      bytes_.push_back(static_cast<MPI_Aint>(i * span));
+    }
+  }
+  struct View {
+    MPI_Comm comm;
+    const Count* counts;
+    const call::Displacement<Count>* at;  ///< in elements
+    const MPI_Aint* bytes;
+    const MPI_Datatype* types;
+  };
+  View view() const { return {grid_.view(), counts_.data(), at_.data(), bytes_.data(), types_.data()}; }
+
+ private:
+  GridCommunicator grid_;
+  std::vector<Count> counts_;
+  std::vector<call::Displacement<Count>> at_;
+  std::vector<MPI_Aint> bytes_;
+  std::vector<MPI_Datatype> types_;
 };
 
 }  // namespace openimb

@@ -48,7 +48,8 @@ std::string_view why_missing(std::string_view name);
   call(Iallgatherv) call(Iallreduce) call(Ialltoall) call(Ialltoallv) call(Ialltoallw) call(Ibarrier) \
   call(Ibcast) call(Iexscan) call(Igather) call(Igatherv) call(Ineighbor_allgather) \
   call(Ineighbor_allgatherv) call(Ineighbor_alltoall) call(Ineighbor_alltoallv) call(Ineighbor_alltoallw) \
-  call(Ireduce) call(Ireduce_scatter) call(Iscan) call(Iscatter) call(Iscatterv) call(Neighbor_allgather) \
+  call(Ireduce) call(Ireduce_scatter) call(Iscan) call(Iscatter) call(Iscatterv) call(Mprobe) call(Mrecv) \
+  call(Neighbor_allgather) \
   call(Neighbor_allgatherv) call(Neighbor_alltoall) call(Neighbor_alltoallv) call(Neighbor_alltoallw) \
   call(Reduce_init) call(Reduce_scatter_init) call(Scatter_init) call(Scatterv_init) \
   call(Session_create_errhandler) call(Session_finalize) call(Session_init)
@@ -150,6 +151,7 @@ std::string_view why_missing(std::string_view name);
   call(Iscatterv_c, (const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, MPI_Count, \
        MPI_Datatype, int, MPI_Comm, MPI_Request*)) \
   call(Isend_c, (const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)) \
+  call(Mrecv_c, (void*, MPI_Count, MPI_Datatype, MPI_Message*, MPI_Status*)) \
   call(Neighbor_allgather_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, \
        MPI_Comm)) \
   call(Neighbor_allgatherv_c, (const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*, const \
