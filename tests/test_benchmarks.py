@@ -23,6 +23,7 @@ MODES = {
     "off_cache": "-off_cache 0.5,64",
     "sync": "-sync on -imb_barrier on",
     "tail": "-show_tail yes -multi 1",
+    "in_place": "-in_place on",
 }
 FEW = "-iter 6 -msgsize 0,72 -window_size 4 -check -time 60"
 

@@ -20,30 +20,43 @@ struct Bcast {
   static Expected expects(const Endpoint& e) { return message_of(e, e.root); }
 };
 
+/// In place, a rank's own message lies where it will be after the operation.
+inline Expected gathered(const Endpoint& e) {
+  Expected all = message_of_each(e, 0);
+  for (Piece& piece : all) {
+    if (e.in_place) piece.send_at = piece.receive_at;
+  }
+  return all;
+}
+
 struct Allgather {
-  static constexpr Spec spec{.name = "Allgather", .receive = Extent::per_rank};
+  static constexpr Spec spec{
+      .name = "Allgather", .receive = Extent::per_rank, .in_place = InPlace::everywhere};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::allgather(lap.send, lap.receive, c.count, c.type, c.comm, request...);
   }
-  static Expected expects(const Endpoint& e) { return message_of_each(e, 0); }
+  static Expected expects(const Endpoint& e) { return gathered(e); }
 };
 
 struct Allgatherv {
-  static constexpr Spec spec{
-      .name = "Allgatherv", .receive = Extent::per_rank, .displacements = Displacements::elements};
+  static constexpr Spec spec{.name = "Allgatherv",
+                             .receive = Extent::per_rank,
+                             .displacements = Displacements::elements,
+                             .in_place = InPlace::everywhere};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::allgatherv(lap.send, c.count, lap.receive, c.counts, c.displacements, c.type, c.comm, request...);
   }
-  static Expected expects(const Endpoint& e) { return message_of_each(e, 0); }
+  static Expected expects(const Endpoint& e) { return gathered(e); }
 };
 
 /// What a scatter delivers: this rank's message out of the root's buffer.
 inline Expected part_of_root(const Endpoint& e) { return {{e.root, e.rank * e.elements, 0, e.elements}}; }
 
 struct Scatter {
-  static constexpr Spec spec{.name = "Scatter", .send = Extent::per_rank, .rooted = true};
+  static constexpr Spec spec{
+      .name = "Scatter", .send = Extent::per_rank, .rooted = true, .in_place = InPlace::root_receives};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::scatter(lap.send, lap.receive, c.count, c.type, lap.root, c.comm, request...);
@@ -52,8 +65,11 @@ struct Scatter {
 };
 
 struct Scatterv {
-  static constexpr Spec spec{
-      .name = "Scatterv", .send = Extent::per_rank, .rooted = true, .displacements = Displacements::elements};
+  static constexpr Spec spec{.name = "Scatterv",
+                             .send = Extent::per_rank,
+                             .rooted = true,
+                             .displacements = Displacements::elements,
+                             .in_place = InPlace::root_receives};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::scatterv(lap.send, c.counts, c.displacements, lap.receive, c.count, c.type, lap.root, c.comm,
@@ -68,7 +84,8 @@ inline Expected each_at_root(const Endpoint& e) {
 }
 
 struct Gather {
-  static constexpr Spec spec{.name = "Gather", .receive = Extent::per_rank, .rooted = true};
+  static constexpr Spec spec{
+      .name = "Gather", .receive = Extent::per_rank, .rooted = true, .in_place = InPlace::root_sends};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::gather(lap.send, lap.receive, c.count, c.type, lap.root, c.comm, request...);
@@ -80,7 +97,8 @@ struct Gatherv {
   static constexpr Spec spec{.name = "Gatherv",
                              .receive = Extent::per_rank,
                              .rooted = true,
-                             .displacements = Displacements::elements};
+                             .displacements = Displacements::elements,
+                             .in_place = InPlace::root_sends};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::gatherv(lap.send, c.count, lap.receive, c.counts, c.displacements, c.type, lap.root, c.comm,
@@ -90,7 +108,10 @@ struct Gatherv {
 };
 
 struct Alltoall {
-  static constexpr Spec spec{.name = "Alltoall", .send = Extent::per_rank, .receive = Extent::per_rank};
+  static constexpr Spec spec{.name = "Alltoall",
+                             .send = Extent::per_rank,
+                             .receive = Extent::per_rank,
+                             .in_place = InPlace::everywhere};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::alltoall(lap.send, lap.receive, c.count, c.type, c.comm, request...);
@@ -102,7 +123,8 @@ struct Alltoallv {
   static constexpr Spec spec{.name = "Alltoallv",
                              .send = Extent::per_rank,
                              .receive = Extent::per_rank,
-                             .displacements = Displacements::elements};
+                             .displacements = Displacements::elements,
+                             .in_place = InPlace::everywhere};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::alltoallv(lap.send, lap.receive, c.counts, c.displacements, c.type, c.comm, request...);
@@ -111,7 +133,8 @@ struct Alltoallv {
 };
 
 struct Reduce {
-  static constexpr Spec spec{.name = "Reduce", .reduction = true, .rooted = true};
+  static constexpr Spec spec{
+      .name = "Reduce", .reduction = true, .rooted = true, .in_place = InPlace::root_sends};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::reduce(lap.send, lap.receive, c.count, c.type, c.op, lap.root, c.comm, request...);
@@ -122,7 +145,7 @@ struct Reduce {
 };
 
 struct Allreduce {
-  static constexpr Spec spec{.name = "Allreduce", .reduction = true};
+  static constexpr Spec spec{.name = "Allreduce", .reduction = true, .in_place = InPlace::everywhere};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::allreduce(lap.send, lap.receive, c.count, c.type, c.op, c.comm, request...);
@@ -167,7 +190,8 @@ struct Reduce_local {
 
 /// Rank r's result is the sum over ranks 0 to r.
 struct Scan {
-  static constexpr Spec spec{.name = "Scan", .reduction = true, .in_default_list = false};
+  static constexpr Spec spec{
+      .name = "Scan", .reduction = true, .in_place = InPlace::everywhere, .in_default_list = false};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::scan(lap.send, lap.receive, c.count, c.type, c.op, c.comm, request...);
@@ -177,7 +201,8 @@ struct Scan {
 
 /// Of the ranks below r; rank 0 has no result.
 struct Exscan {
-  static constexpr Spec spec{.name = "Exscan", .reduction = true, .in_default_list = false};
+  static constexpr Spec spec{
+      .name = "Exscan", .reduction = true, .in_place = InPlace::everywhere, .in_default_list = false};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::exscan(lap.send, lap.receive, c.count, c.type, c.op, c.comm, request...);
@@ -206,6 +231,7 @@ struct Alltoallw {
                              .send = Extent::per_rank,
                              .receive = Extent::per_rank,
                              .displacements = Displacements::bytes,
+                             .in_place = InPlace::everywhere,
                              .in_default_list = false};
   template <class C>
   static auto prepare(const C& c, const LapPlan&) {

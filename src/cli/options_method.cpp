@@ -63,6 +63,17 @@ constexpr Option method_rows[] = {
      .standard = "on",
      .example = "-root_shift off",
      .apply = [](Draft& draft, std::string_view word) { draft.options.root_shift = on_or_off(word); }},
+    {.name = "in_place",
+     .syntax = "on|off",
+     .help = "collectives with one buffer (MPI_IN_PLACE)",
+     .standard = "off",
+     .example = "-in_place on",
+     .details =
+         "on: input and result are in the receive buffer, in rooted collectives at the root, which then is "
+         "rank 0. Collectives that cannot (Bcast, Barrier, Reduce_scatter, neighborhoods) and other "
+         "benchmarks "
+         "are as with off.",
+     .apply = [](Draft& draft, std::string_view word) { draft.options.in_place = on_or_off(word); }},
     {.name = "sync",
      .syntax = "on|off",
      .help = "untimed barrier between repetitions",

@@ -98,13 +98,17 @@ void BufferCheck::compose_one(std::span<std::byte> image, std::int64_t begin, co
   const Endpoint endpoint = endpoint_of(one);
   const int initial = initial_content(endpoint);
   content_.begin_repetition(one.repetition);
-  if (expectation_.updates(endpoint)) {
+  if (sends_in_place(setup_)) {
+    const std::int64_t all = setup_.geometry.receive.footprint / setup_.element.extent();
+    content_.write(image, begin, {.rank = initial, .count = all}, initial);
+  } else if (expectation_.updates(endpoint)) {
     content_.write(image, begin, {.rank = initial, .count = endpoint.elements}, initial);
   }
   if (spec_.shares_buffer && endpoint.rank == endpoint.root) {
     content_.write(image, begin, {.rank = endpoint.rank, .count = endpoint.elements}, initial);
   }
   if (!after) return;
+  if (receives_in_place(setup_)) return;
   for (const Piece& piece : expectation_.expects(endpoint)) content_.write(image, begin, piece, initial);
 }
 

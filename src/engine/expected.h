@@ -8,13 +8,15 @@
 namespace openimb {
 
 /// This rank in its group, as a benchmark is asked what it expects there. `elements`: base elements in one
-/// message; `own_window`: the memory of a window is ours, not MPI's.
+/// message; `own_window`: the memory of a window is ours, not MPI's; `in_place`: where a collective can, its
+/// receive buffer holds its input.
 struct Endpoint {
   int rank = 0;
   int ranks = 1;
   int root = 0;
   std::int64_t elements = 0;
   bool own_window = true;
+  bool in_place = false;
 
   /// Neighbors in the periodic chain.
   int left() const { return (rank + ranks - 1) % ranks; }
@@ -34,9 +36,9 @@ struct Piece {
 };
 using Expected = std::vector<Piece>;
 
-/// Before a repetition, an updated receive buffer holds on every rank what a further rank's send buffer
-/// would.
-inline int initial_content(const Endpoint& e) { return e.ranks; }
+/// Whose send buffer's content an updated receive buffer holds before a repetition: a further rank's, the
+/// same on all ranks, or in place the rank's own.
+inline int initial_content(const Endpoint& e) { return e.in_place ? e.rank : e.ranks; }
 
 /// The whole message of one rank at the beginning of the receive buffer.
 inline Expected message_of(const Endpoint& e, int rank) { return {{rank, 0, 0, e.elements}}; }

@@ -37,6 +37,7 @@ struct Setup {
   Geometry geometry;
   bool aggregate = false;
   bool root_shift = true;
+  InPlace in_place = InPlace::no;
   std::int64_t gone = 0;  ///< repetitions of the point before this batch
   int in_flight = 1;
   Element element;
@@ -54,17 +55,27 @@ struct Setup {
   void (*barrier)(MPI_Comm) = nullptr;  ///< between repetitions of a synchronized batch
 };
 
+/// Whether MPI_IN_PLACE is this rank's send buffer, or its receive buffer, which is the root's.
+inline bool sends_in_place(const Setup& setup) {
+  return setup.in_place == InPlace::everywhere ||
+         (setup.in_place == InPlace::root_sends && setup.endpoint.rank == setup.endpoint.root);
+}
+inline bool receives_in_place(const Setup& setup) {
+  return setup.in_place == InPlace::root_receives && setup.endpoint.rank == setup.endpoint.root;
+}
+
 /// From one repetition to the next: `rotates`: the root moves on.
 inline LapPlan lap_plan(const Setup& setup, bool reads_remote, bool rotates) {
   const Geometry& geometry = setup.geometry;
   const auto address = [](const Memory* memory) {
     return memory != nullptr ? reinterpret_cast<char*>(memory->address()) : nullptr;
   };
-  return {.first = {.send = address(setup.send),
-                    .receive = address(setup.receive),
+  const bool no_send = sends_in_place(setup), no_receive = receives_in_place(setup);
+  return {.first = {.send = no_send ? static_cast<char*>(MPI_IN_PLACE) : address(setup.send),
+                    .receive = no_receive ? static_cast<char*>(MPI_IN_PLACE) : address(setup.receive),
                     .offset = setup.file.tile.first},
-          .send_stride = geometry.send.stride,
-          .receive_stride = geometry.receive.stride,
+          .send_stride = no_send ? 0 : geometry.send.stride,
+          .receive_stride = no_receive ? 0 : geometry.receive.stride,
           .remote_stride = reads_remote ? geometry.send.stride : geometry.receive.stride,
           .slots = geometry.slots,
           .ranks = setup.endpoint.ranks,

@@ -117,6 +117,7 @@ struct Options {
   ThreadLevel thread_level = ThreadLevel::single;
 
   bool root_shift = true;
+  bool in_place = false;          ///< -in_place on: collectives that can; their root is rank 0
   bool synchronize_each = false;  ///< -sync on
   bool own_barrier = false;       ///< -imb_barrier on
   Element data{DataType::byte, Contiguity::base};
@@ -143,6 +144,8 @@ struct Options {
 
   /// Whether each repetition's own time is wanted, not only the total.
   bool every_repetition() const { return show_tail || !dump_file.empty(); }
+  bool runs_in_place(const Spec& spec) const { return in_place && spec.in_place != InPlace::no; }
+  bool moves_root(const Spec& spec) const { return spec.rooted && root_shift && !runs_in_place(spec); }
   /// What a benchmark's messages are made of. Source for files: guide, "IMB-IO Blocking Benchmarks".
   Element element(const Spec& spec) const {
     if (spec.on_files()) return {DataType::byte, Contiguity::base};

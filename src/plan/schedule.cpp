@@ -171,7 +171,7 @@ SamplingLimits Schedule::limits(const TablePlan& plan, const Point& point) const
 
 // Repetitions after which the first root is root again.
 std::int64_t Schedule::rotation(const TablePlan& plan) const {
-  return plan.spec().rooted && options_.root_shift ? plan.table.layout.processes : 1;
+  return options_.moves_root(plan.spec()) ? plan.table.layout.processes : 1;
 }
 
 }  // namespace openimb

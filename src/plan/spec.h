@@ -30,6 +30,15 @@ enum class Extent {
 /// What the displacement arguments of a vector collective count; int arguments limit them.
 enum class Displacements { none, elements, bytes };
 
+/// Where a collective may use one buffer for what goes in and what comes out (MPI_IN_PLACE). Source: MPI 3.1,
+/// chapter 5.
+enum class InPlace {
+  no,
+  everywhere,     ///< every rank's input lies in its receive buffer
+  root_sends,     ///< the root's does: it sends nothing to itself
+  root_receives,  ///< what the root would receive stays in its send buffer
+};
+
 /// Who completes a transfer, and how. Source: MPI 3.1, section 11.5.
 enum class Access {
   two_sided,
@@ -101,6 +110,7 @@ struct Spec {
   bool shares_buffer = false;    ///< the root sends from the receive buffer (Bcast)
   bool updates_receive = false;  ///< the receive buffer is input as well as output
   Displacements displacements = Displacements::none;
+  InPlace in_place = InPlace::no;
 
   Access access = Access::two_sided;
   Aggregation aggregation = Aggregation::none;

@@ -58,6 +58,7 @@ void write_options(JsonWriter& json, const Options& options) {
     json.field("thread_level", openimb::name_of(options.thread_level));
     json.field("warm_up", options.warm_up);
     json.field("root_shift", options.root_shift);
+    json.field("in_place", options.in_place);
     json.field("synchronise_each", options.synchronize_each);
     json.field("own_barrier", options.own_barrier);
     json.field("message_pause", options.message_pause);

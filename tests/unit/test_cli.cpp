@@ -271,6 +271,7 @@ TEST_CASE("options about the method") {
   CHECK(parsed("-mem 64k").settings.max_memory == 65536);
 
   CHECK_FALSE(parsed("-root_shift off").root_shift);
+  CHECK(parsed("-in_place on").in_place);
   CHECK(parsed("-sync on").synchronize_each);
   CHECK(parsed("-imb_barrier on").own_barrier);
   CHECK(parsed("-data_type double").data.type == DataType::double_precision);
@@ -524,12 +525,12 @@ TEST_CASE("help is made of the option table") {
   std::istringstream lines(help);
   for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 80);
   for (const char* option :
-       {"help",       "version",     "list",          "npmin",       "multi",         "off_cache",
-        "iter",       "iter_policy", "time",          "mem",         "input",         "msglen",
-        "msgsize",    "msglog",      "map",           "include",     "exclude",       "thread_level",
-        "root_shift", "sync",        "imb_barrier",   "zero_size",   "warm_up",       "msg_pause",
-        "show_tail",  "data_type",   "red_data_type", "contig_type", "window_size",   "dumpfile",
-        "check",      "json",        "set",           "mbyte",       "ignore_unknown"}) {
+       {"help",       "version",     "list",      "npmin",         "multi",       "off_cache",
+        "iter",       "iter_policy", "time",      "mem",           "input",       "msglen",
+        "msgsize",    "msglog",      "map",       "include",       "exclude",     "thread_level",
+        "root_shift", "in_place",    "sync",      "imb_barrier",   "zero_size",   "warm_up",
+        "msg_pause",  "show_tail",   "data_type", "red_data_type", "contig_type", "window_size",
+        "dumpfile",   "check",       "json",      "set",           "mbyte",       "ignore_unknown"}) {
     INFO(option);
     CHECK(help.find("  -" + std::string(option)) != std::string::npos);
     const std::string topic = help_text(program, option);

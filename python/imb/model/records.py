@@ -110,6 +110,7 @@ class Options(msgspec.Struct, kw_only=True):
     thread_level: str | None = None
     warm_up: bool | None = None
     root_shift: bool | None = None
+    in_place: bool | None = None
     synchronise_each: bool | None = None
     own_barrier: bool | None = None
     message_pause: bool | None = None
