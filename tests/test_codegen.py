@@ -163,12 +163,24 @@ BENCHMARKS = {
         "Open_Close": Repetition("File_open File_write_at File_close", in_vain="File_open", counted=False),
     },
 }
+BENCHMARKS["P2P"] = {
+    "PairsPingPong": Repetition("Send Recv | Recv Send"),
+    "PairsPingPing": Repetition("Irecv Send Wait"),
+    "Unirandom": Repetition("Send | Recv"),
+    "Birandom": Repetition("Irecv Send Wait"),
+    "Corandom": Repetition("Irecv Send Wait"),
+    **dict.fromkeys(("Stencil2D", "Stencil3D", "Halo"), Repetition("Irecv Isend Waitall", in_vain="Waitall")),
+    "SendRecv_Replace": Repetition("Sendrecv_replace"),
+    "Multi_pair": Repetition("Isend Waitall | Irecv Waitall", in_vain="Waitall"),
+}
 BLOCKING_ROOTED = {"Bcast", "Scatter", "Scatterv", "Gather", "Gatherv", "Reduce"}
 ROOTED = {
     *BLOCKING_ROOTED,
     *(NONBLOCKING[name] + flavour for name in BLOCKING_ROOTED for flavour in ("", "_pure")),
+    *("Unirandom", "Birandom", "Corandom"),  # the round of partners moves as a root does
 }
-WINDOWED = {"Uniband", "Biband"}
+STENCILS = {"Stencil2D", "Stencil3D", "Halo"}
+WINDOWED = {"Uniband", "Biband", "Multi_pair", *STENCILS}
 # Collectives: what -sync on puts a barrier before.
 SYNCHRONIZED = {
     *(name + flavour for name in NONBLOCKING.values() for flavour in ("", "_pure")),
@@ -212,7 +224,16 @@ ARGUMENTS = {
     **COLLECTIVE_ARGUMENTS,
     **{NONBLOCKING[name]: count + 1 for name, count in COLLECTIVE_ARGUMENTS.items()},  # the request
     **{"Test": 3, LOAD: 2},
-    **{"Send": 6, "Recv": 7, "Isend": 7, "Irecv": 7, "Sendrecv": 12, "Wait": 2, "Waitall": 3},
+    **{
+        "Send": 6,
+        "Recv": 7,
+        "Isend": 7,
+        "Irecv": 7,
+        "Sendrecv": 12,
+        "Sendrecv_replace": 9,
+        "Wait": 2,
+        "Waitall": 3,
+    },
     **{"Start": 1, "Startall": 2, "Neighbor_allgather": 7, "Neighbor_alltoall": 7},
     **{"Reduce_scatter_block": 6, "Reduce_local": 5},
     **{"Put": 8, "Get": 8, "Accumulate": 9, "Get_accumulate": 12, "Fetch_and_op": 7, "Compare_and_swap": 7},

@@ -5,16 +5,20 @@
 #include <cstdint>
 #include <vector>
 
+#include "plan/options.h"
+
 namespace openimb {
 
-/// This rank in its group, as a benchmark is asked what it expects there. `elements`: base elements in one
-/// message; `own_window`: the memory of a window is ours, not MPI's.
+/// This rank in its group, as a benchmark is asked what it expects there. `root`: of the repetition, or its
+/// round of random partners; `elements`: base elements in one message; `own_window`: the memory of a window
+/// is ours, not MPI's. `pairs`: options of IMB-P2P.
 struct Endpoint {
   int rank = 0;
   int ranks = 1;
   int root = 0;
   std::int64_t elements = 0;
   bool own_window = true;
+  PairOptions pairs = {};
 
   /// Neighbors in the periodic chain.
   int left() const { return (rank + ranks - 1) % ranks; }

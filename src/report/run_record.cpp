@@ -61,6 +61,7 @@ void write_options(JsonWriter& json, const Options& options) {
     json.field("synchronise_each", options.synchronize_each);
     json.field("own_barrier", options.own_barrier);
     json.field("message_pause", options.message_pause);
+    if (options.pause_seconds > 0) json.field("pause_seconds", options.pause_seconds);
     json.field("window", options.in_flight);
     json.field("progress", options.progress);
     json.field("window_kind", openimb::name_of(options.window_kind));
@@ -76,6 +77,14 @@ void write_options(JsonWriter& json, const Options& options) {
         json.field("most", options.passes->most);
         json.field("precision", options.passes->precision);
         json.field("budget_seconds", options.passes->budget);
+      });
+    }
+    if (options.pairs) {
+      json.object("pairs", [&] {
+        json.field("seed", static_cast<std::int64_t>(options.pairs->seed));
+        json.field("halo_dimensions", options.pairs->halo.dimensions);
+        json.field("halo_corners", options.pairs->halo.corners);
+        json.field("most_pairs", options.pairs->most_pairs);
       });
     }
     json.field("check", options.check);
