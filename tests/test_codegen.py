@@ -174,10 +174,11 @@ BENCHMARKS["P2P"] = {
     "Multi_pair": Repetition("Isend Waitall | Irecv Waitall", in_vain="Waitall"),
 }
 BLOCKING_ROOTED = {"Bcast", "Scatter", "Scatterv", "Gather", "Gatherv", "Reduce"}
+RANDOM = {"Unirandom", "Birandom", "Corandom"}
 ROOTED = {
     *BLOCKING_ROOTED,
     *(NONBLOCKING[name] + flavour for name in BLOCKING_ROOTED for flavour in ("", "_pure")),
-    *("Unirandom", "Birandom", "Corandom"),  # the round of partners moves as a root does
+    *RANDOM,  # the round of partners moves as a root does
 }
 STENCILS = {"Stencil2D", "Stencil3D", "Halo"}
 WINDOWED = {"Uniband", "Biband", "Multi_pair", *STENCILS}
@@ -265,6 +266,11 @@ LOOP = 3  # add, compare, branch
 # 2, 4, 9, 14, 15, 1, 1, 2; what is above its line is within ALLOWANCE.
 ALLOWANCE = 2  # a register spilled by another compiler
 FOR_WINDOW = 18  # inner loops over the window, and the role: once per window (256 messages)
+FOR_PARTNERS = 4  # the round's row in the table of partners, and who they are
+FOR_NEIGHBORS = 20  # the ends of two loops over the neighbors of a stencil, and a turn of each
+FOR_NEIGHBOR = (
+    12  # a turn: the neighbor's rank, tag, message and request, which a hand-written loop needs too
+)
 FOR_MOVING_BUFFERS = 10  # -off_cache: two strides, the slot, the spills that these bring
 FOR_MOVING_ROOT = 6  # rotating root: step, compare, wrap
 FOR_DISPLACEMENT = 2  # in a window: where the target's bases lie, and the addition of its base to the offset
@@ -371,6 +377,8 @@ def allowance(loop: TimedLoop, each: Loop) -> int:
         + FOR_DISPLACEMENT * each.most(lambda i: int(name_of_call(i) in ONE_SIDED))
         + (FOR_WINDOW if loop.pattern in WINDOWED else 0)
         + (FOR_TARGETS if loop.pattern in TO_ALL else 0)
+        + (FOR_PARTNERS if loop.pattern in RANDOM else 0)
+        + (FOR_NEIGHBORS if loop.pattern in STENCILS else 0)
         + (FOR_KIND if loop.pattern == "MakeWindow" else 0)
         + (FOR_ERRORS if loop.pattern == "Open_Close" else 0)
         + (FOR_LOAD if loop.loaded else 0)
@@ -390,6 +398,8 @@ def over_budget(loop: TimedLoop) -> list[str]:
     if loop.pattern in TO_ALL or loop.loaded:
         turn = ALLOWANCE + (FOR_TEST if loop.loaded else FOR_DISPLACEMENT + FOR_TARGET)
         budgets += [(inner, turn) for each in loop.function.loops for inner in each.inner]
+    if loop.pattern in STENCILS:
+        budgets += [(inner, ALLOWANCE + FOR_NEIGHBOR) for each in loop.function.loops for inner in each.inner]
     return [
         f"{loop}: {excess(each)} instructions more than a hand-written loop, {allowed} allowed:\n"
         + "\n".join(f"    {instruction}" for instruction in each.longest(beyond_floor))

@@ -168,14 +168,15 @@ constexpr Option method_rows[] = {
            pairs_of(draft).seed = static_cast<std::uint64_t>(whole_number(word, 0, most_seed));
          }},
     {.name = "halo",
-     .syntax = "DIMENSIONS[,faces|,corners]",
+     .syntax = "N[,corners]",
      .help = "IMB-P2P: the periodic grid of Halo",
-     .standard = "3,faces",
+     .standard = "3",
      .example = "-halo 2,corners",
      .details =
-         "1 to 5 dimensions, whose extents are as equal as the number of processes allows. faces: exchange "
-         "with 2 neighbors per dimension. corners: with those across edges and corners, too, 26 in 3 "
-         "dimensions. A process is its own neighbor in a dimension of extent 1.",
+         "N: 1 to 5 dimensions, whose extents are as equal as the number of processes allows. Each process "
+         "exchanges with 2 neighbors per dimension; corners: with those across edges and corners, too, 26 in "
+         "3 "
+         "dimensions (N,faces: not). A process is its own neighbor in a dimension of extent 1.",
      .apply = set_halo},
     {.name = "pairs",
      .syntax = "N",
