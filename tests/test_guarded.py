@@ -23,7 +23,14 @@ import lab
 import pytest
 
 NAMES = {component: lab.names(component) for component in ("MPI1", "EXT", "RMA", "NBC", "IO", "P2P")}
-ONE = {"MPI1": "Sendrecv", "EXT": "Bidir_Put", "RMA": "Bidir_put", "NBC": "Iallreduce", "IO": "P_Write_Priv", "P2P": "Birandom"}
+ONE = {
+    "MPI1": "Sendrecv",
+    "EXT": "Bidir_Put",
+    "RMA": "Bidir_put",
+    "NBC": "Iallreduce",
+    "IO": "P_Write_Priv",
+    "P2P": "Birandom",
+}
 # A message within a page; and one over many, which is sent when the receiver is ready.
 LENGTHS = "-msgsize 72,300000"
 COPIES_TWICE = {
