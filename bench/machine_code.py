@@ -412,7 +412,8 @@ def _benchmark_of(pattern: str, loaded: bool) -> str:
         return f"Unidir_{found[1].lower()}" if found[2] == "Target" else f"{found[1]}_local"
     if found := re.fullmatch(r"MoveToAll<(\w+),At(\w+)>", name):
         return f"One_{found[1].lower()}_all" if found[2] == "Target" else f"{found[1]}_all_local"
-    return name.rpartition("::")[2]
+    name = name.rpartition("::")[2]
+    return {"StencilLoop": "Stencil2D"}.get(name, name)
 
 
 def same_code(benchmark: str) -> str:
@@ -425,7 +426,8 @@ def same_code(benchmark: str) -> str:
         return f"Unidir_{found[1]}"
     if found := re.fullmatch(r"(?:One|All)_(put|get)_all", benchmark):
         return f"One_{found[1]}_all"
-    return benchmark.removesuffix("_pure")
+    same = {"Stencil3D": "Stencil2D", "Halo": "Stencil2D"}
+    return same.get(benchmark, benchmark.removesuffix("_pure"))
 
 
 def default_loop(loops: Iterable[TimedLoop], benchmark: str) -> TimedLoop:

@@ -29,11 +29,14 @@ IN_CI = bool(os.environ.get("OPENIMB_CI"))
 os.environ.setdefault("OMPI_MCA_btl", "^ofi")
 
 
+CATALOG = json.loads((TOP / "schema" / "benchmarks.json").read_text())
+COMPONENTS = [component["name"] for component in CATALOG["components"]]
+
+
 def names(component: str, *, default: bool | None = None) -> list[str]:
     """The benchmarks of a component in the suite's order; with `default`, those that run by default or those that do
     not."""
-    catalogue = json.loads((TOP / "schema" / "benchmarks.json").read_text())
-    (found,) = (one for one in catalogue["components"] if one["name"] == component)
+    (found,) = (one for one in CATALOG["components"] if one["name"] == component)
     return [each["name"] for each in found["benchmarks"] if default in (None, each["default"])]
 
 

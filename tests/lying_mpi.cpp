@@ -208,6 +208,13 @@ int MPI_Sendrecv(const void* out, int n, MPI_Datatype t, int to, int stag, void*
   spoil(r);
   return rc;
 }
+int MPI_Sendrecv_replace(void* buf, int n, MPI_Datatype t, int to, int stag, int from, int rtag,
+                         MPI_Comm comm, MPI_Status* status) {
+  const Received r = watch(buf, n, t);
+  const int rc = PMPI_Sendrecv_replace(buf, n, t, to, stag, from, rtag, comm, status);
+  spoil(r);
+  return rc;
+}
 int MPI_Bcast(void* buf, int count, MPI_Datatype type, int root, MPI_Comm comm) {
   const Received r = watch(buf, count, type);
   const int rc = PMPI_Bcast(buf, count, type, root, comm);

@@ -174,12 +174,25 @@ BENCHMARKS = {
         "Open_Close": Repetition("File_open File_write_at File_close", in_vain="File_open", counted=False),
     },
 }
+BENCHMARKS["P2P"] = {
+    "PairsPingPong": Repetition("Send Recv | Recv Send"),
+    "PairsPingPing": Repetition("Irecv Send Wait"),
+    "Unirandom": Repetition("Send | Recv"),
+    "Birandom": Repetition("Irecv Send Wait"),
+    "Corandom": Repetition("Irecv Send Wait"),
+    **dict.fromkeys(("Stencil2D", "Stencil3D", "Halo"), Repetition("Irecv Isend Waitall", in_vain="Waitall")),
+    "SendRecv_Replace": Repetition("Sendrecv_replace"),
+    "Multi_pair": Repetition("Isend Waitall | Irecv Waitall", in_vain="Waitall"),
+}
 BLOCKING_ROOTED = {"Bcast", "Scatter", "Scatterv", "Gather", "Gatherv", "Reduce"}
+RANDOM = {"Unirandom", "Birandom", "Corandom"}
 ROOTED = {
     *BLOCKING_ROOTED,
     *(NONBLOCKING[name] + flavour for name in BLOCKING_ROOTED for flavour in ("", "_pure")),
+    *RANDOM,  # the round of partners moves as a root does
 }
-WINDOWED = {"Uniband", "Biband"}
+STENCILS = {"Stencil2D", "Stencil3D", "Halo"}
+WINDOWED = {"Uniband", "Biband", "Multi_pair", *STENCILS}
 # Collectives: what -sync on puts a barrier before.
 SYNCHRONIZED = {
     *(name + flavour for name in NONBLOCKING.values() for flavour in ("", "_pure")),
@@ -227,7 +240,16 @@ ARGUMENTS = {
     **COLLECTIVE_ARGUMENTS,
     **{NONBLOCKING[name]: count + 1 for name, count in COLLECTIVE_ARGUMENTS.items()},  # the request
     **{"Test": 3, LOAD: 2},
-    **{"Send": 6, "Recv": 7, "Isend": 7, "Irecv": 7, "Sendrecv": 12, "Wait": 2, "Waitall": 3},
+    **{
+        "Send": 6,
+        "Recv": 7,
+        "Isend": 7,
+        "Irecv": 7,
+        "Sendrecv": 12,
+        "Sendrecv_replace": 9,
+        "Wait": 2,
+        "Waitall": 3,
+    },
     **{"Start": 1, "Startall": 2, "Mprobe": 5, "Mrecv": 5},
     **{"Neighbor_allgather": 7, "Neighbor_allgatherv": 8, "Neighbor_alltoall": 7, "Neighbor_alltoallv": 9},
     **{"Neighbor_alltoallw": 9, "Ineighbor_allgather": 8, "Ineighbor_allgatherv": 9, "Ineighbor_alltoall": 8},
@@ -263,6 +285,11 @@ LOOP = 3  # add, compare, branch
 # 2, 4, 9, 14, 15, 1, 1, 2; what is above its line is within ALLOWANCE.
 ALLOWANCE = 2  # a register spilled by another compiler
 FOR_WINDOW = 18  # inner loops over the window, and the role: once per window (256 messages)
+FOR_PARTNERS = 4  # the round's row in the table of partners, and who they are
+FOR_NEIGHBORS = 20  # the ends of two loops over the neighbors of a stencil, and a turn of each
+FOR_NEIGHBOR = (
+    12  # a turn: the neighbor's rank, tag, message and request, which a hand-written loop needs too
+)
 FOR_MOVING_BUFFERS = 10  # -off_cache: two strides, the slot, the spills that these bring
 FOR_MOVING_ROOT = 6  # rotating root: step, compare, wrap
 FOR_DISPLACEMENT = 2  # in a window: where the target's bases lie, and the addition of its base to the offset
@@ -369,6 +396,8 @@ def allowance(loop: TimedLoop, each: Loop) -> int:
         + FOR_DISPLACEMENT * each.most(lambda i: int(name_of_call(i) in ONE_SIDED))
         + (FOR_WINDOW if loop.pattern in WINDOWED else 0)
         + (FOR_TARGETS if loop.pattern in TO_ALL else 0)
+        + (FOR_PARTNERS if loop.pattern in RANDOM else 0)
+        + (FOR_NEIGHBORS if loop.pattern in STENCILS else 0)
         + (FOR_KIND if loop.pattern == "MakeWindow" else 0)
         + (FOR_ERRORS if loop.pattern == "Open_Close" else 0)
         + (FOR_LOAD if loop.loaded else 0)
@@ -388,6 +417,8 @@ def over_budget(loop: TimedLoop) -> list[str]:
     if loop.pattern in TO_ALL or loop.loaded:
         turn = ALLOWANCE + (FOR_TEST if loop.loaded else FOR_DISPLACEMENT + FOR_TARGET)
         budgets += [(inner, turn) for each in loop.function.loops for inner in each.inner]
+    if loop.pattern in STENCILS:
+        budgets += [(inner, ALLOWANCE + FOR_NEIGHBOR) for each in loop.function.loops for inner in each.inner]
     return [
         f"{loop}: {excess(each)} instructions more than a hand-written loop, {allowed} allowed:\n"
         + "\n".join(f"    {instruction}" for instruction in each.longest(beyond_floor))

@@ -22,7 +22,7 @@ from pathlib import Path
 import lab
 import pytest
 
-NAMES = {component: lab.names(component) for component in ("MPI1", "EXT", "RMA", "NBC", "IO", "MPI4")}
+NAMES = {component: lab.names(component) for component in lab.COMPONENTS}
 ONE = {
     "MPI1": "Sendrecv",
     "EXT": "Bidir_Put",
@@ -30,6 +30,7 @@ ONE = {
     "NBC": "Iallreduce",
     "IO": "P_Write_Priv",
     "MPI4": "Allreduce_persist",
+    "P2P": "Birandom",
 }
 # A message within a page; and one over many, which is sent when the receiver is ready.
 LENGTHS = "-msgsize 72,300000"

@@ -21,7 +21,7 @@ import lab
 import pytest
 
 PACKAGING = lab.TOP / "packaging"
-COMPONENTS = ("MPI1", "EXT", "IO", "MPI4", "NBC", "RMA")
+COMPONENTS = lab.COMPONENTS
 TOP_ENTRIES = {
     *("bench", "cmake", "docs", "examples", "packaging", "python", "schema", "src", "tests", "tools"),
     *("CHANGELOG.md", "CITATION.cff", "CMakeLists.txt", "CONTRIBUTING.md", "LICENSE", "Makefile", "NOTICE"),

@@ -22,7 +22,7 @@ from imb.mpi import prebuilt
 sys.path.insert(0, str(lab.TOP / "tools"))
 import wheel as tool
 
-COMPONENTS = {"MPI1": "0:6", "EXT": "0:6", "RMA": "0:6", "NBC": "0:6", "IO": "4:8", "MPI4": "0:6"}
+COMPONENTS = {name: "4:8" if name == "IO" else "0:6" for name in lab.COMPONENTS}
 # What is on any machine that runs programs, and no compiler.
 SYSTEM_TOOLS = (
     "sh",

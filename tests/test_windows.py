@@ -22,7 +22,7 @@ from test_schema import VALIDATOR
 
 pytestmark = pytest.mark.needs_mpi
 
-COMPONENTS = ("MPI1", "EXT", "RMA", "NBC", "IO", "MPI4")
+COMPONENTS = lab.COMPONENTS
 WRONG_IN_INTEL_MPI = lab.WRONG["impi"]
 FEW = "-iter 2,1,2 -window_size 4 -check -time 60 -set TARGET_CPU_SECS=0.0005"
 

@@ -93,9 +93,7 @@ def bom(wheel: Path | None) -> Bom:
     version, needs = project.version, project.core
     release = own("openimb", "MPI benchmarks and their companion", version)
     release.purl = PackageURL("pypi", name="openimb", version=version)
-    suite = own(
-        "openimb-suite", "the executables IMB-MPI1, IMB-EXT, IMB-IO, IMB-MPI4, IMB-NBC and IMB-RMA", version
-    )
+    suite = own("openimb-suite", "the executables IMB-MPI1 and its siblings", version)
     companion = own("openimb-companion", needs.description, version)
     runtime = [
         of_the_system("C++ standard library", "of the compiler"),

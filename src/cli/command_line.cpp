@@ -157,15 +157,19 @@ void check_contradictions(const std::vector<Use>& uses, const Options& options) 
   struct Pair {
     std::string_view first, second;
   };
-  for (const auto& [first, second] :
-       {Pair{"msglen", "msgsize"}, {"msglen", "msglog"}, {"msgsize", "msglog"}}) {
+  for (const auto& [first, second] : {Pair{"msglen", "msgsize"},
+                                      {"msglen", "msglog"},
+                                      {"msgsize", "msglog"},
+                                      {"msglen", "msgsz"},
+                                      {"msgsize", "msgsz"},
+                                      {"msgsz", "msglog"}}) {
     if (given(first) && given(second)) {
       throw UsageError("-" + std::string(first) + " and -" + std::string(second) +
                        " cannot be combined; give one of them");
     }
   }
   // Whose repetitions' times would be kept of every pass, or whose pauses would come in every pass.
-  for (const std::string_view option : {"show_tail", "dumpfile", "msg_pause"}) {
+  for (const std::string_view option : {"show_tail", "dumpfile", "msg_pause", "pause"}) {
     if (options.passes && given(option)) {
       throw UsageError("-" + std::string(option) +
                        ": cannot be combined with -passes, -precision or -budget; leave it out");
@@ -184,13 +188,23 @@ void check_contradictions(const std::vector<Use>& uses, const Options& options) 
   }
 }
 
+bool has_random_partners(const Program& program) {
+  return std::ranges::any_of(program.catalogue, &Spec::random_partners);
+}
+
 // Options without effect in this executable, where ignoring them would mislead.
 void check_component(const Program& program, const std::vector<Use>& uses, int world,
                      const Options& options) {
   constexpr std::string_view of_files[] = {"file", "fsync", "reorder"};
+  constexpr std::string_view of_pairs[] = {"seed", "halo", "pairs", "msgwr", "msgrd"};
   constexpr std::string_view of_messages[] = {"data_type", "red_data_type", "contig_type"};
   for (const Use& use : uses) {
     if (use.option == nullptr) continue;
+    if (!has_random_partners(program) &&
+        std::ranges::find(of_pairs, use.option->name) != std::end(of_pairs)) {
+      throw UsageError(dashed(*use.option) + ": " + std::string(program.name) +
+                       " has no benchmark for it; leave it out, or run IMB-P2P");
+    }
     if (!program.uses_files && std::ranges::find(of_files, use.option->name) != std::end(of_files)) {
       throw UsageError(dashed(*use.option) + ": " + std::string(program.name) +
                        " uses no files; leave it out, or run IMB-IO");
@@ -199,6 +213,11 @@ void check_component(const Program& program, const std::vector<Use>& uses, int w
       throw UsageError(dashed(*use.option) + ": " + std::string(program.name) +
                        " writes and reads bytes (MPI_BYTE); leave it out");
     }
+  }
+  if (options.pairs && options.pairs->most_pairs > world / 2) {
+    throw UsageError("-pairs " + std::to_string(options.pairs->most_pairs) + ": " + std::to_string(world) +
+                     (world == 1 ? " process makes " : " processes make ") +
+                     (world / 2 == 1 ? "1 pair" : std::to_string(world / 2) + " pairs"));
   }
   if (options.reorder > 0 && options.reorder % world == 0) {
     throw UsageError(
@@ -243,6 +262,8 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
   Draft draft{.program = program, .world = world, .read_file = read_file};
   draft.options.standard = program.standard;
   draft.options.settings = program.standard.settings;
+  if (has_random_partners(program)) draft.options.pairs.emplace();
+  if (program.standard.min_processes == all_processes) draft.options.min_processes = world;
   for (const std::string& word : arguments) {
     if (is(find_option(word), "ignore_unknown")) draft.ignore_unknown = true;
   }

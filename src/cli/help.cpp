@@ -93,6 +93,12 @@ std::string benchmark_topic(const Program& program, const Spec& spec) {
   if (spec.rooted) facts += " Has a root, which changes with each repetition (-root_shift).";
   if (spec.reduction) facts += " Reduces elements of -red_data_type with MPI_SUM.";
   if (spec.message_rate) facts += " Sends -window_size messages per repetition and shows their rate.";
+  if (spec.in_pairs) facts += " With an odd number the last process is idle.";
+  if (spec.random_partners) facts += " Partners are drawn at random (-seed).";
+  if (spec.stencil.dimensions > 0) facts += " Each process exchanges with its neighbors in a periodic grid.";
+  if (spec.sent > 0) {
+    facts += " The time shown is the mean over processes; Mbytes/sec and Msg/sec are those of all together.";
+  }
   if (spec.time_factor != 1.0) {
     facts += " The time shown is the time of one repetition multiplied by " + to_text(spec.time_factor) + ".";
   }

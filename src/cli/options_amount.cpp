@@ -23,11 +23,15 @@ void read_lengths(Draft& draft, std::string_view path) {
   }
 }
 
-void set_lengths(Draft& draft, std::string_view word) {
-  draft.options.lengths.clear();
+void add_lengths(Draft& draft, std::string_view word) {
   for (const std::string_view piece : split(word, ',')) {
     draft.options.lengths.push_back(byte_count(piece, 1, 0, largest_length));
   }
+}
+
+void set_lengths(Draft& draft, std::string_view word) {
+  draft.options.lengths.clear();
+  add_lengths(draft, word);
 }
 
 void set_exponents(Draft& draft, std::string_view word) {
@@ -75,6 +79,13 @@ constexpr Option length_rows[] = {
      .details = "In bytes or with k, m or g (powers of 1024), in the order given. A length that is not a "
                 "multiple of the data type's size is rounded up.",
      .apply = set_lengths},
+    {.name = "msgsz",
+     .syntax = "LENGTH",
+     .help = "add a length; may be repeated",
+     .example = "-msgsz 4097 -msgsz 5k",
+     .details =
+         "As IMB-P2P has it. The lengths are measured in the order given, in place of the powers of two.",
+     .apply = add_lengths},
     {.name = "zero_size",
      .syntax = "on|off",
      .help = "measure length 0 too",
@@ -89,7 +100,7 @@ constexpr Option repetition_rows[] = {
      .help = "number of repetitions and its limits",
      .standard = "1000,40,100,dynamic",
      .example = "-iter 2000,multiple_np",
-     .details = "N: maximum repetitions per length.\n"
+     .details = "N: maximum repetitions per length. IMB-P2P: 100000,800 by default.\n"
                 "VOL: maximum volume per length in MiB (or 64k, 1g), which limits repetitions.\n"
                 "NONAGGR: maximum repetitions of non-aggregate benchmarks.\n"
                 "POLICY: see -iter_policy; after any of the numbers, or alone.",
@@ -130,6 +141,14 @@ constexpr Option repetition_rows[] = {
      .standard = "off",
      .example = "-msg_pause on",
      .apply = [](Draft& draft, std::string_view word) { draft.options.message_pause = on_or_off(word); }},
+    {.name = "pause",
+     .syntax = "MICROSECONDS",
+     .help = "pause for this long after each length",
+     .standard = "0",
+     .example = "-pause 100000",
+     .details = "The default of IMB-P2P 2021 is 100000.",
+     .apply = [](Draft& draft,
+                 std::string_view word) { draft.options.pause_seconds = real_number(word, 0, 1e12) / 1e6; }},
 };
 
 }  // namespace

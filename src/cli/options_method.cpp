@@ -1,4 +1,8 @@
 // Rows of the option table: how is measured.
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "cli/option_table.h"
 #include "cli/values.h"
 
@@ -31,6 +35,34 @@ void set_off_cache(Draft& draft, std::string_view word) {
     cache.cache_line = static_cast<int>(byte_count(word.substr(comma + 1), 1, 1, largest_cache_line));
   }
   draft.options.off_cache = cache;
+}
+
+PairOptions& pairs_of(Draft& draft) {
+  std::optional<PairOptions>& pairs = draft.options.pairs;
+  return pairs ? *pairs : pairs.emplace();
+}
+
+void set_halo(Draft& draft, std::string_view word) {
+  const std::vector<std::string_view> pieces = split(word, ',');
+  constexpr std::string_view faces = "faces", corners = "corners";
+  Stencil& halo = pairs_of(draft).halo;
+  if (pieces.size() > 2) throw BadValue(quoted(word) + " has too many parts");
+  halo.dimensions = static_cast<int>(whole_number(pieces.front(), 1, most_dimensions));
+  halo.corners = false;
+  if (pieces.size() == 1) return;
+  halo.corners = same_name(pieces.back(), corners);
+  if (!halo.corners && !same_name(pieces.back(), faces)) {
+    throw BadValue(quoted(pieces.back()) + " is neither faces nor corners");
+  }
+}
+
+// The timed loop has MPI calls only: what IMB-P2P can do within it is accepted for its command lines.
+template <bool sends>
+void accept_payload(Draft& draft, std::string_view word) {
+  if (!on_or_off(word)) return;
+  draft.options.warnings.push_back(
+      std::string(sends ? "-msgwr" : "-msgrd") + " on: no effect; buffers are " +
+      (sends ? "written before a table, not before each message" : "not read after each message"));
 }
 
 constexpr std::string_view type_words = "byte, char, int, float, double, float16 or bfloat16";
@@ -127,13 +159,65 @@ constexpr Option method_rows[] = {
          }},
     {.name = "window_size",
      .syntax = "N",
-     .help = "messages per repetition of Uniband and Biband",
+     .help = "messages per repetition of Uniband, Biband, Multi_pair",
      .standard = "256",
      .example = "-window_size 64",
      .apply =
          [](Draft& draft, std::string_view word) {
            draft.options.in_flight = static_cast<int>(whole_number(word, 1, 1000000));
          }},
+    {.name = "seed",
+     .syntax = "N",
+     .help = "IMB-P2P: draw other random partners",
+     .standard = "1",
+     .example = "-seed 7",
+     .details =
+         "Of Unirandom, Birandom and Corandom. The same number gives the same partners in the same order, "
+         "with every MPI. 1024 rounds are drawn before the clock starts; further repetitions use them again.",
+     .apply =
+         [](Draft& draft, std::string_view word) {
+           pairs_of(draft).seed = static_cast<std::uint64_t>(whole_number(word, 0, most_seed));
+         }},
+    {.name = "halo",
+     .syntax = "N[,corners]",
+     .help = "IMB-P2P: the periodic grid of Halo",
+     .standard = "3",
+     .example = "-halo 2,corners",
+     .details =
+         "N: 1 to 5 dimensions, whose extents are as equal as the number of processes allows. Each process "
+         "exchanges with 2 neighbors per dimension; corners: with those across edges and corners, too, 26 in "
+         "3 "
+         "dimensions (N,faces: not). A process is its own neighbor in a dimension of extent 1.",
+     .apply = set_halo},
+    {.name = "pairs",
+     .syntax = "N",
+     .help = "IMB-P2P: pairs of processes of Multi_pair",
+     .standard = "half of the processes",
+     .example = "-pairs 4",
+     .details = "Rank i of the first half with rank i of the second, for the first N ranks of each; others "
+                "are idle.",
+     .apply =
+         [](Draft& draft, std::string_view word) {
+           pairs_of(draft).most_pairs = static_cast<int>(whole_number(word, 1, most_int));
+         }},
+    {.name = "msgwr",
+     .syntax = "on|off",
+     .help = "IMB-P2P: accepted, no effect",
+     .standard = "off",
+     .example = "-msgwr off",
+     .details =
+         "IMB-P2P 2021 writes the send buffer before each message unless this is off. Here the timed loop "
+         "has MPI calls only; buffers are written before a table. on is a warning.",
+     .apply = accept_payload<true>},
+    {.name = "msgrd",
+     .syntax = "on|off",
+     .help = "IMB-P2P: accepted, no effect",
+     .standard = "off",
+     .example = "-msgrd off",
+     .details =
+         "IMB-P2P 2021 reads the receive buffer after each message unless this is off. Here the timed loop "
+         "has MPI calls only. on is a warning.",
+     .apply = accept_payload<false>},
 };
 
 }  // namespace

@@ -78,7 +78,9 @@ constexpr Option process_rows[] = {
      .standard = "2",
      .example = "-npmin 4",
      .details = "A launch of 10 processes with -npmin 2 runs on 2, 4, 8 and 10. If N is above the number of "
-                "processes launched, all of them run, with a warning. Single transfers always run on 2.",
+                "processes launched, all of them run, with a warning. Single transfers always run on 2. "
+                "IMB-P2P: all "
+                "processes by default.",
      .apply =
          [](Draft& draft, std::string_view word) {
            draft.wanted_processes = whole_number(word, 1, most_int);

@@ -89,7 +89,8 @@ void add(std::vector<Selected>& selection, const Selected& one) {
 std::vector<Selected> default_selection(const Program& program) {
   std::vector<Selected> selection;
   for (std::size_t index = 0; index < program.catalogue.size(); ++index) {
-    if (program.catalogue[index].in_default_list) selection.push_back({static_cast<int>(index), false});
+    if (program.catalogue[index].in_default_list)
+      selection.push_back({.index = static_cast<int>(index), .by_default = true});
   }
   return selection;
 }

@@ -16,6 +16,7 @@
 #include "engine/timed_loop.h"
 #include "engine/wall_clock.h"
 #include "plan/attributes.h"
+#include "plan/partners.h"
 #include "session/batch.h"
 
 namespace openimb {
@@ -71,7 +72,14 @@ class BufferBatch : public Batch {
 
   BufferBatch(const Spec& spec, std::unique_ptr<const Setup> setup) : spec_(spec), setup_(std::move(setup)) {}
   const Setup& setup() const { return *setup_; }
-  LapPlan plan() const { return lap_plan(*setup_, spec_.one_sided.exposed == Exposed::send, spec_.rooted); }
+  LapPlan plan() const {
+    LapPlan plan = lap_plan(*setup_, spec_.one_sided.exposed == Exposed::send, spec_.rooted);
+    if (spec_.random_partners) {
+      plan.ranks = partner_rounds;
+      plan.root_step = 1;
+    }
+    return plan;
+  }
 
  private:
   /// The calls under test, from this lap on, completed.
@@ -167,7 +175,7 @@ class BatchOf final : public ContextBatch<ContextOf<Pattern::spec.access, Count>
 
   template <class Step, bool aggregate, bool moving, class Seen>
   double time_moving(const Seen& seen, std::int64_t repetitions, Timing timing, std::span<double> samples) {
-    const Laps<moving, spec.rooted> laps(plan());
+    const Laps<moving, spec.rooted || spec.random_partners> laps(plan());
     if constexpr (prepares) {
       return timed_as<Step, spec.kind, aggregate>(seen, laps, repetitions, timing, samples, setup(),
                                                   prepared_.view());

@@ -104,7 +104,7 @@ void BufferCheck::compose_one(std::span<std::byte> image, std::int64_t begin, co
   } else if (expectation_.updates(endpoint)) {
     content_.write(image, begin, {.rank = initial, .count = endpoint.elements}, initial);
   }
-  if (spec_.shares_buffer && endpoint.rank == endpoint.root) {
+  if (spec_.replaces || (spec_.shares_buffer && endpoint.rank == endpoint.root)) {
     content_.write(image, begin, {.rank = endpoint.rank, .count = endpoint.elements}, initial);
   }
   if (!after) return;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "engine/expected.h"
 #include "mpi/calls.h"
 #include "mpi/window.h"
 
@@ -19,6 +20,7 @@ struct GroupContext {
   int peer = 0;  ///< the other rank of a pair
   int left = 0;  ///< neighbors in the periodic chain
   int right = 0;
+  const Endpoint* endpoint = nullptr;  ///< for `prepare`: what options decide of a benchmark
 };
 
 /// Messages between ranks: point-to-point and collectives. `Count` is int or MPI_Count.

@@ -37,6 +37,7 @@ class EndpointContext {
     context_.peer = peer;
     context_.left = setup.endpoint.left();
     context_.right = setup.endpoint.right();
+    context_.endpoint = &setup.endpoint;
   }
   void add_messages(const Spec& spec, const Setup& setup) {
     context_.count = static_cast<Count>(setup.endpoint.elements / setup.type.covers());

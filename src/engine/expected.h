@@ -5,11 +5,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "plan/options.h"
+
 namespace openimb {
 
-/// This rank in its group, as a benchmark is asked what it expects there. `elements`: base elements in one
-/// message; `own_window`: the memory of a window is ours, not MPI's; `in_place`: where a collective can, its
-/// receive buffer holds its input.
+/// This rank in its group, as a benchmark is asked what it expects there. `root`: of the repetition, or its
+/// round of random partners; `elements`: base elements in one message; `own_window`: the memory of a window
+/// is ours, not MPI's; `in_place`: where a collective can, its receive buffer holds its input; `pairs`:
+/// options of IMB-P2P.
 struct Endpoint {
   int rank = 0;
   int ranks = 1;
@@ -17,6 +20,7 @@ struct Endpoint {
   std::int64_t elements = 0;
   bool own_window = true;
   bool in_place = false;
+  PairOptions pairs = {};
 
   /// Neighbors in the periodic chain.
   int left() const { return (rank + ranks - 1) % ranks; }

@@ -13,7 +13,7 @@ namespace openimb {
 struct Lap {
   char* send = nullptr;
   char* receive = nullptr;
-  int root = 0;
+  int root = 0;             ///< with random partners: the row of their table
   std::int64_t remote = 0;  ///< one-sided: bytes from where the target's window begins
   std::int64_t offset = 0;  ///< in bytes, in a file
   std::int64_t slot = 0;    ///< which of the places in the buffers these are: 0 to LapPlan::slots - 1
@@ -26,7 +26,7 @@ struct LapPlan {
   std::int64_t receive_stride = 0;
   std::int64_t remote_stride = 0;
   std::int64_t slots = 1;
-  int ranks = 1;
+  int ranks = 1;  ///< roots that follow one another
   int root_step = 0;
   std::int64_t offset_stride = 0;  ///< never wraps: each repetition has a part of the file for itself
 

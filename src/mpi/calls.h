@@ -106,6 +106,10 @@ void send_receive(const void* out, void* in, Count count, Type type, int to, int
   OPENIMB_CALL(Sendrecv, out, count, type, to, tag, in, count, type, from, tag, comm, MPI_STATUS_IGNORE)
 }
 template <class Count>
+void send_receive_replace(void* data, Count count, Type type, int to, int from, int tag, Comm comm) {
+  OPENIMB_CALL(Sendrecv_replace, data, count, type, to, tag, from, tag, comm, MPI_STATUS_IGNORE)
+}
+template <class Count>
 void prepare_send(const void* data, Count count, Type type, int to, int tag, Comm comm,
                   MPI_Request* request) {
   OPENIMB_CALL(Send_init, data, count, type, to, tag, comm, request)

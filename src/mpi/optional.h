@@ -185,6 +185,7 @@ std::string_view why_missing(std::string_view name);
   call(Send_init_c, (const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)) \
   call(Sendrecv_c, (const void*, MPI_Count, MPI_Datatype, int, int, void*, MPI_Count, MPI_Datatype, int, \
        int, MPI_Comm, MPI_Status*)) \
+  call(Sendrecv_replace_c, (void*, MPI_Count, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Status*)) \
   call(Type_contiguous_c, (MPI_Count, MPI_Datatype, MPI_Datatype*))
 // clang-format on
 

@@ -14,6 +14,7 @@ struct BannerQuirks {
   bool blank_after_command = false;  ///< a blank at the end of the calling sequence,
   bool blank_comments = false;       ///< of the empty comment lines behind the settings,
   bool blank_after_type = false;     ///< and behind the data type of reductions
+  bool compact = false;              ///< another banner, and lines of heads that end without a blank
 };
 
 struct ComponentFacts {

@@ -45,6 +45,7 @@ inline constexpr ContiguityName contiguity_names[] = {
 struct Element {
   DataType type = DataType::byte;
   Contiguity contiguity = Contiguity::base;
+  bool operator==(const Element&) const = default;
   constexpr std::int64_t size() const { return describe(type).size; }
   constexpr std::int64_t extent() const {
     return contiguity == Contiguity::resized || contiguity == Contiguity::resized_vector ? 2 * size()

@@ -18,7 +18,7 @@ std::int64_t times(std::int64_t a, std::int64_t b) {
 }
 std::int64_t plus(std::int64_t a, std::int64_t b) { return a > largest - b ? largest : a + b; }
 
-std::int64_t elements_held(Extent extent, std::int64_t elements, int processes) {
+std::int64_t elements_held(const Spec& spec, Extent extent, std::int64_t elements, int processes) {
   switch (extent) {
     case Extent::none:
       return 0;
@@ -30,6 +30,8 @@ std::int64_t elements_held(Extent extent, std::int64_t elements, int processes) 
       return times(processes, elements);
     case Extent::per_neighbor:
       return times(grid_neighbors, elements);
+    case Extent::per_stencil:
+      return times(spec.stencil.neighbors(), elements);
     case Extent::even_share:
     case Extent::block_share:
       return share(extent, elements, processes, 0);
@@ -62,6 +64,7 @@ namespace {
 std::int64_t most_counted(const Spec& spec, std::int64_t elements, std::int64_t input, int processes,
                           std::int64_t extent) {
   if (spec.on_files()) return share(Extent::even_share, elements, processes, 0);
+  if (spec.stencil.dimensions > 0) return elements;
   if (spec.displacements == Displacements::elements) return times(processes, elements);
   if (spec.displacements == Displacements::bytes) return times(times(processes, elements), extent);
   return std::max(input / std::max(1, processes), elements);
@@ -100,10 +103,10 @@ Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, cons
   // MPI_Reduce_scatter_block takes whole blocks: its input is `processes` of them, at least the message.
   const std::int64_t input = spec.receive == Extent::block_share
                                  ? times(processes, share(spec.receive, geometry.elements, processes, 0))
-                                 : elements_held(spec.send, geometry.elements, processes);
+                                 : elements_held(spec, spec.send, geometry.elements, processes);
   geometry.send.footprint = times(input, element.extent());
   geometry.receive.footprint =
-      times(elements_held(spec.receive, geometry.elements, processes), element.extent());
+      times(elements_held(spec, spec.receive, geometry.elements, processes), element.extent());
 
   geometry.exceeds_int = most_counted(spec, geometry.elements, input, processes, element.extent()) >
                          std::numeric_limits<int>::max();

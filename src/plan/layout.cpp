@@ -32,6 +32,11 @@ std::vector<int> rank_order(int world, const std::optional<Map>& map) {
   return order;
 }
 
+bool has_torus(const Spec& spec, int processes) {
+  if (spec.stencil.dimensions == 0 || spec.any_torus) return true;
+  return Torus(processes, spec.stencil.dimensions).is_proper();
+}
+
 std::vector<int> process_counts(const Spec& spec, int available, int min_processes) {
   const int partners = spec.on_files() ? 1 : 2;
   if (spec.kind == Kind::single_transfer) {
@@ -42,7 +47,7 @@ std::vector<int> process_counts(const Spec& spec, int available, int min_process
     counts.push_back(static_cast<int>(count));
   }
   counts.push_back(available);
-  std::erase_if(counts, [&](int count) { return count < spec.min_processes; });
+  std::erase_if(counts, [&](int count) { return count < spec.min_processes || !has_torus(spec, count); });
   return counts;
 }
 

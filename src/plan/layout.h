@@ -29,6 +29,9 @@ struct Layout {
 /// World ranks in the order in which groups are filled: 0, 1, 2, ... or, with a map, along its rows.
 std::vector<int> rank_order(int world, const std::optional<Map>& map);
 
+/// Whether the benchmark's neighbors are other processes.
+bool has_torus(const Spec& spec, int processes);
+
 /// The process counts one benchmark runs on: 2 for a single transfer, 1 where a file is the partner;
 /// otherwise min, 2 min, 4 min, ... < available, available. Empty where the benchmark cannot run (two
 /// processes needed, one there).

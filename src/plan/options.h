@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -51,6 +52,9 @@ struct Settings {
   bool operator==(const Settings&) const = default;
 };
 
+/// Of Standard::min_processes: benchmarks run on all processes at once.
+inline constexpr int all_processes = std::numeric_limits<int>::max();
+
 /// What holds in a component where nothing else is asked for.
 struct Standard {
   Settings settings;
@@ -65,6 +69,10 @@ inline constexpr Standard standard_of_files{.settings = {.max_message_log = 24,
                                                          .overall_volume = 16 * mebibyte,
                                                          .target_cpu_seconds = 0.1},
                                             .min_processes = 1};
+
+/// Of IMB-P2P. Source: public user guide of IMB 2021, "Command-Line Control for IMB-P2P Benchmarks".
+inline constexpr Standard standard_of_pairs{
+    .settings = {.repetitions = 100000, .overall_volume = 800 * mebibyte}, .min_processes = all_processes};
 
 /// -off_cache. A zero is "not given": the machine's own figure is used.
 struct OffCache {
@@ -83,6 +91,7 @@ struct Map {
 struct Selected {
   int index = 0;
   bool multi = false;
+  bool by_default = false;  ///< not named: it is in the default list
 };
 
 /// -turns: launches that run at the same time alternate, each row in so many segments.
@@ -97,6 +106,13 @@ struct Passes {
   std::optional<int> most;
   std::optional<double> precision;  ///< of each row's figure: half of its 95 % interval, as a share of it
   std::optional<double> budget;     ///< seconds, of the launch
+};
+
+/// What only IMB-P2P has.
+struct PairOptions {
+  std::uint64_t seed = 1;         ///< -seed: of random partners
+  Stencil halo{.dimensions = 3};  ///< -halo
+  int most_pairs = 0;             ///< -pairs: of Multi_pair; 0: as many as there are
 };
 
 struct Options {
@@ -125,6 +141,7 @@ struct Options {
   bool zero_size = true;
   bool warm_up = true;
   bool message_pause = false;
+  double pause_seconds = 0;  ///< -pause, after each length
   WindowKind window_kind = WindowKind::create;
   AggregateMode aggregate_mode = AggregateMode::both;
   std::vector<std::pair<std::string, std::string>> info;  ///< -info, for windows and files
@@ -132,13 +149,14 @@ struct Options {
   FileSync file_sync = FileSync::standard;
   int reorder = 0;      ///< -reorder: who fills a file that is read is so many ranks further on
   int progress = 0;     ///< -progress: calls of MPI_Test within the computation of an overlapped repetition
-  int in_flight = 256;  ///< messages per repetition of Uniband and Biband
+  int in_flight = 256;  ///< messages per repetition of Uniband, Biband and Multi_pair
   bool show_tail = false;
   std::string dump_file;
   bool check = false;
   std::string json_file;
   std::optional<Interleaving> interleaving;
   std::optional<Passes> passes;
+  std::optional<PairOptions> pairs;     ///< in a component that has use for them
   double bytes_per_megabyte = 1048576;  ///< -mbyte
   std::vector<std::string> warnings;    ///< what -ignore_unknown let pass, one line each
 

@@ -16,6 +16,13 @@ std::int64_t warm_up_bytes(const Spec& spec, const Element& element) {
   return spec.kind == Kind::synchronization ? 0 : std::max(assign_type_bytes, element.size());
 }
 
+Failure why_invalid(const Spec& spec, int processes) {
+  const std::string grid = std::to_string(spec.stencil.dimensions) + " factors above 1";
+  return {.cause = Failure::Cause::invalid_processes,
+          .detail = has_torus(spec, processes) ? "needs at least 2 processes"
+                                               : "needs a number of processes that has " + grid};
+}
+
 }  // namespace
 
 Failure out_of_memory(const Point& point, bool beyond_limit) {
@@ -65,8 +72,25 @@ std::vector<Transfers> Schedule::modes_of(const Spec& spec) const {
   return {Transfers::non_aggregate, Transfers::aggregate};
 }
 
+// With what options decide of a benchmark.
+Spec Schedule::spec_of(int benchmark) const {
+  Spec spec = catalogue_[static_cast<std::size_t>(benchmark)];
+  if (!options_.pairs) return spec;
+  if (spec.any_torus) {
+    spec.stencil = options_.pairs->halo;
+    spec.sent = spec.stencil.neighbors();
+  }
+  if (spec.in_pairs && spec.message_rate) spec.most_pairs = options_.pairs->most_pairs;
+  return spec;
+}
+
+bool Schedule::was_named(int benchmark) const {
+  return std::ranges::any_of(options_.selection,
+                             [&](const Selected& one) { return one.index == benchmark && !one.by_default; });
+}
+
 TablePlan Schedule::plan(const TableKey& key) const {
-  const Spec& spec = catalogue_[static_cast<std::size_t>(key.benchmark)];
+  const Spec spec = spec_of(key.benchmark);
   TablePlan plan{.benchmark = key.benchmark,
                  .table = {.spec = spec,
                            .layout = {.processes = key.processes, .world = ranks_, .groups = {}, .map = {}},
@@ -86,7 +110,8 @@ TablePlan Schedule::plan(const TableKey& key) const {
   if (!spec.unavailable.empty()) {
     plan.failure = {.cause = Failure::Cause::unavailable, .detail = std::string(spec.unavailable)};
   } else if (process_counts(spec, key.processes, key.processes).empty()) {
-    plan.failure = {.cause = Failure::Cause::invalid_processes, .detail = "needs at least 2 processes"};
+    plan.failure = why_invalid(spec, key.processes);
+    plan.failure->counts = has_torus(spec, key.processes) || was_named(key.benchmark);
   }
   if (plan.failure) return plan;
   plan.table.layout = make_layout(ranks_, key.processes, key.multi != Multi::off, options_.map);

@@ -72,6 +72,8 @@ class Schedule {
   SamplingLimits limits(const TablePlan& plan, const Point& point) const;
   std::int64_t rotation(const TablePlan& plan) const;
   void add_tables(const Selected& selected);
+  Spec spec_of(int benchmark) const;
+  bool was_named(int benchmark) const;
   std::vector<Transfers> modes_of(const Spec& spec) const;
   Point plan_point(const TablePlan& plan, std::int64_t bytes) const;
   std::int64_t memory_needed(const TablePlan& plan, const Point& point) const;

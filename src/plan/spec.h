@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "plan/torus.h"
+
 namespace openimb {
 
 /// The guide's classes of benchmarks. The kind decides how many processes are active and which table is
@@ -22,6 +24,7 @@ enum class Extent {
   two,
   per_rank,      ///< one message for each process of the group
   per_neighbor,  ///< one for each neighbor in the periodic grid (plan/grid.h)
+  per_stencil,   ///< one for each neighbor of the benchmark's stencil
   even_share,    ///< the message divided over the group, the first ranks one element more where it does not
                  ///< divide
   block_share    ///< the message divided over the group, every rank ceil(elements / processes)
@@ -105,10 +108,20 @@ struct Spec {
   bool message_rate = false;  ///< has many messages in flight per repetition; prints Mbytes/sec and Msg/sec
   int min_processes = 1;
 
+  /// Messages that each process that takes part sends in the time shown, on average; with message_rate, times
+  /// those in flight. Above 0: the table shows the mean time, and the rates of all processes together.
+  double sent = 0;
+  bool in_pairs = false;         ///< two processes each; of an odd number the last is idle
+  int most_pairs = 0;            ///< how many pairs at most; 0: no limit
+  bool random_partners = false;  ///< others in each repetition: Lap::root is the round (plan/partners.h)
+  Stencil stencil = {};          ///< who exchanges with whom
+  bool any_torus = false;        ///< dimensions may have an extent of 1
+
   bool reduction = false;        ///< uses the reduction data type
   bool rooted = false;           ///< root is i % processes in repetition i
   bool shares_buffer = false;    ///< the root sends from the receive buffer (Bcast)
   bool updates_receive = false;  ///< the receive buffer is input as well as output
+  bool replaces = false;         ///< every rank sends from its receive buffer and receives there
   Displacements displacements = Displacements::none;
   InPlace in_place = InPlace::no;
 
@@ -125,6 +138,10 @@ struct Spec {
 
   constexpr bool on_files() const { return access == Access::file; }
   constexpr bool overlaps() const { return overlap != Overlap::none; }
+  constexpr int processes_taking_part(int processes) const {
+    if (!in_pairs) return processes;
+    return 2 * (most_pairs > 0 && most_pairs < processes / 2 ? most_pairs : processes / 2);
+  }
 };
 
 }  // namespace openimb

@@ -16,6 +16,7 @@ enum class TableKind {
   range_and_bandwidth,
   range,
   rate,
+  mean_and_rate,
   synchronization,
   passive,
   overlap,
@@ -55,6 +56,7 @@ struct Failure {
   std::int64_t free_bytes = 0;    ///< no_space: what there is
   double seconds = 0;             ///< time_out: what one repetition takes
   std::string detail;             ///< one line, for the record
+  bool counts = true;             ///< the launch was asked for it
 };
 
 }  // namespace openimb

@@ -36,17 +36,22 @@ std::string data_type(const Element& element) {
   return text;
 }
 
-std::string title(const RunFacts& facts) {
-  std::string text(rule);
+std::string title(const RunFacts& facts, std::string_view line) {
+  std::string text(line);
   text += "#    OpenIMB " + facts.version + ", " + facts.part;
-  text += ", compatible with Intel(R) MPI Benchmarks 4.0\n";
-  return text += rule;
+  text += ", compatible with Intel(R) MPI Benchmarks ";
+  return ((text += facts.quirks.compact ? "2021" : "4.0") += "\n") += line;
+}
+
+std::string command_of(const RunFacts& facts) {
+  std::string text = "#";
+  for (const std::string& word : facts.command_line) text += ' ' + on_one_line(word);
+  return text;
 }
 
 std::string calling_sequence(const RunFacts& facts) {
-  std::string text = "# Calling sequence was: \n\n#";
-  for (const std::string& word : facts.command_line) text += ' ' + on_one_line(word);
-  return text += facts.quirks.blank_after_command ? " \n\n" : "\n\n";
+  return "# Calling sequence was: \n\n" + command_of(facts) +
+         (facts.quirks.blank_after_command ? " \n\n" : "\n\n");
 }
 
 bool on_files(const RunFacts& facts) { return !facts.file.empty(); }
@@ -89,24 +94,41 @@ std::string our_statements(const RunFacts& facts, const Options& options,
       text += statement("Files that are read", formatted("were written by rank + %d", options.reorder));
     }
   }
+  if (options.pairs)
+    text += statement("Random partners",
+                      formatted("seed %llu", static_cast<unsigned long long>(options.pairs->seed)));
   if (options.passes) text += statement("Passes", passes_words(*options.passes));
   if (options.check) text += statement("Results", "verified in a separate untimed pass");
   return text;
+}
+
+std::string site(const RunFacts& facts) {
+  return fact("Date", facts.date) + fact("Machine", facts.machine) + fact("System", facts.system) +
+         fact("Release", facts.release) + fact("Version", facts.kernel) +
+         fact("MPI Version", facts.mpi_version) + fact("MPI Library", facts.mpi_library) +
+         fact("MPI Thread Environment", facts.thread_level);
+}
+
+// Of IMB-P2P: comment lines throughout, the list first, shorter rules. The data type is stated where it is
+// not the one that the recorded program always has.
+std::string compact_banner(const RunFacts& facts, const Options& options,
+                           const std::vector<std::string>& differences) {
+  std::string text = title(facts, "#------------------------------------------------------------\n");
+  text += site(facts) + "#\n# Calling sequence was:\n#\n" + command_of(facts) + "\n#\n";
+  text += "# List of Benchmarks to run:\n#\n";
+  for (const std::string& benchmark : facts.benchmarks) text += "# " + benchmark + "\n";
+  text += "#\n" + lengths(facts, options);
+  if (options.data != Element{}) text += statement("MPI_Datatype", data_type(options.data));
+  return text += our_statements(facts, options, differences) + "#\n";
 }
 
 }  // namespace
 
 std::string banner(const RunFacts& facts, const Options& options,
                    const std::vector<std::string>& differences) {
-  std::string text = title(facts);
-  text += fact("Date", facts.date);
-  text += fact("Machine", facts.machine);
-  text += fact("System", facts.system);
-  text += fact("Release", facts.release);
-  text += fact("Version", facts.kernel);
-  text += fact("MPI Version", facts.mpi_version);
-  text += fact("MPI Library", facts.mpi_library);
-  text += fact("MPI Thread Environment", facts.thread_level);
+  if (facts.quirks.compact) return compact_banner(facts, options, differences);
+  std::string text = title(facts, rule);
+  text += site(facts);
   text += "\n\n";
   text += calling_sequence(facts);
   text += lengths(facts, options);

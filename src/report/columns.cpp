@@ -15,6 +15,7 @@ constexpr Column bytes{"#bytes", [](const CellSource& from) { return whole(from.
 constexpr Column repetitions{"#repetitions",
                              [](const CellSource& from) { return whole(from.measurement.repetitions); }};
 constexpr Column time{"t[usec]", [](const CellSource& from) { return microseconds(from.row.t_max); }};
+constexpr Column mean{"t[usec]", [](const CellSource& from) { return microseconds(from.row.t_avg); }};
 constexpr Column t_min{"t_min[usec]", [](const CellSource& from) { return microseconds(from.row.t_min); }};
 constexpr Column t_max{"t_max[usec]", [](const CellSource& from) { return microseconds(from.row.t_max); }};
 constexpr Column t_avg{"t_avg[usec]", [](const CellSource& from) { return microseconds(from.row.t_avg); }};
@@ -55,6 +56,8 @@ std::vector<Column> columns_of(TableKind kind) {
       return {bytes, repetitions, t_min, t_max, t_avg};
     case TableKind::rate:
       return {bytes, repetitions, bandwidth, message_rate};
+    case TableKind::mean_and_rate:
+      return {bytes, repetitions, mean, bandwidth, message_rate};
     case TableKind::synchronization:
       return {repetitions, t_min, t_max, t_avg};
     case TableKind::passive:

@@ -38,6 +38,23 @@ void write_settings(JsonWriter& json, const Settings& settings) {
   });
 }
 
+void write_passes(JsonWriter& json, const Passes& passes) {
+  json.object("passes", [&] {
+    json.field("most", passes.most);
+    json.field("precision", passes.precision);
+    json.field("budget_seconds", passes.budget);
+  });
+}
+
+void write_pairs(JsonWriter& json, const PairOptions& pairs) {
+  json.object("pairs", [&] {
+    json.field("seed", static_cast<std::int64_t>(pairs.seed));
+    json.field("halo_dimensions", pairs.halo.dimensions);
+    json.field("halo_corners", pairs.halo.corners);
+    json.field("most_pairs", pairs.most_pairs);
+  });
+}
+
 // In force, not as asked for: what was left open is filled in.
 void write_options(JsonWriter& json, const Options& options) {
   json.object("options", [&] {
@@ -62,6 +79,7 @@ void write_options(JsonWriter& json, const Options& options) {
     json.field("synchronise_each", options.synchronize_each);
     json.field("own_barrier", options.own_barrier);
     json.field("message_pause", options.message_pause);
+    if (options.pause_seconds > 0) json.field("pause_seconds", options.pause_seconds);
     json.field("window", options.in_flight);
     json.field("progress", options.progress);
     json.field("window_kind", openimb::name_of(options.window_kind));
@@ -72,13 +90,8 @@ void write_options(JsonWriter& json, const Options& options) {
     json.field("file_sync", openimb::name_of(options.file_sync));
     json.field("reorder", options.reorder);
     json.field("parts", options.interleaving ? options.interleaving->segments : 1);
-    if (options.passes) {
-      json.object("passes", [&] {
-        json.field("most", options.passes->most);
-        json.field("precision", options.passes->precision);
-        json.field("budget_seconds", options.passes->budget);
-      });
-    }
+    if (options.passes) write_passes(json, *options.passes);
+    if (options.pairs) write_pairs(json, *options.pairs);
     json.field("check", options.check);
     json.field("every_repetition", options.every_repetition());
     json.field("show_tail", options.show_tail);

@@ -8,7 +8,7 @@ namespace openimb {
 void SummaryReporter::begin(const RunFacts& facts, const Options&) { program_ = "IMB-" + facts.component; }
 
 void SummaryReporter::failure(const Table& table, const Failure& failure) {
-  if (first_.empty()) first_ = failure_text(table, failure);
+  if (first_.empty() && failure.counts) first_ = failure_text(table, failure);
 }
 
 void SummaryReporter::end(const Ending& ending) {

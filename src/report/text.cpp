@@ -75,11 +75,30 @@ std::string mode_lines(Transfers transfers) {
                    transfers == Transfers::aggregate ? "AGGREGATE" : "NON-AGGREGATE");
 }
 
+// "Stencil2D (2 x 4)".
+std::string title_of(const Table& table) {
+  std::string text(table.spec.name);
+  const Stencil& stencil = table.spec.stencil;
+  if (stencil.dimensions == 0) return text;
+  text += " (" + Torus(table.layout.processes, stencil.dimensions).name();
+  return text += stencil.corners ? ", corners)" : ")";
+}
+
+// Without the blanks at the end of lines.
+std::string compacted(const std::string& text) {
+  std::string result;
+  for (const char letter : text) {
+    if (letter == '\n') result.erase(result.find_last_not_of(' ') + 1);
+    result += letter;
+  }
+  return result;
+}
+
 std::string table_head(const Table& table) {
   const std::vector<Column> columns = columns_of(table);
   const std::string rule = std::string("#").append(columns.size() * column_width - 1, '-') += '\n';
   std::string text = "\n" + rule + "# Benchmarking " + (table.layout.group_count() > 1 ? "Multi-" : "");
-  (text += table.spec.name) += " \n";
+  text += title_of(table) + " \n";
   text += layout_lines(table.layout) + rule + mode_lines(table.transfers);
   for (const Column& column : columns) {
     text += std::string(column_width - std::min<std::size_t>(column_width, column.name.size()), ' ');
@@ -157,7 +176,7 @@ std::string failure_row(const Table& table, std::int64_t bytes, const std::strin
   return formatted("%s%13lld %s\n", group_cell, static_cast<long long>(bytes), words.c_str());
 }
 
-std::string failure_lines(const Table& table, const Failure& failure) {
+std::string failure_lines(const Table& table, const Failure& failure, bool compact) {
   const std::string name(table.spec.name);
   switch (failure.cause) {
     case Failure::Cause::out_of_memory:
@@ -174,8 +193,8 @@ std::string failure_lines(const Table& table, const Failure& failure) {
           "time-out.; Time limit (secs_per_sample) is over; use \"-time X\" or SECS_PER_SAMPLE to "
           "increase time limit.");
     case Failure::Cause::invalid_processes:
-      return formatted("\n# !! Benchmark %s invalid for %d processes !! \n", name.c_str(),
-                       table.layout.processes);
+      return formatted("\n# !! Benchmark %s %sinvalid for %d processes !! \n", name.c_str(),
+                       compact ? "is " : "", table.layout.processes);
     case Failure::Cause::no_space:
       return failure_row(table, failure.bytes,
                          formatted("out-of-space.; needed X=%8.3f GB, free %8.3f GB; use flag \"-file PATH\"",
@@ -296,10 +315,14 @@ void TextReporter::begin(const RunFacts& facts, const Options& options) {
   bytes_per_megabyte_ = options.bytes_per_megabyte;
   if (options.passes) precision_ = options.passes->precision;
   name_.program = "IMB-" + facts.component;
+  compact_ = facts.quirks.compact;
   write(banner(facts, options, differences_));
 }
 
-void TextReporter::open_table(const Table& table) { write(take_notes() + table_head(table)); }
+void TextReporter::open_table(const Table& table) {
+  const std::string head = table_head(table);
+  write(take_notes() + (compact_ ? compacted(head) : head));
+}
 
 void TextReporter::row(const Table& table, const Measurement& measurement) {
   write(lines_of(table, measurement, bytes_per_megabyte_));
@@ -310,7 +333,8 @@ void TextReporter::row(const Table& table, const Measurement& measurement) {
 }
 
 void TextReporter::failure(const Table& table, const Failure& failure) {
-  write(failure_lines(table, failure));
+  const std::string lines = failure_lines(table, failure, compact_);
+  write(compact_ ? compacted(lines) : lines);
 }
 
 void TextReporter::close_table(const Table&) {

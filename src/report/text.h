@@ -62,6 +62,7 @@ class TextReporter final : public Reporter {
   PassesNotes passes_;  ///< on the rows of the open table
   std::optional<double> precision_;
   double bytes_per_megabyte_ = 1048576;
+  bool compact_ = false;
   bool ok_ = true;
 };
 

@@ -72,18 +72,24 @@ std::int64_t defects_of(const Table& table, const Row& row, std::span<const doub
   return defects;
 }
 
+bool shows_messages(TableKind kind) { return kind == TableKind::rate || kind == TableKind::mean_and_rate; }
+
 }  // namespace
 
 void add_rates(Row& row, const Table& table, std::int64_t bytes, int in_flight) {
   constexpr TableKind with_rates[] = {TableKind::time_and_bandwidth, TableKind::range_and_bandwidth,
-                                      TableKind::rate};
+                                      TableKind::rate, TableKind::mean_and_rate};
   if (std::ranges::find(with_rates, table.kind) == std::end(with_rates)) return;
   const int pairs = table.layout.processes / 2;
   double messages = table.spec.turnover;
   if (table.spec.kind == Kind::multiple_transfer) messages *= table.layout.processes - 1;
   if (table.kind == TableKind::rate) messages *= static_cast<double>(in_flight) * pairs;
+  if (table.kind == TableKind::mean_and_rate) {
+    messages = table.spec.sent * table.spec.processes_taking_part(table.layout.processes);
+    if (table.spec.message_rate) messages *= in_flight;
+  }
   const double per_second = row.t_max > 0 ? messages / row.t_max : 0;
-  if (table.kind == TableKind::rate) row.messages_per_second = per_second;
+  if (shows_messages(table.kind)) row.messages_per_second = per_second;
   row.bytes_per_second = per_second * static_cast<double>(bytes);
 }
 

@@ -5,7 +5,7 @@
 namespace openimb {
 
 void Outcome::report(const Table& table, const Failure& failure) {
-  count_failure();
+  if (failure.counts) count_failure();
   if (parts_.world.rank() != 0) return;
   parts_.reporter.failure(table, failure);
   parts_.surroundings.progress(ending_);

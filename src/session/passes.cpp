@@ -162,7 +162,7 @@ void PassSession::drop(PassPoint& one, const Failure& failure) {
 
 void PassSession::fail(std::optional<Failure>& place, const Failure& failure) {
   place = failure;
-  outcome_.count_failure();
+  if (failure.counts) outcome_.count_failure();
 }
 
 void PassSession::run_point(PassTable& table, PassPoint& one) {

@@ -67,6 +67,7 @@ void Session::run_point(const TablePlan& plan, OpenTable& open, const Point& poi
     if (!measurement) return;
     outcome_.report(plan.table, *measurement);
     if (parts_.options.message_pause) parts_.surroundings.pause(run.pause_seconds());
+    if (parts_.options.pause_seconds > 0) parts_.surroundings.pause(parts_.options.pause_seconds);
   } catch (const PointFailed& failed) {
     outcome_.report(plan.table, failed.failure);
   }

@@ -36,7 +36,7 @@ def cut_at(benchmark: bytes, rows: int) -> bytes:
     return TEXT[: TEXT.index(b"#repetitions", start)] + b"".join(lines)
 
 
-@pytest.mark.parametrize("part", [b"IMB-P2P part", b"MT part    ", b"IMB-NEW part"])
+@pytest.mark.parametrize("part", [b"MT part    ", b"IMB-NEW part"])
 def test_an_unknown_component_is_named_and_not_mixed(
     imb: Imb, archive: Archive, tmp_path: Path, part: bytes
 ) -> None:

@@ -59,12 +59,19 @@ const Component& seeded() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  constexpr std::array<std::pair<std::string_view, const Component& (*)()>, 7> components{
-      {{"MPI1", mpi1}, {"EXT", ext}, {"RMA", rma}, {"NBC", nbc}, {"IO", io}, {"MPI4", mpi4}, {"SEEDED", seeded}}};
+  constexpr std::array<std::pair<std::string_view, const Component& (*)()>, 8> components{
+      {{"MPI1", mpi1},
+       {"EXT", ext},
+       {"RMA", rma},
+       {"NBC", nbc},
+       {"IO", io},
+       {"MPI4", mpi4},
+       {"P2P", p2p},
+       {"SEEDED", seeded}}};
   const std::string_view program = argv[0];
   for (const auto& [name, component] : components) {
     if (program.ends_with("IMB-" + std::string(name))) return run(component(), argc, argv);
   }
-  std::fprintf(stderr, "%s: unknown component; start it as IMB-MPI1, -EXT, -RMA, -NBC, -IO, -MPI4\n", argv[0]);
+  std::fprintf(stderr, "%s: unknown component; start it as IMB-MPI1 or another one\n", argv[0]);
   return 2;
 }

@@ -541,6 +541,9 @@ TEST_CASE("help is made of the option table") {
   }
 }
 
+constexpr Spec random_pairs[] = {
+    {.name = "Unirandom", .kind = Kind::parallel_transfer, .sent = 0.5, .random_partners = true}};
+
 TEST_CASE("the example of every option is a command line that parses") {
   const Files files{{{"chosen.txt", "Bcast"}, {"lengths.txt", "4"}}, {}};
   constexpr Spec others[] = {{.name = "Bcast"},
@@ -554,11 +557,13 @@ TEST_CASE("the example of every option is a command line that parses") {
                                {.name = "PingPongSpecificSource", .access = Access::file}};
   const Program messages{"IMB-MPI1", "MPI-1 part", others};
   const Program io{"IMB-IO", "MPI-IO part", on_files, standard_of_files, true};
+  const Program pairs{"IMB-P2P", "IMB-P2P part", random_pairs, standard_of_pairs};
   std::istringstream help(help_text(messages, ""));
   int examples = 0;
   for (std::string line; std::getline(help, line);) {
     if (!line.starts_with("  -")) continue;
-    const Program& whole = line.find("IMB-IO: ") == std::string::npos ? messages : io;
+    const auto is_for = [&](std::string_view component) { return line.find(component) != std::string::npos; };
+    const Program& whole = is_for("IMB-IO: ") ? io : is_for("IMB-P2P: ") ? pairs : messages;
     const std::string topic = help_text(whole, line.substr(2, line.find(' ', 2) - 2));
     const std::string mark = std::string(whole.name) + " ";
     std::string example = topic.substr(topic.find(mark, topic.find("Example:")) + mark.size());
@@ -567,7 +572,29 @@ TEST_CASE("the example of every option is a command line that parses") {
     CHECK_NOTHROW(parse(whole, words(example), 8, given.reader()));
     ++examples;
   }
-  CHECK(examples == 46);
+  CHECK(examples == 53);
+}
+
+TEST_CASE("IMB-P2P has standards and options of its own") {
+  const Program pairs{"IMB-P2P", "IMB-P2P part", random_pairs, standard_of_pairs};
+  const auto given = [&](const char* line) {
+    Files none;
+    return parse(pairs, words(line), 8, none.reader());
+  };
+  CHECK(given("").settings.repetitions == 100000);
+  CHECK(given("").settings.overall_volume == 800 * mebibyte);
+  CHECK(given("").min_processes == 8);
+  CHECK(given("-npmin 2").min_processes == 2);
+  CHECK(settings_that_differ(given("")).empty());
+  CHECK(given("").pairs->seed == 1);
+  const Options options = given("-seed 7 -halo 2,CORNERS -pairs 4 -pause 1500 -msgsz 1k -msgsz 3");
+  CHECK(options.pairs->seed == 7);
+  CHECK(options.pairs->halo.neighbors() == 8);
+  CHECK(options.pairs->most_pairs == 4);
+  CHECK(options.pause_seconds == 0.0015);
+  CHECK(options.lengths == std::vector<std::int64_t>{1024, 3});
+  CHECK(given("-msgwr off -msgrd off").warnings.empty());
+  CHECK(given("-msgwr on -msgrd on").warnings.size() == 2);
 }
 
 TEST_CASE("IMB-IO has standards and options of its own") {
@@ -611,7 +638,7 @@ TEST_CASE("help about one topic") {
         "  run on N, 2N, 4N, ... and all processes\n\n"
         "  A launch of 10 processes with -npmin 2 runs on 2, 4, 8 and 10. If N is above\n"
         "  the number of processes launched, all of them run, with a warning. Single\n"
-        "  transfers always run on 2.\n\n"
+        "  transfers always run on 2. IMB-P2P: all processes by default.\n\n"
         "  Default: 2\n"
         "  Example: mpirun -np 4 IMB-MPI1 -npmin 4\n");
   CHECK(help_text(program, "multi-pingpong")

@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from imb.logs.preamble import LogEvent
-from imb.logs.table import Log, LoggedLaunch
+from imb.logs.table import MEAN_AND_RATE, Log, LoggedLaunch
 from imb.model.catalog import component_of, facts_of
 from imb.model.records import (
     PARTS,
@@ -36,7 +36,7 @@ def unsupported(events: Sequence[LogEvent]) -> str | None:
     if parts:
         return parts[-1] if parts[-1] not in _PART else None
     commands = [event.text for event in events if event.kind in ("command", "calling")]
-    found = re.search(r"(?:^|[\s/])IMB-(MT|P2P)(?:\s|$)", commands[-1]) if commands else None
+    found = re.search(r"(?:^|[\s/])IMB-(MT)(?:\s|$)", commands[-1]) if commands else None
     return found[1] if found else None
 
 
@@ -97,7 +97,7 @@ def run_of(events: Sequence[LogEvent]) -> Run:
         elif event.kind in ("command", "calling"):
             said[event.kind] = event.text
     command = said.get("calling") or said.get("command")
-    launcher = re.search(r"IMB-(MPI1|EXT|IO|NBC|RMA|MPI4)\b", command or "")
+    launcher = re.search(r"IMB-(MPI1|EXT|IO|NBC|RMA|MPI4|P2P)\b", command or "")
     run.program, run.version = said.get("program"), said.get("version")
     run.component = _PART.get(said.get("part", "")) or (launcher[1] if launcher else None)  # type: ignore[assignment]
     run.date = _date(said.get("Date"))
@@ -189,7 +189,8 @@ def complete(launch: LoggedLaunch, log: Log) -> None:
     """What is known only when all of a launch was read: its component, and the unit of Mbytes/sec."""
     run = launch.run
     if run.component is None:
-        run.component = component_of({item.head.benchmark for item in launch.stretches()})
+        rated = any(set(item.columns) >= MEAN_AND_RATE for item in launch.stretches())
+        run.component = component_of({item.head.benchmark for item in launch.stretches()}, rated=rated)
     if run.options is not None and run.options.bytes_per_megabyte is not None:
         launch.bytes_per_megabyte = run.options.bytes_per_megabyte
         return

@@ -55,7 +55,7 @@ class Titles:
         return " / ".join(inner)[-200:] or None
 
 
-_BENCHMARKING = re.compile(r"#?\s*Benchmarking\s+(Multi-)?(\S+)")
+_BENCHMARKING = re.compile(r"#?\s*Benchmarking\s+(Multi-)?(\S+)(?:\s+\([\dx ]{1,80}(?:, corners)?\))?")
 _PROCESSES = re.compile(
     r"#?\s*\(?\s*#processes\s*=\s*(\d+)\s*(?:\(threads:\s*(\d+)\))?\s*(?:;\s*(rank order))?"
 )
@@ -64,7 +64,7 @@ _GROUP = re.compile(r"#?\s*Group\s+(\d+):((?:\s+\d+)*)$")
 _RANKS = re.compile(r"#((?:\s+\d+)+)$")
 _WAITING = re.compile(r"#?\s*\(\s*\d+ additional process(?:es)? waiting")
 _MODE = re.compile(r"#?\s*MODE:\s*(NON-)?AGGREGATE")
-_INVALID = re.compile(r"#?\s*!!\s*Benchmark\s+(\S+)\s+invalid for (\d+) process")
+_INVALID = re.compile(r"#?\s*!!\s*Benchmark\s+(\S+)\s+(?:is\s+)?invalid for (\d+) process")
 _UNAVAILABLE = re.compile(r"#?\s*!!\s*Benchmark\s+(\S+) is not available:\s*(.*?)\s*!*$")
 _BANNER = re.compile(
     r"#\s*(?:Intel\s?\(R\) MPI Benchmark(?:s| Suite)\s+V?(?P<imb>[^,]+?)|OpenIMB (?P<ours>[^,]+)),\s*"
@@ -72,7 +72,7 @@ _BANNER = re.compile(
 )
 _FACT = re.compile(
     r"#\s*(Date|Machine|System|Release|Version|MPI Version|MPI Library|MPI Thread Environment|MPI_Datatype"
-    r"|MPI_Datatype for reductions|MPI_Op|Mbytes/sec|Settings|Off-cache mode|Passes|Results|Minimum message length in bytes"
+    r"|MPI_Datatype for reductions|MPI_Op|Mbytes/sec|Settings|Random partners|Off-cache mode|Passes|Results|Minimum message length in bytes"
     r"|Maximum message length in bytes|Minimum io portion in bytes|Maximum io portion in bytes)\s*:\s*(.*)$"
 )
 _ENDED = re.compile(
@@ -177,8 +177,8 @@ def _read(text: bytes, prefix: bytes) -> Preamble:
         line = raw[:_LONGEST].decode("utf-8", "replace").rstrip()
         bare = line.strip()
         if not bare or bare == "#":
-            if state == "calling" and bare == "#":
-                state = ""
+            if bare == "#" and state in ("calling", "called"):
+                state = "called" if state == "calling" else ""
             continue
         if found := _BENCHMARKING.fullmatch(bare):
             head = Head(found[2], multi="summary" if found[1] else None)
@@ -242,7 +242,7 @@ def _read(text: bytes, prefix: bytes) -> Preamble:
             state = "calling"
         elif bare.startswith("# List of Benchmarks to run"):
             state = "list"
-        elif state == "calling" and bare.startswith("#"):
+        elif state in ("calling", "called") and bare.startswith("#"):
             events.append(LogEvent("calling", here, bare[1:].strip()))
             state = "banner"
         elif _RULE.match(bare) and not _is_title(lines, index):

@@ -41,6 +41,8 @@ WHOLE = frozenset({"group", "bytes", "repetitions"})
 TIMES = frozenset({"t", "t_min", "t_max", "t_avg", "t_ovrl", "t_pure", "t_cpu"})
 # In the table of the passive target, t_pure is the time of the whole group: there is no t_CPU.
 PASSIVE = ("bytes", "repetitions", "t_pure", "t_ovrl")
+# In tables of IMB-P2P t is the mean over processes.
+MEAN_AND_RATE = frozenset({"t", "msg/sec"})
 
 
 class Head(NamedTuple):
@@ -163,7 +165,7 @@ def figures(
 ) -> dict[str, Array]:
     """Columns of a table as fields of Result, in the units of records: seconds, bytes per second, shares; NaN where there is
     no number. `arrays` as printed, shape (rows,) each; `bytes_per_megabyte` is one number or one per row. The only place
-    with units and the table of the passive target."""
+    with units and with tables whose columns mean something else."""
     found: dict[str, Array] = {}
     for name, values in zip(columns, arrays, strict=True):
         if name in TIMES:
@@ -175,6 +177,8 @@ def figures(
         found[FIELDS[name]] = values
     if tuple(columns[:4]) == PASSIVE:
         found["time_max_seconds"] = found.pop("time_pure_seconds")
+    if set(columns) >= MEAN_AND_RATE:
+        found["time_avg_seconds"] = found.pop("time_max_seconds")
     if "bytes" not in found:
         found["bytes"] = np.zeros(len(arrays[0]), np.int64)
     return found

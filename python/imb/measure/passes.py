@@ -129,7 +129,7 @@ def _lengths(component: Component, said: dict[str, str]) -> int:
 
 def _counts(component: Component, said: dict[str, str], ranks: int) -> int:
     """How many process counts: N, 2N, 4N, … and all."""
-    least = 1 if component == "IO" else 2
+    least = {"IO": 1, "P2P": ranks}.get(component, 2)
     with contextlib.suppress(ValueError):
         least = max(int(said.get("npmin", least)), 1)
     counts = 1

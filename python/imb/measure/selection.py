@@ -52,6 +52,8 @@ def _benchmark(name: str) -> tuple[Component, str]:
     found = [one for one in found if not colon or one[0].lower() == prefix.lower()]
     # Unidir_Put is EXT's, Unidir_put RMA's, and Accumulate both's.
     found = [one for one in found if one[1] == bare] or found
+    if not colon:  # PingPong and PingPing are IMB-MPI1's unless IMB-P2P is named.
+        found = [one for one in found if one[0] == "MPI1"] or found
     if len(found) > 1:
         raise ImbError(
             f"ambiguous benchmark: {name}; give {' or '.join(f'{c.lower()}:{n}' for c, n in found)}"

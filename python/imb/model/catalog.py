@@ -40,6 +40,8 @@ class _File(msgspec.Struct):
     components: list[_Component]
 
 
+_NAMESAKES: Component = "P2P"  # has names of IMB-MPI1, and tables with other columns
+
 _ONLY_IN_IMB: dict[str, tuple[Component, Facts]] = {
     "PingPongAnySource": ("MPI1", Facts("single_transfer", 1)),
     "PingPingAnySource": ("MPI1", Facts("single_transfer", 1)),
@@ -80,6 +82,8 @@ def known() -> dict[str, dict[Component, Facts]]:
 def facts_of(benchmark: str, component: Component | None) -> Facts | None:
     """Facts about a benchmark; None where the name is unknown, or where components differ and none is given."""
     by_component = known().get(benchmark, {})
+    if component is None and len(by_component) > 1:
+        by_component = {name: facts for name, facts in by_component.items() if name != _NAMESAKES}
     if len(by_component) == 1:
         return next(iter(by_component.values()))
     return by_component.get(component) if component else None
@@ -91,10 +95,13 @@ def kind_of(benchmark: str, component: Component | None) -> Kind | None:
     return facts.kind if facts else None
 
 
-def component_of(benchmarks: set[str]) -> Component | None:
-    """The one component that has all these benchmarks; None where there is none, or several."""
-    candidates: set[Component] = set(PARTS)
+def component_of(benchmarks: set[str], *, rated: bool = False) -> Component | None:
+    """The one component that has all these benchmarks; None where there is none, or several. `rated`: their tables have
+    the columns of IMB-P2P."""
+    candidates: set[Component] = {_NAMESAKES} if rated else set(PARTS)
     for name in benchmarks:
         if name in known():
             candidates &= known()[name].keys()
+    if len(candidates) > 1:
+        candidates.discard(_NAMESAKES)
     return candidates.pop() if len(candidates) == 1 else None

@@ -18,7 +18,7 @@ SCHEMA = "openimb-record/1"
 RECORD = b'{"record":'  # how a file of records begins
 SAMPLE = b'{"record":"sample",'  # how the suite begins the lines of which there are most
 
-Component: TypeAlias = Literal["MPI1", "EXT", "IO", "NBC", "RMA", "MPI4"]
+Component: TypeAlias = Literal["MPI1", "EXT", "IO", "NBC", "RMA", "MPI4", "P2P"]
 PARTS: dict[Component, str] = {  # as banners name them
     "MPI1": "MPI-1",
     "EXT": "MPI-2",
@@ -26,6 +26,7 @@ PARTS: dict[Component, str] = {  # as banners name them
     "NBC": "MPI-NBC",
     "RMA": "MPI-RMA",
     "MPI4": "MPI-4",
+    "P2P": "IMB-P2P",
 }
 Kind: TypeAlias = Literal[
     "single_transfer", "multiple_transfer", "parallel_transfer", "collective", "synchronisation"
@@ -95,8 +96,17 @@ class PassLimits(msgspec.Struct, kw_only=True):
         return "until " + " or ".join(words) if words else "without a limit"
 
 
+class PairOptions(msgspec.Struct, kw_only=True):
+    """-seed, -halo, -pairs of IMB-P2P."""
+
+    seed: int
+    halo_dimensions: int
+    halo_corners: bool
+    most_pairs: int
+
+
 class Options(msgspec.Struct, kw_only=True):
-    """What was in force. `passes`, where it is set: in passes."""
+    """What was in force. `passes`, where it is set: in passes; `pairs`: in IMB-P2P."""
 
     standard_mode: bool | None = None
     settings: Settings | None = None
@@ -114,6 +124,7 @@ class Options(msgspec.Struct, kw_only=True):
     synchronise_each: bool | None = None
     own_barrier: bool | None = None
     message_pause: bool | None = None
+    pause_seconds: float | UnsetType = UNSET
     window: int | None = None
     progress: int | None = None
     window_kind: str | None = None
@@ -123,6 +134,7 @@ class Options(msgspec.Struct, kw_only=True):
     reorder: int | None = None
     parts: int | None = None
     passes: PassLimits | UnsetType = UNSET
+    pairs: PairOptions | UnsetType = UNSET
     check: bool | None = None
     every_repetition: bool | None = None
     show_tail: bool | None = None

@@ -49,13 +49,14 @@ def _parts(records: list[Record]) -> Iterator[str]:
     yield _banner(run, unit)
     rows = [record for record in records if isinstance(record, Result | Failure)]
     for _, table in groupby(
-        rows, key=lambda row: (_place(row), _columns(row) if isinstance(row, Result) else None)
+        rows,
+        key=lambda row: (_place(row), _columns(row, run.component) if isinstance(row, Result) else None),
     ):
         same = list(table)
         if isinstance(same[0], Failure):
             yield from _failures([row for row in same if isinstance(row, Failure)])
         else:
-            yield _table([row for row in same if isinstance(row, Result)], unit, limits)
+            yield _table([row for row in same if isinstance(row, Result)], run.component, unit, limits)
     ends = [record for record in records if isinstance(record, End)]
     if ends:
         yield f"{_passes_line(ends[-1])}\n\n# {_last_words(ends[-1])}\n\n"
@@ -116,7 +117,7 @@ def _head(row: Result | Failure, columns: list[str]) -> str:
     return "\n".join(lines) + "\n" + "".join(f"{name:>{CELL}}" for name in columns) + "\n"
 
 
-def _columns(row: Result) -> tuple[str, ...]:
+def _columns(row: Result, component: str | None) -> tuple[str, ...]:
     columns = ["Group"] if row.group is not None else []
     synchronisation = row.kind == "synchronisation"
     columns += ["#repetitions"] if synchronisation else ["#bytes", "#repetitions"]
@@ -125,6 +126,7 @@ def _columns(row: Result) -> tuple[str, ...]:
     elif row.time_overlapped_seconds is not None:
         columns += ["t_pure[usec]", "t_ovrl[usec]"]
     elif row.messages_per_second is not None:
+        columns += ["t[usec]"] if component == "P2P" else []
         columns += ["Mbytes/sec", "Msg/sec"]
     else:
         plain = row.time_min_seconds is None and row.time_avg_seconds is None
@@ -138,8 +140,8 @@ def _columns(row: Result) -> tuple[str, ...]:
     return (*columns, "defects") if row.defects is not None else tuple(columns)
 
 
-def _table(rows: list[Result], unit: float, limits: PassLimits) -> str:
-    columns = list(_columns(rows[0]))
+def _table(rows: list[Result], component: str | None, unit: float, limits: PassLimits) -> str:
+    columns = list(_columns(rows[0], component))
     lines: list[str] = []
     size: int | None = None
     for row in rows:
@@ -243,7 +245,7 @@ def _passes_line(end: End) -> str:
 def _cell(column: str, row: Result, unit: float) -> str:
     passive = row.time_cpu_seconds is None and row.time_overlapped_seconds is not None
     micro = {
-        "t[usec]": row.time_max_seconds,
+        "t[usec]": row.time_max_seconds if row.messages_per_second is None else row.time_avg_seconds,
         "t_min[usec]": row.time_min_seconds,
         "t_max[usec]": row.time_max_seconds,
         "t_avg[usec]": row.time_avg_seconds,

@@ -1,0 +1,14 @@
+#include "benchmarks/p2p.h"
+
+#include "benchmarks/catalogues.h"
+#include "benchmarks/components.h"
+
+namespace openimb {
+
+const Component& p2p() {
+  static constexpr auto entries = P2p::entries<BatchOf>();
+  static const Component component{component_list(ComponentIndex::p2p), entries};
+  return component;
+}
+
+}  // namespace openimb

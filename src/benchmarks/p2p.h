@@ -1,0 +1,13 @@
+// IMB-P2P. The order is that of the reference outputs; ours, off by default, stand behind IMB's.
+#pragma once
+
+#include "benchmarks/catalogue.h"
+#include "benchmarks/pairs.h"
+#include "benchmarks/stencil.h"
+
+namespace openimb {
+
+using P2p = Catalogue<PairsPingPong, PairsPingPing, Unirandom, Birandom, Corandom, Stencil2D, Stencil3D,
+                      SendRecv_Replace, Halo, Multi_pair>;
+
+}  // namespace openimb

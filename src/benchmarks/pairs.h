@@ -1,0 +1,188 @@
+// Pairs of processes, all at the same time: fixed ones, and ones that are drawn anew for each repetition.
+// Source: public user guide of IMB 2021, "IMB-P2P Benchmarks", for the calls; docs/methodology.md for the
+// figures.
+#pragma once
+
+#include <algorithm>
+
+#include "benchmarks/parallel_transfer.h"
+#include "benchmarks/single_transfer.h"
+#include "plan/partners.h"
+
+namespace openimb {
+
+/// `sent`: messages that each process sends in the time shown, on average.
+constexpr Spec for_all_processes(std::string_view name, double sent) {
+  return {.name = name, .kind = Kind::parallel_transfer, .min_processes = 2, .sent = sent};
+}
+constexpr Spec for_all_pairs(std::string_view name, double sent) {
+  Spec spec = for_all_processes(name, sent);
+  spec.in_pairs = true;
+  return spec;
+}
+constexpr Spec with_random_partners(Spec spec) {
+  spec.random_partners = true;
+  return spec;
+}
+
+/// Sends and receives at the same time.
+template <class C>
+void exchange(const C& c, const Lap& lap, int to, int from) {
+  MPI_Request request;
+  call::start_receive(lap.receive, c.count, c.type, from, message_tag, c.comm, &request);
+  call::send(lap.send, c.count, c.type, to, message_tag, c.comm);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+/// Rank i of the first half with rank i of the second; with an odd number the last rank stands aside.
+struct PairsPingPong : PairsInFlight {
+  static constexpr Spec spec = [] {
+    Spec spec = for_all_pairs("PingPong", 0.5);
+    spec.time_factor = 0.5;
+    return spec;
+  }();
+  template <class C>
+  static void step(const C& c, const Lap& lap) {
+    if (first_half(c.rank, c.ranks)) {
+      send_message(c, lap);
+      receive_message(c, lap, c.peer);
+    } else {
+      receive_message(c, lap, c.peer);
+      send_message(c, lap);
+    }
+  }
+  static Expected expects(const Endpoint& e) { return message_of(e, peer_of(e)); }
+};
+
+struct PairsPingPing : PairsInFlight {
+  static constexpr Spec spec = for_all_pairs("PingPing", 1);
+  template <class C>
+  static void step(const C& c, const Lap& lap) {
+    exchange(c, lap, c.peer, c.peer);
+  }
+  static Expected expects(const Endpoint& e) { return message_of(e, peer_of(e)); }
+};
+
+/// In a round, the process that this one has to do with.
+struct Partner {
+  int rank = 0;
+  bool sends_first = false;  ///< this one, not the partner
+};
+inline Partner partner_in(const Endpoint& e, int round) {
+  const int count = e.ranks / 2 * 2;
+  if (e.rank >= count) return {};  // stands aside
+  const std::vector<int> order = random_order(e.pairs.seed, round, count);
+  const auto at = static_cast<std::size_t>(std::ranges::find(order, e.rank) - order.begin());
+  return {order[at ^ 1], at % 2 == 0};
+}
+
+/// In a round, whom this process sends to and whom it receives from.
+struct Neighbors {
+  int to = 0;
+  int from = 0;
+};
+inline Neighbors neighbors_in(const Endpoint& e, int round) {
+  const std::vector<int> next = random_cycle(e.pairs.seed, round, e.ranks);
+  return {next[static_cast<std::size_t>(e.rank)],
+          static_cast<int>(std::ranges::find(next, e.rank) - next.begin())};
+}
+
+/// Partners of all rounds, drawn before any clock.
+template <class Of>
+class PartnerTable {
+ public:
+  PartnerTable(const Endpoint& e, Of (*draw)(const Endpoint&, int)) {
+    for (int round = 0; round < partner_rounds; ++round) rounds_.push_back(draw(e, round));
+  }
+  const Of* view() { return rounds_.data(); }
+
+ private:
+  std::vector<Of> rounds_;
+};
+
+struct RandomPairs {
+  static bool takes_part(const Endpoint& e) { return PairsInFlight::takes_part(e); }
+  template <class C>
+  static auto prepare(const C& c, const LapPlan&) {
+    return PartnerTable<Partner>(*c.endpoint, partner_in);
+  }
+};
+
+/// One message in each pair.
+struct Unirandom : RandomPairs {
+  static constexpr Spec spec = with_random_partners(for_all_pairs("Unirandom", 0.5));
+  template <class C>
+  static void step(const C& c, const Lap& lap, const Partner* partners) {
+    const Partner& partner = partners[lap.root];
+    if (partner.sends_first) {
+      call::send(lap.send, c.count, c.type, partner.rank, message_tag, c.comm);
+    } else {
+      call::receive(lap.receive, c.count, c.type, partner.rank, message_tag, c.comm);
+    }
+  }
+  static Expected expects(const Endpoint& e) {
+    const Partner partner = partner_in(e, e.root);
+    return partner.sends_first ? Expected{} : message_of(e, partner.rank);
+  }
+};
+
+/// One message each way in each pair.
+struct Birandom : RandomPairs {
+  static constexpr Spec spec = with_random_partners(for_all_pairs("Birandom", 1));
+  template <class C>
+  static void step(const C& c, const Lap& lap, const Partner* partners) {
+    const int partner = partners[lap.root].rank;
+    exchange(c, lap, partner, partner);
+  }
+  static Expected expects(const Endpoint& e) { return message_of(e, partner_in(e, e.root).rank); }
+};
+
+/// Every process to the next one on a random cycle through all of them.
+struct Corandom {
+  static constexpr Spec spec = with_random_partners(for_all_processes("Corandom", 1));
+  template <class C>
+  static auto prepare(const C& c, const LapPlan&) {
+    return PartnerTable<Neighbors>(*c.endpoint, neighbors_in);
+  }
+  template <class C>
+  static void step(const C& c, const Lap& lap, const Neighbors* rounds) {
+    exchange(c, lap, rounds[lap.root].to, rounds[lap.root].from);
+  }
+  static Expected expects(const Endpoint& e) { return message_of(e, neighbors_in(e, e.root).from); }
+};
+
+/// In a ring: every buffer goes to the right neighbor and is replaced by the left one's.
+struct SendRecv_Replace {
+  static constexpr Spec spec = [] {
+    Spec spec = for_all_processes("SendRecv_Replace", 1);
+    spec.send = Extent::none;
+    spec.replaces = true;
+    return spec;
+  }();
+  template <class C>
+  static void step(const C& c, const Lap& lap) {
+    call::send_receive_replace(lap.receive, c.count, c.type, c.right, c.left, message_tag, c.comm);
+  }
+  static Expected expects(const Endpoint& e) { return message_of(e, e.left()); }
+};
+
+/// Uniband between the first so many pairs (-pairs).
+struct Multi_pair : PairsInFlight {
+  static constexpr Spec spec = [] {
+    Spec spec = for_all_pairs("Multi_pair", 0.5);
+    spec.message_rate = true;
+    spec.in_default_list = false;
+    return spec;
+  }();
+  static bool takes_part(const Endpoint& e) {
+    const int half = e.ranks / 2, most = e.pairs.most_pairs;
+    return e.rank < 2 * half && (most == 0 || e.rank % half < most);
+  }
+  template <class C>
+  static void step(const C& c, const Lap& lap) {
+    Uniband::step(c, lap);
+  }
+  static Expected expects(const Endpoint& e) { return Uniband::expects(e); }
+};
+
+}  // namespace openimb

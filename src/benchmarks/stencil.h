@@ -1,0 +1,106 @@
+// Exchange with all neighbors in a periodic grid of the processes, as programs that divide a domain do. Grid:
+// plan/torus.h.
+#pragma once
+
+#include <vector>
+
+#include "engine/pattern.h"
+#include "plan/torus.h"
+
+namespace openimb {
+
+/// Whom a rank exchanges with, and the requests for that.
+class StencilExchange {
+ public:
+  StencilExchange(const Endpoint& e, const Stencil& stencil)
+      : neighbors_(Torus(e.ranks, stencil.dimensions).neighbors(e.rank, stencil.corners)),
+        requests_(2 * neighbors_.size(), MPI_REQUEST_NULL) {}
+
+  struct View {
+    const int* neighbors;
+    MPI_Request* requests;
+    int count;
+  };
+  View view() { return {neighbors_.data(), requests_.data(), static_cast<int>(neighbors_.size())}; }
+
+ private:
+  std::vector<int> neighbors_;
+  std::vector<MPI_Request> requests_;
+};
+
+/// Buffers hold a message for each neighbor, in its order. Where the same rank is a neighbor more than once,
+/// tags keep the directions apart: a message has the number of the direction in which it goes.
+struct StencilLoop {
+  template <class C>
+  static void step(const C& c, const Lap& lap, StencilExchange::View all) {
+    for (int i = 0; i < all.count; ++i) {
+      call::start_receive(lap.receive + i * c.span, c.count, c.type, all.neighbors[i],
+                          Torus::opposite(i, all.count), c.comm, all.requests + i);
+    }
+    for (int i = 0; i < all.count; ++i) {
+      call::start_send(lap.send + i * c.span, c.count, c.type, all.neighbors[i], i, c.comm,
+                       all.requests + all.count + i);
+    }
+    MPI_Waitall(2 * all.count, all.requests, MPI_STATUSES_IGNORE);
+  }
+};
+
+inline Expected from_neighbors(const Endpoint& e, const Stencil& stencil) {
+  const std::vector<int> neighbors = Torus(e.ranks, stencil.dimensions).neighbors(e.rank, stencil.corners);
+  const int count = static_cast<int>(neighbors.size());
+  Expected all;
+  for (int i = 0; i < count; ++i) {
+    all.push_back({.rank = neighbors[static_cast<std::size_t>(i)],
+                   .send_at = Torus::opposite(i, count) * e.elements,
+                   .receive_at = i * e.elements,
+                   .count = e.elements});
+  }
+  return all;
+}
+
+constexpr Spec on_torus(std::string_view name, int dimensions) {
+  const Stencil stencil{.dimensions = dimensions};
+  return {.name = name,
+          .kind = Kind::parallel_transfer,
+          .send = Extent::per_stencil,
+          .receive = Extent::per_stencil,
+          .min_processes = 2,
+          .sent = static_cast<double>(stencil.neighbors()),
+          .stencil = stencil};
+}
+
+template <int dimensions>
+struct OnTorus {
+  using Loop = StencilLoop;
+  template <class C>
+  static auto prepare(const C& c, const LapPlan&) {
+    return StencilExchange(*c.endpoint, {.dimensions = dimensions});
+  }
+  static Expected expects(const Endpoint& e) { return from_neighbors(e, {.dimensions = dimensions}); }
+};
+
+struct Stencil2D : OnTorus<2> {
+  static constexpr Spec spec = on_torus("Stencil2D", 2);
+};
+struct Stencil3D : OnTorus<3> {
+  static constexpr Spec spec = on_torus("Stencil3D", 3);
+};
+
+/// Dimensions, edges and corners by option (-halo).
+struct Halo {
+  using Loop = StencilLoop;
+  static constexpr Spec spec = [] {
+    Spec spec = on_torus("Halo", PairOptions{}.halo.dimensions);
+    spec.min_processes = 1;
+    spec.any_torus = true;
+    spec.in_default_list = false;
+    return spec;
+  }();
+  template <class C>
+  static auto prepare(const C& c, const LapPlan&) {
+    return StencilExchange(*c.endpoint, c.endpoint->pairs.halo);
+  }
+  static Expected expects(const Endpoint& e) { return from_neighbors(e, e.pairs.halo); }
+};
+
+}  // namespace openimb

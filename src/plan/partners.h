@@ -1,0 +1,58 @@
+// Partners drawn at random: the same for the same seed on all ranks, with every compiler and C++ library,
+// whose distributions differ. Generator: SplitMix64 (Steele, Lea and Flood 2014, "Fast splittable
+// pseudorandom number generators"); order: Fisher and Yates; cycle: Sattolo 1986.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace openimb {
+
+/// Rounds of partners that are drawn; the loop then begins again with the first.
+inline constexpr int partner_rounds = 1024;
+
+class SplitMix {
+ public:
+  constexpr explicit SplitMix(std::uint64_t state) : state_(state) {}
+  constexpr std::uint64_t next() {
+    state_ += 0x9E3779B97F4A7C15;
+    std::uint64_t z = state_;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+    return z ^ (z >> 31);
+  }
+  /// 0 to `count` - 1. The bias is below count / 2^64.
+  constexpr int below(int count) { return static_cast<int>(next() % static_cast<std::uint64_t>(count)); }
+
+ private:
+  std::uint64_t state_;
+};
+
+/// Of one round: any round can be drawn without those before it.
+constexpr SplitMix random_round(std::uint64_t seed, int round) {
+  return SplitMix(SplitMix(SplitMix(seed).next() + static_cast<std::uint64_t>(round)).next());
+}
+
+/// The first `count` ranks in random order.
+inline std::vector<int> random_order(std::uint64_t seed, int round, int count) {
+  SplitMix random = random_round(seed, round);
+  std::vector<int> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  for (int i = count - 1; i > 0; --i) std::swap(order[i], order[random.below(i + 1)]);
+  return order;
+}
+
+/// By rank, who follows it on one random cycle through all `count` ranks: a permutation that leaves no rank
+/// at its place, where there are two or more.
+inline std::vector<int> random_cycle(std::uint64_t seed, int round, int count) {
+  SplitMix random = random_round(seed, round);
+  std::vector<int> next(static_cast<std::size_t>(count));
+  std::iota(next.begin(), next.end(), 0);
+  for (int i = count - 1; i > 0; --i) std::swap(next[i], next[random.below(i)]);
+  return next;
+}
+
+}  // namespace openimb

@@ -1,0 +1,101 @@
+// A periodic grid of any number of dimensions over the ranks of a group: who is whose neighbor, without MPI.
+// Source: MPI 4.0, section 8.5.2 (MPI_Dims_create).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace openimb {
+
+inline constexpr int most_dimensions = 5;  ///< 242 neighbors with edges and corners
+
+/// What of a torus a benchmark uses. Without dimensions: none.
+struct Stencil {
+  int dimensions = 0;
+  bool corners = false;  ///< neighbors across edges and corners, too, not only across faces
+
+  constexpr int neighbors() const {
+    if (!corners) return 2 * dimensions;
+    int count = 1;
+    for (int i = 0; i < dimensions; ++i) count *= 3;
+    return count - 1;
+  }
+};
+
+namespace torus {
+
+// The largest of `dimensions` factors of `number` that is as small as it can be, each at most `most`; 0:
+// there are none.
+inline int least_largest_factor(int number, int dimensions, int most) {
+  if (dimensions == 1) return number <= most ? number : 0;
+  for (int largest = 1; largest <= std::min(number, most); ++largest) {
+    if (number % largest == 0 && least_largest_factor(number / largest, dimensions - 1, largest) > 0) {
+      return largest;
+    }
+  }
+  return 0;
+}
+
+}  // namespace torus
+
+/// Extents as equal as the number of ranks allows, in ascending order; the last one varies fastest with the
+/// rank.
+class Torus {
+ public:
+  Torus(int ranks, int dimensions) {
+    for (; dimensions > 0; --dimensions) {
+      extents_.push_back(
+          torus::least_largest_factor(ranks, dimensions, extents_.empty() ? ranks : extents_.back()));
+      ranks /= extents_.back();
+    }
+    std::ranges::reverse(extents_);
+  }
+
+  const std::vector<int>& extents() const { return extents_; }
+  /// Whether no rank is its own neighbor across a face.
+  bool is_proper() const { return !extents_.empty() && extents_.front() > 1; }
+  /// "2 x 2 x 2".
+  std::string name() const {
+    std::string text;
+    for (const int extent : extents_) text += (text.empty() ? "" : " x ") + std::to_string(extent);
+    return text;
+  }
+
+  /// Ranks of the neighbors. Those in opposite directions are as far from the first as from the last. A torus
+  /// that is one or two wide has the same rank more than once.
+  std::vector<int> neighbors(int rank, bool corners) const {
+    std::vector<int> found;
+    const std::size_t dimensions = extents_.size();
+    std::vector<int> step(dimensions, -1);  // counts through -1, 0 and 1 in every dimension
+    for (bool more = true; more;) {
+      const auto moved = std::ranges::count_if(step, [](int one) { return one != 0; });
+      if (moved == 1 || (corners && moved > 1)) found.push_back(moved_by(rank, step));
+      more = false;
+      for (std::size_t i = dimensions; i-- > 0 && !more;) {
+        more = step[i] < 1;
+        step[i] = more ? step[i] + 1 : -1;
+      }
+    }
+    return found;
+  }
+  /// Which of `count` neighbors lies in the opposite direction of neighbor `i`.
+  static constexpr int opposite(int i, int count) { return count - 1 - i; }
+
+ private:
+  int moved_by(int rank, const std::vector<int>& step) const {
+    int moved = 0, stride = 1;
+    for (std::size_t i = extents_.size(); i-- > 0;) {
+      const int extent = extents_[i];
+      moved += (rank % extent + step[i] + extent) % extent * stride;
+      rank /= extent;
+      stride *= extent;
+    }
+    return moved;
+  }
+
+  std::vector<int> extents_;
+};
+
+}  // namespace openimb
