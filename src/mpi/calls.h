@@ -237,6 +237,25 @@ void get_accumulate(const void* out, void* in, Count count, Type type, int targe
   OPENIMB_CALL(Get_accumulate, out, count, type, in, count, type, target, at, count, type, op, win)
 }
 template <class Count>
+void request_put(const void* out, Count count, Type type, int target, MPI_Aint at, Win win,
+                 MPI_Request* request) {
+  OPENIMB_CALL(Rput, out, count, type, target, at, count, type, win, request)
+}
+template <class Count>
+void request_get(void* in, Count count, Type type, int target, MPI_Aint at, Win win, MPI_Request* request) {
+  OPENIMB_CALL(Rget, in, count, type, target, at, count, type, win, request)
+}
+template <class Count>
+void request_accumulate(const void* out, Count count, Type type, int target, MPI_Aint at, Op op, Win win,
+                        MPI_Request* request) {
+  OPENIMB_CALL(Raccumulate, out, count, type, target, at, count, type, op, win, request)
+}
+template <class Count>
+void request_get_accumulate(const void* out, void* in, Count count, Type type, int target, MPI_Aint at, Op op,
+                            Win win, MPI_Request* request) {
+  OPENIMB_CALL(Rget_accumulate, out, count, type, in, count, type, target, at, count, type, op, win, request)
+}
+template <class Count>
 void make_vector_type(Count count, Type base, Type* type){OPENIMB_CALL(Type_contiguous, count, base, type)}
 
 // Ways into a file. Each writes and reads; and does both in two halves, between which the caller computes:

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "plan/geometry.h"
@@ -72,6 +73,7 @@ class Schedule {
   SamplingLimits limits(const TablePlan& plan, const Point& point) const;
   std::int64_t rotation(const TablePlan& plan) const;
   void add_tables(const Selected& selected);
+  std::string why_unavailable(const Spec& spec) const;
   std::vector<Transfers> modes_of(const Spec& spec) const;
   Point plan_point(const TablePlan& plan, std::int64_t bytes) const;
   std::int64_t memory_needed(const TablePlan& plan, const Point& point) const;

@@ -89,6 +89,9 @@ std::string our_statements(const RunFacts& facts, const Options& options,
       text += statement("Files that are read", formatted("were written by rank + %d", options.reorder));
     }
   }
+  if (options.sync_mode != SyncMode::standard) {
+    text += statement("Completion of transfers", std::string("-sync_mode ") + name_of(options.sync_mode));
+  }
   if (options.passes) text += statement("Passes", passes_words(*options.passes));
   if (options.check) text += statement("Results", "verified in a separate untimed pass");
   return text;
