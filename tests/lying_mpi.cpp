@@ -132,7 +132,7 @@ int left_out(MPI_Request* request) {
   *request = MPI_REQUEST_NULL;
   return MPI_SUCCESS;
 }
-char* shared_part = nullptr;             // the last that was asked for
+char* shared_part = nullptr;               // the last that was asked for
 std::map<const void*, MPI_Aint> attached;  // bytes
 
 std::map<MPI_Request, Received> pending;
@@ -609,8 +609,8 @@ int MPI_Rget_accumulate(const void* out, int n, MPI_Datatype t, void* in, int k,
   return rc;
 }
 
-// Loads and stores are no calls: the lie is about where another rank's part of shared memory is, or in the call
-// that orders them. What a decoy gets nobody sees.
+// Loads and stores are no calls: the lie is about where another rank's part of shared memory is, or in the
+// call that orders them. What a decoy gets nobody sees.
 int MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint* bytes, int* unit, void* memory) {
   const int rc = PMPI_Win_shared_query(win, rank, bytes, unit, memory);
   if (!lies_here()) return rc;

@@ -14,10 +14,8 @@ constexpr Spec fenced(std::string_view name, Kind kind, Exposed exposed) {
           .kind = kind,
           .access = Access::active_target,
           .aggregation = Aggregation::aggregate_first,
-          .one_sided = {.exposed = exposed,
-                        .lengths_of_reductions = true,
-                        .sync = SyncMode::fence,
-                        .any_sync = true}};
+          .one_sided = {
+              .exposed = exposed, .lengths_of_reductions = true, .sync = SyncMode::fence, .any_sync = true}};
 }
 
 struct Fenced {
@@ -82,10 +80,9 @@ MPI_Aint base_of(const C& c, const void* memory) {
 
 /// A window made, used for one element put to the own rank, and freed.
 struct MakeWindow {
-  static constexpr Spec spec{
-      .name = "Window",
-      .access = Access::active_target,
-      .one_sided = {.lengths_of_reductions = true, .sync = SyncMode::fence}};
+  static constexpr Spec spec{.name = "Window",
+                             .access = Access::active_target,
+                             .one_sided = {.lengths_of_reductions = true, .sync = SyncMode::fence}};
   template <class C>
   static void step(const C& c, const Lap& lap) {
     void* memory = lap.receive;
@@ -101,8 +98,8 @@ struct MakeWindow {
   }
 };
 
-/// Memory made reachable through a dynamic window, and no longer: each process by itself, all at once. Nothing is
-/// moved. At least a byte, as nothing cannot be attached.
+/// Memory made reachable through a dynamic window, and no longer: each process by itself, all at once.
+/// Nothing is moved. At least a byte, as nothing cannot be attached.
 struct Attach_detach {
   static constexpr Spec spec{.name = "Attach_detach",
                              .send = Extent::none,

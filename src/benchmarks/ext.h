@@ -6,6 +6,7 @@
 
 namespace openimb {
 
-using Ext = Catalogue<MakeWindow, Attach_detach, Unidir_Get, Unidir_Put, Bidir_Get, Bidir_Put, FencedAccumulate>;
+using Ext =
+    Catalogue<MakeWindow, Attach_detach, Unidir_Get, Unidir_Put, Bidir_Get, Bidir_Put, FencedAccumulate>;
 
 }  // namespace openimb

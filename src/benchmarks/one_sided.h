@@ -37,7 +37,8 @@ struct Get {
 struct AddTo {
   template <class C>
   static void move(const C& c, const Lap& lap, int target, MPI_Aint base, int from, int to) {
-    call::accumulate(lap.send + from * c.span, c.count, c.type, target, place_at(c, lap, base, to), c.op, c.win);
+    call::accumulate(lap.send + from * c.span, c.count, c.type, target, place_at(c, lap, base, to), c.op,
+                     c.win);
   }
 };
 

@@ -312,16 +312,12 @@ struct Get_accumulate : Atomic<FetchAndAdd> {
     spec.needs = spec.name;
     return spec;
   }();
-  static Expected expects(const Endpoint& e) {
-    return e.rank == 1 ? added_by_rank_0(e) : fetched_content(e);
-  }
+  static Expected expects(const Endpoint& e) { return e.rank == 1 ? added_by_rank_0(e) : fetched_content(e); }
 };
 
 struct Fetch_and_op : Atomic<FetchAndOp> {
   static constexpr Spec spec = atomic_word("Fetch_and_op");
-  static Expected expects(const Endpoint& e) {
-    return e.rank == 1 ? added_by_rank_0(e) : fetched_content(e);
-  }
+  static Expected expects(const Endpoint& e) { return e.rank == 1 ? added_by_rank_0(e) : fetched_content(e); }
 };
 
 /// Message 0 of the send buffer replaces what the target holds if that equals message 1.
@@ -337,7 +333,8 @@ struct Compare_and_swap : Atomic<CompareAndSwap> {
 };
 
 /// A transfer of rank 0 that has a request, and the wait for it: complete at the origin, as with
-/// MPI_Win_flush_local; at the target when the lock around the batch is released. Source: MPI 4.1, section 12.3.5.
+/// MPI_Win_flush_local; at the target when the lock around the batch is released. Source: MPI 4.1,
+/// section 12.3.5.
 constexpr Spec with_request(Spec spec, std::string_view name) {
   spec.name = spec.needs = name;
   spec.aggregation = Aggregation::none;

@@ -38,8 +38,8 @@
 //       same calls: their loops are compiled once.
 //
 //   using Move = ...; using LocalLoop = ...; static Traffic traffic(const Endpoint& e);
-//       Of one-sided benchmarks with Spec::one_sided.any_sync: the transfers that -sync_mode completes in other
-//       ways, the loop with local completion, and who accesses whom (engine/sync_loops.h).
+//       Of one-sided benchmarks with Spec::one_sided.any_sync: the transfers that -sync_mode completes in
+//       other ways, the loop with local completion, and who accesses whom (engine/sync_loops.h).
 //
 //   static bool takes_part(const Endpoint& e);   some ranks of the group stand aside
 //   static int peer_of(const Endpoint& e);       the other rank of a pair is not the right neighbor

@@ -1,6 +1,6 @@
-// -sync_mode: the transfers of a one-sided benchmark, completed in another way than its definition has. What moves
-// and what completes it make one loop, which all benchmarks with the same moves share. Source: MPI 4.1, section
-// 12.5.
+// -sync_mode: the transfers of a one-sided benchmark, completed in another way than its definition has. What
+// moves and what completes it make one loop, which all benchmarks with the same moves share. Source: MPI 4.1,
+// section 12.5.
 #pragma once
 
 #include <algorithm>

@@ -69,8 +69,9 @@ inline constexpr std::string_view why_no_sessions = {};
 inline constexpr std::string_view why_no_sessions = "this MPI has no sessions";
 #endif
 
-// A collective: blocking; with a request behind its arguments its nonblocking form; with a Persistent there the
-// call that makes a persistent request. An MPI may lack the latter: names are looked up where they are used.
+// A collective: blocking; with a request behind its arguments its nonblocking form; with a Persistent there
+// the call that makes a persistent request. An MPI may lack the latter: names are looked up where they are
+// used.
 #define OPENIMB_COLLECTIVE(name, nonblocking_name, ...)                       \
   if constexpr (sizeof...(request) == 0) {                                    \
     OPENIMB_CALL(name, __VA_ARGS__)                                           \
@@ -170,7 +171,8 @@ void neighbor_alltoall(const void* out, void* in, Count count, Type type, Comm c
 template <class Count, class... Request>
 void neighbor_alltoallv(const void* out, void* in, const Count* counts, const Displacement<Count>* at,
                         Type type, Comm comm, Request... request) {
-  OPENIMB_COLLECTIVE(Neighbor_alltoallv, Ineighbor_alltoallv, out, counts, at, type, in, counts, at, type, comm)
+  OPENIMB_COLLECTIVE(Neighbor_alltoallv, Ineighbor_alltoallv, out, counts, at, type, in, counts, at, type,
+                     comm)
 }
 /// Displacements are bytes, of both counts MPI_Aint.
 template <class Count, class... Request>

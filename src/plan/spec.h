@@ -71,9 +71,9 @@ struct OneSided {
   bool single_element = false;         ///< always one element of a predefined type (MPI_Fetch_and_op)
   bool integers_only = false;          ///< of reduction types: int, whatever is asked for
   bool compares = false;  ///< the second message of the send buffer is compared with what the target holds
-  bool computing_target = false;  ///< timed twice, once while the target computes outside MPI
-  SyncMode sync = SyncMode::standard;  ///< what completes its transfers; standard: its own calls
-  bool any_sync = false;               ///< -sync_mode may choose another one
+  bool computing_target = false;          ///< timed twice, once while the target computes outside MPI
+  SyncMode sync = SyncMode::standard;     ///< what completes its transfers; standard: its own calls
+  bool any_sync = false;                  ///< -sync_mode may choose another one
   std::optional<WindowKind> window = {};  ///< the only kind that it can use
   bool loads_and_stores = false;          ///< moves bytes without MPI, whatever type is asked for
 };

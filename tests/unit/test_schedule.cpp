@@ -280,12 +280,14 @@ TEST_CASE("-sync_mode: what is completed by its definition alone is not availabl
     CHECK(failure(any, mode).empty());
   }
   CHECK(failure(only, SyncMode::fence).empty());
-  CHECK(failure(only, SyncMode::pscw) == "by definition it is completed by MPI_Win_fence, not by -sync_mode pscw");
+  CHECK(failure(only, SyncMode::pscw) ==
+        "by definition it is completed by MPI_Win_fence, not by -sync_mode pscw");
   CHECK(!failure(any, SyncMode::lock).empty());
   any.access = Access::passive_target;
   CHECK(failure(any, SyncMode::lock).empty());
   only.one_sided.sync = SyncMode::standard;
-  CHECK(failure(only, SyncMode::flush) == "by definition it is completed by calls of its own, not by -sync_mode flush");
+  CHECK(failure(only, SyncMode::flush) ==
+        "by definition it is completed by calls of its own, not by -sync_mode flush");
 }
 
 TEST_CASE("-sync_mode: locks are for targets that take no part") {
