@@ -134,7 +134,9 @@ def test_every_sync_mode_is_complete_and_correct(mpi, component, mode, ranks, tm
     assert f"# Completion of transfers         :   -sync_mode {mode}\n" in done.text
 
 
-@pytest.mark.parametrize("mode", ["-off_cache 0.5,64 -window allocate", "-show_tail yes", "-multi 0 -sync on"])
+@pytest.mark.parametrize(
+    "mode", ["-off_cache 0.5,64 -window allocate", "-show_tail yes", "-multi 0 -sync on"]
+)
 @pytest.mark.parametrize(("component", "sync"), SYNCED)
 def test_sync_modes_in_other_modes_of_the_loop(mpi, component, sync, mode, tmp_path):
     names = completed_by(component, sync)
