@@ -283,7 +283,7 @@ struct CompareAndSwap {
   template <class C>
   static void move(const C& c, const Lap& lap, int target, MPI_Aint base, int from, int to) {
     const MPI_Aint at = place_at(c, lap, base, to);
-    const char* const out = lap.send + from * c.span;
+    char* const out = lap.send + from * c.span;
     MPI_Compare_and_swap(out, out + c.span, lap.receive, c.type, target, at, c.win);
   }
 };
@@ -330,112 +330,6 @@ struct Compare_and_swap : Atomic<CompareAndSwap> {
     return spec;
   }();
   static Expected expects(const Endpoint& e) { return e.rank == 1 ? message_of(e, 0) : fetched_content(e); }
-};
-
-/// A transfer of rank 0 that has a request, and the wait for it: complete at the origin, as with
-/// MPI_Win_flush_local; at the target when the lock around the batch is released. Source: MPI 4.1,
-/// section 12.3.5.
-constexpr Spec with_request(Spec spec, std::string_view name) {
-  spec.name = spec.needs = name;
-  spec.aggregation = Aggregation::none;
-  spec.in_default_list = false;
-  spec.one_sided.sync = SyncMode::standard;
-  spec.one_sided.any_sync = false;
-  return spec;
-}
-
-struct Rput : LockedPeer<OneWay> {
-  static constexpr Spec spec = with_request(pair("", Put::exposed), "Rput");
-  template <class C>
-  static void step(const C& c, const Lap& lap) {
-    MPI_Request request;
-    const MPI_Aint at = place_at(c, lap, c.peer_base, 0);
-    call::request_put(lap.send, c.count, c.type, c.peer, at, c.win, &request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-  }
-  static Expected expects(const Endpoint& e) { return moved_by_pair<Put, OneWay>(e); }
-};
-
-struct Rget : LockedPeer<OneWay> {
-  static constexpr Spec spec = with_request(pair("", Get::exposed), "Rget");
-  template <class C>
-  static void step(const C& c, const Lap& lap) {
-    MPI_Request request;
-    const MPI_Aint at = place_at(c, lap, c.peer_base, 0);
-    call::request_get(lap.receive, c.count, c.type, c.peer, at, c.win, &request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-  }
-  static Expected expects(const Endpoint& e) { return moved_by_pair<Get, OneWay>(e); }
-};
-
-struct Raccumulate : LockedPeer<OneWay> {
-  static constexpr Spec spec = with_request(atomic(""), "Raccumulate");
-  template <class C>
-  static void step(const C& c, const Lap& lap) {
-    MPI_Request request;
-    const MPI_Aint at = place_at(c, lap, c.peer_base, 0);
-    call::request_accumulate(lap.send, c.count, c.type, c.peer, at, c.op, c.win, &request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-  }
-  static bool updates(const Endpoint& e) { return updates_of_rank_1(e); }
-  static Expected expects(const Endpoint& e) { return Accumulate::expects(e); }
-};
-
-struct Rget_accumulate : LockedPeer<OneWay> {
-  static constexpr Spec spec = with_request(atomic(""), "Rget_accumulate");
-  template <class C>
-  static void step(const C& c, const Lap& lap) {
-    MPI_Request request;
-    const MPI_Aint at = place_at(c, lap, c.peer_base, 0);
-    call::request_get_accumulate(lap.send, lap.receive, c.count, c.type, c.peer, at, c.op, c.win, &request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-  }
-  static bool updates(const Endpoint& e) { return updates_of_rank_1(e); }
-  static Expected expects(const Endpoint& e) { return Get_accumulate::expects(e); }
-};
-
-/// Rank 0 moves bytes to or from rank 1's part of shared memory by loads and stores; MPI_Win_sync orders them
-/// with those of other processes. Source: MPI 4.1, sections 12.2.3 and 12.7.
-constexpr Spec shared_memory(std::string_view name, Exposed exposed) {
-  Spec spec = passive(name, Kind::single_transfer, exposed);
-  spec.in_default_list = false;
-  spec.one_sided.sync = SyncMode::standard;
-  spec.one_sided.window = WindowKind::shared;
-  spec.one_sided.loads_and_stores = true;
-  spec.needs = "Win_shared_query";
-  return spec;
-}
-
-struct SharedPair {
-  static bool takes_part(const Endpoint& e) { return OneWay::is_origin(e.rank); }
-  template <class C>
-  static LockAll epoch(const C& c) {
-    return LockAll(c.win);
-  }
-  template <class C>
-  static SharedPart prepare(const C& c, const LapPlan&) {
-    return {c.peer, c.win};
-  }
-};
-
-struct Shared_store : SharedPair {
-  static constexpr Spec spec = shared_memory("Shared_store", Exposed::receive);
-  template <class C>
-  static void step(const C& c, const Lap& lap, char* part) {
-    copy_by_processor(part + lap.remote, lap.send, c.span);
-    MPI_Win_sync(c.win);
-  }
-  static Expected expects(const Endpoint& e) { return moved_by_pair<Put, OneWay>(e); }
-};
-
-struct Shared_load : SharedPair {
-  static constexpr Spec spec = shared_memory("Shared_load", Exposed::send);
-  template <class C>
-  static void step(const C& c, const Lap& lap, char* part) {
-    MPI_Win_sync(c.win);
-    copy_by_processor(lap.receive, part + lap.remote, c.span);
-  }
-  static Expected expects(const Endpoint& e) { return moved_by_pair<Get, OneWay>(e); }
 };
 
 }  // namespace openimb

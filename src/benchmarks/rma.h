@@ -3,6 +3,8 @@
 
 #include "benchmarks/catalogue.h"
 #include "benchmarks/passive_target.h"
+#include "benchmarks/shared_memory.h"
+#include "benchmarks/with_request.h"
 
 namespace openimb {
 

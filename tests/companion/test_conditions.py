@@ -198,7 +198,7 @@ def test_how_transfers_are_completed_is_a_condition() -> None:
 
     def side(name: str, mode: str) -> Side:
         said = text.replace(b'"sync_mode":"standard"', f'"sync_mode":"{mode}"'.encode())
-        return Side(name=name, launches=launches_of(read(said, name), name, {}))
+        return Side(name=name, launches=[*launches_of(read(said, name), name, {})])
 
     assert differences(side("a", "standard"), side("b", "lock")) == [
         Difference("options sync mode", ["standard"], ["lock"])
