@@ -109,10 +109,10 @@ ONE_ORIGIN: dict[str, Passive] = {
     "Rput": lambda net, ranks, n, count, call: count * call,
     "Rget": one_by_one,
     "Raccumulate": one_by_one,
-    "Rget_accumulate": there_and_back,
 }
-REQUESTS = ("Rput", "Rget", "Raccumulate", "Rget_accumulate")
+REQUESTS = ("Rput", "Rget", "Raccumulate")
 SHARED = ("Shared_store", "Shared_load")  # not between hosts
+CRASHES = "Rget_accumulate"  # docs/known-mpi-issues.md
 MANY_ORIGINS: dict[str, Passive] = {
     "Bidir_put": pair,  # the two directions of a cable do not meet
     "Bidir_get": pair,
@@ -365,7 +365,7 @@ def test_sync_modes_of_one_rank_with_all_others(mode, tmp_path):
 )
 def test_every_byte_arrives_in_every_sync_mode(component, mode, tmp_path):
     """With eager sends, since MPI_Win_post blocks without."""
-    own = {*REQUESTS, *SHARED, "Window", "Attach_detach", "Truly_passive_put"}
+    own = {*REQUESTS, *SHARED, CRASHES, "Window", "Attach_detach", "Truly_passive_put"}
     own |= {name for name in lab.names("RMA") if name.endswith("_local")}
     names = [name for name in lab.names(component) if name not in own]
     for ranks in (2, 5):
@@ -571,7 +571,8 @@ def test_targets_are_the_processes_that_map_names(option, pairs, tmp_path):
 
 
 ALL_NAMES = {
-    component: [name for name in lab.names(component) if name not in SHARED] for component in ("EXT", "RMA")
+    component: [name for name in lab.names(component) if name not in (*SHARED, CRASHES)]
+    for component in ("EXT", "RMA")
 }
 CHECK = "-msgsize 0,72,4096 -iter 3 -check -set TARGET_CPU_SECS=0 -set MSGS_NONAGGR=3"
 

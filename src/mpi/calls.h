@@ -26,8 +26,11 @@ using Displacement = std::conditional_t<std::is_same_v<Count, int>, int, MPI_Ain
 /// Why a benchmark of neighborhood collectives cannot run; empty where it can.
 #ifdef OPENIMB_SMPI  // declares them, and aborts when they are called
 inline constexpr std::string_view why_no_neighborhoods = "the simulator has no neighborhood collectives";
+inline constexpr std::string_view why_no_request_get_accumulate =
+    "the simulator crashes in MPI_Rget_accumulate";
 #else
 inline constexpr std::string_view why_no_neighborhoods = {};
+inline constexpr std::string_view why_no_request_get_accumulate = {};
 #endif
 
 using Type = MPI_Datatype;
