@@ -38,6 +38,7 @@ CALLS = {"call", "callq"}
 ENDS = {"ret", "retq", "ud2", "hlt"}
 CLOCK = "MPI_Wtime"
 LOAD = "openimb::CpuLoad::compute(long)"
+COPY = "openimb::copy_by_processor(void*, void const*, long)"
 WITH_LOAD = "openimb::WithLoad<"
 COMPLETED = "openimb::Completed<"
 FILE_SYNCS = {"(openimb::FileSync)0": "standard", "(openimb::FileSync)1": "never"}
@@ -398,6 +399,14 @@ def timed_loops(program: Path) -> list[TimedLoop]:
     return found
 
 
+ATOMIC = {
+    "AddTo": "Accumulate",
+    "FetchAndAdd": "Get_accumulate",
+    "FetchAndOp": "Fetch_and_op",
+    "CompareAndSwap": "Compare_and_swap",
+}
+SYNC_MODES = ("standard", "fence", "pscw", "lock", "lock_all", "flush", "flush_local")
+LOCAL = ", -sync_mode flush_local"
 PLACES = {"Individual": "Indv", "Offset": "Expl", "Shared": "Shared"}
 
 
@@ -409,7 +418,13 @@ def _benchmark_of(pattern: str, loaded: bool) -> str:
     if found := re.fullmatch(r"FileCalls<(\w+),call::(All)?By(\w+)>", name):
         return f"{'C' if found[2] else 'P'}_{'I' * loaded}{found[1]}_{PLACES[found[3]]}"
     if found := re.fullmatch(r"MoveToPeer<(\w+),At(\w+)>", name):
+        if found[1] in ATOMIC:
+            return ATOMIC[found[1]] + (LOCAL if found[2] == "Origin" else "")
         return f"Unidir_{found[1].lower()}" if found[2] == "Target" else f"{found[1]}_local"
+    if found := re.fullmatch(r"MoveToNeighbours<(\w+),At(\w+)>", name):
+        return f"Exchange_{found[1].lower()}" + (LOCAL if found[2] == "Origin" else "")
+    if found := re.fullmatch(r"InSync<(\w+),\(SyncMode\)(\d)>", name):
+        return f"{found[1]}, -sync_mode {SYNC_MODES[int(found[2])]}"
     if found := re.fullmatch(r"MoveToAll<(\w+),At(\w+)>", name):
         return f"One_{found[1].lower()}_all" if found[2] == "Target" else f"{found[1]}_all_local"
     name = name.rpartition("::")[2]

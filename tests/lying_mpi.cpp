@@ -6,7 +6,8 @@
 //   LIE_HOW=stale  what the call of the same length before delivered arrives once more
 //   LIE_RANK=r     only rank r lies (default: the last)
 // One-sided, the rank that lies is the origin: what it puts or adds arrives spoiled, what it gets is spoiled
-// when the call that completes it returns.
+// when the call that completes it returns. Through shared memory, it finds another rank's part elsewhere; of
+// memory that it attaches and detaches, a bit is wrong.
 //   LIE_ABOUT=fetch  leave alone what is put and added; spoil what Get_accumulate, Fetch_and_op and
 //                    Compare_and_swap fetch
 // The harness's own traffic is left alone: it uses MPI_DOUBLE, MPI_INT, MPI_CHAR and MPI_LONG_LONG.
@@ -126,6 +127,13 @@ int rank_in(MPI_Comm comm) {
   PMPI_Comm_rank(comm, &rank);
   return rank;
 }
+
+int left_out(MPI_Request* request) {
+  *request = MPI_REQUEST_NULL;
+  return MPI_SUCCESS;
+}
+char* shared_part = nullptr;               // the last that was asked for
+std::map<const void*, MPI_Aint> attached;  // bytes
 
 std::map<MPI_Request, Received> pending;
 
@@ -644,6 +652,69 @@ int MPI_Compare_and_swap(const void* out, const void* compare, void* in, MPI_Dat
   if (lies_here() && lies_about_fetched()) await(in, 1, t);
   return PMPI_Compare_and_swap(sent, compare, in, t, target, at, win);
 }
+// With a request: what is fetched is spoiled when it is waited for. What is left out has none to wait for.
+int MPI_Rput(const void* out, int n, MPI_Datatype t, int target, MPI_Aint at, int m, MPI_Datatype u,
+             MPI_Win win, MPI_Request* request) {
+  const void* const sent = lies_about_sent() ? spoiled_copy(out, n, t) : out;
+  if (sent == nullptr) return left_out(request);
+  return PMPI_Rput(sent, n, t, target, at, m, u, win, request);
+}
+int MPI_Rget(void* in, int n, MPI_Datatype t, int target, MPI_Aint at, int m, MPI_Datatype u, MPI_Win win,
+             MPI_Request* request) {
+  const Received r = watch(in, n, t);
+  const int rc = PMPI_Rget(in, n, t, target, at, m, u, win, request);
+  pending[*request] = r;
+  return rc;
+}
+int MPI_Raccumulate(const void* out, int n, MPI_Datatype t, int target, MPI_Aint at, int m, MPI_Datatype u,
+                    MPI_Op op, MPI_Win win, MPI_Request* request) {
+  const void* const sent = lies_about_sent() ? spoiled_copy(out, n, t) : out;
+  if (sent == nullptr) return left_out(request);
+  return PMPI_Raccumulate(sent, n, t, target, at, m, u, op, win, request);
+}
+int MPI_Rget_accumulate(const void* out, int n, MPI_Datatype t, void* in, int k, MPI_Datatype v, int target,
+                        MPI_Aint at, int m, MPI_Datatype u, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  const void* const sent = lies_about_sent() ? spoiled_copy(out, n, t) : out;
+  if (sent == nullptr) return left_out(request);
+  const Received r = lies_about_fetched() ? watch(in, k, v) : Received{};
+  const int rc = PMPI_Rget_accumulate(sent, n, t, in, k, v, target, at, m, u, op, win, request);
+  pending[*request] = r;
+  return rc;
+}
+
+// Loads and stores are no calls: the lie is about where another rank's part of shared memory is, or in the
+// call that orders them. What a decoy gets nobody sees.
+int MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint* bytes, int* unit, void* memory) {
+  const int rc = PMPI_Win_shared_query(win, rank, bytes, unit, memory);
+  if (!lies_here()) return rc;
+  const std::string how = std::getenv("LIE_HOW") ? std::getenv("LIE_HOW") : "none";
+  char*& at = *static_cast<char**>(memory);
+  if (how == "flip") shared_part = at;
+  if (how == "shift") ++at;
+  if (how == "drop" || how == "stale") {
+    static std::deque<std::vector<char>> decoys;
+    at = decoys.emplace_back(static_cast<std::size_t>(*bytes) + 1).data();
+  }
+  return rc;
+}
+int MPI_Win_sync(MPI_Win win) {
+  if (shared_part != nullptr) *shared_part ^= 1;
+  return PMPI_Win_sync(win);
+}
+int MPI_Win_attach(MPI_Win win, void* memory, MPI_Aint bytes) {
+  attached[memory] = bytes;
+  return PMPI_Win_attach(win, memory, bytes);
+}
+int MPI_Win_detach(MPI_Win win, const void* memory) {
+  const int rc = PMPI_Win_detach(win, memory);
+  char* const last = static_cast<char*>(const_cast<void*>(memory)) + attached[memory] - 1;
+  const std::string how = std::getenv("LIE_HOW") ? std::getenv("LIE_HOW") : "none";
+  if (lies_here() && how != "none") *last ^= 1;
+  return rc;
+}
+int MPI_Win_unlock(int rank, MPI_Win win) { return after(PMPI_Win_unlock(rank, win)); }
+int MPI_Win_unlock_all(MPI_Win win) { return after(PMPI_Win_unlock_all(win)); }
+int MPI_Win_complete(MPI_Win win) { return after(PMPI_Win_complete(win)); }
 int MPI_Win_flush(int rank, MPI_Win win) { return after(PMPI_Win_flush(rank, win)); }
 int MPI_Win_flush_local(int rank, MPI_Win win) { return after(PMPI_Win_flush_local(rank, win)); }
 int MPI_Win_flush_all(MPI_Win win) { return after(PMPI_Win_flush_all(win)); }

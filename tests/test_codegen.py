@@ -4,6 +4,7 @@ Each benchmark in each mode is an instantiation of openimb::drive; each is read 
 to what src/engine/timed_loop.h says of itself.
 """
 
+import itertools
 import sys
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 sys.path.insert(0, str(lab.TOP / "bench"))
 import machine_code
-from machine_code import CLOCK, LOAD, Calls, Function, Instruction, Loop, TimedLoop
+from machine_code import CLOCK, COPY, LOAD, Calls, Function, Instruction, Loop, TimedLoop
 
 
 class Repetition(NamedTuple):
@@ -24,10 +25,11 @@ class Repetition(NamedTuple):
     step: str
     completion: str = ""
     aggregates: bool = False  # has a loop that leaves the completion to what is behind it
-    in_vain: str = ""  # further ways, of a loop within that has no turn, or of a window that there is not
+    in_vain: str = ""  # any: in any arrangement; or further ways, of a loop within that has no turn, or of a window that there is not
     overlaps: bool = False  # has a loop that computes between the last two calls of its step
     loaded: str = ""  # that loop's step, where it is another one
     counted: bool = True  # transfers what a length says
+    opening: str = ""  # what begins what the completion ends, as often
 
     @property
     def file_syncs(self) -> set[str]:
@@ -37,6 +39,7 @@ class Repetition(NamedTuple):
         return "Barrier" if loop.file_sync == "never" else self.completion
 
 
+COPY_CALL = "copy"  # COPY has blanks in its name
 FILE_SYNC = "File_sync Barrier File_sync"
 
 
@@ -51,6 +54,42 @@ def flushed(step: str, where: str = "") -> Repetition:
 def to_all(step: str, where: str = "") -> Repetition:
     flush = f"Win_flush{where}_all"
     return Repetition(step, flush, in_vain=flush)
+
+
+MOVES = {
+    "Put": "Put",
+    "Get": "Get",
+    "AddTo": "Accumulate",
+    "FetchAndAdd": "Get_accumulate",
+    "FetchAndOp": "Fetch_and_op",
+    "CompareAndSwap": "Compare_and_swap",
+}
+
+
+def in_sync(move: str) -> dict[str, Repetition]:
+    """-sync_mode: what all benchmarks with that move have in common. Transfers and targets are in loops of their own."""
+    call = MOVES[move]
+    post, start, done, wait = (f"Win_{what}" for what in ("post", "start", "complete", "wait"))
+    return {
+        f"{move}, -sync_mode fence": Repetition(call, "Win_fence", True, in_vain="any"),
+        f"{move}, -sync_mode pscw": Repetition(
+            call,
+            f"{done} {wait}",
+            True,
+            opening=f"{post} {start}",
+            in_vain="any",
+        ),
+        f"{move}, -sync_mode lock": Repetition(
+            call,
+            "Win_unlock",
+            True,
+            opening="Win_lock",
+            in_vain="any",
+        ),
+        f"{move}, -sync_mode lock_all": Repetition(
+            call, "Win_unlock_all", True, opening="Win_lock_all", in_vain="any"
+        ),
+    }
 
 
 def on_file(name: str, call: str, nonblocking: str, writes: bool) -> dict[str, Repetition]:
@@ -147,6 +186,7 @@ BENCHMARKS = {
         "Bidir_Get": fenced("Get"),
         "Bidir_Put": fenced("Put"),
         "FencedAccumulate": fenced("Accumulate"),
+        "Attach_detach": Repetition("Win_attach Win_detach"),
     },
     "RMA": {
         "Unidir_put": flushed("Put"),
@@ -168,6 +208,12 @@ BENCHMARKS = {
         "Get_all_local": to_all("Get", "_local"),
         "Exchange_put": Repetition("Put Put", "Win_flush Win_flush"),
         "Exchange_get": Repetition("Get Get", "Win_flush Win_flush"),
+        "Rput": Repetition("Rput Wait"),
+        "Rget": Repetition("Rget Wait"),
+        "Raccumulate": Repetition("Raccumulate Wait"),
+        "Rget_accumulate": Repetition("Rget_accumulate Wait"),
+        "Shared_store": Repetition(f"{COPY_CALL} Win_sync"),
+        "Shared_load": Repetition(f"Win_sync {COPY_CALL}"),
     },
     "IO": {
         **on_files(),
@@ -184,6 +230,23 @@ BENCHMARKS["P2P"] = {
     "SendRecv_Replace": Repetition("Sendrecv_replace"),
     "Multi_pair": Repetition("Isend Waitall | Irecv Waitall", in_vain="Waitall"),
 }
+# What -sync_mode has further loops for.
+LOCAL = machine_code.LOCAL
+IN_SYNC: dict[str, dict[str, Repetition]] = {
+    "EXT": {
+        name: repetition
+        for move in ("Put", "Get", "AddTo")
+        for name, repetition in in_sync(move).items()
+        if name.endswith("pscw")
+    },
+    "RMA": {
+        **{name: repetition for move in MOVES for name, repetition in in_sync(move).items()},
+        **{f"{name}{LOCAL}": flushed(name, "_local") for name in machine_code.ATOMIC.values()},
+        f"Exchange_put{LOCAL}": Repetition("Put Put", "Win_flush_local Win_flush_local"),
+        f"Exchange_get{LOCAL}": Repetition("Get Get", "Win_flush_local Win_flush_local"),
+    },
+}
+REPETITIONS = {name: {**mine, **IN_SYNC.get(name, {})} for name, mine in BENCHMARKS.items()}
 BLOCKING_ROOTED = {"Bcast", "Scatter", "Scatterv", "Gather", "Gatherv", "Reduce"}
 RANDOM = {"Unirandom", "Birandom", "Corandom"}
 ROOTED = {
@@ -197,6 +260,7 @@ WINDOWED = {"Uniband", "Biband", "Multi_pair", *STENCILS}
 SYNCHRONIZED = {
     *(name + flavour for name in NONBLOCKING.values() for flavour in ("", "_pure")),
     *(*COLLECTIVE, "Reduce_scatter_block", "Reduce_local", "FencedAccumulate", "MakeWindow"),
+    "Attach_detach",
     *(f"{kind}_{what}" for kind in ("Neighbor", "Ineighbor") for what in NEIGHBORHOOD),
     *(f"Ineighbor_{what}_pure" for what in NEIGHBORHOOD),
     "PersistentCollective",
@@ -219,6 +283,8 @@ WITHOUT_COUNT = {
     ),
     *("Win_create", "Win_allocate", "Win_allocate_shared", "Win_create_dynamic", "Win_attach"),
     *("Win_free", "Win_fence", "Win_flush", "Win_flush_local", "Win_flush_all", "Win_flush_local_all"),
+    *("Win_post", "Win_start", "Win_complete", "Win_wait", "Win_lock", "Win_unlock", "Win_lock_all"),
+    *("Win_unlock_all", "Win_sync", "Win_detach"),
     *("File_open", "File_close", "File_sync"),
     *(
         f"File_{call}_end"
@@ -226,7 +292,18 @@ WITHOUT_COUNT = {
         for call in (f"{verb}_all", f"{verb}_at_all", f"{verb}_ordered")
     ),
 }
-ONE_SIDED = {"Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap"}
+ONE_SIDED = {
+    "Rput",
+    "Rget",
+    "Raccumulate",
+    "Rget_accumulate",
+    "Put",
+    "Get",
+    "Accumulate",
+    "Get_accumulate",
+    "Fetch_and_op",
+    "Compare_and_swap",
+}
 CLOCK_READS = {"Total": 0, "EveryRepetition": 1, "Synchronized": 2}  # per repetition
 CLOCK_READS_OF_LOAD = 2  # before and after it
 TESTED: Calls = (LOAD, "MPI_Test")  # a part of the load with a test behind it
@@ -263,8 +340,11 @@ ARGUMENTS = {
         "Win_create_dynamic": 3,
         "Win_attach": 3,
     },
-    **{"Win_free": 1, "Win_fence": 2},
+    **{"Win_free": 1, "Win_fence": 2, "Win_detach": 2, "Win_sync": 1, COPY: 3},
     **{"Comm_create": 3, "Comm_split": 4, "Comm_free": 1, "Session_init": 3, "Session_finalize": 1},
+    **{"Win_post": 3, "Win_start": 3, "Win_complete": 1, "Win_wait": 1},
+    **{"Win_lock": 4, "Win_unlock": 2, "Win_lock_all": 2, "Win_unlock_all": 1},
+    **{"Rput": 9, "Rget": 9, "Raccumulate": 10, "Rget_accumulate": 13},
     **{"Win_flush": 2, "Win_flush_local": 2, "Win_flush_all": 1, "Win_flush_local_all": 1},
     **{"File_open": 5, "File_close": 1, "File_sync": 1},
 }
@@ -295,6 +375,7 @@ FOR_MOVING_ROOT = 6  # rotating root: step, compare, wrap
 FOR_DISPLACEMENT = 2  # in a window: where the target's bases lie, and the addition of its base to the offset
 FOR_TARGET = 3  # a turn of the loop over the targets: the next one's rank, its message in the window
 FOR_TARGETS = 10  # once per repetition: this loop's beginning and one turn of it
+FOR_LISTS = 40  # -sync_mode: once per repetition, loops over its targets and its transfers, and the role
 FOR_KIND = 14  # IMB-EXT's Window: which kind, what comes back from MPI, at most one element
 FOR_LOAD = 15  # the sum of its times, whether there are tests, and a turn of the loop over them
 FOR_TEST = 1  # a turn of that loop: done = 0
@@ -340,16 +421,23 @@ def faults(loop: TimedLoop) -> list[str]:
     found += faults_of_pointer_calls(loop)
     if not function.loops:
         found.append("no loop")
-    for each in function.loops:
+    for each in loops_of_repetitions(loop):
         reads = each.counts(lambda i: i.is_call and i.callee == CLOCK)
         if reads != {CLOCK_READS[loop.record] + (CLOCK_READS_OF_LOAD if loop.loaded else 0)}:
             found.append(f"reads the clock {sorted(reads)} times per repetition")
     return [f"{loop}: {fault}" for fault in found]
 
 
+def loops_of_repetitions(loop: TimedLoop) -> list[Loop]:
+    """Without those around it, aggregate, in which each target is locked or unlocked."""
+    locks = {("MPI_Win_lock",), ("MPI_Win_unlock",)}
+    return [each for each in loop.function.loops if not (loop.aggregate and each.calls() <= locks)]
+
+
 def may_call(loop: TimedLoop, callee: str | None) -> bool:
     """Calls through a pointer have their own rules."""
-    return callee is None or callee.startswith("MPI_") or (loop.loaded and callee == LOAD)
+    copies = loop.pattern.startswith("Shared_") and callee == COPY
+    return callee is None or callee.startswith("MPI_") or (loop.loaded and callee == LOAD) or copies
 
 
 def faults_of_pointer_calls(loop: TimedLoop) -> list[str]:
@@ -398,6 +486,7 @@ def allowance(loop: TimedLoop, each: Loop) -> int:
         + (FOR_TARGETS if loop.pattern in TO_ALL else 0)
         + (FOR_PARTNERS if loop.pattern in RANDOM else 0)
         + (FOR_NEIGHBORS if loop.pattern in STENCILS else 0)
+        + (FOR_LISTS if ", -sync_mode" in loop.pattern and not loop.pattern.endswith(LOCAL) else 0)
         + (FOR_KIND if loop.pattern == "MakeWindow" else 0)
         + (FOR_ERRORS if loop.pattern == "Open_Close" else 0)
         + (FOR_LOAD if loop.loaded else 0)
@@ -431,6 +520,8 @@ def ways(text: str, large: bool) -> set[Calls]:
     """From `A B | C` to the callees of each way."""
 
     def callee(name: str) -> str:
+        if name == COPY_CALL:
+            return COPY
         return f"MPI_{name}_c" if large and name not in WITHOUT_COUNT else f"MPI_{name}"
 
     return {tuple(callee(name) for name in way.split()) for way in text.split("|")}
@@ -440,6 +531,11 @@ def rotated(calls: Calls) -> Calls:
     """A loop may be entered anywhere: the same for all passes that are one cycle."""
     turned = ((*calls[i:], *calls[:i]) for i in range(len(calls)))
     return min(turned, key=lambda each: [callee or "" for callee in each], default=())
+
+
+def some_of(calls: Calls) -> list[Calls]:
+    """What is called by role, or for each target in a loop of its own."""
+    return [each for n in range(len(calls) + 1) for each in itertools.combinations(calls, n)]
 
 
 def timed(way: Calls, loop: TimedLoop) -> Calls:
@@ -459,34 +555,58 @@ def with_load(way: Calls) -> list[Calls]:
     return [(*start, CLOCK, *parts, LOAD, CLOCK, wait) for parts in ((), TESTED)]
 
 
+def wrong_passes(loop: TimedLoop, expected: set[Calls]) -> list[str]:
+    """Of a repetition with roles and with loops over targets, which compilers arrange in many ways: no other calls, none
+    missing. Their order is that of the source; test_simulated_one_sided.py has the times that follow from it."""
+    [wanted] = map(set, expected)
+    repetitions = loops_of_repetitions(loop)
+    found = {code.callee for each in repetitions for code in each.instructions if code.is_call}
+    return [f"a repetition: {callee}" for callee in found - wanted] + [f"lacks {it}" for it in wanted - found]
+
+
 def wrong_calls(loop: TimedLoop, repetition: Repetition) -> list[str]:
     """Calls that are not a repetition's, in the loop; and not the clock's and a completion's, before and behind it."""
-    found = {rotated(calls) for each in loop.function.loops for calls in each.calls()}
+    found = {rotated(calls) for each in loops_of_repetitions(loop) for calls in each.calls()}
     [completion] = ways(repetition.completion_of(loop), loop.large)
     step = repetition.loaded if loop.loaded and repetition.loaded else repetition.step
     steps = list(ways(step, loop.large and repetition.counted))
     if loop.loaded:
         steps = [loaded for way in steps for loaded in with_load(way)]
-    expected = {timed((*way, *(() if loop.aggregate else completion)), loop) for way in steps}
+    [opening] = ways(repetition.opening, loop.large)
+    first, last = ((), ()) if loop.aggregate else (opening, completion)
+    expected = {timed((*first, *way, *last), loop) for way in steps}
     # A loop of nothing may be there or not.
     optional: set[Calls] = {()} if loop.aggregate else set()
-    if repetition.in_vain:
+    if repetition.in_vain and repetition.in_vain != "any":
         optional |= {timed(way, loop) for way in ways(repetition.in_vain, loop.large)}
     faults = []
-    for what, which in (("", found - expected - optional), ("lacks ", expected - optional - found)):
-        faults += [f"{what}a repetition: {named(calls) or 'no call'}" for calls in which]
+    if repetition.in_vain == "any":
+        faults = wrong_passes(loop, expected)
+    else:
+        for what, which in (("", found - expected - optional), ("lacks ", expected - optional - found)):
+            faults += [f"{what}a repetition: {named(calls) or 'no call'}" for calls in which]
     if loop.loaded:
         turns = {
             rotated(calls) for each in loop.function.loops for inner in each.inner for calls in inner.calls()
         }
         faults += [f"between parts of the load: {named(calls)}" for calls in turns - {rotated(TESTED)}]
     # The last repetition's own time gets the completion too.
-    behind = (*completion, *[CLOCK] * CLOCK_READS[loop.record]) if loop.aggregate else ()
-    around = (CLOCK, *behind, CLOCK)
+    around = {(CLOCK, CLOCK)}
+    if loop.aggregate:
+        clock = [CLOCK] * CLOCK_READS[loop.record]
+        around = {
+            (CLOCK, *before, *behind, *clock, CLOCK)
+            for before in some_of(opening)
+            for behind in (some_of(completion) if opening else [completion])
+        }
     outside = loop.function.calls_outside_loops()
-    if outside != {around}:
+    if not outside or not outside <= around:
         faults.append(f"around the loop, not {around}: {sorted(outside, key=str)}")
     return [f"{loop}: {fault}" for fault in faults]
+
+
+def synchronized(component: str, pattern: str) -> bool:
+    return pattern in SYNCHRONIZED or (component == "EXT" and pattern.startswith("AddTo,"))
 
 
 def test_every_benchmark_is_there_in_every_mode(mpi, component):
@@ -503,7 +623,7 @@ def test_every_benchmark_is_there_in_every_mode(mpi, component):
             record,
             sync,
         )
-        for pattern, repetition in BENCHMARKS[component].items()
+        for pattern, repetition in REPETITIONS[component].items()
         for loaded in ({False, True} if repetition.overlaps else {False})
         for aggregate in ({False, True} if repetition.aggregates else {False})
         for large in ({False, True} if has_large_count(mpi) else {False})
@@ -511,7 +631,7 @@ def test_every_benchmark_is_there_in_every_mode(mpi, component):
         for record in CLOCK_READS
         for sync in repetition.file_syncs
         if not (aggregate and loaded)
-        if record != "Synchronized" or (pattern in SYNCHRONIZED and not aggregate)
+        if record != "Synchronized" or (synchronized(component, pattern) and not aggregate)
     }
     found = {
         key(loop.pattern, loop.loaded, loop.aggregate, loop.large, loop.laps, loop.record, loop.file_sync)
@@ -524,7 +644,7 @@ def test_a_repetition_is_its_mpi_calls(mpi, component):
     found = [
         fault
         for loop in loops_of(mpi, component)
-        for fault in wrong_calls(loop, BENCHMARKS[component][loop.pattern])
+        for fault in wrong_calls(loop, REPETITIONS[component][loop.pattern])
     ]
     assert not found, "\n".join(found)
 

@@ -8,10 +8,19 @@ import pytest
 NAMES = {component: lab.names(component) for component in ("EXT", "RMA")}
 OFF_BY_DEFAULT = {name for component in NAMES for name in lab.names(component, default=False)}
 WORDS = {"Fetch_and_op": 4, "Compare_and_swap": 4}  # one element, whatever the lengths asked for
-FETCHING = {"Get_accumulate", "Fetch_and_op", "Compare_and_swap"}
+FETCHING = {"Get_accumulate", "Fetch_and_op", "Compare_and_swap", "Rget_accumulate"}
+REQUESTS = {"Rput", "Rget", "Raccumulate", "Rget_accumulate"}
+SHARED = {"Shared_store", "Shared_load"}
+LOCAL = {"Put_local", "Get_local", "Put_all_local", "Get_all_local"}
+OWN_COMPLETION = {"Truly_passive_put", *REQUESTS, *SHARED}
 MULTIPLE = {"Put_all_local", "Get_all_local", "One_put_all", "One_get_all"}
 ALL_WITH_ALL = {"All_put_all", "All_get_all"}
 EXCHANGE = {"Exchange_put", "Exchange_get"}
+MANAGED = {"Window", "Attach_detach"}  # windows and their memory
+SYNC_MODES = {
+    "EXT": ["fence", "pscw"],
+    "RMA": ["fence", "pscw", "lock", "lock_all", "flush", "flush_local"],
+}
 
 MODES = {
     "standard": "",
@@ -25,13 +34,13 @@ MODES = {
 def both(component: str, name: str) -> list[str | None]:
     """The modes in the order of the reference outputs."""
     if component == "EXT":
-        return [None] if name == "Window" else ["aggregate", "non_aggregate"]
-    none = MULTIPLE | ALL_WITH_ALL | EXCHANGE | {"Truly_passive_put"}
+        return [None] if name in MANAGED else ["aggregate", "non_aggregate"]
+    none = MULTIPLE | ALL_WITH_ALL | EXCHANGE | OWN_COMPLETION
     return [None] if name in none else ["non_aggregate", "aggregate"]
 
 
 def process_counts(component: str, name: str, ranks: int) -> list[int]:
-    anyone = {"Window", "Accumulate"} if component == "EXT" else MULTIPLE | ALL_WITH_ALL | EXCHANGE
+    anyone = {*MANAGED, "Accumulate"} if component == "EXT" else MULTIPLE | ALL_WITH_ALL | EXCHANGE
     if name not in anyone:
         return [2] if ranks >= 2 else []
     counts, count = [], min(2, ranks)
@@ -83,6 +92,75 @@ def test_every_benchmark_is_complete_and_correct(any_mpi, component, mode, ranks
     text_rows = sum(len(table.rows) for table in lab.tables(done.text))
     assert text_rows == len(done.rows)
     assert ("All processes entering MPI_Finalize" in done.text) == (not impossible)
+
+
+def completed_by(component: str, mode: str) -> list[str]:
+    """The benchmarks that run with this -sync_mode."""
+    if component == "EXT":
+        return [name for name in NAMES["EXT"] if name not in MANAGED or (name, mode) == ("Window", "fence")]
+    own = OWN_COMPLETION | (LOCAL if mode != "flush_local" else set())
+    if mode == "flush":
+        own -= {"Truly_passive_put"}
+    return [name for name in NAMES["RMA"] if name not in own]
+
+
+SYNCED = [(component, mode) for component, modes in SYNC_MODES.items() for mode in modes]
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize(("component", "mode"), SYNCED)
+def test_every_sync_mode_is_complete_and_correct(mpi, component, mode, ranks, tmp_path):
+    names = completed_by(component, mode)
+    repetitions, sizes = lab.effort(ranks, mode, 6)
+    few = f"-iter {repetitions},1,{repetitions} -msgsize {','.join(map(str, sizes))} -check -time 60"
+    # With a hint that there are no locks, where none are needed.
+    hint = "-info no_locks=true" if mode in ("fence", "pscw") else ""
+    words = f"{few} {hint} -sync_mode {mode} {' '.join(names)}"
+    done = lab.run(mpi, ranks, words, component=component, records=tmp_path)
+    impossible = [name for name in names if not process_counts(component, name, ranks)]
+    assert done.code == (3 if impossible else 0), done.text + done.errors
+    assert [record["benchmark"] for record in done.records if record["record"] == "failure"] == impossible
+    wanted = [
+        (name, count, transfers, size)
+        for name in names
+        for count in process_counts(component, name, ranks)
+        for transfers in both(component, name)
+        for size in ([WORDS[name]] if name in WORDS else sizes)
+    ]
+    got = [(row["benchmark"], row["processes"], row["mode"], row["bytes"]) for row in done.rows]
+    assert got == wanted
+    assert {row["defects"] for row in done.rows} <= {0}
+    assert done.records[0]["options"]["sync_mode"] == mode
+    assert re.search(rf"# Completion of transfers +: +-sync_mode {mode}\n", done.text)
+
+
+@pytest.mark.parametrize(
+    "mode", ["-off_cache 0.5,64 -window allocate", "-show_tail yes", "-multi 0 -sync on"]
+)
+@pytest.mark.parametrize(("component", "sync"), SYNCED)
+def test_sync_modes_in_other_modes_of_the_loop(mpi, component, sync, mode, tmp_path):
+    names = completed_by(component, sync)
+    few = "-iter 4,1,4 -msgsize 0,72,4096 -check -time 60"
+    words = f"{few} -sync_mode {sync} {mode} {' '.join(names)}"
+    done = lab.run(mpi, 2, words, component=component, records=tmp_path)
+    assert done.code == 0, done.text[-3000:] + done.errors[-3000:]
+    assert {row["defects"] for row in done.rows} == {0}
+    assert {row["benchmark"] for row in done.rows} == set(names)
+
+
+def test_what_has_a_completion_of_its_own_has_no_sync_mode(mpi, tmp_path):
+    """A row that states the reason; the others run."""
+    for component, mode in SYNCED:
+        own = [name for name in NAMES[component] if name not in completed_by(component, mode)]
+        words = f"-iter 2 -msgsize 8 -sync_mode {mode} {' '.join(own)} Accumulate"
+        done = lab.run(mpi, 2, words, component=component, records=tmp_path)
+        failures = [record for record in done.records if record["record"] == "failure"]
+        assert [record["benchmark"] for record in failures] == own
+        assert {row["benchmark"] for row in done.rows} == {"Accumulate"}
+        assert all(
+            record["cause"] == "unavailable" and f"not by -sync_mode {mode}" in record["detail"]
+            for record in failures
+        )
 
 
 def test_default_lists(mpi):
@@ -201,6 +279,7 @@ def test_hints_are_taken_and_told(mpi, tmp_path):
     ("words", "says"),
     [
         ("-window heap", "create, allocate, shared, dynamic"),
+        ("-sync_mode unlock", "standard, fence, pscw, lock, lock_all, flush, flush_local"),
         ("-info nothing", "KEY=VALUE"),
         ("-info =x", "KEY=VALUE"),
         ("-aggregate_mode some", "aggregate, non_aggregate, multi"),
@@ -210,6 +289,15 @@ def test_hints_are_taken_and_told(mpi, tmp_path):
 )
 def test_mistakes_are_told(mpi, words, says):
     done = lab.run(mpi, 2, words, component="RMA")
+    assert done.code == 2 and len(done.own_errors) == 1 and says in done.own_errors[0]
+
+
+@pytest.mark.parametrize(
+    ("component", "says"),
+    [("EXT", "give fence or pscw, or run IMB-RMA"), ("MPI1", "has no one-sided transfers")],
+)
+def test_sync_modes_that_a_component_lacks(mpi, component, says):
+    done = lab.run(mpi, 2, "-sync_mode lock", component=component)
     assert done.code == 2 and len(done.own_errors) == 1 and says in done.own_errors[0]
 
 
@@ -264,6 +352,20 @@ def test_check_finds_a_lying_mpi_in_every_mode(mpi, liars, component, mode, tmp_
     names = [name for name in NAMES[component] if not (name == "Window" and "-window" in mode)]
     done = lab.run(
         mpi, 2, f"-check -iter 4,1,4 -msgsize 64 {mode} {' '.join(names)}",
+        component=component, records=tmp_path, wrap=wrap,
+    )  # fmt: skip
+    assert done.code == 4
+    assert caught(done) == {(name, transfers) for name in names for transfers in both(component, name)}
+
+
+@pytest.mark.parametrize("how", ["flip", "drop"])
+@pytest.mark.parametrize(("component", "sync"), SYNCED)
+def test_check_finds_a_lying_mpi_in_every_sync_mode(mpi, liars, component, sync, how, tmp_path):
+    library = liars(mpi, "lying_mpi.cpp")
+    wrap = ["env", f"LD_PRELOAD={library}", f"LIE_HOW={how}", "LIE_RANK=0"]
+    names = completed_by(component, sync)
+    done = lab.run(
+        mpi, 2, f"-check -iter 4,1,4 -msgsize 64 -sync_mode {sync} {' '.join(names)}",
         component=component, records=tmp_path, wrap=wrap,
     )  # fmt: skip
     assert done.code == 4

@@ -13,13 +13,19 @@ SMPI (3.32) makes one-sided calls of messages on the same cables:
    Compare_and_swap is a get, then a put if the two were equal. In timed runs they always are: all are zero.
  - Lock and unlock take no time beyond that of a flush.
  - A fence is two barriers. Between them each rank waits for what it got and for what was put to it.
+ - MPI_Wait of a request waits as a local flush does.
+ - Post and start are a message of nothing from the target to the origin; complete and wait are one from the origin to
+   the target, which leaves with the transfers. Whoever is to get or to be put something waits for that, too.
+ - Attaching and detaching take no time.
  - A window is made with an Allgather of 8 bytes, and freed with two barriers.
 
-Two things that SMPI cannot do decide what is asked of it here:
+Three things that SMPI cannot do decide what is asked of it here:
 
  - While it waits in a flush, a rank bars all others from starting transfers to its window. Origins that are targets
    too therefore stay out of each other's way only when they are in step to the last bit. With more than two ranks
    that needs the suite's own barrier, after which all go at the same moment, and calls that take time.
+ - MPI_Win_post blocks until the origin has started, but for eager sends: ranks that are origin and target at once would
+   wait forever.
  - An exclusive lock does not wait for those who hold a shared one.
 """
 
@@ -100,7 +106,13 @@ ONE_ORIGIN: dict[str, Passive] = {
     "Get_accumulate": there_and_back,
     "Fetch_and_op": there_and_back,
     "Compare_and_swap": there_and_back,
+    "Rput": lambda net, ranks, n, count, call: count * call,
+    "Rget": one_by_one,
+    "Raccumulate": one_by_one,
 }
+REQUESTS = ("Rput", "Rget", "Raccumulate")
+SHARED = ("Shared_store", "Shared_load")  # not between hosts
+CRASHES = "Rget_accumulate"  # docs/known-mpi-issues.md
 MANY_ORIGINS: dict[str, Passive] = {
     "Bidir_put": pair,  # the two directions of a cable do not meet
     "Bidir_get": pair,
@@ -111,7 +123,10 @@ MANY_ORIGINS: dict[str, Passive] = {
 }
 PASSIVE = ONE_ORIGIN | MANY_ORIGINS
 WITH_ALL = ("Put_all_local", "Get_all_local", "One_put_all", "One_get_all", "All_put_all", "All_get_all")
-WITHOUT_MODES = (*WITH_ALL, "Exchange_put", "Exchange_get", "Window", "Truly_passive_put")
+WITHOUT_MODES = (
+    *(*WITH_ALL, *REQUESTS, "Exchange_put", "Exchange_get", "Window", "Attach_detach"),
+    "Truly_passive_put",
+)
 WORDS = ("Fetch_and_op", "Compare_and_swap")  # 4 bytes, whatever the lengths
 
 
@@ -222,7 +237,7 @@ def test_passive_targets_among_many_ranks(many, ranks, tmp_path):
         if in_flight(row, CALL):
             continue
         assert times(row) == (about(passive(row, CALL), ranks),) * 3, row
-        assert row["processes"] == (ranks if row["mode"] is None else 2)
+        assert row["processes"] == (2 if row["mode"] or row["benchmark"] in REQUESTS else ranks)
         if "bytes_per_second" in row:
             moved = (row["processes"] - 1) * row["bytes"]
             assert row["bytes_per_second"] == pytest.approx(moved / passive(row, CALL), rel=1e-9)
@@ -269,6 +284,8 @@ def test_every_kind_of_window(kind, ranks, tmp_path):
 
 def test_hosts_that_share_no_memory_make_no_shared_windows(tmp_path):
     """Said once for each table, and what needs no window of that kind is not there to run."""
+    own = simulate(tmp_path / "own", 2, f"{' '.join(SHARED)} -msglog 3", component="RMA", status=3).records
+    assert [record["benchmark"] for record in own if record["record"] == "failure"] == [*SHARED]
     words = "Unidir_put One_put_all -window shared -aggregate_mode aggregate -iter 2 -msglog 3"
     done = simulate(tmp_path, 4, words, component="RMA", status=3)
     failures = [record for record in done.records if record["record"] == "failure"]
@@ -278,6 +295,84 @@ def test_hosts_that_share_no_memory_make_no_shared_windows(tmp_path):
         ("One_put_all", "unavailable"),
     ]
     assert all("share no memory" in record["detail"] for record in failures) and not done.rows
+
+
+def test_attaching_memory_moves_nothing(tmp_path):
+    words = "Attach_detach -msgsize 0,1024 -iter 8 -npmin 4"
+    rows = simulate(tmp_path, 4, words, component="EXT").rows
+    assert [(row["bytes"], row["processes"], times(row)) for row in rows] == [
+        (0, 4, (0.0,) * 3),
+        (1024, 4, (0.0,) * 3),
+    ]
+
+
+def synchronized(row: dict, mode: str, call: float = 0.0) -> float:
+    """-sync_mode: seconds per repetition, of the slowest rank. Locks take no time beyond that of a flush."""
+    name, n, count = row["benchmark"], row["bytes"], together(row)
+    lower = name.lower()
+    if mode == "flush_local" and name in ("Unidir_put", "One_put_all"):
+        return (row["processes"] - 1) * call  # the bytes are copied
+    if mode in ("lock", "lock_all", "flush", "flush_local"):
+        return passive(row, call)
+    if lower in ("accumulate", "get_accumulate", "fetch_and_op"):  # complete when they return
+        alone = passive(row)
+        fence = two_barriers(SWITCH, 2)
+        return alone + (fence if mode == "fence" else 2 * SWITCH.message(0)) / count
+    if mode == "fence":
+        return fenced(SWITCH, n, count, lower != "unidir_put") / count
+    post, last = SWITCH.message(0), 2 * SWITCH.latency + count * wire(SWITCH, n)
+    return (post + last + (wire(SWITCH, 0) if lower == "unidir_put" else 0.0)) / count
+
+
+PAIRS = ("Unidir_put", "Unidir_get", "Accumulate", "Get_accumulate", "Fetch_and_op")
+BOTH = ("Bidir_put", "Bidir_get")
+
+
+@pytest.mark.parametrize("mode", ["fence", "pscw", "lock", "lock_all", "flush", "flush_local"])
+def test_every_sync_mode_takes_what_its_calls_do(mode, tmp_path):
+    """Between two ranks, to the last bit. Of an epoch of post and start the slower rank's time: an origin does not wait
+    for what it has put."""
+    names = PAIRS if mode == "pscw" else PAIRS + BOTH
+    words = f"{' '.join(names)} -sync_mode {mode} {SIZES} -iter 8"
+    rows = simulate(tmp_path, 2, words, component="RMA").rows
+    assert tables_of(rows) == expected_tables([*names])
+    for row in rows:
+        assert row["time_max_seconds"] == synchronized(row, mode), row
+        assert row["repetitions"] == 8
+        if mode in ("lock", "lock_all", "flush", "flush_local"):
+            assert times(row) == (row["time_max_seconds"],) * 3, row
+    if mode == "pscw":
+        active_words = words.replace(" ".join(names), "Unidir_Put Unidir_Get -set MSGS_NONAGGR=8")
+        active_rows = simulate(tmp_path / "EXT", 2, active_words, component="EXT").rows
+        assert len(active_rows) == 4 * len(LENGTHS)
+        for row in active_rows:
+            assert row["time_max_seconds"] == synchronized(row, mode), row
+
+
+@pytest.mark.parametrize("mode", ["lock", "lock_all", "flush", "flush_local"])
+def test_sync_modes_of_one_rank_with_all_others(mode, tmp_path):
+    """All targets are locked and unlocked in each repetition, and all transfers are under way at once."""
+    words = f"One_put_all One_get_all -sync_mode {mode} -npmin 4 {SIZES} -iter 8"
+    rows = simulate(tmp_path, 4, words, component="RMA", call=CALL).rows
+    assert len(rows) == 2 * len(LENGTHS)
+    for row in rows:
+        assert times(row) == (about(synchronized(row, mode, CALL)),) * 3, row
+
+
+@pytest.mark.parametrize(
+    ("component", "mode"),
+    [("EXT", "pscw"), *(("RMA", mode) for mode in ("fence", "pscw", "lock", "lock_all", "flush_local"))],
+)
+def test_every_byte_arrives_in_every_sync_mode(component, mode, tmp_path):
+    """With eager sends, since MPI_Win_post blocks without."""
+    own = {*REQUESTS, *SHARED, CRASHES, "Window", "Attach_detach", "Truly_passive_put"}
+    own |= {name for name in lab.names("RMA") if name.endswith("_local")}
+    names = [name for name in lab.names(component) if name not in own]
+    for ranks in (2, 5):
+        words = f"{' '.join(names)} {CHECK} -npmin {ranks} -sync_mode {mode}"
+        done = simulate(tmp_path / str(ranks), ranks, words, component=component, eager=True)
+        assert tables_of(done.rows) == expected_tables(names)
+        assert {row["defects"] for row in done.rows} == {0}
 
 
 def test_target_that_computes_does_not_delay_a_put(tmp_path):
@@ -475,12 +570,15 @@ def test_targets_are_the_processes_that_map_names(option, pairs, tmp_path):
 # --- What arrives ----------------------------------------------------------------------------------------------------
 
 
-ALL_NAMES = {component: lab.names(component) for component in ("EXT", "RMA")}
+ALL_NAMES = {
+    component: [name for name in lab.names(component) if name not in (*SHARED, CRASHES)]
+    for component in ("EXT", "RMA")
+}
 CHECK = "-msgsize 0,72,4096 -iter 3 -check -set TARGET_CPU_SECS=0 -set MSGS_NONAGGR=3"
 
 
 def test_every_benchmark_has_its_time() -> None:
-    assert {"Window", *FENCED, "Accumulate"} == set(ALL_NAMES["EXT"])
+    assert {"Window", "Attach_detach", *FENCED, "Accumulate"} == set(ALL_NAMES["EXT"])
     assert {*PASSIVE, "Truly_passive_put"} == set(ALL_NAMES["RMA"])
 
 

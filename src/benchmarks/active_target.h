@@ -14,7 +14,8 @@ constexpr Spec fenced(std::string_view name, Kind kind, Exposed exposed) {
           .kind = kind,
           .access = Access::active_target,
           .aggregation = Aggregation::aggregate_first,
-          .one_sided = {.exposed = exposed, .lengths_of_reductions = true}};
+          .one_sided = {
+              .exposed = exposed, .lengths_of_reductions = true, .sync = SyncMode::fence, .any_sync = true}};
 }
 
 struct Fenced {
@@ -28,13 +29,15 @@ struct Fenced {
   }
 };
 
-template <class Move, class Ways>
+template <class What, class Ways>
 struct FencedPair : Fenced {
+  using Move = What;
   template <class C>
   static void step(const C& c, const Lap& lap) {
     if (Ways::is_origin(c.rank)) Move::move(c, lap, c.peer, c.peer_base, 0, 0);
   }
   static Expected expects(const Endpoint& e) { return moved_by_pair<Move, Ways>(e); }
+  static Traffic traffic(const Endpoint& e) { return traffic_of_pair<Ways>(e); }
 };
 
 struct Unidir_Put : FencedPair<Put, OneWay> {
@@ -52,6 +55,7 @@ struct Bidir_Get : FencedPair<Get, BothWays> {
 
 /// Every process, rank 0 included, adds to the window of rank 0.
 struct FencedAccumulate : Fenced {
+  using Move = AddTo;
   static bool updates(const Endpoint& e) { return e.rank == 0; }
   static constexpr Spec spec = [] {
     Spec spec = fenced("Accumulate", Kind::collective, Exposed::receive);
@@ -62,6 +66,7 @@ struct FencedAccumulate : Fenced {
   static void step(const C& c, const Lap& lap) {
     call::accumulate(lap.send, c.count, c.type, 0, place_at(c, lap, c.bases[0], 0), c.op, c.win);
   }
+  static Traffic traffic(const Endpoint& e) { return traffic_to_root(e); }
   static Expected expects(const Endpoint& e) {
     return updates(e) ? Expected{{.count = e.elements, .added = true, .summed = e.ranks}} : Expected{};
   }
@@ -75,8 +80,9 @@ MPI_Aint base_of(const C& c, const void* memory) {
 
 /// A window made, used for one element put to the own rank, and freed.
 struct MakeWindow {
-  static constexpr Spec spec{
-      .name = "Window", .access = Access::active_target, .one_sided = {.lengths_of_reductions = true}};
+  static constexpr Spec spec{.name = "Window",
+                             .access = Access::active_target,
+                             .one_sided = {.lengths_of_reductions = true, .sync = SyncMode::fence}};
   template <class C>
   static void step(const C& c, const Lap& lap) {
     void* memory = lap.receive;
@@ -90,6 +96,27 @@ struct MakeWindow {
   static Expected expects(const Endpoint& e) {
     return {{e.rank, 0, 0, e.own_window ? std::min<std::int64_t>(1, e.elements) : 0}};
   }
+};
+
+/// Memory made reachable through a dynamic window, and no longer: each process by itself, all at once.
+/// Nothing is moved. At least a byte, as nothing cannot be attached.
+struct Attach_detach {
+  static constexpr Spec spec{.name = "Attach_detach",
+                             .send = Extent::none,
+                             .access = Access::active_target,
+                             .one_sided = {.lengths_of_reductions = true, .window = WindowKind::dynamic},
+                             .in_default_list = false,
+                             .needs = "Win_detach"};
+  template <class C>
+  static DynamicWindow prepare(const C& c, const LapPlan&) {
+    return {c.info, c.comm};
+  }
+  template <class C>
+  static void step(const C& c, const Lap& lap, MPI_Win win) {
+    MPI_Win_attach(win, lap.receive, std::max<MPI_Aint>(1, c.window_bytes));
+    MPI_Win_detach(win, lap.receive);
+  }
+  static Expected expects(const Endpoint&) { return {}; }
 };
 
 }  // namespace openimb

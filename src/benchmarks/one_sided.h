@@ -4,6 +4,7 @@
 #pragma once
 
 #include "engine/pattern.h"
+#include "engine/sync_loops.h"
 
 namespace openimb {
 
@@ -32,6 +33,15 @@ struct Get {
   }
 };
 
+/// From message `from` of the own send buffer to message `to` of what the target holds: added.
+struct AddTo {
+  template <class C>
+  static void move(const C& c, const Lap& lap, int target, MPI_Aint base, int from, int to) {
+    call::accumulate(lap.send + from * c.span, c.count, c.type, target, place_at(c, lap, base, to), c.op,
+                     c.win);
+  }
+};
+
 /// The two ways of one transfer between ranks 0 and 1: rank 0 is the origin, or both are.
 struct OneWay {
   static bool is_origin(int rank) { return rank == 0; }
@@ -39,6 +49,23 @@ struct OneWay {
 struct BothWays {
   static bool is_origin(int) { return true; }
 };
+
+/// A pair's: one message, from one rank to the other or both ways.
+template <class Ways>
+Traffic traffic_of_pair(const Endpoint& e) {
+  const int other = 1 - e.rank;
+  Traffic traffic;
+  if (Ways::is_origin(e.rank)) traffic.transfers = {{.target = other}};
+  if (Ways::is_origin(other)) traffic.origins = {other};
+  return traffic;
+}
+
+/// From every rank, rank 0 included, to rank 0.
+inline Traffic traffic_to_root(const Endpoint& e) {
+  Traffic traffic{.transfers = {{.target = 0}}, .origins = {}};
+  for (int rank = 0; e.rank == 0 && rank < e.ranks; ++rank) traffic.origins.push_back(rank);
+  return traffic;
+}
 
 /// What a pair has moved: a put arrives at the origin's peer, a get at the origin.
 template <class Move, class Ways>

@@ -8,7 +8,10 @@ namespace openimb {
 
 /// The parts of a Spec that all of IMB-RMA has.
 constexpr Spec passive(std::string_view name, Kind kind, Exposed exposed) {
-  return {.name = name, .kind = kind, .access = Access::passive_target, .one_sided = {.exposed = exposed}};
+  return {.name = name,
+          .kind = kind,
+          .access = Access::passive_target,
+          .one_sided = {.exposed = exposed, .sync = SyncMode::flush}};
 }
 
 /// Two processes, in both modes.
@@ -16,6 +19,14 @@ constexpr Spec pair(std::string_view name, Exposed exposed, bool in_default_list
   Spec spec = passive(name, Kind::single_transfer, exposed);
   spec.aggregation = Aggregation::non_aggregate_first;
   spec.in_default_list = in_default_list;
+  spec.one_sided.any_sync = true;
+  return spec;
+}
+
+/// What its name says to be complete at the origin, -sync_mode leaves so.
+constexpr Spec local(Spec spec) {
+  spec.one_sided.sync = SyncMode::flush_local;
+  spec.one_sided.any_sync = false;
   return spec;
 }
 
@@ -54,10 +65,13 @@ struct MoveToPeer : FlushedPeer<Completion> {
   }
 };
 
-template <class Move, class Ways, class Completion = AtTarget>
+template <class What, class Ways, class Completion = AtTarget>
 struct PassivePair : LockedPeer<Ways> {
+  using Move = What;
   using Loop = MoveToPeer<Move, Completion>;
+  using LocalLoop = MoveToPeer<Move, AtOrigin>;
   static Expected expects(const Endpoint& e) { return moved_by_pair<Move, Ways>(e); }
+  static Traffic traffic(const Endpoint& e) { return traffic_of_pair<Ways>(e); }
 };
 
 struct Unidir_put : PassivePair<Put, OneWay> {
@@ -73,10 +87,10 @@ struct Bidir_get : PassivePair<Get, BothWays> {
   static constexpr Spec spec = pair("Bidir_get", Get::exposed);
 };
 struct Put_local : PassivePair<Put, OneWay, AtOrigin> {
-  static constexpr Spec spec = pair("Put_local", Put::exposed);
+  static constexpr Spec spec = local(pair("Put_local", Put::exposed));
 };
 struct Get_local : PassivePair<Get, OneWay, AtOrigin> {
-  static constexpr Spec spec = pair("Get_local", Get::exposed, false);
+  static constexpr Spec spec = local(pair("Get_local", Get::exposed, false));
 };
 
 struct Truly_passive_put : PassivePair<Put, OneWay> {
@@ -109,6 +123,7 @@ constexpr Spec with_all(std::string_view name, Exposed exposed, bool in_default_
   spec.receive = exposed == Exposed::receive && Origins::kind == Kind::multiple_transfer ? Extent::one
                                                                                          : Extent::per_rank;
   spec.throughput = Origins::kind == Kind::multiple_transfer;
+  spec.one_sided.any_sync = true;
   spec.min_processes = 2;
   spec.in_default_list = in_default_list;
   return spec;
@@ -130,9 +145,11 @@ struct MoveToAll {
   }
 };
 
-template <class Move, class Origins, class Completion = AtTarget>
+template <class What, class Origins, class Completion = AtTarget>
 struct WithAll {
+  using Move = What;
   using Loop = MoveToAll<Move, Completion>;
+  using LocalLoop = MoveToAll<Move, AtOrigin>;
   static bool takes_part(const Endpoint& e) { return Origins::is_origin(e.rank); }
   template <class C>
   static LockAll epoch(const C& c) {
@@ -146,6 +163,17 @@ struct WithAll {
       return piece.rank == e.rank || (puts && !Origins::is_origin(piece.rank));
     });
     return expected;
+  }
+  static Traffic traffic(const Endpoint& e) {
+    Traffic traffic;
+    for (int step = 1; step < e.ranks; ++step) {
+      const int other = (e.rank + step) % e.ranks;
+      if (Origins::is_origin(e.rank)) {
+        traffic.transfers.push_back({.target = other, .to = Loop::puts ? e.rank : other});
+      }
+      if (Origins::is_origin(other)) traffic.origins.push_back(other);
+    }
+    return traffic;
   }
 };
 
@@ -162,28 +190,23 @@ struct All_get_all : WithAll<Get, Every> {
   static constexpr Spec spec = with_all<Every>("All_get_all", Get::exposed);
 };
 struct Put_all_local : WithAll<Put, One, AtOrigin> {
-  static constexpr Spec spec = with_all<One>("Put_all_local", Put::exposed);
+  static constexpr Spec spec = local(with_all<One>("Put_all_local", Put::exposed));
 };
 struct Get_all_local : WithAll<Get, One, AtOrigin> {
-  static constexpr Spec spec = with_all<One>("Get_all_local", Get::exposed, false);
+  static constexpr Spec spec = local(with_all<One>("Get_all_local", Get::exposed, false));
 };
 
 constexpr Spec with_neighbors(std::string_view name, Exposed exposed) {
   Spec spec = passive(name, Kind::parallel_transfer, exposed);
   spec.send = spec.receive = Extent::two;
   spec.throughput = false;
+  spec.one_sided.any_sync = true;
   return spec;
 }
 
-/// Both neighbors in the periodic chain, as in Exchange: message 0 travels to the right, message 1 to the
-/// left.
-template <class Move>
-struct WithNeighbours {
+template <class Move, class Completion>
+struct MoveToNeighbours {
   static constexpr bool puts = Move::exposed == Exposed::receive;
-  template <class C>
-  static LockTwo epoch(const C& c) {
-    return LockTwo(c.left, c.right, c.win);
-  }
   template <class C>
   static void step(const C& c, const Lap& lap) {
     const int first = puts ? c.right : c.left;
@@ -193,11 +216,29 @@ struct WithNeighbours {
   }
   template <class C>
   static void close(const C& c) {
-    MPI_Win_flush(c.right, c.win);
-    MPI_Win_flush(c.left, c.win);
+    Completion::flush(c.right, c.win);
+    Completion::flush(c.left, c.win);
+  }
+};
+
+/// Both neighbors in the periodic chain, as in Exchange: message 0 travels to the right, message 1 to the
+/// left.
+template <class What>
+struct WithNeighbours {
+  using Move = What;
+  using Loop = MoveToNeighbours<Move, AtTarget>;
+  using LocalLoop = MoveToNeighbours<Move, AtOrigin>;
+  template <class C>
+  static LockTwo epoch(const C& c) {
+    return LockTwo(c.left, c.right, c.win);
   }
   static Expected expects(const Endpoint& e) {
     return {{e.left(), 0, 0, e.elements}, {e.right(), e.elements, e.elements, e.elements}};
+  }
+  static Traffic traffic(const Endpoint& e) {
+    const int first = Loop::puts ? e.right() : e.left();
+    const int second = Loop::puts ? e.left() : e.right();
+    return {.transfers = {{first, 0, 0}, {second, 1, 1}}, .origins = {first, second}};
   }
 };
 
@@ -223,47 +264,64 @@ constexpr Spec atomic_word(std::string_view name) {
 }
 
 /// Rank 0 works on what rank 1 holds; what it fetches goes to its own receive buffer.
-struct Atomic : LockedPeer<OneWay>, FlushedPeer<AtTarget> {
-  static bool updates(const Endpoint& e) { return e.rank == 1; }
-  static Expected fetched(const Endpoint& e) { return message_of(e, initial_content(e)); }
-  static Expected added(const Endpoint& e) { return {{0, 0, 0, e.elements, true}}; }
-};
-
-struct Accumulate : Atomic {
-  static constexpr Spec spec = atomic("Accumulate");
+struct FetchAndAdd {
   template <class C>
-  static void step(const C& c, const Lap& lap) {
-    call::accumulate(lap.send, c.count, c.type, c.peer, place_at(c, lap, c.peer_base, 0), c.op, c.win);
+  static void move(const C& c, const Lap& lap, int target, MPI_Aint base, int from, int to) {
+    const MPI_Aint at = place_at(c, lap, base, to);
+    call::get_accumulate(lap.send + from * c.span, lap.receive, c.count, c.type, target, at, c.op, c.win);
   }
-  static Expected expects(const Endpoint& e) { return e.rank == 1 ? added(e) : Expected{}; }
+};
+struct FetchAndOp {
+  template <class C>
+  static void move(const C& c, const Lap& lap, int target, MPI_Aint base, int from, int to) {
+    const MPI_Aint at = place_at(c, lap, base, to);
+    MPI_Fetch_and_op(lap.send + from * c.span, lap.receive, c.type, target, at, c.op, c.win);
+  }
+};
+/// The next message of the send buffer is what the target's must equal.
+struct CompareAndSwap {
+  template <class C>
+  static void move(const C& c, const Lap& lap, int target, MPI_Aint base, int from, int to) {
+    const MPI_Aint at = place_at(c, lap, base, to);
+    char* const out = lap.send + from * c.span;
+    MPI_Compare_and_swap(out, out + c.span, lap.receive, c.type, target, at, c.win);
+  }
 };
 
-struct Get_accumulate : Atomic {
+inline bool updates_of_rank_1(const Endpoint& e) { return e.rank == 1; }
+inline Expected added_by_rank_0(const Endpoint& e) { return {{0, 0, 0, e.elements, true}}; }
+inline Expected fetched_content(const Endpoint& e) { return message_of(e, initial_content(e)); }
+
+template <class What>
+struct Atomic : LockedPeer<OneWay> {
+  using Move = What;
+  using Loop = MoveToPeer<Move, AtTarget>;
+  using LocalLoop = MoveToPeer<Move, AtOrigin>;
+  static bool updates(const Endpoint& e) { return updates_of_rank_1(e); }
+  static Traffic traffic(const Endpoint& e) { return traffic_of_pair<OneWay>(e); }
+};
+
+struct Accumulate : Atomic<AddTo> {
+  static constexpr Spec spec = atomic("Accumulate");
+  static Expected expects(const Endpoint& e) { return e.rank == 1 ? added_by_rank_0(e) : Expected{}; }
+};
+
+struct Get_accumulate : Atomic<FetchAndAdd> {
   static constexpr Spec spec = [] {
     Spec spec = atomic("Get_accumulate");
     spec.needs = spec.name;
     return spec;
   }();
-  template <class C>
-  static void step(const C& c, const Lap& lap) {
-    const MPI_Aint at = place_at(c, lap, c.peer_base, 0);
-    call::get_accumulate(lap.send, lap.receive, c.count, c.type, c.peer, at, c.op, c.win);
-  }
-  static Expected expects(const Endpoint& e) { return e.rank == 1 ? added(e) : fetched(e); }
+  static Expected expects(const Endpoint& e) { return e.rank == 1 ? added_by_rank_0(e) : fetched_content(e); }
 };
 
-struct Fetch_and_op : Atomic {
+struct Fetch_and_op : Atomic<FetchAndOp> {
   static constexpr Spec spec = atomic_word("Fetch_and_op");
-  template <class C>
-  static void step(const C& c, const Lap& lap) {
-    const MPI_Aint at = place_at(c, lap, c.peer_base, 0);
-    MPI_Fetch_and_op(lap.send, lap.receive, c.type, c.peer, at, c.op, c.win);
-  }
-  static Expected expects(const Endpoint& e) { return e.rank == 1 ? added(e) : fetched(e); }
+  static Expected expects(const Endpoint& e) { return e.rank == 1 ? added_by_rank_0(e) : fetched_content(e); }
 };
 
 /// Message 0 of the send buffer replaces what the target holds if that equals message 1.
-struct Compare_and_swap : Atomic {
+struct Compare_and_swap : Atomic<CompareAndSwap> {
   static constexpr Spec spec = [] {
     Spec spec = atomic_word("Compare_and_swap");
     spec.send = Extent::two;
@@ -271,12 +329,7 @@ struct Compare_and_swap : Atomic {
     spec.notes = "#     Uses MPI_INT data type\n";
     return spec;
   }();
-  template <class C>
-  static void step(const C& c, const Lap& lap) {
-    const MPI_Aint at = place_at(c, lap, c.peer_base, 0);
-    MPI_Compare_and_swap(lap.send, lap.send + c.span, lap.receive, c.type, c.peer, at, c.win);
-  }
-  static Expected expects(const Endpoint& e) { return e.rank == 1 ? message_of(e, 0) : fetched(e); }
+  static Expected expects(const Endpoint& e) { return e.rank == 1 ? message_of(e, 0) : fetched_content(e); }
 };
 
 }  // namespace openimb

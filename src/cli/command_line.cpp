@@ -7,6 +7,7 @@
 #include "cli/draft.h"
 #include "cli/option_table.h"
 #include "cli/values.h"
+#include "plan/synchronization.h"
 
 namespace openimb {
 
@@ -192,6 +193,21 @@ bool has_random_partners(const Program& program) {
   return std::ranges::any_of(program.catalogue, &Spec::random_partners);
 }
 
+void check_sync_mode(const Program& program, SyncMode mode) {
+  const auto has = [&](Access access) {
+    return std::ranges::any_of(program.catalogue, [&](const Spec& spec) { return spec.access == access; });
+  };
+  if (mode == SyncMode::standard || has(Access::passive_target)) return;
+  if (!has(Access::active_target)) {
+    throw UsageError("-sync_mode: " + std::string(program.name) +
+                     " has no one-sided transfers; leave it out, or run IMB-RMA");
+  }
+  if (!needs_targets(mode)) {
+    throw UsageError("-sync_mode " + std::string(name_of(mode)) + ": targets take part in " +
+                     std::string(program.name) + "; give fence or pscw, or run IMB-RMA");
+  }
+}
+
 // Options without effect in this executable, where ignoring them would mislead.
 void check_component(const Program& program, const std::vector<Use>& uses, int world,
                      const Options& options) {
@@ -219,6 +235,7 @@ void check_component(const Program& program, const std::vector<Use>& uses, int w
                      (world == 1 ? " process makes " : " processes make ") +
                      (world / 2 == 1 ? "1 pair" : std::to_string(world / 2) + " pairs"));
   }
+  check_sync_mode(program, options.sync_mode);
   if (options.reorder > 0 && options.reorder % world == 0) {
     throw UsageError(
         "-reorder " + std::to_string(options.reorder) + ": with " + std::to_string(world) +

@@ -107,6 +107,27 @@ constexpr Option own_rows[] = {
                                            WindowKind::dynamic};
            draft.options.window_kind = choice(kinds, [](WindowKind kind) { return name_of(kind); }, word);
          }},
+    {.name = "sync_mode",
+     .syntax = "MODE",
+     .help = "fence, pscw, lock, lock_all, flush or flush_local",
+     .standard = "by benchmark",
+     .example = "-sync_mode lock",
+     .details =
+         "What completes one-sided transfers. fence: MPI_Win_fence on all processes of the group after the "
+         "transfer. pscw: MPI_Win_start, transfer, MPI_Win_complete at origins; MPI_Win_post, MPI_Win_wait "
+         "at "
+         "targets. lock: MPI_Win_lock (shared), transfer, MPI_Win_unlock. lock_all: MPI_Win_lock_all, "
+         "transfer, MPI_Win_unlock_all. flush: MPI_Win_flush, in a lock held around the sample. flush_local: "
+         "MPI_Win_flush_local, in the same way; the origin's buffer is free then. In aggregate mode: once "
+         "for all transfers of a sample. standard: as each benchmark is defined, fence in IMB-EXT and "
+         "flush or flush_local in IMB-RMA. IMB-EXT has fence and pscw.",
+     .apply =
+         [](Draft& draft, std::string_view word) {
+           constexpr SyncMode modes[] = {SyncMode::standard,   SyncMode::fence,    SyncMode::pscw,
+                                         SyncMode::lock,       SyncMode::lock_all, SyncMode::flush,
+                                         SyncMode::flush_local};
+           draft.options.sync_mode = choice(modes, [](SyncMode mode) { return name_of(mode); }, word);
+         }},
     {.name = "progress",
      .syntax = "N",
      .help = "call MPI_Test N times while computing",

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/buffers.h"
+#include "plan/synchronization.h"
 
 namespace openimb {
 
@@ -32,7 +33,7 @@ std::int64_t BufferBatch::check(std::int64_t repetitions) {
 // What a rank's own loads and stores see of memory in a window, and what they leave there for others: fences
 // see to that themselves.
 void BufferBatch::with_own_memory(const std::function<void()>& use) const {
-  if (exposes() && spec_.access == Access::passive_target) {
+  if (exposes() && uses_locks(spec_, setup().sync)) {
     const LockOne own(setup().endpoint.rank, setup().window.handle(), MPI_LOCK_EXCLUSIVE);
     use();
   } else {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <type_traits>
 
@@ -13,6 +14,7 @@
 #include "engine/overlap.h"
 #include "engine/pattern.h"
 #include "engine/setup.h"
+#include "engine/sync_loops.h"
 #include "engine/timed_loop.h"
 #include "engine/wall_clock.h"
 #include "plan/attributes.h"
@@ -40,6 +42,23 @@ double timed_as(const Seen& context, const Movement& laps, std::int64_t repetiti
       }
   }
   return 0;
+}
+
+/// `active`, `aggregates`: which modes and tables the benchmark has. Of all benchmarks with these moves.
+template <class Move, bool active, bool aggregates, Kind kind, class Seen>
+OPENIMB_NOINLINE double timed_in_sync(const Seen& seen, const LapPlan& plan, std::int64_t repetitions,
+                                      Timing timing, std::span<double> samples, const Setup& setup) {
+  return with_sync<Move, active>(setup.sync, seen.win, [&]<class Step>(Step) {
+    const auto run = [&](const auto& laps) {
+      if constexpr (aggregates) {
+        if (setup.aggregate) {
+          return timed_as<Step, kind, true>(seen, laps, repetitions, timing, samples, setup);
+        }
+      }
+      return timed_as<Step, kind, false>(seen, laps, repetitions, timing, samples, setup);
+    };
+    return plan.slots > 1 ? run(Laps<true, false>(plan)) : run(Laps<false, false>(plan));
+  });
 }
 
 /// What a pattern's `prepare` made, or nothing. Its view goes into the timed loop.
@@ -119,15 +138,27 @@ class BatchOf final : public ContextBatch<ContextOf<Pattern::spec.access, Count>
 
  public:
   explicit BatchOf(std::unique_ptr<const Setup> given)
-      : Base(Pattern::spec, peer_of(given->endpoint), std::move(given)), prepared_(context(), plan()) {}
+      : Base(Pattern::spec, peer_of(given->endpoint), std::move(given)), prepared_(context(), plan()) {
+    if constexpr (spec.one_sided.any_sync) {
+      if (in_sync()) synced_.emplace(context(), Pattern::traffic(setup().endpoint));
+    }
+  }
 
   double run(std::int64_t repetitions, Timing timing, std::span<double> samples) override {
     if (!takes_part()) return 0;
-    [[maybe_unused]] const auto open = epoch();
-    if constexpr (spec.aggregation != Aggregation::none) {
-      if (setup().aggregate) return time<Loop, true>(context(), repetitions, timing, samples);
+    if constexpr (spec.one_sided.any_sync) {
+      if (in_sync()) {
+        constexpr Kind kind = spec.kind == Kind::collective ? spec.kind : Kind::single_transfer;
+        return timed_in_sync<typename Pattern::Move, active, spec.aggregation != Aggregation::none, kind>(
+            synced_->context(), plan(), repetitions, timing, samples, setup());
+      }
+      if constexpr (!active) {
+        if (setup().sync == SyncMode::flush_local) {
+          return run_as<typename Pattern::LocalLoop>(repetitions, timing, samples);
+        }
+      }
     }
-    return time<Loop, false>(context(), repetitions, timing, samples);
+    return run_as<Loop>(repetitions, timing, samples);
   }
 
   double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> samples,
@@ -140,6 +171,7 @@ class BatchOf final : public ContextBatch<ContextOf<Pattern::spec.access, Count>
   }
 
   bool takes_part() const override {
+    if (spec.one_sided.any_sync && needs_targets(setup().sync)) return true;
     if constexpr (requires { Pattern::takes_part(setup().endpoint); }) {
       return Pattern::takes_part(setup().endpoint);
     }
@@ -152,6 +184,17 @@ class BatchOf final : public ContextBatch<ContextOf<Pattern::spec.access, Count>
   using Base::setup;
   using Moving = typename Base::Moving;
   struct NoEpoch {};
+  static constexpr bool active = spec.access == Access::active_target;
+  bool in_sync() const { return has_sync_loop(spec, setup().sync); }
+
+  template <class Step>
+  double run_as(std::int64_t repetitions, Timing timing, std::span<double> samples) {
+    [[maybe_unused]] const auto around = epoch();
+    if constexpr (spec.aggregation != Aggregation::none) {
+      if (setup().aggregate) return time<Step, true>(context(), repetitions, timing, samples);
+    }
+    return time<Step, false>(context(), repetitions, timing, samples);
+  }
 
   static int peer_of(const Endpoint& endpoint) {
     if constexpr (requires { Pattern::peer_of(endpoint); }) return Pattern::peer_of(endpoint);
@@ -185,18 +228,34 @@ class BatchOf final : public ContextBatch<ContextOf<Pattern::spec.access, Count>
   }
 
   void repeat(Moving laps, std::int64_t repetitions) override {
-    [[maybe_unused]] const auto open = epoch();
-    const auto all = [&](const auto&... view) {
-      for (std::int64_t i = 0; i < repetitions; ++i, laps.advance()) {
-        Loop::step(context(), laps.lap(), view...);
+    if constexpr (spec.one_sided.any_sync) {
+      if (in_sync()) {
+        with_sync<typename Pattern::Move, active>(setup().sync, context().win, [&]<class Step>(Step) {
+          repeat_as<Step>(synced_->context(), laps, repetitions);
+        });
+        return;
       }
-      close<Loop>(context(), view...);
-    };
-    if constexpr (prepares) {
-      all(prepared_.view());
-    } else {
-      all();
+      if constexpr (!active) {
+        if (setup().sync == SyncMode::flush_local) {
+          [[maybe_unused]] const auto around = epoch();
+          repeat_as<typename Pattern::LocalLoop>(context(), laps, repetitions);
+          return;
+        }
+      }
     }
+    [[maybe_unused]] const auto around = epoch();
+    if constexpr (prepares) {
+      repeat_as<Loop>(context(), laps, repetitions, prepared_.view());
+    } else {
+      repeat_as<Loop>(context(), laps, repetitions);
+    }
+  }
+
+  template <class Step, class Seen, class... View>
+  static void repeat_as(const Seen& seen, Moving laps, std::int64_t repetitions, const View&... view) {
+    open<Step>(seen);
+    for (std::int64_t i = 0; i < repetitions; ++i, laps.advance()) Step::step(seen, laps.lap(), view...);
+    close<Step>(seen, view...);
   }
 
   Expectation expectation() const override {
@@ -207,6 +266,8 @@ class BatchOf final : public ContextBatch<ContextOf<Pattern::spec.access, Count>
   }
 
   Prepared<Pattern, Context> prepared_;
+  struct NotSynced {};
+  std::conditional_t<spec.one_sided.any_sync, std::optional<SyncEndpoint<Context>>, NotSynced> synced_;
 };
 
 template <class BatchType>

@@ -10,6 +10,7 @@
 #include "engine/wall_clock.h"
 #include "mpi/file.h"
 #include "plan/files.h"
+#include "plan/synchronization.h"
 
 namespace openimb {
 
@@ -226,6 +227,7 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t gon
       .op = spec().access == Access::two_sided ? sum_.handle() : MPI_SUM,
       .info = shared_.info_.handle(),
       .window_kind = window_kind(),
+      .sync = sync_of(spec(), options.sync_mode),
       .window = std::move(window),
       .window_memory = nullptr,
       .send = shared_.buffers_.send.memory(),
@@ -251,7 +253,7 @@ void MpiTable::adopt_window_memory(Setup& setup) const {
   const auto fill = [&] {
     fill_for_timing(*setup.window_memory, bytes, plan_.element, spec(), shared_.world_.rank());
   };
-  if (spec().access == Access::passive_target) {
+  if (uses_locks(spec(), setup.sync)) {
     const LockOne own(setup.endpoint.rank, setup.window.handle(), MPI_LOCK_EXCLUSIVE);
     fill();
   } else {

@@ -24,7 +24,7 @@ class MpiTable final : public OpenTable {
  private:
   const Spec& spec() const { return plan_.spec(); }
   bool active() const { return group_.contains_me(); }
-  WindowKind window_kind() const { return shared_.options_.window_kind; }
+  WindowKind window_kind() const { return spec().one_sided.window.value_or(shared_.options_.window_kind); }
   Exposed allocated_by_mpi() const;
   bool windows_work();
   void allocate();

@@ -27,12 +27,19 @@
 //   template <class C> static void close(const C& c);
 //       Timed: completes a repetition's step, or, in aggregate mode, those of all repetitions at once.
 //
+//   template <class C> static void open(const C& c);
+//       Timed: begins what `close` ends, as often, before the steps.
+//
 //   template <class C> static void post(const C& c, const Lap& lap, MPI_Request* request);
 //       Of nonblocking benchmarks: starts what `step` starts and completes. The engine computes in between.
 //
 //   using Loop = ...;
 //       The type whose `step`, `close`, `post` and `finish` these are, where several benchmarks repeat the
 //       same calls: their loops are compiled once.
+//
+//   using Move = ...; using LocalLoop = ...; static Traffic traffic(const Endpoint& e);
+//       Of one-sided benchmarks with Spec::one_sided.any_sync: the transfers that -sync_mode completes in
+//       other ways, the loop with local completion, and who accesses whom (engine/sync_loops.h).
 //
 //   static bool takes_part(const Endpoint& e);   some ranks of the group stand aside
 //   static int peer_of(const Endpoint& e);       the other rank of a pair is not the right neighbor
@@ -42,6 +49,7 @@
 #include "engine/context.h"
 #include "engine/expected.h"
 #include "engine/timed_loop.h"
+#include "memory/memory.h"
 #include "mpi/calls.h"
 #include "mpi/window.h"
 #include "plan/spec.h"

@@ -46,6 +46,7 @@ struct Setup {
   MPI_Op op = MPI_SUM;
   MPI_Info info = MPI_INFO_NULL;
   WindowKind window_kind = WindowKind::create;
+  SyncMode sync = SyncMode::standard;     ///< in force
   Window window;                          ///< without a handle where nothing is exposed
   std::unique_ptr<Memory> window_memory;  ///< where MPI allocated it
   Memory* send = nullptr;

@@ -138,6 +138,12 @@ struct LoopOfPattern<Pattern> {
 template <class Pattern>
 using LoopOf = typename LoopOfPattern<Pattern>::Type;
 
+/// Begins what `close` ends, where the pattern has that: `open`.
+template <class Pattern, class Context>
+inline void open(const Context& context) {
+  if constexpr (requires { Pattern::open(context); }) Pattern::open(context);
+}
+
 /// Completes what `step` began, where the pattern has something to complete: `close`.
 template <class Pattern, class Context, class... View>
 inline void close(const Context& context, const View&... view) {
@@ -161,8 +167,10 @@ OPENIMB_NOINLINE OPENIMB_FLATTEN double drive(const Context context, Laps laps,
                                               const View... view) {
   const double start = Clock::now();
   record.start(start);
+  if constexpr (aggregate) open<Pattern>(context);
   for (std::int64_t i = 0; i < repetitions; ++i) {
     record.before();
+    if constexpr (!aggregate) open<Pattern>(context);
     Pattern::step(context, laps.lap(), view...);
     if constexpr (!aggregate) close<Pattern>(context, view...);
     record.after();

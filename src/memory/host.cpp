@@ -47,4 +47,8 @@ std::unique_ptr<Memory> adopt_memory(MemoryKind, std::byte* address, std::int64_
   return std::make_unique<HostMemory>(address, bytes);
 }
 
+void copy_by_processor(void* to, const void* from, std::int64_t bytes) {
+  std::memcpy(to, from, static_cast<std::size_t>(bytes));
+}
+
 }  // namespace openimb

@@ -29,4 +29,8 @@ std::unique_ptr<Memory> allocate_memory(MemoryKind kind, std::int64_t bytes);
 /// Memory that MPI allocated for a window, which outlives the result.
 std::unique_ptr<Memory> adopt_memory(MemoryKind kind, std::byte* address, std::int64_t bytes);
 
+/// Copies from one place to another as the processor does it, by loads and stores: what benchmarks of shared
+/// memory time. The places must not overlap.
+void copy_by_processor(void* to, const void* from, std::int64_t bytes);
+
 }  // namespace openimb

@@ -26,8 +26,11 @@ using Displacement = std::conditional_t<std::is_same_v<Count, int>, int, MPI_Ain
 /// Why a benchmark of neighborhood collectives cannot run; empty where it can.
 #ifdef OPENIMB_SMPI  // declares them, and aborts when they are called
 inline constexpr std::string_view why_no_neighborhoods = "the simulator has no neighborhood collectives";
+inline constexpr std::string_view why_no_request_get_accumulate =
+    "the simulator crashes in MPI_Rget_accumulate";
 #else
 inline constexpr std::string_view why_no_neighborhoods = {};
+inline constexpr std::string_view why_no_request_get_accumulate = {};
 #endif
 
 using Type = MPI_Datatype;
@@ -245,6 +248,25 @@ template <class Count>
 void get_accumulate(const void* out, void* in, Count count, Type type, int target, MPI_Aint at, Op op,
                     Win win) {
   OPENIMB_CALL(Get_accumulate, out, count, type, in, count, type, target, at, count, type, op, win)
+}
+template <class Count>
+void request_put(const void* out, Count count, Type type, int target, MPI_Aint at, Win win,
+                 MPI_Request* request) {
+  OPENIMB_CALL(Rput, out, count, type, target, at, count, type, win, request)
+}
+template <class Count>
+void request_get(void* in, Count count, Type type, int target, MPI_Aint at, Win win, MPI_Request* request) {
+  OPENIMB_CALL(Rget, in, count, type, target, at, count, type, win, request)
+}
+template <class Count>
+void request_accumulate(const void* out, Count count, Type type, int target, MPI_Aint at, Op op, Win win,
+                        MPI_Request* request) {
+  OPENIMB_CALL(Raccumulate, out, count, type, target, at, count, type, op, win, request)
+}
+template <class Count>
+void request_get_accumulate(const void* out, void* in, Count count, Type type, int target, MPI_Aint at, Op op,
+                            Win win, MPI_Request* request) {
+  OPENIMB_CALL(Rget_accumulate, out, count, type, in, count, type, target, at, count, type, op, win, request)
 }
 template <class Count>
 void make_vector_type(Count count, Type base, Type* type){OPENIMB_CALL(Type_contiguous, count, base, type)}

@@ -3,12 +3,18 @@
 
 #include <mpi.h>
 
+#include <span>
+
 namespace openimb {
 
-/// The ranks of a communicator.
+/// The ranks of a communicator, or some of them.
 class Group {
  public:
   explicit Group(MPI_Comm ranks) { MPI_Comm_group(ranks, &handle_); }
+  Group(MPI_Comm ranks, std::span<const int> some) {
+    const Group all(ranks);
+    MPI_Group_incl(all.view(), static_cast<int>(some.size()), some.data(), &handle_);
+  }
   ~Group() { MPI_Group_free(&handle_); }
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;

@@ -51,8 +51,9 @@ std::string_view why_missing(std::string_view name);
   call(Ireduce) call(Ireduce_scatter) call(Iscan) call(Iscatter) call(Iscatterv) call(Mprobe) call(Mrecv) \
   call(Neighbor_allgather) \
   call(Neighbor_allgatherv) call(Neighbor_alltoall) call(Neighbor_alltoallv) call(Neighbor_alltoallw) \
-  call(Reduce_init) call(Reduce_scatter_init) call(Scatter_init) call(Scatterv_init) \
-  call(Session_create_errhandler) call(Session_finalize) call(Session_init)
+  call(Raccumulate) call(Reduce_init) call(Reduce_scatter_init) call(Rget) call(Rget_accumulate) call(Rput) \
+  call(Scatter_init) call(Scatterv_init) call(Session_create_errhandler) call(Session_finalize) \
+  call(Session_init) call(Win_detach) call(Win_shared_query) call(Win_sync)
 
 // MPI 4.0, section 2.5.8. Spelled out: the mpi.h of an interface may be older than the library.
 #define OPENIMB_LARGE_CALLS(call) \
@@ -163,6 +164,8 @@ std::string_view why_missing(std::string_view name);
   call(Neighbor_alltoallw_c, (const void*, const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, void*, \
        const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, MPI_Comm)) \
   call(Put_c, (const void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Win)) \
+  call(Raccumulate_c, (const void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, \
+       MPI_Op, MPI_Win, MPI_Request*)) \
   call(Recv_c, (void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Status*)) \
   call(Recv_init_c, (void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)) \
   call(Reduce_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, int, MPI_Comm)) \
@@ -173,6 +176,12 @@ std::string_view why_missing(std::string_view name);
   call(Reduce_scatter_c, (const void*, void*, const MPI_Count*, MPI_Datatype, MPI_Op, MPI_Comm)) \
   call(Reduce_scatter_init_c, (const void*, void*, const MPI_Count*, MPI_Datatype, MPI_Op, MPI_Comm, \
        MPI_Info, MPI_Request*)) \
+  call(Rget_accumulate_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, \
+       MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Win, MPI_Request*)) \
+  call(Rget_c, (void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Win, \
+       MPI_Request*)) \
+  call(Rput_c, (const void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Win, \
+       MPI_Request*)) \
   call(Scan_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm)) \
   call(Scatter_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm)) \
   call(Scatter_init_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, \

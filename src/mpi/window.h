@@ -98,6 +98,33 @@ class Window {
 /// Whether all ranks of a communicator can share memory; collective.
 bool share_memory(MPI_Comm comm);
 
+/// A window without memory, to which some may be attached.
+class DynamicWindow {
+ public:
+  DynamicWindow(MPI_Info info, MPI_Comm comm) { MPI_Win_create_dynamic(info, comm, &win_); }
+  ~DynamicWindow() { MPI_Win_free(&win_); }
+  DynamicWindow(const DynamicWindow&) = delete;
+  DynamicWindow& operator=(const DynamicWindow&) = delete;
+  MPI_Win view() const { return win_; }
+
+ private:
+  MPI_Win win_ = MPI_WIN_NULL;
+};
+
+/// Where a rank's part of a shared window lies in this process.
+class SharedPart {
+ public:
+  SharedPart(int rank, MPI_Win win) {
+    MPI_Aint bytes = 0;
+    int unit = 1;
+    MPI_Win_shared_query(win, rank, &bytes, &unit, static_cast<void*>(&memory_));
+  }
+  char* view() const { return memory_; }
+
+ private:
+  char* memory_ = nullptr;
+};
+
 /// Passive-target epochs: shared locks, so that all origins can be at work at once.
 class LockOne {
  public:

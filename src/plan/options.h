@@ -25,9 +25,6 @@ enum class Multi { off, summary, each_group };
 /// guide, "Assured Completion of Transfers".
 enum class FileSync { standard, never };
 
-/// -window: who owns the memory of a window. Source: MPI 3.1, section 11.2.
-enum class WindowKind { create, allocate, shared, dynamic };
-
 /// -aggregate_mode: which of the two modes run.
 enum class AggregateMode { both, aggregate, non_aggregate };
 
@@ -143,6 +140,7 @@ struct Options {
   bool message_pause = false;
   double pause_seconds = 0;  ///< -pause, after each length
   WindowKind window_kind = WindowKind::create;
+  SyncMode sync_mode = SyncMode::standard;
   AggregateMode aggregate_mode = AggregateMode::both;
   std::vector<std::pair<std::string, std::string>> info;  ///< -info, for windows and files
   std::string file;  ///< -file: a folder, or the name of a file; empty: IMB_out in the current folder
@@ -166,7 +164,7 @@ struct Options {
   bool moves_root(const Spec& spec) const { return spec.rooted && root_shift && !runs_in_place(spec); }
   /// What a benchmark's messages are made of. Source for files: guide, "IMB-IO Blocking Benchmarks".
   Element element(const Spec& spec) const {
-    if (spec.on_files()) return {DataType::byte, Contiguity::base};
+    if (spec.on_files() || spec.one_sided.loads_and_stores) return {DataType::byte, Contiguity::base};
     Element element = spec.reduction ? reduction : data;
     if (spec.one_sided.integers_only) element.type = DataType::integer;
     if (spec.one_sided.single_element) element.contiguity = Contiguity::base;
@@ -179,6 +177,10 @@ constexpr const char* name_of(FileSync sync) { return file_sync_names[static_cas
 
 inline constexpr const char* window_kind_names[] = {"create", "allocate", "shared", "dynamic"};
 constexpr const char* name_of(WindowKind kind) { return window_kind_names[static_cast<int>(kind)]; }
+
+inline constexpr const char* sync_mode_names[] = {"standard", "fence", "pscw",       "lock",
+                                                  "lock_all", "flush", "flush_local"};
+constexpr const char* name_of(SyncMode mode) { return sync_mode_names[static_cast<int>(mode)]; }
 
 inline constexpr const char* aggregate_mode_names[] = {"multi", "aggregate", "non_aggregate"};
 constexpr const char* name_of(AggregateMode mode) { return aggregate_mode_names[static_cast<int>(mode)]; }

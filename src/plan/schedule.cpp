@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "plan/lengths.h"
+#include "plan/synchronization.h"
 
 namespace openimb {
 
@@ -49,7 +50,7 @@ void Schedule::add_tables(const Selected& selected) {
   const int available = static_cast<int>(rank_order(ranks_, options_.map).size());
   const int least = std::min(options_.min_processes.value_or(options_.standard.min_processes), available);
   const std::vector<int> counts = process_counts(spec, available, least);
-  if (counts.empty() || !spec.unavailable.empty()) {
+  if (counts.empty() || !why_unavailable(spec).empty()) {
     tables_.push_back({.benchmark = selected.index, .multi = Multi::off, .processes = available});
     return;
   }
@@ -58,6 +59,11 @@ void Schedule::add_tables(const Selected& selected) {
       tables_.push_back({selected.index, multi, processes, transfers});
     }
   }
+}
+
+std::string Schedule::why_unavailable(const Spec& spec) const {
+  return spec.unavailable.empty() ? why_not_synchronized(spec, options_.sync_mode)
+                                  : std::string(spec.unavailable);
 }
 
 std::vector<Transfers> Schedule::modes_of(const Spec& spec) const {
@@ -107,8 +113,8 @@ TablePlan Schedule::plan(const TableKey& key) const {
                  .points = {},
                  .warm_up = {},
                  .failure = {}};
-  if (!spec.unavailable.empty()) {
-    plan.failure = {.cause = Failure::Cause::unavailable, .detail = std::string(spec.unavailable)};
+  if (const std::string why = why_unavailable(spec); !why.empty()) {
+    plan.failure = {.cause = Failure::Cause::unavailable, .detail = why};
   } else if (process_counts(spec, key.processes, key.processes).empty()) {
     plan.failure = why_invalid(spec, key.processes);
     plan.failure->counts = has_torus(spec, key.processes) || was_named(key.benchmark);

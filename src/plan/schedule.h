@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "plan/geometry.h"
@@ -74,6 +75,7 @@ class Schedule {
   void add_tables(const Selected& selected);
   Spec spec_of(int benchmark) const;
   bool was_named(int benchmark) const;
+  std::string why_unavailable(const Spec& spec) const;
   std::vector<Transfers> modes_of(const Spec& spec) const;
   Point plan_point(const TablePlan& plan, std::int64_t bytes) const;
   std::int64_t memory_needed(const TablePlan& plan, const Point& point) const;

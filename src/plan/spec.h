@@ -1,6 +1,7 @@
 // What a benchmark is, as plain data. What one repetition of it does lives in src/benchmarks.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "plan/torus.h"
@@ -50,6 +51,13 @@ enum class Access {
   file             ///< a file takes the place of the other process
 };
 
+/// -window: who owns the memory of a window. Source: MPI 3.1, section 11.2.
+enum class WindowKind { create, allocate, shared, dynamic };
+
+/// -sync_mode: what completes one-sided transfers. standard: what the benchmark's definition has. Source: MPI
+/// 4.1, section 12.5.
+enum class SyncMode { standard, fence, pscw, lock, lock_all, flush, flush_local };
+
 /// Whether transfers are completed one by one, or all of a sample at once; and which table comes first, where
 /// there are two. Source: guide, "MPI-2 Benchmark Modes"; the order: reference outputs.
 enum class Aggregation { none, aggregate_first, non_aggregate_first, aggregate_only, non_aggregate_only };
@@ -75,7 +83,11 @@ struct OneSided {
   bool single_element = false;         ///< always one element of a predefined type (MPI_Fetch_and_op)
   bool integers_only = false;          ///< of reduction types: int, whatever is asked for
   bool compares = false;  ///< the second message of the send buffer is compared with what the target holds
-  bool computing_target = false;  ///< timed twice, once while the target computes outside MPI
+  bool computing_target = false;          ///< timed twice, once while the target computes outside MPI
+  SyncMode sync = SyncMode::standard;     ///< what completes its transfers; standard: its own calls
+  bool any_sync = false;                  ///< -sync_mode may choose another one
+  std::optional<WindowKind> window = {};  ///< the only kind that it can use
+  bool loads_and_stores = false;          ///< moves bytes without MPI, whatever type is asked for
 };
 
 /// What a benchmark does with its file.

@@ -97,6 +97,9 @@ std::string our_statements(const RunFacts& facts, const Options& options,
   if (options.pairs)
     text += statement("Random partners",
                       formatted("seed %llu", static_cast<unsigned long long>(options.pairs->seed)));
+  if (options.sync_mode != SyncMode::standard) {
+    text += statement("Completion of transfers", std::string("-sync_mode ") + name_of(options.sync_mode));
+  }
   if (options.passes) text += statement("Passes", passes_words(*options.passes));
   if (options.check) text += statement("Results", "verified in a separate untimed pass");
   return text;

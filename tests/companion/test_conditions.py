@@ -193,6 +193,19 @@ def test_a_busy_neighbor_is_named() -> None:
     assert differences(crowded, more) == [Difference("runnable processes at the start", ["1 to 2"], ["3"])]
 
 
+def test_how_transfers_are_completed_is_a_condition() -> None:
+    text = (EXAMPLES / "one-sided.jsonl").read_bytes()
+
+    def side(name: str, mode: str) -> Side:
+        said = text.replace(b'"sync_mode":"standard"', f'"sync_mode":"{mode}"'.encode())
+        return Side(name=name, launches=[*launches_of(read(said, name), name, {})])
+
+    assert differences(side("a", "standard"), side("b", "lock")) == [
+        Difference("options sync mode", ["standard"], ["lock"])
+    ]
+    assert differences(side("a", "lock"), side("b", "lock")) == []
+
+
 def test_compare_and_check_name_a_busy_neighbor(
     imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -558,12 +558,18 @@ TEST_CASE("the example of every option is a command line that parses") {
   const Program messages{"IMB-MPI1", "MPI-1 part", others};
   const Program io{"IMB-IO", "MPI-IO part", on_files, standard_of_files, true};
   const Program pairs{"IMB-P2P", "IMB-P2P part", random_pairs, standard_of_pairs};
+  constexpr Spec one_sided[] = {{.name = "Unidir_put", .access = Access::passive_target}};
+  const Program windows{"IMB-RMA", "MPI-RMA part", one_sided};
   std::istringstream help(help_text(messages, ""));
   int examples = 0;
   for (std::string line; std::getline(help, line);) {
     if (!line.starts_with("  -")) continue;
     const auto is_for = [&](std::string_view component) { return line.find(component) != std::string::npos; };
-    const Program& whole = is_for("IMB-IO: ") ? io : is_for("IMB-P2P: ") ? pairs : messages;
+    const bool synchronizes = line.starts_with("  -sync_mode ");
+    const Program& whole = synchronizes          ? windows
+                           : is_for("IMB-IO: ")  ? io
+                           : is_for("IMB-P2P: ") ? pairs
+                                                 : messages;
     const std::string topic = help_text(whole, line.substr(2, line.find(' ', 2) - 2));
     const std::string mark = std::string(whole.name) + " ";
     std::string example = topic.substr(topic.find(mark, topic.find("Example:")) + mark.size());
@@ -572,7 +578,7 @@ TEST_CASE("the example of every option is a command line that parses") {
     CHECK_NOTHROW(parse(whole, words(example), 8, given.reader()));
     ++examples;
   }
-  CHECK(examples == 53);
+  CHECK(examples == 55);
 }
 
 TEST_CASE("IMB-P2P has standards and options of its own") {
@@ -595,6 +601,36 @@ TEST_CASE("IMB-P2P has standards and options of its own") {
   CHECK(options.lengths == std::vector<std::int64_t>{1024, 3});
   CHECK(given("-msgwr off -msgrd off").warnings.empty());
   CHECK(given("-msgwr on -msgrd on").warnings.size() == 2);
+}
+
+TEST_CASE("-sync_mode is for components with one-sided transfers, and active targets have two of its modes") {
+  constexpr Spec passive[] = {{.name = "Unidir_put", .access = Access::passive_target}};
+  constexpr Spec active[] = {{.name = "Unidir_Put", .access = Access::active_target}};
+  const auto given = [](const Program& whole, const std::string& line) {
+    return parse(whole, words(line), 2, Files{}.reader()).sync_mode;
+  };
+  const auto mistake = [&](const Program& whole, const std::string& line) -> std::string {
+    try {
+      given(whole, line);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return {};
+  };
+  const Program rma_program{"IMB-RMA", "MPI-RMA part", passive};
+  const Program ext_program{"IMB-EXT", "MPI-2 part", active};
+  CHECK(given(rma_program, "") == SyncMode::standard);
+  CHECK(given(rma_program, "-sync_mode LOCK_ALL") == SyncMode::lock_all);
+  CHECK(given(ext_program, "-sync_mode pscw") == SyncMode::pscw);
+  CHECK(given(ext_program, "-sync_mode standard") == SyncMode::standard);
+  CHECK(given(program, "-sync_mode standard") == SyncMode::standard);
+  CHECK(mistake(ext_program, "-sync_mode lock") ==
+        "-sync_mode lock: targets take part in IMB-EXT; give fence or pscw, or run IMB-RMA");
+  CHECK(mistake(program, "-sync_mode fence") ==
+        "-sync_mode: IMB-MPI1 has no one-sided transfers; leave it out, or run IMB-RMA");
+  CHECK(mistake(rma_program, "-sync_mode none") ==
+        "-sync_mode: \"none\" is not one of standard, fence, pscw, lock, lock_all, flush, flush_local; for "
+        "example: -sync_mode lock");
 }
 
 TEST_CASE("IMB-IO has standards and options of its own") {

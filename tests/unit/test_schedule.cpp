@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "plan/schedule.h"
+#include "plan/synchronization.h"
 
 using namespace openimb;
 using Keys = std::vector<TableKey>;
@@ -260,6 +261,46 @@ TEST_CASE("aggregate transfers have sections of their own in memory, and none in
   CHECK(files.plan(1).table.aggregate());
   CHECK(files.plan(1).points[0].planned == 50);
   CHECK(files.plan(1).points[0].geometry.sections == 1);
+}
+
+TEST_CASE("-sync_mode: what is completed by its definition alone is not available in another way") {
+  const auto failure = [](Spec spec, SyncMode mode) {
+    Planned planned{.catalogue = {spec}};
+    planned.options.sync_mode = mode;
+    const std::optional<Failure> found = planned.plan().failure;
+    CHECK(planned.tables().size() == (found ? 1u : 2u));
+    return found ? found->detail : "";
+  };
+  Spec any = put;
+  any.one_sided.sync = SyncMode::fence;
+  any.one_sided.any_sync = true;
+  Spec only = any;
+  only.one_sided.any_sync = false;
+  for (const SyncMode mode : {SyncMode::standard, SyncMode::fence, SyncMode::pscw}) {
+    CHECK(failure(any, mode).empty());
+  }
+  CHECK(failure(only, SyncMode::fence).empty());
+  CHECK(failure(only, SyncMode::pscw) ==
+        "by definition it is completed by MPI_Win_fence, not by -sync_mode pscw");
+  CHECK(!failure(any, SyncMode::lock).empty());
+  any.access = Access::passive_target;
+  CHECK(failure(any, SyncMode::lock).empty());
+  only.one_sided.sync = SyncMode::standard;
+  CHECK(failure(only, SyncMode::flush) ==
+        "by definition it is completed by calls of its own, not by -sync_mode flush");
+}
+
+TEST_CASE("-sync_mode: locks are for targets that take no part") {
+  Spec spec = put;
+  spec.one_sided.sync = SyncMode::fence;
+  CHECK(sync_of(spec, SyncMode::standard) == SyncMode::fence);
+  CHECK(sync_of(spec, SyncMode::pscw) == SyncMode::pscw);
+  CHECK_FALSE(uses_locks(spec, SyncMode::fence));
+  CHECK_FALSE(uses_locks(spec, SyncMode::pscw));
+  CHECK(uses_locks(spec, SyncMode::lock_all));
+  CHECK_FALSE(uses_locks(spec, SyncMode::standard));
+  spec.access = Access::passive_target;
+  CHECK(uses_locks(spec, SyncMode::standard));
 }
 
 TEST_CASE("-check needs two images, of at most a chunk each") {

@@ -195,6 +195,13 @@ struct Persistent {
   }
 };
 
+// Has calls that begin what others end.
+struct Locked {
+  static void open(Seen* const&) { clock_now += 1000; }
+  static void step(Seen* const& seen, const Lap& lap) { Pattern::step(seen, lap); }
+  static void close(Seen* const&) { clock_now += 10; }
+};
+
 // Owns something, and completes what it began without looking at it.
 struct Indifferent {
   static void step(Seen* const& seen, const Lap& lap, Requests*) { Pattern::step(seen, lap); }
@@ -219,6 +226,17 @@ TEST_CASE("what a pattern prepared is the same object in every step and completi
   CHECK((requests.started == 3 && requests.completed == 3));
   CHECK(drive<Persistent, FakeClock, true>(&seen, Laps<false, false>({}), 3, Total{}, &requests) == 13.0);
   CHECK((requests.started == 6 && requests.completed == 6));
+}
+
+TEST_CASE("what begins a repetition is timed: with each, or once for all") {
+  clock_now = 0;
+  Seen seen{{}, {1.0}};
+  std::vector<double> samples(3);
+  const auto each = [&] { return EveryRepetition<FakeClock>{samples.data()}; };
+  CHECK(drive<Locked, FakeClock>(&seen, Laps<false, false>({}), 3, Total{}) == 3033.0);
+  CHECK(drive<Locked, FakeClock, true>(&seen, Laps<false, false>({}), 3, Total{}) == 1013.0);
+  drive<Locked, FakeClock, true>(&seen, Laps<false, false>({}), 3, each());
+  CHECK(samples == std::vector<double>{1001.0, 1.0, 11.0});
 }
 
 TEST_CASE("a completion need not look at what was prepared, and need not be there") {

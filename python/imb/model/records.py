@@ -128,6 +128,7 @@ class Options(msgspec.Struct, kw_only=True):
     window: int | None = None
     progress: int | None = None
     window_kind: str | None = None
+    sync_mode: str | None = None
     aggregate_mode: str | None = None
     info: dict[str, str] | None = None
     file_sync: str | None = None

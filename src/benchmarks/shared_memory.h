@@ -1,0 +1,52 @@
+// IMB-RMA: windows of shared memory, used without MPI.
+#pragma once
+
+#include "benchmarks/passive_target.h"
+
+namespace openimb {
+
+/// Rank 0 moves bytes to or from rank 1's part of shared memory by loads and stores; MPI_Win_sync orders them
+/// with those of other processes. Source: MPI 4.1, sections 12.2.3 and 12.7.
+constexpr Spec shared_memory(std::string_view name, Exposed exposed) {
+  Spec spec = passive(name, Kind::single_transfer, exposed);
+  spec.in_default_list = false;
+  spec.one_sided.sync = SyncMode::standard;
+  spec.one_sided.window = WindowKind::shared;
+  spec.one_sided.loads_and_stores = true;
+  spec.needs = "Win_shared_query";
+  return spec;
+}
+
+struct SharedPair {
+  static bool takes_part(const Endpoint& e) { return OneWay::is_origin(e.rank); }
+  template <class C>
+  static LockAll epoch(const C& c) {
+    return LockAll(c.win);
+  }
+  template <class C>
+  static SharedPart prepare(const C& c, const LapPlan&) {
+    return {c.peer, c.win};
+  }
+};
+
+struct Shared_store : SharedPair {
+  static constexpr Spec spec = shared_memory("Shared_store", Exposed::receive);
+  template <class C>
+  static void step(const C& c, const Lap& lap, char* part) {
+    copy_by_processor(part + lap.remote, lap.send, c.span);
+    MPI_Win_sync(c.win);
+  }
+  static Expected expects(const Endpoint& e) { return moved_by_pair<Put, OneWay>(e); }
+};
+
+struct Shared_load : SharedPair {
+  static constexpr Spec spec = shared_memory("Shared_load", Exposed::send);
+  template <class C>
+  static void step(const C& c, const Lap& lap, char* part) {
+    MPI_Win_sync(c.win);
+    copy_by_processor(lap.receive, part + lap.remote, c.span);
+  }
+  static Expected expects(const Endpoint& e) { return moved_by_pair<Get, OneWay>(e); }
+};
+
+}  // namespace openimb

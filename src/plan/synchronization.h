@@ -1,0 +1,27 @@
+// What -sync_mode means for a benchmark.
+#pragma once
+
+#include <string>
+
+#include "plan/options.h"
+#include "plan/spec.h"
+
+namespace openimb {
+
+/// How the transfers of a benchmark are completed: `asked`, or by its definition.
+constexpr SyncMode sync_of(const Spec& spec, SyncMode asked) {
+  return asked == SyncMode::standard ? spec.one_sided.sync : asked;
+}
+
+/// Whether all processes of the group call what completes transfers, not the origin alone.
+constexpr bool needs_targets(SyncMode mode) { return mode == SyncMode::fence || mode == SyncMode::pscw; }
+
+/// Whether locks are what a rank's own loads and stores in its window are synchronized by.
+constexpr bool uses_locks(const Spec& spec, SyncMode mode) {
+  return mode == SyncMode::standard ? spec.access == Access::passive_target : !needs_targets(mode);
+}
+
+/// Why a benchmark cannot run with this -sync_mode; empty where it can.
+std::string why_not_synchronized(const Spec& spec, SyncMode asked);
+
+}  // namespace openimb
