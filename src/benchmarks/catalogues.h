@@ -11,5 +11,6 @@ const Component& rma();
 const Component& nbc();
 const Component& io();
 const Component& mpi4();
+const Component& mt();
 
 }  // namespace openimb

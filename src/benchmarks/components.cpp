@@ -4,6 +4,7 @@
 #include "benchmarks/io.h"
 #include "benchmarks/mpi1.h"
 #include "benchmarks/mpi4.h"
+#include "benchmarks/mt.h"
 #include "benchmarks/nbc.h"
 #include "benchmarks/rma.h"
 #include "mpi/optional.h"
@@ -29,14 +30,21 @@ std::span<const Spec> specs_of() {
 
 std::span<const ComponentList> all_components() {
   static const ComponentList components[] = {
-      {{.name = "MPI1", .title = "MPI-1 part", .quirks = {.blank_after_command = true, .blank_comments = true, .blank_after_type = true}},
+      {{.name = "MPI1",
+        .title = "MPI-1 part",
+        .quirks = {.blank_after_command = true, .blank_comments = true, .blank_after_type = true}},
        specs_of<Mpi1>()},
       {{.name = "EXT", .title = "MPI-2 part"}, specs_of<Ext>()},
-      {{.name = "RMA", .title = "MPI-RMA part", .quirks = {.blank_after_command = true, .blank_comments = true}}, specs_of<Rma>()},
+      {{.name = "RMA",
+        .title = "MPI-RMA part",
+        .quirks = {.blank_after_command = true, .blank_comments = true}},
+       specs_of<Rma>()},
       {{.name = "NBC", .title = "MPI-NBC part"}, specs_of<Nbc>()},
       {{.name = "IO", .title = "MPI-IO part", .standard = standard_of_files, .uses_files = true},
        specs_of<Io>()},
       {{.name = "MPI4", .title = "MPI-4 part", .quirks = {.blank_comments = true}}, specs_of<Mpi4>()},
+      {{.name = "MT", .title = "MT part", .standard = standard_of_threads, .heads = Heads::threads},
+       specs_of<Mt>()},
   };
   return components;
 }

@@ -59,6 +59,10 @@ class Reader {
   std::vector<std::string> words_of(const Option& option) {
     std::vector<std::string> words;
     if (option.values == Values::none || option.values == Values::optional_one) return words;
+    if (option.values == Values::optional_switch) {
+      if (at_word() && is_switch(rest_.front())) words.push_back(take());
+      return words;
+    }
     if (!at_word() || rest_.front().empty()) {
       throw UsageError(dashed(option) + ": value missing; for example: " + std::string(option.example));
     }
@@ -147,6 +151,34 @@ void apply(Draft& draft, const Use& use) {
   }
 }
 
+// What a component has instead of the ordinary defaults.
+void apply_standard(Options& options, int world) {
+  const Standard& standard = options.standard;
+  if (standard.min_processes == 0) options.standard.min_processes = world;
+  options.data.type = standard.data;
+  options.reduction.type = standard.reduction;
+  options.in_flight = standard.in_flight;
+  if (standard.threaded) options.counts = {1, 2, 4, 8};
+}
+
+// Several threads need one of two levels; where none is asked for, the higher one.
+void settle_level(bool given, Options& options) {
+  if (options.threads.asked.value_or(1) > 1 && !given) options.thread_level = ThreadLevel::multiple;
+}
+
+void settle_threads(const std::vector<Use>& uses, Options& options) {
+  const auto given = [&](std::string_view name) {
+    return std::ranges::any_of(uses, [&](const Use& use) { return is(use.option, name); });
+  };
+  settle_level(given("thread_level"), options);
+  const Settings& settings = options.settings;
+  const Settings& standard = options.standard.settings;
+  const bool by_bytes = given("msglen") || given("msgsize") || given("msglog") ||
+                        settings.min_message_log != standard.min_message_log ||
+                        settings.max_message_log != standard.max_message_log;
+  if (by_bytes && !given("count")) options.counts.clear();
+}
+
 void check_contradictions(const std::vector<Use>& uses, const Options& options) {
   const auto given = [&](std::string_view name) {
     for (const Use& use : uses) {
@@ -157,8 +189,15 @@ void check_contradictions(const std::vector<Use>& uses, const Options& options) 
   struct Pair {
     std::string_view first, second;
   };
-  for (const auto& [first, second] :
-       {Pair{"msglen", "msgsize"}, {"msglen", "msglog"}, {"msgsize", "msglog"}}) {
+  for (const auto& [first, second] : {Pair{"msglen", "msgsize"},
+                                      {"msglen", "msglog"},
+                                      {"msgsize", "msglog"},
+                                      {"count", "msglen"},
+                                      {"count", "msgsize"},
+                                      {"count", "msglog"},
+                                      {"repeat", "iter"},
+                                      {"datatype", "data_type"},
+                                      {"datatype", "red_data_type"}}) {
     if (given(first) && given(second)) {
       throw UsageError("-" + std::string(first) + " and -" + std::string(second) +
                        " cannot be combined; give one of them");
@@ -198,6 +237,15 @@ void check_component(const Program& program, const std::vector<Use>& uses, int w
     if (program.uses_files && std::ranges::find(of_messages, use.option->name) != std::end(of_messages)) {
       throw UsageError(dashed(*use.option) + ": " + std::string(program.name) +
                        " writes and reads bytes (MPI_BYTE); leave it out");
+    }
+  }
+  constexpr std::string_view of_threads[] = {"threads", "comm",     "pin_threads",  "stride",
+                                             "count",   "datatype", "repeat",       "warmup",
+                                             "barrier", "noheader", "malloc_align", "malloc_algo"};
+  for (const Use& use : uses) {
+    if (program.standard.threaded || use.option == nullptr) continue;
+    if (std::ranges::find(of_threads, use.option->name) != std::end(of_threads)) {
+      throw UsageError(dashed(*use.option) + ": an option of IMB-MT; leave it out, or run IMB-MT");
     }
   }
   if (options.reorder > 0 && options.reorder % world == 0) {
@@ -243,6 +291,7 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
   Draft draft{.program = program, .world = world, .read_file = read_file};
   draft.options.standard = program.standard;
   draft.options.settings = program.standard.settings;
+  apply_standard(draft.options, world);
   for (const std::string& word : arguments) {
     if (is(find_option(word), "ignore_unknown")) draft.ignore_unknown = true;
   }
@@ -260,6 +309,7 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
     constexpr double usual_budget = 60;
     if (!passes->most && !passes->budget) passes->budget = usual_budget;
   }
+  settle_threads(uses, draft.options);
   if (draft.wanted_processes > world) {
     draft.options.warnings.push_back("-npmin " + std::to_string(draft.wanted_processes) +
                                      ": above the number of processes launched; -npmin " +
@@ -276,9 +326,11 @@ ThreadLevel requested_thread_level(std::span<const std::string> arguments) {
   const Program program{};
   const ReadFile no_files = [](const std::string&) { return FileText{}; };
   Draft draft{.program = program, .world = 1, .read_file = no_files};
+  bool given = false;
   for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
     const Option* const option = find_option(arguments[i]);
-    if (!is(option, "thread_level")) continue;
+    if (!is(option, "thread_level") && !is(option, "threads")) continue;
+    given = given || is(option, "thread_level");
     try {
       option->apply(draft, arguments[i + 1]);
     } catch (const BadValue&) {
@@ -286,6 +338,7 @@ ThreadLevel requested_thread_level(std::span<const std::string> arguments) {
       return ThreadLevel::single;
     }
   }
+  settle_level(given, draft.options);
   return draft.options.thread_level;
 }
 

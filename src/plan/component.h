@@ -16,12 +16,17 @@ struct BannerQuirks {
   bool blank_after_type = false;     ///< and behind the data type of reductions
 };
 
+/// IMB-MT has heads of its own: tables of one width, without blanks at the ends of lines, with the number of
+/// threads.
+enum class Heads { classic, threads };
+
 struct ComponentFacts {
   std::string_view name;   ///< "MPI1"; the executable is IMB-MPI1
   std::string_view title;  ///< "MPI-1 part", as in the banner
   Standard standard = {};
   bool uses_files = false;  ///< makes files: needs a folder, a guardian, room
   BannerQuirks quirks = {};
+  Heads heads = Heads::classic;
 };
 
 /// A component with what its benchmarks are, in the order in which they run.

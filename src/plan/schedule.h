@@ -71,6 +71,7 @@ class Schedule {
  private:
   SamplingLimits limits(const TablePlan& plan, const Point& point) const;
   std::int64_t rotation(const TablePlan& plan) const;
+  int threads_of(const Spec& spec) const;
   void add_tables(const Selected& selected);
   std::vector<Transfers> modes_of(const Spec& spec) const;
   Point plan_point(const TablePlan& plan, std::int64_t bytes) const;

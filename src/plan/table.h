@@ -16,6 +16,7 @@ enum class TableKind {
   range_and_bandwidth,
   range,
   rate,
+  time_and_rate,  ///< of one message
   synchronization,
   passive,
   overlap,

@@ -36,7 +36,12 @@ std::string data_type(const Element& element) {
   return text;
 }
 
+// IMB-MT's is wider.
 std::string title(const RunFacts& facts) {
+  if (facts.heads == Heads::threads) {
+    const std::string wide = std::string("#").append(66, '-') += '\n';
+    return wide + "#    OpenIMB " + facts.version + ", " + facts.part + "    \n" + wide + "#\n";
+  }
   std::string text(rule);
   text += "#    OpenIMB " + facts.version + ", " + facts.part;
   text += ", compatible with Intel(R) MPI Benchmarks 4.0\n";
@@ -68,6 +73,16 @@ std::string passes_words(const Passes& passes) {
   return text + "; figures are medians over passes";
 }
 
+std::string words_for(const Options& options) {
+  const Threads& threads = options.threads;
+  std::string text = formatted("%d per process", threads.count);
+  if (threads.count == 1) return text;
+  text += threads.comm == ThreadComm::shared ? ", one communicator" : ", a communicator each";
+  if (options.thread_level == ThreadLevel::serialized) text += ", in turns";
+  if (threads.pinned) text += ", pinned";
+  return text;
+}
+
 std::string our_statements(const RunFacts& facts, const Options& options,
                            const std::vector<std::string>& differences) {
   std::string settings;
@@ -89,6 +104,7 @@ std::string our_statements(const RunFacts& facts, const Options& options,
       text += statement("Files that are read", formatted("were written by rank + %d", options.reorder));
     }
   }
+  if (facts.heads == Heads::threads) text += statement("Threads", words_for(options));
   if (options.passes) text += statement("Passes", passes_words(*options.passes));
   if (options.check) text += statement("Results", "verified in a separate untimed pass");
   return text;

@@ -34,7 +34,7 @@ def unsupported(events: Sequence[LogEvent]) -> str | None:
     if parts:
         return parts[-1] if parts[-1] not in _PART else None
     commands = [event.text for event in events if event.kind in ("command", "calling")]
-    found = re.search(r"(?:^|[\s/])IMB-(MT|P2P)(?:\s|$)", commands[-1]) if commands else None
+    found = re.search(r"(?:^|[\s/])IMB-(P2P)(?:\s|$)", commands[-1]) if commands else None
     return found[1] if found else None
 
 
@@ -95,7 +95,7 @@ def run_of(events: Sequence[LogEvent]) -> Run:
         elif event.kind in ("command", "calling"):
             said[event.kind] = event.text
     command = said.get("calling") or said.get("command")
-    launcher = re.search(r"IMB-(MPI1|EXT|IO|NBC|RMA|MPI4)\b", command or "")
+    launcher = re.search(r"IMB-(MPI1|EXT|IO|NBC|RMA|MPI4|MT)\b", command or "")
     run.program, run.version = said.get("program"), said.get("version")
     run.component = _PART.get(said.get("part", "")) or (launcher[1] if launcher else None)  # type: ignore[assignment]
     run.date = _date(said.get("Date"))

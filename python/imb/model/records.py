@@ -18,7 +18,7 @@ SCHEMA = "openimb-record/1"
 RECORD = b'{"record":'  # how a file of records begins
 SAMPLE = b'{"record":"sample",'  # how the suite begins the lines of which there are most
 
-Component: TypeAlias = Literal["MPI1", "EXT", "IO", "NBC", "RMA", "MPI4"]
+Component: TypeAlias = Literal["MPI1", "EXT", "IO", "NBC", "RMA", "MPI4", "MT"]
 PARTS: dict[Component, str] = {  # as banners name them
     "MPI1": "MPI-1",
     "EXT": "MPI-2",
@@ -26,6 +26,7 @@ PARTS: dict[Component, str] = {  # as banners name them
     "NBC": "MPI-NBC",
     "RMA": "MPI-RMA",
     "MPI4": "MPI-4",
+    "MT": "MT",
 }
 Kind: TypeAlias = Literal[
     "single_transfer", "multiple_transfer", "parallel_transfer", "collective", "synchronisation"
@@ -95,6 +96,18 @@ class PassLimits(msgspec.Struct, kw_only=True):
         return "until " + " or ".join(words) if words else "without a limit"
 
 
+class Threads(msgspec.Struct, kw_only=True):
+    """Of IMB-MT: the threads of each process."""
+
+    count: int | None = None
+    communicators: str | None = None
+    memory: str | None = None
+    alignment_bytes: int | None = None
+    pinned: bool | None = None
+    stride: int | None = None
+    meet: bool | None = None
+
+
 class Options(msgspec.Struct, kw_only=True):
     """What was in force. `passes`, where it is set: in passes."""
 
@@ -120,6 +133,8 @@ class Options(msgspec.Struct, kw_only=True):
     info: dict[str, str] | None = None
     file_sync: str | None = None
     reorder: int | None = None
+    threads: Threads | UnsetType = UNSET
+    counts: list[int] | UnsetType = UNSET
     parts: int | None = None
     passes: PassLimits | UnsetType = UNSET
     check: bool | None = None
@@ -306,6 +321,7 @@ class Sample(msgspec.Struct, kw_only=True, tag_field="record", tag="sample", ren
     OPTIONAL: ClassVar[frozenset[str]] = frozenset(
         [
             "slowest_thread",
+            "time_of_threads_seconds",
             "time_overlapped_seconds",
             "time_pure_seconds",
             "time_cpu_seconds",
@@ -326,6 +342,7 @@ class Sample(msgspec.Struct, kw_only=True, tag_field="record", tag="sample", ren
     time_avg_seconds: float | None = None
     slowest_rank: int | None = None
     slowest_thread: int | None = None
+    time_of_threads_seconds: list[float | None] | None = None
     time_overlapped_seconds: float | None = None
     time_pure_seconds: float | None = None
     time_cpu_seconds: float | None = None
@@ -352,6 +369,7 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
             "threads",
             "groups",
             "slowest_thread",
+            "time_of_threads_seconds",
             "time_overlapped_seconds",
             "time_pure_seconds",
             "time_cpu_seconds",
@@ -382,6 +400,7 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
     time_avg_seconds: float | None = None
     slowest_rank: int | None = None
     slowest_thread: int | None = None
+    time_of_threads_seconds: list[float | None] | None = None
     time_overlapped_seconds: float | None = None
     time_pure_seconds: float | None = None
     time_cpu_seconds: float | None = None

@@ -125,7 +125,8 @@ def _columns(row: Result) -> tuple[str, ...]:
     elif row.time_overlapped_seconds is not None:
         columns += ["t_pure[usec]", "t_ovrl[usec]"]
     elif row.messages_per_second is not None:
-        columns += ["Mbytes/sec", "Msg/sec"]
+        of_threads = row.benchmark.endswith("MT")  # has the time of a message, too
+        columns += ["t_avg[usec]", "Mbytes/sec", "Msg/sec"] if of_threads else ["Mbytes/sec", "Msg/sec"]
     else:
         plain = row.time_min_seconds is None and row.time_avg_seconds is None
         single = row.kind in ("single_transfer", "multiple_transfer") and row.multi != "summary"
