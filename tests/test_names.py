@@ -46,6 +46,7 @@ def test_lab_reads_names_in_their_order() -> None:
 @pytest.mark.parametrize("component", COMPONENTS)
 def test_every_benchmark_has_its_calls_in_the_machine_code(component: str) -> None:
     patterns = {"MakeWindow": "Window", "FencedAccumulate": "Accumulate"}  # names in two components
+    patterns |= test_codegen.OF_THREADS if component == "MT" else {}
     covered = {patterns.get(name, name) for name in test_codegen.BENCHMARKS[component]}
     assert covered == set(lab.names(component))
 
