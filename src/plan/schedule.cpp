@@ -110,14 +110,15 @@ Point Schedule::plan_point(const TablePlan& plan, std::int64_t bytes) const {
   const Spec& spec = plan.spec();
   const Settings& settings = options_.settings;
   const int processes = plan.table.layout.processes;
+  const std::int64_t of_thread = bytes / threads_of(spec);
   Point point{.bytes = bytes, .geometry = {}, .failure = {}};
   point.planned = planned_repetitions(settings, most_repetitions(settings, spec, plan.table.transfers),
-                                      plan.policy, bytes, processes);
+                                      plan.policy, of_thread, processes);
   // Files have room for every repetition; buffers need none for that.
   const std::int64_t sections =
       spec.on_files() ? 1 : disjoint_sections(settings, plan.table.transfers, point.planned, bytes);
   point.geometry =
-      plan_geometry(spec, bytes / threads_of(spec), processes, plan.element, off_cache_, sections);
+      plan_geometry(spec, of_thread, processes, plan.element, off_cache_, sections);
   point.needed_bytes = memory_needed(plan, point);
   point.failure = failure_of(point);
   return point;

@@ -553,11 +553,16 @@ TEST_CASE("the example of every option is a command line that parses") {
                                {.name = "PingPongSpecificSource", .access = Access::file}};
   const Program messages{"IMB-MPI1", "MPI-1 part", others};
   const Program io{"IMB-IO", "MPI-IO part", on_files, standard_of_files, true};
+  constexpr Spec by_threads[] = {{.name = "PingPongMT", .threaded = true}};
+  const Program threads{"IMB-MT", "MT part", by_threads, standard_of_threads};
   std::istringstream help(help_text(messages, ""));
   int examples = 0;
+  std::string group;
   for (std::string line; std::getline(help, line);) {
+    if (!line.empty() && line.front() != ' ') group = line;
     if (!line.starts_with("  -")) continue;
-    const Program& whole = line.find("IMB-IO: ") == std::string::npos ? messages : io;
+    const Program& of_messages = group == "IMB-MT" ? threads : messages;
+    const Program& whole = line.find("IMB-IO: ") == std::string::npos ? of_messages : io;
     const std::string topic = help_text(whole, line.substr(2, line.find(' ', 2) - 2));
     const std::string mark = std::string(whole.name) + " ";
     std::string example = topic.substr(topic.find(mark, topic.find("Example:")) + mark.size());
@@ -566,7 +571,7 @@ TEST_CASE("the example of every option is a command line that parses") {
     CHECK_NOTHROW(parse(whole, words(example), 8, given.reader()));
     ++examples;
   }
-  CHECK(examples == 46);
+  CHECK(examples == 58);
 }
 
 TEST_CASE("IMB-IO has standards and options of its own") {
