@@ -188,6 +188,8 @@ def complete(launch: LoggedLaunch, log: Log) -> None:
     run = launch.run
     if run.component is None:
         run.component = component_of({item.head.benchmark for item in launch.stretches()})
+    if run.component == "MT" and run.program != "OpenIMB" and launch.end is None and launch.items:
+        launch.end = End(state="complete")  # IMB-MT prints no end
     if run.options is not None and run.options.bytes_per_megabyte is not None:
         launch.bytes_per_megabyte = run.options.bytes_per_megabyte
         return
