@@ -60,7 +60,7 @@ ARGS ?= $(few.$(COMPONENT)) -time 0.5
 LAUNCHER ?= $(MPI_LAUNCHER)
 record = $(if $(filter -json,$(ARGS)),,$(BUILD)/run.jsonl)
 
-AVAILABLE := MPI1 EXT IO NBC RMA
+AVAILABLE := MPI1 EXT IO NBC RMA MT
 ifneq ($(filter run,$(MAKECMDGOALS)),)
 $(if $(filter windows,$(MPI)),$(error MPI=windows is for `make build`; docs/windows.md has how to run its programs))
 $(if $(filter-out $(AVAILABLE),$(COMPONENT)),$(error COMPONENT=$(COMPONENT) is none; give one of $(AVAILABLE)))
@@ -115,7 +115,7 @@ $(COMPONENTS): classic
 	@$(QUIETLY) $(SYSTEM_CMAKE) --build $(CLASSIC) --target IMB-$@ --parallel $(JOBS)
 	@cp -f $(CLASSIC)/bin/IMB-$@ IMB-$@
 $(COMPONENTS:%=IMB-%): IMB-%: %
-MPI1: ## classic: ./IMB-MPI1; in the same way EXT, IO, NBC, RMA
+MPI1: ## classic: ./IMB-MPI1; in the same way EXT, IO, NBC, RMA, MT
 
 classic: export CONFIGURED = $(WRAPPER) $(CMAKE_ARGS)
 classic:

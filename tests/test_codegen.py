@@ -165,12 +165,26 @@ BENCHMARKS = {
 }
 # The loops of IMB-MT are those of IMB-MPI1: of each pattern, the benchmark.
 OF_THREADS = {
-    **{"PingPong": "PingPongMT", "PingPing": "PingPingMT", "Sendrecv": "SendRecvMT", "Exchange": "ExchangeMT"},
+    **{
+        "PingPong": "PingPongMT",
+        "PingPing": "PingPingMT",
+        "Sendrecv": "SendRecvMT",
+        "Exchange": "ExchangeMT",
+    },
     **{"Uniband": "UniBandMT", "Biband": "BiBandMT", "Barrier": "BarrierMT", "Bcast": "BcastMT"},
     **{"Reduce": "ReduceMT", "Allreduce": "AllReduceMT", "Reduce_scatter": "ReduceScatterMT"},
     **{
         name: f"{name}MT"
-        for name in ("Scatter", "Scatterv", "Gather", "Gatherv", "Allgather", "Allgatherv", "Alltoall", "Alltoallv")
+        for name in (
+            "Scatter",
+            "Scatterv",
+            "Gather",
+            "Gatherv",
+            "Allgather",
+            "Allgatherv",
+            "Alltoall",
+            "Alltoallv",
+        )
     },
 }
 BENCHMARKS["MT"] = {pattern: BENCHMARKS["MPI1"][pattern] for pattern in OF_THREADS}
@@ -520,7 +534,10 @@ def test_threads_run_the_loops_of_single_processes(mpi):
 
     def code(component: str, pattern: str) -> list[str]:
         loop = machine_code.default_loop(loops_of(mpi, component), pattern)
-        return [f"{one.mnemonic} {one.callee or ''}" if one.is_call else one.mnemonic for one in loop.function.code]
+        return [
+            f"{one.mnemonic} {one.callee or ''}" if one.is_call else one.mnemonic
+            for one in loop.function.code
+        ]
 
     def name(component: str, pattern: str) -> str:
         return machine_code.default_loop(loops_of(mpi, component), pattern).function.name

@@ -37,7 +37,9 @@ def masked(text: str) -> list[str]:
         if re.fullmatch(r" [ \d.]+\n", line):
             cells = [line[at : at + WIDTH].rstrip("\n") for at in range(0, len(line) - 1, WIDTH)]
             assert all(len(cell) == WIDTH for cell in cells), f"not in columns of {WIDTH}: {line!r}"
-            shown = ["measured.NN".rjust(WIDTH) if re.fullmatch(r" *\d+\.\d\d", cell) else cell for cell in cells]
+            shown = [
+                "measured.NN".rjust(WIDTH) if re.fullmatch(r" *\d+\.\d\d", cell) else cell for cell in cells
+            ]
             if len(cells) == 5 and shown[-1] == cells[-1]:
                 shown[-1] = "rate".rjust(WIDTH)  # of messages, a whole number
             line = "".join(shown) + "\n"
@@ -67,7 +69,11 @@ def of_threads(text: str) -> str:
     """Our banner of IMB-MT without what only we print, the blank lines around it included."""
     title, head, tables = text.partition("\n#\n")
     facts, rule, rest = tables.partition("#-----")
-    kept = [line for line in facts.splitlines() if line and not OF_THREADS.match(line) and not OURS_ALONE.match(line)]
+    kept = [
+        line
+        for line in facts.splitlines()
+        if line and not OF_THREADS.match(line) and not OURS_ALONE.match(line)
+    ]
     rest = "".join(line for line in rest.splitlines(keepends=True) if not OF_THREADS.match(line))
     return title + head + "".join(f"{line}\n" for line in kept if line.strip("# ")) + "\n" + rule + rest
 

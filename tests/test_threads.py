@@ -164,9 +164,7 @@ def caught(done: lab.Launch) -> set[str]:
 @pytest.mark.parametrize("how", ["none", "flip", "drop", "shift", "late", "stale"])
 def test_check_finds_a_lying_mpi_in_every_benchmark(mpi, liars, how, tmp_path):
     library = liars(mpi, "lying_mpi.cpp")
-    words = (
-        f"-threads 2 -data_type byte -red_data_type float -check -repeat 4 -msgsize 64 {' '.join(NAMES)}"
-    )
+    words = f"-threads 2 -data_type byte -red_data_type float -check -repeat 4 -msgsize 64 {' '.join(NAMES)}"
     wrap = ["env", f"LD_PRELOAD={library}", "LIE_RANK=1", f"LIE_HOW={how}"]
     lied = lab.run(mpi, 2, words, component="MT", records=tmp_path, wrap=wrap)
     assert lied.code == (0 if how == "none" else 4)

@@ -1,5 +1,6 @@
-// Threads of a team that exchange messages through a stand-in for MPI which takes calls of several threads: built
-// with ThreadSanitizer by tests/test_thread_race.py. What races here races in the team, its batch or its turns.
+// Threads of a team that exchange messages through a stand-in for MPI which takes calls of several threads:
+// built with ThreadSanitizer by tests/test_thread_race.py. What races here races in the team, its batch or
+// its turns.
 #include <condition_variable>
 #include <cstdio>
 #include <map>
@@ -62,7 +63,8 @@ class Meeting {
 
 class PingPong final : public Batch {
  public:
-  PingPong(Mail& mail, int rank, int thread, Turn* turn) : mail_(mail), rank_(rank), thread_(thread), turn_(turn) {}
+  PingPong(Mail& mail, int rank, int thread, Turn* turn)
+      : mail_(mail), rank_(rank), thread_(thread), turn_(turn) {}
   double run(std::int64_t repetitions, Timing, std::span<double> samples) override {
     for (std::int64_t i = 0; i < repetitions; ++i) {
       if (turn_ != nullptr) turn_->await(thread_);

@@ -117,8 +117,7 @@ Point Schedule::plan_point(const TablePlan& plan, std::int64_t bytes) const {
   // Files have room for every repetition; buffers need none for that.
   const std::int64_t sections =
       spec.on_files() ? 1 : disjoint_sections(settings, plan.table.transfers, point.planned, bytes);
-  point.geometry =
-      plan_geometry(spec, of_thread, processes, plan.element, off_cache_, sections);
+  point.geometry = plan_geometry(spec, of_thread, processes, plan.element, off_cache_, sections);
   point.needed_bytes = memory_needed(plan, point);
   point.failure = failure_of(point);
   return point;

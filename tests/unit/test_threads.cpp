@@ -1,4 +1,5 @@
-// IMB-MT without MPI: the team of threads, its batch, turns; the plan and the figures of benchmarks of threads.
+// IMB-MT without MPI: the team of threads, its batch, turns; the plan and the figures of benchmarks of
+// threads.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <functional>
@@ -19,8 +20,11 @@ namespace {
 
 constexpr Spec pingpong{
     .name = "PingPongMT", .kind = Kind::parallel_transfer, .time_factor = 0.5, .threaded = true};
-constexpr Spec uniband{
-    .name = "UniBandMT", .kind = Kind::parallel_transfer, .turnover = 2, .threaded = true, .message_rate = true};
+constexpr Spec uniband{.name = "UniBandMT",
+                       .kind = Kind::parallel_transfer,
+                       .turnover = 2,
+                       .threaded = true,
+                       .message_rate = true};
 constexpr Spec barrier{.name = "BarrierMT",
                        .kind = Kind::synchronization,
                        .send = Extent::none,
@@ -70,7 +74,9 @@ TablePlan planned(const Spec& spec, Options options, int ranks = 4) {
 }
 
 Table table_of(const Spec& spec, int processes, int threads) {
-  Table table{.spec = spec, .layout = make_layout(processes, processes, false, {}), .kind = table_kind(spec, Multi::off)};
+  Table table{.spec = spec,
+              .layout = make_layout(processes, processes, false, {}),
+              .kind = table_kind(spec, Multi::off)};
   table.layout.threads = threads;
   return table;
 }

@@ -25,7 +25,9 @@ from imb.model.records import (
 )
 from imb.model.units import counted
 
-_PART: dict[str, Component] = {name: component for component, part in PARTS.items() for name in (part, component)}
+_PART: dict[str, Component] = {
+    name: component for component, part in PARTS.items() for name in (part, component)
+}
 
 
 def unsupported(events: Sequence[LogEvent]) -> str | None:
