@@ -1,9 +1,14 @@
 """IMB-MT: every benchmark with 1, 2 and 4 threads on 1 to 5 ranks; its options; a lying MPI; threads that take turns."""
 
+import os
 import re
+import signal
+from pathlib import Path
 
 import lab
 import pytest
+from test_endings import wait_for
+from test_faults import ranks_of, records_in
 
 NAMES = lab.names("MT")
 BY_DEFAULT = lab.names("MT", default=True)
@@ -155,6 +160,38 @@ def test_a_level_that_is_not_provided_is_refused(mpi, liars):
     assert "MPI provides MPI_THREAD_SINGLE, not MPI_THREAD_MULTIPLE" in line
     one = lab.run(mpi, 2, "-repeat 2 -threads 1 PingPongMT", component="MT", wrap=wrap)
     assert one.code == 0
+
+
+@pytest.mark.parametrize(("how", "words"), [("error", "MPI reports"), ("memory", "out of memory")])
+def test_an_error_in_a_thread_ends_the_job(mpi, liars, how, words, tmp_path):
+    wrap = ["env", f"LD_PRELOAD={liars(mpi, 'fail_in_thread.cpp')}", f"FAIL_HOW={how}"]
+    arguments = "-threads 3 -repeat 100 -warmup 0 -count 8 PingPongMT"
+    done = lab.run(mpi, 2, arguments, component="MT", records=tmp_path, wrap=wrap, timeout=60)
+    assert done.code == 5
+    (line,) = done.own_errors
+    assert line.startswith("IMB-MT: rank 1: PingPongMT, 2 processes, 96 B: ") and words in line
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_signal_stops_a_launch_of_threads(mpi, rank, tmp_path):
+    """The handler runs in the main thread: others have signals blocked. A crowded machine may have rows that take longer
+    than a stop may wait."""
+    records = tmp_path / "records.jsonl"
+    counts = ",".join(map(str, range(8, 2008)))
+    words = f"-threads 3 -repeat 50 -count {counts} -json {records} PingPongMT"
+    launch = lab.start(mpi, 2, words.split(), component="MT")
+    wait_for(lambda: records.exists() and records.read_text().count('"result"') > 3)
+    pid = ranks_of(launch.pid, mpi.program("MT"))[rank]
+    blocked = [
+        re.findall(r"SigBlk:\s*(\w+)", status.read_text())[0]
+        for status in Path(f"/proc/{pid}/task").glob("*/status")
+    ]
+    terminating = 1 << (signal.SIGTERM - 1)
+    assert sum(int(mask, 16) & terminating > 0 for mask in blocked) >= 2
+    os.kill(pid, signal.SIGTERM)
+    assert lab.finish(launch, 60).code in (3, 128 + signal.SIGTERM)
+    (end,) = (record for record in records_in(records) if record["record"] == "end")
+    assert end["state"] == "interrupted"
 
 
 def caught(done: lab.Launch) -> set[str]:
