@@ -115,7 +115,7 @@ $(COMPONENTS): classic
 	@$(QUIETLY) $(SYSTEM_CMAKE) --build $(CLASSIC) --target IMB-$@ --parallel $(JOBS)
 	@cp -f $(CLASSIC)/bin/IMB-$@ IMB-$@
 $(COMPONENTS:%=IMB-%): IMB-%: %
-MPI1: ## classic: ./IMB-MPI1; in the same way EXT, IO, NBC, RMA, MPI4
+MPI1: ## classic: ./IMB-MPI1; in the same way EXT, IO, NBC, RMA, MPI4, P2P, MT
 
 classic: export CONFIGURED = $(WRAPPER) $(CMAKE_ARGS)
 classic:

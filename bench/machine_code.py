@@ -41,6 +41,8 @@ LOAD = "openimb::CpuLoad::compute(long)"
 COPY = "openimb::copy_by_processor(void*, void const*, long)"
 WITH_LOAD = "openimb::WithLoad<"
 COMPLETED = "openimb::Completed<"
+IN_TURNS = "openimb::LoopInTurns<"
+OF_THREAD = "openimb::ThreadContext<"
 FILE_SYNCS = {"(openimb::FileSync)0": "standard", "(openimb::FileSync)1": "never"}
 
 Calls = tuple[str | None, ...]  # callees in the order of the calls; None: through a pointer
@@ -320,12 +322,13 @@ class TimedLoop:
     record: str  # Total, EveryRepetition or Synchronized
     file_sync: str  # openimb::Completed: -fsync standard or never; empty where no file is written
     function: Function
+    threads: str = ""  # of threads: "tagged" with tags of their own, or "in turns"; empty: the ordinary loop
 
     def __str__(self) -> str:
         moving = [name for name, moves in zip(("buffers", "root", "offset"), self.laps, strict=True) if moves]
         count = "MPI_Count" if self.large else "int"
         name = self.pattern + ", loaded" * self.loaded + ", aggregate" * self.aggregate
-        name += f", -fsync {self.file_sync}" * bool(self.file_sync)
+        name += f", -fsync {self.file_sync}" * bool(self.file_sync) + f", {self.threads}" * bool(self.threads)
         return f"{name}, {self.record}, {count}, moving: {' and '.join(moving) or 'nothing'}"
 
 
@@ -384,6 +387,9 @@ def timed_loops(program: Path) -> list[TimedLoop]:
         if pattern.startswith(COMPLETED):
             pattern, policy = _template_arguments(pattern, COMPLETED)
             file_sync = FILE_SYNCS[policy]
+        threads = "tagged" if context.startswith(OF_THREAD) else ""
+        if pattern.startswith(IN_TURNS):
+            (pattern,), threads = _template_arguments(pattern, IN_TURNS), "in turns"
         found.append(
             TimedLoop(
                 _benchmark_of(pattern, loaded),
@@ -394,6 +400,7 @@ def timed_loops(program: Path) -> list[TimedLoop]:
                 record.partition("<")[0].rpartition("::")[2],
                 file_sync,
                 function,
+                threads,
             )
         )
     return found
@@ -450,7 +457,7 @@ def default_loop(loops: Iterable[TimedLoop], benchmark: str) -> TimedLoop:
     pattern, _, aggregate = benchmark.partition(", ")
 
     def fits(loop: TimedLoop) -> bool:
-        plain = not (loop.loaded or loop.large or loop.laps[0])
+        plain = not (loop.loaded or loop.large or loop.laps[0] or loop.threads)
         mode = loop.record == "Total" and loop.file_sync != "never" and loop.aggregate == bool(aggregate)
         return plain and mode and same_code(loop.pattern) == same_code(pattern)
 

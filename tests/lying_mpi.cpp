@@ -59,7 +59,7 @@ void spoil(const Received& received) {
   if (how == "shift" && length > 1) std::memmove(received.at + 1, received.at, length - 1);
   if (how == "late") received.at[length] ^= 1;
   if (how == "stale") {
-    static std::map<std::size_t, std::vector<char>> delivered;
+    static thread_local std::map<std::size_t, std::vector<char>> delivered;
     std::vector<char> now(received.at, received.at + length);
     const std::vector<char>& old = delivered[length];
     if (!old.empty()) std::memcpy(received.at, old.data(), length);
@@ -135,7 +135,8 @@ int left_out(MPI_Request* request) {
 char* shared_part = nullptr;               // the last that was asked for
 std::map<const void*, MPI_Aint> attached;  // bytes
 
-std::map<MPI_Request, Received> pending;
+// Of each thread, as it waits for what it started itself.
+thread_local std::map<MPI_Request, Received> pending;
 
 // What a persistent request receives each time that it is started.
 struct Persistent {

@@ -20,6 +20,12 @@ MAY_USE = {
 MAY_SEE_MPI = {"mpi", "engine", "benchmarks", "app"}
 # The parts of these modules that the unit tests run without MPI.
 PURE_FILES = {"engine/timed_loop.h", "engine/expected.h", "engine/content.h", "engine/content.cpp"}
+PURE_FILES |= {
+    "engine/thread_team.h",
+    "engine/thread_team.cpp",
+    "engine/team_batch.h",
+    "engine/team_batch.cpp",
+}
 PURE_FILES |= {"engine/cpu_load.h", "engine/file_content.h", "engine/file_content.cpp"}
 OPERATING_SYSTEM = re.compile(
     r"<(unistd\.h|sys/.*|sched\.h|signal\.h|csignal|pthread\.h|fcntl\.h|netdb\.h|dirent\.h|dlfcn\.h|poll\.h"

@@ -230,6 +230,32 @@ BENCHMARKS["P2P"] = {
     "SendRecv_Replace": Repetition("Sendrecv_replace"),
     "Multi_pair": Repetition("Isend Waitall | Irecv Waitall", in_vain="Waitall"),
 }
+# The loops of IMB-MT are those of IMB-MPI1: of each pattern, the benchmark.
+OF_THREADS = {
+    **{
+        "PingPong": "PingPongMT",
+        "PingPing": "PingPingMT",
+        "Sendrecv": "SendRecvMT",
+        "Exchange": "ExchangeMT",
+    },
+    **{"Uniband": "UniBandMT", "Biband": "BiBandMT", "Barrier": "BarrierMT", "Bcast": "BcastMT"},
+    **{"Reduce": "ReduceMT", "Allreduce": "AllReduceMT", "Reduce_scatter": "ReduceScatterMT"},
+    **{
+        name: f"{name}MT"
+        for name in (
+            "Scatter",
+            "Scatterv",
+            "Gather",
+            "Gatherv",
+            "Allgather",
+            "Allgatherv",
+            "Alltoall",
+            "Alltoallv",
+        )
+    },
+}
+BENCHMARKS["MT"] = {pattern: BENCHMARKS["MPI1"][pattern] for pattern in OF_THREADS}
+TRANSFERS_OF_THREADS = {"PingPong", "PingPing", "Sendrecv", "Exchange", "Uniband", "Biband"}
 # What -sync_mode has further loops for.
 LOCAL = machine_code.LOCAL
 IN_SYNC: dict[str, dict[str, Repetition]] = {
@@ -398,9 +424,10 @@ def component(request) -> str:
 
 @cache
 def loops_of(mpi: lab.Mpi, component: str) -> list[TimedLoop]:
+    """Without those of threads that take turns, which wait for each other."""
     if "CMAKE_BUILD_TYPE:STRING=Release\n" not in (mpi.build / "CMakeCache.txt").read_text():
         lab.missing(f"a Release build of {mpi.key}")
-    return machine_code.timed_loops(mpi.program(component))
+    return [loop for loop in machine_code.timed_loops(mpi.program(component)) if loop.threads != "in turns"]
 
 
 def has_large_count(mpi: lab.Mpi) -> bool:
@@ -622,6 +649,7 @@ def test_every_benchmark_is_there_in_every_mode(mpi, component):
             (moving, pattern in ROOTED, pattern.endswith("_Expl")),
             record,
             sync,
+            threads,
         )
         for pattern, repetition in REPETITIONS[component].items()
         for loaded in ({False, True} if repetition.overlaps else {False})
@@ -630,11 +658,21 @@ def test_every_benchmark_is_there_in_every_mode(mpi, component):
         for moving in (False, True)
         for record in CLOCK_READS
         for sync in repetition.file_syncs
+        for threads in ({"", "tagged"} if component == "MT" and pattern in TRANSFERS_OF_THREADS else {""})
         if not (aggregate and loaded)
         if record != "Synchronized" or (synchronized(component, pattern) and not aggregate)
     }
     found = {
-        key(loop.pattern, loop.loaded, loop.aggregate, loop.large, loop.laps, loop.record, loop.file_sync)
+        key(
+            loop.pattern,
+            loop.loaded,
+            loop.aggregate,
+            loop.large,
+            loop.laps,
+            loop.record,
+            loop.file_sync,
+            loop.threads,
+        )
         for loop in loops_of(mpi, component)
     }
     assert found == expected
@@ -659,6 +697,31 @@ def test_default_loop_costs_what_a_hand_written_one_does(mpi, component):
         line for loop in loops_of(mpi, component) if loop.record == "Total" for line in over_budget(loop)
     ]
     assert not found, "\n".join(found)
+
+
+def test_threads_run_the_loops_of_single_processes(mpi):
+    """The same instantiation, instruction by instruction: the addresses differ."""
+
+    def code(component: str, pattern: str) -> list[str]:
+        loop = machine_code.default_loop(loops_of(mpi, component), pattern)
+        return [
+            f"{one.mnemonic} {one.callee or ''}" if one.is_call else one.mnemonic
+            for one in loop.function.code
+        ]
+
+    def name(component: str, pattern: str) -> str:
+        return machine_code.default_loop(loops_of(mpi, component), pattern).function.name
+
+    for pattern in OF_THREADS:
+        assert name("MT", pattern) == name("MPI1", pattern)
+        assert code("MT", pattern) == code("MPI1", pattern)
+
+
+def test_threads_that_take_turns_have_loops(mpi):
+    if not mpi.program("MT").exists():
+        lab.missing(f"IMB-MT of {mpi.key}")
+    in_turns = [loop for loop in machine_code.timed_loops(mpi.program("MT")) if loop.threads == "in turns"]
+    assert {loop.pattern for loop in in_turns} == set(OF_THREADS)
 
 
 def faults_of_load(function: Function) -> list[str]:

@@ -14,6 +14,16 @@ MESSAGE_RATE = 4  # the column of IMB-P2P that is measured and has no decimals, 
 OURS_ALONE = re.compile(
     r"# (MPI Library {11}: |(Mbytes/sec|Settings|File|Completion of writes|Random partners) +: {3}|note: )"
 )
+# The same of IMB-MT, whose recorded banner is a title and nothing else.
+OF_THREADS = re.compile(
+    r"# (Date|Machine|System|Release|Version|MPI Version|MPI Thread Environment|MPI_Datatype|MPI_Datatype for reductions"
+    r"|MPI_Op|Threads|(Minimum|Maximum) message length in bytes) *: "
+    r"|# Calling sequence was: |# \S*IMB-MT |# List of Benchmarks to run:|# \w+MT$|# All processes entering MPI_Finalize"
+)
+RECORDED_AS = {  # without a calling sequence
+    "mt-np2": "-count 1,4,64 -repeat 20",
+    "mt-np2-threads2-check": "-count 1,4,64 -repeat 5 -threads 2",  # its checks have no column
+}
 SITE = re.compile(
     r"(# (?:Date|Machine|System|Release|Version|MPI Version) {2,}: |# MPI Thread Environment:).*"
 )
@@ -28,20 +38,17 @@ def masked(text: str) -> list[str]:
         if re.fullmatch(r" [ \d.]+\n", line):
             cells = [line[at : at + WIDTH].rstrip("\n") for at in range(0, len(line) - 1, WIDTH)]
             assert all(len(cell) == WIDTH for cell in cells), f"not in columns of {WIDTH}: {line!r}"
-            line = (
-                "".join(
-                    "measured.NN".rjust(WIDTH)
-                    if re.fullmatch(r" *\d+\.\d\d", cell)
-                    or (at == MESSAGE_RATE and len(cells) == MESSAGE_RATE + 1)
-                    else cell
-                    for at, cell in enumerate(cells)
-                )
-                + "\n"
-            )
+            shown = [
+                "measured.NN".rjust(WIDTH) if re.fullmatch(r" *\d+\.\d\d", cell) else cell for cell in cells
+            ]
+            if len(cells) == 5 and shown[-1] == cells[-1]:
+                shown[-1] = "rate".rjust(WIDTH)  # of messages, a whole number
+            line = "".join(shown) + "\n"
         line = re.sub(r"(# performance of) {1,4}\d+\.\d\d MFlops", r"\1 ... MFlops", line)
         line = SITE.sub(r"\1...", line)
         if re.match(r"#    (OpenIMB|Intel\(R\) MPI Benchmarks) ", line):
             line = re.sub(r"#    .*, ((MPI|IMB)-\S+ part).*", r"#    ..., \1", line)
+            line = re.sub(r"#    .*, (MT part)", r"#    ..., \1", line)
         lines.append(line)
     return lines
 
@@ -64,6 +71,19 @@ def without_folder(text: str) -> str:
     return re.sub(r"(?m)^# \S*(IMB-\w+) ", r"# \1 ", text)
 
 
+def of_threads(text: str) -> str:
+    """Our banner of IMB-MT without what only we print, the blank lines around it included."""
+    title, head, tables = text.partition("\n#\n")
+    facts, rule, rest = tables.partition("#-----")
+    kept = [
+        line
+        for line in facts.splitlines()
+        if line and not OF_THREADS.match(line) and not OURS_ALONE.match(line)
+    ]
+    rest = "".join(line for line in rest.splitlines(keepends=True) if not OF_THREADS.match(line))
+    return title + head + "".join(f"{line}\n" for line in kept if line.strip("# ")) + "\n" + rule + rest
+
+
 def calling_sequence(text: str) -> list[str]:
     words: str
     (words,) = re.findall(r"# Calling sequence was: ?\n#?\n# \S*IMB-\w+ (.*)\n", text)
@@ -77,10 +97,12 @@ def test_layout_is_that_of_the_reference(mpi, reference: Path, tmp_path):
     component = reference.stem.partition("-")[0].upper()
     # 0.1 s in each repetition by default: layout takes no notice.
     sooner = ["-set", "TARGET_CPU_SECS=0.001"] if component == "IO" else []
-    done = lab.run(mpi, ranks, calling_sequence(recorded) + sooner, component=component, folder=tmp_path)
+    words = RECORDED_AS[reference.stem].split() if component == "MT" else calling_sequence(recorded)
+    done = lab.run(mpi, ranks, words + sooner, component=component, folder=tmp_path)
     assert done.code == 0, done.errors
     ours = without_folder(done.text)
     ours = ours.replace(f" {' '.join(sooner)}\n", "\n") if sooner else ours
+    ours = of_threads(ours) if component == "MT" else ours
     assert masked(ours) == masked(as_designed(without_folder(recorded)))
 
 

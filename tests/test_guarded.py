@@ -31,6 +31,7 @@ ONE = {
     "IO": "P_Write_Priv",
     "MPI4": "Allreduce_persist",
     "P2P": "Birandom",
+    "MT": "SendRecvMT",
 }
 # A message within a page; and one over many, which is sent when the receiver is ready.
 LENGTHS = "-msgsize 72,300000"

@@ -52,6 +52,7 @@ def test_every_benchmark_has_its_calls_in_the_machine_code(component: str) -> No
         "PairsPingPong": "PingPong",
         "PairsPingPing": "PingPing",
     }
+    patterns |= test_codegen.OF_THREADS if component == "MT" else {}
     covered = {patterns.get(name, name) for name in test_codegen.BENCHMARKS[component]}
     if component == "MPI4":  # of which the collectives have one loop
         covered |= {

@@ -88,8 +88,15 @@ def test_every_required_field_is_missed(record: str) -> None:
     optional = {
         "row": {"threads"},
         "sample": {"slowest_thread", "time_overlapped_seconds", "time_pure_seconds", "time_cpu_seconds"}
-        | {"overlap_percent", "bytes_per_second", "defects", "evidence"},
-        "result": {"threads", "bytes_per_second", "messages_per_second", "defects", "quantiles"},
+        | {"overlap_percent", "bytes_per_second", "defects", "evidence", "time_of_threads_seconds"},
+        "result": {
+            "threads",
+            "time_of_threads_seconds",
+            "bytes_per_second",
+            "messages_per_second",
+            "defects",
+            "quantiles",
+        },
         "failure": {"threads"},
     }
     for field in whole.keys() - optional.get(record, set()):

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <thread>
 
 #include "system/signals.h"
 #include "system/sleep.h"
@@ -23,6 +24,7 @@ constexpr double output_seconds = 0.1;
 
 const char* program_name = "IMB";
 std::atomic<bool> aborting{false};
+std::atomic<std::thread::id> aborting_thread{};
 std::atomic<bool> starting_mpi{false};
 Activity under_way;
 
@@ -93,8 +95,13 @@ void print_reason(const char* reason, bool with_rank) {
 // `with_reason` calls its argument with the text, which need not outlive the call.
 template <class WithReason>
 [[noreturn]] void leave(WithReason with_reason) {
-  // Another thread is here already, or this one again: the first reason counts.
-  if (aborting.exchange(true)) system::exit_now(exit_aborted);
+  // The first reason counts. A thread that comes later leaves the job to the first; one that comes again, in
+  // an error of the way out, ends at once.
+  if (aborting.exchange(true)) {
+    if (aborting_thread.load() != std::this_thread::get_id()) system::pause_for(abort_seconds);
+    system::exit_now(exit_aborted);
+  }
+  aborting_thread.store(std::this_thread::get_id());
   system::exit_after(abort_seconds, exit_aborted);
   const bool up = mpi_is_up();
   with_reason([&](const char* what) {

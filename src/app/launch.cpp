@@ -233,6 +233,7 @@ RunFacts gather_facts(const Component& component, const Communicator& world, con
   facts.component = component.list.facts.name;
   facts.part = component.list.facts.title;
   facts.quirks = component.list.facts.quirks;
+  facts.heads = component.list.facts.heads;
   facts.version = OPENIMB_VERSION;
   facts.date = local_date(now);
   facts.date_iso = formatted_time(now, "%Y-%m-%dT%H:%M:%SZ",

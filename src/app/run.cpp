@@ -10,6 +10,7 @@
 #include "app/counters.h"
 #include "app/launch.h"
 #include "app/scratch.h"
+#include "app/threads.h"
 #include "benchmarks/components.h"
 #include "cli/command_line.h"
 #include "engine/calibrated_load.h"
@@ -94,6 +95,7 @@ class Measuring {
         // Files last of all that can be a usage error: opening them empties them.
         off_cache_(known_off_cache(world, launch.options)),
         interleave_(connect_interleave(world, launch.options)),
+        team_(make_team(world, launch.options)),
         scratch_(component, world, launch.options, guardian),
         files_(world, launch.options) {}
 
@@ -109,7 +111,7 @@ class Measuring {
     const Schedule schedule(component_.list.benchmarks, options, world_.size(), off_cache_,
                             call::has_large_counts());
     MpiAgreement agreement(world_, barrier_of(options));
-    MpiResources resources(world_, component_.entries, options, load_, scratch_.base());
+    MpiResources resources(world_, component_.entries, options, load_, *team_, scratch_.base());
     const Ending ending = run_session({options, schedule, agreement, resources, load_, reporters_, around});
     system::disarm_stop();
     end(ending);
@@ -196,6 +198,7 @@ class Measuring {
   const Launch& launch_;
   const std::optional<OffCache> off_cache_;
   const std::unique_ptr<system::Interleave> interleave_;
+  const std::unique_ptr<ThreadTeam> team_;
   const ScratchFiles scratch_;
   OutputFiles files_;
   Tee reporters_;
@@ -229,7 +232,8 @@ int run(const Component& component, int argc, char** argv) {
   MPI_Comm_set_errhandler(world.handle(), fatal_errors());
   // Only what all ranks throw alike is caught here: for an exception of one rank, see abort_on_exceptions().
   try {
-    const Launch launch = understand(component, world, argc, argv);
+    Launch launch = understand(component, world, argc, argv);
+    settle_threads(component, world, environment, launch.options);
     if (const std::optional<std::string> text = text_to_print(component, launch)) {
       return static_cast<int>(world.largest(world.rank() == 0 ? print(name, *text) : 0));
     }

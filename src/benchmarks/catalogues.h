@@ -12,5 +12,6 @@ const Component& nbc();
 const Component& io();
 const Component& mpi4();
 const Component& p2p();
+const Component& mt();
 
 }  // namespace openimb

@@ -4,6 +4,7 @@
 #include "benchmarks/io.h"
 #include "benchmarks/mpi1.h"
 #include "benchmarks/mpi4.h"
+#include "benchmarks/mt.h"
 #include "benchmarks/nbc.h"
 #include "benchmarks/p2p.h"
 #include "benchmarks/rma.h"
@@ -43,8 +44,10 @@ std::span<const ComponentList> all_components() {
       {{.name = "IO", .title = "MPI-IO part", .standard = standard_of_files, .uses_files = true},
        specs_of<Io>()},
       {{.name = "MPI4", .title = "MPI-4 part", .quirks = {.blank_comments = true}}, specs_of<Mpi4>()},
-      {{.name = "P2P", .title = "IMB-P2P part", .standard = standard_of_pairs, .quirks = {.compact = true}},
+      {{.name = "P2P", .title = "IMB-P2P part", .standard = standard_of_pairs, .heads = Heads::pairs},
        specs_of<P2p>()},
+      {{.name = "MT", .title = "MT part", .standard = standard_of_threads, .heads = Heads::threads},
+       specs_of<Mt>()},
   };
   return components;
 }

@@ -14,7 +14,7 @@ struct Component {
   std::span<const Entry> entries;  ///< parallel to list.benchmarks
 };
 
-enum class ComponentIndex { mpi1, ext, rma, nbc, io, mpi4, p2p };
+enum class ComponentIndex { mpi1, ext, rma, nbc, io, mpi4, p2p, mt };
 
 /// In the order of ComponentIndex.
 std::span<const ComponentList> all_components();

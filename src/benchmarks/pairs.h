@@ -43,7 +43,7 @@ struct PairsPingPong : PairsInFlight {
   }();
   template <class C>
   static void step(const C& c, const Lap& lap) {
-    if (first_half(c.rank, c.ranks)) {
+    if (c.rank < c.peer) {
       send_message(c, lap);
       receive_message(c, lap, c.peer);
     } else {

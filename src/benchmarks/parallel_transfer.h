@@ -3,6 +3,8 @@
 // and Biband: public user guide of IMB 2021.
 #pragma once
 
+#include <algorithm>
+
 #include "engine/pattern.h"
 
 namespace openimb {
@@ -11,7 +13,8 @@ struct Sendrecv {
   static constexpr Spec spec{.name = "Sendrecv", .kind = Kind::parallel_transfer, .turnover = 2};
   template <class C>
   static void step(const C& c, const Lap& lap) {
-    call::send_receive(lap.send, lap.receive, c.count, c.type, c.right, c.left, message_tag, c.comm);
+    call::send_receive(lap.send, lap.receive, c.count, c.type, c.right, c.left, tag_of(c, message_tag),
+                       c.comm);
   }
   static Expected expects(const Endpoint& e) { return message_of(e, e.left()); }
 };
@@ -28,10 +31,10 @@ struct Exchange {
   template <class C>
   static void step(const C& c, const Lap& lap) {
     MPI_Request requests[2];
-    call::start_send(lap.send, c.count, c.type, c.right, to_right, c.comm, &requests[0]);
-    call::start_send(lap.send + c.span, c.count, c.type, c.left, to_left, c.comm, &requests[1]);
-    call::receive(lap.receive, c.count, c.type, c.left, to_right, c.comm);
-    call::receive(lap.receive + c.span, c.count, c.type, c.right, to_left, c.comm);
+    call::start_send(lap.send, c.count, c.type, c.right, tag_of(c, to_right), c.comm, &requests[0]);
+    call::start_send(lap.send + c.span, c.count, c.type, c.left, tag_of(c, to_left), c.comm, &requests[1]);
+    call::receive(lap.receive, c.count, c.type, c.left, tag_of(c, to_right), c.comm);
+    call::receive(lap.receive + c.span, c.count, c.type, c.right, tag_of(c, to_left), c.comm);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
   }
   static Expected expects(const Endpoint& e) {
@@ -39,24 +42,27 @@ struct Exchange {
   }
 };
 
-/// Rank i of the first half with rank i of the second; with an odd number the last rank stands aside. A
-/// repetition has many messages in flight, which use the same buffers and carry the same bytes.
-struct PairsInFlight {
-  static bool first_half(int rank, int ranks) { return rank < ranks / 2; }
-  static bool takes_part(const Endpoint& e) { return e.rank < e.ranks / 2 * 2; }
-  static int peer_of(const Endpoint& e) {
-    return first_half(e.rank, e.ranks) ? e.rank + e.ranks / 2 : e.rank - e.ranks / 2;
-  }
+/// Pairs of ranks at a distance: -stride, else half of the ranks. The lower rank leads. A rank without a
+/// partner stands aside.
+struct Pairs {
+  static int distance(const Endpoint& e) { return e.stride > 0 ? e.stride : std::max(1, e.ranks / 2); }
+  static bool leads(const Endpoint& e) { return e.rank / distance(e) % 2 == 0; }
+  static int peer_of(const Endpoint& e) { return leads(e) ? e.rank + distance(e) : e.rank - distance(e); }
+  static bool takes_part(const Endpoint& e) { return peer_of(e) < e.ranks; }
+};
+
+/// A repetition has many messages in flight, which use the same buffers and carry the same bytes.
+struct PairsInFlight : Pairs {
   template <class C>
   static void start_sends(const C& c, const Lap& lap, MPI_Request* requests) {
     for (int i = 0; i < c.in_flight; ++i) {
-      call::start_send(lap.send, c.count, c.type, c.peer, message_tag, c.comm, &requests[i]);
+      call::start_send(lap.send, c.count, c.type, c.peer, tag_of(c, message_tag), c.comm, &requests[i]);
     }
   }
   template <class C>
   static void start_receives(const C& c, const Lap& lap, MPI_Request* requests) {
     for (int i = 0; i < c.in_flight; ++i) {
-      call::start_receive(lap.receive, c.count, c.type, c.peer, message_tag, c.comm, &requests[i]);
+      call::start_receive(lap.receive, c.count, c.type, c.peer, tag_of(c, message_tag), c.comm, &requests[i]);
     }
   }
 };
@@ -69,16 +75,14 @@ struct Uniband : PairsInFlight {
                              .in_default_list = false};
   template <class C>
   static void step(const C& c, const Lap& lap) {
-    if (first_half(c.rank, c.ranks)) {
+    if (c.rank < c.peer) {
       start_sends(c, lap, c.requests);
     } else {
       start_receives(c, lap, c.requests);
     }
     MPI_Waitall(c.in_flight, c.requests, MPI_STATUSES_IGNORE);
   }
-  static Expected expects(const Endpoint& e) {
-    return first_half(e.rank, e.ranks) ? Expected{} : message_of(e, peer_of(e));
-  }
+  static Expected expects(const Endpoint& e) { return leads(e) ? Expected{} : message_of(e, peer_of(e)); }
 };
 
 struct Biband : PairsInFlight {

@@ -7,18 +7,18 @@ namespace openimb {
 
 template <class C>
 void send_message(const C& c, const Lap& lap) {
-  call::send(lap.send, c.count, c.type, c.peer, message_tag, c.comm);
+  call::send(lap.send, c.count, c.type, c.peer, tag_of(c, message_tag), c.comm);
 }
 template <class C>
 void receive_message(const C& c, const Lap& lap, int source) {
-  call::receive(lap.receive, c.count, c.type, source, message_tag, c.comm);
+  call::receive(lap.receive, c.count, c.type, source, tag_of(c, message_tag), c.comm);
 }
 
 struct PingPong {
   static constexpr Spec spec{.name = "PingPong", .kind = Kind::single_transfer, .time_factor = 0.5};
   template <class C>
   static void step(const C& c, const Lap& lap, int source = MPI_ANY_SOURCE) {
-    if (c.rank == 0) {
+    if (c.rank < c.peer) {
       send_message(c, lap);
       receive_message(c, lap, source);
     } else {
@@ -63,7 +63,7 @@ struct PingPing {
   template <class C>
   static void step(const C& c, const Lap& lap, int source = MPI_ANY_SOURCE) {
     MPI_Request request;
-    call::start_send(lap.send, c.count, c.type, c.peer, message_tag, c.comm, &request);
+    call::start_send(lap.send, c.count, c.type, c.peer, tag_of(c, message_tag), c.comm, &request);
     receive_message(c, lap, source);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }

@@ -60,6 +60,10 @@ class Reader {
   std::vector<std::string> words_of(const Option& option) {
     std::vector<std::string> words;
     if (option.values == Values::none || option.values == Values::optional_one) return words;
+    if (option.values == Values::optional_switch) {
+      if (at_word() && is_switch(rest_.front())) words.push_back(take());
+      return words;
+    }
     if (!at_word() || rest_.front().empty()) {
       throw UsageError(dashed(option) + ": value missing; for example: " + std::string(option.example));
     }
@@ -148,6 +152,34 @@ void apply(Draft& draft, const Use& use) {
   }
 }
 
+// What a component has instead of the ordinary defaults.
+void apply_standard(Options& options, int world) {
+  const Standard& standard = options.standard;
+  if (standard.min_processes == all_processes) options.standard.min_processes = world;
+  options.data.type = standard.data;
+  options.reduction.type = standard.reduction;
+  options.in_flight = standard.in_flight;
+  if (standard.threaded) options.counts = {1, 2, 4, 8};
+}
+
+// Several threads need one of two levels; where none is asked for, the higher one.
+void settle_level(bool given, Options& options) {
+  if (options.threads.asked.value_or(1) > 1 && !given) options.thread_level = ThreadLevel::multiple;
+}
+
+void settle_threads(const std::vector<Use>& uses, Options& options) {
+  const auto given = [&](std::string_view name) {
+    return std::ranges::any_of(uses, [&](const Use& use) { return is(use.option, name); });
+  };
+  settle_level(given("thread_level"), options);
+  const Settings& settings = options.settings;
+  const Settings& standard = options.standard.settings;
+  const bool by_bytes = given("msglen") || given("msgsize") || given("msglog") ||
+                        settings.min_message_log != standard.min_message_log ||
+                        settings.max_message_log != standard.max_message_log;
+  if (by_bytes && !given("count")) options.counts.clear();
+}
+
 void check_contradictions(const std::vector<Use>& uses, const Options& options) {
   const auto given = [&](std::string_view name) {
     for (const Use& use : uses) {
@@ -163,7 +195,13 @@ void check_contradictions(const std::vector<Use>& uses, const Options& options) 
                                       {"msgsize", "msglog"},
                                       {"msglen", "msgsz"},
                                       {"msgsize", "msgsz"},
-                                      {"msgsz", "msglog"}}) {
+                                      {"msgsz", "msglog"},
+                                      {"count", "msglen"},
+                                      {"count", "msgsize"},
+                                      {"count", "msglog"},
+                                      {"repeat", "iter"},
+                                      {"datatype", "data_type"},
+                                      {"datatype", "red_data_type"}}) {
     if (given(first) && given(second)) {
       throw UsageError("-" + std::string(first) + " and -" + std::string(second) +
                        " cannot be combined; give one of them");
@@ -236,6 +274,15 @@ void check_component(const Program& program, const std::vector<Use>& uses, int w
                      (world / 2 == 1 ? "1 pair" : std::to_string(world / 2) + " pairs"));
   }
   check_sync_mode(program, options.sync_mode);
+  constexpr std::string_view of_threads[] = {"threads", "comm",     "pin_threads",  "stride",
+                                             "count",   "datatype", "repeat",       "warmup",
+                                             "barrier", "noheader", "malloc_align", "malloc_algo"};
+  for (const Use& use : uses) {
+    if (program.standard.threaded || use.option == nullptr) continue;
+    if (std::ranges::find(of_threads, use.option->name) != std::end(of_threads)) {
+      throw UsageError(dashed(*use.option) + ": an option of IMB-MT; leave it out, or run IMB-MT");
+    }
+  }
   if (options.reorder > 0 && options.reorder % world == 0) {
     throw UsageError(
         "-reorder " + std::to_string(options.reorder) + ": with " + std::to_string(world) +
@@ -280,7 +327,7 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
   draft.options.standard = program.standard;
   draft.options.settings = program.standard.settings;
   if (has_random_partners(program)) draft.options.pairs.emplace();
-  if (program.standard.min_processes == all_processes) draft.options.min_processes = world;
+  apply_standard(draft.options, world);
   for (const std::string& word : arguments) {
     if (is(find_option(word), "ignore_unknown")) draft.ignore_unknown = true;
   }
@@ -298,6 +345,7 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
     constexpr double usual_budget = 60;
     if (!passes->most && !passes->budget) passes->budget = usual_budget;
   }
+  settle_threads(uses, draft.options);
   if (draft.wanted_processes > world) {
     draft.options.warnings.push_back("-npmin " + std::to_string(draft.wanted_processes) +
                                      ": above the number of processes launched; -npmin " +
@@ -314,9 +362,11 @@ ThreadLevel requested_thread_level(std::span<const std::string> arguments) {
   const Program program{};
   const ReadFile no_files = [](const std::string&) { return FileText{}; };
   Draft draft{.program = program, .world = 1, .read_file = no_files};
+  bool given = false;
   for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
     const Option* const option = find_option(arguments[i]);
-    if (!is(option, "thread_level")) continue;
+    if (!is(option, "thread_level") && !is(option, "threads")) continue;
+    given = given || is(option, "thread_level");
     try {
       option->apply(draft, arguments[i + 1]);
     } catch (const BadValue&) {
@@ -324,6 +374,7 @@ ThreadLevel requested_thread_level(std::span<const std::string> arguments) {
       return ThreadLevel::single;
     }
   }
+  settle_level(given, draft.options);
   return draft.options.thread_level;
 }
 

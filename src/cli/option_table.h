@@ -9,8 +9,8 @@
 
 namespace openimb {
 
-/// How many values follow an option.
-enum class Values { none, one, optional_one, list };
+/// How many values follow an option. optional_switch: on or off, as far as the next word is one.
+enum class Values { none, one, optional_one, optional_switch, list };
 
 struct Option {
   std::string_view name;  ///< as on the command line, without the dash
@@ -31,13 +31,14 @@ struct OptionGroup {
 };
 std::span<const OptionGroup> option_groups();
 
-/// Selection, processes, lengths, repetitions; method, output, OpenIMB's own.
+/// Selection, processes, lengths, repetitions; method, output, of threads, OpenIMB's own.
 std::span<const Option> selection_options();
 std::span<const Option> process_options();
 std::span<const Option> length_options();
 std::span<const Option> repetition_options();
 std::span<const Option> method_options();
 std::span<const Option> output_options();
+std::span<const Option> thread_options();
 std::span<const Option> own_options();
 
 /// One or two dashes and a letter: -1 and -.5 are values.

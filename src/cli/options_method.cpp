@@ -160,7 +160,7 @@ constexpr Option method_rows[] = {
     {.name = "window_size",
      .syntax = "N",
      .help = "messages per repetition of Uniband, Biband, Multi_pair",
-     .standard = "256",
+     .standard = "256; IMB-MT: 64",
      .example = "-window_size 64",
      .apply =
          [](Draft& draft, std::string_view word) {

@@ -189,12 +189,13 @@ constexpr Option own_rows[] = {
            draft.options.reorder = static_cast<int>(whole_number(word, 0, 1 << 30));
          }},
     {.name = "check",
-     .values = Values::none,
+     .values = Values::optional_switch,
      .help = "verify received data; adds the column defects",
      .example = "-check",
      .details = "In a separate pass before the timed one, so times stay comparable. A defect is a received "
                 "byte that differs from what a correct MPI delivers.",
-     .apply = [](Draft& draft, std::string_view) { draft.options.check = true; }},
+     .apply = [](Draft& draft,
+                 std::string_view word) { draft.options.check = word.empty() || on_or_off(word); }},
     {.name = "json",
      .syntax = "FILE",
      .help = "also write results to FILE as JSON lines",

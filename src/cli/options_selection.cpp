@@ -110,8 +110,10 @@ constexpr Option process_rows[] = {
      .help = "single, funneled, serialized or multiple",
      .standard = "single",
      .example = "-thread_level multiple",
-     .details = "Thread support requested from MPI. The benchmarks communicate from one thread at any level. "
-                "The banner shows what MPI granted; less than requested is a warning.",
+     .details =
+         "Thread support requested from MPI. The benchmarks communicate from one thread at any level, but "
+         "those of IMB-MT: see -threads. The banner shows what MPI granted; less than requested is a "
+         "warning.",
      .apply =
          [](Draft& draft, std::string_view word) {
            constexpr ThreadLevel levels[] = {ThreadLevel::single, ThreadLevel::funneled,

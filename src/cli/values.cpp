@@ -147,6 +147,15 @@ bool on_or_off(std::string_view text) {
   throw BadValue(quoted(text) + " is neither on nor off");
 }
 
+bool is_switch(std::string_view text) {
+  try {
+    on_or_off(text);
+    return true;
+  } catch (const BadValue&) {
+    return false;
+  }
+}
+
 std::int64_t byte_count(std::string_view text, std::int64_t unit, std::int64_t lowest, std::int64_t highest) {
   const Suffix suffix = suffix_of(text);
   const std::string_view digits = text.substr(0, text.size() - suffix.letters);

@@ -42,6 +42,8 @@ std::string to_text(double number);
 std::int64_t whole_number(std::string_view text, std::int64_t lowest, std::int64_t highest);
 double real_number(std::string_view text, double lowest, double highest);
 bool on_or_off(std::string_view text);
+/// Whether on_or_off() takes it.
+bool is_switch(std::string_view text);
 
 /// A size: k, m and g (KiB, kB, ... too) are powers of 1024; a number without one counts `unit` bytes. With
 /// unit 1 the result must be whole, else it is rounded down.

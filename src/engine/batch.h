@@ -129,9 +129,9 @@ class ContextBatch : public BufferBatch {
 
 /// What differs from pattern to pattern: the timed loops, and what each has to say of itself.
 template <class Pattern, class Count>
-class BatchOf final : public ContextBatch<ContextOf<Pattern::spec.access, Count>, Count> {
+class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Count>::Type, Count> {
   static constexpr Spec spec = Pattern::spec;
-  using Context = ContextOf<spec.access, Count>;
+  using Context = typename ContextForPattern<Pattern, Count>::Type;
   using Base = ContextBatch<Context, Count>;
   using Loop = LoopOf<Pattern>;
   static constexpr bool prepares = requires(Prepared<Pattern, Context> made) { made.view(); };
@@ -272,7 +272,10 @@ class BatchOf final : public ContextBatch<ContextOf<Pattern::spec.access, Count>
 
 template <class BatchType>
 std::unique_ptr<Batch> make_batch(std::unique_ptr<const Setup> setup) {
-  return std::make_unique<BatchType>(std::move(setup));
+  if constexpr (requires { BatchType::make(std::move(setup)); })
+    return BatchType::make(std::move(setup));
+  else
+    return std::make_unique<BatchType>(std::move(setup));
 }
 
 template <class Pattern, template <class, class> class BatchType = BatchOf>

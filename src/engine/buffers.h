@@ -18,14 +18,14 @@ class Buffer {
   bool holds(std::int64_t bytes) const { return bytes == 0 || (memory_ && bytes <= memory_->bytes()); }
   /// Contents are lost when it grows. Throws std::bad_alloc, and then has its old size, as other tables may
   /// be open; or, where not even that is there any more, nothing.
-  void ensure(MemoryKind kind, std::int64_t bytes) {
+  void ensure(MemoryKind kind, std::int64_t bytes, std::int64_t alignment) {
     if (holds(bytes)) return;
     const std::int64_t before = memory_ ? memory_->bytes() : 0;
     memory_.reset();  // first: old and new together would exceed what -mem allows
     try {
-      memory_ = allocate_memory(kind, bytes);
+      memory_ = allocate_memory(kind, bytes, alignment);
     } catch (const std::bad_alloc&) {
-      if (before > 0) memory_ = allocate_memory(kind, before);
+      if (before > 0) memory_ = allocate_memory(kind, before, alignment);
       throw;
     }
   }
@@ -45,10 +45,10 @@ struct Buffers {
 
   /// Room for every point that `wanted` covers, guards included; not for the side that `elsewhere` names,
   /// whose memory comes from MPI. Throws std::bad_alloc.
-  void ensure(const Capacity& wanted, MemoryKind kind, Exposed elsewhere) {
-    const auto grow = [kind](Buffer& buffer, std::int64_t bytes, std::int64_t& filled_bytes) {
+  void ensure(const Capacity& wanted, MemoryKind kind, Exposed elsewhere, std::int64_t alignment) {
+    const auto grow = [kind, alignment](Buffer& buffer, std::int64_t bytes, std::int64_t& filled_bytes) {
       if (!buffer.holds(bytes)) filled_bytes = 0;
-      buffer.ensure(kind, bytes);
+      buffer.ensure(kind, bytes, alignment);
     };
     if (elsewhere != Exposed::send) grow(send, wanted.send + Content::guard, filled.send);
     if (elsewhere != Exposed::receive) grow(receive, wanted.receive + Content::guard, filled.receive);

@@ -48,7 +48,7 @@ void BufferCheck::write_send(const Checked& one) {
   const Geometry& geometry = setup_.geometry;
   const std::int64_t extent = setup_.element.extent();
   const Endpoint endpoint = endpoint_of(one);
-  content_.begin_repetition(one.repetition);
+  content_.begin_repetition(one.repetition, setup_.thread);
   for_each_chunk(geometry.send.footprint, [&](std::int64_t begin, std::span<std::byte> image) {
     const std::int64_t all = geometry.send.footprint / extent;
     std::ranges::fill(image, Content::armed);
@@ -97,7 +97,7 @@ void BufferCheck::compose_one(std::span<std::byte> image, std::int64_t begin, co
                               bool after) {
   const Endpoint endpoint = endpoint_of(one);
   const int initial = initial_content(endpoint);
-  content_.begin_repetition(one.repetition);
+  content_.begin_repetition(one.repetition, setup_.thread);
   if (sends_in_place(setup_)) {
     const std::int64_t all = setup_.geometry.receive.footprint / setup_.element.extent();
     content_.write(image, begin, {.rank = initial, .count = all}, initial);

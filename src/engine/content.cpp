@@ -88,12 +88,13 @@ void write_bytes(std::byte* at, int rank, std::int64_t first, std::int64_t count
 
 Filling filling_for_timing(const Element& element, const Spec& spec) {
   return {.type = spec.reduction ? element.type : DataType::single_precision,
-          .zero = spec.one_sided.compares};
+          .zero = spec.one_sided.compares,
+          .part = {}};
 }
 
 void fill_for_timing(std::span<std::byte> image, std::int64_t at, const Element& element, const Spec& spec,
                      int rank) {
-  const auto [type, zero] = filling_for_timing(element, spec);
+  const auto [type, zero, part] = filling_for_timing(element, spec);
   if (zero) {
     std::ranges::fill(image, std::byte{0});
     return;
@@ -127,9 +128,10 @@ const std::vector<double>& Content::sums_of_first(int ranks) const {
   return sums_;
 }
 
-void Content::begin_repetition(std::int64_t repetition) {
-  constexpr std::int64_t prime = 1000003;  // no multiple of reduction_period, far beyond a cache line
-  shift_ = repetition * prime;
+void Content::begin_repetition(std::int64_t repetition, int thread) {
+  // No multiples of reduction_period, far beyond a cache line.
+  constexpr std::int64_t prime = 1000003, of_thread = 7368787;
+  shift_ = repetition * prime + thread * of_thread;
 }
 
 void Content::write(std::byte* at, int rank, std::int64_t first, std::int64_t count) const {

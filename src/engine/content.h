@@ -9,6 +9,7 @@
 
 #include "engine/expected.h"
 #include "plan/data_type.h"
+#include "plan/geometry.h"
 #include "plan/spec.h"
 
 namespace openimb {
@@ -24,6 +25,7 @@ void fill_for_timing(std::span<std::byte> image, std::int64_t at, const Element&
 struct Filling {
   DataType type = DataType::single_precision;
   bool zero = false;
+  Capacity part = {};  ///< from one thread's part of the buffers to the next; 0: there is one
   bool operator==(const Filling&) const = default;
 };
 Filling filling_for_timing(const Element& element, const Spec& spec);
@@ -40,8 +42,8 @@ class Content {
 
   Content(const Element& element, bool reduction, int ranks);
 
-  /// From now on the contents of this repetition.
-  void begin_repetition(std::int64_t repetition);
+  /// From now on the contents of this repetition, which differ from thread to thread.
+  void begin_repetition(std::int64_t repetition, int thread = 0);
 
   /// `count` elements of `rank`'s send buffer, from element `first` on, written to `at`; gaps between resized
   /// elements are left alone.

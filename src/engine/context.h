@@ -39,6 +39,16 @@ struct MessageContext : GroupContext {
   MPI_Request* requests = nullptr;  ///< 2 * in_flight of them
 };
 
+class Turn;
+
+/// Of a thread that shares its communicator, or takes turns.
+template <class Count>
+struct ThreadContext : MessageContext<Count> {
+  int tag = 0;  ///< added to those of its messages
+  int thread = 0;
+  Turn* turn = nullptr;
+};
+
 /// One-sided transfers.
 template <class Count>
 struct WindowContext : MessageContext<Count> {

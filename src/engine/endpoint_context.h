@@ -13,6 +13,17 @@ template <Access access, class Count>
 using ContextOf =
     std::conditional_t<access == Access::two_sided, MessageContext<Count>, WindowContext<Count>>;
 
+/// A pattern's, or that of a thread among others (engine/thread_batch.h).
+template <class Pattern, class Count>
+struct ContextForPattern {
+  using Type = ContextOf<Pattern::spec.access, Count>;
+};
+template <class Pattern, class Count>
+  requires requires { Pattern::among_threads; }
+struct ContextForPattern<Pattern, Count> {
+  using Type = ThreadContext<Count>;
+};
+
 template <class Context, class Count>
 class EndpointContext {
  public:
@@ -23,6 +34,7 @@ class EndpointContext {
     if (is_divided(spec)) add_shares(spec, setup.endpoint.elements);
     if (spec.message_rate) add_requests(setup.in_flight);
     if constexpr (std::is_same_v<Context, WindowContext<Count>>) add_window(spec, setup);
+    if constexpr (std::is_same_v<Context, ThreadContext<Count>>) add_thread(setup);
   }
   EndpointContext(const EndpointContext&) = delete;
   EndpointContext& operator=(const EndpointContext&) = delete;
@@ -65,6 +77,12 @@ class EndpointContext {
     requests_.assign(2 * static_cast<std::size_t>(in_flight), MPI_REQUEST_NULL);
     context_.requests = requests_.data();
     context_.in_flight = in_flight;
+  }
+  void add_thread(const Setup& setup) {
+    constexpr int tags = 2;  // of a benchmark
+    context_.tag = setup.tagged ? tags * setup.thread : 0;
+    context_.thread = setup.thread;
+    context_.turn = setup.turn;
   }
   void add_window(const Spec& spec, const Setup& setup) {
     for (int step = 1; step < context_.ranks; ++step) {

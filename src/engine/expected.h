@@ -21,10 +21,12 @@ struct Endpoint {
   bool own_window = true;
   bool in_place = false;
   PairOptions pairs = {};
+  int stride = 0;  ///< -stride
 
   /// Neighbors in the periodic chain.
-  int left() const { return (rank + ranks - 1) % ranks; }
-  int right() const { return (rank + 1) % ranks; }
+  int left() const { return (rank + ranks - step() % ranks) % ranks; }
+  int right() const { return (rank + step()) % ranks; }
+  int step() const { return stride > 0 ? stride : 1; }
 };
 
 /// `count` elements at `receive_at` in the receive buffer must equal those at `send_at` in `rank`'s send

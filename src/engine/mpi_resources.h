@@ -10,6 +10,7 @@
 #include "engine/calibrated_load.h"
 #include "engine/entry.h"
 #include "engine/mpi_agreement.h"
+#include "engine/thread_team.h"
 #include "mpi/window.h"
 #include "mpi/world.h"
 #include "session/resources.h"
@@ -21,11 +22,12 @@ class MpiResources final : public Resources {
   /// `entries`: the component's, indexed as its catalogue; `file_base`: path of its files without suffixes.
   /// All but the latter outlive the resources.
   MpiResources(const Communicator& world, std::span<const Entry> entries, const Options& options,
-               CalibratedLoad& load, std::string file_base)
+               CalibratedLoad& load, ThreadTeam& team, std::string file_base)
       : world_(world),
         entries_(entries),
         options_(options),
         load_(load),
+        team_(team),
         file_base_(std::move(file_base)),
         info_(options.info) {}
 
@@ -37,6 +39,7 @@ class MpiResources final : public Resources {
   std::span<const Entry> entries_;
   const Options& options_;
   CalibratedLoad& load_;
+  ThreadTeam& team_;
   const std::string file_base_;
   const Info info_;
   Buffers buffers_;

@@ -7,6 +7,7 @@
 
 #include "engine/file_content.h"
 #include "engine/setup.h"
+#include "engine/team_batch.h"
 #include "engine/wall_clock.h"
 #include "mpi/file.h"
 #include "plan/files.h"
@@ -27,6 +28,19 @@ Communicator split_for(const Communicator& world, const Layout& layout) {
 Element single_element(Element element) {
   element.contiguity = element.extent() == element.size() ? Contiguity::base : Contiguity::resized;
   return element;
+}
+
+// Where one thread's part of a buffer ends and the next begins: on a page of its own unless -malloc_algo
+// continuous, and at a multiple of -malloc_align.
+std::int64_t stride_of(std::int64_t bytes, const Threads& threads) {
+  constexpr std::int64_t page = 4096;
+  const std::int64_t unit =
+      threads.memory == ThreadMemory::continuous ? threads.alignment : std::max(page, threads.alignment);
+  return (bytes + Content::guard + unit - 1) / unit * unit;
+}
+
+std::unique_ptr<Memory> part_of(const Buffer& buffer, std::int64_t at, std::int64_t bytes) {
+  return adopt_memory(MemoryKind::host, buffer.memory()->address() + at, bytes);
 }
 
 }  // namespace
@@ -52,7 +66,17 @@ MpiTable::MpiTable(MpiResources& shared, const TablePlan& plan)
                 .detail = "MPI cannot create a window for these processes (-window " + kind + ")" + why};
     return;
   }
+  make_comms_of_threads();
   allocate();
+}
+
+// The main thread has the group's. Collectives of several threads on one communicator would be an error: MPI
+// 4.0, section 6.14.
+void MpiTable::make_comms_of_threads() {
+  if (!active() || shared_.options_.threads.comm == ThreadComm::shared) return;
+  for (int thread = 1; thread < threads(); ++thread) {
+    of_threads_.push_back(Communicator::duplicate(group_.handle()));
+  }
 }
 
 // The side whose memory MPI allocates.
@@ -95,43 +119,61 @@ bool MpiTable::try_to_allocate(std::span<const Point* const> points) {
   Capacity capacity;
   for (const Point* point : points) capacity.cover(point->geometry);
   const Exposed elsewhere = allocated_by_mpi();
+  Capacity part;
+  if (threads() > 1)
+    part = {stride_of(capacity.send, threads_of()), stride_of(capacity.receive, threads_of())};
+  const Capacity whole{(threads() - 1) * part.send + capacity.send,
+                       (threads() - 1) * part.receive + capacity.receive};
   try {
-    shared_.buffers_.ensure(capacity, MemoryKind::host, elsewhere);
+    shared_.buffers_.ensure(whole, MemoryKind::host, elsewhere, threads_of().alignment);
   } catch (const std::bad_alloc&) {
     return false;
   }
   if (elsewhere == Exposed::send) capacity.send = 0;
   if (elsewhere == Exposed::receive) capacity.receive = 0;
   capacity_ = capacity;
+  part_ = part;
   fill_buffers();
   return true;
 }
 
 void MpiTable::fill_buffers() {
-  const int rank = shared_.world_.rank();
   Buffers& buffers = shared_.buffers_;
-  const Filling filling = filling_for_timing(plan_.element, spec());
+  Filling filling = filling_for_timing(plan_.element, spec());
+  filling.part = part_;
   if (buffers.filling != filling) buffers.filled = {};
   buffers.filling = filling;
-  if (capacity_.send > 0) {
-    fill_for_timing(*buffers.send.memory(), capacity_.send, plan_.element, spec(), rank);
-    buffers.filled.send = std::max(buffers.filled.send, capacity_.send);
+  if (threads() > 1 && threads_of().memory == ThreadMemory::parallel) {
+    shared_.team_.run([this](int thread) { fill_part(thread); });
+  } else {
+    for (int thread = 0; thread < threads(); ++thread) fill_part(thread);
   }
-  if (capacity_.receive > 0) {
-    fill_for_timing(*buffers.receive.memory(), capacity_.receive, plan_.element, spec(), rank);
-    buffers.filled.receive = std::max(buffers.filled.receive, capacity_.receive);
-  }
+  buffers.filled.send = std::max(buffers.filled.send, capacity_.send);
+  buffers.filled.receive = std::max(buffers.filled.receive, capacity_.receive);
+}
+
+void MpiTable::fill_part(int thread) {
+  const int rank = shared_.world_.rank();
+  const auto fill = [&](const Buffer& buffer, std::int64_t bytes, std::int64_t part) {
+    if (bytes == 0) return;
+    fill_for_timing(*part_of(buffer, thread * part, bytes), bytes, plan_.element, spec(), rank);
+  };
+  fill(shared_.buffers_.send, capacity_.send, part_.send);
+  fill(shared_.buffers_.receive, capacity_.receive, part_.receive);
 }
 
 // Tables of one kind of element share what the first has filled.
 bool MpiTable::resume() {
   const Buffers& buffers = shared_.buffers_;
   const bool used = active() && (capacity_.send > 0 || capacity_.receive > 0);
-  const bool held = buffers.send.holds(capacity_.send) && buffers.receive.holds(capacity_.receive);
+  const bool held = buffers.send.holds((threads() - 1) * part_.send + capacity_.send) &&
+                    buffers.receive.holds((threads() - 1) * part_.receive + capacity_.receive);
   if (shared_.world_.anyone(used && !held)) return false;
   if (!used) return true;
-  const bool filled = buffers.filling == filling_for_timing(plan_.element, spec()) &&
-                      capacity_.send <= buffers.filled.send && capacity_.receive <= buffers.filled.receive;
+  Filling filling = filling_for_timing(plan_.element, spec());
+  filling.part = part_;
+  const bool filled = buffers.filling == filling && capacity_.send <= buffers.filled.send &&
+                      capacity_.receive <= buffers.filled.receive;
   if (!filled) fill_buffers();
   return true;
 }
@@ -191,6 +233,7 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t gone) {
     if (active()) window.exchange_bases(group_.handle());
   }
   if (!active()) return {.batch = std::make_unique<IdleBatch>(), .failure = {}};
+  if (threads() > 1) return {.batch = make_team(point, gone), .failure = {}};
   std::unique_ptr<Setup> setup = make_setup(point, gone, std::move(window));
   adopt_window_memory(*setup);
   // A rank that already accesses another's memory while that one fills it spoils it, and waits for its lock.
@@ -198,6 +241,35 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t gone) {
   const Entry& entry = shared_.entries_[static_cast<std::size_t>(plan_.benchmark)];
   const auto make = point.geometry.exceeds_int ? entry.make_large : entry.make;
   return {.batch = make(std::move(setup)), .failure = {}};
+}
+
+// Each thread with its part of the buffers and its communicator, or tags.
+std::unique_ptr<Batch> MpiTable::make_team(const Point& point, std::int64_t gone) const {
+  const Entry& entry = shared_.entries_[static_cast<std::size_t>(plan_.benchmark)];
+  const auto make = point.geometry.exceeds_int ? entry.make_large : entry.make;
+  const bool in_turns = shared_.options_.thread_level == ThreadLevel::serialized;
+  std::unique_ptr<Turn> turn = in_turns ? std::make_unique<Turn>(threads()) : nullptr;
+  std::vector<std::unique_ptr<Batch>> members;
+  for (int thread = 0; thread < threads(); ++thread) {
+    std::unique_ptr<Setup> setup = make_setup(point, gone, {});
+    setup->thread = thread;
+    setup->tagged = of_threads_.empty();
+    setup->turn = turn.get();
+    if (thread > 0 && !of_threads_.empty()) {
+      setup->comm = of_threads_[static_cast<std::size_t>(thread) - 1].handle();
+    }
+    setup->send_part = part_of(shared_.buffers_.send, thread * part_.send, capacity_.send + Content::guard);
+    setup->receive_part =
+        part_of(shared_.buffers_.receive, thread * part_.receive, capacity_.receive + Content::guard);
+    setup->send = setup->send_part.get();
+    setup->receive = setup->receive_part.get();
+    members.push_back(make(std::move(setup)));
+  }
+  const bool meets = shared_.options_.thread_barrier;
+  return std::make_unique<TeamBatch>(shared_.team_, std::move(members), std::move(turn),
+                                     [meets, barrier = barrier_of(shared_.options_), comm = group_.handle()] {
+                                       if (meets) barrier(comm);
+                                     });
 }
 
 std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t gone, Window window) const {
@@ -213,7 +285,8 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t gon
                    .elements = point.geometry.elements,
                    .own_window = !allocates(window_kind()),
                    .in_place = options.runs_in_place(spec()),
-                   .pairs = options.pairs.value_or(PairOptions{})},
+                   .pairs = options.pairs.value_or(PairOptions{}),
+                   .stride = options.stride},
       .geometry = point.geometry,
       .aggregate = plan_.table.aggregate(),
       .root_shift = options.moves_root(spec()),
@@ -237,6 +310,8 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t gon
                .bytes = point.bytes,
                .repetitions = point.planned,
                .sync = options.file_sync},
+      .send_part = nullptr,
+      .receive_part = nullptr,
       .load = &shared_.load_.cpu(),
       .barrier = barrier_of(options)});
 }

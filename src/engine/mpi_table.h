@@ -32,6 +32,11 @@ class MpiTable final : public OpenTable {
   Window make_window(const Geometry& geometry) const;
   void fill_buffers();
   std::unique_ptr<Setup> make_setup(const Point& point, std::int64_t gone, Window window) const;
+  std::unique_ptr<Batch> make_team(const Point& point, std::int64_t gone) const;
+  void make_comms_of_threads();
+  int threads() const { return plan_.table.layout.threads; }
+  const Threads& threads_of() const { return shared_.options_.threads; }
+  void fill_part(int thread);
   void adopt_window_memory(Setup& setup) const;
 
   MpiResources& shared_;
@@ -40,7 +45,9 @@ class MpiTable final : public OpenTable {
   MpiAgreement agreement_;
   const SumOperation sum_;
   std::optional<Failure> failure_;
-  Capacity capacity_;               ///< of all points that found memory, but for what MPI allocates
+  std::vector<Communicator> of_threads_;  ///< of all but the main thread, where each has one
+  Capacity part_;                         ///< from one thread's part of the buffers to the next
+  Capacity capacity_;  ///< of all points that found memory, but for what MPI allocates; of one thread
   std::int64_t unallocatable_ = 0;  ///< from this many bytes on, points found no memory; 0: none
 };
 

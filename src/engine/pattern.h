@@ -58,4 +58,14 @@ namespace openimb {
 
 inline constexpr int message_tag = 1;
 
+/// The tag of a message, 1 or 2: one of the thread's own where threads share a communicator.
+template <class C>
+constexpr int tag_of(const C& c, int tag) {
+  if constexpr (requires { c.tag; }) {
+    return tag + c.tag;
+  } else {
+    return tag;
+  }
+}
+
 }  // namespace openimb

@@ -29,6 +29,8 @@ struct FileSetup {
   FileSync sync = FileSync::standard;
 };
 
+class Turn;
+
 /// Owned by the batch and destroyed behind it, in the reverse order of members. Communicator, operation, info
 /// and buffers belong to the table and outlive it.
 struct Setup {
@@ -52,6 +54,11 @@ struct Setup {
   Memory* send = nullptr;
   Memory* receive = nullptr;
   FileSetup file;
+  std::unique_ptr<Memory> send_part;     ///< of a thread's: its part of the rank's buffers
+  std::unique_ptr<Memory> receive_part;  ///< the same
+  int thread = 0;
+  bool tagged = false;   ///< threads share a communicator
+  Turn* turn = nullptr;  ///< threads take turns
   CpuLoad* load = nullptr;
   void (*barrier)(MPI_Comm) = nullptr;  ///< between repetitions of a synchronized batch
 };

@@ -1,4 +1,5 @@
 // The memory of this process.
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -8,7 +9,7 @@ namespace openimb {
 
 namespace {
 
-constexpr std::align_val_t page{4096};
+constexpr std::int64_t page = 4096;
 
 class HostMemory : public Memory {
  public:
@@ -30,17 +31,22 @@ class HostMemory : public Memory {
 
 class OwnedHostMemory final : public HostMemory {
  public:
-  explicit OwnedHostMemory(std::int64_t bytes)
-      : HostMemory(static_cast<std::byte*>(::operator new(static_cast<std::size_t>(bytes), page)), bytes) {}
+  OwnedHostMemory(std::int64_t bytes, std::align_val_t alignment)
+      : HostMemory(static_cast<std::byte*>(::operator new(static_cast<std::size_t>(bytes), alignment)),
+                   bytes),
+        alignment_(alignment) {}
   OwnedHostMemory(const OwnedHostMemory&) = delete;
   OwnedHostMemory& operator=(const OwnedHostMemory&) = delete;
-  ~OwnedHostMemory() override { ::operator delete(address(), page); }
+  ~OwnedHostMemory() override { ::operator delete(address(), alignment_); }
+
+ private:
+  const std::align_val_t alignment_;
 };
 
 }  // namespace
 
-std::unique_ptr<Memory> allocate_memory(MemoryKind, std::int64_t bytes) {
-  return std::make_unique<OwnedHostMemory>(bytes);
+std::unique_ptr<Memory> allocate_memory(MemoryKind, std::int64_t bytes, std::int64_t alignment) {
+  return std::make_unique<OwnedHostMemory>(bytes, std::align_val_t(std::max(page, alignment)));
 }
 
 std::unique_ptr<Memory> adopt_memory(MemoryKind, std::byte* address, std::int64_t bytes) {

@@ -23,8 +23,8 @@ class Memory {
   virtual void read(std::int64_t at, std::span<std::byte> image) const = 0;
 };
 
-/// Page-aligned. Throws std::bad_alloc.
-std::unique_ptr<Memory> allocate_memory(MemoryKind kind, std::int64_t bytes);
+/// Begins on a page, and at a multiple of `alignment`, a power of two. Throws std::bad_alloc.
+std::unique_ptr<Memory> allocate_memory(MemoryKind kind, std::int64_t bytes, std::int64_t alignment = 1);
 
 /// Memory that MPI allocated for a window, which outlives the result.
 std::unique_ptr<Memory> adopt_memory(MemoryKind kind, std::byte* address, std::int64_t bytes);

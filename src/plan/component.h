@@ -14,8 +14,11 @@ struct BannerQuirks {
   bool blank_after_command = false;  ///< a blank at the end of the calling sequence,
   bool blank_comments = false;       ///< of the empty comment lines behind the settings,
   bool blank_after_type = false;     ///< and behind the data type of reductions
-  bool compact = false;              ///< another banner, and lines of heads that end without a blank
 };
+
+/// Banners and heads of tables. Those of IMB-P2P and IMB-MT have no blanks at the ends of lines; IMB-P2P has
+/// another order, IMB-MT tables of one width with the number of threads.
+enum class Heads { classic, pairs, threads };
 
 struct ComponentFacts {
   std::string_view name;   ///< "MPI1"; the executable is IMB-MPI1
@@ -23,6 +26,7 @@ struct ComponentFacts {
   Standard standard = {};
   bool uses_files = false;  ///< makes files: needs a folder, a guardian, room
   BannerQuirks quirks = {};
+  Heads heads = Heads::classic;
 };
 
 /// A component with what its benchmarks are, in the order in which they run.

@@ -50,6 +50,7 @@ struct Capacity {
 
   void cover(const Geometry& geometry);
   bool covers(const Geometry& geometry) const;
+  bool operator==(const Capacity&) const = default;
 };
 
 /// Whether a rank receives its share of a message divided over the group.

@@ -6,9 +6,12 @@ namespace openimb {
 
 namespace {
 
-std::vector<std::int64_t> lengths_asked_for(const Options& options) {
+// `element`: bytes of one, in which -count counts.
+std::vector<std::int64_t> lengths_asked_for(const Options& options, std::int64_t element) {
   if (!options.lengths.empty()) return options.lengths;
   std::vector<std::int64_t> lengths;
+  for (const std::int64_t count : options.counts) lengths.push_back(count * element);
+  if (!lengths.empty()) return lengths;
   if (options.zero_size) lengths.push_back(0);
   for (int log = options.settings.min_message_log; log <= options.settings.max_message_log; ++log) {
     lengths.push_back(std::int64_t{1} << log);
@@ -21,19 +24,21 @@ std::vector<std::int64_t> lengths_asked_for(const Options& options) {
 std::vector<std::int64_t> message_lengths(const Spec& spec, const Options& options) {
   if (spec.kind == Kind::synchronization) return {0};
   std::int64_t unit = options.element(spec).size();
+  const std::int64_t element = unit;
+  const int together = spec.threaded ? options.threads.count : 1;
   if (spec.one_sided.single_element) return {unit};
   if (spec.one_sided.lengths_of_reductions) unit = std::max(unit, options.reduction.size());
   std::vector<std::int64_t> lengths;
-  for (const std::int64_t asked : lengths_asked_for(options)) {
+  for (const std::int64_t asked : lengths_asked_for(options, element)) {
     const std::int64_t rounded = (asked + unit - 1) / unit * unit;
     if (rounded == 0 && !options.zero_size) continue;
-    if (lengths.empty() || lengths.back() != rounded) lengths.push_back(rounded);
+    if (lengths.empty() || lengths.back() != rounded * together) lengths.push_back(rounded * together);
   }
   return lengths;
 }
 
 LengthRange length_range(const Options& options) {
-  const std::vector<std::int64_t> lengths = lengths_asked_for(options);
+  const std::vector<std::int64_t> lengths = lengths_asked_for(options, options.data.size());
   const auto [smallest, largest] = std::ranges::minmax_element(lengths);
   return {*smallest, *largest};
 }

@@ -30,6 +30,23 @@ enum class AggregateMode { both, aggregate, non_aggregate };
 
 enum class ThreadLevel { single, funneled, serialized, multiple };
 
+/// -comm: what keeps the messages of a process's threads apart: communicators, or tags on a common one.
+enum class ThreadComm { per_thread, shared };
+
+/// -malloc_algo: serial: the main thread allocates and fills the buffers of all threads; continuous: the
+/// same, without pages between them; parallel: each thread fills its own, so that they lie where it runs.
+enum class ThreadMemory { serial, continuous, parallel };
+
+/// The threads of each process.
+struct Threads {
+  std::optional<int> asked;  ///< -threads
+  int count = 1;             ///< in force, the main thread included
+  ThreadComm comm = ThreadComm::per_thread;
+  ThreadMemory memory = ThreadMemory::serial;
+  std::int64_t alignment = 64;  ///< -malloc_align, bytes
+  bool pinned = false;          ///< -pin_threads
+};
+
 /// The guide's table "Parameters Controlling Intel MPI Benchmarks", with its standard-mode values. Every one
 /// can be set by name with -set; those with an option of their own name it here.
 struct Settings {
@@ -56,6 +73,10 @@ inline constexpr int all_processes = std::numeric_limits<int>::max();
 struct Standard {
   Settings settings;
   int min_processes = 2;
+  DataType data = DataType::byte;
+  DataType reduction = DataType::single_precision;
+  int in_flight = 256;
+  bool threaded = false;  ///< benchmarks of threads: lengths are 1, 2, 4 and 8 elements
   bool operator==(const Standard&) const = default;
 };
 
@@ -70,6 +91,14 @@ inline constexpr Standard standard_of_files{.settings = {.max_message_log = 24,
 /// Of IMB-P2P. Source: public user guide of IMB 2021, "Command-Line Control for IMB-P2P Benchmarks".
 inline constexpr Standard standard_of_pairs{
     .settings = {.repetitions = 100000, .overall_volume = 800 * mebibyte}, .min_processes = all_processes};
+
+/// IMB-MT of 2021: its options and their values.
+inline constexpr Standard standard_of_threads{.settings = {.warm_up_repetitions = 100},
+                                              .min_processes = all_processes,
+                                              .data = DataType::integer,
+                                              .reduction = DataType::integer,
+                                              .in_flight = 64,
+                                              .threaded = true};
 
 /// -off_cache. A zero is "not given": the machine's own figure is used.
 struct OffCache {
@@ -125,9 +154,13 @@ struct Options {
   Standard standard;
   Settings settings;  ///< the standard ones, as far as nothing else was asked for
   std::vector<std::int64_t>
-      lengths;  ///< -msglen or -msgsize, bytes, in the order given; empty: powers of two
+      lengths;                       ///< -msglen or -msgsize, bytes, in the order given; empty: powers of two
+  std::vector<std::int64_t> counts;  ///< -count, elements; empty: lengths by bytes
   std::optional<Map> map;
   ThreadLevel thread_level = ThreadLevel::single;
+  Threads threads;
+  bool thread_barrier = true;  ///< -barrier: processes meet before the threads of each begin
+  int stride = 0;  ///< -stride: from a rank to its partner; 0: half of the ranks in pairs, 1 in a chain
 
   bool root_shift = true;
   bool in_place = false;          ///< -in_place on: collectives that can; their root is rank 0
@@ -151,6 +184,7 @@ struct Options {
   bool show_tail = false;
   std::string dump_file;
   bool check = false;
+  bool header = true;  ///< -noheader: no banner
   std::string json_file;
   std::optional<Interleaving> interleaving;
   std::optional<Passes> passes;
@@ -174,6 +208,12 @@ struct Options {
 
 inline constexpr const char* file_sync_names[] = {"standard", "never"};
 constexpr const char* name_of(FileSync sync) { return file_sync_names[static_cast<int>(sync)]; }
+
+inline constexpr const char* thread_comm_names[] = {"per_thread", "shared"};
+constexpr const char* name_of(ThreadComm comm) { return thread_comm_names[static_cast<int>(comm)]; }
+
+inline constexpr const char* thread_memory_names[] = {"serial", "continuous", "parallel"};
+constexpr const char* name_of(ThreadMemory memory) { return thread_memory_names[static_cast<int>(memory)]; }
 
 inline constexpr const char* window_kind_names[] = {"create", "allocate", "shared", "dynamic"};
 constexpr const char* name_of(WindowKind kind) { return window_kind_names[static_cast<int>(kind)]; }

@@ -99,7 +99,11 @@ TablePlan Schedule::plan(const TableKey& key) const {
   const Spec spec = spec_of(key.benchmark);
   TablePlan plan{.benchmark = key.benchmark,
                  .table = {.spec = spec,
-                           .layout = {.processes = key.processes, .world = ranks_, .groups = {}, .map = {}},
+                           .layout = {.processes = key.processes,
+                                      .threads = threads_of(spec),
+                                      .world = ranks_,
+                                      .groups = {},
+                                      .map = {}},
                            .kind = table_kind(spec, key.multi),
                            .multi = key.multi,
                            .transfers = key.transfers,
@@ -121,12 +125,13 @@ TablePlan Schedule::plan(const TableKey& key) const {
   }
   if (plan.failure) return plan;
   plan.table.layout = make_layout(ranks_, key.processes, key.multi != Multi::off, options_.map);
+  plan.table.layout.threads = threads_of(spec);
   for (const std::int64_t bytes : message_lengths(spec, options_)) {
     plan.points.push_back(plan_point(plan, bytes));
   }
   // Guide, "Warm-Up Phase": none for files.
   if (options_.warm_up && !spec.on_files()) {
-    plan.warm_up = plan_point(plan, warm_up_bytes(spec, plan.element));
+    plan.warm_up = plan_point(plan, threads_of(spec) * warm_up_bytes(spec, plan.element));
     if (plan.warm_up->failure) plan.warm_up.reset();
   }
   return plan;
@@ -136,20 +141,23 @@ Point Schedule::plan_point(const TablePlan& plan, std::int64_t bytes) const {
   const Spec& spec = plan.spec();
   const Settings& settings = options_.settings;
   const int processes = plan.table.layout.processes;
+  const std::int64_t of_thread = bytes / threads_of(spec);
   Point point{.bytes = bytes, .geometry = {}, .failure = {}};
   point.planned = planned_repetitions(settings, most_repetitions(settings, spec, plan.table.transfers),
-                                      plan.policy, bytes, processes);
+                                      plan.policy, of_thread, processes);
   // Files have room for every repetition; buffers need none for that.
   const std::int64_t sections =
       spec.on_files() ? 1 : disjoint_sections(settings, plan.table.transfers, point.planned, bytes);
-  point.geometry = plan_geometry(spec, bytes, processes, plan.element, off_cache_, sections);
+  point.geometry = plan_geometry(spec, of_thread, processes, plan.element, off_cache_, sections);
   point.needed_bytes = memory_needed(plan, point);
   point.failure = failure_of(point);
   return point;
 }
 
+int Schedule::threads_of(const Spec& spec) const { return spec.threaded ? options_.threads.count : 1; }
+
 // Message buffers; what -check composes and what it reads, a chunk of each; each repetition's own time, which
-// is kept twice where ranks are compared.
+// is kept twice where ranks are compared. Every thread has its own.
 std::int64_t Schedule::memory_needed(const TablePlan& plan, const Point& point) const {
   const Geometry& geometry = point.geometry;
   const std::int64_t widest =
@@ -157,7 +165,9 @@ std::int64_t Schedule::memory_needed(const TablePlan& plan, const Point& point) 
   const std::int64_t images = options_.check ? 2 * std::min(image_chunk, widest) : 0;
   const bool each_timed = options_.every_repetition() || plan.synchronized;
   const std::int64_t samples = each_timed ? point.planned : 0;
-  return geometry.total() + images + 2 * samples * std::int64_t{sizeof(double)};
+  const int threads = plan.table.layout.threads;
+  const std::int64_t of_threads = threads > 1 ? threads * samples : 0;
+  return threads * (geometry.total() + images) + (2 * samples + of_threads) * std::int64_t{sizeof(double)};
 }
 
 std::optional<Failure> Schedule::failure_of(const Point& point) const {

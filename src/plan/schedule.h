@@ -72,6 +72,7 @@ class Schedule {
  private:
   SamplingLimits limits(const TablePlan& plan, const Point& point) const;
   std::int64_t rotation(const TablePlan& plan) const;
+  int threads_of(const Spec& spec) const;
   void add_tables(const Selected& selected);
   Spec spec_of(int benchmark) const;
   bool was_named(int benchmark) const;

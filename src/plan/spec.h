@@ -117,6 +117,7 @@ struct Spec {
   double time_factor = 1.0;   ///< reported time / time of one repetition (PingPong: 0.5)
   int turnover = 1;           ///< messages into and out of one process per repetition, for the throughput
   bool throughput = true;     ///< of transfers: whether the table shows one
+  bool threaded = false;      ///< run by a team of threads in each process; lengths are those of all together
   bool message_rate = false;  ///< has many messages in flight per repetition; prints Mbytes/sec and Msg/sec
   int min_processes = 1;
 

@@ -7,7 +7,7 @@ TableKind table_kind(const Spec& spec, Multi multi) {
   if (spec.overlaps()) return synchronization ? TableKind::synchronization_overlap : TableKind::overlap;
   if (synchronization) return TableKind::synchronization;
   if (spec.sent > 0) return TableKind::mean_and_rate;
-  if (spec.message_rate) return TableKind::rate;
+  if (spec.message_rate) return spec.threaded ? TableKind::time_and_rate : TableKind::rate;
   if (spec.one_sided.computing_target) return TableKind::passive;
   // Collectives on files, too, move data to or from somewhere.
   if ((spec.kind == Kind::collective && !spec.on_files()) || !spec.throughput) return TableKind::range;

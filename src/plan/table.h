@@ -17,6 +17,7 @@ enum class TableKind {
   range,
   rate,
   mean_and_rate,
+  time_and_rate,  ///< of one message
   synchronization,
   passive,
   overlap,

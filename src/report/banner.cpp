@@ -37,10 +37,14 @@ std::string data_type(const Element& element) {
 }
 
 std::string title(const RunFacts& facts, std::string_view line) {
+  if (facts.heads == Heads::threads) {  // wider
+    const std::string wide = std::string("#").append(66, '-') += '\n';
+    return wide + "#    OpenIMB " + facts.version + ", " + facts.part + "    \n" + wide + "#\n";
+  }
   std::string text(line);
   text += "#    OpenIMB " + facts.version + ", " + facts.part;
   text += ", compatible with Intel(R) MPI Benchmarks ";
-  return ((text += facts.quirks.compact ? "2021" : "4.0") += "\n") += line;
+  return ((text += facts.heads == Heads::pairs ? "2021" : "4.0") += "\n") += line;
 }
 
 std::string command_of(const RunFacts& facts) {
@@ -73,6 +77,16 @@ std::string passes_words(const Passes& passes) {
   return text + "; figures are medians over passes";
 }
 
+std::string words_for(const Options& options) {
+  const Threads& threads = options.threads;
+  std::string text = formatted("%d per process", threads.count);
+  if (threads.count == 1) return text;
+  text += threads.comm == ThreadComm::shared ? ", one communicator" : ", a communicator each";
+  if (options.thread_level == ThreadLevel::serialized) text += ", in turns";
+  if (threads.pinned) text += ", pinned";
+  return text;
+}
+
 std::string our_statements(const RunFacts& facts, const Options& options,
                            const std::vector<std::string>& differences) {
   std::string settings;
@@ -100,6 +114,7 @@ std::string our_statements(const RunFacts& facts, const Options& options,
   if (options.sync_mode != SyncMode::standard) {
     text += statement("Completion of transfers", std::string("-sync_mode ") + name_of(options.sync_mode));
   }
+  if (facts.heads == Heads::threads) text += statement("Threads", words_for(options));
   if (options.passes) text += statement("Passes", passes_words(*options.passes));
   if (options.check) text += statement("Results", "verified in a separate untimed pass");
   return text;
@@ -129,7 +144,7 @@ std::string compact_banner(const RunFacts& facts, const Options& options,
 
 std::string banner(const RunFacts& facts, const Options& options,
                    const std::vector<std::string>& differences) {
-  if (facts.quirks.compact) return compact_banner(facts, options, differences);
+  if (facts.heads == Heads::pairs) return compact_banner(facts, options, differences);
   std::string text = title(facts, rule);
   text += site(facts);
   text += "\n\n";

@@ -58,6 +58,8 @@ std::vector<Column> columns_of(TableKind kind) {
       return {bytes, repetitions, bandwidth, message_rate};
     case TableKind::mean_and_rate:
       return {bytes, repetitions, mean, bandwidth, message_rate};
+    case TableKind::time_and_rate:
+      return {bytes, repetitions, t_avg, bandwidth, message_rate};
     case TableKind::synchronization:
       return {repetitions, t_min, t_max, t_avg};
     case TableKind::passive:

@@ -55,6 +55,20 @@ void write_pairs(JsonWriter& json, const PairOptions& pairs) {
   });
 }
 
+void write_threads(JsonWriter& json, const Options& options) {
+  const Threads& threads = options.threads;
+  json.object("threads", [&] {
+    json.field("count", threads.count);
+    json.field("communicators", openimb::name_of(threads.comm));
+    json.field("memory", openimb::name_of(threads.memory));
+    json.field("alignment_bytes", threads.alignment);
+    json.field("pinned", threads.pinned);
+    json.field("stride", options.stride);
+    json.field("meet", options.thread_barrier);
+  });
+  json.field("counts", options.counts);
+}
+
 // In force, not as asked for: what was left open is filled in.
 void write_options(JsonWriter& json, const Options& options) {
   json.object("options", [&] {
@@ -90,6 +104,7 @@ void write_options(JsonWriter& json, const Options& options) {
     });
     json.field("file_sync", openimb::name_of(options.file_sync));
     json.field("reorder", options.reorder);
+    if (options.standard.threaded) write_threads(json, options);
     json.field("parts", options.interleaving ? options.interleaving->segments : 1);
     if (options.passes) write_passes(json, *options.passes);
     if (options.pairs) write_pairs(json, *options.pairs);

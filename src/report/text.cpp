@@ -31,23 +31,26 @@ std::string rank_lines(std::string lead, std::span<const int> ranks) {
   return text += "# \n";
 }
 
-// Where there is one thread, the reference layout does not say so.
-std::string threads_of(const Layout& layout) {
-  return layout.threads > 1 ? formatted(" (threads: %d)", layout.threads) : "";
+// Where there is one thread, the reference layout does not say so, but for benchmarks of threads.
+std::string threads_of(const Table& table) {
+  const bool told = table.layout.threads > 1 || table.spec.threaded;
+  return told ? formatted(" (threads: %d)", table.layout.threads) : "";
 }
 
-std::string group_lines(const Layout& layout) {
+std::string group_lines(const Table& table) {
+  const Layout& layout = table.layout;
   std::string text = formatted("# ( %d groups of %d processes each running simultaneous )%s \n",
-                               layout.group_count(), layout.processes, threads_of(layout).c_str());
+                               layout.group_count(), layout.processes, threads_of(table).c_str());
   for (int group = 0; group < layout.group_count(); ++group) {
     text += rank_lines(formatted("# Group %2d: ", group), layout.groups[static_cast<std::size_t>(group)]);
   }
   return text;
 }
 
-std::string map_lines(const Layout& layout, const Map& map) {
-  std::string text = formatted("# #processes = %d%s; rank order (rowwise): \n", layout.processes,
-                               threads_of(layout).c_str());
+std::string map_lines(const Table& table, const Map& map) {
+  const Layout& layout = table.layout;
+  std::string text =
+      formatted("# #processes = %d%s; rank order (rowwise): \n", layout.processes, threads_of(table).c_str());
   std::span<const int> ranks = layout.groups.front();
   while (!ranks.empty()) {
     const std::size_t count = std::min(ranks.size(), static_cast<std::size_t>(std::max(1, map.columns)));
@@ -57,11 +60,12 @@ std::string map_lines(const Layout& layout, const Map& map) {
   return text;
 }
 
-std::string layout_lines(const Layout& layout) {
-  std::string text = layout.group_count() > 1 ? group_lines(layout)
+std::string layout_lines(const Table& table) {
+  const Layout& layout = table.layout;
+  std::string text = layout.group_count() > 1 ? group_lines(table)
                      : layout.map
-                         ? map_lines(layout, *layout.map)
-                         : formatted("# #processes = %d%s \n", layout.processes, threads_of(layout).c_str());
+                         ? map_lines(table, *layout.map)
+                         : formatted("# #processes = %d%s \n", layout.processes, threads_of(table).c_str());
   if (layout.idle() > 0) {
     text += formatted("# ( %d additional process%s waiting in MPI_Barrier)\n", layout.idle(),
                       layout.idle() == 1 ? "" : "es");
@@ -84,22 +88,29 @@ std::string title_of(const Table& table) {
   return text += stencil.corners ? ", corners)" : ")";
 }
 
-// Without the blanks at the end of lines.
-std::string compacted(const std::string& text) {
-  std::string result;
-  for (const char letter : text) {
-    if (letter == '\n') result.erase(result.find_last_not_of(' ') + 1);
-    result += letter;
+// The heads of IMB-MT: see Heads.
+constexpr std::size_t columns_of_threads = 6;
+
+std::string without_blanks_at_ends(const std::string& text) {
+  std::string stripped;
+  for (const char c : text) {
+    while (c == '\n' && stripped.ends_with(' ')) stripped.pop_back();
+    stripped += c;
   }
-  return result;
+  return stripped;
 }
 
-std::string table_head(const Table& table) {
+std::string table_head(const Table& table, Heads heads, int in_flight) {
   const std::vector<Column> columns = columns_of(table);
-  const std::string rule = std::string("#").append(columns.size() * column_width - 1, '-') += '\n';
+  const bool threaded = table.spec.threaded;
+  const std::size_t wide = threaded ? std::max(columns_of_threads, columns.size()) : columns.size();
+  const std::string rule = std::string("#").append(wide * column_width - 1, '-') += '\n';
   std::string text = "\n" + rule + "# Benchmarking " + (table.layout.group_count() > 1 ? "Multi-" : "");
   text += title_of(table) + " \n";
-  text += layout_lines(table.layout) + rule + mode_lines(table.transfers);
+  text += layout_lines(table);
+  if (threaded && table.spec.message_rate) text += formatted("# window_size = %d\n", in_flight);
+  text += rule + mode_lines(table.transfers);
+  if (heads != Heads::classic) text = without_blanks_at_ends(text);
   for (const Column& column : columns) {
     text += std::string(column_width - std::min<std::size_t>(column_width, column.name.size()), ' ');
     text += column.name;
@@ -176,7 +187,7 @@ std::string failure_row(const Table& table, std::int64_t bytes, const std::strin
   return formatted("%s%13lld %s\n", group_cell, static_cast<long long>(bytes), words.c_str());
 }
 
-std::string failure_lines(const Table& table, const Failure& failure, bool compact) {
+std::string failure_lines(const Table& table, const Failure& failure, Heads heads) {
   const std::string name(table.spec.name);
   switch (failure.cause) {
     case Failure::Cause::out_of_memory:
@@ -194,7 +205,7 @@ std::string failure_lines(const Table& table, const Failure& failure, bool compa
           "increase time limit.");
     case Failure::Cause::invalid_processes:
       return formatted("\n# !! Benchmark %s %sinvalid for %d processes !! \n", name.c_str(),
-                       compact ? "is " : "", table.layout.processes);
+                       heads == Heads::pairs ? "is " : "", table.layout.processes);
     case Failure::Cause::no_space:
       return failure_row(table, failure.bytes,
                          formatted("out-of-space.; needed X=%8.3f GB, free %8.3f GB; use flag \"-file PATH\"",
@@ -313,15 +324,15 @@ TextReporter::TextReporter(std::FILE* out, std::vector<std::string> differences)
 
 void TextReporter::begin(const RunFacts& facts, const Options& options) {
   bytes_per_megabyte_ = options.bytes_per_megabyte;
+  in_flight_ = options.in_flight;
+  heads_ = facts.heads;
   if (options.passes) precision_ = options.passes->precision;
   name_.program = "IMB-" + facts.component;
-  compact_ = facts.quirks.compact;
-  write(banner(facts, options, differences_));
+  if (options.header) write(banner(facts, options, differences_));
 }
 
 void TextReporter::open_table(const Table& table) {
-  const std::string head = table_head(table);
-  write(take_notes() + (compact_ ? compacted(head) : head));
+  write(take_notes() + table_head(table, heads_, in_flight_));
 }
 
 void TextReporter::row(const Table& table, const Measurement& measurement) {
@@ -333,8 +344,8 @@ void TextReporter::row(const Table& table, const Measurement& measurement) {
 }
 
 void TextReporter::failure(const Table& table, const Failure& failure) {
-  const std::string lines = failure_lines(table, failure, compact_);
-  write(compact_ ? compacted(lines) : lines);
+  const std::string lines = failure_lines(table, failure, heads_);
+  write(heads_ == Heads::pairs ? without_blanks_at_ends(lines) : lines);
 }
 
 void TextReporter::close_table(const Table&) {
@@ -343,7 +354,9 @@ void TextReporter::close_table(const Table&) {
 }
 
 void TextReporter::end(const Ending& ending) {
-  write(take_notes() + passes_line(ending) + "\n\n# " + footer(ending) + "\n\n");
+  const char* const ends = heads_ == Heads::threads ? "\n" : "\n\n";
+  write(take_notes() + passes_line(ending) + ends + "# " + footer(ending) + "\n" +
+        (heads_ == Heads::threads ? "" : "\n"));
 }
 
 std::string TextReporter::take_notes() {

@@ -62,7 +62,8 @@ class TextReporter final : public Reporter {
   PassesNotes passes_;  ///< on the rows of the open table
   std::optional<double> precision_;
   double bytes_per_megabyte_ = 1048576;
-  bool compact_ = false;
+  int in_flight_ = 256;
+  Heads heads_ = Heads::classic;
   bool ok_ = true;
 };
 

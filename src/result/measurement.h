@@ -52,6 +52,7 @@ struct Row {
   double t_avg = 0;
   int slowest_rank = 0;                   ///< world rank with t_max
   int slowest_thread = 0;                 ///< its thread with t_max
+  std::vector<double> of_threads;         ///< of each thread t_max over the ranks; empty: one thread
   std::optional<double> t_overlap;        ///< the largest time with computation
   std::optional<double> t_pure;           ///< overlap: without computation, of the rank with t_overlap
   std::optional<double> t_cpu;            ///< overlap: of the computation, on that rank
@@ -114,6 +115,7 @@ struct RunFacts {
   std::string component;  ///< "MPI1"
   std::string part;       ///< "MPI-1 part"
   BannerQuirks quirks;
+  Heads heads = Heads::classic;
   std::string version;   ///< of OpenIMB
   std::string date;      ///< as the C library's ctime prints it, without the newline
   std::string date_iso;  ///< 2026-01-31T12:00:00Z

@@ -38,10 +38,33 @@ Extremes extremes_of(std::span<const std::vector<int>> groups, std::size_t threa
   return extremes;
 }
 
+// From the time of a repetition to the one that the table shows.
+double factor_of(const Table& table, int in_flight) {
+  if (table.kind != TableKind::time_and_rate) return table.spec.time_factor;
+  return table.spec.time_factor / (static_cast<double>(table.spec.turnover) * in_flight);
+}
+
+// Of each thread the slowest rank's time.
+std::vector<double> slowest_of_threads(std::span<const std::vector<int>> groups, std::size_t threads,
+                                       std::span<const double> seconds, double factor) {
+  std::vector<double> slowest(threads);
+  for (std::size_t thread = 0; thread < threads; ++thread) {
+    Extremes extremes;
+    for (const std::vector<int>& group : groups) {
+      for (const int world_rank : group) {
+        const std::size_t index = static_cast<std::size_t>(world_rank) * threads + thread;
+        extremes.include(index, seconds[index]);
+      }
+    }
+    slowest[thread] = factor * extremes.most;
+  }
+  return slowest;
+}
+
 // A row is of all groups, or of one.
-Row row_of(const Table& table, std::span<const std::vector<int>> members, std::span<const double> seconds,
-           const Overlapped& overlapped) {
-  const double factor = table.spec.time_factor;
+Row row_of(const Table& table, int in_flight, std::span<const std::vector<int>> members,
+           std::span<const double> seconds, const Overlapped& overlapped) {
+  const double factor = factor_of(table, in_flight);
   const auto threads = static_cast<std::size_t>(table.layout.threads);
   const Extremes times = extremes_of(members, threads, seconds);
   Row row;
@@ -50,6 +73,7 @@ Row row_of(const Table& table, std::span<const std::vector<int>> members, std::s
   row.t_avg = times.count > 0 ? factor * times.sum / times.count : 0;
   row.slowest_rank = static_cast<int>(times.slowest / threads);
   row.slowest_thread = static_cast<int>(times.slowest % threads);
+  if (threads > 1) row.of_threads = slowest_of_threads(members, threads, seconds, factor);
   if (overlapped.t_ovrl.empty()) return row;
   const Extremes slowest = extremes_of(members, threads, overlapped.t_ovrl);
   row.t_overlap = factor * slowest.most;
@@ -78,9 +102,16 @@ bool shows_messages(TableKind kind) { return kind == TableKind::rate || kind == 
 
 void add_rates(Row& row, const Table& table, std::int64_t bytes, int in_flight) {
   constexpr TableKind with_rates[] = {TableKind::time_and_bandwidth, TableKind::range_and_bandwidth,
-                                      TableKind::rate, TableKind::mean_and_rate};
+                                      TableKind::rate, TableKind::mean_and_rate, TableKind::time_and_rate};
   if (std::ranges::find(with_rates, table.kind) == std::end(with_rates)) return;
   const int pairs = table.layout.processes / 2;
+  // As IMB-MT has them: the rate of messages by the mean of all threads, the throughput by the slowest.
+  if (table.kind == TableKind::time_and_rate) {
+    const double threads = table.layout.threads;
+    row.messages_per_second = row.t_avg > 0 ? pairs * threads / row.t_avg : 0;
+    row.bytes_per_second = row.t_max > 0 ? pairs * static_cast<double>(bytes) / row.t_max : 0;
+    return;
+  }
   double messages = table.spec.turnover;
   if (table.spec.kind == Kind::multiple_transfer) messages *= table.layout.processes - 1;
   if (table.kind == TableKind::rate) messages *= static_cast<double>(in_flight) * pairs;
@@ -99,8 +130,8 @@ std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int in_flight,
   const bool each = table.multi == Multi::each_group;
   std::vector<Row> rows;
   for (std::size_t first = 0; first < groups.size(); first += each ? 1 : groups.size()) {
-    Row& row =
-        rows.emplace_back(row_of(table, each ? groups.subspan(first, 1) : groups, seconds, overlapped));
+    Row& row = rows.emplace_back(
+        row_of(table, in_flight, each ? groups.subspan(first, 1) : groups, seconds, overlapped));
     row.group = each ? static_cast<int>(first) : -1;
     add_rates(row, table, bytes, in_flight);
   }

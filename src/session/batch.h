@@ -39,6 +39,9 @@ class Batch {
   /// Untimed: arms the buffers before and compares them after each repetition; returns the bytes that were
   /// wrong. Afterwards the buffers are as before.
   virtual std::int64_t check(std::int64_t repetitions) = 0;
+  /// Seconds that each thread of this rank took in the last run; empty where there is one, and for benchmarks
+  /// without threads.
+  virtual std::span<const double> of_threads() const { return {}; }
   /// Whether this rank has a time to report.
   virtual bool takes_part() const = 0;
   /// One line: what went wrong on this rank since it was asked last, where that does not end the job; else

@@ -121,6 +121,11 @@ double PointRun::take(const Step& step) {
   });
   segments_.push_back(step);
   seconds_.push_back(seconds / static_cast<double>(step.repetitions));
+  const std::span<const double> threads = batch_->of_threads();
+  of_threads_.resize(threads.size());
+  for (std::size_t i = 0; i < threads.size(); ++i) {
+    of_threads_[i].push_back(threads[i] / static_cast<double>(step.repetitions));
+  }
   return seconds;
 }
 
@@ -184,7 +189,7 @@ void PointRun::run_while_target_computes() {
 }
 
 Measurement PointRun::measurement() {
-  PointTimes times{.seconds = parts_.world.gather(mean_of(trimmed_mean(seconds_)))};
+  PointTimes times{.seconds = gather_means()};
   times.overlapped = std::move(overlapped_);
   if (parts_.options.every_repetition()) times.samples = gather_samples();
   if (course_.check) times.defects = parts_.world.gather(static_cast<double>(wrong_));
@@ -195,6 +200,19 @@ Measurement PointRun::measurement() {
       measurement_of(plan_.table, point_.bytes, total_, parts_.options.in_flight, std::move(times));
   for (Row& row : found.rows) add_observations(row);
   return found;
+}
+
+// By world rank, and of each rank by thread.
+std::vector<double> PointRun::gather_means() {
+  const auto threads = static_cast<std::size_t>(plan_.table.layout.threads);
+  if (threads == 1) return parts_.world.gather(mean_of(trimmed_mean(seconds_)));
+  std::vector<double> mine(threads, std::numeric_limits<double>::quiet_NaN());
+  for (std::size_t i = 0; i < of_threads_.size(); ++i) mine[i] = mean_of(trimmed_mean(of_threads_[i]));
+  std::vector<double> all;
+  for (const std::vector<double>& each : parts_.world.gather(std::span<const double>(mine))) {
+    all.insert(all.end(), each.begin(), each.end());
+  }
+  return all;
 }
 
 // Each rank observed its counters, if there are any, and behind them its two probes, if there were any.

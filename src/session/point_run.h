@@ -68,6 +68,7 @@ class PointRun {
   void require_space() const;
   void require_no_error(const std::string& mine) const;
   double mean_of(double seconds) const;
+  std::vector<double> gather_means();
   bool idle() const;
   Timing timing() const;
 
@@ -79,12 +80,13 @@ class PointRun {
   PointCourse course_;
   std::unique_ptr<Batch> batch_;
 
-  std::int64_t total_ = 0;       ///< measured repetitions
-  std::int64_t wrong_ = 0;       ///< bytes, of -check
-  std::vector<Step> segments_;   ///< measured
-  std::vector<double> seconds_;  ///< of each, on this rank, per repetition
-  std::vector<double> each_;     ///< of each repetition, where that is wanted
-  bool with_load_ = false;       ///< computes in each repetition
+  std::int64_t total_ = 0;                       ///< measured repetitions
+  std::int64_t wrong_ = 0;                       ///< bytes, of -check
+  std::vector<Step> segments_;                   ///< measured
+  std::vector<double> seconds_;                  ///< of each, on this rank, per repetition
+  std::vector<std::vector<double>> of_threads_;  ///< the same by thread, where there are several
+  std::vector<double> each_;                     ///< of each repetition, where that is wanted
+  bool with_load_ = false;                       ///< computes in each repetition
   Overlapped overlapped_;
   double seconds_each_ = 0;
   double measured_seconds_ = 0;

@@ -36,7 +36,7 @@ def cut_at(benchmark: bytes, rows: int) -> bytes:
     return TEXT[: TEXT.index(b"#repetitions", start)] + b"".join(lines)
 
 
-@pytest.mark.parametrize("part", [b"MT part    ", b"IMB-NEW part"])
+@pytest.mark.parametrize("part", [b"GPU part    ", b"IMB-NEW part"])
 def test_an_unknown_component_is_named_and_not_mixed(
     imb: Imb, archive: Archive, tmp_path: Path, part: bytes
 ) -> None:
@@ -62,7 +62,7 @@ def test_an_unknown_component_is_named_and_not_mixed(
 @pytest.mark.parametrize("kept", [-2, -20, -60])
 def test_a_torn_row_of_an_unknown_component_is_part_of_it(imb: Imb, tmp_path: Path, kept: int) -> None:
     """As everything else in it: one line says that it was skipped."""
-    other = P2P.replace(b"IMB-P2P part", b"IMB-MT part").rstrip() + b"\n"
+    other = P2P.replace(b"IMB-P2P part", b"IMB-NEW part").rstrip() + b"\n"
     rows = other.splitlines(keepends=True)[-1]
     for before in (b"", TEXT):
         log = tmp_path / "torn.log"
@@ -70,7 +70,7 @@ def test_a_torn_row_of_an_unknown_component_is_part_of_it(imb: Imb, tmp_path: Pa
         said = imb("import", log)
         line = before.count(b"\n") + 1
         assert said.code == 1
-        assert said.err.splitlines() == [f"imb: {log}:{line}: component MT is not supported; skipped"]
+        assert said.err.splitlines() == [f"imb: {log}:{line}: component NEW is not supported; skipped"]
 
 
 def test_a_log_without_an_end_is_reported(imb: Imb, archive: Archive, tmp_path: Path) -> None:

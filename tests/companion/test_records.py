@@ -88,6 +88,7 @@ def nested(*path: str) -> dict[str, Any]:
     ("kind", "definition"),
     [
         (records.PassLimits, nested("run", "properties", "options", "properties", "passes")),
+        (records.Threads, nested("run", "properties", "options", "properties", "threads")),
         (records.Rank, nested("run", "properties", "ranks", "items")),
         (records.Passes, nested("result", "properties", "passes")),
         (

@@ -9,7 +9,7 @@ from imb.model.records import End, Failure, Result, Run, read_file
 
 # What text does not tell, or tells otherwise: the order of a group's ranks as one list, the mean of passive targets.
 UNSAID = {
-    "line", "slowest_rank", "kind", "group_count", "groups",
+    "line", "slowest_rank", "slowest_thread", "time_of_threads_seconds", "kind", "group_count", "groups",
     "time_min_seconds", "time_max_seconds", "time_avg_seconds", "row", "passes", "evidence",
 }  # fmt: skip
 CASES = [
@@ -24,6 +24,8 @@ CASES = [
     ("NBC", 2, "Iallreduce Ibarrier Ibcast_pure"),
     ("NBC", 2, "Iallreduce Ibarrier -multi 1 -npmin 1 -show_tail yes"),
     ("NBC", 2, "Ialltoall -msgsize 8,1m,64 -mem 100k"),
+    ("MT", 2, "PingPongMT UniBandMT BarrierMT BcastMT -threads 2 -check"),
+    ("MT", 4, "SendRecvMT AllReduceMT -threads 2 -npmin 2 -multi 1"),
     ("RMA", 2, "Unidir_put One_put_all Truly_passive_put"),
 ]
 

@@ -142,7 +142,7 @@ void take_back() { lent = false; }
 
 }  // namespace guard
 
-std::unique_ptr<Memory> allocate_memory(MemoryKind, std::int64_t bytes) {
+std::unique_ptr<Memory> allocate_memory(MemoryKind, std::int64_t bytes, std::int64_t) {
   return std::make_unique<OwnedGuardedMemory>(bytes > 0 ? bytes : 1);
 }
 

@@ -59,7 +59,7 @@ const Component& seeded() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  constexpr std::array<std::pair<std::string_view, const Component& (*)()>, 8> components{
+  constexpr std::array<std::pair<std::string_view, const Component& (*)()>, 9> components{
       {{"MPI1", mpi1},
        {"EXT", ext},
        {"RMA", rma},
@@ -67,6 +67,7 @@ int main(int argc, char** argv) {
        {"IO", io},
        {"MPI4", mpi4},
        {"P2P", p2p},
+       {"MT", mt},
        {"SEEDED", seeded}}};
   const std::string_view program = argv[0];
   for (const auto& [name, component] : components) {

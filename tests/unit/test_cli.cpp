@@ -560,13 +560,18 @@ TEST_CASE("the example of every option is a command line that parses") {
   const Program pairs{"IMB-P2P", "IMB-P2P part", random_pairs, standard_of_pairs};
   constexpr Spec one_sided[] = {{.name = "Unidir_put", .access = Access::passive_target}};
   const Program windows{"IMB-RMA", "MPI-RMA part", one_sided};
+  constexpr Spec by_threads[] = {{.name = "PingPongMT", .threaded = true}};
+  const Program threads{"IMB-MT", "MT part", by_threads, standard_of_threads};
   std::istringstream help(help_text(messages, ""));
   int examples = 0;
+  std::string group;
   for (std::string line; std::getline(help, line);) {
+    if (!line.empty() && line.front() != ' ') group = line;
     if (!line.starts_with("  -")) continue;
     const auto is_for = [&](std::string_view component) { return line.find(component) != std::string::npos; };
     const bool synchronizes = line.starts_with("  -sync_mode ");
-    const Program& whole = synchronizes          ? windows
+    const Program& whole = group == "IMB-MT"     ? threads
+                           : synchronizes        ? windows
                            : is_for("IMB-IO: ")  ? io
                            : is_for("IMB-P2P: ") ? pairs
                                                  : messages;
@@ -578,7 +583,7 @@ TEST_CASE("the example of every option is a command line that parses") {
     CHECK_NOTHROW(parse(whole, words(example), 8, given.reader()));
     ++examples;
   }
-  CHECK(examples == 55);
+  CHECK(examples == 67);
 }
 
 TEST_CASE("IMB-P2P has standards and options of its own") {
@@ -589,7 +594,7 @@ TEST_CASE("IMB-P2P has standards and options of its own") {
   };
   CHECK(given("").settings.repetitions == 100000);
   CHECK(given("").settings.overall_volume == 800 * mebibyte);
-  CHECK(given("").min_processes == 8);
+  CHECK(given("").standard.min_processes == 8);
   CHECK(given("-npmin 2").min_processes == 2);
   CHECK(settings_that_differ(given("")).empty());
   CHECK(given("").pairs->seed == 1);

@@ -865,6 +865,7 @@ void grouped_run(Reporter& out) {
   Row row = row_of(0.5, 0.625, 0.5625);
   row.slowest_rank = 3;
   row.slowest_thread = 1;
+  row.of_threads = {0.5e-6, 0.625e-6};
   row.t_avg = std::nan("");
   out.row(groups, one_row(0, 100, row));
   out.end(ended(1, 0, 0));
@@ -1092,6 +1093,7 @@ void overlap_in_passes(Reporter& out) {
   table.layout.threads = 2;
   Row row = overlapped_row();
   row.slowest_thread = 1;
+  row.of_threads = {1.5e-6, 2e-6};
   row.load_drift.reset();
   for (row.group = 0; row.group < 2; ++row.group) sample_of(out, table, 0, 8, row);
   row.passes = PassesFigure{.samples = 5, .used = 5, .interval = {}, .half_width = {}, .effective = 5};

@@ -60,7 +60,7 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="[NAME]... [-- IMB arguments]",
-            help="Benchmarks (PingPong, rma:accumulate) or components (mpi1, ext, rma, nbc, io, mpi4, p2p).",
+            help="Benchmarks (PingPong, rma:accumulate) or components (mpi1, ext, rma, nbc, io, mpi4, p2p, mt).",
             show_default="mpi1",
         ),
     ] = None,

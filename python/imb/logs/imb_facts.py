@@ -33,11 +33,7 @@ _PART: dict[str, Component] = {
 def unsupported(events: Sequence[LogEvent]) -> str | None:
     """The component of a launch, from the events above it, if it is none that this reader knows; else None."""
     parts = [event.parts[2] for event in events if event.kind == "banner"]
-    if parts:
-        return parts[-1] if parts[-1] not in _PART else None
-    commands = [event.text for event in events if event.kind in ("command", "calling")]
-    found = re.search(r"(?:^|[\s/])IMB-(MT)(?:\s|$)", commands[-1]) if commands else None
-    return found[1] if found else None
+    return parts[-1] if parts and parts[-1] not in _PART else None
 
 
 def last_of(launch: LoggedLaunch) -> str:
@@ -97,7 +93,7 @@ def run_of(events: Sequence[LogEvent]) -> Run:
         elif event.kind in ("command", "calling"):
             said[event.kind] = event.text
     command = said.get("calling") or said.get("command")
-    launcher = re.search(r"IMB-(MPI1|EXT|IO|NBC|RMA|MPI4|P2P)\b", command or "")
+    launcher = re.search(r"IMB-(MPI1|EXT|IO|NBC|RMA|MPI4|P2P|MT)\b", command or "")
     run.program, run.version = said.get("program"), said.get("version")
     run.component = _PART.get(said.get("part", "")) or (launcher[1] if launcher else None)  # type: ignore[assignment]
     run.date = _date(said.get("Date"))
@@ -191,6 +187,8 @@ def complete(launch: LoggedLaunch, log: Log) -> None:
     if run.component is None:
         rated = any(set(item.columns) >= MEAN_AND_RATE for item in launch.stretches())
         run.component = component_of({item.head.benchmark for item in launch.stretches()}, rated=rated)
+    if run.component == "MT" and run.program != "OpenIMB" and launch.end is None and launch.items:
+        launch.end = End(state="complete")  # IMB-MT prints no end
     if run.options is not None and run.options.bytes_per_megabyte is not None:
         launch.bytes_per_megabyte = run.options.bytes_per_megabyte
         return

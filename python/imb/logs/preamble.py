@@ -72,7 +72,7 @@ _BANNER = re.compile(
 )
 _FACT = re.compile(
     r"#\s*(Date|Machine|System|Release|Version|MPI Version|MPI Library|MPI Thread Environment|MPI_Datatype"
-    r"|MPI_Datatype for reductions|MPI_Op|Mbytes/sec|Settings|Random partners|Off-cache mode|Passes|Results|Minimum message length in bytes"
+    r"|MPI_Datatype for reductions|MPI_Op|Mbytes/sec|Settings|Random partners|Threads|Off-cache mode|Passes|Results|Minimum message length in bytes"
     r"|Maximum message length in bytes|Minimum io portion in bytes|Maximum io portion in bytes)\s*:\s*(.*)$"
 )
 _ENDED = re.compile(
@@ -91,7 +91,7 @@ _COMMAND = re.compile(
 )
 _RULE = re.compile(r"#?\s*-{5,}")
 _KNOWN_LINES = re.compile(
-    r"# Message lengths were user defined|# List of Benchmarks"
+    r"# Message lengths were user defined|# List of Benchmarks|# window_size = \d{1,9}$"
     r"|# New default behavior from Version|# the number of iterations per message size|# dynamically when a certain run"
     r"|# is expected to be exceeded|# SECS_PER_SAMPLE|# or through the flag|# For nonblocking benchmarks"
     r"|# Function CPU_Exploit|# performance of\s+[\d.]+ MFlops|#\s+(The benchmark measures|1\)|2\)) ?.*|::\s*$"

@@ -72,7 +72,7 @@ def words_of(
         # A row that one launch has done while the other goes on would not meet the same machine.
         precise = [] if asked.precision is None else ["-precision", f"{asked.precision * 100:.6g}"]
         # Samples as long as the budget has them: the usual 1000 repetitions of a short message last less than its turn costs.
-        longer = [] if said.keys() & {"iter", "iter_policy", "set"} else ["-iter", "1000000"]
+        longer = [] if said.keys() & {"iter", "iter_policy", "repeat", "set"} else ["-iter", "1000000"]
         return [*longer, "-passes", str(parts), *precise, *limit]
     return ["-precision", f"{(asked.precision or PRECISION) * 100:.6g}", *limit]
 
@@ -114,10 +114,11 @@ def rows_of(component: Component, names: Sequence[str], arguments: Sequence[str]
 
 def _lengths(component: Component, said: dict[str, str]) -> int:
     """How many lengths each benchmark has."""
-    usual = 26 if component == "IO" else 24
+    usual = {"IO": 26, "MT": 4}.get(component, 24)
     with contextlib.suppress(ValueError, OSError):
-        if "msgsize" in said:
-            return said["msgsize"].count(",") + 1
+        for listed in ("msgsize", "count"):
+            if listed in said:
+                return said[listed].count(",") + 1
         if "msglen" in said:
             lines = Path(said["msglen"]).read_text().splitlines()
             return max(sum(bool(line.partition("#")[0].strip()) for line in lines), 1)
@@ -129,7 +130,7 @@ def _lengths(component: Component, said: dict[str, str]) -> int:
 
 def _counts(component: Component, said: dict[str, str], ranks: int) -> int:
     """How many process counts: N, 2N, 4N, … and all."""
-    least = {"IO": 1, "P2P": ranks}.get(component, 2)
+    least = {"IO": 1, "P2P": ranks, "MT": ranks}.get(component, 2)
     with contextlib.suppress(ValueError):
         least = max(int(said.get("npmin", least)), 1)
     counts = 1

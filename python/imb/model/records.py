@@ -18,7 +18,7 @@ SCHEMA = "openimb-record/1"
 RECORD = b'{"record":'  # how a file of records begins
 SAMPLE = b'{"record":"sample",'  # how the suite begins the lines of which there are most
 
-Component: TypeAlias = Literal["MPI1", "EXT", "IO", "NBC", "RMA", "MPI4", "P2P"]
+Component: TypeAlias = Literal["MPI1", "EXT", "IO", "NBC", "RMA", "MPI4", "P2P", "MT"]
 PARTS: dict[Component, str] = {  # as banners name them
     "MPI1": "MPI-1",
     "EXT": "MPI-2",
@@ -27,6 +27,7 @@ PARTS: dict[Component, str] = {  # as banners name them
     "RMA": "MPI-RMA",
     "MPI4": "MPI-4",
     "P2P": "IMB-P2P",
+    "MT": "MT",
 }
 Kind: TypeAlias = Literal[
     "single_transfer", "multiple_transfer", "parallel_transfer", "collective", "synchronisation"
@@ -105,6 +106,18 @@ class PairOptions(msgspec.Struct, kw_only=True):
     most_pairs: int
 
 
+class Threads(msgspec.Struct, kw_only=True):
+    """Of IMB-MT: the threads of each process."""
+
+    count: int | None = None
+    communicators: str | None = None
+    memory: str | None = None
+    alignment_bytes: int | None = None
+    pinned: bool | None = None
+    stride: int | None = None
+    meet: bool | None = None
+
+
 class Options(msgspec.Struct, kw_only=True):
     """What was in force. `passes`, where it is set: in passes; `pairs`: in IMB-P2P."""
 
@@ -133,6 +146,8 @@ class Options(msgspec.Struct, kw_only=True):
     info: dict[str, str] | None = None
     file_sync: str | None = None
     reorder: int | None = None
+    threads: Threads | UnsetType = UNSET
+    counts: list[int] | UnsetType = UNSET
     parts: int | None = None
     passes: PassLimits | UnsetType = UNSET
     pairs: PairOptions | UnsetType = UNSET
@@ -320,6 +335,7 @@ class Sample(msgspec.Struct, kw_only=True, tag_field="record", tag="sample", ren
     OPTIONAL: ClassVar[frozenset[str]] = frozenset(
         [
             "slowest_thread",
+            "time_of_threads_seconds",
             "time_overlapped_seconds",
             "time_pure_seconds",
             "time_cpu_seconds",
@@ -340,6 +356,7 @@ class Sample(msgspec.Struct, kw_only=True, tag_field="record", tag="sample", ren
     time_avg_seconds: float | None = None
     slowest_rank: int | None = None
     slowest_thread: int | None = None
+    time_of_threads_seconds: list[float | None] | None = None
     time_overlapped_seconds: float | None = None
     time_pure_seconds: float | None = None
     time_cpu_seconds: float | None = None
@@ -366,6 +383,7 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
             "threads",
             "groups",
             "slowest_thread",
+            "time_of_threads_seconds",
             "time_overlapped_seconds",
             "time_pure_seconds",
             "time_cpu_seconds",
@@ -396,6 +414,7 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
     time_avg_seconds: float | None = None
     slowest_rank: int | None = None
     slowest_thread: int | None = None
+    time_of_threads_seconds: list[float | None] | None = None
     time_overlapped_seconds: float | None = None
     time_pure_seconds: float | None = None
     time_cpu_seconds: float | None = None

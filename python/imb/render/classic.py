@@ -126,7 +126,10 @@ def _columns(row: Result, component: str | None) -> tuple[str, ...]:
     elif row.time_overlapped_seconds is not None:
         columns += ["t_pure[usec]", "t_ovrl[usec]"]
     elif row.messages_per_second is not None:
-        columns += ["t[usec]"] if component == "P2P" else []
+        if component == "P2P":
+            columns += ["t[usec]"]
+        elif row.benchmark.endswith("MT"):  # has the time of a message, too
+            columns += ["t_avg[usec]"]
         columns += ["Mbytes/sec", "Msg/sec"]
     else:
         plain = row.time_min_seconds is None and row.time_avg_seconds is None

@@ -1,0 +1,109 @@
+#include "app/threads.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "benchmarks/components.h"
+#include "cli/values.h"
+#include "system/threads.h"
+
+namespace openimb {
+
+namespace {
+
+// Of rank 0, as launchers may set it on one host only. A list has the number for the outermost level first.
+int threads_of_environment(const Communicator& world) {
+  const char* const mine = world.rank() == 0 ? std::getenv("OMP_NUM_THREADS") : nullptr;
+  const std::string text = world.broadcast(mine != nullptr ? mine : "");
+  if (text.empty()) return 1;
+  try {
+    return static_cast<int>(whole_number(trimmed(text.substr(0, text.find(','))), 1, 4096));
+  } catch (const BadValue& problem) {
+    throw UsageError("OMP_NUM_THREADS: " + std::string(problem.what()) + "; give -threads");
+  }
+}
+
+void require_level(const Environment& environment, const Options& options) {
+  const std::string granted = environment.thread_level();
+  const bool multiple = granted == "MPI_THREAD_MULTIPLE";
+  const bool in_turns = options.thread_level == ThreadLevel::serialized;
+  if (multiple || (in_turns && granted == "MPI_THREAD_SERIALIZED")) return;
+  throw UsageError("-threads " + std::to_string(options.threads.count) + ": MPI provides " + granted +
+                   ", not " + (in_turns ? "MPI_THREAD_SERIALIZED" : "MPI_THREAD_MULTIPLE") +
+                   "; use -threads 1, or another MPI");
+}
+
+void require_comms(const Component& component, const Options& options) {
+  if (options.threads.comm != ThreadComm::shared) return;
+  for (const Selected& selected : options.selection) {
+    const Spec& spec = component.list.benchmarks[static_cast<std::size_t>(selected.index)];
+    if (spec.kind == Kind::parallel_transfer) continue;
+    throw UsageError("-comm shared: " + std::string(spec.name) +
+                     " is a collective, which needs a communicator for each thread; name transfers only, for "
+                     "example: -comm shared PingPongMT");
+  }
+}
+
+}  // namespace
+
+void settle_threads(const Component& component, const Communicator& world, const Environment& environment,
+                    Options& options) {
+  if (!options.standard.threaded || options.action != Options::Action::run) return;
+  Threads& threads = options.threads;
+  const bool many =
+      options.thread_level == ThreadLevel::multiple || options.thread_level == ThreadLevel::serialized;
+  threads.count = threads.asked ? *threads.asked : many ? threads_of_environment(world) : 1;
+  if (threads.count == 1) return;
+#ifdef OPENIMB_SMPI
+  throw UsageError("-threads " + std::to_string(threads.count) +
+                   ": the simulator has one thread per process; use -threads 1");
+#endif
+  if (!many) {
+    throw UsageError("-threads " + std::to_string(threads.count) + ": not possible with -thread_level " +
+                     name_of(options.thread_level) + "; leave that out, or use -threads 1");
+  }
+  if (options.thread_level == ThreadLevel::serialized && options.synchronize_each) {
+    throw UsageError("-sync on: its barriers would not take turns; use -thread_level multiple or -sync off");
+  }
+  require_level(environment, options);
+  require_comms(component, options);
+}
+
+std::unique_ptr<ThreadTeam> make_team(const Communicator& world, const Options& options) {
+  const Threads& threads = options.threads;
+  std::vector<int> cpus;
+  std::function<void(int)> begin;
+  std::atomic<bool> refused{false};
+  int first = 0;
+  if (threads.pinned) {
+    cpus = system::usable_cpus();
+    // Processes of a host that may use the same CPUs share them out.
+    std::string mine;
+    for (const int cpu : cpus) mine += std::to_string(cpu) + ' ';
+    const Communicator host = world.of_host();
+    const std::vector<std::string> all = host.gather(mine);
+    std::string joined;
+    for (const std::string& one : all) joined += one + '\n';
+    joined = host.broadcast(joined);
+    std::size_t at = 0;
+    for (int rank = 0; rank < host.rank(); ++rank) {
+      const std::size_t end = joined.find('\n', at);
+      if (joined.substr(at, end - at) == mine) first += threads.count;
+      at = end + 1;
+    }
+    begin = [&](int thread) {
+      const auto index = static_cast<std::size_t>(first + thread) % std::max<std::size_t>(1, cpus.size());
+      if (cpus.empty() || !system::pin_this_thread(cpus[index])) refused = true;
+    };
+  }
+  std::unique_ptr<ThreadTeam> team;
+  system::without_signals([&] { team = std::make_unique<ThreadTeam>(threads.count, begin); });
+  if (world.anyone(refused)) {
+    throw UsageError("-pin_threads: this system does not let a thread be bound to a CPU; leave it out");
+  }
+  return team;
+}
+
+}  // namespace openimb

@@ -1,0 +1,18 @@
+// The threads of a launch: how many, whether MPI lets them, where they run.
+#pragma once
+
+#include <memory>
+
+#include "app/launch.h"
+#include "engine/thread_team.h"
+
+namespace openimb {
+
+/// Fills in Options::threads.count. Throws UsageError on all ranks.
+void settle_threads(const Component& component, const Communicator& world, const Environment& environment,
+                    Options& options);
+
+/// -threads, and -pin_threads. Throws UsageError on all ranks.
+std::unique_ptr<ThreadTeam> make_team(const Communicator& world, const Options& options);
+
+}  // namespace openimb

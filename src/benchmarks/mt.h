@@ -1,0 +1,102 @@
+// IMB-MT: benchmarks of MPI-1 run by several threads of each process, each with the same thread of its
+// partners. The order is that of the reference outputs; what IMB 2021 has but does not build is off by
+// default. Source: public user guide of IMB 2021, "Multithreaded MPI-1 Benchmarks".
+#pragma once
+
+#include "benchmarks/catalogue.h"
+#include "benchmarks/collective.h"
+#include "benchmarks/parallel_transfer.h"
+#include "benchmarks/single_transfer.h"
+
+namespace openimb {
+
+/// The pattern's own calls, in the loop that it has in IMB-MPI1.
+template <class Pattern>
+struct Threaded : Pattern {
+  using Loop = Pattern;
+};
+/// A single transfer by many pairs of processes at once.
+template <class Pattern>
+struct ThreadedPairs : Threaded<Pattern>, Pairs {
+  static Expected expects(const Endpoint& e) { return message_of(e, Pairs::peer_of(e)); }
+};
+
+constexpr Spec threaded(Spec spec, std::string_view name) {
+  spec.name = name;
+  spec.threaded = true;
+  spec.in_default_list = true;
+  if (spec.kind == Kind::single_transfer) {
+    spec.kind = Kind::parallel_transfer;
+    spec.min_processes = 2;
+  }
+  return spec;
+}
+constexpr Spec threaded_off(Spec spec, std::string_view name) {
+  spec = threaded(spec, name);
+  spec.in_default_list = false;
+  return spec;
+}
+
+struct PingPongMT : ThreadedPairs<PingPong> {
+  static constexpr Spec spec = threaded(PingPong::spec, "PingPongMT");
+};
+struct PingPingMT : ThreadedPairs<PingPing> {
+  static constexpr Spec spec = threaded(PingPing::spec, "PingPingMT");
+};
+struct SendRecvMT : Threaded<Sendrecv> {
+  static constexpr Spec spec = threaded(Sendrecv::spec, "SendRecvMT");
+};
+struct ExchangeMT : Threaded<Exchange> {
+  static constexpr Spec spec = threaded(Exchange::spec, "ExchangeMT");
+};
+struct UniBandMT : Threaded<Uniband> {
+  static constexpr Spec spec = threaded(Uniband::spec, "UniBandMT");
+};
+struct BiBandMT : Threaded<Biband> {
+  static constexpr Spec spec = threaded(Biband::spec, "BiBandMT");
+};
+struct BarrierMT : Threaded<Barrier> {
+  static constexpr Spec spec = threaded(Barrier::spec, "BarrierMT");
+};
+struct BcastMT : Threaded<Bcast> {
+  static constexpr Spec spec = threaded(Bcast::spec, "BcastMT");
+};
+struct ReduceMT : Threaded<Reduce> {
+  static constexpr Spec spec = threaded(Reduce::spec, "ReduceMT");
+};
+struct AllReduceMT : Threaded<Allreduce> {
+  static constexpr Spec spec = threaded(Allreduce::spec, "AllReduceMT");
+};
+struct ScatterMT : Threaded<Scatter> {
+  static constexpr Spec spec = threaded_off(Scatter::spec, "ScatterMT");
+};
+struct ScattervMT : Threaded<Scatterv> {
+  static constexpr Spec spec = threaded_off(Scatterv::spec, "ScattervMT");
+};
+struct GatherMT : Threaded<Gather> {
+  static constexpr Spec spec = threaded_off(Gather::spec, "GatherMT");
+};
+struct GathervMT : Threaded<Gatherv> {
+  static constexpr Spec spec = threaded_off(Gatherv::spec, "GathervMT");
+};
+struct AllgatherMT : Threaded<Allgather> {
+  static constexpr Spec spec = threaded_off(Allgather::spec, "AllgatherMT");
+};
+struct AllgathervMT : Threaded<Allgatherv> {
+  static constexpr Spec spec = threaded_off(Allgatherv::spec, "AllgathervMT");
+};
+struct AlltoallMT : Threaded<Alltoall> {
+  static constexpr Spec spec = threaded_off(Alltoall::spec, "AlltoallMT");
+};
+struct AlltoallvMT : Threaded<Alltoallv> {
+  static constexpr Spec spec = threaded_off(Alltoallv::spec, "AlltoallvMT");
+};
+struct ReduceScatterMT : Threaded<Reduce_scatter> {
+  static constexpr Spec spec = threaded_off(Reduce_scatter::spec, "ReduceScatterMT");
+};
+
+using Mt = Catalogue<PingPongMT, PingPingMT, SendRecvMT, ExchangeMT, UniBandMT, BiBandMT, BarrierMT, BcastMT,
+                     ReduceMT, AllReduceMT, ScatterMT, ScattervMT, GatherMT, GathervMT, AllgatherMT,
+                     AllgathervMT, AlltoallMT, AlltoallvMT, ReduceScatterMT>;
+
+}  // namespace openimb

@@ -1,0 +1,48 @@
+#include "engine/team_batch.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace openimb {
+
+TeamBatch::TeamBatch(ThreadTeam& team, std::vector<std::unique_ptr<Batch>> members,
+                     std::unique_ptr<Turn> turn, std::function<void()> meet_ranks)
+    : team_(team),
+      turn_(std::move(turn)),
+      members_(std::move(members)),
+      meet_ranks_(std::move(meet_ranks)),
+      seconds_(members_.size()),
+      samples_(members_.size()) {}
+
+// All threads are awake before the ranks meet, and begin as soon as the ranks have met.
+double TeamBatch::run(std::int64_t repetitions, Timing timing, std::span<double> samples) {
+  team_.run([&](int thread) {
+    const auto index = static_cast<std::size_t>(thread);
+    std::vector<double>& mine = samples_[index];
+    if (!samples.empty()) mine.assign(samples.size(), 0.0);
+    team_.meet();
+    if (thread == 0) meet_ranks_();
+    team_.meet();
+    seconds_[index] = members_[index]->run(repetitions, timing, mine);
+  });
+  if (!samples.empty()) {
+    std::ranges::fill(samples, 0.0);
+    for (const std::vector<double>& each : samples_) {
+      std::ranges::transform(samples, each, samples.begin(),
+                             [](double a, double b) { return std::max(a, b); });
+    }
+  }
+  return std::ranges::max(seconds_);
+}
+
+std::int64_t TeamBatch::check(std::int64_t repetitions) {
+  std::vector<std::int64_t> defects(members_.size());
+  team_.run([&](int thread) {
+    const auto index = static_cast<std::size_t>(thread);
+    defects[index] = members_[index]->check(repetitions);
+  });
+  return std::reduce(defects.begin(), defects.end());
+}
+
+}  // namespace openimb

@@ -1,0 +1,46 @@
+// What a thread among others of its process runs: the benchmark's own loop; the same with tags of its own,
+// where threads share a communicator; or with a turn around each repetition, where MPI allows one thread at a
+// time.
+#pragma once
+
+#include <memory>
+
+#include "engine/batch.h"
+#include "engine/thread_team.h"
+
+namespace openimb {
+
+/// Its loop is compiled again, for a context with a tag.
+template <class Pattern>
+struct Tagged : Pattern {
+  static constexpr bool among_threads = true;
+};
+
+template <class Loop>
+struct LoopInTurns {
+  template <class C>
+  static void step(const C& c, const Lap& lap) {
+    c.turn->await(c.thread);
+    Loop::step(c, lap);
+    c.turn->pass(c.thread);
+  }
+};
+template <class Pattern>
+struct InTurns : Pattern {
+  static constexpr bool among_threads = true;
+  using Loop = LoopInTurns<LoopOf<Pattern>>;
+};
+
+/// Makes the batch that the setup asks for.
+template <class Pattern, class Count>
+struct ThreadBatch {
+  static std::unique_ptr<Batch> make(std::unique_ptr<const Setup> setup) {
+    if (setup->turn != nullptr) return make_batch<BatchOf<InTurns<Pattern>, Count>>(std::move(setup));
+    if constexpr (Pattern::spec.kind == Kind::parallel_transfer) {
+      if (setup->tagged) return make_batch<BatchOf<Tagged<Pattern>, Count>>(std::move(setup));
+    }
+    return make_batch<BatchOf<Pattern, Count>>(std::move(setup));
+  }
+};
+
+}  // namespace openimb

@@ -1,0 +1,27 @@
+// Interposed: on rank 1, the 20th MPI_Send of a thread other than the main one fails. FAIL_HOW=error: MPI's
+// error handler is called; FAIL_HOW=memory: there is no memory.
+#include <mpi.h>
+
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <thread>
+
+namespace {
+
+const std::thread::id main_thread = std::this_thread::get_id();
+thread_local int calls = 0;
+
+}  // namespace
+
+extern "C" int MPI_Send(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
+  int rank = 0;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  constexpr int failing = 20;
+  if (rank == 1 && std::this_thread::get_id() != main_thread && ++calls == failing) {
+    const char* const how = std::getenv("FAIL_HOW");
+    if (how != nullptr && std::string(how) == "memory") throw std::bad_alloc();
+    PMPI_Comm_call_errhandler(comm, MPI_ERR_OTHER);
+  }
+  return PMPI_Send(data, count, type, to, tag, comm);
+}

@@ -1,0 +1,128 @@
+// Threads of a team that exchange messages through a stand-in for MPI which takes calls of several threads:
+// built with ThreadSanitizer by tests/test_thread_race.py. What races here races in the team, its batch or
+// its turns.
+#include <condition_variable>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <queue>
+#include <thread>
+#include <vector>
+
+#include "engine/team_batch.h"
+
+using namespace openimb;
+
+namespace {
+
+// Messages by receiver and tag; blocking receives.
+class Mail {
+ public:
+  void send(int to, int tag, std::vector<char> data) {
+    {
+      const std::lock_guard lock(mutex_);
+      boxes_[{to, tag}].push(std::move(data));
+    }
+    arrived_.notify_all();
+  }
+  void receive(int at, int tag, std::vector<char>& data) {
+    std::unique_lock lock(mutex_);
+    auto& box = boxes_[{at, tag}];
+    arrived_.wait(lock, [&] { return !box.empty(); });
+    data = std::move(box.front());
+    box.pop();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::map<std::pair<int, int>, std::queue<std::vector<char>>> boxes_;
+};
+
+// A rank meets the other one.
+class Meeting {
+ public:
+  void meet() {
+    std::unique_lock lock(mutex_);
+    const int meeting = meetings_;
+    if (++here_ == 2) {
+      here_ = 0;
+      ++meetings_;
+      all_.notify_all();
+    } else {
+      all_.wait(lock, [&] { return meetings_ != meeting; });
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable all_;
+  int here_ = 0, meetings_ = 0;
+};
+
+class PingPong final : public Batch {
+ public:
+  PingPong(Mail& mail, int rank, int thread, Turn* turn)
+      : mail_(mail), rank_(rank), thread_(thread), turn_(turn) {}
+  double run(std::int64_t repetitions, Timing, std::span<double> samples) override {
+    for (std::int64_t i = 0; i < repetitions; ++i) {
+      if (turn_ != nullptr) turn_->await(thread_);
+      if (rank_ == 0) mail_.send(1, thread_, out_);
+      mail_.receive(rank_, thread_, in_);
+      if (rank_ == 1) mail_.send(0, thread_, out_);
+      if (turn_ != nullptr) turn_->pass(thread_);
+    }
+    for (double& sample : samples) sample = thread_;
+    return thread_ + 1;
+  }
+  double run_with_load(std::int64_t, Timing, std::span<double>, LoadUse&) override { return 0; }
+  std::int64_t check(std::int64_t repetitions) override {
+    run(repetitions, Timing::total, {});
+    return in_ == out_ ? 0 : 1;
+  }
+  bool takes_part() const override { return true; }
+
+ private:
+  Mail& mail_;
+  const int rank_, thread_;
+  Turn* const turn_;
+  const std::vector<char> out_ = std::vector<char>(64, static_cast<char>(thread_));
+  std::vector<char> in_;
+};
+
+int run_rank(Mail& mail, Meeting& ranks, int rank, bool in_turns) {
+  constexpr int threads = 4, batches = 30;
+  ThreadTeam team(threads);
+  int wrong = 0;
+  for (int i = 0; i < batches; ++i) {
+    auto turn = in_turns ? std::make_unique<Turn>(threads) : nullptr;
+    std::vector<std::unique_ptr<Batch>> members;
+    for (int thread = 0; thread < threads; ++thread) {
+      members.push_back(std::make_unique<PingPong>(mail, rank, thread, turn.get()));
+    }
+    TeamBatch batch(team, std::move(members), std::move(turn), [&] { ranks.meet(); });
+    std::vector<double> samples(5);
+    wrong += batch.run(5, Timing::every_repetition, samples) == threads ? 0 : 1;
+    wrong += samples.front() == threads - 1 && batch.of_threads().size() == threads ? 0 : 1;
+    wrong += static_cast<int>(batch.check(3));
+  }
+  return wrong;
+}
+
+}  // namespace
+
+int main() {
+  int wrong = 0;
+  for (const bool in_turns : {false, true}) {
+    Mail mail;
+    Meeting ranks;
+    int others = 0;
+    std::thread other([&] { others = run_rank(mail, ranks, 1, in_turns); });
+    wrong += run_rank(mail, ranks, 0, in_turns);
+    other.join();
+    wrong += others;
+  }
+  std::printf("%d wrong\n", wrong);
+  return wrong;
+}

@@ -1,0 +1,221 @@
+// IMB-MT without MPI: the team of threads, its batch, turns; the plan and the figures of benchmarks of
+// threads.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <set>
+#include <thread>
+
+#include "cli/command_line.h"
+#include "engine/team_batch.h"
+#include "plan/schedule.h"
+#include "result/statistics.h"
+
+using namespace openimb;
+
+namespace {
+
+constexpr Spec pingpong{
+    .name = "PingPongMT", .kind = Kind::parallel_transfer, .time_factor = 0.5, .threaded = true};
+constexpr Spec uniband{.name = "UniBandMT",
+                       .kind = Kind::parallel_transfer,
+                       .turnover = 2,
+                       .threaded = true,
+                       .message_rate = true};
+constexpr Spec barrier{.name = "BarrierMT",
+                       .kind = Kind::synchronization,
+                       .send = Extent::none,
+                       .receive = Extent::none,
+                       .threaded = true};
+
+// A thread's batch: takes `seconds`, and writes down that it ran.
+class Member final : public Batch {
+ public:
+  Member(double seconds, std::function<void()> work = {}) : seconds_(seconds), work_(std::move(work)) {}
+  double run(std::int64_t repetitions, Timing, std::span<double> samples) override {
+    for (std::int64_t i = 0; i < repetitions && work_; ++i) work_();
+    for (std::size_t i = 0; i < samples.size(); ++i) samples[i] = seconds_ * static_cast<double>(i + 1);
+    return seconds_ * static_cast<double>(repetitions);
+  }
+  double run_with_load(std::int64_t, Timing, std::span<double>, LoadUse&) override { return 0; }
+  std::int64_t check(std::int64_t repetitions) override { return repetitions; }
+  bool takes_part() const override { return true; }
+
+ private:
+  double seconds_;
+  std::function<void()> work_;
+};
+
+std::vector<std::unique_ptr<Batch>> members(std::initializer_list<double> seconds) {
+  std::vector<std::unique_ptr<Batch>> all;
+  for (const double each : seconds) all.push_back(std::make_unique<Member>(each));
+  return all;
+}
+
+Options parsed(const std::vector<std::string>& words, int world = 4) {
+  static constexpr Spec catalogue[] = {pingpong, uniband, barrier};
+  const Program program{"IMB-MT", "MT part", catalogue, standard_of_threads};
+  return parse(program, words, world, {});
+}
+
+TablePlan planned(const Spec& spec, Options options, int ranks = 4) {
+  static std::vector<Spec> catalogue;
+  catalogue = {spec};
+  static Options kept;
+  kept = std::move(options);
+  kept.selection = {{.index = 0}};
+  static const std::optional<OffCache> no_cache;
+  const Schedule schedule(catalogue, kept, ranks, no_cache, true);
+  REQUIRE(schedule.tables().size() == 1);
+  return schedule.plan(schedule.tables().front());
+}
+
+Table table_of(const Spec& spec, int processes, int threads) {
+  Table table{.spec = spec,
+              .layout = make_layout(processes, processes, false, {}),
+              .kind = table_kind(spec, Multi::off)};
+  table.layout.threads = threads;
+  return table;
+}
+
+}  // namespace
+
+TEST_CASE("a team runs work on every thread, the main thread included") {
+  for (const int threads : {1, 2, 5}) {
+    ThreadTeam team(threads);
+    CHECK(team.threads() == threads);
+    std::mutex mutex;
+    for (int round = 0; round < 20; ++round) {
+      std::set<int> numbers;
+      std::set<std::thread::id> ids;
+      team.run([&](int thread) {
+        const std::lock_guard lock(mutex);
+        numbers.insert(thread);
+        ids.insert(std::this_thread::get_id());
+        if (thread == 0) CHECK(std::this_thread::get_id() != std::thread::id());
+      });
+      CHECK(numbers.size() == static_cast<std::size_t>(threads));
+      CHECK(ids.size() == static_cast<std::size_t>(threads));
+      CHECK(ids.contains(std::this_thread::get_id()));
+    }
+  }
+}
+
+TEST_CASE("threads begin with what they are given") {
+  std::atomic<int> begun{0};
+  const ThreadTeam team(4, [&](int thread) { begun += 1 << thread; });
+  CHECK(begun == 15);
+}
+
+TEST_CASE("a team meets as often as it likes, and none is ahead") {
+  constexpr int threads = 4, meetings = 200;
+  ThreadTeam team(threads);
+  std::atomic<int> before{0};
+  std::atomic<int> ahead{0};
+  team.run([&](int) {
+    for (int i = 1; i <= meetings; ++i) {
+      ++before;
+      team.meet();
+      if (before < i * threads) ++ahead;
+      team.meet();
+    }
+  });
+  CHECK(ahead == 0);
+  CHECK(before == threads * meetings);
+}
+
+TEST_CASE("turns go round in the order of threads") {
+  constexpr int threads = 3, rounds = 50;
+  ThreadTeam team(threads);
+  Turn turn(threads);
+  std::vector<int> order;  // by the turn alone
+  for (int batch = 0; batch < 2; ++batch) {
+    team.run([&](int thread) {
+      for (int i = 0; i < rounds; ++i) {
+        turn.await(thread);
+        order.push_back(thread);
+        turn.pass(thread);
+      }
+    });
+  }
+  REQUIRE(order.size() == 2 * threads * rounds);
+  for (std::size_t i = 0; i < order.size(); ++i) CHECK(order[i] == static_cast<int>(i % threads));
+}
+
+TEST_CASE("a batch of threads takes as long as the slowest, and has the time of each") {
+  ThreadTeam team(3);
+  int met = 0;
+  TeamBatch batch(team, members({2, 5, 3}), nullptr, [&] { ++met; });
+  CHECK(batch.run(10, Timing::total, {}) == 50);
+  const auto each = batch.of_threads();
+  CHECK(std::vector(each.begin(), each.end()) == std::vector<double>{20, 50, 30});
+  std::vector<double> samples(2);
+  batch.run(2, Timing::every_repetition, samples);
+  CHECK(samples == std::vector<double>{5, 10});
+  CHECK(met == 2);
+  CHECK(batch.check(4) == 12);
+  CHECK(batch.takes_part());
+}
+
+TEST_CASE("threads start when the ranks have met") {
+  ThreadTeam team(3);
+  std::atomic<bool> met{false};
+  std::atomic<int> early{0};
+  std::vector<std::unique_ptr<Batch>> all;
+  for (int i = 0; i < 3; ++i) {
+    all.push_back(std::make_unique<Member>(1, [&] { early += met ? 0 : 1; }));
+  }
+  TeamBatch batch(team, std::move(all), nullptr, [&] { met = true; });
+  batch.run(5, Timing::total, {});
+  CHECK(early == 0);
+}
+
+TEST_CASE("lengths of threads are those of all together") {
+  Options options = parsed({"-count", "1,64"});
+  options.threads.count = 4;
+  const TablePlan plan = planned(pingpong, options);
+  REQUIRE(plan.points.size() == 2);
+  CHECK((plan.points[0].bytes == 16 && plan.points[1].bytes == 1024));
+  CHECK(plan.points[1].geometry.elements == 64);
+  CHECK(plan.points[1].needed_bytes == 4 * plan.points[1].geometry.total());
+  CHECK(plan.table.layout.threads == 4);
+  options.threads.count = 1;
+  const TablePlan one = planned(pingpong, options);
+  CHECK((one.points[0].bytes == 4 && one.table.layout.threads == 1));
+  CHECK(one.points[1].planned == plan.points[1].planned);
+}
+
+TEST_CASE("IMB-MT has lengths, types and processes of its own") {
+  const Options options = parsed({});
+  CHECK(options.counts == std::vector<std::int64_t>{1, 2, 4, 8});
+  CHECK((options.data.type == DataType::integer && options.reduction.type == DataType::integer));
+  CHECK((options.in_flight == 64 && options.settings.warm_up_repetitions == 100));
+  CHECK(planned(pingpong, options).table.layout.processes == 4);
+  CHECK(parsed({"-msglog", "3:4"}).counts.empty());
+  CHECK(parsed({"-set", "MAXMSGLOG=3"}).counts.empty());
+  CHECK(parsed({"-threads", "2"}).thread_level == ThreadLevel::multiple);
+  CHECK(parsed({"-threads", "2", "-thread_level", "serialized"}).thread_level == ThreadLevel::serialized);
+  CHECK(parsed({"-threads", "1"}).thread_level == ThreadLevel::single);
+  CHECK(requested_thread_level(std::vector<std::string>{"-threads", "2", "x"}) == ThreadLevel::multiple);
+  CHECK((parsed({"-check"}).check && !parsed({"-check", "off"}).check));
+}
+
+TEST_CASE("a rate is of messages by the mean, a throughput by the slowest") {
+  const Table table = table_of(uniband, 2, 2);
+  CHECK(table.kind == TableKind::time_and_rate);
+  const Measurement found = measurement_of(table, 64, 10, 4, {.seconds = {8, 16, 24, 32}});
+  const Row& row = found.rows.at(0);
+  CHECK((row.t_min == 1 && row.t_max == 4 && row.t_avg == 2.5));
+  CHECK(row.of_threads == std::vector<double>{3, 4});
+  CHECK(*row.messages_per_second == Approx(2 / 2.5));
+  CHECK(*row.bytes_per_second == 16);
+}
+
+TEST_CASE("of one thread there are no times of threads") {
+  const Row row = measurement_of(table_of(pingpong, 2, 1), 8, 10, 4, {.seconds = {2, 4}}).rows.at(0);
+  CHECK((row.t_max == 2 && row.of_threads.empty()));
+  CHECK(*row.bytes_per_second == 4);
+}
