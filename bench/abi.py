@@ -137,8 +137,17 @@ def version(mpi: lab.Mpi) -> str:
 def programs(mpi: lab.Mpi, component: str) -> dict[str, Path]:
     """By interface; "native": built with this MPI."""
     home = lab.wheel_tree() / "libexec" / "openimb"
-    found = {"native": mpi.build / "bin", **{interface: home / interface for interface in LIBRARIES}}
-    return {key: folder / f"IMB-{component}" for key, folder in found.items() if folder.exists()}
+    found = {"native": mpi.build / "bin" / f"IMB-{component}"}
+    for interface in LIBRARIES:
+        suite = (
+            home / interface / "openimb-suite"
+        )  # knows its component by the name under which it is started
+        if suite.exists():
+            found[interface] = lab.TOP / "build" / "abi" / interface / f"IMB-{component}"
+            found[interface].parent.mkdir(parents=True, exist_ok=True)
+            found[interface].unlink(missing_ok=True)
+            found[interface].symlink_to(suite)
+    return {key: program for key, program in found.items() if program.exists()}
 
 
 def measured(mpi: lab.Mpi, case: Case, options: argparse.Namespace, folder: Path) -> dict[str, list[Counted]]:

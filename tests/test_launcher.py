@@ -41,7 +41,7 @@ class Machine:
         self.program.parent.mkdir(parents=True)
         shutil.copy(launcher, self.program)
         for interface in LIBRARIES:
-            shown = folder / "venv" / "libexec" / "openimb" / interface / "IMB-MPI1"
+            shown = folder / "venv" / "libexec" / "openimb" / interface / "openimb-suite"
             shown.parent.mkdir(parents=True)
             shown.write_text(SHOW)
             shown.chmod(0o755)
@@ -100,7 +100,7 @@ def test_the_launcher_above_decides(machine, started_by, libraries, interface):
 
 def test_arguments_and_status_pass(machine):
     prefix = machine.mpi("mpi", "libmpi.so.12", launcher="hydra_pmi_proxy")
-    target = machine.folder / "venv" / "libexec" / "openimb" / "mpich" / "IMB-MPI1"
+    target = machine.folder / "venv" / "libexec" / "openimb" / "mpich" / "openimb-suite"
     target.write_text("#!/bin/sh\nexit 7\n")
     assert machine.run(prefix / "bin" / "hydra_pmi_proxy").returncode == 7
 

@@ -146,7 +146,7 @@ def test_wheel_is_small_and_for_old_systems():
         *(
             f"data/libexec/openimb/{interface.key}/{program}"
             for interface in tool.INTERFACES
-            for program in (*(f"IMB-{component}" for component in COMPONENTS), "openimb-check")
+            for program in ("openimb-suite", "openimb-check")
         ),
         "data/libexec/openimb/openimb-check",
         "data/libexec/openimb/mpich/compat/libmpi.so.12",
@@ -170,7 +170,7 @@ def test_a_program_for_newer_systems_only_is_refused(tmp_path):
     source.write_text(
         "#include <iostream>\nint main(int, char** words) { std::cout << std::string(words[0]); }\n"
     )
-    program = tree / "libexec/openimb/mpich/IMB-MPI1"
+    program = tree / "libexec/openimb/mpich/openimb-suite"
     subprocess.run(["g++", str(source), "-o", str(program)], check=True)
     made = tool.pack(tree, platform.machine(), tmp_path / "out")
     words = [str(lab.ENVIRONMENT / "wheel/bin/python"), "-c", AUDIT, str(lab.TOP / "tools"), str(made)]
@@ -184,15 +184,14 @@ AUDIT = "import sys; sys.path.insert(0, sys.argv[1]); import wheel, pathlib; whe
 
 @pytest.mark.parametrize("interface", tool.INTERFACES, ids=lambda interface: interface.key)
 def test_executables_need_libc_and_one_mpi_library(interface):
-    for component in COMPONENTS:
-        program = lab.wheel_tree() / "libexec/openimb" / interface.key / f"IMB-{component}"
-        dynamic = subprocess.run(
-            ["readelf", "-d", str(program)], capture_output=True, text=True, check=True
-        ).stdout
-        needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic))
-        of_glibc = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1"}
-        assert {name for name in needed - of_glibc if not name.startswith("ld-linux")} == {interface.soname}
-        assert "RUNPATH" not in dynamic and "RPATH" not in dynamic
+    program = lab.wheel_tree() / "libexec/openimb" / interface.key / "openimb-suite"
+    dynamic = subprocess.run(
+        ["readelf", "-d", str(program)], capture_output=True, text=True, check=True
+    ).stdout
+    needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic))
+    of_glibc = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1"}
+    assert {name for name in needed - of_glibc if not name.startswith("ld-linux")} == {interface.soname}
+    assert "RUNPATH" not in dynamic and "RPATH" not in dynamic
 
 
 def mpi_symbols(file: Path, *flags: str) -> dict[str, str]:
@@ -220,10 +219,8 @@ LACKING = {("openmpi", "openmpi"): "large counts", ("deb-openmpi", "openmpi"): "
 @pytest.mark.parametrize("interface", tool.INTERFACES, ids=lambda interface: interface.key)
 def test_libraries_lack_what_is_known(interface):
     """Of the calls that programs make: nothing that is not optional, and of that what is listed here."""
-    calls: dict[str, str] = {}
-    for component in COMPONENTS:
-        program = lab.wheel_tree() / "libexec/openimb" / interface.key / f"IMB-{component}"
-        calls |= mpi_symbols(program, "--undefined-only")
+    program = lab.wheel_tree() / "libexec/openimb" / interface.key / "openimb-suite"
+    calls = mpi_symbols(program, "--undefined-only")
     optional = {name for name, kind in calls.items() if kind == "w"}
     assert optional == set(tool.optional_calls())
     large = {name for name in optional if name.endswith("_c")}

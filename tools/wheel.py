@@ -157,8 +157,7 @@ class Builder:
         ]
         call(configure, self.log, self.env)
         call([str(ENV / "bin/ninja"), "-C", str(build)], self.log, self.env)
-        components = (build / "components.txt").read_text().split()
-        return [*(build / "bin" / f"IMB-{name}" for name in components), self.check(interface, library)]
+        return [build / "bin" / "openimb-suite", self.check(interface, library)]
 
     def check(self, interface: Interface, library: Path) -> Path:
         """The check of `imb doctor` for an interface."""
@@ -204,8 +203,8 @@ class Builder:
             for program in self.programs(interface):
                 shutil.copy(program, home / interface.key)
         shutil.copy(launcher, home / "openimb-check")
-        for program in (home / INTERFACES[0].key).glob("IMB-*"):
-            shutil.copy(launcher, tree / "bin" / program.name)
+        for name in (self.folder / INTERFACES[0].key / "components.txt").read_text().split():
+            shutil.copy(launcher, tree / "bin" / f"IMB-{name}")
         compat = home / "mpich" / "compat"  # Debian's MPICH goes by another name
         compat.mkdir()
         shutil.copy(self.stand_in("libmpi.so.12", [], [], needed="libmpich.so.12"), compat / "libmpi.so.12")

@@ -1,6 +1,6 @@
 // IMB-<component> of a wheel, on Linux. PREFIX/bin/IMB-MPI1 finds the MPI that starts it and becomes
-// PREFIX/libexec/openimb/<interface>/IMB-MPI1 with that MPI's library; PREFIX/libexec/openimb/NAME does the
-// same. No MPI, no C++: it takes microseconds.
+// PREFIX/libexec/openimb/<interface>/openimb-suite with that MPI's library, under its own name, by which that
+// program knows its component; PREFIX/libexec/openimb/NAME becomes <interface>/NAME. No MPI, no C++: it takes microseconds.
 //
 // The MPI is that of the launcher among the parents of this process; without one, that of the variables that
 // launchers set, else the first library in LD_LIBRARY_PATH, beside the launcher on the PATH, or in the
@@ -313,7 +313,9 @@ int main(int argc, char** argv) {
     cut(prefix, 1);
     snprintf(home, sizeof home, "%s/libexec/openimb", prefix);
   }
-  snprintf(target, sizeof target, "%s/%s/%s", home, interface_of[found.interface].name, program);
+  const char* const file = strncmp(program, "IMB-", 4) == 0 ? "openimb-suite" : program;
+  snprintf(target, sizeof target, "%s/%s/%s", home, interface_of[found.interface].name, file);
+  if (strcmp(base_of(argv[0]), program) != 0) argv[0] = self;  // started by another name: a link
   if (!found.reachable) lead_to(found.folder);
   if (found.compat) {
     char compat[PATH_MAX + 48];

@@ -1,0 +1,21 @@
+// The main of an executable with all components, which is started under the name of one: IMB-MPI1. Of a
+// wheel, where one file for each interface is a third of the size.
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "app/run.h"
+#include "benchmarks/catalogues.h"
+#include "benchmarks/components.h"
+
+int main(int argc, char** argv) {
+  using namespace openimb;
+  const Component& (*const components[])() = {mpi1, ext, rma, nbc, io, mpi4, p2p, mt};
+  std::string_view name = argv[0];
+  name.remove_prefix(name.rfind('/') + 1);
+  for (const auto component : components) {
+    if (name == "IMB-" + std::string(component().list.facts.name)) return run(component(), argc, argv);
+  }
+  std::fprintf(stderr, "%s: start it as IMB-MPI1 or another component\n", argv[0]);
+  return 2;
+}
