@@ -77,16 +77,23 @@ PACKAGED = ("openmpi", "mpich", "intel")  # MPIs for which the wheel has executa
 _ALLTOALL = ("alltoall", "alltoallv", "alltoallw")
 _NEIGHBORS = tuple(f"Neighbor_{what}" for what in _ALLTOALL)
 _INEIGHBORS = tuple(f"Ineighbor_{what}{flavor}" for what in _ALLTOALL for flavor in ("", "_pure"))
+_PERSISTENT = tuple(
+    f"{what}_persist{flavor}" for what in ("Allgather", "Gather", "Scatter") for flavor in ("", "_pure")
+)
 WRONG = {
-    "impi": (*_NEIGHBORS, *_INEIGHBORS),
+    "impi": (*_NEIGHBORS, *_INEIGHBORS, *_PERSISTENT),
     "openmpi": _INEIGHBORS,
     "deb-openmpi": _INEIGHBORS,
 }
 
 
-def right_names(mpi: Mpi, component: str) -> list[str]:
-    """Without what the MPI is known to do wrongly."""
-    return [name for name in names(component) if name not in WRONG.get(mpi.key, ())]
+NOT_OF_TWO = ("Stencil2D", "Stencil3D")
+
+
+def right_names(mpi: Mpi, component: str, *, on_two: bool = False) -> list[str]:
+    """Without what the MPI is known to do wrongly; `on_two`: without what two processes cannot."""
+    left_out = (*WRONG.get(mpi.key, ()), *(NOT_OF_TWO if on_two else ()))
+    return [name for name in names(component) if name not in left_out]
 
 
 def wheel_tree() -> Path:

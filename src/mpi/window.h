@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "mpi/optional.h"
 #include "plan/options.h"
 
 namespace openimb {
