@@ -109,7 +109,7 @@ def test_a_folder_of_logs(imb: Imb) -> None:
     said = imb("import", "--label", "references", "--jobs", "2", REFERENCES)
     assert said.code == 0 and said.err == ""
     assert (
-        said.out.splitlines()[-1] == "12 files: 737 rows in 201 tables, 0 failures; 12 runs, 12 of them new"
+        said.out.splitlines()[-1] == "18 files: 912 rows in 250 tables, 2 failures; 18 runs, 18 of them new"
     )
     assert {run["version"] for run in listed(imb, "--label", "references")} == {"2021.11"}
     assert len(listed(imb, "--benchmark", "pingpong")) == 4
@@ -271,7 +271,7 @@ def test_a_query_over_everything(imb: Imb) -> None:
             ).out.splitlines()
         )
     )
-    assert rows[0] == ["benchmark", "n"] and sum(int(n) for _, n in rows[1:]) == 432 + 737
+    assert rows[0] == ["benchmark", "n"] and sum(int(n) for _, n in rows[1:]) == 432 + 912
 
 
 def test_export_csv(imb: Imb, tmp_path: Path) -> None:
