@@ -112,7 +112,7 @@ def test_a_folder_of_logs(imb: Imb) -> None:
         said.out.splitlines()[-1] == "18 files: 912 rows in 250 tables, 2 failures; 18 runs, 18 of them new"
     )
     assert {run["version"] for run in listed(imb, "--label", "references")} == {"2021.11"}
-    assert len(listed(imb, "--benchmark", "pingpong")) == 4
+    assert len(listed(imb, "--benchmark", "pingpong")) == 6
 
 
 def test_what_is_not_understood_is_named_and_the_rest_imported(imb: Imb, tmp_path: Path) -> None:
