@@ -29,11 +29,14 @@ openimb_mpi_feature(OPENIMB_PERSISTENT_COLLECTIVES
    MPI_Alltoallv_init(nullptr, nullptr, nullptr, MPI_BYTE, nullptr, nullptr, nullptr, MPI_BYTE, MPI_COMM_WORLD, \
      MPI_INFO_NULL, &r); \
    MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &r);")
+openimb_mpi_feature(OPENIMB_PARTITIONED
+  "MPI_Request r; MPI_Psend_init(nullptr, 1, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &r); \
+   MPI_Precv_init(nullptr, 1, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &r); MPI_Pready(0, r);")
 openimb_mpi_feature(OPENIMB_SESSIONS
   "MPI_Session s; MPI_Errhandler e; MPI_Session_create_errhandler(nullptr, &e); \
    MPI_Session_init(MPI_INFO_NULL, e, &s); MPI_Session_finalize(&s);")
 if(OPENIMB_INTERFACE)
-  list(APPEND OPENIMB_MPI_FEATURES OPENIMB_LARGE_COUNT OPENIMB_PERSISTENT_COLLECTIVES OPENIMB_SESSIONS
+  list(APPEND OPENIMB_MPI_FEATURES OPENIMB_LARGE_COUNT OPENIMB_PERSISTENT_COLLECTIVES OPENIMB_SESSIONS OPENIMB_PARTITIONED
     "OPENIMB_PORTABLE=\"${OPENIMB_INTERFACE}\"")
   list(REMOVE_DUPLICATES OPENIMB_MPI_FEATURES)
 endif()

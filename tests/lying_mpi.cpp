@@ -198,6 +198,12 @@ int MPI_Recv_init(void* buf, int count, MPI_Datatype type, int from, int tag, MP
   persistent[*request] = {buf, count, type};
   return rc;
 }
+int MPI_Precv_init(void* buf, int parts, MPI_Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+                   MPI_Info info, MPI_Request* request) {
+  const int rc = PMPI_Precv_init(buf, parts, count, type, from, tag, comm, info, request);
+  persistent[*request] = {buf, static_cast<long>(parts * count), type};
+  return rc;
+}
 int MPI_Request_free(MPI_Request* request) {
   persistent.erase(*request);
   return PMPI_Request_free(request);

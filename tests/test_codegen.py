@@ -169,6 +169,16 @@ BENCHMARKS = {
         "PersistentCollective": Repetition("Start Wait", overlaps=True),
         "Sendrecv_persist": Repetition("Startall Waitall"),
         "Exchange_persist": Repetition("Startall Waitall"),
+        "Partitioned_PingPong": Repetition(
+            "Start Start Pready Wait Wait | Start Wait Start Pready Wait",
+            in_vain="Start Start Wait Wait | Start Wait Start Wait",
+            counted=False,
+        ),
+        "Partitioned_Exchange": Repetition(
+            "Startall Pready Pready Waitall",
+            in_vain="Startall Pready Waitall | Startall Waitall",
+            counted=False,
+        ),
         "Comm_create": Repetition("Comm_create Comm_free"),
         "Comm_split": Repetition("Comm_split Comm_free"),
         "Session_init": Repetition("Session_init Session_finalize"),
@@ -281,7 +291,7 @@ ROOTED = {
     *RANDOM,  # the round of partners moves as a root does
 }
 STENCILS = {"Stencil2D", "Stencil3D", "Halo"}
-WINDOWED = {"Uniband", "Biband", "Multi_pair", *STENCILS}
+WINDOWED = {"Uniband", "Biband", "Multi_pair", *STENCILS, "Partitioned_PingPong", "Partitioned_Exchange"}
 # Collectives: what -sync on puts a barrier before.
 SYNCHRONIZED = {
     *(name + flavour for name in NONBLOCKING.values() for flavour in ("", "_pure")),
@@ -303,7 +313,7 @@ WITHOUT_COUNT = {
         "Barrier",
         "Ibarrier",
         "Mprobe",
-        *("Comm_create", "Comm_split", "Comm_free", "Session_init", "Session_finalize"),
+        *("Comm_create", "Comm_split", "Comm_free", "Session_init", "Session_finalize", "Pready"),
         "Fetch_and_op",
         "Compare_and_swap",
     ),
@@ -367,7 +377,14 @@ ARGUMENTS = {
         "Win_attach": 3,
     },
     **{"Win_free": 1, "Win_fence": 2, "Win_detach": 2, "Win_sync": 1, COPY: 3},
-    **{"Comm_create": 3, "Comm_split": 4, "Comm_free": 1, "Session_init": 3, "Session_finalize": 1},
+    **{
+        "Comm_create": 3,
+        "Comm_split": 4,
+        "Comm_free": 1,
+        "Session_init": 3,
+        "Session_finalize": 1,
+        "Pready": 2,
+    },
     **{"Win_post": 3, "Win_start": 3, "Win_complete": 1, "Win_wait": 1},
     **{"Win_lock": 4, "Win_unlock": 2, "Win_lock_all": 2, "Win_unlock_all": 1},
     **{"Rput": 9, "Rget": 9, "Raccumulate": 10, "Rget_accumulate": 13},

@@ -21,6 +21,7 @@ std::span<const Spec> specs_of() {
     auto all = Catalogue::specs;
     for (Spec& spec : all) {
       if (spec.unavailable.empty()) spec.unavailable = call::why_missing(spec.needs);
+      if (spec.unavailable.empty() && spec.partitioned) spec.unavailable = call::why_partitions_hang();
     }
     return all;
   }();

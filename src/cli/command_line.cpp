@@ -254,6 +254,10 @@ void check_component(const Program& program, const std::vector<Use>& uses, int w
   constexpr std::string_view of_messages[] = {"data_type", "red_data_type", "contig_type"};
   for (const Use& use : uses) {
     if (use.option == nullptr) continue;
+    if (is(use.option, "partitions") && !std::ranges::any_of(program.catalogue, &Spec::partitioned)) {
+      throw UsageError(dashed(*use.option) + ": " + std::string(program.name) +
+                       " has no benchmark for it; leave it out, or run IMB-MPI4");
+    }
     if (!has_random_partners(program) &&
         std::ranges::find(of_pairs, use.option->name) != std::end(of_pairs)) {
       throw UsageError(dashed(*use.option) + ": " + std::string(program.name) +

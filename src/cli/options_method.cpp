@@ -166,6 +166,16 @@ constexpr Option method_rows[] = {
          [](Draft& draft, std::string_view word) {
            draft.options.in_flight = static_cast<int>(whole_number(word, 1, 1000000));
          }},
+    {.name = "partitions",
+     .syntax = "N",
+     .help = "IMB-MPI4: parts of a message of Partitioned_...",
+     .standard = "8",
+     .example = "-partitions 16",
+     .details = "At most; a message has as many as divide it into equal parts.",
+     .apply =
+         [](Draft& draft, std::string_view word) {
+           draft.options.partitions = static_cast<int>(whole_number(word, 1, 1000000));
+         }},
     {.name = "seed",
      .syntax = "N",
      .help = "IMB-P2P: draw other random partners",

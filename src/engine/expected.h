@@ -22,6 +22,7 @@ struct Endpoint {
   bool in_place = false;
   PairOptions pairs = {};
   int stride = 0;  ///< -stride
+  int partitions = 1;
 
   /// Neighbors in the periodic chain.
   int left() const { return (rank + ranks - step() % ranks) % ranks; }

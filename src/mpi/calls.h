@@ -72,6 +72,13 @@ inline constexpr std::string_view why_no_sessions = {};
 inline constexpr std::string_view why_no_sessions = "this MPI has no sessions";
 #endif
 
+/// And of partitioned communication. Source: MPI 4.0, chapter 4.
+#ifdef OPENIMB_PARTITIONED
+inline constexpr std::string_view why_no_partitions = {};
+#else
+inline constexpr std::string_view why_no_partitions = "this MPI has no partitioned communication";
+#endif
+
 // A collective: blocking; with a request behind its arguments its nonblocking form; with a Persistent there
 // the call that makes a persistent request. An MPI may lack the latter: names are looked up where they are
 // used.
@@ -121,6 +128,28 @@ template <class Count>
 void prepare_receive(void* data, Count count, Type type, int from, int tag, Comm comm, MPI_Request* request) {
   OPENIMB_CALL(Recv_init, data, count, type, from, tag, comm, request)
 }
+/// A message of `count` parts of `elements` each. There is one spelling for all counts.
+struct Parts {
+  int count;
+  MPI_Count elements;
+  Type type;
+  Comm comm;
+};
+#ifdef OPENIMB_PARTITIONED
+inline void prepare_send(const void* data, const Parts& parts, int to, int tag, MPI_Request* request) {
+  MPI_Psend_init(const_cast<void*>(data), parts.count, parts.elements, parts.type, to, tag, parts.comm,
+                 MPI_INFO_NULL, request);
+}
+inline void prepare_receive(void* data, const Parts& parts, int from, int tag, MPI_Request* request) {
+  MPI_Precv_init(data, parts.count, parts.elements, parts.type, from, tag, parts.comm, MPI_INFO_NULL,
+                 request);
+}
+inline void mark_ready(int part, MPI_Request request) { MPI_Pready(part, request); }
+#else
+void prepare_send(const void* data, const Parts& parts, int to, int tag, MPI_Request* request);
+void prepare_receive(void* data, const Parts& parts, int from, int tag, MPI_Request* request);
+void mark_ready(int part, MPI_Request request);
+#endif
 template <class Count, class... Request>
 void broadcast(void* data, Count count, Type type, int root, Comm comm, Request... request) {
   OPENIMB_COLLECTIVE(Bcast, Ibcast, data, count, type, root, comm)

@@ -1,5 +1,7 @@
 #include "mpi/optional.h"
 
+#include <array>
+
 #include "mpi/calls.h"
 
 namespace openimb::call {
@@ -27,5 +29,14 @@ bool has_large_counts() { return built_with_large_counts; }
 std::string_view why_missing(std::string_view) { return {}; }
 
 #endif
+
+std::string_view why_partitions_hang() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
+  int length = 0;
+  MPI_Get_library_version(version.data(), &length);
+  const std::string_view text(version.data(), static_cast<std::size_t>(length));
+  return text.starts_with("Open MPI v5.0.") ? "this MPI, Open MPI 5.0, hangs in partitioned communication"
+                                            : "";
+}
 
 }  // namespace openimb::call

@@ -26,6 +26,10 @@ bool has_large_counts();
 /// below.
 std::string_view why_missing(std::string_view name);
 
+/// Where partitioned communication hangs: "this MPI, Open MPI 5.0, hangs in ..."; else empty. Asks the
+/// library, which may be newer than mpi.h.
+std::string_view why_partitions_hang();
+
 }  // namespace openimb::call
 
 #ifdef OPENIMB_PORTABLE
@@ -49,11 +53,11 @@ std::string_view why_missing(std::string_view name);
   call(Ibcast) call(Iexscan) call(Igather) call(Igatherv) call(Ineighbor_allgather) \
   call(Ineighbor_allgatherv) call(Ineighbor_alltoall) call(Ineighbor_alltoallv) call(Ineighbor_alltoallw) \
   call(Ireduce) call(Ireduce_scatter) call(Iscan) call(Iscatter) call(Iscatterv) call(Mprobe) call(Mrecv) \
-  call(Neighbor_allgather) \
-  call(Neighbor_allgatherv) call(Neighbor_alltoall) call(Neighbor_alltoallv) call(Neighbor_alltoallw) \
-  call(Raccumulate) call(Reduce_init) call(Reduce_scatter_init) call(Rget) call(Rget_accumulate) call(Rput) \
-  call(Scatter_init) call(Scatterv_init) call(Session_create_errhandler) call(Session_finalize) \
-  call(Session_init) call(Win_detach) call(Win_shared_query) call(Win_sync)
+  call(Neighbor_allgather) call(Neighbor_allgatherv) call(Neighbor_alltoall) call(Neighbor_alltoallv) \
+  call(Neighbor_alltoallw) call(Pready) call(Precv_init) call(Psend_init) call(Raccumulate) \
+  call(Reduce_init) call(Reduce_scatter_init) call(Rget) call(Rget_accumulate) call(Rput) call(Scatter_init) \
+  call(Scatterv_init) call(Session_create_errhandler) call(Session_finalize) call(Session_init) \
+  call(Win_detach) call(Win_shared_query) call(Win_sync)
 
 // MPI 4.0, section 2.5.8. Spelled out: the mpi.h of an interface may be older than the library.
 #define OPENIMB_LARGE_CALLS(call) \

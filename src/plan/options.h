@@ -180,6 +180,7 @@ struct Options {
   FileSync file_sync = FileSync::standard;
   int reorder = 0;      ///< -reorder: who fills a file that is read is so many ranks further on
   int progress = 0;     ///< -progress: calls of MPI_Test within the computation of an overlapped repetition
+  int partitions = 8;   ///< -partitions: parts of a message of partitioned communication, at most
   int in_flight = 256;  ///< messages per repetition of Uniband, Biband and Multi_pair
   bool show_tail = false;
   std::string dump_file;

@@ -95,6 +95,7 @@ void write_options(JsonWriter& json, const Options& options) {
     json.field("message_pause", options.message_pause);
     if (options.pause_seconds > 0) json.field("pause_seconds", options.pause_seconds);
     json.field("window", options.in_flight);
+    json.field("partitions", options.partitions);
     json.field("progress", options.progress);
     json.field("window_kind", openimb::name_of(options.window_kind));
     json.field("sync_mode", openimb::name_of(options.sync_mode));

@@ -139,6 +139,7 @@ class Options(msgspec.Struct, kw_only=True):
     message_pause: bool | None = None
     pause_seconds: float | UnsetType = UNSET
     window: int | None = None
+    partitions: int | None = None
     progress: int | None = None
     window_kind: str | None = None
     sync_mode: str | None = None

@@ -1,0 +1,87 @@
+// Partitioned communication: a message in parts, each of which may leave when it is ready. Source: MPI 4.0,
+// chapter 4.
+#pragma once
+
+#include "benchmarks/parallel_transfer.h"
+#include "mpi/partitioned.h"
+
+namespace openimb {
+
+/// The parts of a Spec that both have.
+constexpr Spec in_parts(Spec spec, std::string_view name) {
+  spec.name = name;
+  spec.partitioned = true;
+  spec.in_default_list = false;
+  spec.needs = "Psend_init";
+  spec.unavailable = call::why_no_partitions;
+  return spec;
+}
+
+/// All parts of a message, one after the other.
+inline void mark_ready(MPI_Request request, int parts) {
+  for (int part = 0; part < parts; ++part) call::mark_ready(part, request);
+}
+inline void send_parts(MPI_Request* request, int parts) {
+  MPI_Start(request);
+  mark_ready(*request, parts);
+  MPI_Wait(request, MPI_STATUS_IGNORE);
+}
+
+/// PingPong with a send and a receive of parts.
+struct Partitioned_PingPong {
+  static constexpr Spec spec =
+      in_parts({.kind = Kind::single_transfer, .time_factor = 0.5}, "Partitioned_PingPong");
+  template <class C>
+  static auto prepare(const C& c, const LapPlan& plan) {
+    PartitionedRequests<2> requests(parts_of(c.count, c.endpoint->partitions));
+    for (std::int64_t slot = 0; slot < plan.slots; ++slot) {
+      const call::Parts parts{requests.parts(), c.count / requests.parts(), c.type, c.comm};
+      call::prepare_send(plan.at(slot).send, parts, c.peer, message_tag, requests.add());
+      call::prepare_receive(plan.at(slot).receive, parts, c.peer, message_tag, requests.add());
+    }
+    return requests;
+  }
+  template <class C>
+  static void step(const C& c, const Lap& lap, PartitionedRequests<2>::View all) {
+    MPI_Request* const requests = all.of(lap.slot);  // send, receive
+    if (c.rank == 0) {
+      MPI_Start(requests + 1);
+      send_parts(requests, all.parts);
+      MPI_Wait(requests + 1, MPI_STATUS_IGNORE);
+    } else {
+      MPI_Start(requests + 1);
+      MPI_Wait(requests + 1, MPI_STATUS_IGNORE);
+      send_parts(requests, all.parts);
+    }
+  }
+  static Expected expects(const Endpoint& e) { return message_of(e, 1 - e.rank); }
+};
+
+/// The transfers of Exchange, in parts.
+struct Partitioned_Exchange {
+  static constexpr Spec spec = in_parts(Exchange::spec, "Partitioned_Exchange");
+  template <class C>
+  static auto prepare(const C& c, const LapPlan& plan) {
+    PartitionedRequests<4> requests(parts_of(c.count, c.endpoint->partitions));
+    for (std::int64_t slot = 0; slot < plan.slots; ++slot) {
+      const Lap lap = plan.at(slot);
+      const call::Parts parts{requests.parts(), c.count / requests.parts(), c.type, c.comm};
+      call::prepare_receive(lap.receive, parts, c.left, to_right, requests.add());
+      call::prepare_receive(lap.receive + c.span, parts, c.right, to_left, requests.add());
+      call::prepare_send(lap.send, parts, c.right, to_right, requests.add());
+      call::prepare_send(lap.send + c.span, parts, c.left, to_left, requests.add());
+    }
+    return requests;
+  }
+  template <class C>
+  static void step(const C&, const Lap& lap, PartitionedRequests<4>::View all) {
+    MPI_Request* const requests = all.of(lap.slot);
+    MPI_Startall(4, requests);
+    mark_ready(requests[2], all.parts);
+    mark_ready(requests[3], all.parts);
+    MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+  }
+  static Expected expects(const Endpoint& e) { return Exchange::expects(e); }
+};
+
+}  // namespace openimb

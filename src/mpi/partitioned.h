@@ -1,0 +1,38 @@
+// Requests of partitioned communication, owned. Source: MPI 4.0, chapter 4.
+#pragma once
+
+#include <mpi.h>
+
+#include "mpi/persistent.h"
+
+namespace openimb {
+
+/// Of `most` parts at most, as many as divide a message into equal ones; 1 where it has nothing to divide.
+template <class Count>
+int parts_of(Count elements, int most) {
+  for (int parts = most; parts > 1; --parts) {
+    if (elements >= parts && elements % parts == 0) return parts;
+  }
+  return 1;
+}
+
+/// So many requests for each slot, each of a message in `parts`.
+template <int per_slot>
+class PartitionedRequests {
+ public:
+  explicit PartitionedRequests(int parts) : parts_(parts) {}
+  int parts() const { return parts_; }
+  MPI_Request* add() { return requests_.add(); }
+  struct View {
+    typename PersistentRequests<per_slot>::View requests;
+    int parts;
+    MPI_Request* of(std::int64_t slot) const { return requests.of(slot); }
+  };
+  View view() { return {requests_.view(), parts_}; }
+
+ private:
+  int parts_;
+  PersistentRequests<per_slot> requests_;
+};
+
+}  // namespace openimb
