@@ -130,7 +130,9 @@ BAD = {
     "-comm both PingPongMT": "-comm",
     "-malloc_align 48 PingPongMT": "not a power of two",
     "-malloc_algo none PingPongMT": "-malloc_algo",
-    "-barrier maybe PingPongMT": "-barrier",
+    "-barrier maybe PingPongMT": "not one of on, off, special",
+    "-stride 2 PingPongMT": "give at most 1",
+    "-count 3 -msgsz 8 PingPongMT": "-count and -msgsz",
     "-datatype float PingPongMT": "-datatype",
     "-count 1 -msglog 3 PingPongMT": "-count and -msglog",
     "-repeat 1 -iter 3 PingPongMT": "-repeat and -iter",
@@ -221,3 +223,18 @@ def test_every_data_type_arrives_unharmed(mpi, words, tmp_path):
 def test_no_header(mpi):
     done = lab.run(mpi, 2, "-noheader -repeat 2 -count 1 PingPongMT", component="MT")
     assert done.code == 0 and done.text.startswith("\n#-----") and "# Date" not in done.text
+
+
+def test_a_group_without_a_pair_is_a_row(mpi, tmp_path):
+    """Of three processes two are a group first, none of which is two away."""
+    words = "-npmin 2 -stride 2 -iter 2 -count 1 PingPongMT"
+    done = lab.run(mpi, 3, words, component="MT", records=tmp_path)
+    assert done.code == 3 and [row["processes"] for row in done.rows] == [3]
+    [failure] = [record for record in done.records if record["record"] == "failure"]
+    assert failure["cause"] == "invalid_processes" and "-stride 2" in failure["detail"]
+
+
+def test_threads_that_share_cpus_are_warned_of(mpi):
+    words = "-threads 2 -iter 2 -count 1 BarrierMT"
+    one = lab.run(mpi, 1, words, component="MT", wrap=["taskset", "-c", "0"])
+    assert one.code == 0 and "2 threads of rank 0 share 1 CPU" in one.errors

@@ -69,6 +69,12 @@ void settle_threads(const Component& component, const Communicator& world, const
   }
   require_level(environment, options);
   require_comms(component, options);
+  if (const auto cpus = static_cast<int>(system::usable_cpus().size()); cpus > 0 && cpus < threads.count) {
+    options.warnings.push_back(std::to_string(threads.count) + " threads of rank 0 share " +
+                               std::to_string(cpus) + (cpus == 1 ? " CPU" : " CPUs") +
+                               ", so times include waiting; bind each process to as many CPUs as it has "
+                               "threads (Open MPI: --map-by :PE=N, --bind-to none)");
+  }
 }
 
 std::unique_ptr<ThreadTeam> make_team(const Communicator& world, const Options& options) {

@@ -174,7 +174,7 @@ void settle_threads(const std::vector<Use>& uses, Options& options) {
   settle_level(given("thread_level"), options);
   const Settings& settings = options.settings;
   const Settings& standard = options.standard.settings;
-  const bool by_bytes = given("msglen") || given("msgsize") || given("msglog") ||
+  const bool by_bytes = given("msglen") || given("msgsize") || given("msgsz") || given("msglog") ||
                         settings.min_message_log != standard.min_message_log ||
                         settings.max_message_log != standard.max_message_log;
   if (by_bytes && !given("count")) options.counts.clear();
@@ -199,6 +199,7 @@ void check_contradictions(const std::vector<Use>& uses, const Options& options) 
                                       {"count", "msglen"},
                                       {"count", "msgsize"},
                                       {"count", "msglog"},
+                                      {"count", "msgsz"},
                                       {"repeat", "iter"},
                                       {"datatype", "data_type"},
                                       {"datatype", "red_data_type"}}) {
@@ -241,8 +242,8 @@ void check_sync_mode(const Program& program, SyncMode mode) {
                      " has no one-sided transfers; leave it out, or run IMB-RMA");
   }
   if (!needs_targets(mode)) {
-    throw UsageError("-sync_mode " + std::string(name_of(mode)) + ": targets take part in " +
-                     std::string(program.name) + "; give fence or pscw, or run IMB-RMA");
+    throw UsageError("-sync_mode " + std::string(name_of(mode)) + ": a mode of passive targets; " +
+                     std::string(program.name) + " has active ones: give fence or pscw, or run IMB-RMA");
   }
 }
 
@@ -272,10 +273,16 @@ void check_component(const Program& program, const std::vector<Use>& uses, int w
                        " writes and reads bytes (MPI_BYTE); leave it out");
     }
   }
+  if (options.stride >= world) {
+    throw UsageError("-stride " + std::to_string(options.stride) + ": no pair of " + std::to_string(world) +
+                     (world == 1 ? " process" : " processes") + " is so far apart; give at most " +
+                     std::to_string(world - 1));
+  }
   if (options.pairs && options.pairs->most_pairs > world / 2) {
     throw UsageError("-pairs " + std::to_string(options.pairs->most_pairs) + ": " + std::to_string(world) +
                      (world == 1 ? " process makes " : " processes make ") +
-                     (world / 2 == 1 ? "1 pair" : std::to_string(world / 2) + " pairs"));
+                     (world / 2 == 1 ? "1 pair" : std::to_string(world / 2) + " pairs") + "; give at most " +
+                     std::to_string(std::max(1, world / 2)));
   }
   check_sync_mode(program, options.sync_mode);
   constexpr std::string_view of_threads[] = {"threads", "comm",     "pin_threads",  "stride",

@@ -81,7 +81,7 @@ constexpr Option length_rows[] = {
      .apply = set_lengths},
     {.name = "msgsz",
      .syntax = "LENGTH",
-     .help = "add a length; may be repeated",
+     .help = "measure this length; repeat for more",
      .example = "-msgsz 4097 -msgsz 5k",
      .details =
          "As IMB-P2P has it. The lengths are measured in the order given, in place of the powers of two.",
@@ -133,7 +133,7 @@ constexpr Option repetition_rows[] = {
      .help = "run untimed repetitions before the timed ones",
      .standard = "on",
      .example = "-warm_up off",
-     .details = "A tenth of the number of repetitions, at least one, at most N_WARMUP (10).",
+     .details = "A tenth of the number of repetitions, at least one, at most N_WARMUP (10; IMB-MT: 100).",
      .apply = [](Draft& draft, std::string_view word) { draft.options.warm_up = on_or_off(word); }},
     {.name = "msg_pause",
      .syntax = "on|off",

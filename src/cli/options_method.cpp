@@ -159,7 +159,7 @@ constexpr Option method_rows[] = {
          }},
     {.name = "window_size",
      .syntax = "N",
-     .help = "messages per repetition of Uniband, Biband, Multi_pair",
+     .help = "messages per repetition of Uniband and the like",
      .standard = "256; IMB-MT: 64",
      .example = "-window_size 64",
      .apply =
@@ -192,7 +192,7 @@ constexpr Option method_rows[] = {
      .syntax = "N[,corners]",
      .help = "IMB-P2P: the periodic grid of Halo",
      .standard = "3",
-     .example = "-halo 2,corners",
+     .example = "-halo 2,corners Halo",
      .details =
          "N: 1 to 5 dimensions, whose extents are as equal as the number of processes allows. Each process "
          "exchanges with 2 neighbors per dimension; corners: with those across edges and corners, too, 26 in "
@@ -203,7 +203,7 @@ constexpr Option method_rows[] = {
      .syntax = "N",
      .help = "IMB-P2P: pairs of processes of Multi_pair",
      .standard = "half of the processes",
-     .example = "-pairs 4",
+     .example = "-pairs 2 Multi_pair",
      .details = "Rank i of the first half with rank i of the second, for the first N ranks of each; others "
                 "are idle.",
      .apply =

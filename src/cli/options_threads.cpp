@@ -25,6 +25,7 @@ void set_barrier(Draft& draft, std::string_view word) {
   if (same_name(word, special[0])) {
     draft.options.own_barrier = true;
   } else {
+    if (!is_switch(word)) throw BadValue(quoted(word) + " is not one of on, off, special");
     draft.options.thread_barrier = on_or_off(word);
   }
 }
@@ -39,10 +40,12 @@ constexpr Option rows[] = {
     {.name = "threads",
      .syntax = "N",
      .help = "threads of each process",
-     .standard = "OMP_NUM_THREADS with -thread_level multiple, else 1",
+     .standard = "OMP_NUM_THREADS with -thread_level multiple or serialized, else 1",
      .example = "-threads 4",
-     .details = "More than one need an MPI that provides MPI_THREAD_MULTIPLE, which is then requested unless "
-                "-thread_level serialized is given: with it, the repetitions of the threads take turns.",
+     .details =
+         "More than one thread needs MPI_THREAD_MULTIPLE, which is then requested, or "
+         "MPI_THREAD_SERIALIZED with -thread_level serialized: then the repetitions of the threads take "
+         "turns.",
      .apply =
          [](Draft& draft, std::string_view word) {
            draft.options.threads.asked = static_cast<int>(whole_number(word, 1, 4096));
@@ -52,7 +55,7 @@ constexpr Option rows[] = {
      .help = "per_thread or shared",
      .standard = "per_thread",
      .example = "-comm shared PingPongMT",
-     .details = "per_thread: each thread has a communicator. shared: all use one, with tags of their own; "
+     .details = "per_thread: each thread has a communicator. shared: all use one, with one tag per thread; "
                 "transfers only, as MPI forbids concurrent collectives on one communicator.",
      .apply =
          [](Draft& draft, std::string_view word) {
@@ -64,8 +67,8 @@ constexpr Option rows[] = {
      .help = "bind each thread to a CPU",
      .standard = "off",
      .example = "-pin_threads on",
-     .details = "To the CPUs that the process may use, in their order; processes that may use the same CPUs "
-                "share them out.",
+     .details =
+         "Thread t to the t-th CPU that its process may use; processes with the same CPUs divide them.",
      .apply = [](Draft& draft, std::string_view word) { draft.options.threads.pinned = on_or_off(word); }},
     {.name = "stride",
      .syntax = "N",
@@ -107,7 +110,7 @@ constexpr Option rows[] = {
      .help = "maximum untimed repetitions; as N_WARMUP of -set",
      .standard = "100",
      .example = "-warmup 10",
-     .details = "At most a tenth of the number of repetitions; 0: none.",
+     .details = "A tenth of the number of repetitions, at least one, at most N; 0: none.",
      .apply =
          [](Draft& draft, std::string_view word) {
            draft.options.settings.warm_up_repetitions = static_cast<int>(whole_number(word, 0, most_int));
@@ -115,7 +118,7 @@ constexpr Option rows[] = {
          }},
     {.name = "barrier",
      .syntax = "on|off|special",
-     .help = "processes meet before each sample",
+     .help = "synchronize processes before each sample",
      .standard = "on",
      .example = "-barrier special",
      .details = "on: in MPI_Barrier. off: only the threads of a process meet. special: as -imb_barrier on.",

@@ -1,14 +1,29 @@
 #include "engine/thread_team.h"
 
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
 namespace openimb {
 
 ThreadTeam::ThreadTeam(int threads, const std::function<void(int)>& begin) {
   others_.reserve(static_cast<std::size_t>(threads) - 1);
-  for (int thread = 1; thread < threads; ++thread) others_.emplace_back([this, thread] { serve(thread); });
+  for (int thread = 1; thread < threads; ++thread) {
+    try {
+      others_.emplace_back([this, thread] { serve(thread); });
+    } catch (const std::system_error& problem) {
+      end();
+      throw std::runtime_error("cannot start thread " + std::to_string(thread + 1) + " of " +
+                               std::to_string(threads) + ": " + problem.code().message() +
+                               "; give fewer -threads, or raise the limits (ulimit -u, -v)");
+    }
+  }
   if (begin) run(begin);
 }
 
-ThreadTeam::~ThreadTeam() {
+ThreadTeam::~ThreadTeam() { end(); }
+
+void ThreadTeam::end() {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;

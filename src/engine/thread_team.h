@@ -29,6 +29,7 @@ class ThreadTeam {
 
  private:
   void serve(int thread);
+  void end();
 
   std::mutex mutex_;
   std::condition_variable wake_, done_;

@@ -18,10 +18,11 @@ std::int64_t warm_up_bytes(const Spec& spec, const Element& element) {
 }
 
 Failure why_invalid(const Spec& spec, int processes) {
-  const std::string grid = std::to_string(spec.stencil.dimensions) + " factors above 1";
+  const std::string grid = spec.stencil.dimensions == 2 ? "two numbers above 1: 4, 6, 8, 9, ..."
+                                                        : "three numbers above 1: 8, 12, 16, 18, ...";
   return {.cause = Failure::Cause::invalid_processes,
           .detail = has_torus(spec, processes) ? "needs at least 2 processes"
-                                               : "needs a number of processes that has " + grid};
+                                               : "needs a number of processes that is a product of " + grid};
 }
 
 }  // namespace
@@ -122,6 +123,10 @@ TablePlan Schedule::plan(const TableKey& key) const {
   } else if (process_counts(spec, key.processes, key.processes).empty()) {
     plan.failure = why_invalid(spec, key.processes);
     plan.failure->counts = has_torus(spec, key.processes) || was_named(key.benchmark);
+  }
+  if (!plan.failure && spec.threaded && options_.stride >= key.processes) {
+    plan.failure = {.cause = Failure::Cause::invalid_processes,
+                    .detail = "has no processes at the distance -stride " + std::to_string(options_.stride)};
   }
   if (plan.failure) return plan;
   plan.table.layout = make_layout(ranks_, key.processes, key.multi != Multi::off, options_.map);

@@ -111,6 +111,7 @@ std::string our_statements(const RunFacts& facts, const Options& options,
   if (options.pairs)
     text += statement("Random partners",
                       formatted("seed %llu", static_cast<unsigned long long>(options.pairs->seed)));
+  if (options.in_place) text += statement("Collectives", "in place, where they can (-in_place on)");
   if (options.sync_mode != SyncMode::standard) {
     text += statement("Completion of transfers", std::string("-sync_mode ") + name_of(options.sync_mode));
   }

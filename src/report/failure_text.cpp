@@ -52,7 +52,7 @@ const char* help_for(Failure::Cause cause) {
     case Failure::Cause::over_budget:
       return "give more seconds with -budget, or run fewer rows";
     case Failure::Cause::unavailable:
-      return "use an MPI that offers the calls, or leave the benchmark out";
+      return "leave the benchmark out, or use an MPI that offers the calls";
   }
   return "";
 }

@@ -299,3 +299,16 @@ def test_doctor_has_the_word_of_the_mpi_beside_the_measured_path() -> None:
         "two ranks", "mpiexec", Ended(outcome="finished", status=0, seconds=0.5), text, [], "on-host sm"
     )
     assert "by shared memory (the MPI itself: on-host sm)" in finding.found
+
+
+def test_logs_differ_by_their_arguments(imb: Imb, tmp_path: Path) -> None:
+    """A log has no options; where the names of output files differ, nothing does."""
+    text = (Path(__file__).parents[1] / "reference" / "rma-np2.txt").read_bytes()
+    was = b"# IMB-RMA -iter 20 -msglog 2"
+    assert was in text
+    for name, words in (("a", b""), ("b", b" -sync_mode lock"), ("c", b" -json c.jsonl")):
+        (tmp_path / f"{name}.log").write_bytes(text.replace(was, was + words))
+    said = imb("compare", tmp_path / "a.log", tmp_path / "b.log")
+    assert "-sync_mode lock" in said.out, said.out
+    same = imb("compare", tmp_path / "a.log", tmp_path / "c.log")
+    assert "-json" not in same.out and "No known environment differences" in same.out, same.out

@@ -542,7 +542,9 @@ TEST_CASE("help is made of the option table") {
 }
 
 constexpr Spec random_pairs[] = {
-    {.name = "Unirandom", .kind = Kind::parallel_transfer, .sent = 0.5, .random_partners = true}};
+    {.name = "Unirandom", .kind = Kind::parallel_transfer, .sent = 0.5, .random_partners = true},
+    {.name = "Halo"},
+    {.name = "Multi_pair"}};
 
 TEST_CASE("the example of every option is a command line that parses") {
   const Files files{{{"chosen.txt", "Bcast"}, {"lengths.txt", "4"}}, {}};
@@ -560,6 +562,8 @@ TEST_CASE("the example of every option is a command line that parses") {
   const Program pairs{"IMB-P2P", "IMB-P2P part", random_pairs, standard_of_pairs};
   constexpr Spec one_sided[] = {{.name = "Unidir_put", .access = Access::passive_target}};
   const Program windows{"IMB-RMA", "MPI-RMA part", one_sided};
+  constexpr Spec in_parts[] = {{.name = "Partitioned_PingPong", .partitioned = true}};
+  const Program parts{"IMB-MPI4", "MPI-4 part", in_parts};
   constexpr Spec by_threads[] = {{.name = "PingPongMT", .threaded = true}};
   const Program threads{"IMB-MT", "MT part", by_threads, standard_of_threads};
   std::istringstream help(help_text(messages, ""));
@@ -570,11 +574,12 @@ TEST_CASE("the example of every option is a command line that parses") {
     if (!line.starts_with("  -")) continue;
     const auto is_for = [&](std::string_view component) { return line.find(component) != std::string::npos; };
     const bool synchronizes = line.starts_with("  -sync_mode ");
-    const Program& whole = group == "IMB-MT"     ? threads
-                           : synchronizes        ? windows
-                           : is_for("IMB-IO: ")  ? io
-                           : is_for("IMB-P2P: ") ? pairs
-                                                 : messages;
+    const Program& whole = group == "IMB-MT"      ? threads
+                           : synchronizes         ? windows
+                           : is_for("IMB-IO: ")   ? io
+                           : is_for("IMB-P2P: ")  ? pairs
+                           : is_for("IMB-MPI4: ") ? parts
+                                                  : messages;
     const std::string topic = help_text(whole, line.substr(2, line.find(' ', 2) - 2));
     const std::string mark = std::string(whole.name) + " ";
     std::string example = topic.substr(topic.find(mark, topic.find("Example:")) + mark.size());
@@ -583,7 +588,7 @@ TEST_CASE("the example of every option is a command line that parses") {
     CHECK_NOTHROW(parse(whole, words(example), 8, given.reader()));
     ++examples;
   }
-  CHECK(examples == 67);
+  CHECK(examples == 68);
 }
 
 TEST_CASE("IMB-P2P has standards and options of its own") {
@@ -630,7 +635,8 @@ TEST_CASE("-sync_mode is for components with one-sided transfers, and active tar
   CHECK(given(ext_program, "-sync_mode standard") == SyncMode::standard);
   CHECK(given(program, "-sync_mode standard") == SyncMode::standard);
   CHECK(mistake(ext_program, "-sync_mode lock") ==
-        "-sync_mode lock: targets take part in IMB-EXT; give fence or pscw, or run IMB-RMA");
+        "-sync_mode lock: a mode of passive targets; IMB-EXT has active ones: give fence or pscw, or run "
+        "IMB-RMA");
   CHECK(mistake(program, "-sync_mode fence") ==
         "-sync_mode: IMB-MPI1 has no one-sided transfers; leave it out, or run IMB-RMA");
   CHECK(mistake(rma_program, "-sync_mode none") ==

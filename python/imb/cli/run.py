@@ -139,7 +139,7 @@ def command(
 
     Rows are measured in passes: a launch takes a short sample of every row, pass after pass, until the 95 % interval of
     each row's median is within 2 % or the budget is spent. --classic measures each row in one burst, as IMB does. The
-    IMB arguments -show_tail, -dumpfile and -msg_pause imply --classic; -passes, -precision and -budget override the
+    IMB arguments -show_tail, -dumpfile, -msg_pause and -pause imply --classic; -passes, -precision and -budget override the
     options of imb. Results of both kinds are not compared with each other.
 
     Ranks are pinned only by --bind, --cpus or the launcher's own default. With more ranks than cores, Open MPI gets its

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from statistics import median
 from typing import Any
 
@@ -179,6 +180,7 @@ def conditions_of(launch: Launch) -> Iterator[tuple[str, str]]:
         "mpi": msgspec.structs.asdict(launch.run.mpi) if launch.run.mpi else None,
         **{name: run[name] for name in ("program", "version", "build", "platform", "clock", "file")},
         "options": {**run["options"], "passes": None} if run["options"] else None,
+        "arguments": _arguments(launch),
         "passes": launch.passes() if launch.rows else None,
         "off_cache": run["off_cache"],
     }
@@ -195,6 +197,19 @@ def conditions_of(launch: Launch) -> Iterator[tuple[str, str]]:
         merged |= variables if isinstance(variables, dict) else {}
     for name, value in merged.items():
         yield f"${name}", _text(value)
+
+
+_OUTPUTS = ("-json", "-dumpfile")
+
+
+def _arguments(launch: Launch) -> str | None:
+    """Of the suite, where a log has them but no options; without names of output files."""
+    words = launch.run.command_line
+    if not words or (launch.run.options and launch.run.options.settings):
+        return None
+    words = words[next((at for at, word in enumerate(words) if "IMB-" in word), 0) :]
+    kept = [word for before, word in pairwise(words) if not {before, word} & {*_OUTPUTS}]
+    return " ".join(kept) or "none"
 
 
 def _cpus(launch: Launch) -> str | None:

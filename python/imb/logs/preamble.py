@@ -72,7 +72,7 @@ _BANNER = re.compile(
 )
 _FACT = re.compile(
     r"#\s*(Date|Machine|System|Release|Version|MPI Version|MPI Library|MPI Thread Environment|MPI_Datatype"
-    r"|MPI_Datatype for reductions|MPI_Op|Mbytes/sec|Settings|Random partners|Threads|Off-cache mode|Passes|Results|Minimum message length in bytes"
+    r"|MPI_Datatype for reductions|MPI_Op|Mbytes/sec|Settings|Random partners|Threads|Completion of transfers|Collectives|Off-cache mode|Passes|Results|Minimum message length in bytes"
     r"|Maximum message length in bytes|Minimum io portion in bytes|Maximum io portion in bytes)\s*:\s*(.*)$"
 )
 _ENDED = re.compile(

@@ -19,7 +19,7 @@ ROW_BUDGET = {"IO": 1.0}  # seconds that a row adds; a sample of files makes the
 USUAL_ROW_BUDGET = 0.1
 START = 2.0  # seconds, about, of MPI's start and end
 _OURS = ("passes", "precision", "budget")
-_NOT_IN_PASSES = ("show_tail", "dumpfile", "msg_pause")  # src/cli/command_line.cpp refuses them
+_NOT_IN_PASSES = ("show_tail", "dumpfile", "msg_pause", "pause")  # src/cli/command_line.cpp refuses them
 _NOTHING_MEASURED = ("help", "h", "list", "version")
 
 
