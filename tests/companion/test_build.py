@@ -109,8 +109,8 @@ def test_the_suite_is_built_and_runs(imb: Imb, tmp_path: Path, monkeypatch: pyte
     for folder in ("src", "cmake"):
         shutil.copytree(sources / folder, copy / folder)
     text = (sources / "CMakeLists.txt").read_text()
-    less = text.replace("set(OPENIMB_COMPONENTS MPI1 EXT RMA NBC IO)", "set(OPENIMB_COMPONENTS MPI1)")
-    assert less != text
+    less, changed = re.subn(r"set\(OPENIMB_COMPONENTS .*\)", "set(OPENIMB_COMPONENTS MPI1)", text)
+    assert changed == 1
     (copy / "CMakeLists.txt").write_text(less)
     monkeypatch.setattr("imb.mpi.build.suite_folder", lambda: copy)
     monkeypatch.setenv("CMAKE_BUILD_TYPE", "Debug")
