@@ -247,6 +247,21 @@ void check_sync_mode(const Program& program, SyncMode mode) {
   }
 }
 
+// Pairs that so many processes do not make.
+void check_pairs(const Options& options, int world) {
+  if (options.stride >= world) {
+    throw UsageError("-stride " + std::to_string(options.stride) + ": no pair of " + std::to_string(world) +
+                     (world == 1 ? " process" : " processes") + " is so far apart; give at most " +
+                     std::to_string(world - 1));
+  }
+  if (options.pairs && options.pairs->most_pairs > world / 2) {
+    throw UsageError("-pairs " + std::to_string(options.pairs->most_pairs) + ": " + std::to_string(world) +
+                     (world == 1 ? " process makes " : " processes make ") +
+                     (world / 2 == 1 ? "1 pair" : std::to_string(world / 2) + " pairs") + "; give at most " +
+                     std::to_string(std::max(1, world / 2)));
+  }
+}
+
 // Options without effect in this executable, where ignoring them would mislead.
 void check_component(const Program& program, const std::vector<Use>& uses, int world,
                      const Options& options) {
@@ -273,17 +288,7 @@ void check_component(const Program& program, const std::vector<Use>& uses, int w
                        " writes and reads bytes (MPI_BYTE); leave it out");
     }
   }
-  if (options.stride >= world) {
-    throw UsageError("-stride " + std::to_string(options.stride) + ": no pair of " + std::to_string(world) +
-                     (world == 1 ? " process" : " processes") + " is so far apart; give at most " +
-                     std::to_string(world - 1));
-  }
-  if (options.pairs && options.pairs->most_pairs > world / 2) {
-    throw UsageError("-pairs " + std::to_string(options.pairs->most_pairs) + ": " + std::to_string(world) +
-                     (world == 1 ? " process makes " : " processes make ") +
-                     (world / 2 == 1 ? "1 pair" : std::to_string(world / 2) + " pairs") + "; give at most " +
-                     std::to_string(std::max(1, world / 2)));
-  }
+  check_pairs(options, world);
   check_sync_mode(program, options.sync_mode);
   constexpr std::string_view of_threads[] = {"threads", "comm",     "pin_threads",  "stride",
                                              "count",   "datatype", "repeat",       "warmup",
