@@ -38,12 +38,6 @@ Extremes extremes_of(std::span<const std::vector<int>> groups, std::size_t threa
   return extremes;
 }
 
-// From the time of a repetition to the one that the table shows.
-double factor_of(const Table& table, int in_flight) {
-  if (table.kind != TableKind::time_and_rate) return table.spec.time_factor;
-  return table.spec.time_factor / (static_cast<double>(table.spec.turnover) * in_flight);
-}
-
 // Of each thread the slowest rank's time.
 std::vector<double> slowest_of_threads(std::span<const std::vector<int>> groups, std::size_t threads,
                                        std::span<const double> seconds, double factor) {
@@ -99,6 +93,11 @@ std::int64_t defects_of(const Table& table, const Row& row, std::span<const doub
 bool shows_messages(TableKind kind) { return kind == TableKind::rate || kind == TableKind::mean_and_rate; }
 
 }  // namespace
+
+double factor_of(const Table& table, int in_flight) {
+  if (table.kind != TableKind::time_and_rate) return table.spec.time_factor;
+  return table.spec.time_factor / (static_cast<double>(table.spec.turnover) * in_flight);
+}
 
 void add_rates(Row& row, const Table& table, std::int64_t bytes, int in_flight) {
   constexpr TableKind with_rates[] = {TableKind::time_and_bandwidth, TableKind::range_and_bandwidth,

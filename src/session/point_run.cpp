@@ -246,7 +246,7 @@ std::vector<int> PointRun::ranks_of(const Row& row) const {
 
 // Of every repetition the slowest rank's time, one series per row, at rank 0.
 std::vector<std::vector<double>> PointRun::gather_samples() {
-  for (double& seconds : each_) seconds *= plan_.spec().time_factor;
+  for (double& seconds : each_) seconds *= factor_of(plan_.table, parts_.options.in_flight);
   if (plan_.table.multi != Multi::each_group) return {parts_.world.slowest(each_)};
   const std::vector<double> of_group = open_.group().slowest(each_);
   const std::vector<std::vector<double>> all =
