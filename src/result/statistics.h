@@ -41,10 +41,10 @@ Measurement measurement_of(const Table& table, std::int64_t bytes, std::int64_t 
 std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int in_flight,
                          std::span<const double> seconds, const Overlapped& overlapped = {});
 
-/// Throughput and message rate, from t_max, where the table shows them.
 /// From the time of a repetition to the one that the table shows.
 double factor_of(const Table& table, int in_flight);
 
+/// Throughput and message rate, from t_max, where the table shows them.
 void add_rates(Row& row, const Table& table, std::int64_t bytes, int in_flight);
 
 /// How much of the shorter of communication and computation the other one hid, in percent: guide, "Measuring
