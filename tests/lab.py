@@ -82,6 +82,7 @@ _PERSISTENT = tuple(
 )
 WRONG = {
     "impi": (*_NEIGHBORS, *_INEIGHBORS, *_PERSISTENT),
+    "deb-mpich": (*_NEIGHBORS[1:], *_INEIGHBORS),
     "openmpi": _INEIGHBORS,
     "deb-openmpi": _INEIGHBORS,
 }

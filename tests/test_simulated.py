@@ -228,7 +228,6 @@ TRANSFERS: dict[str, Formula] = {
     "PingPong": message,  # half of there and back
     "PingPongSpecificSource": message,
     "PingPong_persist": message,
-    "PingPong_mprobe": message,
     "PingPing": message,  # the two directions of a cable do not meet
     "PingPingSpecificSource": message,
     "Sendrecv": message,  # each cable has one message in and one out

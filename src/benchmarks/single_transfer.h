@@ -46,7 +46,8 @@ struct PingPong_mprobe {
                              .kind = Kind::single_transfer,
                              .time_factor = 0.5,
                              .in_default_list = false,
-                             .needs = "Mprobe"};
+                             .needs = "Mprobe",
+                             .unavailable = call::why_no_matched_probe};
   template <class C>
   static void step(const C& c, const Lap& lap) {
     if (c.rank == 0) send_message(c, lap);

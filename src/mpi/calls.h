@@ -23,14 +23,16 @@ inline constexpr bool built_with_large_counts = false;
 template <class Count>
 using Displacement = std::conditional_t<std::is_same_v<Count, int>, int, MPI_Aint>;
 
-/// Why a benchmark of neighborhood collectives cannot run; empty where it can.
+/// Why a benchmark cannot run; empty where it can.
 #ifdef OPENIMB_SMPI  // declares them, and aborts when they are called
 inline constexpr std::string_view why_no_neighborhoods = "the simulator has no neighborhood collectives";
 inline constexpr std::string_view why_no_request_get_accumulate =
     "the simulator crashes in MPI_Rget_accumulate";
+inline constexpr std::string_view why_no_matched_probe = "the simulator has no matched probe";
 #else
 inline constexpr std::string_view why_no_neighborhoods = {};
 inline constexpr std::string_view why_no_request_get_accumulate = {};
+inline constexpr std::string_view why_no_matched_probe = {};
 #endif
 
 using Type = MPI_Datatype;
