@@ -225,7 +225,9 @@ def test_libraries_lack_what_is_known(interface):
     optional = {name for name, kind in calls.items() if kind == "w"}
     assert optional == set(tool.optional_calls())
     large = {name for name in optional if name.endswith("_c")}
-    since_4 = {name for name in optional if name.endswith("_init") or name.startswith("MPI_Session_")}
+    since_4 = {
+        name for name in optional if name.endswith("_init") or name.startswith(("MPI_Session_", "MPI_Pready"))
+    }
     family = {"mpich": ("mpich", "intel"), "openmpi": ("openmpi",), "mpi-abi": ("mpich", "intel")}[
         interface.key
     ]
