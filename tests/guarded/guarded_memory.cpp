@@ -68,13 +68,14 @@ class GuardedMemory : public Memory {
   GuardedMemory(std::byte* address, std::int64_t bytes, Pages pages)
       : address_(address), bytes_(bytes), pages_(pages) {
     watch();
-    guarded().push_back(pages_);
+    if (pages_.bytes > 0) guarded().push_back(pages_);
     if (depth == 0 && !lent) protect(pages_, PROT_NONE);
   }
   GuardedMemory(const GuardedMemory&) = delete;
   GuardedMemory& operator=(const GuardedMemory&) = delete;
   ~GuardedMemory() override {
     protect(pages_, PROT_READ | PROT_WRITE);
+    if (pages_.bytes == 0) return;
     std::erase_if(guarded(), [&](const Pages& pages) { return pages.begin == pages_.begin; });
   }
   MemoryKind kind() const override { return MemoryKind::host; }
@@ -120,7 +121,11 @@ class OwnedGuardedMemory final : private OwnedPages, public GuardedMemory {
       : OwnedPages(bytes), GuardedMemory(owned.begin, bytes, owned) {}
 };
 
+// None where they are guarded already: a thread's part of a buffer.
 Pages whole_pages_of(std::byte* address, std::int64_t bytes) {
+  for (const Pages& pages : guarded()) {
+    if (address >= pages.begin && address < pages.begin + pages.bytes) return {address, 0};
+  }
   const auto first = reinterpret_cast<std::uintptr_t>(address);
   const std::uintptr_t begin = (first + page_bytes() - 1) / page_bytes() * page_bytes();
   const std::uintptr_t end = (first + static_cast<std::uintptr_t>(bytes)) / page_bytes() * page_bytes();
