@@ -690,7 +690,7 @@ int MPI_Rget_accumulate(const void* out, int n, MPI_Datatype t, void* in, int k,
 }
 
 // Loads and stores are no calls: the lie is about where another rank's part of shared memory is, or in the
-// call that orders them. What a decoy gets nobody sees.
+// call that orders them. Writes to a decoy have no effect.
 int MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint* bytes, int* unit, void* memory) {
   const int rc = PMPI_Win_shared_query(win, rank, bytes, unit, memory);
   if (!lies_here()) return rc;

@@ -14,14 +14,13 @@ namespace openimb {
 
 namespace {
 
-/// With the reason where the MPI at hand lacks a benchmark's call.
+/// With the reason where a benchmark's call cannot be used with the MPI at hand.
 template <class Catalogue>
 std::span<const Spec> specs_of() {
   static const auto specs = [] {
     auto all = Catalogue::specs;
     for (Spec& spec : all) {
-      if (spec.unavailable.empty()) spec.unavailable = call::why_missing(spec.needs);
-      if (spec.unavailable.empty() && spec.partitioned) spec.unavailable = call::why_partitions_hang();
+      if (spec.unavailable.empty()) spec.unavailable = call::why_unusable(spec.needs);
     }
     return all;
   }();

@@ -31,11 +31,6 @@ constexpr Spec threaded(Spec spec, std::string_view name) {
   }
   return spec;
 }
-constexpr Spec threaded_off(Spec spec, std::string_view name) {
-  spec = threaded(spec, name);
-  spec.in_default_list = false;
-  return spec;
-}
 
 struct PingPongMT : ThreadedPairs<PingPong> {
   static constexpr Spec spec = threaded(PingPong::spec, "PingPongMT");
@@ -68,31 +63,31 @@ struct AllReduceMT : Threaded<Allreduce> {
   static constexpr Spec spec = threaded(Allreduce::spec, "AllReduceMT");
 };
 struct ScatterMT : Threaded<Scatter> {
-  static constexpr Spec spec = threaded_off(Scatter::spec, "ScatterMT");
+  static constexpr Spec spec = off_by_default(threaded(Scatter::spec, "ScatterMT"));
 };
 struct ScattervMT : Threaded<Scatterv> {
-  static constexpr Spec spec = threaded_off(Scatterv::spec, "ScattervMT");
+  static constexpr Spec spec = off_by_default(threaded(Scatterv::spec, "ScattervMT"));
 };
 struct GatherMT : Threaded<Gather> {
-  static constexpr Spec spec = threaded_off(Gather::spec, "GatherMT");
+  static constexpr Spec spec = off_by_default(threaded(Gather::spec, "GatherMT"));
 };
 struct GathervMT : Threaded<Gatherv> {
-  static constexpr Spec spec = threaded_off(Gatherv::spec, "GathervMT");
+  static constexpr Spec spec = off_by_default(threaded(Gatherv::spec, "GathervMT"));
 };
 struct AllgatherMT : Threaded<Allgather> {
-  static constexpr Spec spec = threaded_off(Allgather::spec, "AllgatherMT");
+  static constexpr Spec spec = off_by_default(threaded(Allgather::spec, "AllgatherMT"));
 };
 struct AllgathervMT : Threaded<Allgatherv> {
-  static constexpr Spec spec = threaded_off(Allgatherv::spec, "AllgathervMT");
+  static constexpr Spec spec = off_by_default(threaded(Allgatherv::spec, "AllgathervMT"));
 };
 struct AlltoallMT : Threaded<Alltoall> {
-  static constexpr Spec spec = threaded_off(Alltoall::spec, "AlltoallMT");
+  static constexpr Spec spec = off_by_default(threaded(Alltoall::spec, "AlltoallMT"));
 };
 struct AlltoallvMT : Threaded<Alltoallv> {
-  static constexpr Spec spec = threaded_off(Alltoallv::spec, "AlltoallvMT");
+  static constexpr Spec spec = off_by_default(threaded(Alltoallv::spec, "AlltoallvMT"));
 };
 struct ReduceScatterMT : Threaded<Reduce_scatter> {
-  static constexpr Spec spec = threaded_off(Reduce_scatter::spec, "ReduceScatterMT");
+  static constexpr Spec spec = off_by_default(threaded(Reduce_scatter::spec, "ReduceScatterMT"));
 };
 
 using Mt = Catalogue<PingPongMT, PingPingMT, SendRecvMT, ExchangeMT, UniBandMT, BiBandMT, BarrierMT, BcastMT,

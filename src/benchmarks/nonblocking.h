@@ -40,8 +40,7 @@ constexpr Spec overlapped(Spec spec, std::string_view name) {
 constexpr Spec pure(Spec spec, std::string_view name) {
   spec.name = name;
   spec.needs = name.substr(0, name.rfind('_'));
-  spec.in_default_list = false;
-  return spec;
+  return off_by_default(spec);
 }
 
 struct Ibcast : Nonblocking<Bcast> {

@@ -116,7 +116,7 @@ struct Persistent {
   static auto prepare(const C& c, const LapPlan& plan) {
     Loop::Requests requests;
     for (std::int64_t slot = 0; slot < plan.slots; ++slot) {
-      Blocking::step(c, plan.at(slot), call::Persistent{requests.add()});
+      Blocking::step(c, plan.at(slot), call::MakePersistent{requests.add()});
     }
     return requests;
   }
@@ -129,10 +129,6 @@ constexpr Spec persistent(Spec spec, std::string_view name, std::string_view cal
   spec.needs = call;
   spec.unavailable = call::why_no_persistent_collectives;
   spec.rooted = false;
-  return spec;
-}
-constexpr Spec off_by_default(Spec spec) {
-  spec.in_default_list = false;
   return spec;
 }
 

@@ -9,12 +9,11 @@ namespace openimb {
 /// with those of other processes. Source: MPI 4.1, sections 12.2.3 and 12.7.
 constexpr Spec shared_memory(std::string_view name, Exposed exposed) {
   Spec spec = passive(name, Kind::single_transfer, exposed);
-  spec.in_default_list = false;
   spec.one_sided.sync = SyncMode::standard;
   spec.one_sided.window = WindowKind::shared;
   spec.one_sided.loads_and_stores = true;
   spec.needs = "Win_shared_query";
-  return spec;
+  return off_by_default(spec);
 }
 
 struct SharedPair {

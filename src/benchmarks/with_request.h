@@ -11,61 +11,59 @@ namespace openimb {
 constexpr Spec with_request(Spec spec, std::string_view name) {
   spec.name = spec.needs = name;
   spec.aggregation = Aggregation::none;
-  spec.in_default_list = false;
   spec.one_sided.sync = SyncMode::standard;
   spec.one_sided.any_sync = false;
-  return spec;
+  return off_by_default(spec);
 }
 
-struct Rput : LockedPeer<OneWay> {
-  static constexpr Spec spec = with_request(pair("", Put::exposed), "Rput");
+/// What all repeat around `start`, which begins the transfer: target displacement, then request.
+template <class Transfer>
+struct WithRequest : LockedPeer<OneWay> {
   template <class C>
   static void step(const C& c, const Lap& lap) {
     MPI_Request request;
-    const MPI_Aint at = place_at(c, lap, c.peer_base, 0);
-    call::request_put(lap.send, c.count, c.type, c.peer, at, c.win, &request);
+    Transfer::start(c, lap, place_at(c, lap, c.peer_base, 0), &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+};
+
+struct Rput : WithRequest<Rput> {
+  static constexpr Spec spec = with_request(pair("", Put::exposed), "Rput");
+  template <class C>
+  static void start(const C& c, const Lap& lap, MPI_Aint at, MPI_Request* request) {
+    call::request_put(lap.send, c.count, c.type, c.peer, at, c.win, request);
   }
   static Expected expects(const Endpoint& e) { return moved_by_pair<Put, OneWay>(e); }
 };
 
-struct Rget : LockedPeer<OneWay> {
+struct Rget : WithRequest<Rget> {
   static constexpr Spec spec = with_request(pair("", Get::exposed), "Rget");
   template <class C>
-  static void step(const C& c, const Lap& lap) {
-    MPI_Request request;
-    const MPI_Aint at = place_at(c, lap, c.peer_base, 0);
-    call::request_get(lap.receive, c.count, c.type, c.peer, at, c.win, &request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  static void start(const C& c, const Lap& lap, MPI_Aint at, MPI_Request* request) {
+    call::request_get(lap.receive, c.count, c.type, c.peer, at, c.win, request);
   }
   static Expected expects(const Endpoint& e) { return moved_by_pair<Get, OneWay>(e); }
 };
 
-struct Raccumulate : LockedPeer<OneWay> {
+struct Raccumulate : WithRequest<Raccumulate> {
   static constexpr Spec spec = with_request(atomic(""), "Raccumulate");
   template <class C>
-  static void step(const C& c, const Lap& lap) {
-    MPI_Request request;
-    const MPI_Aint at = place_at(c, lap, c.peer_base, 0);
-    call::request_accumulate(lap.send, c.count, c.type, c.peer, at, c.op, c.win, &request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  static void start(const C& c, const Lap& lap, MPI_Aint at, MPI_Request* request) {
+    call::request_accumulate(lap.send, c.count, c.type, c.peer, at, c.op, c.win, request);
   }
   static bool updates(const Endpoint& e) { return updates_of_rank_1(e); }
   static Expected expects(const Endpoint& e) { return Accumulate::expects(e); }
 };
 
-struct Rget_accumulate : LockedPeer<OneWay> {
+struct Rget_accumulate : WithRequest<Rget_accumulate> {
   static constexpr Spec spec = [] {
     Spec spec = with_request(atomic(""), "Rget_accumulate");
     spec.unavailable = call::why_no_request_get_accumulate;
     return spec;
   }();
   template <class C>
-  static void step(const C& c, const Lap& lap) {
-    MPI_Request request;
-    const MPI_Aint at = place_at(c, lap, c.peer_base, 0);
-    call::request_get_accumulate(lap.send, lap.receive, c.count, c.type, c.peer, at, c.op, c.win, &request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  static void start(const C& c, const Lap& lap, MPI_Aint at, MPI_Request* request) {
+    call::request_get_accumulate(lap.send, lap.receive, c.count, c.type, c.peer, at, c.op, c.win, request);
   }
   static bool updates(const Endpoint& e) { return updates_of_rank_1(e); }
   static Expected expects(const Endpoint& e) { return Get_accumulate::expects(e); }

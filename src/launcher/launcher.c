@@ -21,8 +21,8 @@ enum { exit_usage = 2, most_parents = 64 };
 static const struct {
   const char* name;
   const char* title;
-  const char* library;
-  const char* other_library;  // the same under another name, through compat/
+  const char* soname;
+  const char* other_soname;  // the same under another name, through compat/
 } interface_of[interfaces] = {
     [mpich] = {"mpich", "MPICH or Intel MPI", "libmpi.so.12", "libmpich.so.12"},
     [openmpi] = {"openmpi", "Open MPI", "libmpi.so.40", NULL},
@@ -155,8 +155,8 @@ static bool has(const char* folder, const char* name) {
 }
 
 static bool look_in(const char* folder, int interface, struct library* found) {
-  const bool usual = has(folder, interface_of[interface].library);
-  if (!usual && !has(folder, interface_of[interface].other_library)) return false;
+  const bool usual = has(folder, interface_of[interface].soname);
+  if (!usual && !has(folder, interface_of[interface].other_soname)) return false;
   *found = (struct library){.interface = interface, .compat = !usual};
   snprintf(found->folder, sizeof found->folder, "%s", folder);
   return true;
@@ -260,7 +260,7 @@ static struct library library_for(struct launcher* launcher) {
   if (chosen != unknown) {
     if (find(&chosen, 1, launcher, &found)) return found;
     REFUSE("OPENIMB_INTERFACE=%s: no %s in LD_LIBRARY_PATH, beside the launcher or in the system's folders",
-           interface_of[chosen].name, interface_of[chosen].library);
+           interface_of[chosen].name, interface_of[chosen].soname);
   }
   const int fitting[] = {launcher->family, mpi_abi}, all[] = {mpich, openmpi, mpi_abi};
   if (launched) {

@@ -54,11 +54,11 @@ using File = MPI_File;
 #endif
 
 /// Behind the arguments of a collective: the persistent request to make.
-struct Persistent {
+struct MakePersistent {
   MPI_Request* request;
 };
 template <class... Request>
-inline constexpr bool are_persistent = (std::is_same_v<Request, Persistent> && ...);
+inline constexpr bool are_persistent = (std::is_same_v<Request, MakePersistent> && ...);
 
 /// Why a benchmark of persistent collectives cannot run; empty where it can. Source: MPI 4.0, section 6.13.
 #ifdef OPENIMB_PERSISTENT_COLLECTIVES
@@ -81,9 +81,9 @@ inline constexpr std::string_view why_no_partitions = {};
 inline constexpr std::string_view why_no_partitions = "this MPI has no partitioned communication";
 #endif
 
-// A collective: blocking; with a request behind its arguments its nonblocking form; with a Persistent there
-// the call that makes a persistent request. An MPI may lack the latter: names are looked up where they are
-// used.
+// A collective: blocking; with a request behind its arguments its nonblocking form; with a MakePersistent
+// there the call that makes a persistent request. An MPI may lack the latter: names are looked up where they
+// are used.
 #define OPENIMB_COLLECTIVE(name, nonblocking_name, ...)                       \
   if constexpr (sizeof...(request) == 0) {                                    \
     OPENIMB_CALL(name, __VA_ARGS__)                                           \

@@ -15,7 +15,7 @@ bool has_large_counts() {
   return there;
 }
 
-std::string_view why_missing(std::string_view name) {
+static std::string_view why_missing(std::string_view name) {
 #define OPENIMB_LOOK(call) \
   if (name == #call) return MPI_##call ? "" : "this MPI library has no MPI_" #call;
   OPENIMB_OPTIONAL_CALLS(OPENIMB_LOOK)
@@ -26,17 +26,22 @@ std::string_view why_missing(std::string_view name) {
 #else
 
 bool has_large_counts() { return built_with_large_counts; }
-std::string_view why_missing(std::string_view) { return {}; }
+static std::string_view why_missing(std::string_view) { return {}; }
 
 #endif
 
-std::string_view why_partitions_hang() {
+static bool is_open_mpi_5_0() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
   int length = 0;
   MPI_Get_library_version(version.data(), &length);
-  const std::string_view text(version.data(), static_cast<std::size_t>(length));
-  return text.starts_with("Open MPI v5.0.") ? "this MPI, Open MPI 5.0, hangs in partitioned communication"
-                                            : "";
+  return std::string_view(version.data(), static_cast<std::size_t>(length)).starts_with("Open MPI v5.0.");
+}
+
+std::string_view why_unusable(std::string_view call) {
+  if (call == "Psend_init" && is_open_mpi_5_0()) {
+    return "this MPI, Open MPI 5.0, hangs in partitioned communication";
+  }
+  return why_missing(call);
 }
 
 }  // namespace openimb::call

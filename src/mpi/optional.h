@@ -22,13 +22,10 @@ inline constexpr std::string_view binary_interface = {};
 /// Whether there is every call with MPI_Count that a benchmark may use.
 bool has_large_counts();
 
-/// "this MPI library has no MPI_Ibcast"; empty where it has. `name`: without "MPI_"; empty or in the list
-/// below.
-std::string_view why_missing(std::string_view name);
-
-/// Where partitioned communication hangs: "this MPI, Open MPI 5.0, hangs in ..."; else empty. Asks the
-/// library, which may be newer than mpi.h.
-std::string_view why_partitions_hang();
+/// "this MPI library has no MPI_Ibcast"; "this MPI, Open MPI 5.0, hangs in ...", from
+/// docs/known-mpi-issues.md; empty where the call can be used. Asks the library, which may be newer than
+/// mpi.h. `call`: without "MPI_"; empty or in the list below.
+std::string_view why_unusable(std::string_view call);
 
 }  // namespace openimb::call
 

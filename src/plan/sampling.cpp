@@ -103,6 +103,13 @@ std::int64_t PassSampling::repetitions(double each) const {
   return rounds <= std::max(count, guide_.planned) ? rounds : count;
 }
 
+double seconds_each_after(double before, double now) {
+  constexpr double much = 4;
+  if (before <= 0) return now;
+  if (now < before) return std::max(now, before / much);
+  return now > much * before ? now / 2 : before;
+}
+
 double seconds_of_samples(const Passes& passes, std::size_t points) {
   constexpr double without_budget = 2e-3, shortest = 0.5e-3, longest = 20e-3;
   constexpr double wanted_passes = 150;

@@ -107,6 +107,11 @@ class PassSampling final : public Sampling {
   PassLimits pass_;
 };
 
+/// What a repetition is taken to need after one more sample, in seconds; `before` 0: none yet. The least so
+/// far, which a lucky sample of few repetitions changes by little; and what samples take that are far longer
+/// than that.
+double seconds_each_after(double before, double now);
+
 /// How long a sample of each of so many points should take. A pass must be short against the time for which a
 /// machine stays the same, and there should be many.
 double seconds_of_samples(const Passes& passes, std::size_t points);

@@ -158,4 +158,9 @@ struct Spec {
   }
 };
 
+constexpr Spec off_by_default(Spec spec) {
+  spec.in_default_list = false;
+  return spec;
+}
+
 }  // namespace openimb

@@ -16,15 +16,6 @@ namespace openimb {
 
 namespace {
 
-/// What a repetition takes, after one more sample: the least so far, which a lucky sample of few repetitions
-/// changes by little; and what samples take that are far longer than that.
-double settled(double before, double now) {
-  constexpr double much = 4;
-  if (before <= 0) return now;
-  if (now < before) return std::max(now, before / much);
-  return now > much * before ? now / 2 : before;
-}
-
 class PassSession {
  public:
   explicit PassSession(const SessionParts& parts)
@@ -199,7 +190,7 @@ void PassSession::take_sample(PassTable& table, PassPoint& one) {
   ++one.samples;
   one.gone += measurement->repetitions;
   const double each = run.seconds_each();
-  one.each = settled(one.each, each);
+  one.each = seconds_each_after(one.each, each);
   outcome_.ending().measuring_seconds += run.measured_seconds();
   outcome_.ending().observing_seconds += run.observing_seconds();
   if (first) outcome_.count(*measurement);

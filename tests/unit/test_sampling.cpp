@@ -379,3 +379,11 @@ TEST_CASE("samples are short against the budget, but not too short") {
   CHECK(seconds_of_samples(passes, 100000) == 0.5e-3);
   CHECK(seconds_of_samples(passes, 1) == 20e-3);
 }
+
+TEST_CASE("what a repetition needs is not believed of one lucky sample") {
+  CHECK(seconds_each_after(0, 8e-6) == 8e-6);
+  CHECK(seconds_each_after(8e-6, 7e-6) == 7e-6);
+  CHECK(seconds_each_after(8e-6, 1e-9) == 2e-6);
+  CHECK(seconds_each_after(8e-6, 20e-6) == 8e-6);
+  CHECK(seconds_each_after(8e-6, 80e-6) == 40e-6);
+}

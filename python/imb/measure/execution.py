@@ -84,8 +84,8 @@ def execute(
     """Launches, several interleaved, and puts what came of it into the archive, whatever that is. To be called by who holds
     the session (imb.measure.lock).
 
-    `on_measured` gets the file of records of a complete launch, before it is stored. `on_progress` gets the progress of the first of them; `on_problem` one line where a launch makes no progress, or is ended
-    because it stopped. Raises ImbError.
+    `on_measured` gets the file of records of a complete launch, before it is stored. `on_progress` gets the progress of the
+    first of them; `on_problem` one line where a launch makes no progress, or is ended because it stopped. Raises ImbError.
     """
     began = time.monotonic()
     with contextlib.ExitStack() as stack:

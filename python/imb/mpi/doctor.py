@@ -21,6 +21,7 @@ from imb.model.path import LOOPBACK, Way, way_of
 from imb.model.suite import packaged_programs
 from imb.mpi import build, installations, launch, own_word, prebuilt
 from imb.mpi.installations import Installation
+from imb.mpi.prebuilt import library_of
 
 Level: TypeAlias = Literal["ok", "warning", "problem"]
 SCHEDULERS = {"sbatch": "Slurm", "qsub": "PBS", "bsub": "LSF", "flux": "Flux"}
@@ -168,7 +169,7 @@ def suite_for(mpi: Installation) -> Check:
         return Check("ok", what, f"built for it, {native}")
     if packaged_programs() and interface:
         return Check(
-            "ok", what, f"of the package, for the {interface.title} ({prebuilt.library_of(mpi, interface)})"
+            "ok", what, f"of the package, for the {interface.title} ({library_of(mpi, interface)})"
         )
     if mpi.wrapper:
         return Check("ok", what, "built when it is first used (`imb build`)")
