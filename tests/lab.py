@@ -80,10 +80,11 @@ _INEIGHBORS = tuple(f"Ineighbor_{what}{flavor}" for what in _ALLTOALL for flavor
 _PERSISTENT = tuple(
     f"{what}_persist{flavor}" for what in ("Allgather", "Gather", "Scatter") for flavor in ("", "_pure")
 )
+_PARTITIONED = ("Partitioned_PingPong", "Partitioned_Exchange")  # unavailable there
 WRONG = {
     "impi": (*_NEIGHBORS, *_INEIGHBORS, *_PERSISTENT),
-    "deb-mpich": (*_NEIGHBORS[1:], *_INEIGHBORS),
-    "openmpi": _INEIGHBORS,
+    "deb-mpich": (*_NEIGHBORS[1:], *_INEIGHBORS, *_PERSISTENT),
+    "openmpi": (*_INEIGHBORS, *_PARTITIONED),
     "deb-openmpi": _INEIGHBORS,
 }
 
@@ -310,6 +311,25 @@ def effort(ranks: int, mode: str, most: int) -> tuple[int, list[int]]:
     takes milliseconds, as many as have every rank for a root."""
     crowded = ranks == 5 or (ranks > 2 and mode != "standard")
     return (ranks, [72]) if crowded else (most, [0, 72])
+
+
+def rows_of(points: list[tuple], ranks: int, words: str) -> list[tuple]:
+    """The rows to expect of points (benchmark, processes, ...), each with its group: with -multi 1 every group of a point has
+    one, else there is one without a group."""
+    return [
+        (*point, group)
+        for point in points
+        for group in (range(ranks // point[1]) if "-multi 1" in words else [None])
+    ]
+
+
+POINT = ("benchmark", "processes", "bytes")
+POINT_IN_MODE = ("benchmark", "processes", "mode", "bytes")
+
+
+def identities(rows: list[dict], point: tuple[str, ...] = POINT) -> list[tuple]:
+    """Of rows, what `rows_of` makes of points."""
+    return [tuple(row[name] for name in (*point, "group")) for row in rows]
 
 
 @dataclass

@@ -62,17 +62,13 @@ def test_every_benchmark_is_complete_and_correct(any_mpi, mode, ranks, tmp_path)
     failures = [record["benchmark"] for record in done.records if record["record"] == "failure"]
     assert failures == impossible
 
-    multi = MODES[mode].partition("-multi ")[2]
-    wanted = []
-    for name in names:
-        for count in process_counts(name, ranks):
-            groups = ranks // count if multi else 1
-            for size in [0] if name == "Barrier" else sizes:
-                wanted += [
-                    (name, count, size, group) for group in (range(groups) if multi == "1" else [None])
-                ]
-    got = [(row["benchmark"], row["processes"], row["bytes"], row["group"]) for row in done.rows]
-    assert got == wanted
+    points = [
+        (name, count, size)
+        for name in names
+        for count in process_counts(name, ranks)
+        for size in ([0] if name == "Barrier" else sizes)
+    ]
+    assert lab.identities(done.rows) == lab.rows_of(points, ranks, MODES[mode])
     for row in done.rows:
         assert row["defects"] == 0
         assert row["repetitions"] == repetitions

@@ -104,17 +104,14 @@ def test_every_benchmark_is_complete_and_correct(any_mpi, mode, ranks, tmp_path)
     done = io(any_mpi, ranks, words, tmp_path)
     assert done.code == 0, done.text[-3000:] + done.errors[-3000:]
 
-    multi = re.findall(r"-multi (\d)", words)
-    wanted = []
-    for name in names:
-        for count in process_counts(name, ranks, least):
-            groups = ranks // count if multi else 1
-            for transfers in modes_of(name):
-                for size in [0] if name == "Open_Close" else lengths:
-                    each = range(groups) if multi == ["1"] else [None]
-                    wanted += [(name, count, transfers, size, group) for group in each]
-    got = [(row["benchmark"], row["processes"], row["mode"], row["bytes"], row["group"]) for row in done.rows]
-    assert got == wanted
+    points = [
+        (name, count, transfers, size)
+        for name in names
+        for count in process_counts(name, ranks, least)
+        for transfers in modes_of(name)
+        for size in ([0] if name == "Open_Close" else lengths)
+    ]
+    assert lab.identities(done.rows, lab.POINT_IN_MODE) == lab.rows_of(points, ranks, words)
     for row in done.rows:
         name = row["benchmark"]
         assert row["defects"] == 0, name

@@ -50,16 +50,13 @@ def test_every_benchmark_is_complete_and_correct(any_mpi, mode, ranks, tmp_path)
     words = f"{few} {MODES[mode]} {' '.join(names)}"
     done = lab.run(any_mpi, ranks, words, component="NBC", records=tmp_path)
     assert done.code == 0, done.text[-3000:] + done.errors[-3000:]
-    multi = re.findall(r"-multi (\d)", words)
-    wanted = []
-    for name in names:
-        for count in process_counts(ranks):
-            groups = ranks // count if multi else 1
-            for size in [0] if name.startswith("Ibarrier") else sizes:
-                each = range(groups) if multi == ["1"] else [None]
-                wanted += [(name, count, size, group) for group in each]
-    got = [(row["benchmark"], row["processes"], row["bytes"], row["group"]) for row in done.rows]
-    assert got == wanted
+    points = [
+        (name, count, size)
+        for name in names
+        for count in process_counts(ranks)
+        for size in ([0] if name.startswith("Ibarrier") else sizes)
+    ]
+    assert lab.identities(done.rows) == lab.rows_of(points, ranks, words)
     for row in done.rows:
         assert row["defects"] == 0
         assert row["repetitions"] == repetitions

@@ -64,6 +64,9 @@ def test_every_benchmark_is_complete_and_correct(any_mpi, component, mode, ranks
     if any_mpi.key == "deb-openmpi" and ranks == 1:
         pytest.skip("Open MPI 4.1.4 cannot create a window for a single process: docs/known-mpi-issues.md")
     names = NAMES[component]
+    if any_mpi.key == "deb-openmpi" and "multi" in mode and ranks > 3:
+        # Two groups at a time: docs/known-mpi-issues.md.
+        names = [name for name in names if name != "Attach_detach"]
     repetitions, sizes = lab.effort(ranks, mode, 6)
     few = f"-iter {repetitions},1,{repetitions} -msgsize {','.join(map(str, sizes))} -check -time 60"
     words = f"{few} {MODES[mode]} {' '.join(names)}"
@@ -73,17 +76,14 @@ def test_every_benchmark_is_complete_and_correct(any_mpi, component, mode, ranks
     failures = [record["benchmark"] for record in done.records if record["record"] == "failure"]
     assert failures == impossible
 
-    multi = re.findall(r"-multi (\d)", words)
-    wanted = []
-    for name in names:
-        for count in process_counts(component, name, ranks):
-            groups = ranks // count if multi else 1
-            for transfers in both(component, name):
-                for size in [WORDS[name]] if name in WORDS else sizes:
-                    each = range(groups) if multi == ["1"] else [None]
-                    wanted += [(name, count, transfers, size, group) for group in each]
-    got = [(row["benchmark"], row["processes"], row["mode"], row["bytes"], row["group"]) for row in done.rows]
-    assert got == wanted
+    points = [
+        (name, count, transfers, size)
+        for name in names
+        for count in process_counts(component, name, ranks)
+        for transfers in both(component, name)
+        for size in ([WORDS[name]] if name in WORDS else sizes)
+    ]
+    assert lab.identities(done.rows, lab.POINT_IN_MODE) == lab.rows_of(points, ranks, words)
     for row in done.rows:
         assert row["defects"] == 0
         assert row["repetitions"] == repetitions
