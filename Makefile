@@ -171,8 +171,8 @@ test: $(if $(PYTEST_ARGS),,lowest) ## build with Open MPI, MPICH, SimGrid and MP
 	@choices=$$($(PYTHON) tools/setup.py lab mpich openmpi $(if $(OPENIMB_CI),impi) $(extra_mpi)) || exit 2; \
 	for choice in $$choices; do \
 	  case $$choice in mpich) more=TESTS=1 ;; openmpi) more='WARNINGS=1 TESTS=programs' ;; \
-	    windows) more=CMAKE_ARGS=-DCMAKE_CXX_FLAGS_RELEASE=-O1 ;; \
-	    smpi$(extra_mpi:%=|%)) more= ;; *) continue ;; esac; \
+	    smpi) more=CMAKE_ARGS=-DCMAKE_CXX_FLAGS_RELEASE=-O0 ;; windows) more=CMAKE_ARGS=-DCMAKE_CXX_FLAGS_RELEASE=-O1 ;; \
+	    $(or $(extra_mpi),none)) more= ;; *) continue ;; esac; \
 	  echo "== build with $$choice"; $(MAKE) --no-print-directory build MPI=$$choice $$more || exit 2; \
 	done
 	@echo '== wheel, for the other MPIs'; $(PYTHON) tools/wheel.py

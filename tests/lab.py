@@ -73,19 +73,24 @@ no_mpi = False  # pytest --no-mpi
 PACKAGED = ("openmpi", "mpich", "intel")  # MPIs for which the wheel has executables
 
 
-# What an MPI does wrongly (docs/known-mpi-issues.md).
+# What an MPI does wrongly or lacks (docs/known-mpi-issues.md).
 _ALLTOALL = ("alltoall", "alltoallv", "alltoallw")
 _NEIGHBORS = tuple(f"Neighbor_{what}" for what in _ALLTOALL)
 _INEIGHBORS = tuple(f"Ineighbor_{what}{flavor}" for what in _ALLTOALL for flavor in ("", "_pure"))
 _PERSISTENT = tuple(
     f"{what}_persist{flavor}" for what in ("Allgather", "Gather", "Scatter") for flavor in ("", "_pure")
 )
-_PARTITIONED = ("Partitioned_PingPong", "Partitioned_Exchange")  # unavailable there
+_PARTITIONED = ("Partitioned_PingPong", "Partitioned_Exchange")  # unavailable with Open MPI
+_SINCE_MPI_4 = tuple(
+    name
+    for name in names("MPI4")
+    if name not in ("Sendrecv_persist", "Exchange_persist", "Comm_create", "Comm_split")
+)
 WRONG = {
     "impi": (*_NEIGHBORS, *_INEIGHBORS, *_PERSISTENT),
     "deb-mpich": (*_NEIGHBORS[1:], *_INEIGHBORS, *_PERSISTENT),
     "openmpi": (*_INEIGHBORS, *_PARTITIONED),
-    "deb-openmpi": _INEIGHBORS,
+    "deb-openmpi": (*_INEIGHBORS, *_SINCE_MPI_4),
 }
 
 

@@ -42,21 +42,13 @@ def process_counts(name: str, ranks: int) -> list[int]:
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("mode", MODES)
-def test_every_benchmark_is_complete_and_correct(any_mpi, mode, ranks, tmp_path):
-    if any_mpi not in lab.MAIN and (mode != "multi1" or ranks == 5):
-        pytest.skip("the modes differ on our side of MPI")
-    if any_mpi.key == "deb-mpich" and ranks > 3:
-        pytest.skip("MPICH 4.0.2 spins without yielding: seconds per barrier with more ranks than cores")
+def test_every_benchmark_is_complete_and_correct(mpi, mode, ranks, tmp_path):
     if (mode in ("sync", "tail") and ranks in (1, 5)) or (mode != "multi1" and ranks == 4):
         pytest.skip("the same loops on 2, 3 and 5 ranks say it all; oversubscribed ranks are slow")
-    names = lab.right_names(any_mpi, "MPI1")
-    if any_mpi.key == "deb-mpich" and ranks == 1:
-        names = [
-            name for name in names if not name.startswith("Neighbor_alltoall")
-        ]  # docs/known-mpi-issues.md
+    names = lab.right_names(mpi, "MPI1")
     repetitions, sizes = lab.effort(ranks, mode, 6)
     few = f"-iter {repetitions} -msgsize {','.join(map(str, sizes))} -window_size 4 -check -time 60"
-    done = lab.run(any_mpi, ranks, f"{few} {MODES[mode]} {' '.join(names)}", records=tmp_path)
+    done = lab.run(mpi, ranks, f"{few} {MODES[mode]} {' '.join(names)}", records=tmp_path)
     impossible = [name for name in names if not process_counts(name, ranks)]
     assert done.code == (3 if impossible else 0), done.text + done.errors
     failures = [record["benchmark"] for record in done.records if record["record"] == "failure"]

@@ -54,23 +54,14 @@ def process_counts(component: str, name: str, ranks: int) -> list[int]:
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("component", NAMES)
-def test_every_benchmark_is_complete_and_correct(any_mpi, component, mode, ranks, tmp_path):
-    if any_mpi not in lab.MAIN and mode not in ("multi1 shared", "off_cache dynamic"):
-        pytest.skip("the modes differ on our side of MPI")
-    if any_mpi.key == "deb-mpich" and ranks > 2:
-        pytest.skip("MPICH 4.0.2 spins without yielding: seconds per barrier with more ranks than cores")
+def test_every_benchmark_is_complete_and_correct(mpi, component, mode, ranks, tmp_path):
     if (mode != "standard" and ranks in (1, 5)) or (mode != "multi1 shared" and ranks == 4):
         pytest.skip("the same loops on 2, 3 and 5 ranks say it all; oversubscribed ranks are slow")
-    if any_mpi.key == "deb-openmpi" and ranks == 1:
-        pytest.skip("Open MPI 4.1.4 cannot create a window for a single process: docs/known-mpi-issues.md")
     names = NAMES[component]
-    if any_mpi.key == "deb-openmpi" and "multi" in mode and ranks > 3:
-        # Two groups at a time: docs/known-mpi-issues.md.
-        names = [name for name in names if name != "Attach_detach"]
     repetitions, sizes = lab.effort(ranks, mode, 6)
     few = f"-iter {repetitions},1,{repetitions} -msgsize {','.join(map(str, sizes))} -check -time 60"
     words = f"{few} {MODES[mode]} {' '.join(names)}"
-    done = lab.run(any_mpi, ranks, words, component=component, records=tmp_path)
+    done = lab.run(mpi, ranks, words, component=component, records=tmp_path)
     impossible = [name for name in names if not process_counts(component, name, ranks)]
     assert done.code == (3 if impossible else 0), done.text + done.errors
     failures = [record["benchmark"] for record in done.records if record["record"] == "failure"]

@@ -23,25 +23,16 @@ MODES = {
 }
 
 
-def available(mpi: lab.Mpi) -> list[str]:
-    """Of an MPI that lacks calls of MPI 4.0, hangs in them or is known to be wrong, what is left."""
-    done = lab.run(mpi, 1, "-list", component="MPI4")
-    right = lab.right_names(mpi, "MPI4")
-    return [name for name in right if not re.search(rf"(?m)^  {name} .*this MPI", done.text)]
-
-
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("mode", MODES)
-def test_every_benchmark_is_complete_and_correct(any_mpi, mode, ranks, tmp_path):
-    if any_mpi not in lab.MAIN and (mode != "multi1" or ranks > 2):
-        pytest.skip("the modes differ on our side of MPI")
+def test_every_benchmark_is_complete_and_correct(mpi, mode, ranks, tmp_path):
     if (mode != "standard" and ranks in (1, 5)) or (mode != "multi1" and ranks == 4):
         pytest.skip("the same loops on 2, 3 and 5 ranks say it all; oversubscribed ranks are slow")
     repetitions, sizes = lab.effort(ranks, mode, 4)
     few = f"-iter {repetitions} -msgsize {','.join(map(str, sizes))} -check -time 60"
-    names = [name for name in available(any_mpi) if ranks > 1 or "PingPong" not in name]
+    names = [name for name in lab.right_names(mpi, "MPI4") if ranks > 1 or "PingPong" not in name]
     words = f"{few} {MODES[mode]} {' '.join(names)}"
-    done = lab.run(any_mpi, ranks, words, component="MPI4", records=tmp_path)
+    done = lab.run(mpi, ranks, words, component="MPI4", records=tmp_path)
     assert done.code == 0, done.text[-3000:] + done.errors[-3000:]
     points = [
         (name, count, size)
@@ -63,7 +54,7 @@ def test_every_benchmark_is_complete_and_correct(any_mpi, mode, ranks, tmp_path)
 @pytest.mark.parametrize("how", ["none", "flip", "drop", "shift", "late", "stale"])
 def test_check_finds_a_lying_mpi_in_every_benchmark(mpi, liars, how, tmp_path):
     library = liars(mpi, "lying_mpi.cpp")
-    names = available(mpi)
+    names = lab.right_names(mpi, "MPI4")
     arguments = f"-check -iter 4 -msgsize 64 -npmin 3 {' '.join(names)}"
     wrap = ["env", f"LD_PRELOAD={library}", "LIE_RANK=1", f"LIE_HOW={how}"]
     lied = lab.run(mpi, 3, arguments, component="MPI4", records=tmp_path, wrap=wrap)
@@ -79,7 +70,7 @@ def test_check_finds_a_lying_mpi_in_every_benchmark(mpi, liars, how, tmp_path):
 
 def test_messages_have_as_many_parts_as_divide_them(mpi, liars, tmp_path):
     """Counted by the marks, of which a repetition has one for each part."""
-    if "Partitioned_PingPong" not in available(mpi):
+    if "Partitioned_PingPong" not in lab.right_names(mpi, "MPI4"):
         refused = lab.run(mpi, 2, "Partitioned_PingPong", component="MPI4")
         assert refused.code == 3 and "hangs in partitioned communication" in refused.text
         return
@@ -126,7 +117,7 @@ def test_check_finds_a_lying_root(mpi, liars, how, tmp_path):
     "types", ["-data_type double -red_data_type int", "-contig_type resize", "-contig_type base_vec"]
 )
 def test_every_data_type_arrives_unharmed(mpi, types, tmp_path):
-    words = f"-iter 3 -msgsize 0,200 {types} -check {' '.join(available(mpi))}"
+    words = f"-iter 3 -msgsize 0,200 {types} -check {' '.join(lab.right_names(mpi, 'MPI4'))}"
     done = lab.run(mpi, 2, words, component="MPI4", records=tmp_path)
     assert done.code == 0, done.text[-3000:] + done.errors[-3000:]
     assert {row["defects"] for row in done.rows} == {0}

@@ -146,7 +146,7 @@ class Builder:
         configure += [
             f"-DCMAKE_MAKE_PROGRAM={(ENV / 'bin/ninja').absolute()}",
             f"-DCMAKE_CXX_COMPILER={self.zig};c++;-target;{target}",
-            f"-DCMAKE_CXX_FLAGS=-fPIE -ffile-prefix-map={TOP}=. {interface.flags}".rstrip(),
+            f"-DCMAKE_CXX_FLAGS=-fPIE {interface.flags}".rstrip(),
             "-DCMAKE_EXE_LINKER_FLAGS=-pie -s",
             "-DCMAKE_SKIP_RPATH=ON",
             "-DCMAKE_SYSTEM_NAME=Linux",
