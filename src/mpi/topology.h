@@ -17,9 +17,11 @@ class TopologyCommunicator {
  public:
   TopologyCommunicator(MPI_Comm ranks, const Neighborhood& all) {
     if (all.extents.empty()) {
+      // Not MPI_UNWEIGHTED: in some libraries it is a variable, which a portable program cannot rely on.
+      const std::vector<int> weights(all.sources.size(), 1);
       MPI_Dist_graph_create_adjacent(ranks, static_cast<int>(all.sources.size()), all.sources.data(),
-                                     MPI_UNWEIGHTED, static_cast<int>(all.destinations.size()),
-                                     all.destinations.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &handle_);
+                                     weights.data(), static_cast<int>(all.destinations.size()),
+                                     all.destinations.data(), weights.data(), MPI_INFO_NULL, 0, &handle_);
     } else {
       const std::vector<int> periodic(all.extents.size(), 1);
       MPI_Cart_create(ranks, static_cast<int>(all.extents.size()), all.extents.data(), periodic.data(), 0,
