@@ -56,6 +56,24 @@ int MPI_Finalize() {
   return PMPI_Finalize();
 }
 
+#define MAKES_TOPOLOGY(name, parameters, arguments)                        \
+  int MPI_##name parameters {                                              \
+    const int code = PMPI_##name arguments;                                \
+    if (code != MPI_SUCCESS || !fails("MPI_" #name)) return code;          \
+    *made = MPI_COMM_NULL;                                                 \
+    if (invokes_handler()) PMPI_Comm_call_errhandler(comm, MPI_ERR_OTHER); \
+    return MPI_ERR_OTHER;                                                  \
+  }
+MAKES_TOPOLOGY(Cart_create,
+               (MPI_Comm comm, int dimensions, const int extents[], const int periodic[], int reorder,
+                MPI_Comm* made),
+               (comm, dimensions, extents, periodic, reorder, made))
+MAKES_TOPOLOGY(Dist_graph_create_adjacent,
+               (MPI_Comm comm, int in, const int sources[], const int weights_in[], int out,
+                const int destinations[], const int weights_out[], MPI_Info info, int reorder,
+                MPI_Comm* made),
+               (comm, in, sources, weights_in, out, destinations, weights_out, info, reorder, made))
+
 #define MAKES_WINDOW(name, parameters, arguments)                     \
   int MPI_Win_##name parameters {                                     \
     const int code = PMPI_Win_##name arguments;                       \

@@ -160,7 +160,17 @@ Received watch_each(void* in, const int m[], const int at[], const MPI_Datatype 
   return watch(in, at[last] / (extent > 0 ? extent : 1) + m[last], types[last]);
 }
 
-constexpr long grid_neighbors = 4;
+// From whom a rank receives on a communicator with a topology.
+long sources_of(MPI_Comm comm) {
+  int kind = MPI_UNDEFINED, count = 0, out = 0, weighted = 0;
+  PMPI_Topo_test(comm, &kind);
+  if (kind == MPI_DIST_GRAPH) {
+    PMPI_Dist_graph_neighbors_count(comm, &count, &out, &weighted);
+    return count;
+  }
+  PMPI_Cartdim_get(comm, &count);
+  return 2L * count;
+}
 
 }  // namespace
 
@@ -304,14 +314,14 @@ int MPI_Alltoallw(const void* out, const int n[], const int from[], const MPI_Da
 }
 int MPI_Neighbor_allgather(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u,
                            MPI_Comm comm) {
-  const Received r = watch(in, m * grid_neighbors, u);
+  const Received r = watch(in, m * sources_of(comm), u);
   const int rc = PMPI_Neighbor_allgather(out, n, t, in, m, u, comm);
   spoil(r);
   return rc;
 }
 int MPI_Neighbor_alltoall(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u,
                           MPI_Comm comm) {
-  const Received r = watch(in, m * grid_neighbors, u);
+  const Received r = watch(in, m * sources_of(comm), u);
   const int rc = PMPI_Neighbor_alltoall(out, n, t, in, m, u, comm);
   spoil(r);
   return rc;
@@ -319,14 +329,14 @@ int MPI_Neighbor_alltoall(const void* out, int n, MPI_Datatype t, void* in, int 
 // Vectors of one length, which lie one behind the other.
 int MPI_Neighbor_allgatherv(const void* out, int n, MPI_Datatype t, void* in, const int m[], const int at[],
                             MPI_Datatype u, MPI_Comm comm) {
-  const Received r = watch(in, m[0] * grid_neighbors, u);
+  const Received r = watch(in, m[0] * sources_of(comm), u);
   const int rc = PMPI_Neighbor_allgatherv(out, n, t, in, m, at, u, comm);
   spoil(r);
   return rc;
 }
 int MPI_Neighbor_alltoallv(const void* out, const int n[], const int from[], MPI_Datatype t, void* in,
                            const int m[], const int at[], MPI_Datatype u, MPI_Comm comm) {
-  const Received r = watch(in, m[0] * grid_neighbors, u);
+  const Received r = watch(in, m[0] * sources_of(comm), u);
   const int rc = PMPI_Neighbor_alltoallv(out, n, from, t, in, m, at, u, comm);
   spoil(r);
   return rc;
@@ -334,7 +344,7 @@ int MPI_Neighbor_alltoallv(const void* out, const int n[], const int from[], MPI
 int MPI_Neighbor_alltoallw(const void* out, const int n[], const MPI_Aint from[], const MPI_Datatype t[],
                            void* in, const int m[], const MPI_Aint at[], const MPI_Datatype u[],
                            MPI_Comm comm) {
-  const Received r = watch(in, m[0] * grid_neighbors, u[0]);
+  const Received r = watch(in, m[0] * sources_of(comm), u[0]);
   const int rc = PMPI_Neighbor_alltoallw(out, n, from, t, in, m, at, u, comm);
   spoil(r);
   return rc;
@@ -510,21 +520,21 @@ int MPI_Iexscan(const void* out, void* in, int n, MPI_Datatype t, MPI_Op op, MPI
 }
 int MPI_Ineighbor_allgather(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u,
                             MPI_Comm comm, MPI_Request* request) {
-  const Received r = watch(in, m * grid_neighbors, u);
+  const Received r = watch(in, m * sources_of(comm), u);
   const int rc = PMPI_Ineighbor_allgather(out, n, t, in, m, u, comm, request);
   pending[*request] = r;
   return rc;
 }
 int MPI_Ineighbor_allgatherv(const void* out, int n, MPI_Datatype t, void* in, const int m[], const int at[],
                              MPI_Datatype u, MPI_Comm comm, MPI_Request* request) {
-  const Received r = watch(in, m[0] * grid_neighbors, u);
+  const Received r = watch(in, m[0] * sources_of(comm), u);
   const int rc = PMPI_Ineighbor_allgatherv(out, n, t, in, m, at, u, comm, request);
   pending[*request] = r;
   return rc;
 }
 int MPI_Ineighbor_alltoall(const void* out, int n, MPI_Datatype t, void* in, int m, MPI_Datatype u,
                            MPI_Comm comm, MPI_Request* request) {
-  const Received r = watch(in, m * grid_neighbors, u);
+  const Received r = watch(in, m * sources_of(comm), u);
   const int rc = PMPI_Ineighbor_alltoall(out, n, t, in, m, u, comm, request);
   pending[*request] = r;
   return rc;
@@ -532,7 +542,7 @@ int MPI_Ineighbor_alltoall(const void* out, int n, MPI_Datatype t, void* in, int
 int MPI_Ineighbor_alltoallv(const void* out, const int n[], const int from[], MPI_Datatype t, void* in,
                             const int m[], const int at[], MPI_Datatype u, MPI_Comm comm,
                             MPI_Request* request) {
-  const Received r = watch(in, m[0] * grid_neighbors, u);
+  const Received r = watch(in, m[0] * sources_of(comm), u);
   const int rc = PMPI_Ineighbor_alltoallv(out, n, from, t, in, m, at, u, comm, request);
   pending[*request] = r;
   return rc;
@@ -540,7 +550,7 @@ int MPI_Ineighbor_alltoallv(const void* out, const int n[], const int from[], MP
 int MPI_Ineighbor_alltoallw(const void* out, const int n[], const MPI_Aint from[], const MPI_Datatype t[],
                             void* in, const int m[], const MPI_Aint at[], const MPI_Datatype u[],
                             MPI_Comm comm, MPI_Request* request) {
-  const Received r = watch(in, m[0] * grid_neighbors, u[0]);
+  const Received r = watch(in, m[0] * sources_of(comm), u[0]);
   const int rc = PMPI_Ineighbor_alltoallw(out, n, from, t, in, m, at, u, comm, request);
   pending[*request] = r;
   return rc;

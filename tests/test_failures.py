@@ -442,6 +442,22 @@ def test_a_window_that_one_rank_cannot_make_is_a_row(mpi, kind, what, liars: Lib
     walk([(rank, at) for rank in (0, 1) for at in range(1, 7)], judge)
 
 
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize(
+    ("topology", "call"), [("3d", "MPI_Cart_create"), ("random:1", "MPI_Dist_graph_create_adjacent")]
+)
+def test_a_topology_that_one_rank_cannot_make_ends_the_job_with_a_line(
+    mpi, topology, call, rank, liars: Libraries, scratch
+):
+    injector = Injector(mpi, "MPI1", liars(mpi, "fail_mpi.cpp"), scratch)
+    arguments = f"-topo {topology} -iter 2 -npmin 2 -msgsize 64 Neighbor_allgather"
+    outcome = injector.launch(arguments, FAIL_CALL=call, FAIL_RANK=rank, FAIL_AT=2)
+    assert outcome.injected and outcome.done, outcome.hang
+    assert outcome.done.code == ABORTED, outcome.done.errors
+    [line] = outcome.done.own_errors
+    assert re.fullmatch(rf"IMB-MPI1: rank {rank}: .*MPI reports: .+; the run is aborted", line)
+
+
 # Deleting is left out: what is left of a file goes when the launch ends, and no figure depends on it.
 FILE_CALLS = ["open", "set_view", "write_at", "write", "read_at_all", "sync", "close", "get_size"]
 # In the timed loop return codes are not looked at: MPI calls the file's error handler.

@@ -191,7 +191,7 @@ def test_bad_options_are_refused_in_one_line(mpi, words, why):
     assert why in line
 
 
-@pytest.mark.parametrize("option", ["-seed 2", "-halo 2", "-pairs 1", "-msgwr off", "-msgrd off"])
+@pytest.mark.parametrize("option", ["-halo 2", "-pairs 1", "-msgwr off", "-msgrd off"])
 def test_other_components_refuse_what_only_this_one_has(mpi, option):
     refused = lab.run(mpi, 1, f"{option} Barrier")
     assert refused.code == 2

@@ -6,6 +6,7 @@
 
 #include "cli/draft.h"
 #include "cli/option_table.h"
+#include "cli/topology.h"
 #include "cli/values.h"
 #include "plan/synchronization.h"
 
@@ -266,7 +267,7 @@ void check_pairs(const Options& options, int world) {
 void check_component(const Program& program, const std::vector<Use>& uses, int world,
                      const Options& options) {
   constexpr std::string_view of_files[] = {"file", "fsync", "reorder"};
-  constexpr std::string_view of_pairs[] = {"seed", "halo", "pairs", "msgwr", "msgrd"};
+  constexpr std::string_view of_pairs[] = {"halo", "pairs", "msgwr", "msgrd"};
   constexpr std::string_view of_messages[] = {"data_type", "red_data_type", "contig_type"};
   for (const Use& use : uses) {
     if (use.option == nullptr) continue;
@@ -362,6 +363,7 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
     if (!passes->most && !passes->budget) passes->budget = usual_budget;
   }
   settle_threads(uses, draft.options);
+  settle_topology(draft);
   if (draft.wanted_processes > world) {
     draft.options.warnings.push_back("-npmin " + std::to_string(draft.wanted_processes) +
                                      ": above the number of processes launched; -npmin " +

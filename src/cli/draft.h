@@ -13,6 +13,7 @@ struct Draft {
   bool ignore_unknown = false;
   std::int64_t wanted_processes = 0;  ///< -npmin as given
   Options options{};
+  std::optional<std::uint64_t> seed{};  ///< -seed
   NameLists names{};
   std::vector<std::string> inputs{};  ///< files that the command line reads
 };

@@ -96,6 +96,9 @@ std::string benchmark_topic(const Program& program, const Spec& spec) {
   if (spec.in_pairs) facts += " With an odd number the last process is idle.";
   if (spec.random_partners) facts += " Partners are drawn at random (-seed).";
   if (spec.stencil.dimensions > 0) facts += " Each process exchanges with its neighbors in a periodic grid.";
+  if (spec.topology.exists()) {
+    facts += " Processes exchange with their neighbors in a periodic grid, or another topology (-topo).";
+  }
   if (spec.sent > 0) {
     facts += " The time shown is the mean over processes; Mbytes/sec and Msg/sec are those of all together.";
   }

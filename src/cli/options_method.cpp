@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cli/option_table.h"
+#include "cli/topology.h"
 #include "cli/values.h"
 
 namespace openimb {
@@ -178,15 +179,17 @@ constexpr Option method_rows[] = {
          }},
     {.name = "seed",
      .syntax = "N",
-     .help = "IMB-P2P: draw other random partners",
+     .help = "draw other random partners, or another random graph",
      .standard = "1",
      .example = "-seed 7",
      .details =
-         "Of Unirandom, Birandom and Corandom. The same number gives the same partners in the same order, "
-         "with every MPI. 1024 rounds are drawn before the clock starts; further repetitions use them again.",
+         "Of Unirandom, Birandom and Corandom (IMB-P2P), or of -topo random:N. The same number gives the "
+         "same "
+         "partners in the same order, with every MPI. 1024 rounds are drawn before the clock starts; further "
+         "repetitions use them again.",
      .apply =
          [](Draft& draft, std::string_view word) {
-           pairs_of(draft).seed = static_cast<std::uint64_t>(whole_number(word, 0, most_seed));
+           draft.seed = static_cast<std::uint64_t>(whole_number(word, 0, most_seed));
          }},
     {.name = "halo",
      .syntax = "N[,corners]",
@@ -199,6 +202,20 @@ constexpr Option method_rows[] = {
          "3 "
          "dimensions (N,faces: not). A process is its own neighbor in a dimension of extent 1.",
      .apply = set_halo},
+    {.name = "topo",
+     .syntax = "TOPOLOGY",
+     .help = "who are neighbors in neighborhood collectives",
+     .standard = "2d",
+     .example = "-topo 2x2 Neighbor_alltoall",
+     .details =
+         "Of IMB-MPI1 and IMB-NBC. 3d: a periodic grid (MPI_Cart_create) of 1 to 5 dimensions, whose extents "
+         "are as equal as the number of processes allows. 4x2, 2x2x2: with these extents, in groups of their "
+         "product; in other groups as 2d, 3d.\n"
+         "graph, graph:4x2, graph:3d: the same neighbors, as a distributed graph "
+         "(MPI_Dist_graph_create_adjacent).\n"
+         "random:N: a graph drawn at random (-seed), in which each process sends to N others and receives "
+         "from N others; in a smaller group to and from all.",
+     .apply = set_topology},
     {.name = "pairs",
      .syntax = "N",
      .help = "IMB-P2P: pairs of processes of Multi_pair",

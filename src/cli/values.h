@@ -22,6 +22,7 @@ inline constexpr int most_int = std::numeric_limits<int>::max();
 inline constexpr std::int64_t largest_length = std::int64_t{1} << 62;
 inline constexpr std::int64_t largest_exponent = 40;
 inline constexpr std::int64_t most_seed = std::numeric_limits<std::int64_t>::max();
+inline constexpr std::int64_t most_extent = 4096;
 inline constexpr std::int64_t largest_cache = std::int64_t{1} << 40;
 inline constexpr std::int64_t largest_cache_line = 1 << 20;
 

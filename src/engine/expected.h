@@ -12,7 +12,8 @@ namespace openimb {
 /// This rank in its group, as a benchmark is asked what it expects there. `root`: of the repetition, or its
 /// round of random partners; `elements`: base elements in one message; `own_window`: the memory of a window
 /// is ours, not MPI's; `in_place`: where a collective can, its receive buffer holds its input; `pairs`:
-/// options of IMB-P2P.
+/// options of IMB-P2P;
+/// `neighborhood`: of neighborhood collectives.
 struct Endpoint {
   int rank = 0;
   int ranks = 1;
@@ -23,6 +24,7 @@ struct Endpoint {
   PairOptions pairs = {};
   int stride = 0;  ///< -stride
   int partitions = 1;
+  const Neighborhood* neighborhood = nullptr;
 
   /// Neighbors in the periodic chain.
   int left() const { return (rank + ranks - step() % ranks) % ranks; }

@@ -277,7 +277,7 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t gon
   const Layout& layout = plan_.table.layout;
   const int rank = group_.rank();
   const int group = layout.group_of(shared_.world_.rank());
-  return std::unique_ptr<Setup>(new Setup{
+  std::unique_ptr<Setup> setup(new Setup{
       .comm = group_.handle(),
       .endpoint = {.rank = rank,
                    .ranks = group_.size(),
@@ -288,6 +288,7 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t gon
                    .pairs = options.pairs.value_or(PairOptions{}),
                    .stride = options.stride,
                    .partitions = options.partitions},
+      .neighborhood = neighborhood_of_rank(),
       .geometry = point.geometry,
       .aggregate = plan_.table.aggregate(),
       .root_shift = options.moves_root(spec()),
@@ -315,6 +316,13 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t gon
       .receive_part = nullptr,
       .load = &shared_.load_.cpu(),
       .barrier = barrier_of(options)});
+  setup->endpoint.neighborhood = &setup->neighborhood;
+  return setup;
+}
+
+Neighborhood MpiTable::neighborhood_of_rank() const {
+  if (!spec().topology.exists()) return {};
+  return neighborhood_of(spec().topology, group_.size(), group_.rank());
 }
 
 // Memory that MPI allocated takes the place of a buffer. Before the first epoch, a rank's own stores need no

@@ -32,6 +32,7 @@ class MpiTable final : public OpenTable {
   Window make_window(const Geometry& geometry) const;
   void fill_buffers();
   std::unique_ptr<Setup> make_setup(const Point& point, std::int64_t gone, Window window) const;
+  Neighborhood neighborhood_of_rank() const;
   std::unique_ptr<Batch> make_team(const Point& point, std::int64_t gone) const;
   void make_comms_of_threads();
   int threads() const { return plan_.table.layout.threads; }

@@ -17,6 +17,7 @@
 #include "plan/geometry.h"
 #include "plan/options.h"
 #include "plan/spec.h"
+#include "plan/topology.h"
 
 namespace openimb {
 
@@ -35,7 +36,8 @@ class Turn;
 /// and buffers belong to the table and outlive it.
 struct Setup {
   MPI_Comm comm = MPI_COMM_NULL;
-  Endpoint endpoint;  ///< root: where it starts
+  Endpoint endpoint;          ///< root: where it starts
+  Neighborhood neighborhood;  ///< empty where the benchmark has no topology
   Geometry geometry;
   bool aggregate = false;
   bool root_shift = true;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "plan/grid.h"
-
 namespace openimb {
 
 namespace {
@@ -29,7 +27,7 @@ std::int64_t elements_held(const Spec& spec, Extent extent, std::int64_t element
     case Extent::per_rank:
       return times(processes, elements);
     case Extent::per_neighbor:
-      return times(grid_neighbors, elements);
+      return times(spec.topology.neighbors(processes), elements);
     case Extent::per_stencil:
       return times(spec.stencil.neighbors(), elements);
     case Extent::even_share:
@@ -65,6 +63,10 @@ std::int64_t most_counted(const Spec& spec, std::int64_t elements, std::int64_t 
                           std::int64_t extent) {
   if (spec.on_files()) return share(Extent::even_share, elements, processes, 0);
   if (spec.stencil.dimensions > 0) return elements;
+  if (spec.topology.exists()) {
+    const int last = spec.displacements == Displacements::elements ? spec.topology.neighbors(processes) : 1;
+    return times(last, elements);
+  }
   if (spec.displacements == Displacements::elements) return times(processes, elements);
   if (spec.displacements == Displacements::bytes) return times(times(processes, elements), extent);
   return std::max(input / std::max(1, processes), elements);

@@ -190,6 +190,7 @@ struct Options {
   std::optional<Interleaving> interleaving;
   std::optional<Passes> passes;
   std::optional<PairOptions> pairs;     ///< in a component that has use for them
+  std::optional<Topology> topology;     ///< -topo; without: each benchmark's
   double bytes_per_megabyte = 1048576;  ///< -mbyte
   std::vector<std::string> warnings;    ///< what -ignore_unknown let pass, one line each
 

@@ -82,6 +82,7 @@ std::vector<Transfers> Schedule::modes_of(const Spec& spec) const {
 // With what options decide of a benchmark.
 Spec Schedule::spec_of(int benchmark) const {
   Spec spec = catalogue_[static_cast<std::size_t>(benchmark)];
+  if (spec.topology.exists() && options_.topology) spec.topology = *options_.topology;
   if (!options_.pairs) return spec;
   if (spec.any_torus) {
     spec.stencil = options_.pairs->halo;
@@ -110,7 +111,8 @@ TablePlan Schedule::plan(const TableKey& key) const {
                            .transfers = key.transfers,
                            .defects = options_.check,
                            .tail = options_.show_tail,
-                           .precision = options_.passes.has_value()},
+                           .precision = options_.passes.has_value(),
+                           .names_topology = spec.topology.exists() && options_.topology.has_value()},
                  .element = options_.element(spec),
                  .policy = effective_policy(options_.settings.policy, spec),
                  .synchronized = options_.synchronize_each && spec.kind == Kind::collective &&

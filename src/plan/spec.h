@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "plan/topology.h"
 #include "plan/torus.h"
 
 namespace openimb {
@@ -24,7 +25,7 @@ enum class Extent {
   one,
   two,
   per_rank,      ///< one message for each process of the group
-  per_neighbor,  ///< one for each neighbor in the periodic grid (plan/grid.h)
+  per_neighbor,  ///< one for each neighbor of the benchmark's topology
   per_stencil,   ///< one for each neighbor of the benchmark's stencil
   even_share,    ///< the message divided over the group, the first ranks one element more where it does not
                  ///< divide
@@ -129,6 +130,7 @@ struct Spec {
   bool random_partners = false;  ///< others in each repetition: Lap::root is the round (plan/partners.h)
   Stencil stencil = {};          ///< who exchanges with whom
   bool any_torus = false;        ///< dimensions may have an extent of 1
+  Topology topology = {};        ///< of its communicator, for neighborhood collectives
 
   bool reduction = false;        ///< uses the reduction data type
   bool rooted = false;           ///< root is i % processes in repetition i

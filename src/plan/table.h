@@ -31,9 +31,10 @@ struct Table {
   TableKind kind = TableKind::range;
   Multi multi = Multi::off;
   Transfers transfers = Transfers::unmarked;
-  bool defects = false;    ///< -check adds the column
-  bool tail = false;       ///< -show_tail adds a line under each row
-  bool precision = false;  ///< passes add the column of the interval
+  bool defects = false;         ///< -check adds the column
+  bool tail = false;            ///< -show_tail adds a line under each row
+  bool precision = false;       ///< passes add the column of the interval
+  bool names_topology = false;  ///< in its title: -topo was given
 
   bool aggregate() const { return transfers == Transfers::aggregate; }
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace openimb {
@@ -40,10 +41,11 @@ inline int least_largest_factor(int number, int dimensions, int most) {
 
 }  // namespace torus
 
-/// Extents as equal as the number of ranks allows, in ascending order; the last one varies fastest with the
-/// rank.
+/// The last extent varies fastest with the rank.
 class Torus {
  public:
+  explicit Torus(std::vector<int> extents) : extents_(std::move(extents)) {}
+  /// Extents as equal as the number of ranks allows, in ascending order.
   Torus(int ranks, int dimensions) {
     for (; dimensions > 0; --dimensions) {
       extents_.push_back(
@@ -80,7 +82,20 @@ class Torus {
     }
     return found;
   }
-  /// Which of `count` neighbors lies in the opposite direction of neighbor `i`.
+  /// Those across faces in MPI's order: of each dimension the one before and the one behind. Source: MPI 4.1,
+  /// section 8.6.
+  std::vector<int> neighbors_in_pairs(int rank) const {
+    std::vector<int> found;
+    for (std::size_t i = 0; i < extents_.size(); ++i) {
+      for (const int one : {-1, 1}) {
+        std::vector<int> step(extents_.size(), 0);
+        step[i] = one;
+        found.push_back(moved_by(rank, step));
+      }
+    }
+    return found;
+  }
+  /// Which of `count` neighbors() lies in the opposite direction of neighbor `i`.
   static constexpr int opposite(int i, int count) { return count - 1 - i; }
 
  private:

@@ -1,6 +1,7 @@
 #include "report/run_record.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <span>
 
 #include "report/write_record.h"
@@ -52,6 +53,21 @@ void write_pairs(JsonWriter& json, const PairOptions& pairs) {
     json.field("halo_dimensions", pairs.halo.dimensions);
     json.field("halo_corners", pairs.halo.corners);
     json.field("most_pairs", pairs.most_pairs);
+  });
+}
+
+void write_topology(JsonWriter& json, const Topology& topology) {
+  json.object("topology", [&] {
+    json.field("kind", openimb::name_of(topology.kind));
+    if (topology.kind == TopologyKind::random) {
+      json.field("degree", topology.degree);
+      json.field("seed", static_cast<std::int64_t>(topology.seed));
+      return;
+    }
+    json.field("dimensions", topology.dimensions);
+    if (topology.has_extents()) {
+      json.field("extents", std::span(topology.extents).first(static_cast<std::size_t>(topology.dimensions)));
+    }
   });
 }
 
@@ -109,6 +125,7 @@ void write_options(JsonWriter& json, const Options& options) {
     json.field("parts", options.interleaving ? options.interleaving->segments : 1);
     if (options.passes) write_passes(json, *options.passes);
     if (options.pairs) write_pairs(json, *options.pairs);
+    if (options.topology) write_topology(json, *options.topology);
     json.field("check", options.check);
     json.field("every_repetition", options.every_repetition());
     json.field("show_tail", options.show_tail);

@@ -79,9 +79,10 @@ std::string mode_lines(Transfers transfers) {
                    transfers == Transfers::aggregate ? "AGGREGATE" : "NON-AGGREGATE");
 }
 
-// "Stencil2D (2 x 4)".
+// "Stencil2D (2 x 4)", "Neighbor_alltoall (graph 4 x 2)".
 std::string title_of(const Table& table) {
   std::string text(table.spec.name);
+  if (table.names_topology) return text + " (" + table.spec.topology.name(table.layout.processes) + ")";
   const Stencil& stencil = table.spec.stencil;
   if (stencil.dimensions == 0) return text;
   text += " (" + Torus(table.layout.processes, stencil.dimensions).name();

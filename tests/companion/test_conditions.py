@@ -160,6 +160,29 @@ def test_cpu_time_of_others_is_what_is_not_ours(tmp_path: Path) -> None:
     assert between(before, before) is None and moment(tmp_path / "none") is None
 
 
+@pytest.mark.parametrize(
+    ("topology", "name"),
+    [
+        ({"kind": "cartesian", "dimensions": 2, "extents": [4, 2]}, "4x2"),
+        ({"kind": "graph", "dimensions": 3}, "graph:3d"),
+        ({"kind": "random", "degree": 3, "seed": 7}, "random:3, seed 7"),
+    ],
+)
+def test_the_topology_of_neighborhoods_is_a_condition(topology: dict[str, object], name: str) -> None:
+    """Also where one side has none in its record."""
+    text = (EXAMPLES / "groups.jsonl").read_bytes()
+    words = json.dumps(topology).encode()
+
+    def side(label: str, given: bool) -> Side:
+        said = text.replace(b'"parts":1', b'"parts":1,"topology":' + words) if given else text
+        return Side(name=label, launches=[*launches_of(read(said, label), label, {})])
+
+    assert differences(side("a", False), side("b", True)) == [
+        Difference("topology of neighborhood collectives", ["2d"], [name])
+    ]
+    assert differences(side("a", True), side("b", True)) == []
+
+
 def test_a_busy_neighbor_is_a_condition(imb: Imb, archive: Archive, tmp_path: Path) -> None:
     """Of launches that wait, so all CPU time is that of others."""
     options = fake_mpi.make(tmp_path / "mpi")

@@ -86,6 +86,14 @@ def test_the_recorded_outputs_have_the_rows_that_were_counted_by_hand() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "title", ["4 x 2", "graph 2 x 2 x 1", "random graph, degree 3, seed 18446744073709551615"]
+)
+def test_the_topology_in_a_title_is_no_name(title: str) -> None:
+    text = PINGPONG.replace(b"Benchmarking PingPong", f"Benchmarking Neighbor_alltoall ({title})".encode())
+    assert {row.benchmark for row in results(text)} == {"Neighbor_alltoall"}
+
+
 def test_the_table_of_pairs_has_the_mean_time_and_the_grid_is_no_name() -> None:
     """In IMB-P2P t is no largest time; names that IMB-MPI1 has too are told apart by the columns."""
     text = (REFERENCES[0].parent / "p2p-np8.txt").read_bytes()

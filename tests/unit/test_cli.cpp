@@ -560,6 +560,8 @@ TEST_CASE("the example of every option is a command line that parses") {
   const Program messages{"IMB-MPI1", "MPI-1 part", others};
   const Program io{"IMB-IO", "MPI-IO part", on_files, standard_of_files, true};
   const Program pairs{"IMB-P2P", "IMB-P2P part", random_pairs, standard_of_pairs};
+  constexpr Spec neighbors[] = {{.name = "Neighbor_alltoall", .topology = {.dimensions = 2}}};
+  const Program neighborhoods{"IMB-MPI1", "MPI-1 part", neighbors};
   constexpr Spec one_sided[] = {{.name = "Unidir_put", .access = Access::passive_target}};
   const Program windows{"IMB-RMA", "MPI-RMA part", one_sided};
   constexpr Spec in_parts[] = {{.name = "Partitioned_PingPong", .partitioned = true}};
@@ -574,12 +576,14 @@ TEST_CASE("the example of every option is a command line that parses") {
     if (!line.starts_with("  -")) continue;
     const auto is_for = [&](std::string_view component) { return line.find(component) != std::string::npos; };
     const bool synchronizes = line.starts_with("  -sync_mode ");
-    const Program& whole = group == "IMB-MT"      ? threads
-                           : synchronizes         ? windows
-                           : is_for("IMB-IO: ")   ? io
-                           : is_for("IMB-P2P: ")  ? pairs
-                           : is_for("IMB-MPI4: ") ? parts
-                                                  : messages;
+    const Program& whole = group == "IMB-MT"              ? threads
+                           : line.starts_with("  -seed ") ? pairs
+                           : line.starts_with("  -topo ") ? neighborhoods
+                           : synchronizes                 ? windows
+                           : is_for("IMB-IO: ")           ? io
+                           : is_for("IMB-P2P: ")          ? pairs
+                           : is_for("IMB-MPI4: ")         ? parts
+                                                          : messages;
     const std::string topic = help_text(whole, line.substr(2, line.find(' ', 2) - 2));
     const std::string mark = std::string(whole.name) + " ";
     std::string example = topic.substr(topic.find(mark, topic.find("Example:")) + mark.size());
@@ -588,7 +592,7 @@ TEST_CASE("the example of every option is a command line that parses") {
     CHECK_NOTHROW(parse(whole, words(example), 8, given.reader()));
     ++examples;
   }
-  CHECK(examples == 68);
+  CHECK(examples == 69);
 }
 
 TEST_CASE("IMB-P2P has standards and options of its own") {
@@ -611,6 +615,37 @@ TEST_CASE("IMB-P2P has standards and options of its own") {
   CHECK(options.lengths == std::vector<std::int64_t>{1024, 3});
   CHECK(given("-msgwr off -msgrd off").warnings.empty());
   CHECK(given("-msgwr on -msgrd on").warnings.size() == 2);
+}
+
+TEST_CASE("-topo is a grid, a graph or random, that a group of the launch can have") {
+  constexpr Spec neighbors[] = {{.name = "Neighbor_alltoall", .topology = {.dimensions = 2}}};
+  const auto given = [&](const std::string& line) {
+    const Program program{"IMB-MPI1", "MPI-1 part", neighbors};
+    return parse(program, words(line), 8, Files{}.reader()).topology;
+  };
+  const auto mistake = [&](const std::string& line) -> std::string {
+    try {
+      given(line);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return {};
+  };
+  CHECK_FALSE(given("").has_value());
+  CHECK(given("-topo 3D")->name(8) == "2 x 2 x 2");
+  CHECK(given("-topo 2x4")->name(8) == "2 x 4");
+  CHECK(given("-topo 2x2")->name(8) == "4 x 2");  // fits the groups of 4
+  CHECK(given("-topo Graph")->name(8) == "graph 4 x 2");
+  CHECK(given("-topo graph:1x8")->name(8) == "graph 1 x 8");
+  CHECK(given("-topo random:7")->name(8) == "random graph, degree 7, seed 1");
+  CHECK(given("-seed 5 -topo random:3")->seed == 5);
+  CHECK(given("-topo 3d -topo random:3 -seed 0")->seed == 0);
+  CHECK(mistake("-topo random:8") == "-topo random:8: with 8 processes, give at most random:7");
+  CHECK(mistake("-topo 2x3").starts_with("-topo: a grid of 6 processes, but groups have 2, 4, 8; "));
+  CHECK(mistake("-npmin 8 -topo 2x2").starts_with("-topo: a grid of 4 processes, but groups have 8; "));
+  CHECK(mistake("-map 2x3 -topo 2x3").empty());
+  CHECK(mistake("-topo 4096x4096x4096x4096x4096").starts_with("-topo: a grid of 1152921504606846976 "));
+  CHECK(mistake("-topo 2d -seed 1") == "-seed: IMB-MPI1 uses it with -topo random:N only; leave it out");
 }
 
 TEST_CASE("-sync_mode is for components with one-sided transfers, and active targets have two of its modes") {

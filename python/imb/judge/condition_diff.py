@@ -64,6 +64,7 @@ NAMES = {
     "clock.source": "clock",
     "options.parts": "interleaved segments",
     "passes": "passes",
+    "topology": "topology of neighborhood collectives",
     "launcher": "launcher",
     "intent.bind": "binding",
     "intent.ppn": "ranks per host",
@@ -179,7 +180,8 @@ def conditions_of(launch: Launch) -> Iterator[tuple[str, str]]:
         "cpus": _cpus(launch),
         "mpi": msgspec.structs.asdict(launch.run.mpi) if launch.run.mpi else None,
         **{name: run[name] for name in ("program", "version", "build", "platform", "clock", "file")},
-        "options": {**run["options"], "passes": None} if run["options"] else None,
+        "options": {**run["options"], "passes": None, "topology": None} if run["options"] else None,
+        "topology": _topology(launch),
         "arguments": _arguments(launch),
         "passes": launch.passes() if launch.rows else None,
         "off_cache": run["off_cache"],
@@ -197,6 +199,14 @@ def conditions_of(launch: Launch) -> Iterator[tuple[str, str]]:
         merged |= variables if isinstance(variables, dict) else {}
     for name, value in merged.items():
         yield f"${name}", _text(value)
+
+
+def _topology(launch: Launch) -> str | None:
+    """Of neighborhood collectives. Without -topo, and before it existed: a grid of two dimensions."""
+    options = launch.run.options
+    if options is None or options.settings is None or launch.run.component not in ("MPI1", "NBC"):
+        return None
+    return str(options.topology) if options.topology else "2d"
 
 
 _OUTPUTS = ("-json", "-dumpfile")

@@ -55,7 +55,8 @@ class Titles:
         return " / ".join(inner)[-200:] or None
 
 
-_BENCHMARKING = re.compile(r"#?\s*Benchmarking\s+(Multi-)?(\S+)(?:\s+\([\dx ]{1,80}(?:, corners)?\))?")
+_GRID = r"(?:graph )?[\dx ]{1,80}(?:, corners)?|random graph, degree \d{1,10}, seed \d{1,20}"
+_BENCHMARKING = re.compile(rf"#?\s*Benchmarking\s+(Multi-)?(\S+)(?:\s+\((?:{_GRID})\))?")
 _PROCESSES = re.compile(
     r"#?\s*\(?\s*#processes\s*=\s*(\d+)\s*(?:\(threads:\s*(\d+)\))?\s*(?:;\s*(rank order))?"
 )

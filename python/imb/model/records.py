@@ -106,6 +106,23 @@ class PairOptions(msgspec.Struct, kw_only=True):
     most_pairs: int
 
 
+class Topology(msgspec.Struct, kw_only=True):
+    """-topo: of neighborhood collectives. Of a grid: `dimensions` and, where given, `extents`; of a random graph the others."""
+
+    kind: str
+    dimensions: int | UnsetType = UNSET
+    extents: list[int] | UnsetType = UNSET
+    degree: int | UnsetType = UNSET
+    seed: int | UnsetType = UNSET
+
+    def __str__(self) -> str:
+        """As the option: `2d`, `graph:4x2`, `random:3, seed 1`."""
+        if self.kind == "random":
+            return f"random:{self.degree}, seed {self.seed}"
+        grid = "x".join(map(str, self.extents)) if self.extents else f"{self.dimensions}d"
+        return f"graph:{grid}" if self.kind == "graph" else grid
+
+
 class Threads(msgspec.Struct, kw_only=True):
     """Of IMB-MT: the threads of each process."""
 
@@ -119,7 +136,7 @@ class Threads(msgspec.Struct, kw_only=True):
 
 
 class Options(msgspec.Struct, kw_only=True):
-    """What was in force. `passes`, where it is set: in passes; `pairs`: in IMB-P2P."""
+    """What was in force. `passes`, where it is set: in passes; `pairs`: in IMB-P2P; `topology`: -topo."""
 
     standard_mode: bool | None = None
     settings: Settings | None = None
@@ -152,6 +169,7 @@ class Options(msgspec.Struct, kw_only=True):
     parts: int | None = None
     passes: PassLimits | UnsetType = UNSET
     pairs: PairOptions | UnsetType = UNSET
+    topology: Topology | UnsetType = UNSET
     check: bool | None = None
     every_repetition: bool | None = None
     show_tail: bool | None = None

@@ -1,0 +1,71 @@
+// A communicator with a topology, owned.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "mpi/calls.h"
+#include "plan/topology.h"
+
+namespace openimb {
+
+/// Collective over `ranks` to make and to destroy. Ranks keep their order, so that plan/topology.h knows who
+/// is whose neighbor. An error of MPI ends the job (mpi/errors.h).
+class TopologyCommunicator {
+ public:
+  TopologyCommunicator(MPI_Comm ranks, const Neighborhood& all) {
+    if (all.extents.empty()) {
+      // Not MPI_UNWEIGHTED: in some libraries it is a variable, which a portable program cannot rely on.
+      const std::vector<int> weights(all.sources.size(), 1);
+      MPI_Dist_graph_create_adjacent(ranks, static_cast<int>(all.sources.size()), all.sources.data(),
+                                     weights.data(), static_cast<int>(all.destinations.size()),
+                                     all.destinations.data(), weights.data(), MPI_INFO_NULL, 0, &handle_);
+    } else {
+      const std::vector<int> periodic(all.extents.size(), 1);
+      MPI_Cart_create(ranks, static_cast<int>(all.extents.size()), all.extents.data(), periodic.data(), 0,
+                      &handle_);
+    }
+  }
+  ~TopologyCommunicator() { MPI_Comm_free(&handle_); }
+  TopologyCommunicator(const TopologyCommunicator&) = delete;
+  TopologyCommunicator& operator=(const TopologyCommunicator&) = delete;
+  MPI_Comm view() const { return handle_; }
+
+ private:
+  MPI_Comm handle_ = MPI_COMM_NULL;
+};
+
+/// With arguments for each neighbor: so many elements of one type, one message behind the other.
+template <class Count>
+class NeighborArguments {
+ public:
+  /// `span`: bytes from one message to the next.
+  NeighborArguments(MPI_Comm ranks, const Neighborhood& all, Count count, std::int64_t span,
+                    MPI_Datatype type)
+      : comm_(ranks, all), counts_(all.sources.size(), count), types_(all.sources.size(), type) {
+    for (std::size_t i = 0; i < all.sources.size(); ++i) {
+      const auto before = static_cast<std::int64_t>(i);
+      at_.push_back(static_cast<call::Displacement<Count>>(before * std::int64_t{count}));
+      bytes_.push_back(static_cast<MPI_Aint>(before * span));
+    }
+  }
+  struct View {
+    MPI_Comm comm;
+    const Count* counts;
+    const call::Displacement<Count>* at;  ///< in elements
+    const MPI_Aint* bytes;
+    const MPI_Datatype* types;
+  };
+  View view() const { return {comm_.view(), counts_.data(), at_.data(), bytes_.data(), types_.data()}; }
+
+ private:
+  TopologyCommunicator comm_;
+  std::vector<Count> counts_;
+  std::vector<call::Displacement<Count>> at_;
+  std::vector<MPI_Aint> bytes_;
+  std::vector<MPI_Datatype> types_;
+};
+
+}  // namespace openimb

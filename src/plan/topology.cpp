@@ -1,0 +1,105 @@
+#include "plan/topology.h"
+
+#include <cstddef>
+
+#include "plan/partners.h"
+
+namespace openimb {
+
+namespace {
+
+// By rank its destinations, one after the other: a regular graph without loops and double edges. Edges swap
+// their ends at random, which leaves all degrees as they are. Source: Greenhill 2011, "A polynomial bound on
+// the mixing time of a Markov chain for sampling regular directed graphs".
+class RandomGraph {
+ public:
+  RandomGraph(int ranks, int degree, std::uint64_t seed) : degree_(degree) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      for (int i = 0; i < degree; ++i) ends_.push_back((rank + 1 + i) % ranks);
+    }
+    if (degree >= ranks - 1) return;  // all are neighbors
+    constexpr int swaps_per_edge = 16;
+    SplitMix random = random_round(seed, 0);
+    const int edges = static_cast<int>(ends_.size());
+    for (std::int64_t i = 0; i < std::int64_t{swaps_per_edge} * edges; ++i) {
+      const int one = random.below(edges);
+      swap(one, random.below(edges));
+    }
+  }
+  int edges() const { return static_cast<int>(ends_.size()); }
+  int from(int edge) const { return edge / degree_; }
+  int to(int edge) const { return ends_[static_cast<std::size_t>(edge)]; }
+  int place(int edge) const { return edge % degree_; }
+
+ private:
+  bool has(int from, int to) const {
+    const auto first = ends_.begin() + static_cast<std::ptrdiff_t>(from) * degree_;
+    return std::find(first, first + degree_, to) != first + degree_;
+  }
+  void swap(int one, int other) {
+    const int a = from(one), b = from(other);
+    if (a == to(other) || b == to(one) || has(a, to(other)) || has(b, to(one))) return;
+    std::swap(ends_[static_cast<std::size_t>(one)], ends_[static_cast<std::size_t>(other)]);
+  }
+
+  int degree_;
+  std::vector<int> ends_;
+};
+
+Neighborhood random_neighborhood(const Topology& topology, int ranks, int rank) {
+  const RandomGraph graph(ranks, topology.neighbors(ranks), topology.seed);
+  Neighborhood found;
+  for (int edge = 0; edge < graph.edges(); ++edge) {
+    if (graph.from(edge) == rank) found.destinations.push_back(graph.to(edge));
+    if (graph.to(edge) != rank) continue;
+    found.sources.push_back(graph.from(edge));
+    found.blocks.push_back(graph.place(edge));
+  }
+  return found;
+}
+
+// Which of the blocks of `source` this rank finds at place `i`. Where a rank is a neighbor more than once,
+// its blocks arrive in the order of the edges.
+int block_by_edge(const std::vector<int>& sources, std::size_t i, const std::vector<int>& destinations,
+                  int rank) {
+  auto before = std::count(sources.begin(), sources.begin() + static_cast<std::ptrdiff_t>(i), sources[i]);
+  auto block = std::ranges::find(destinations, rank);
+  for (; before > 0; --before) block = std::find(block + 1, destinations.end(), rank);
+  return static_cast<int>(block - destinations.begin());
+}
+
+}  // namespace
+
+Torus Topology::grid(int ranks) const {
+  if (has_extents() && size() == ranks) {
+    return Torus(std::vector<int>(extents.begin(), extents.begin() + dimensions));
+  }
+  std::vector<int> equal = Torus(ranks, dimensions).extents();
+  std::ranges::reverse(equal);
+  return Torus(std::move(equal));
+}
+
+std::string Topology::name(int ranks) const {
+  if (kind == TopologyKind::random) {
+    return "random graph, degree " + std::to_string(neighbors(ranks)) + ", seed " + std::to_string(seed);
+  }
+  return (kind == TopologyKind::graph ? "graph " : "") + grid(ranks).name();
+}
+
+Neighborhood neighborhood_of(const Topology& topology, int ranks, int rank) {
+  if (topology.kind == TopologyKind::random) return random_neighborhood(topology, ranks, rank);
+  const Torus grid = topology.grid(ranks);
+  const std::vector<int> neighbors = grid.neighbors_in_pairs(rank);
+  Neighborhood found{.extents = {}, .sources = neighbors, .destinations = neighbors, .blocks = {}};
+  const bool cartesian = topology.kind == TopologyKind::cartesian;
+  if (cartesian) found.extents = grid.extents();
+  for (std::size_t i = 0; i < neighbors.size(); ++i) {
+    // On a Cartesian topology what is sent in one direction arrives from the opposite one.
+    found.blocks.push_back(cartesian
+                               ? static_cast<int>(i ^ 1)
+                               : block_by_edge(neighbors, i, grid.neighbors_in_pairs(neighbors[i]), rank));
+  }
+  return found;
+}
+
+}  // namespace openimb

@@ -1,0 +1,58 @@
+// Who is whose neighbor in neighborhood collectives, without MPI. Sources: MPI 4.1, sections 8.5 (Cartesian
+// and distributed graph topologies) and 8.6 (order of neighbors; what arrives where).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plan/torus.h"
+
+namespace openimb {
+
+/// cartesian: a periodic grid. graph: the same neighbors, stated as edges. random: a regular graph drawn at
+/// random.
+enum class TopologyKind { cartesian, graph, random };
+
+inline constexpr const char* topology_kind_names[] = {"cartesian", "graph", "random"};
+constexpr const char* name_of(TopologyKind kind) { return topology_kind_names[static_cast<int>(kind)]; }
+
+/// Of groups of any size. Without dimensions and degree: none.
+struct Topology {
+  TopologyKind kind = TopologyKind::cartesian;
+  int dimensions = 0;                          ///< of the grid
+  std::array<int, most_dimensions> extents{};  ///< of a group of their product; 0: as equal as possible
+  int degree = 0;                              ///< random: whom each process sends to, and receives from
+  std::uint64_t seed = 1;                      ///< random
+
+  constexpr bool exists() const { return dimensions > 0 || degree > 0; }
+  constexpr bool has_extents() const { return extents.front() > 0; }
+  /// Processes of a grid with the extents given.
+  constexpr std::int64_t size() const {
+    std::int64_t product = 1;
+    for (int i = 0; i < dimensions; ++i) product *= extents[static_cast<std::size_t>(i)];
+    return product;
+  }
+  /// Whom each of `ranks` processes sends to. In a random graph they differ from each other and from the
+  /// process itself, where there are enough: one process alone is its own neighbor.
+  constexpr int neighbors(int ranks) const {
+    return kind == TopologyKind::random ? std::min(degree, std::max(1, ranks - 1)) : 2 * dimensions;
+  }
+  /// The periodic grid of so many ranks. Extents not given are in descending order, as MPI_Dims_create's.
+  Torus grid(int ranks) const;
+  /// "4 x 2", "graph 4 x 2", "random graph, degree 3, seed 1".
+  std::string name(int ranks) const;
+};
+
+/// The neighbors of one rank, as ranks, in MPI's order.
+struct Neighborhood {
+  std::vector<int> extents;       ///< of a Cartesian topology; empty: of a graph
+  std::vector<int> sources;       ///< from whom it receives
+  std::vector<int> destinations;  ///< to whom it sends
+  std::vector<int> blocks;  ///< by source: which of that rank's blocks, one for each of its destinations
+};
+Neighborhood neighborhood_of(const Topology& topology, int ranks, int rank);
+
+}  // namespace openimb
