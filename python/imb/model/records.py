@@ -382,6 +382,7 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
             "passes",
             "evidence",
             "threads",
+            "window_kind",
             "groups",
             "slowest_thread",
             "time_of_threads_seconds",
@@ -408,6 +409,7 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
     group_count: int | None = None
     group: int | None = None
     groups: list[list[int]] | None = None
+    window_kind: str | None = None
     bytes: int | None = None
     repetitions: int | None = None
     time_min_seconds: float | None = None
