@@ -180,6 +180,9 @@ struct Multi_pair : PairsInFlight {
   static constexpr Spec spec = [] {
     Spec spec = for_all_pairs("Multi_pair", 0.5);
     spec.message_rate = true;
+    spec.measures =
+        "Time in which each of -pairs pairs moves -window_size messages one way: MPI_Isend, MPI_Irecv, "
+        "MPI_Waitall.";
     spec.in_default_list = false;
     return spec;
   }();
