@@ -705,7 +705,10 @@ TEST_CASE("help shows the defaults of the component") {
   const auto line = [&](const Standard& standard, const std::string& option) {
     const std::string help = topic(standard, "");
     const std::size_t start = help.find("  -" + option + " ");
-    return help.substr(start, help.find("\n  -", start) - start);
+    std::istringstream text(help.substr(start, help.find("\n  -", start) - start));
+    std::string condensed;  // lines are broken at blanks
+    for (std::string word; text >> word;) condensed += (condensed.empty() ? "" : " ") + word;
+    return condensed;
   };
   const auto ends = [&](const Standard& standard, const char* option, const std::string& value) {
     INFO(option << ": " << line(standard, option));
