@@ -123,7 +123,6 @@ def test_halo_of_any_dimensions(mpi, halo, ranks, title, neighbors, tmp_path):
     assert (said["halo_dimensions"], said["halo_corners"]) == (int(halo[0]), halo.endswith("corners"))
 
 
-@pytest.mark.parametrize("types", ["-data_type double", "-contig_type resize", "-contig_type resize_vec"])
 def test_options_without_effect_are_refused(mpi):
     for option, benchmark in (("-halo 2", "Halo"), ("-pairs 1", "Multi_pair"), ("-seed 2", "Unirandom")):
         refused = p2p(mpi, 2, f"{option} PingPong")
@@ -134,6 +133,7 @@ def test_options_without_effect_are_refused(mpi):
         )
 
 
+@pytest.mark.parametrize("types", ["-data_type double", "-contig_type resize", "-contig_type resize_vec"])
 def test_every_data_type_arrives_unharmed(mpi, types, tmp_path):
     names = [name for name in NAMES if is_valid(name, 4)]
     done = p2p(mpi, 4, f"-iter 3 -msgsize 200 {types} -check {' '.join(names)}", records=tmp_path)

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cli/draft.h"
+#include "cli/option_effect.h"
 #include "cli/option_table.h"
 #include "cli/values.h"
 #include "plan/synchronization.h"
@@ -303,45 +304,6 @@ void check_component(const Program& program, const std::vector<Use>& uses, int w
   }
 }
 
-/// Options of OpenIMB that only some benchmarks can use; `home`: a component with such benchmarks.
-struct Purpose {
-  std::string_view option;
-  bool (*serves)(const Spec& spec);
-  std::string_view home;
-};
-constexpr Purpose purposes[] = {
-    {"in_place", [](const Spec& spec) { return spec.in_place != InPlace::no; }, "IMB-MPI1"},
-    {"progress", [](const Spec& spec) { return spec.overlaps(); }, "IMB-NBC"},
-    {"partitions", [](const Spec& spec) { return spec.partitioned; }, "IMB-MPI4"},
-    {"seed", [](const Spec& spec) { return spec.random_partners; }, "IMB-P2P"},
-    {"halo", [](const Spec& spec) { return spec.any_torus; }, "IMB-P2P"},
-    {"pairs", [](const Spec& spec) { return spec.in_pairs && spec.message_rate; }, "IMB-P2P"},
-    {"window", [](const Spec& spec) { return spec.on_windows() && !spec.one_sided.window; }, "IMB-RMA"},
-    {"info", [](const Spec& spec) { return spec.on_windows() || spec.on_files(); }, "IMB-RMA or IMB-IO"},
-};
-
-// Ignored options would mislead: the results would be taken for those of another method.
-void check_purposes(const Program& program, const std::vector<Use>& uses,
-                    const std::vector<Selected>& selection) {
-  for (const Use& use : uses) {
-    const auto known = std::ranges::find_if(
-        purposes, [&](const Purpose& purpose) { return is(use.option, purpose.option); });
-    if (known == std::end(purposes)) continue;
-    const auto first = std::ranges::find_if(program.catalogue, known->serves);
-    if (first == program.catalogue.end()) {
-      throw UsageError(dashed(*use.option) + ": " + std::string(program.name) +
-                       " has no benchmark for it; leave it out, or run " + std::string(known->home));
-    }
-    const auto serves = [&](const Selected& one) {
-      return known->serves(program.catalogue[static_cast<std::size_t>(one.index)]);
-    };
-    if (std::ranges::none_of(selection, serves)) {
-      throw UsageError(dashed(*use.option) + ": no effect on the selected benchmarks; leave it out, or add " +
-                       std::string(first->name));
-    }
-  }
-}
-
 constexpr std::size_t longest_path = 1024;
 
 // What is written must not be what was read, nor written twice.
@@ -406,7 +368,9 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
   check_component(program, uses, world, draft.options);
   check_files(draft, same_file);
   draft.options.selection = select_benchmarks(program, draft.names, ignored);
-  check_purposes(program, uses, draft.options.selection);
+  for (const Use& use : uses) {
+    if (use.option != nullptr) check_effect(program, *use.option, draft.options.selection);
+  }
   return draft.options;
 }
 
