@@ -244,6 +244,7 @@ std::string end_record(const Ending& ending) {
     json.field("measured", ending.measured);
     json.field("failed", ending.failed);
     json.field("defects", ending.defects);
+    json.field_if_any("at_seconds", ending.at);
     if (ending.passes == 0) return;
     json.field("passes", ending.passes);
     json.field("probes", ending.probes);
