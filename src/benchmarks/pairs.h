@@ -178,11 +178,10 @@ struct SendRecv_Replace {
 constexpr Spec pairs_in_flight(std::string_view name) {
   Spec spec = for_all_pairs(name, 0.5);
   spec.message_rate = true;
-  spec.in_default_list = false;
   spec.measures =
       "Time in which each of -pairs pairs moves -window_size messages one way: MPI_Isend, MPI_Irecv, "
       "MPI_Waitall.";
-  return spec;
+  return off_by_default(spec);
 }
 
 /// Uniband between the first so many pairs (-pairs).
