@@ -42,6 +42,10 @@ SELECTIONS = {
     "EXT": "-check -iter 2,1,2 -msglog 2:3 Window Unidir_Put Accumulate",
     "IO": "-check -iter 2,1,2 -msglog 2:3 -set TARGET_CPU_SECS=0.0005 "
     "P_Read_Expl P_Write_Shared S_IWrite_Indv C_Read_Indv Open_Close",
+    "MPI4": "-check -iter 2 -msglog 2:3 -set TARGET_CPU_SECS=0.0005 "
+    "Allreduce_persist Alltoallv_persist_pure Sendrecv_persist Partitioned_Exchange Comm_create Session_init",
+    "P2P": "-check -iter 2 -msglog 2:3 -window_size 4 PingPong Unirandom Corandom Halo Multi_pair",
+    "MT": "-check -repeat 2 -count 1,2 -window_size 4 -threads 2 PingPongMT UniBandMT AllReduceMT BarrierMT",
     "MPI1, passes": "-check -passes 12 -precision 0.001 -iter 2 -msglog 2:2 PingPong Allreduce",
 }
 # Where a program may go on with less: facts about the machine that cannot be read are left empty.

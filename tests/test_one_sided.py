@@ -266,6 +266,16 @@ def test_hints_are_taken_and_told(mpi, tmp_path):
     }
 
 
+def test_records_have_the_kind_of_windows_that_are_always_of_one(mpi, tmp_path):
+    few = "-iter 2 -msgsize 8"
+    done = lab.run(mpi, 2, f"{few} Shared_store Shared_load Unidir_put", component="RMA", records=tmp_path)
+    kinds = {row["benchmark"]: row.get("window_kind") for row in done.rows}
+    assert kinds == {"Shared_store": "shared", "Shared_load": "shared", "Unidir_put": None}
+    done = lab.run(mpi, 2, f"{few} Attach_detach Window", component="EXT", records=tmp_path)
+    kinds = {row["benchmark"]: row.get("window_kind") for row in done.rows}
+    assert kinds == {"Attach_detach": "dynamic", "Window": None}
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -123,6 +123,16 @@ def test_halo_of_any_dimensions(mpi, halo, ranks, title, neighbors, tmp_path):
     assert (said["halo_dimensions"], said["halo_corners"]) == (int(halo[0]), halo.endswith("corners"))
 
 
+def test_options_without_effect_are_refused(mpi):
+    for option, benchmark in (("-halo 2", "Halo"), ("-pairs 1", "Multi_pair"), ("-seed 2", "Unirandom")):
+        refused = p2p(mpi, 2, f"{option} PingPong")
+        name = option.split()[0]
+        assert (refused.code, refused.own_errors) == (
+            2,
+            [f"IMB-P2P: {name}: no effect on the selected benchmarks; leave it out, or add {benchmark}"],
+        )
+
+
 @pytest.mark.parametrize("types", ["-data_type double", "-contig_type resize", "-contig_type resize_vec"])
 def test_every_data_type_arrives_unharmed(mpi, types, tmp_path):
     names = [name for name in NAMES if is_valid(name, 4)]
@@ -138,6 +148,7 @@ def test_so_many_pairs_as_asked_for(mpi, tmp_path):
         [row] = done.rows
         assert done.code == 0 and row["defects"] == 0
         assert row["messages_per_second"] == pytest.approx(pairs * WINDOW / row["time_max_seconds"])
+        assert f"\n# pairs = {pairs}\n# window_size = {WINDOW}\n#---" in done.text
 
 
 @pytest.mark.parametrize("how", ["none", "flip", "drop", "shift", "late", "stale"])

@@ -98,6 +98,8 @@ def test_every_required_field_is_missed(record: str) -> None:
             "quantiles",
         },
         "failure": {"threads"},
+        "run": {"startup"},
+        "end": {"at_seconds"},
     }
     for field in whole.keys() - optional.get(record, set()):
         broken = copy.deepcopy(whole)

@@ -215,6 +215,22 @@ std::optional<OffCache> known_off_cache(const Communicator& world, const Options
   return known;
 }
 
+namespace {
+
+Startup gather_startup(const Communicator& world, const InitCall& mine) {
+  const std::vector<double> began = world.gather(mine.began), seconds = world.gather(mine.seconds);
+  if (world.rank() != 0) return {};
+  const auto [first, last] = std::ranges::minmax(began);
+  const auto [shortest, longest] = std::ranges::minmax_element(seconds);
+  return {.first_began = first,
+          .last_began = last,
+          .shortest = *shortest,
+          .longest = *longest,
+          .slowest_rank = static_cast<int>(longest - seconds.begin())};
+}
+
+}  // namespace
+
 RunFacts gather_facts(const Component& component, const Communicator& world, const Environment& environment,
                       const Launch& launch, const std::optional<OffCache>& off_cache,
                       const std::string& scratch_base) {
@@ -223,6 +239,7 @@ RunFacts gather_facts(const Component& component, const Communicator& world, con
   const std::vector<std::string> places =
       world.gather(system::host_name() + separator + system::allowed_cpus());
   RunFacts facts;
+  facts.startup = gather_startup(world, environment.init());
   if (world.rank() != 0) return facts;
   for (const std::string& place : places) {
     const std::size_t end = place.find(separator);

@@ -187,8 +187,9 @@ class Measuring {
     };
   }
 
-  void end(const Ending& ending) {
+  void end(Ending ending) {
     if (world_.rank() != 0) return;
+    ending.at = time_of_day();
     if (ending.passes > 0 && system::stderr_is_terminal()) std::fputs("\r\x1b[K", stderr);
     reporters_.end(ending);
   }

@@ -101,12 +101,16 @@ struct MakeWindow {
 /// Memory made reachable through a dynamic window, and no longer: each process by itself, all at once.
 /// Nothing is moved. At least a byte, as nothing cannot be attached.
 struct Attach_detach {
-  static constexpr Spec spec{.name = "Attach_detach",
-                             .send = Extent::none,
-                             .access = Access::active_target,
-                             .one_sided = {.lengths_of_reductions = true, .window = WindowKind::dynamic},
-                             .in_default_list = false,
-                             .needs = "Win_detach"};
+  static constexpr Spec spec{
+      .name = "Attach_detach",
+      .send = Extent::none,
+      .access = Access::active_target,
+      .one_sided = {.lengths_of_reductions = true, .window = WindowKind::dynamic},
+      .in_default_list = false,
+      .needs = "Win_detach",
+      .measures =
+          "Time of MPI_Win_attach and MPI_Win_detach of memory of this length; no data "
+          "is moved."};
   template <class C>
   static DynamicWindow prepare(const C& c, const LapPlan&) {
     return {c.info, c.comm};

@@ -11,19 +11,22 @@
 namespace openimb {
 
 /// The parts of a Spec that all have. `name` is the call's.
-constexpr Spec creates(std::string_view name, std::string_view unavailable = {}) {
+constexpr Spec creates(std::string_view name, std::string_view measures, std::string_view unavailable = {}) {
   return {.name = name,
           .kind = Kind::synchronization,
           .send = Extent::none,
           .receive = Extent::none,
           .in_default_list = false,
           .needs = name,
-          .unavailable = unavailable};
+          .unavailable = unavailable,
+          .measures = measures};
 }
 
 /// A communicator of all ranks, from their group.
 struct Comm_create {
-  static constexpr Spec spec = creates("Comm_create");
+  static constexpr Spec spec =
+      creates("Comm_create",
+              "Time of MPI_Comm_create and MPI_Comm_free of a communicator of all processes of the group.");
   template <class C>
   static auto prepare(const C& c, const LapPlan&) {
     return Group(c.comm);
@@ -39,7 +42,8 @@ struct Comm_create {
 
 /// Even and odd ranks.
 struct Comm_split {
-  static constexpr Spec spec = creates("Comm_split");
+  static constexpr Spec spec = creates(
+      "Comm_split", "Time of MPI_Comm_split and MPI_Comm_free; processes split into even and odd ranks.");
   template <class C>
   static void step(const C& c, const Lap&) {
     MPI_Comm made;
@@ -51,7 +55,11 @@ struct Comm_split {
 
 /// A session of MPI, beside what MPI_Init began.
 struct Session_init {
-  static constexpr Spec spec = creates("Session_init", call::why_no_sessions);
+  static constexpr Spec spec = creates(
+      "Session_init",
+      "Time of MPI_Session_init and MPI_Session_finalize of a session beside what MPI_Init began, so MPI is "
+      "already initialized. imb startup measures MPI_Init.",
+      call::why_no_sessions);
 #ifdef OPENIMB_SESSIONS
   template <class C>
   static SessionErrors prepare(const C&, const LapPlan&) {

@@ -175,14 +175,18 @@ struct SendRecv_Replace {
   static Expected expects(const Endpoint& e) { return message_of(e, e.left()); }
 };
 
+constexpr Spec pairs_in_flight(std::string_view name) {
+  Spec spec = for_all_pairs(name, 0.5);
+  spec.message_rate = true;
+  spec.measures =
+      "Time in which each of -pairs pairs moves -window_size messages one way: MPI_Isend, MPI_Irecv, "
+      "MPI_Waitall.";
+  return off_by_default(spec);
+}
+
 /// Uniband between the first so many pairs (-pairs).
 struct Multi_pair : PairsInFlight {
-  static constexpr Spec spec = [] {
-    Spec spec = for_all_pairs("Multi_pair", 0.5);
-    spec.message_rate = true;
-    spec.in_default_list = false;
-    return spec;
-  }();
+  static constexpr Spec spec = pairs_in_flight("Multi_pair");
   static bool takes_part(const Endpoint& e) {
     const int half = e.ranks / 2, most = e.pairs.most_pairs;
     return e.rank < 2 * half && (most == 0 || e.rank % half < most);

@@ -7,12 +7,13 @@ namespace openimb {
 
 /// Rank 0 moves bytes to or from rank 1's part of shared memory by loads and stores; MPI_Win_sync orders them
 /// with those of other processes. Source: MPI 4.1, sections 12.2.3 and 12.7.
-constexpr Spec shared_memory(std::string_view name, Exposed exposed) {
+constexpr Spec shared_memory(std::string_view name, Exposed exposed, std::string_view measures) {
   Spec spec = passive(name, Kind::single_transfer, exposed);
   spec.one_sided.sync = SyncMode::standard;
   spec.one_sided.window = WindowKind::shared;
   spec.one_sided.loads_and_stores = true;
   spec.needs = "Win_shared_query";
+  spec.measures = measures;
   return off_by_default(spec);
 }
 
@@ -29,7 +30,10 @@ struct SharedPair {
 };
 
 struct Shared_store : SharedPair {
-  static constexpr Spec spec = shared_memory("Shared_store", Exposed::receive);
+  static constexpr Spec spec = shared_memory(
+      "Shared_store", Exposed::receive,
+      "Time in which rank 0 copies a message by its CPU to the part of rank 1 in a window of shared memory, "
+      "and calls MPI_Win_sync.");
   template <class C>
   static void step(const C& c, const Lap& lap, char* part) {
     copy_by_processor(part + lap.remote, lap.send, c.span);
@@ -39,7 +43,10 @@ struct Shared_store : SharedPair {
 };
 
 struct Shared_load : SharedPair {
-  static constexpr Spec spec = shared_memory("Shared_load", Exposed::send);
+  static constexpr Spec spec = shared_memory(
+      "Shared_load", Exposed::send,
+      "Time in which rank 0 calls MPI_Win_sync and copies a message by its CPU from the part of rank 1 in a "
+      "window of shared memory.");
   template <class C>
   static void step(const C& c, const Lap& lap, char* part) {
     MPI_Win_sync(c.win);

@@ -93,6 +93,7 @@ struct Halo {
     Spec spec = on_torus("Halo", PairOptions{}.halo.dimensions);
     spec.min_processes = 1;
     spec.any_torus = true;
+    spec.measures = "Time of an exchange with all neighbors in a periodic grid of -halo dimensions.";
     spec.in_default_list = false;
     return spec;
   }();

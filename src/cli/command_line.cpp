@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cli/draft.h"
+#include "cli/option_effect.h"
 #include "cli/option_table.h"
 #include "cli/topology.h"
 #include "cli/values.h"
@@ -271,10 +272,6 @@ void check_component(const Program& program, const std::vector<Use>& uses, int w
   constexpr std::string_view of_messages[] = {"data_type", "red_data_type", "contig_type"};
   for (const Use& use : uses) {
     if (use.option == nullptr) continue;
-    if (is(use.option, "partitions") && !std::ranges::any_of(program.catalogue, &Spec::partitioned)) {
-      throw UsageError(dashed(*use.option) + ": " + std::string(program.name) +
-                       " has no benchmark for it; leave it out, or run IMB-MPI4");
-    }
     if (!has_random_partners(program) &&
         std::ranges::find(of_pairs, use.option->name) != std::end(of_pairs)) {
       throw UsageError(dashed(*use.option) + ": " + std::string(program.name) +
@@ -373,6 +370,9 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
   check_component(program, uses, world, draft.options);
   check_files(draft, same_file);
   draft.options.selection = select_benchmarks(program, draft.names, ignored);
+  for (const Use& use : uses) {
+    if (use.option != nullptr) check_effect(program, *use.option, draft.options.selection);
+  }
   return draft.options;
 }
 

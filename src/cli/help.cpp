@@ -44,9 +44,10 @@ std::string with_syntax(const Option& option) {
   return "-" + std::string(option.name) + (option.syntax.empty() ? "" : " " + std::string(option.syntax));
 }
 
-std::string help_line(const Option& option) {
+std::string help_line(const Program& program, const Option& option) {
   std::string text(option.help);
-  if (!option.standard.empty()) text += " [" + std::string(option.standard) + "]";
+  const std::string standard = standard_value(option, program.standard);
+  if (!standard.empty()) text += " [" + standard + "]";
   const std::string left = "  " + with_syntax(option);
   if (left.size() + 2 > text_column) return left + "\n" + wrapped(text, text_column);
   return left + wrapped(text, text_column, left.size());
@@ -83,13 +84,16 @@ std::string option_topic(const Program& program, const Option& option) {
     }
   }
   text += "\n";
-  if (!option.standard.empty()) text += "  Default: " + std::string(option.standard) + "\n";
+  const std::string standard = standard_value(option, program.standard);
+  if (!standard.empty()) text += "  Default: " + standard + "\n";
   return text + "  Example: mpirun -np 4 " + std::string(program.name) + " " + std::string(option.example) +
          "\n";
 }
 
 std::string benchmark_topic(const Program& program, const Spec& spec) {
-  std::string facts = std::string(in_words(spec.kind)) + ": " + std::string(processes_of(spec.kind)) + ".";
+  std::string facts(spec.measures);
+  if (!facts.empty()) facts += "\n";
+  facts += std::string(in_words(spec.kind)) + ": " + std::string(processes_of(spec.kind)) + ".";
   if (spec.rooted) facts += " Has a root, which changes with each repetition (-root_shift).";
   if (spec.reduction) facts += " Reduces elements of -red_data_type with MPI_SUM.";
   if (spec.message_rate) facts += " Sends -window_size messages per repetition and shows their rate.";
@@ -142,7 +146,7 @@ std::string help_text(const Program& program, std::string_view topic) {
       0);
   for (const OptionGroup& group : option_groups()) {
     text += "\n" + std::string(group.title) + "\n";
-    for (const Option& option : group.options) text += help_line(option);
+    for (const Option& option : group.options) text += help_line(program, option);
   }
   return text + "\n" + wrapped("-help NAME shows details of an option or a benchmark.", 0);
 }

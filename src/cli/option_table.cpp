@@ -26,6 +26,10 @@ std::span<const OptionGroup> option_groups() {
   return groups;
 }
 
+std::string standard_value(const Option& option, const Standard& standard) {
+  return option.standard_of != nullptr ? option.standard_of(standard) : std::string(option.standard);
+}
+
 bool looks_like_option(std::string_view word) {
   const std::string_view rest = without_dashes(word);
   return word.starts_with('-') &&

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "cli/draft.h"
@@ -18,8 +19,10 @@ struct Option {
   std::string_view syntax = {};    ///< of the values: "N[,VOL]"
   std::string_view help = {};      ///< what it does, in one line
   std::string_view standard = {};  ///< what holds without it; empty where that says nothing
-  std::string_view example = {};   ///< option and values
-  std::string_view details = {};   ///< what -help NAME adds; a newline ends a paragraph
+  /// The same where components differ, in place of `standard`.
+  std::string (*standard_of)(const Standard& standard) = nullptr;
+  std::string_view example = {};  ///< option and values
+  std::string_view details = {};  ///< what -help NAME adds; a newline ends a paragraph
   /// Called for each word, or once with an empty one where the option has none. Throws BadValue.
   void (*apply)(Draft& draft, std::string_view word) = nullptr;
   Options::Action action = Options::Action::run;  ///< other than run: decides alone, wherever it stands
@@ -40,6 +43,9 @@ std::span<const Option> method_options();
 std::span<const Option> output_options();
 std::span<const Option> thread_options();
 std::span<const Option> own_options();
+
+/// What holds in a component without the option; empty where that says nothing.
+std::string standard_value(const Option& option, const Standard& standard);
 
 /// One or two dashes and a letter: -1 and -.5 are values.
 bool looks_like_option(std::string_view word);

@@ -62,7 +62,11 @@ constexpr Option length_rows[] = {
     {.name = "msglog",
      .syntax = "[MIN:]MAX",
      .help = "lengths 0, 2^MIN, 2^(MIN+1), ... 2^MAX bytes",
-     .standard = "0:22",
+     .standard_of = [](const Standard& standard) -> std::string {
+       if (standard.threaded) return "lengths of -count";
+       return std::to_string(standard.settings.min_message_log) + ":" +
+              std::to_string(standard.settings.max_message_log);
+     },
      .example = "-msglog 3:7",
      .details = "Exponents from 0 to 40. MIN defaults to MINMSGLOG, which is 0.",
      .apply = set_exponents},
@@ -98,9 +102,15 @@ constexpr Option repetition_rows[] = {
     {.name = "iter",
      .syntax = "N[,VOL[,NONAGGR[,POLICY]]]",
      .help = "number of repetitions and its limits",
-     .standard = "1000,40,100,dynamic",
+     .standard_of =
+         [](const Standard& standard) {
+           const Settings& settings = standard.settings;
+           return std::to_string(settings.repetitions) + "," +
+                  std::to_string(settings.overall_volume / mebibyte) + "," +
+                  std::to_string(settings.non_aggregate_repetitions) + "," + name_of(settings.policy);
+         },
      .example = "-iter 2000,multiple_np",
-     .details = "N: maximum repetitions per length. IMB-P2P: 100000,800 by default.\n"
+     .details = "N: maximum repetitions per length.\n"
                 "VOL: maximum volume per length in MiB (or 64k, 1g), which limits repetitions.\n"
                 "NONAGGR: maximum repetitions of non-aggregate benchmarks.\n"
                 "POLICY: see -iter_policy; after any of the numbers, or alone.",
@@ -133,7 +143,7 @@ constexpr Option repetition_rows[] = {
      .help = "run untimed repetitions before the timed ones",
      .standard = "on",
      .example = "-warm_up off",
-     .details = "A tenth of the number of repetitions, at least one, at most N_WARMUP (10; IMB-MT: 100).",
+     .details = "A tenth of the number of repetitions, at least one, at most N_WARMUP (-help set).",
      .apply = [](Draft& draft, std::string_view word) { draft.options.warm_up = on_or_off(word); }},
     {.name = "msg_pause",
      .syntax = "on|off",

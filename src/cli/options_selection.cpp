@@ -75,12 +75,14 @@ constexpr Option process_rows[] = {
     {.name = "npmin",
      .syntax = "N",
      .help = "run on N, 2N, 4N, ... and all processes",
-     .standard = "2",
+     .standard_of =
+         [](const Standard& standard) {
+           return standard.min_processes == all_processes ? "all processes"
+                                                          : std::to_string(standard.min_processes);
+         },
      .example = "-npmin 4",
      .details = "A launch of 10 processes with -npmin 2 runs on 2, 4, 8 and 10. If N is above the number of "
-                "processes launched, all of them run, with a warning. Single transfers always run on 2. "
-                "IMB-P2P: all "
-                "processes by default.",
+                "processes launched, all of them run, with a warning. Single transfers always run on 2.",
      .apply =
          [](Draft& draft, std::string_view word) {
            draft.wanted_processes = whole_number(word, 1, most_int);

@@ -1,14 +1,23 @@
 #include "mpi/world.h"
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
 
 namespace openimb {
 
+double time_of_day() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
 Environment::Environment(int& argc, char**& argv, ThreadLevel wanted) {
   constexpr int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED,
                             MPI_THREAD_MULTIPLE};
+  using Clock = std::chrono::steady_clock;  // MPI_Wtime is not allowed before MPI_Init
+  init_.began = time_of_day();
+  const Clock::time_point start = Clock::now();
   MPI_Init_thread(&argc, &argv, levels[static_cast<int>(wanted)], &granted_);
+  init_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 Environment::~Environment() { MPI_Finalize(); }

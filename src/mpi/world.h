@@ -12,6 +12,15 @@
 
 namespace openimb {
 
+/// Seconds since 1970-01-01 UTC, by this host's clock.
+double time_of_day();
+
+/// A call of MPI_Init_thread.
+struct InitCall {
+  double began = 0;  ///< time_of_day()
+  double seconds = 0;
+};
+
 /// MPI_Init_thread to MPI_Finalize.
 class Environment {
  public:
@@ -21,8 +30,10 @@ class Environment {
   Environment& operator=(const Environment&) = delete;
   /// "MPI_THREAD_SINGLE": what was granted, by name (numbers differ between MPIs).
   const char* thread_level() const;
+  const InitCall& init() const { return init_; }
 
  private:
+  InitCall init_;
   int granted_ = MPI_THREAD_SINGLE;
 };
 

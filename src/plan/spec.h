@@ -150,9 +150,13 @@ struct Spec {
   bool in_default_list = true;
   std::string_view needs = {};  ///< an MPI call, without "MPI_", that a library may lack (mpi/optional.h)
   std::string_view unavailable = {};  ///< why the MPI at hand cannot run it; empty: it can
+  std::string_view measures = {};     ///< sentences for -help, where name and kind do not say what is timed
   std::string_view notes = {};        ///< comment lines under its name in the banner, each with # and newline
 
   constexpr bool on_files() const { return access == Access::file; }
+  constexpr bool on_windows() const {
+    return access == Access::active_target || access == Access::passive_target;
+  }
   constexpr bool overlaps() const { return overlap != Overlap::none; }
   constexpr int processes_taking_part(int processes) const {
     if (!in_pairs) return processes;

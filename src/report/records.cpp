@@ -138,6 +138,8 @@ std::string result_record(const Table& table, const Measurement& measurement, co
   return record("result", [&](JsonWriter& json) {
     json.field_if_any("row", number_of(measurement, row));
     write_point(json, table, row.group);
+    // All others have that of the run's -window.
+    if (const auto kind = table.spec.one_sided.window) json.field("window_kind", openimb::name_of(*kind));
     json.field("bytes", measurement.bytes);
     json.field("repetitions", measurement.repetitions);
     write_times(json, table, row, as_it_is);
@@ -242,6 +244,7 @@ std::string end_record(const Ending& ending) {
     json.field("measured", ending.measured);
     json.field("failed", ending.failed);
     json.field("defects", ending.defects);
+    json.field_if_any("at_seconds", ending.at);
     if (ending.passes == 0) return;
     json.field("passes", ending.passes);
     json.field("probes", ending.probes);

@@ -194,6 +194,14 @@ std::string run_record(const RunFacts& facts, const Options& options) {
     }
     json.field_if_any("load_flops_per_second", facts.load_flops);
     write_platform(json, facts);
+    if (!facts.startup) return;
+    json.object("startup", [&] {
+      json.field("first_began_seconds", facts.startup->first_began);
+      json.field("last_began_seconds", facts.startup->last_began);
+      json.field("init_min_seconds", facts.startup->shortest);
+      json.field("init_max_seconds", facts.startup->longest);
+      json.field("slowest_rank", facts.startup->slowest_rank);
+    });
   });
 }
 

@@ -101,6 +101,13 @@ std::string without_blanks_at_ends(const std::string& text) {
   return stripped;
 }
 
+// What options decide of a table of messages in flight. The reference layout of IMB-MPI1 has no such lines.
+std::string window_lines(const Table& table, Heads heads, int in_flight) {
+  const int active = table.spec.processes_taking_part(table.layout.processes);
+  const std::string pairs = heads == Heads::pairs ? formatted("# pairs = %d\n", active / 2) : "";
+  return pairs + formatted("# window_size = %d\n", in_flight);
+}
+
 std::string table_head(const Table& table, Heads heads, int in_flight) {
   const std::vector<Column> columns = columns_of(table);
   const bool threaded = table.spec.threaded;
@@ -109,7 +116,7 @@ std::string table_head(const Table& table, Heads heads, int in_flight) {
   std::string text = "\n" + rule + "# Benchmarking " + (table.layout.group_count() > 1 ? "Multi-" : "");
   text += title_of(table) + " \n";
   text += layout_lines(table);
-  if (threaded && table.spec.message_rate) text += formatted("# window_size = %d\n", in_flight);
+  if (table.spec.message_rate && heads != Heads::classic) text += window_lines(table, heads, in_flight);
   text += rule + mode_lines(table.transfers);
   if (heads != Heads::classic) text = without_blanks_at_ends(text);
   for (const Column& column : columns) {

@@ -93,21 +93,29 @@ struct PassSample {
 struct Ending {
   enum class State { complete, interrupted, aborted };
   State state = State::complete;
-  std::string reason;            ///< "SIGTERM", ...; empty when complete
-  int measured = 0;              ///< points with a row
-  int failed = 0;                ///< points with a failure row
-  std::int64_t defects = 0;      ///< over all points
-  int passes = 0;                ///< begun; 0: not measured in passes
-  bool probes = true;            ///< then: whether samples had probes
-  double seconds = 0;            ///< then: of the session
-  double measuring_seconds = 0;  ///< then: of them, in timed regions
-  double observing_seconds = 0;  ///< then: of them, in probes and readings of counters
+  std::string reason;             ///< "SIGTERM", ...; empty when complete
+  int measured = 0;               ///< points with a row
+  int failed = 0;                 ///< points with a failure row
+  std::int64_t defects = 0;       ///< over all points
+  std::optional<double> at = {};  ///< time of day of rank 0, seconds since 1970-01-01 UTC
+  int passes = 0;                 ///< begun; 0: not measured in passes
+  bool probes = true;             ///< then: whether samples had probes
+  double seconds = 0;             ///< then: of the session
+  double measuring_seconds = 0;   ///< then: of them, in timed regions
+  double observing_seconds = 0;   ///< then: of them, in probes and readings of counters
 };
 
 /// Where a rank runs.
 struct RankPlace {
   std::string host;
   std::string cpus;  ///< Linux list syntax, "0-3,8"; empty: unknown
+};
+
+/// The calls of MPI_Init of all ranks.
+struct Startup {
+  double first_began = 0, last_began = 0;  ///< seconds since 1970-01-01 UTC, by the clocks of the hosts
+  double shortest = 0, longest = 0;        ///< seconds
+  int slowest_rank = 0;
 };
 
 /// What is known before the first point; the banner and the `run` record.
@@ -128,7 +136,8 @@ struct RunFacts {
   std::string compiler, build_flags;
   std::string interface;  ///< binary interface that the program was built for; empty: one MPI
   std::vector<std::string> command_line;
-  std::vector<RankPlace> ranks;                      ///< by world rank
+  std::vector<RankPlace> ranks;  ///< by world rank
+  std::optional<Startup> startup = {};
   std::vector<std::vector<std::string>> interfaces;  ///< by world rank: those whose bytes it reads
   std::vector<std::pair<std::string, std::string>> environment;  ///< what steers the MPI library
   std::string file;                                              ///< path without suffixes; empty: none

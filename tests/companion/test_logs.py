@@ -9,9 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from imb.logs import columnar, parse, parse_many
+from imb.logs.imb_facts import run_of
 from imb.logs.imb_heads import KNOWN
+from imb.logs.preamble import LogEvent
 from imb.logs.table import Log
 from imb.model.records import (
+    PARTS,
     QUANTILES,
     End,
     Failure,
@@ -1029,3 +1032,9 @@ def test_hostile_files_take_no_longer_than_others(name: str) -> None:
     log = parse(HOSTILE[name], "hostile")
     assert time.process_time() - start < 5
     assert len(log.problems) <= 1001 and len(log.notes) <= 1001
+
+
+@pytest.mark.parametrize("component", PARTS)
+def test_the_command_has_the_component(component: str) -> None:
+    run = run_of([LogEvent("command", 0, f"mpirun -np 2 ./IMB-{component} PingPong")])
+    assert run.component == component

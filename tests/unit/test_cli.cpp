@@ -13,7 +13,7 @@ namespace {
 constexpr Spec catalogue[] = {
     {.name = "PingPong", .kind = Kind::single_transfer, .time_factor = 0.5},
     {.name = "PingPongSpecificSource", .kind = Kind::single_transfer, .in_default_list = false},
-    {.name = "Allreduce", .reduction = true},
+    {.name = "Allreduce", .reduction = true, .in_place = InPlace::everywhere},
     {.name = "Uniband", .kind = Kind::parallel_transfer, .message_rate = true, .in_default_list = false},
     {.name = "Bcast", .rooted = true},
     {.name = "Barrier", .kind = Kind::synchronization},
@@ -342,6 +342,10 @@ TEST_CASE("an empty table is a mistake") {
 }
 
 TEST_CASE("options of one-sided and of nonblocking benchmarks") {
+  constexpr Spec specs[] = {{.name = "Unidir_put", .access = Access::passive_target},
+                            {.name = "Ibcast", .overlap = Overlap::matched}};
+  const Program both{"IMB-BOTH", "both parts", specs};
+  const auto parsed = [&](const char* line) { return parse(both, words(line), 8, Files{}.reader()); };
   const Options standard = parsed("");
   CHECK(standard.window_kind == WindowKind::create);
   CHECK(standard.aggregate_mode == AggregateMode::both);
@@ -543,12 +547,12 @@ TEST_CASE("help is made of the option table") {
 
 constexpr Spec random_pairs[] = {
     {.name = "Unirandom", .kind = Kind::parallel_transfer, .sent = 0.5, .random_partners = true},
-    {.name = "Halo"},
-    {.name = "Multi_pair"}};
+    {.name = "Halo", .any_torus = true},
+    {.name = "Multi_pair", .message_rate = true, .in_pairs = true}};
 
 TEST_CASE("the example of every option is a command line that parses") {
   const Files files{{{"chosen.txt", "Bcast"}, {"lengths.txt", "4"}}, {}};
-  constexpr Spec others[] = {{.name = "Bcast"},
+  constexpr Spec others[] = {{.name = "Bcast", .in_place = InPlace::everywhere, .overlap = Overlap::matched},
                              {.name = "Alltoall"},
                              {.name = "Alltoallv"},
                              {.name = "PingPongSpecificSource"},
@@ -575,11 +579,12 @@ TEST_CASE("the example of every option is a command line that parses") {
     if (!line.empty() && line.front() != ' ') group = line;
     if (!line.starts_with("  -")) continue;
     const auto is_for = [&](std::string_view component) { return line.find(component) != std::string::npos; };
-    const bool synchronizes = line.starts_with("  -sync_mode ");
+    const bool on_windows =
+        line.starts_with("  -sync_mode ") || line.starts_with("  -window ") || line.starts_with("  -info ");
     const Program& whole = group == "IMB-MT"              ? threads
-                           : line.starts_with("  -seed ") ? pairs
+                           : on_windows                   ? windows
                            : line.starts_with("  -topo ") ? neighborhoods
-                           : synchronizes                 ? windows
+                           : line.starts_with("  -seed ") ? pairs
                            : is_for("IMB-IO: ")           ? io
                            : is_for("IMB-P2P: ")          ? pairs
                            : is_for("IMB-MPI4: ")         ? parts
@@ -679,6 +684,88 @@ TEST_CASE("-sync_mode is for components with one-sided transfers, and active tar
         "example: -sync_mode lock");
 }
 
+TEST_CASE("options that no selected benchmark can use are refused") {
+  constexpr Spec specs[] = {
+      {.name = "Unirandom", .random_partners = true},
+      {.name = "PingPong"},
+      {.name = "Halo", .any_torus = true, .in_default_list = false},
+      {.name = "Multi_pair", .message_rate = true, .in_pairs = true, .in_default_list = false},
+      {.name = "Partitioned_PingPong", .partitioned = true},
+      {.name = "Ibcast", .in_place = InPlace::everywhere, .overlap = Overlap::matched},
+      {.name = "Unidir_put", .access = Access::passive_target},
+      {.name = "Shared_load", .access = Access::passive_target, .one_sided = {.window = WindowKind::shared}},
+  };
+  const Program all{"IMB-ALL", "all parts", specs};
+  const auto mistake = [](const Program& whole, const std::string& line) -> std::string {
+    try {
+      parse(whole, words(line), 8, Files{}.reader());
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  struct Case {
+    const char *option, *benchmark;
+  };
+  for (const auto& [option, benchmark] : {Case{"-seed 2", "Unirandom"},
+                                          {"-halo 2", "Halo"},
+                                          {"-pairs 2", "Multi_pair"},
+                                          {"-partitions 4", "Partitioned_PingPong"},
+                                          {"-progress 3", "Ibcast"},
+                                          {"-in_place on", "Ibcast"},
+                                          {"-window shared", "Unidir_put"},
+                                          {"-info a=b", "Unidir_put"}}) {
+    INFO(option);
+    const std::string line(option), name = line.substr(0, line.find(' '));
+    CHECK(mistake(all, line + " PingPong") ==
+          name + ": no effect on the selected benchmarks; leave it out, or add " + benchmark);
+    CHECK(mistake(all, line + " PingPong " + benchmark) == "none");
+  }
+  CHECK(mistake(all, "-halo 2").starts_with("-halo: no effect on"));  // not in the default list
+  CHECK(mistake(all, "-halo 2 -include Halo") == "none");
+  CHECK(mistake(all, "-window shared Shared_load").starts_with("-window: no effect on"));
+  constexpr Spec message[] = {{.name = "PingPong"}};
+  const Program messages{"IMB-X", "a part", message};
+  CHECK(mistake(messages, "-in_place on") ==
+        "-in_place: IMB-X has no benchmark for it; leave it out, or run IMB-MPI1");
+  CHECK(mistake(messages, "-info a=b") ==
+        "-info: IMB-X has no benchmark for it; leave it out, or run IMB-RMA or IMB-IO");
+}
+
+TEST_CASE("help shows the defaults of the component") {
+  constexpr Spec specs[] = {{.name = "PingPong", .measures = "Time of half a round trip."}};
+  const auto topic = [&](const Standard& standard, const char* name) {
+    return help_text({"IMB-X", "a part", specs, standard}, name);
+  };
+  const auto line = [&](const Standard& standard, const std::string& option) {
+    const std::string help = topic(standard, "");
+    const std::size_t start = help.find("  -" + option + " ");
+    std::istringstream text(help.substr(start, help.find("\n  -", start) - start));
+    std::string condensed;  // lines are broken at blanks
+    for (std::string word; text >> word;) condensed += (condensed.empty() ? "" : " ") + word;
+    return condensed;
+  };
+  const auto ends = [&](const Standard& standard, const char* option, const std::string& value) {
+    INFO(option << ": " << line(standard, option));
+    CHECK(line(standard, option).ends_with("[" + value + "]"));
+    CHECK(topic(standard, option).find("  Default: " + value + "\n") != std::string::npos);
+  };
+  ends({}, "iter", "1000,40,100,dynamic");
+  ends({}, "npmin", "2");
+  ends({}, "msglog", "0:22");
+  ends({}, "window_size", "256");
+  ends(standard_of_files, "iter", "50,16,10,dynamic");
+  ends(standard_of_files, "npmin", "1");
+  ends(standard_of_files, "msglog", "0:24");
+  ends(standard_of_pairs, "iter", "100000,800,100,dynamic");
+  ends(standard_of_pairs, "npmin", "all processes");
+  ends(standard_of_threads, "window_size", "64");
+  ends(standard_of_threads, "data_type", "int");
+  ends(standard_of_threads, "red_data_type", "int");
+  ends(standard_of_threads, "msglog", "lengths of -count");
+  CHECK(topic({}, "PingPong").starts_with("PingPong\n  Time of half a round trip.\n  collective: "));
+}
+
 TEST_CASE("IMB-IO has standards and options of its own") {
   constexpr Spec writes[] = {{.name = "S_Write_Indv", .access = Access::file}};
   const Program io{"IMB-IO", "MPI-IO part", writes, standard_of_files, true};
@@ -720,7 +807,7 @@ TEST_CASE("help about one topic") {
         "  run on N, 2N, 4N, ... and all processes\n\n"
         "  A launch of 10 processes with -npmin 2 runs on 2, 4, 8 and 10. If N is above\n"
         "  the number of processes launched, all of them run, with a warning. Single\n"
-        "  transfers always run on 2. IMB-P2P: all processes by default.\n\n"
+        "  transfers always run on 2.\n\n"
         "  Default: 2\n"
         "  Example: mpirun -np 4 IMB-MPI1 -npmin 4\n");
   CHECK(help_text(program, "multi-pingpong")

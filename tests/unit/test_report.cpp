@@ -59,6 +59,10 @@ constexpr Spec barrier{
     .name = "Barrier", .kind = Kind::synchronization, .send = Extent::none, .receive = Extent::none};
 constexpr Spec bidir_put{
     .name = "Bidir_put", .kind = Kind::single_transfer, .aggregation = Aggregation::non_aggregate_first};
+constexpr Spec shared_load{.name = "Shared_load",
+                           .kind = Kind::single_transfer,
+                           .access = Access::passive_target,
+                           .one_sided = {.window = WindowKind::shared}};
 constexpr Spec one_put_all{.name = "One_put_all", .kind = Kind::multiple_transfer};
 constexpr Spec iallreduce{.name = "Iallreduce", .reduction = true, .overlap = Overlap::matched};
 constexpr Spec ibarrier{.name = "Ibarrier", .kind = Kind::synchronization, .overlap = Overlap::matched};
@@ -767,6 +771,11 @@ namespace {
 void complete_run(Reporter& out) {
   RunFacts facts = example_facts();
   facts.benchmarks = {"PingPong", "Sendrecv", "Uniband", "Allreduce", "Barrier"};
+  facts.startup = Startup{.first_began = 1795244752.5,
+                          .last_began = 1795244752.53125,
+                          .shortest = 0.125,
+                          .longest = 0.15625,
+                          .slowest_rank = 1};
   out.begin(facts, example_options());
   const auto measured = [&](const Spec& spec, std::int64_t bytes, std::int64_t repetitions, Row row) {
     const Table table = table_of(spec, all_of(2));
@@ -781,7 +790,9 @@ void complete_run(Reporter& out) {
   measured(uniband, 8, 1000, rate);
   measured(allreduce, 8, 1000, row_of(0.3, 0.33, 0.32));
   measured(barrier, 0, 1000, row_of(0.5, 0.5, 0.5));
-  out.end(ended(5, 0, 0));
+  Ending ending = ended(5, 0, 0);
+  ending.at = 1795244753.75;
+  out.end(ending);
 }
 
 void troubled_run(Reporter& out) {
@@ -876,9 +887,10 @@ void one_sided_run(Reporter& out) {
   facts.component = "RMA";
   facts.quirks = {.blank_after_command = true, .blank_comments = true};
   facts.part = "MPI-RMA part";
-  facts.command_line = {"./IMB-RMA", "-window", "allocate",  "-info",       "accumulate_ops=same_op",
-                        "-iter",     "100",     "Bidir_put", "One_put_all", "Truly_passive_put"};
-  facts.benchmarks = {"Bidir_put", "One_put_all", "Truly_passive_put"};
+  facts.command_line = {"./IMB-RMA",  "-window", "allocate",  "-info",       "accumulate_ops=same_op",
+                        "-iter",      "100",     "Bidir_put", "One_put_all", "Truly_passive_put",
+                        "Shared_load"};
+  facts.benchmarks = {"Bidir_put", "One_put_all", "Truly_passive_put", "Shared_load"};
   Options options;
   options.settings.repetitions = 100;
   options.window_kind = WindowKind::allocate;
@@ -896,7 +908,8 @@ void one_sided_run(Reporter& out) {
   Row row = row_of(1.5, 1.5, 1.5);
   row.t_overlap = 2.75e-6;
   measured(passive_put, Transfers::unmarked, row);
-  out.end(ended(4, 0, 0));
+  measured(shared_load, Transfers::unmarked, row_of(0.125, 0.125, 0.125));
+  out.end(ended(5, 0, 0));
 }
 
 void overlap_run(Reporter& out) {

@@ -28,6 +28,7 @@ from imb.model.units import counted
 _PART: dict[str, Component] = {
     name: component for component, part in PARTS.items() for name in (part, component)
 }
+_PROGRAM = re.compile(rf"IMB-({'|'.join(PARTS)})\b")
 
 
 def unsupported(events: Sequence[LogEvent]) -> str | None:
@@ -93,7 +94,7 @@ def run_of(events: Sequence[LogEvent]) -> Run:
         elif event.kind in ("command", "calling"):
             said[event.kind] = event.text
     command = said.get("calling") or said.get("command")
-    launcher = re.search(r"IMB-(MPI1|EXT|IO|NBC|RMA|MPI4|P2P|MT)\b", command or "")
+    launcher = _PROGRAM.search(command or "")
     run.program, run.version = said.get("program"), said.get("version")
     run.component = _PART.get(said.get("part", "")) or (launcher[1] if launcher else None)  # type: ignore[assignment]
     run.date = _date(said.get("Date"))

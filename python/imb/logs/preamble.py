@@ -92,7 +92,7 @@ _COMMAND = re.compile(
 )
 _RULE = re.compile(r"#?\s*-{5,}")
 _KNOWN_LINES = re.compile(
-    r"# Message lengths were user defined|# List of Benchmarks|# window_size = \d{1,9}$"
+    r"# Message lengths were user defined|# List of Benchmarks|# (?:window_size|pairs) = \d{1,9}$"
     r"|# New default behavior from Version|# the number of iterations per message size|# dynamically when a certain run"
     r"|# is expected to be exceeded|# SECS_PER_SAMPLE|# or through the flag|# For nonblocking benchmarks"
     r"|# Function CPU_Exploit|# performance of\s+[\d.]+ MFlops|#\s+(The benchmark measures|1\)|2\)) ?.*|::\s*$"

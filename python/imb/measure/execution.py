@@ -223,6 +223,8 @@ def _see_through(
         "ended": now(),
         "outcome": outcome,
         "seconds": round(ended.seconds, 3),
+        "launched_at": ended.launched_at,
+        "exited_at": ended.exited_at,
     }
 
 

@@ -237,10 +237,20 @@ class Build(msgspec.Struct):
     interface: str | UnsetType = UNSET
 
 
+class Startup(msgspec.Struct, kw_only=True):
+    """The calls of MPI_Init of all ranks. Times of day are seconds since 1970-01-01 UTC, by the clocks of the ranks' hosts."""
+
+    first_began_seconds: float | None = None
+    last_began_seconds: float | None = None
+    init_min_seconds: float | None = None
+    init_max_seconds: float | None = None
+    slowest_rank: int | None = None
+
+
 class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
     """What is known before the first point. `program` is OpenIMB, Intel MPI Benchmarks or OSU Micro-Benchmarks."""
 
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset(["file", "load_flops_per_second"])
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset(["file", "load_flops_per_second", "startup"])
 
     schema: str = SCHEMA
     program: str | None = None
@@ -259,6 +269,7 @@ class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
     clock: Clock | None = None
     build: Build | None = None
     environment: dict[str, str] | None = None
+    startup: Startup | None = None
 
 
 class Counter(msgspec.Struct):
@@ -400,6 +411,7 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
             "passes",
             "evidence",
             "threads",
+            "window_kind",
             "groups",
             "slowest_thread",
             "time_of_threads_seconds",
@@ -426,6 +438,7 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
     group_count: int | None = None
     group: int | None = None
     groups: list[list[int]] | None = None
+    window_kind: str | None = None
     bytes: int | None = None
     repetitions: int | None = None
     time_min_seconds: float | None = None
@@ -490,7 +503,7 @@ class End(msgspec.Struct, kw_only=True, tag_field="record", tag="end"):
     """How the launch ended. Without it a launch was cut off. `passes` and seconds: in passes."""
 
     OPTIONAL: ClassVar[frozenset[str]] = frozenset(
-        ["passes", "probes", "seconds", "measuring_seconds", "observing_seconds"]
+        ["at_seconds", "passes", "probes", "seconds", "measuring_seconds", "observing_seconds"]
     )
 
     state: State
@@ -498,6 +511,7 @@ class End(msgspec.Struct, kw_only=True, tag_field="record", tag="end"):
     measured: int | None = None
     failed: int | None = None
     defects: int | None = None
+    at_seconds: float | None = None
     passes: int | None = None
     probes: bool | None = None
     seconds: float | None = None
@@ -566,7 +580,7 @@ def encode(record: Record) -> bytes:
     if isinstance(record, Failure) and record.cause == "time_out":
         left_out -= {"seconds_per_repetition"}  # null means that the time was not a number
     if isinstance(record, Run) and record.component == "IO":
-        left_out = frozenset()  # null: not known, or no load was asked for
+        left_out = frozenset({"startup"})  # null: not known, or no load was asked for
     return _encoder.encode({k: v for k, v in fields.items() if v is not None or k not in left_out}) + b"\n"
 
 

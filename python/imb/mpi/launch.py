@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -170,11 +172,14 @@ def _srun(mpi: Installation, intent: Intent, program: Sequence[str], cores: int)
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """How a launch ended. `status`: exit status, or minus the signal, as subprocess has it. `seconds`: until then, or until
-    it was over and only lingered."""
+    it was over and only lingered. `launched_at`, `exited_at`: times of day at which the launcher began and ended (seconds
+    since 1970-01-01 UTC)."""
 
     outcome: Outcome
     status: int
     seconds: float
+    launched_at: float | None = None
+    exited_at: float | None = None
 
 
 def run(
@@ -197,28 +202,90 @@ def run(
     command cannot be started.
     """
     with orphans.adopting() as mark:
-        process = _started(command, mark, output, errors)
-        return _see_through(process, mark, timeout, _Tail(follow), on_line, on_tick, is_over)
+        process, launched = _started(command, mark, output, errors)
+        return _see_through(process, launched, mark, timeout, _Tail(follow), on_line, on_tick, is_over)
 
 
-def _started(command: Command, mark: str, output: Path, errors: Path) -> subprocess.Popen[bytes]:
+def _started(
+    command: Command, mark: str, output: Path, errors: Path
+) -> tuple[subprocess.Popen[bytes], _Launched]:
     env = {**os.environ, **command.env, orphans.MARK: mark}
-    with output.open("wb") as out, errors.open("wb") as err:
+    launched = _Launched()
+    with output.open("wb") as out, errors.open("wb") as err, launched.told() as pipe:
         try:
-            return subprocess.Popen(
-                orphans.with_parent(command.words, env.get("PATH")),
+            process = subprocess.Popen(
+                orphans.with_parent(command.words, env.get("PATH"), pipe),
                 env=env,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
                 start_new_session=True,
+                pass_fds=[pipe] if pipe >= 0 else [],
             )
         except OSError as error:
             raise ImbError(f"cannot start {command.words[0]}: {error.strerror}") from error
+    return process, launched
+
+
+class _Launched:
+    """When the launcher began: what orphans.with_parent writes, else when its process was made."""
+
+    def __init__(self) -> None:
+        self._read = -1
+        self._made = time.time()
+
+    @contextlib.contextmanager
+    def told(self) -> Iterator[int]:
+        """The end of a pipe for it; -1: none."""
+        if sys.platform != "linux":
+            yield -1
+            return
+        self._read, write = os.pipe()
+        try:
+            yield write
+        except BaseException:
+            os.close(self._read)
+            raise
+        finally:
+            os.close(write)
+
+    def at(self) -> float:
+        """To be called once, when the launcher has ended."""
+        if self._read < 0:
+            return self._made
+        os.set_blocking(self._read, False)
+        try:
+            return float(os.read(self._read, 100))
+        except (OSError, ValueError):
+            return self._made
+        finally:
+            os.close(self._read)
+
+
+@contextlib.contextmanager
+def _watched(pid: int) -> Iterator[Callable[[float], None]]:
+    """A function that returns when this child ends, or so many seconds later. subprocess looks every 50 ms only, which is
+    longer than some launches take to end."""
+    try:
+        handle = os.pidfd_open(pid)
+    except (AttributeError, OSError):  # another system than Linux, or an old one
+        yield time.sleep
+        return
+    ends = select.poll()
+    ends.register(handle, select.POLLIN)
+
+    def wait(seconds: float) -> None:
+        ends.poll(seconds * 1000)
+
+    try:
+        yield wait
+    finally:
+        os.close(handle)
 
 
 def _see_through(
     process: subprocess.Popen[bytes],
+    launched: _Launched,
     mark: str,
     timeout: float | None,
     tail: _Tail,
@@ -229,8 +296,9 @@ def _see_through(
     began = time.monotonic()
     outcome: Outcome = "finished"
     said_over: float | None = None
+    exited: float | None = None
     try:
-        with sigterm_interrupts():
+        with sigterm_interrupts(), _watched(process.pid) as wait:
             while process.poll() is None:
                 seconds = time.monotonic() - began
                 tail.read(on_line)
@@ -244,19 +312,22 @@ def _see_through(
                     outcome = "timed_out"
                     break
                 on_tick(seconds)
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(_POLL)
+                wait(_POLL)
+            exited = time.time()
             if process.returncode and "SLURM_JOB_ID" in os.environ:
                 time.sleep(_TURN)  # was it Slurm that ended it, which is about to end us too?
     except KeyboardInterrupt:
         outcome = "interrupted"
     finally:
         status = _end(process, mark)
+        began_at = launched.at()
     tail.read(on_line)
     seconds = time.monotonic() - began
     if outcome == "lingered" and said_over is not None:
         seconds = said_over
-    return Ended(outcome=outcome, status=status, seconds=seconds)
+    return Ended(
+        outcome=outcome, status=status, seconds=seconds, launched_at=began_at, exited_at=exited or time.time()
+    )
 
 
 @contextlib.contextmanager

@@ -20,15 +20,20 @@ _SET_CHILD_SUBREAPER = 36  # of prctl(2)
 _ROUNDS = 10  # in which processes are looked for: those of one that was ended may be left over in turn
 _GRACE = 1.0  # seconds
 # PR_SET_PDEATHSIG (1) lasts over exec. It is set after fork, where a parent that is gone already is noticed by its number.
+# The time of day at exec goes to a pipe: Python itself takes longer to start than some launchers.
 _WITH_PARENT = """
-import ctypes, os, sys
+import ctypes, os, sys, time
 ctypes.CDLL(None).prctl(1, 15)
 if os.getppid() != int(sys.argv[1]):
     sys.exit(143)
+pipe = int(sys.argv[2])
+if pipe >= 0:
+    os.set_inheritable(pipe, False)
+    os.write(pipe, repr(time.time()).encode())
 try:
-    os.execv(sys.argv[2], sys.argv[3:])
+    os.execv(sys.argv[3], sys.argv[4:])
 except OSError as error:
-    sys.exit(f"imb: cannot start {sys.argv[2]}: {error.strerror}")
+    sys.exit(f"imb: cannot start {sys.argv[3]}: {error.strerror}")
 """
 
 
@@ -55,14 +60,15 @@ def _adopt(more: int) -> None:
             ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, int(_adopting > 0), 0, 0, 0)
 
 
-def with_parent(words: list[str], path: str | None) -> list[str]:
-    """The command, found on `path`, which gets SIGTERM when this process is gone. Raises ImbError where there is no such program."""
+def with_parent(words: list[str], path: str | None, pipe: int = -1) -> list[str]:
+    """The command, found on `path`, which gets SIGTERM when this process is gone. The time of day at which it begins is written
+    to `pipe`, on Linux. Raises ImbError where there is no such program."""
     program = shutil.which(words[0], path=path)
     if program is None:
         raise ImbError(f"cannot start {words[0]}: no such program; check the PATH")
     if sys.platform != "linux":
         return words
-    return [sys.executable, "-I", "-S", "-c", _WITH_PARENT, str(os.getpid()), program, *words]
+    return [sys.executable, "-I", "-S", "-c", _WITH_PARENT, str(os.getpid()), str(pipe), program, *words]
 
 
 def end(mark: str) -> None:

@@ -1,0 +1,194 @@
+"""imb startup"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from imb.archive.store import Archive
+from imb.cli.common import ArchiveOption, LabelOption
+from imb.cli.launching import (
+    BindOption,
+    CpusOption,
+    EnvOption,
+    HostsOption,
+    LauncherOption,
+    MpiOption,
+    PpnOption,
+    ProgramsOption,
+    build_for,
+    intent_of,
+    launch_all,
+    prepare,
+    refuse_missing_cpus,
+)
+from imb.model.errors import ImbError
+from imb.model.units import counted
+from imb.render.terminal import data, say
+
+if TYPE_CHECKING:
+    from imb.measure.session import Plan
+    from imb.model.startup import Spread, Summary
+
+
+def command(
+    ranks: Annotated[
+        str | None,
+        typer.Option(
+            "--ranks",
+            metavar="N,N...",
+            help="Numbers of ranks.",
+            show_default="1, 2, 4, ... and as many as the hosts, the allocation or this machine offer",
+        ),
+    ] = None,
+    launches: Annotated[
+        int, typer.Option("--launches", min=1, metavar="N", help="Launch each number of ranks N times.")
+    ] = 5,
+    timeout: Annotated[
+        float, typer.Option("--timeout", min=0.1, metavar="SECONDS", help="End a launch that takes longer.")
+    ] = 120,
+    mpi: MpiOption = None,
+    programs: ProgramsOption = None,
+    bind: BindOption = None,
+    hosts: HostsOption = None,
+    ppn: PpnOption = None,
+    cpus: CpusOption = None,
+    env: EnvOption = None,
+    launcher: LauncherOption = "mpiexec",
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    label: LabelOption = None,
+    archive: ArchiveOption = None,
+) -> None:
+    """Measure how long an MPI takes to start ranks, and which part takes how long.
+
+    Each launch is a Barrier of one repetition. Output, for each number of ranks: the whole launch, from the start of the
+    launcher to its exit; the time until the last rank calls MPI_Init (launcher, network of daemons, exec, loader); MPI_Init
+    of the slowest rank, and its difference from the fastest; MPI_Finalize with the exit of ranks and launcher. Figures are
+    medians over launches with their range. The first launch of each number of ranks, which may have to read programs and
+    libraries from disk, is apart. Each launch is kept as a run.
+
+    Between hosts, times before MPI_Init and after MPI_Finalize are as exact as the clocks of the hosts agree.
+
+    Exit status: 0 measured, 1 some launches failed, 2 usage error, 130 interrupted.
+
+    \b
+    Examples:
+      imb startup
+      imb startup --mpi openmpi --ranks 1,2,4,8 --launches 11 --label before
+      imb startup --launcher srun --hosts node1,node2 --ppn 64 --json
+    """
+    from imb.measure import session, startup
+
+    wanted = numbers_of(ranks) if ranks else None
+    intent = intent_of(max(wanted) if wanted else None, hosts, ppn, bind, cpus, env, launcher)
+    refuse_missing_cpus(intent)
+    found, folder = prepare(mpi, programs)
+    store = Archive(archive)
+    made = startup.plan(
+        mpi=found,
+        programs=folder,
+        intent=intent,
+        ranks=wanted or startup.doubling(startup.offered(intent)),
+        launches=launches,
+        timeout=timeout,
+        labels=label or [],
+    )
+    build_for([made], found, programs)
+    session.save(store, made)
+    launch_all(store, made, results_to_stderr=True)
+    summaries = summaries_of(store, made)
+    if json:
+        _print_json(made, summaries)
+    else:
+        _print(made, summaries, hosts)
+    failed = sum(one.failed for one in summaries)
+    if failed:
+        say(f"imb: {failed} of {len(made.items)} launches failed; see `imb show RUN`", err=True)
+        raise typer.Exit(1)
+
+
+def numbers_of(text: str) -> list[int]:
+    """`1,2,4`, ascending. Raises ImbError."""
+    words = text.split(",")
+    if not all(word.isdecimal() and int(word) > 0 for word in words):
+        raise ImbError(f"--ranks: not numbers of ranks: {text}; give some such as 1,2,4")
+    return sorted(set(map(int, words)))
+
+
+def summaries_of(archive: Archive, made: Plan) -> list[Summary]:
+    """Of each number of ranks."""
+    from imb.measure import session
+    from imb.model.startup import Times, summary_of, times_of
+
+    over = session.done(archive, made)
+    launches: dict[int, list[tuple[str, Times | None]]] = {}
+    for item in made.items:
+        one = over[item.number]
+        run = archive.run(one.run)
+        times = times_of(run.records().records, run.facts()) if one.outcome == "measured" else None
+        launches.setdefault(item.ranks or 0, []).append((one.run, times))
+    return [summary_of(ranks, found) for ranks, found in launches.items()]
+
+
+def _print_json(made: Plan, summaries: Sequence[Summary]) -> None:
+    import msgspec
+
+    whole = {
+        "session": made.id,
+        "mpi": made.variants[0].mpi.version,
+        "unit": "seconds",
+        "ranks": msgspec.to_builtins(summaries),
+    }
+    data(msgspec.json.format(msgspec.json.encode(whole)).decode() + "\n")
+
+
+def _print(made: Plan, summaries: Sequence[Summary], hosts: str | None) -> None:
+    from imb.model.startup import largest_part
+    from imb.render.terminal import Screen
+
+    several = made.items[-1].turn > 1
+    how = f"medians of {counted(made.items[-1].turn - 1, 'launch')} [range]" if several else "1 launch each"
+    first = "; the first launch is apart" if several else ""
+    say(f"{made.variants[0].mpi.version}, {f'hosts {hosts}' if hosts else 'this host'}: ms, {how}{first}")
+    headings = ["ranks", "launch", "before MPI_Init", "MPI_Init", "fastest rank", "suite", "finalize + exit"]
+    rows = [
+        [
+            str(one.ranks),
+            *map(_cell, (one.launch, one.before_init, one.init)),
+            *map(_median, (one.init_fastest, one.suite)),
+            _cell(one.finalize_exit),
+            *([_milliseconds(one.first.launch) if one.first else "-"] if several else []),
+        ]
+        for one in summaries
+    ]
+    headings += ["first"] if several else []
+    Screen().table(headings, rows, right=range(len(headings)))
+    known = [one for one in summaries if one.launch]
+    if known and (part := largest_part(known[-1])):
+        growth = ""
+        if len(known) > 1 and known[0].launch and known[-1].launch:
+            times = known[-1].launch.median / known[0].launch.median
+            growth = f"; {times:.1f} times the launch of {counted(known[0].ranks, 'rank')}"
+        say(f"{counted(known[-1].ranks, 'rank')}: {part[1]:.0%} of the launch is {part[0]}{growth}")
+    if any(one.launch and one.before_init is None for one in summaries):
+        say("imb: warning: the clocks of the hosts differ; times before MPI_Init are unknown", err=True)
+
+
+def _cell(spread: Spread | None) -> str:
+    if spread is None:
+        return "-"
+    middle = _milliseconds(spread.median)
+    if spread.min == spread.max:
+        return middle
+    return f"{middle} [{_milliseconds(spread.min)}, {_milliseconds(spread.max)}]"
+
+
+def _median(spread: Spread | None) -> str:
+    return _milliseconds(spread.median) if spread else "-"
+
+
+def _milliseconds(seconds: float) -> str:
+    value = seconds * 1e3
+    return f"{value:.1f}" if value < 99.95 else f"{value:.0f}"

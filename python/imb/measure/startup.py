@@ -1,0 +1,80 @@
+"""The plan of `imb startup`: launches that measure next to nothing, on several numbers of ranks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from imb.measure.session import Item, Plan, Variant, cores, examine, new_id
+from imb.model.text import now
+from imb.mpi.installations import Installation
+from imb.mpi.launch import Intent
+
+
+def plan(
+    *,
+    mpi: Installation,
+    programs: Path,
+    intent: Intent,
+    ranks: Sequence[int],
+    launches: int,
+    timeout: float,
+    labels: Sequence[str],
+) -> Plan:
+    """In rounds of all numbers of ranks, so that drift of the machine does not look like an effect of them. Raises ImbError."""
+    items = [(turn, cell, number) for turn in range(launches) for cell, number in enumerate(ranks)]
+    made = Plan(
+        id=new_id(),
+        created=now(),
+        timeout=timeout,
+        variants=[Variant(mpi=mpi, programs=str(programs.absolute()), intent=intent)],
+        items=[
+            Item(
+                n,
+                "MPI1",
+                f"Barrier -npmin {number} -iter 1 -iter_policy off -warm_up off".split(),
+                turn + 1,
+                ranks=number,
+                labels=list(labels),
+                cell=cell,
+            )
+            for n, (turn, cell, number) in enumerate(items, 1)
+        ],
+    )
+    examine(made)
+    return made
+
+
+def doubling(most: int) -> list[int]:
+    """1, 2, 4, ... and `most`."""
+
+    def numbers() -> Iterator[int]:
+        number = 1
+        while number < most:
+            yield number
+            number *= 2
+        yield most
+
+    return list(numbers())
+
+
+def offered(intent: Intent, environment: Mapping[str, str] = os.environ) -> int:
+    """How many ranks the hosts, the CPUs, the allocation or this machine have room for."""
+    each = intent.ppn or cores()
+    if intent.hosts:
+        return each * len(intent.hosts)
+    if intent.cpus:
+        return len(intent.cpus)
+    for name in ("SLURM_NTASKS", "LSB_DJOB_NUMPROC", "NSLOTS"):
+        if environment.get(name, "").isdecimal():
+            return max(1, int(environment[name]))
+    nodes = environment.get("SLURM_JOB_NUM_NODES", "")
+    if nodes.isdecimal():
+        on_each = environment.get("SLURM_CPUS_ON_NODE", "")
+        return int(nodes) * (intent.ppn or (int(on_each) if on_each.isdecimal() else each))
+    if "PBS_NODEFILE" in environment:
+        with suppress(OSError):
+            return len(Path(environment["PBS_NODEFILE"]).read_text().split()) or each
+    return each
