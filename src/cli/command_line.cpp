@@ -247,6 +247,13 @@ void check_sync_mode(const Program& program, SyncMode mode) {
   }
 }
 
+void check_send_mode(const Program& program, SendMode mode) {
+  const auto has_modes = [](const Spec& spec) { return spec.send_modes.any; };
+  if (mode == SendMode::standard || std::ranges::any_of(program.catalogue, has_modes)) return;
+  throw UsageError("-send_mode: " + std::string(program.name) +
+                   " has no benchmark for it; leave it out, or run IMB-MPI1");
+}
+
 // Pairs that so many processes do not make.
 void check_pairs(const Options& options, int world) {
   if (options.stride >= world) {
@@ -290,6 +297,7 @@ void check_component(const Program& program, const std::vector<Use>& uses, int w
   }
   check_pairs(options, world);
   check_sync_mode(program, options.sync_mode);
+  check_send_mode(program, options.send_mode);
   constexpr std::string_view of_threads[] = {"threads", "comm",     "pin_threads",  "stride",
                                              "count",   "datatype", "repeat",       "warmup",
                                              "barrier", "noheader", "malloc_align", "malloc_algo"};

@@ -561,6 +561,8 @@ TEST_CASE("the example of every option is a command line that parses") {
   const Program io{"IMB-IO", "MPI-IO part", on_files, standard_of_files, true};
   const Program pairs{"IMB-P2P", "IMB-P2P part", random_pairs, standard_of_pairs};
   constexpr Spec one_sided[] = {{.name = "Unidir_put", .access = Access::passive_target}};
+  constexpr Spec sent[] = {{.name = "PingPong", .send_modes = every_send_mode}};
+  const Program sending{"IMB-MPI1", "MPI-1 part", sent};
   const Program windows{"IMB-RMA", "MPI-RMA part", one_sided};
   constexpr Spec in_parts[] = {{.name = "Partitioned_PingPong", .partitioned = true}};
   const Program parts{"IMB-MPI4", "MPI-4 part", in_parts};
@@ -574,7 +576,9 @@ TEST_CASE("the example of every option is a command line that parses") {
     if (!line.starts_with("  -")) continue;
     const auto is_for = [&](std::string_view component) { return line.find(component) != std::string::npos; };
     const bool synchronizes = line.starts_with("  -sync_mode ");
-    const Program& whole = group == "IMB-MT"      ? threads
+    const bool sends = line.starts_with("  -send_mode ");
+    const Program& whole = sends                  ? sending
+                           : group == "IMB-MT"    ? threads
                            : synchronizes         ? windows
                            : is_for("IMB-IO: ")   ? io
                            : is_for("IMB-P2P: ")  ? pairs
@@ -588,7 +592,7 @@ TEST_CASE("the example of every option is a command line that parses") {
     CHECK_NOTHROW(parse(whole, words(example), 8, given.reader()));
     ++examples;
   }
-  CHECK(examples == 68);
+  CHECK(examples == 69);
 }
 
 TEST_CASE("IMB-P2P has standards and options of its own") {
@@ -611,6 +615,24 @@ TEST_CASE("IMB-P2P has standards and options of its own") {
   CHECK(options.lengths == std::vector<std::int64_t>{1024, 3});
   CHECK(given("-msgwr off -msgrd off").warnings.empty());
   CHECK(given("-msgwr on -msgrd on").warnings.size() == 2);
+}
+
+TEST_CASE("-send_mode is for components with a benchmark for it") {
+  constexpr Spec sent[] = {{.name = "PingPong", .send_modes = every_send_mode}};
+  const Program sending{"IMB-MPI1", "MPI-1 part", sent};
+  const Program other{"IMB-NBC", "MPI-NBC part", others};
+  const auto given = [](const Program& whole, const std::string& line) {
+    return parse(whole, words(line), 2, Files{}.reader()).send_mode;
+  };
+  CHECK(given(sending, "") == SendMode::standard);
+  CHECK(given(sending, "-send_mode READY") == SendMode::ready);
+  CHECK(given(other, "-send_mode standard") == SendMode::standard);
+  CHECK_THROWS_WITH(given(other, "-send_mode ready"),
+                    "-send_mode: IMB-NBC has no benchmark for it; leave it out, or run IMB-MPI1");
+  CHECK_THROWS_WITH(
+      given(sending, "-send_mode rapid"),
+      "-send_mode: \"rapid\" is not one of standard, synchronous, ready, buffered; for example: "
+      "-send_mode synchronous");
 }
 
 TEST_CASE("-sync_mode is for components with one-sided transfers, and active targets have two of its modes") {
