@@ -452,6 +452,7 @@ FOR_DISPLACEMENT = 2  # in a window: where the target's bases lie, and the addit
 FOR_TARGET = 3  # a turn of the loop over the targets: the next one's rank, its message in the window
 FOR_TARGETS = 10  # once per repetition: this loop's beginning and one turn of it
 FOR_READY = 20  # the next receive buffer, and the requests posted ahead that move up
+FOR_READY_WINDOW = 20  # of a whole window of requests: a loop, unrolled
 FOR_LISTS = 40  # -sync_mode: once per repetition, loops over its targets and its transfers, and the role
 FOR_KIND = 14  # IMB-EXT's Window: which kind, what comes back from MPI, at most one element
 FOR_LOAD = 15  # the sum of its times, whether there are tests, and a turn of the loop over them
@@ -561,6 +562,7 @@ def allowance(loop: TimedLoop, each: Loop) -> int:
         ALLOWANCE
         + FOR_DISPLACEMENT * each.most(lambda i: int(name_of_call(i) in ONE_SIDED))
         + (FOR_WINDOW if loop.pattern.partition(",")[0] in WINDOWED else 0)
+        + (FOR_READY_WINDOW if loop.pattern == "Biband, -send_mode ready" else 0)
         + (FOR_READY if loop.pattern.endswith("-send_mode ready") else 0)
         + (FOR_TARGETS if loop.pattern in TO_ALL else 0)
         + (FOR_PARTNERS if loop.pattern in RANDOM else 0)
