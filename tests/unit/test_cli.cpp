@@ -620,7 +620,8 @@ TEST_CASE("IMB-P2P has standards and options of its own") {
 TEST_CASE("-send_mode is for components with a benchmark for it") {
   constexpr Spec sent[] = {{.name = "PingPong", .send_modes = every_send_mode}};
   const Program sending{"IMB-MPI1", "MPI-1 part", sent};
-  const Program other{"IMB-NBC", "MPI-NBC part", others};
+  constexpr Spec none[] = {{.name = "Ibcast"}};
+  const Program other{"IMB-NBC", "MPI-NBC part", none};
   const auto given = [](const Program& whole, const std::string& line) {
     return parse(whole, words(line), 2, Files{}.reader()).send_mode;
   };
