@@ -413,6 +413,7 @@ ATOMIC = {
     "CompareAndSwap": "Compare_and_swap",
 }
 SYNC_MODES = ("standard", "fence", "pscw", "lock", "lock_all", "flush", "flush_local")
+SEND_MODES = ("standard", "synchronous", "ready", "buffered")
 LOCAL = ", -sync_mode flush_local"
 PLACES = {"Individual": "Indv", "Offset": "Expl", "Shared": "Shared"}
 
@@ -432,6 +433,8 @@ def _benchmark_of(pattern: str, loaded: bool) -> str:
         return f"Exchange_{found[1].lower()}" + (LOCAL if found[2] == "Origin" else "")
     if found := re.fullmatch(r"InSync<(\w+),\(SyncMode\)(\d)>", name):
         return f"{found[1]}, -sync_mode {SYNC_MODES[int(found[2])]}"
+    if found := re.fullmatch(r"InSendMode<(\w+),\(SendMode\)(\d)>", name):
+        return f"{found[1]}, -send_mode {SEND_MODES[int(found[2])]}"
     if found := re.fullmatch(r"MoveToAll<(\w+),At(\w+)>", name):
         return f"One_{found[1].lower()}_all" if found[2] == "Target" else f"{found[1]}_all_local"
     name = name.rpartition("::")[2]

@@ -88,6 +88,19 @@ int MPI_Allgather(const void* send, int sends, MPI_Datatype type, void* receive,
   return MPI_ERR_OTHER;
 }
 
+int MPI_Buffer_attach(void* memory, int bytes) {
+  if (!fails("MPI_Buffer_attach")) return PMPI_Buffer_attach(memory, bytes);
+  if (invokes_handler()) PMPI_Comm_call_errhandler(MPI_COMM_SELF, MPI_ERR_BUFFER);
+  return MPI_ERR_BUFFER;
+}
+#if MPI_VERSION >= 4 && !defined(OPEN_MPI)
+int MPI_Buffer_attach_c(void* memory, MPI_Count bytes) {
+  if (!fails("MPI_Buffer_attach")) return PMPI_Buffer_attach_c(memory, bytes);
+  if (invokes_handler()) PMPI_Comm_call_errhandler(MPI_COMM_SELF, MPI_ERR_BUFFER);
+  return MPI_ERR_BUFFER;
+}
+#endif
+
 MAKES_WINDOW(create, (void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* win),
              (base, size, unit, info, comm, win))
 MAKES_WINDOW(allocate, (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win),

@@ -26,7 +26,14 @@ struct Received {
   char* at = nullptr;
   std::vector<char> before;
   bool gaps = false;
+  bool by_message = false;
 };
+
+bool is_empty(const Received& received, const MPI_Status& status) {
+  int bytes = 0;
+  if (received.by_message) PMPI_Get_count(&status, MPI_BYTE, &bytes);
+  return received.by_message && bytes == 0;
+}
 
 bool lies_here() {
   int rank = 0, ranks = 1;
@@ -184,7 +191,8 @@ int MPI_Recv(void* buf, int count, MPI_Datatype type, int from, int tag, MPI_Com
 }
 int MPI_Irecv(void* buf, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
               MPI_Request* request) {
-  const Received r = watch(buf, count, type);
+  Received r = watch(buf, count, type);
+  r.by_message = true;
   const int rc = PMPI_Irecv(buf, count, type, from, tag, comm, request);
   pending[*request] = r;
   return rc;
@@ -192,14 +200,18 @@ int MPI_Irecv(void* buf, int count, MPI_Datatype type, int from, int tag, MPI_Co
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
   // A window shares one buffer, and a completed handle may be used again: one lie, after all have arrived.
   Received last;
+  int at = 0;
   for (int i = 0; i < count; ++i) {
     const auto found = pending.find(requests[i]);
     if (found == pending.end()) continue;
     last = found->second;
+    at = i;
     pending.erase(found);
   }
-  const int rc = PMPI_Waitall(count, requests, statuses);
-  spoil(last);
+  std::vector<MPI_Status> own(static_cast<std::size_t>(count) + 1);
+  MPI_Status* const said = statuses == MPI_STATUSES_IGNORE ? own.data() : statuses;
+  const int rc = PMPI_Waitall(count, requests, said);
+  if (!is_empty(last, said[at])) spoil(last);
   return rc;
 }
 int MPI_Recv_init(void* buf, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
@@ -404,8 +416,10 @@ int MPI_Wait(MPI_Request* request, MPI_Status* status) {
   const auto found = pending.find(*request);
   const Received r = found == pending.end() ? Received{} : found->second;
   if (found != pending.end()) pending.erase(found);
-  const int rc = PMPI_Wait(request, status);
-  spoil(r);
+  MPI_Status own;
+  MPI_Status* const said = status == MPI_STATUS_IGNORE ? &own : status;
+  const int rc = PMPI_Wait(request, said);
+  if (!is_empty(r, *said)) spoil(r);
   return rc;
 }
 int MPI_Ibcast(void* buf, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) {

@@ -462,6 +462,22 @@ def test_a_topology_that_one_rank_cannot_make_ends_the_job_with_a_line(
     assert re.fullmatch(rf"IMB-MPI1: rank {rank}: .*MPI reports: .+; the run is aborted", line)
 
 
+def test_a_buffer_that_one_rank_cannot_attach_is_a_row(mpi, liars: Libraries, scratch):
+    arguments = "-check -iter 2 -msglog 2:3 -npmin 2 -send_mode buffered PingPong Exchange"
+    injector = Injector(mpi, "MPI1", liars(mpi, "fail_mpi.cpp"), scratch)
+    name = "MPI_Buffer_attach"
+    baseline, attached = injector.count(arguments, 1, FAIL_CALL=name, FAIL_AT=0)
+    assert attached >= 6
+
+    def judge(rank: int, at: int) -> str:
+        outcome = injector.launch(arguments, FAIL_CALL=name, FAIL_RANK=rank, FAIL_AT=at)
+        # Where the warm-up cannot have it, the table is unavailable.
+        fault = fault_of(outcome, "MPI1", rank, baseline, {"out_of_memory", "unavailable"})
+        return fault and f"{outcome.injection}: {outcome.log}: {fault}"
+
+    walk([(rank, at) for rank in (0, 1) for at in range(1, 7)], judge)
+
+
 # Deleting is left out: what is left of a file goes when the launch ends, and no figure depends on it.
 FILE_CALLS = ["open", "set_view", "write_at", "write", "read_at_all", "sync", "close", "get_size"]
 # In the timed loop return codes are not looked at: MPI calls the file's error handler.

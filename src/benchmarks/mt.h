@@ -24,6 +24,7 @@ struct ThreadedPairs : Threaded<Pattern>, Pairs {
 constexpr Spec threaded(Spec spec, std::string_view name) {
   spec.name = name;
   spec.threaded = true;
+  spec.send_modes = {};  // MPI_Buffer_attach is of the process
   spec.in_default_list = true;
   if (spec.kind == Kind::single_transfer) {
     spec.kind = Kind::parallel_transfer;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "engine/pattern.h"
+#include "engine/send_loops.h"
 
 namespace openimb {
 
@@ -27,15 +28,37 @@ struct Exchange {
                              .kind = Kind::parallel_transfer,
                              .send = Extent::two,
                              .receive = Extent::two,
-                             .turnover = 4};
-  template <class C>
+                             .turnover = 4,
+                             .send_modes = every_send_mode};
+  template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap) {
     MPI_Request requests[2];
-    call::start_send(lap.send, c.count, c.type, c.right, tag_of(c, to_right), c.comm, &requests[0]);
-    call::start_send(lap.send + c.span, c.count, c.type, c.left, tag_of(c, to_left), c.comm, &requests[1]);
+    start_sends<mode>(c, lap, requests);
     call::receive(lap.receive, c.count, c.type, c.left, tag_of(c, to_right), c.comm);
     call::receive(lap.receive + c.span, c.count, c.type, c.right, tag_of(c, to_left), c.comm);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  }
+  template <SendMode mode, class C>
+  static void start_sends(const C& c, const Lap& lap, MPI_Request* requests) {
+    call::start_send<mode>(lap.send, c.count, c.type, c.right, tag_of(c, to_right), c.comm, &requests[0]);
+    call::start_send<mode>(lap.send + c.span, c.count, c.type, c.left, tag_of(c, to_left), c.comm,
+                           &requests[1]);
+  }
+
+  // Ready: each process posts the next receives before it sends.
+  template <class C>
+  static std::vector<Route> routes(const C& c) {
+    return {{.to = c.right, .from = c.left, .tag = to_right},
+            {.to = c.left, .from = c.right, .tag = to_left}};
+  }
+  template <class C>
+  static void post(const C& c, char* receive, MPI_Request* requests) {
+    call::start_receive(receive, c.count, c.type, c.left, to_right, c.comm, &requests[0]);
+    call::start_receive(receive + c.span, c.count, c.type, c.right, to_left, c.comm, &requests[1]);
+  }
+  template <class C>
+  static void start_ready(const C& c, const Lap& lap, MPI_Request* requests) {
+    start_sends<SendMode::ready>(c, lap, requests);
   }
   static Expected expects(const Endpoint& e) {
     return {{e.left(), 0, 0, e.elements}, {e.right(), e.elements, e.elements, e.elements}};
@@ -53,10 +76,10 @@ struct Pairs {
 
 /// A repetition has many messages in flight, which use the same buffers and carry the same bytes.
 struct PairsInFlight : Pairs {
-  template <class C>
+  template <SendMode mode = SendMode::standard, class C>
   static void start_sends(const C& c, const Lap& lap, MPI_Request* requests) {
     for (int i = 0; i < c.in_flight; ++i) {
-      call::start_send(lap.send, c.count, c.type, c.peer, tag_of(c, message_tag), c.comm, &requests[i]);
+      call::start_send<mode>(lap.send, c.count, c.type, c.peer, tag_of(c, message_tag), c.comm, &requests[i]);
     }
   }
   template <class C>
@@ -67,16 +90,20 @@ struct PairsInFlight : Pairs {
   }
 };
 
+inline constexpr std::string_view one_way =
+    "without a message back, its sender cannot tell which receives are posted or complete";
+
 struct Uniband : PairsInFlight {
   static constexpr Spec spec{.name = "Uniband",
                              .kind = Kind::parallel_transfer,
                              .message_rate = true,
                              .min_processes = 2,
+                             .send_modes = {.any = true, .not_ready = one_way, .not_buffered = one_way},
                              .in_default_list = false};
-  template <class C>
+  template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap) {
     if (c.rank < c.peer) {
-      start_sends(c, lap, c.requests);
+      start_sends<mode>(c, lap, c.requests);
     } else {
       start_receives(c, lap, c.requests);
     }
@@ -91,12 +118,27 @@ struct Biband : PairsInFlight {
                              .turnover = 2,
                              .message_rate = true,
                              .min_processes = 2,
+                             .send_modes = every_send_mode,
                              .in_default_list = false};
-  template <class C>
+  template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap) {
     start_receives(c, lap, c.requests);
-    start_sends(c, lap, c.requests + c.in_flight);
+    start_sends<mode>(c, lap, c.requests + c.in_flight);
     MPI_Waitall(2 * c.in_flight, c.requests, MPI_STATUSES_IGNORE);
+  }
+
+  // Ready: each process posts the next receives before it sends.
+  template <class C>
+  static std::vector<Route> routes(const C& c) {
+    return std::vector<Route>(static_cast<std::size_t>(c.in_flight), Route{.to = c.peer, .from = c.peer});
+  }
+  template <class C>
+  static void post(const C& c, char* receive, MPI_Request* requests) {
+    start_receives(c, Lap{.receive = receive}, requests);
+  }
+  template <class C>
+  static void start_ready(const C& c, const Lap& lap, MPI_Request* requests) {
+    start_sends<SendMode::ready>(c, lap, requests);
   }
   static Expected expects(const Endpoint& e) { return message_of(e, peer_of(e)); }
 };

@@ -2,28 +2,65 @@
 #pragma once
 
 #include "engine/pattern.h"
+#include "engine/send_loops.h"
 
 namespace openimb {
 
-template <class C>
+template <SendMode mode = SendMode::standard, class C>
 void send_message(const C& c, const Lap& lap) {
-  call::send(lap.send, c.count, c.type, c.peer, tag_of(c, message_tag), c.comm);
+  call::send<mode>(lap.send, c.count, c.type, c.peer, tag_of(c, message_tag), c.comm);
 }
 template <class C>
 void receive_message(const C& c, const Lap& lap, int source) {
   call::receive(lap.receive, c.count, c.type, source, tag_of(c, message_tag), c.comm);
 }
 
+/// `from`: the source of receives.
+template <class C>
+void start_receive_of_message(const C& c, char* receive, int from, MPI_Request* request) {
+  call::start_receive(receive, c.count, c.type, from, message_tag, c.comm, request);
+}
+
 struct PingPong {
-  static constexpr Spec spec{.name = "PingPong", .kind = Kind::single_transfer, .time_factor = 0.5};
-  template <class C>
+  static constexpr Spec spec{
+      .name = "PingPong", .kind = Kind::single_transfer, .time_factor = 0.5, .send_modes = every_send_mode};
+  template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap, int source = MPI_ANY_SOURCE) {
     if (c.rank < c.peer) {
-      send_message(c, lap);
+      send_message<mode>(c, lap);
       receive_message(c, lap, source);
     } else {
       receive_message(c, lap, source);
-      send_message(c, lap);
+      send_message<mode>(c, lap);
+    }
+  }
+
+  // Ready: the receive of the answer is posted before the message that asks for it, and that of the next
+  // message before the answer.
+  template <class C>
+  static std::vector<Route> routes(const C& c) {
+    const bool asks = c.rank < c.peer;
+    return {{.to = asks ? c.peer : MPI_PROC_NULL, .from = asks ? MPI_PROC_NULL : c.peer}};
+  }
+  template <class C>
+  static void post(const C& c, char* receive, MPI_Request* requests, int source = MPI_ANY_SOURCE) {
+    if (c.rank > c.peer) {
+      start_receive_of_message(c, receive, source, requests);
+    } else {
+      *requests = MPI_REQUEST_NULL;
+    }
+  }
+  template <class C>
+  static void step_ready(const C& c, const Lap& lap, PostedReceives::View posted,
+                         int source = MPI_ANY_SOURCE) {
+    if (c.rank < c.peer) {
+      start_receive_of_message(c, lap.receive, source, posted.requests);
+      send_message<SendMode::ready>(c, lap);
+      MPI_Wait(posted.requests, MPI_STATUS_IGNORE);
+    } else {
+      MPI_Wait(posted.requests, MPI_STATUS_IGNORE);
+      start_receive_of_message(c, posted.next[lap.slot], source, posted.requests);
+      send_message<SendMode::ready>(c, lap);
     }
   }
   static Expected expects(const Endpoint& e) { return message_of(e, 1 - e.rank); }
@@ -33,50 +70,82 @@ struct PingPongSpecificSource : PingPong {
   static constexpr Spec spec{.name = "PingPongSpecificSource",
                              .kind = Kind::single_transfer,
                              .time_factor = 0.5,
+                             .send_modes = every_send_mode,
                              .in_default_list = false};
-  template <class C>
+  template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap) {
-    PingPong::step(c, lap, c.peer);
+    PingPong::step<mode>(c, lap, c.peer);
+  }
+  template <class C>
+  static void post(const C& c, char* receive, MPI_Request* requests) {
+    PingPong::post(c, receive, requests, c.peer);
+  }
+  template <class C>
+  static void step_ready(const C& c, const Lap& lap, PostedReceives::View posted) {
+    PingPong::step_ready(c, lap, posted, c.peer);
   }
 };
 
 /// The receiver finds the message first, and receives that one. Source: MPI 3.1, section 3.8.2.
 struct PingPong_mprobe {
-  static constexpr Spec spec{.name = "PingPong_mprobe",
-                             .kind = Kind::single_transfer,
-                             .time_factor = 0.5,
-                             .in_default_list = false,
-                             .needs = "Mprobe",
-                             .unavailable = call::why_no_matched_probe};
-  template <class C>
+  static constexpr Spec spec{
+      .name = "PingPong_mprobe",
+      .kind = Kind::single_transfer,
+      .time_factor = 0.5,
+      .send_modes = {.any = true, .not_ready = "its receiver has no receive posted when it probes"},
+      .in_default_list = false,
+      .needs = "Mprobe",
+      .unavailable = call::why_no_matched_probe};
+  template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap) {
-    if (c.rank == 0) send_message(c, lap);
+    if (c.rank == 0) send_message<mode>(c, lap);
     MPI_Message message;
     MPI_Mprobe(MPI_ANY_SOURCE, message_tag, c.comm, &message, MPI_STATUS_IGNORE);
     call::receive_found(lap.receive, c.count, c.type, &message);
-    if (c.rank != 0) send_message(c, lap);
+    if (c.rank != 0) send_message<mode>(c, lap);
   }
   static Expected expects(const Endpoint& e) { return message_of(e, 1 - e.rank); }
 };
 
 struct PingPing {
-  static constexpr Spec spec{.name = "PingPing", .kind = Kind::single_transfer};
-  template <class C>
+  static constexpr Spec spec{
+      .name = "PingPing", .kind = Kind::single_transfer, .send_modes = every_send_mode};
+  template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap, int source = MPI_ANY_SOURCE) {
     MPI_Request request;
-    call::start_send(lap.send, c.count, c.type, c.peer, tag_of(c, message_tag), c.comm, &request);
+    call::start_send<mode>(lap.send, c.count, c.type, c.peer, tag_of(c, message_tag), c.comm, &request);
     receive_message(c, lap, source);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+
+  // Ready: each process posts the next receive before it sends.
+  template <class C>
+  static std::vector<Route> routes(const C& c) {
+    return {{.to = c.peer, .from = c.peer}};
+  }
+  template <class C>
+  static void post(const C& c, char* receive, MPI_Request* requests, int source = MPI_ANY_SOURCE) {
+    start_receive_of_message(c, receive, source, requests);
+  }
+  template <class C>
+  static void start_ready(const C& c, const Lap& lap, MPI_Request* requests) {
+    call::start_send<SendMode::ready>(lap.send, c.count, c.type, c.peer, message_tag, c.comm, requests);
   }
   static Expected expects(const Endpoint& e) { return message_of(e, 1 - e.rank); }
 };
 
 struct PingPingSpecificSource : PingPing {
-  static constexpr Spec spec{
-      .name = "PingPingSpecificSource", .kind = Kind::single_transfer, .in_default_list = false};
-  template <class C>
+  static constexpr Spec spec{.name = "PingPingSpecificSource",
+                             .kind = Kind::single_transfer,
+                             .send_modes = every_send_mode,
+                             .in_default_list = false};
+  template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap) {
-    PingPing::step(c, lap, c.peer);
+    PingPing::step<mode>(c, lap, c.peer);
+  }
+  template <class C>
+  static void post(const C& c, char* receive, MPI_Request* requests) {
+    PingPing::post(c, receive, requests, c.peer);
   }
 };
 

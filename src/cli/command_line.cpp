@@ -238,12 +238,8 @@ void check_sync_mode(const Program& program, SyncMode mode) {
   const auto has = [&](Access access) {
     return std::ranges::any_of(program.catalogue, [&](const Spec& spec) { return spec.access == access; });
   };
-  if (mode == SyncMode::standard || has(Access::passive_target)) return;
-  if (!has(Access::active_target)) {
-    throw UsageError("-sync_mode: " + std::string(program.name) +
-                     " has no one-sided transfers; leave it out, or run IMB-RMA");
-  }
-  if (!needs_targets(mode)) {
+  const bool active_only = has(Access::active_target) && !has(Access::passive_target);
+  if (active_only && mode != SyncMode::standard && !needs_targets(mode)) {
     throw UsageError("-sync_mode " + std::string(name_of(mode)) + ": a mode of passive targets; " +
                      std::string(program.name) + " has active ones: give fence or pscw, or run IMB-RMA");
   }

@@ -128,6 +128,25 @@ constexpr Option own_rows[] = {
                                          SyncMode::flush_local};
            draft.options.sync_mode = choice(modes, [](SyncMode mode) { return name_of(mode); }, word);
          }},
+    {.name = "send_mode",
+     .syntax = "MODE",
+     .help = "synchronous, ready or buffered",
+     .standard = "standard",
+     .example = "-send_mode synchronous",
+     .details =
+         "How IMB-MPI1 sends messages from one process to another. standard: MPI_Send, MPI_Isend. "
+         "synchronous: "
+         "MPI_Ssend, MPI_Issend; they complete after the receive has started. ready: MPI_Rsend, MPI_Irsend; "
+         "receives of a repetition are posted one repetition ahead. buffered: MPI_Bsend, MPI_Ibsend; the "
+         "buffer is attached before the clock starts and counts toward -mem. Benchmarks that cannot use a "
+         "mode have a failure row with the reason: collectives, Sendrecv, PingPong_persist; of ready: "
+         "PingPong_mprobe, Uniband; of buffered: Uniband.",
+     .apply =
+         [](Draft& draft, std::string_view word) {
+           constexpr SendMode modes[] = {SendMode::standard, SendMode::synchronous, SendMode::ready,
+                                         SendMode::buffered};
+           draft.options.send_mode = choice(modes, [](SendMode mode) { return name_of(mode); }, word);
+         }},
     {.name = "progress",
      .syntax = "N",
      .help = "call MPI_Test N times while computing",

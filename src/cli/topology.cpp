@@ -39,9 +39,6 @@ bool has(const Program& program, bool (*what)(const Spec&)) {
 bool has_neighborhoods(const Program& program) {
   return has(program, [](const Spec& spec) { return spec.topology.exists(); });
 }
-bool has_random_partners(const Program& program) {
-  return has(program, [](const Spec& spec) { return spec.random_partners; });
-}
 
 void check_degree(const Topology& topology, int world) {
   const int most = topology.neighbors(world);
@@ -93,20 +90,13 @@ void settle_topology(Draft& draft) {
   const std::string name(draft.program.name);
   std::optional<Topology>& topology = draft.options.topology;
   if (topology) {
-    if (!has_neighborhoods(draft.program)) {
-      throw UsageError("-topo: " + name +
-                       " has no neighborhood collectives; leave it out, or run IMB-MPI1 or IMB-NBC");
-    }
     check_degree(*topology, draft.world);
     check_extents(*topology, draft.options, draft.world);
   }
   if (!draft.seed) return;
   const bool drawn = topology && topology->kind == TopologyKind::random;
-  if (!drawn && !has_random_partners(draft.program)) {
-    throw UsageError("-seed: " + name +
-                     (has_neighborhoods(draft.program)
-                          ? " uses it with -topo random:N only; leave it out"
-                          : " has no benchmark for it; leave it out, or run IMB-P2P"));
+  if (!drawn && has_neighborhoods(draft.program)) {
+    throw UsageError("-seed: " + name + " uses it with -topo random:N only; leave it out");
   }
   if (drawn) topology->seed = *draft.seed;
   if (draft.options.pairs) draft.options.pairs->seed = *draft.seed;

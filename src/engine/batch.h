@@ -13,6 +13,7 @@
 #include "engine/entry.h"
 #include "engine/overlap.h"
 #include "engine/pattern.h"
+#include "engine/send_loops.h"
 #include "engine/setup.h"
 #include "engine/sync_loops.h"
 #include "engine/timed_loop.h"
@@ -158,6 +159,9 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
         }
       }
     }
+    if constexpr (spec.send_modes.any) {
+      if (setup().send_mode != SendMode::standard) return run_in_send_mode(repetitions, timing, samples);
+    }
     return run_as<Loop>(repetitions, timing, samples);
   }
 
@@ -194,6 +198,18 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
       if (setup().aggregate) return time<Step, true>(context(), repetitions, timing, samples);
     }
     return time<Step, false>(context(), repetitions, timing, samples);
+  }
+
+  OPENIMB_NOINLINE double run_in_send_mode(std::int64_t repetitions, Timing timing,
+                                           std::span<double> samples) {
+    return with_send_mode<Pattern>(
+        setup().send_mode, context(), plan(), plan().beginning(), [&]<class Step>(Step, auto... view) {
+          const auto run = [&](const auto& laps) {
+            return timed_as<Step, spec.kind, false>(context(), laps, repetitions, timing, samples, setup(),
+                                                    view...);
+          };
+          return plan().slots > 1 ? run(Laps<true, false>(plan())) : run(Laps<false, false>(plan()));
+        });
   }
 
   static int peer_of(const Endpoint& endpoint) {
@@ -241,6 +257,14 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
           repeat_as<typename Pattern::LocalLoop>(context(), laps, repetitions);
           return;
         }
+      }
+    }
+    if constexpr (spec.send_modes.any) {
+      if (setup().send_mode != SendMode::standard) {
+        with_send_mode<Pattern>(
+            setup().send_mode, context(), plan(), laps.lap(),
+            [&]<class Step>(Step, auto... view) { repeat_as<Step>(context(), laps, repetitions, view...); });
+        return;
       }
     }
     [[maybe_unused]] const auto around = epoch();

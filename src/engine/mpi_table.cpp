@@ -11,6 +11,7 @@
 #include "engine/wall_clock.h"
 #include "mpi/file.h"
 #include "plan/files.h"
+#include "plan/sending.h"
 #include "plan/synchronization.h"
 
 namespace openimb {
@@ -217,6 +218,13 @@ Window MpiTable::make_window(const Geometry& geometry) const {
   return {window_kind(), nullptr, room, shared_.info_.handle(), group_.handle()};
 }
 
+std::unique_ptr<AttachedBuffer> MpiTable::attach_buffer(const Geometry& geometry) const {
+  if (shared_.options_.send_mode != SendMode::buffered || !active()) return nullptr;
+  const ElementType type(single_element(plan_.element), 0);
+  return std::make_unique<AttachedBuffer>(buffered_messages(spec(), shared_.options_.in_flight),
+                                          geometry.elements, type.handle(), group_.handle());
+}
+
 OpenTable::Opened MpiTable::open(const Point& point, std::int64_t gone) {
   Window window = make_window(point.geometry);
   if (spec().one_sided.exposed != Exposed::nothing) {
@@ -232,9 +240,19 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t gone) {
     }
     if (active()) window.exchange_bases(group_.handle());
   }
+  std::unique_ptr<AttachedBuffer> send_buffer = attach_buffer(point.geometry);
+  if (shared_.options_.send_mode == SendMode::buffered &&
+      shared_.world_.anyone(send_buffer && !*send_buffer)) {
+    return {.batch = nullptr,
+            .failure = Failure{.cause = Failure::Cause::out_of_memory,
+                               .bytes = point.bytes,
+                               .needed_bytes = point.needed_bytes,
+                               .detail = "no memory for MPI_Buffer_attach, or MPI refuses it"}};
+  }
   if (!active()) return {.batch = std::make_unique<IdleBatch>(), .failure = {}};
   if (threads() > 1) return {.batch = make_team(point, gone), .failure = {}};
   std::unique_ptr<Setup> setup = make_setup(point, gone, std::move(window));
+  setup->send_buffer = std::move(send_buffer);
   adopt_window_memory(*setup);
   // A rank that already accesses another's memory while that one fills it spoils it, and waits for its lock.
   if (allocated_by_mpi() != Exposed::nothing) MPI_Barrier(group_.handle());
@@ -303,6 +321,8 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t gon
       .info = shared_.info_.handle(),
       .window_kind = window_kind(),
       .sync = sync_of(spec(), options.sync_mode),
+      .send_mode = options.send_mode,
+      .send_buffer = nullptr,
       .window = std::move(window),
       .window_memory = nullptr,
       .send = shared_.buffers_.send.memory(),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/mpi_resources.h"
+#include "mpi/attached_buffer.h"
 #include "mpi/datatype.h"
 
 namespace openimb {
@@ -30,6 +31,7 @@ class MpiTable final : public OpenTable {
   void allocate();
   bool try_to_allocate(std::span<const Point* const> points);
   Window make_window(const Geometry& geometry) const;
+  std::unique_ptr<AttachedBuffer> attach_buffer(const Geometry& geometry) const;
   void fill_buffers();
   std::unique_ptr<Setup> make_setup(const Point& point, std::int64_t gone, Window window) const;
   Neighborhood neighborhood_of_rank() const;

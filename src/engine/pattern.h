@@ -41,6 +41,11 @@
 //       Of one-sided benchmarks with Spec::one_sided.any_sync: the transfers that -sync_mode completes in
 //       other ways, the loop with local completion, and who accesses whom (engine/sync_loops.h).
 //
+//   template <SendMode mode = SendMode::standard, class C> static void step(const C& c, const Lap& lap);
+//   routes, post, start_ready or step_ready
+//       Of benchmarks with Spec::send_modes: the repetition in another mode of its sends; whom receives
+//       that are posted ahead come from, what posts them, and the ready sends (engine/send_loops.h).
+//
 //   static bool takes_part(const Endpoint& e);   some ranks of the group stand aside
 //   static int peer_of(const Endpoint& e);       the other rank of a pair is not the right neighbor
 //   static bool updates(const Endpoint& e);      the receive buffer is input, too, on some ranks

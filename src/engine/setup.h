@@ -11,6 +11,7 @@
 #include "engine/expected.h"
 #include "engine/timed_loop.h"
 #include "memory/memory.h"
+#include "mpi/attached_buffer.h"
 #include "mpi/datatype.h"
 #include "mpi/window.h"
 #include "plan/files.h"
@@ -50,9 +51,11 @@ struct Setup {
   MPI_Op op = MPI_SUM;
   MPI_Info info = MPI_INFO_NULL;
   WindowKind window_kind = WindowKind::create;
-  SyncMode sync = SyncMode::standard;     ///< in force
-  Window window;                          ///< without a handle where nothing is exposed
-  std::unique_ptr<Memory> window_memory;  ///< where MPI allocated it
+  SyncMode sync = SyncMode::standard;  ///< in force
+  SendMode send_mode = SendMode::standard;
+  std::unique_ptr<AttachedBuffer> send_buffer;  ///< of buffered sends
+  Window window;                                ///< without a handle where nothing is exposed
+  std::unique_ptr<Memory> window_memory;        ///< where MPI allocated it
   Memory* send = nullptr;
   Memory* receive = nullptr;
   FileSetup file;

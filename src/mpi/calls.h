@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "mpi/optional.h"
+#include "plan/spec.h"
 
 namespace openimb::call {
 
@@ -93,9 +94,17 @@ inline constexpr std::string_view why_no_partitions = "this MPI has no partition
     OPENIMB_CALL(nonblocking_name, __VA_ARGS__, request...)                   \
   }
 
-template <class Count>
+template <SendMode mode = SendMode::standard, class Count>
 void send(const void* data, Count count, Type type, int to, int tag, Comm comm) {
-  OPENIMB_CALL(Send, data, count, type, to, tag, comm)
+  if constexpr (mode == SendMode::synchronous) {
+    OPENIMB_CALL(Ssend, data, count, type, to, tag, comm)
+  } else if constexpr (mode == SendMode::ready) {
+    OPENIMB_CALL(Rsend, data, count, type, to, tag, comm)
+  } else if constexpr (mode == SendMode::buffered) {
+    OPENIMB_CALL(Bsend, data, count, type, to, tag, comm)
+  } else {
+    OPENIMB_CALL(Send, data, count, type, to, tag, comm)
+  }
 }
 template <class Count>
 void receive(void* data, Count count, Type type, int from, int tag, Comm comm) {
@@ -105,9 +114,17 @@ template <class Count>
 void receive_found(void* data, Count count, Type type, MPI_Message* message) {
   OPENIMB_CALL(Mrecv, data, count, type, message, MPI_STATUS_IGNORE)
 }
-template <class Count>
+template <SendMode mode = SendMode::standard, class Count>
 void start_send(const void* data, Count count, Type type, int to, int tag, Comm comm, MPI_Request* request) {
-  OPENIMB_CALL(Isend, data, count, type, to, tag, comm, request)
+  if constexpr (mode == SendMode::synchronous) {
+    OPENIMB_CALL(Issend, data, count, type, to, tag, comm, request)
+  } else if constexpr (mode == SendMode::ready) {
+    OPENIMB_CALL(Irsend, data, count, type, to, tag, comm, request)
+  } else if constexpr (mode == SendMode::buffered) {
+    OPENIMB_CALL(Ibsend, data, count, type, to, tag, comm, request)
+  } else {
+    OPENIMB_CALL(Isend, data, count, type, to, tag, comm, request)
+  }
 }
 template <class Count>
 void start_receive(void* data, Count count, Type type, int from, int tag, Comm comm, MPI_Request* request) {

@@ -174,6 +174,7 @@ struct Options {
   double pause_seconds = 0;  ///< -pause, after each length
   WindowKind window_kind = WindowKind::create;
   SyncMode sync_mode = SyncMode::standard;
+  SendMode send_mode = SendMode::standard;
   AggregateMode aggregate_mode = AggregateMode::both;
   std::vector<std::pair<std::string, std::string>> info;  ///< -info, for windows and files
   std::string file;  ///< -file: a folder, or the name of a file; empty: IMB_out in the current folder
@@ -223,6 +224,9 @@ constexpr const char* name_of(WindowKind kind) { return window_kind_names[static
 inline constexpr const char* sync_mode_names[] = {"standard", "fence", "pscw",       "lock",
                                                   "lock_all", "flush", "flush_local"};
 constexpr const char* name_of(SyncMode mode) { return sync_mode_names[static_cast<int>(mode)]; }
+
+inline constexpr const char* send_mode_names[] = {"standard", "synchronous", "ready", "buffered"};
+constexpr const char* name_of(SendMode mode) { return send_mode_names[static_cast<int>(mode)]; }
 
 inline constexpr const char* aggregate_mode_names[] = {"multi", "aggregate", "non_aggregate"};
 constexpr const char* name_of(AggregateMode mode) { return aggregate_mode_names[static_cast<int>(mode)]; }

@@ -1,9 +1,11 @@
 #include "plan/schedule.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "plan/lengths.h"
+#include "plan/sending.h"
 #include "plan/synchronization.h"
 
 namespace openimb {
@@ -63,8 +65,9 @@ void Schedule::add_tables(const Selected& selected) {
 }
 
 std::string Schedule::why_unavailable(const Spec& spec) const {
-  return spec.unavailable.empty() ? why_not_synchronized(spec, options_.sync_mode)
-                                  : std::string(spec.unavailable);
+  if (!spec.unavailable.empty()) return std::string(spec.unavailable);
+  const std::string why = why_not_synchronized(spec, options_.sync_mode);
+  return why.empty() ? why_not_sent(spec, options_.send_mode) : why;
 }
 
 std::vector<Transfers> Schedule::modes_of(const Spec& spec) const {
@@ -164,7 +167,7 @@ Point Schedule::plan_point(const TablePlan& plan, std::int64_t bytes) const {
 int Schedule::threads_of(const Spec& spec) const { return spec.threaded ? options_.threads.count : 1; }
 
 // Message buffers; what -check composes and what it reads, a chunk of each; each repetition's own time, which
-// is kept twice where ranks are compared. Every thread has its own.
+// is kept twice where ranks are compared; of buffered sends the buffer. Every thread has its own.
 std::int64_t Schedule::memory_needed(const TablePlan& plan, const Point& point) const {
   const Geometry& geometry = point.geometry;
   const std::int64_t widest =
@@ -174,7 +177,13 @@ std::int64_t Schedule::memory_needed(const TablePlan& plan, const Point& point) 
   const std::int64_t samples = each_timed ? point.planned : 0;
   const int threads = plan.table.layout.threads;
   const std::int64_t of_threads = threads > 1 ? threads * samples : 0;
-  return threads * (geometry.total() + images) + (2 * samples + of_threads) * std::int64_t{sizeof(double)};
+  const std::int64_t needed =
+      threads * (geometry.total() + images) + (2 * samples + of_threads) * std::int64_t{sizeof(double)};
+  const std::int64_t buffered = options_.send_mode == SendMode::buffered
+                                    ? buffered_bytes(plan.spec(), options_.in_flight, point.bytes)
+                                    : 0;
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  return needed > largest - buffered ? largest : needed + buffered;
 }
 
 std::optional<Failure> Schedule::failure_of(const Point& point) const {

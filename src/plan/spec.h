@@ -59,6 +59,17 @@ enum class WindowKind { create, allocate, shared, dynamic };
 /// 4.1, section 12.5.
 enum class SyncMode { standard, fence, pscw, lock, lock_all, flush, flush_local };
 
+/// -send_mode: which calls send messages from one process to another. Source: MPI 4.1, section 3.4.
+enum class SendMode { standard, synchronous, ready, buffered };
+
+/// Whether a transfer of two processes can be sent in modes other than the standard one.
+struct SendModes {
+  bool any = false;
+  std::string_view not_ready = {};     ///< why not with MPI_Rsend; empty: it can
+  std::string_view not_buffered = {};  ///< the same of MPI_Bsend
+};
+inline constexpr SendModes every_send_mode{.any = true};
+
 /// Whether transfers are completed one by one, or all of a sample at once; and which table comes first, where
 /// there are two. Source: guide, "MPI-2 Benchmark Modes"; the order: reference outputs.
 enum class Aggregation { none, aggregate_first, non_aggregate_first, aggregate_only, non_aggregate_only };
@@ -145,6 +156,7 @@ struct Spec {
   Aggregation aggregation = Aggregation::none;
   Overlap overlap = Overlap::none;
   OneSided one_sided = {};
+  SendModes send_modes = {};
   FileTransfer file = {};
 
   bool in_default_list = true;

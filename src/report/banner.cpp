@@ -115,6 +115,9 @@ std::string our_statements(const RunFacts& facts, const Options& options,
   if (options.sync_mode != SyncMode::standard) {
     text += statement("Completion of transfers", std::string("-sync_mode ") + name_of(options.sync_mode));
   }
+  if (options.send_mode != SendMode::standard) {
+    text += statement("Sends", std::string("-send_mode ") + name_of(options.send_mode));
+  }
   if (facts.heads == Heads::threads) text += statement("Threads", words_for(options));
   if (options.passes) text += statement("Passes", passes_words(*options.passes));
   if (options.check) text += statement("Results", "verified in a separate untimed pass");

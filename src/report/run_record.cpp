@@ -115,6 +115,7 @@ void write_options(JsonWriter& json, const Options& options) {
     json.field("progress", options.progress);
     json.field("window_kind", openimb::name_of(options.window_kind));
     json.field("sync_mode", openimb::name_of(options.sync_mode));
+    json.field("send_mode", openimb::name_of(options.send_mode));
     json.field("aggregate_mode", openimb::name_of(options.aggregate_mode));
     json.object("info", [&] {
       for (const auto& [key, value] : options.info) json.field(key, value);

@@ -229,6 +229,19 @@ def test_how_transfers_are_completed_is_a_condition() -> None:
     assert differences(side("a", "lock"), side("b", "lock")) == []
 
 
+def test_how_messages_are_sent_is_a_condition() -> None:
+    text = (EXAMPLES / "complete.jsonl").read_bytes()
+
+    def side(name: str, mode: str) -> Side:
+        said = text.replace(b'"send_mode":"standard"', f'"send_mode":"{mode}"'.encode())
+        return Side(name=name, launches=[*launches_of(read(said, name), name, {})])
+
+    assert differences(side("a", "standard"), side("b", "ready")) == [
+        Difference("options send mode", ["standard"], ["ready"])
+    ]
+    assert differences(side("a", "ready"), side("b", "ready")) == []
+
+
 def test_compare_and_check_name_a_busy_neighbor(
     imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

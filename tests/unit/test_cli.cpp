@@ -567,6 +567,8 @@ TEST_CASE("the example of every option is a command line that parses") {
   constexpr Spec neighbors[] = {{.name = "Neighbor_alltoall", .topology = {.dimensions = 2}}};
   const Program neighborhoods{"IMB-MPI1", "MPI-1 part", neighbors};
   constexpr Spec one_sided[] = {{.name = "Unidir_put", .access = Access::passive_target}};
+  constexpr Spec sent[] = {{.name = "PingPong", .send_modes = every_send_mode}};
+  const Program sending{"IMB-MPI1", "MPI-1 part", sent};
   const Program windows{"IMB-RMA", "MPI-RMA part", one_sided};
   constexpr Spec in_parts[] = {{.name = "Partitioned_PingPong", .partitioned = true}};
   const Program parts{"IMB-MPI4", "MPI-4 part", in_parts};
@@ -581,14 +583,15 @@ TEST_CASE("the example of every option is a command line that parses") {
     const auto is_for = [&](std::string_view component) { return line.find(component) != std::string::npos; };
     const bool on_windows =
         line.starts_with("  -sync_mode ") || line.starts_with("  -window ") || line.starts_with("  -info ");
-    const Program& whole = group == "IMB-MT"              ? threads
-                           : on_windows                   ? windows
-                           : line.starts_with("  -topo ") ? neighborhoods
-                           : line.starts_with("  -seed ") ? pairs
-                           : is_for("IMB-IO: ")           ? io
-                           : is_for("IMB-P2P: ")          ? pairs
-                           : is_for("IMB-MPI4: ")         ? parts
-                                                          : messages;
+    const Program& whole = group == "IMB-MT"                   ? threads
+                           : on_windows                        ? windows
+                           : line.starts_with("  -send_mode ") ? sending
+                           : line.starts_with("  -topo ")      ? neighborhoods
+                           : line.starts_with("  -seed ")      ? pairs
+                           : is_for("IMB-IO: ")                ? io
+                           : is_for("IMB-P2P: ")               ? pairs
+                           : is_for("IMB-MPI4: ")              ? parts
+                                                               : messages;
     const std::string topic = help_text(whole, line.substr(2, line.find(' ', 2) - 2));
     const std::string mark = std::string(whole.name) + " ";
     std::string example = topic.substr(topic.find(mark, topic.find("Example:")) + mark.size());
@@ -597,7 +600,7 @@ TEST_CASE("the example of every option is a command line that parses") {
     CHECK_NOTHROW(parse(whole, words(example), 8, given.reader()));
     ++examples;
   }
-  CHECK(examples == 69);
+  CHECK(examples == 70);
 }
 
 TEST_CASE("IMB-P2P has standards and options of its own") {
@@ -653,6 +656,24 @@ TEST_CASE("-topo is a grid, a graph or random, that a group of the launch can ha
   CHECK(mistake("-topo 2d -seed 1") == "-seed: IMB-MPI1 uses it with -topo random:N only; leave it out");
 }
 
+TEST_CASE("-send_mode is for components with a benchmark for it") {
+  constexpr Spec sent[] = {{.name = "PingPong", .send_modes = every_send_mode}};
+  const Program sending{"IMB-MPI1", "MPI-1 part", sent};
+  constexpr Spec none[] = {{.name = "Ibcast"}};
+  const Program other{"IMB-NBC", "MPI-NBC part", none};
+  const auto given = [](const Program& whole, const std::string& line) {
+    return parse(whole, words(line), 2, Files{}.reader()).send_mode;
+  };
+  CHECK(given(sending, "") == SendMode::standard);
+  CHECK(given(sending, "-send_mode READY") == SendMode::ready);
+  CHECK_THROWS_WITH(given(other, "-send_mode ready"),
+                    "-send_mode: IMB-NBC has no benchmark for it; leave it out, or run IMB-MPI1");
+  CHECK_THROWS_WITH(
+      given(sending, "-send_mode rapid"),
+      "-send_mode: \"rapid\" is not one of standard, synchronous, ready, buffered; for example: "
+      "-send_mode synchronous");
+}
+
 TEST_CASE("-sync_mode is for components with one-sided transfers, and active targets have two of its modes") {
   constexpr Spec passive[] = {{.name = "Unidir_put", .access = Access::passive_target}};
   constexpr Spec active[] = {{.name = "Unidir_Put", .access = Access::active_target}};
@@ -673,12 +694,11 @@ TEST_CASE("-sync_mode is for components with one-sided transfers, and active tar
   CHECK(given(rma_program, "-sync_mode LOCK_ALL") == SyncMode::lock_all);
   CHECK(given(ext_program, "-sync_mode pscw") == SyncMode::pscw);
   CHECK(given(ext_program, "-sync_mode standard") == SyncMode::standard);
-  CHECK(given(program, "-sync_mode standard") == SyncMode::standard);
   CHECK(mistake(ext_program, "-sync_mode lock") ==
         "-sync_mode lock: a mode of passive targets; IMB-EXT has active ones: give fence or pscw, or run "
         "IMB-RMA");
   CHECK(mistake(program, "-sync_mode fence") ==
-        "-sync_mode: IMB-MPI1 has no one-sided transfers; leave it out, or run IMB-RMA");
+        "-sync_mode: IMB-MPI1 has no benchmark for it; leave it out, or run IMB-RMA or IMB-EXT");
   CHECK(mistake(rma_program, "-sync_mode none") ==
         "-sync_mode: \"none\" is not one of standard, fence, pscw, lock, lock_all, flush, flush_local; for "
         "example: -sync_mode lock");

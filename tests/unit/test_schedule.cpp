@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "plan/schedule.h"
+#include "plan/sending.h"
 #include "plan/synchronization.h"
 
 using namespace openimb;
@@ -288,6 +289,25 @@ TEST_CASE("-sync_mode: what is completed by its definition alone is not availabl
   only.one_sided.sync = SyncMode::standard;
   CHECK(failure(only, SyncMode::flush) ==
         "by definition it is completed by calls of its own, not by -sync_mode flush");
+}
+
+TEST_CASE("-send_mode: what cannot use a mode is not available, and a buffer is memory") {
+  Spec all{.send_modes = every_send_mode};
+  CHECK(why_not_sent(all, SendMode::ready).empty());
+  all.send_modes.not_ready = "reason";
+  CHECK(why_not_sent(all, SendMode::ready) == "-send_mode ready: reason");
+  CHECK(why_not_sent(all, SendMode::buffered).empty());
+  CHECK(why_not_sent(Spec{}, SendMode::standard).empty());
+  CHECK(why_not_sent(Spec{}, SendMode::synchronous) ==
+        "by definition it has no send that -send_mode synchronous could replace");
+  CHECK(buffered_messages(all, 64) == 3);
+  all.send = Extent::two;
+  CHECK(buffered_messages(all, 64) == 6);
+  all.message_rate = true;
+  CHECK(buffered_messages(all, 64) == 192);
+  CHECK(buffered_bytes(all, 64, 1000) == 192 * 2024);
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  CHECK(buffered_bytes(all, 64, largest) == largest);
 }
 
 TEST_CASE("-sync_mode: locks are for targets that take no part") {

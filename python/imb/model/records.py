@@ -160,6 +160,7 @@ class Options(msgspec.Struct, kw_only=True):
     progress: int | None = None
     window_kind: str | None = None
     sync_mode: str | None = None
+    send_mode: str | None = None
     aggregate_mode: str | None = None
     info: dict[str, str] | None = None
     file_sync: str | None = None

@@ -1,0 +1,120 @@
+// -send_mode: the messages of a benchmark in another mode than the standard one. Each mode is a loop of its
+// own. Source: MPI 4.1, sections 3.4 and 3.6.
+//
+// A ready send needs a receive that is posted. A benchmark whose messages go both ways posts the receives of
+// a repetition before it sends its messages of the repetition before: who has received those knows that.
+// Receives of the first repetition are posted before the clock starts, those that are left at the end take
+// empty messages.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "engine/timed_loop.h"
+#include "plan/spec.h"
+
+namespace openimb {
+
+/// A message of a repetition: `to` whom, and `from` whom the like one comes. MPI_PROC_NULL: none that a
+/// receive is posted ahead for.
+struct Route {
+  int to = MPI_PROC_NULL;
+  int from = MPI_PROC_NULL;
+  int tag = 1;
+};
+
+/// The receives that are posted ahead, one for each route.
+class PostedReceives {
+ public:
+  /// `requests`: of the repetition's receives, its sends, and the next repetition's receives. `next`: the
+  /// receive buffer of the slot behind each slot.
+  struct View {
+    MPI_Request* requests;
+    char* const* next;
+  };
+
+  /// Collective over those who communicate. `post`: posts the receives of a repetition.
+  template <class Post>
+  PostedReceives(MPI_Comm comm, std::vector<Route> routes, const LapPlan& plan, const Lap& first,
+                 const Post& post)
+      : comm_(comm), routes_(std::move(routes)), requests_(3 * routes_.size(), MPI_REQUEST_NULL) {
+    for (std::int64_t slot = 1; slot <= plan.slots; ++slot) {
+      next_.push_back(plan.at(slot % plan.slots).receive);
+    }
+    post(first.receive, requests_.data());
+    constexpr int tag = 3;
+    for (const Route& route : routes_) {
+      MPI_Sendrecv(nullptr, 0, MPI_BYTE, route.from, tag, nullptr, 0, MPI_BYTE, route.to, tag, comm_,
+                   MPI_STATUS_IGNORE);
+    }
+  }
+  ~PostedReceives() {
+    for (const Route& route : routes_) MPI_Send(nullptr, 0, MPI_BYTE, route.to, route.tag, comm_);
+    MPI_Waitall(static_cast<int>(routes_.size()), requests_.data(), MPI_STATUSES_IGNORE);
+  }
+  PostedReceives(const PostedReceives&) = delete;
+  PostedReceives& operator=(const PostedReceives&) = delete;
+
+  View view() { return {requests_.data(), next_.data()}; }
+
+ private:
+  MPI_Comm comm_;
+  std::vector<Route> routes_;
+  std::vector<MPI_Request> requests_;
+  std::vector<char*> next_;
+};
+
+/// Messages that a repetition has under way together: of a message rate as many as are in flight.
+template <class Pattern, class C>
+int messages_of(const C& c) {
+  if constexpr (Pattern::spec.message_rate) return c.in_flight;
+  return Pattern::spec.send == Extent::two ? 2 : 1;
+}
+
+template <class Pattern, SendMode mode>
+struct InSendMode {
+  template <class C>
+  static void step(const C& c, const Lap& lap) {
+    Pattern::template step<mode>(c, lap);
+  }
+};
+
+template <class Pattern>
+struct InSendMode<Pattern, SendMode::ready> {
+  template <class C>
+  static void step(const C& c, const Lap& lap, PostedReceives::View posted) {
+    if constexpr (requires { Pattern::step_ready(c, lap, posted); }) {
+      Pattern::step_ready(c, lap, posted);
+    } else {
+      const int messages = messages_of<Pattern>(c);
+      MPI_Request* const next = posted.requests + 2 * messages;
+      Pattern::post(c, posted.next[lap.slot], next);
+      Pattern::start_ready(c, lap, posted.requests + messages);
+      MPI_Waitall(2 * messages, posted.requests, MPI_STATUSES_IGNORE);
+      for (int i = 0; i < messages; ++i) posted.requests[i] = next[i];
+    }
+  }
+};
+
+/// Calls `use` with the loop for a mode and what its steps need besides the context. `first`: the lap that it
+/// begins with.
+template <class Pattern, class C, class Use>
+auto with_send_mode(SendMode mode, const C& c, const LapPlan& plan, const Lap& first, const Use& use) {
+  if constexpr (Pattern::spec.send_modes.not_ready.empty()) {
+    if (mode == SendMode::ready) {
+      PostedReceives posted(
+          c.comm, Pattern::routes(c), plan, first,
+          [&](char* receive, MPI_Request* requests) { Pattern::post(c, receive, requests); });
+      return use(InSendMode<Pattern, SendMode::ready>{}, posted.view());
+    }
+  }
+  if constexpr (Pattern::spec.send_modes.not_buffered.empty()) {
+    if (mode == SendMode::buffered) return use(InSendMode<Pattern, SendMode::buffered>{});
+  }
+  return use(InSendMode<Pattern, SendMode::synchronous>{});
+}
+
+}  // namespace openimb

@@ -1,0 +1,29 @@
+// The buffer of MPI_Bsend. A process has one. Source: MPI 4.1, section 3.6.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace openimb {
+
+class AttachedBuffer {
+ public:
+  /// Room for so many messages of `elements` elements of `type` each. Local; false where there is no memory,
+  /// or MPI refuses it.
+  AttachedBuffer(std::int64_t messages, std::int64_t elements, MPI_Datatype type, MPI_Comm comm);
+  /// Waits until all messages have been sent.
+  ~AttachedBuffer();
+  AttachedBuffer(const AttachedBuffer&) = delete;
+  AttachedBuffer& operator=(const AttachedBuffer&) = delete;
+
+  explicit operator bool() const { return attached_; }
+
+ private:
+  std::unique_ptr<std::byte[]> memory_;
+  bool attached_ = false;
+};
+
+}  // namespace openimb
