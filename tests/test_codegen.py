@@ -441,10 +441,11 @@ def component(request) -> str:
 
 @cache
 def loops_of(mpi: lab.Mpi, component: str) -> list[TimedLoop]:
-    """Without those of threads that take turns, which wait for each other."""
+    """Without those of threads that take turns or mark parts, which wait for each other."""
     if "CMAKE_BUILD_TYPE:STRING=Release\n" not in (mpi.build / "CMakeCache.txt").read_text():
         lab.missing(f"a Release build of {mpi.key}")
-    return [loop for loop in machine_code.timed_loops(mpi.program(component)) if loop.threads != "in turns"]
+    waiting = ("in turns", "marked")
+    return [loop for loop in machine_code.timed_loops(mpi.program(component)) if loop.threads not in waiting]
 
 
 def has_large_count(mpi: lab.Mpi) -> bool:
@@ -739,6 +740,14 @@ def test_threads_that_take_turns_have_loops(mpi):
         lab.missing(f"IMB-MT of {mpi.key}")
     in_turns = [loop for loop in machine_code.timed_loops(mpi.program("MT")) if loop.threads == "in turns"]
     assert {loop.pattern for loop in in_turns} == set(OF_THREADS)
+
+
+def test_partitioned_messages_have_loops_for_a_team(mpi):
+    if not mpi.program("MPI4").exists():
+        lab.missing(f"IMB-MPI4 of {mpi.key}")
+    marked = [loop for loop in machine_code.timed_loops(mpi.program("MPI4")) if loop.threads == "marked"]
+    named = {name for name in BENCHMARKS["MPI4"] if name.startswith("Partitioned")}
+    assert {loop.pattern for loop in marked} == named
 
 
 def faults_of_load(function: Function) -> list[str]:

@@ -49,6 +49,14 @@ struct ThreadContext : MessageContext<Count> {
   Turn* turn = nullptr;
 };
 
+class Marking;
+
+/// Of messages whose parts the threads of a team mark.
+template <class Count>
+struct MarkingContext : MessageContext<Count> {
+  Marking* marking = nullptr;
+};
+
 /// One-sided transfers.
 template <class Count>
 struct WindowContext : MessageContext<Count> {

@@ -24,6 +24,12 @@ struct ContextForPattern<Pattern, Count> {
   using Type = ThreadContext<Count>;
 };
 
+template <class Pattern, class Count>
+  requires requires { Pattern::marked_by_team; }
+struct ContextForPattern<Pattern, Count> {
+  using Type = MarkingContext<Count>;
+};
+
 template <class Context, class Count>
 class EndpointContext {
  public:
@@ -35,6 +41,7 @@ class EndpointContext {
     if (spec.message_rate) add_requests(setup.in_flight);
     if constexpr (std::is_same_v<Context, WindowContext<Count>>) add_window(spec, setup);
     if constexpr (std::is_same_v<Context, ThreadContext<Count>>) add_thread(setup);
+    if constexpr (std::is_same_v<Context, MarkingContext<Count>>) context_.marking = setup.marking;
   }
   EndpointContext(const EndpointContext&) = delete;
   EndpointContext& operator=(const EndpointContext&) = delete;

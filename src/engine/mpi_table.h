@@ -1,6 +1,8 @@
 // What one table needs open, in MPI.
 #pragma once
 
+#include <functional>
+
 #include "engine/mpi_resources.h"
 #include "mpi/datatype.h"
 
@@ -33,8 +35,9 @@ class MpiTable final : public OpenTable {
   void fill_buffers();
   std::unique_ptr<Setup> make_setup(const Point& point, std::int64_t gone, Window window) const;
   std::unique_ptr<Batch> make_team(const Point& point, std::int64_t gone) const;
+  std::function<void()> meeting_of_ranks() const;
   void make_comms_of_threads();
-  int threads() const { return plan_.table.layout.threads; }
+  int threads() const { return plan_.table.timed_threads(); }
   const Threads& threads_of() const { return shared_.options_.threads; }
   void fill_part(int thread);
   void adopt_window_memory(Setup& setup) const;

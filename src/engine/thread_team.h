@@ -43,6 +43,58 @@ class ThreadTeam {
   std::vector<std::thread> others_;
 };
 
+/// Rounds within one ThreadTeam::run: thread 0 begins a round and ends it when the others have done their
+/// share. All wait awake, and give their CPU away after a while, as there may be more threads than CPUs.
+class Rounds {
+ public:
+  explicit Rounds(int threads) : others_(threads - 1) {}
+  /// Before ThreadTeam::run.
+  void reset() {
+    round_.store(0, std::memory_order_relaxed);
+    done_.store(0, std::memory_order_relaxed);
+    ending_ = false;
+  }
+  /// By thread 0. What it wrote before, the others see in their share.
+  void begin() {
+    done_.store(0, std::memory_order_relaxed);
+    round_.fetch_add(1, std::memory_order_release);
+  }
+  /// By thread 0: returns when all others are done.
+  void await() const {
+    wait_until([this] { return done_.load(std::memory_order_acquire) == others_; });
+  }
+  /// By thread 0: there are no more rounds.
+  void end() {
+    ending_ = true;
+    begin();
+  }
+  /// By the others: `share` in each round; returns behind end().
+  template <class Share>
+  void serve(const Share& share) {
+    for (std::uint32_t round = 1;; ++round) {
+      wait_until([&] { return round_.load(std::memory_order_acquire) == round; });
+      if (ending_) return;
+      share();
+      done_.fetch_add(1, std::memory_order_release);
+    }
+  }
+
+ private:
+  template <class Condition>
+  static void wait_until(const Condition& condition) {
+    constexpr int spins = 1000;  // then the others may need this CPU
+    for (int i = 0; !condition(); ++i) {
+      if (i >= spins) std::this_thread::yield();
+    }
+  }
+
+  static constexpr int cache_line = 64;
+  const int others_;
+  bool ending_ = false;
+  alignas(cache_line) std::atomic<std::uint32_t> round_{0};
+  alignas(cache_line) std::atomic<int> done_{0};
+};
+
 /// Where threads take turns in MPI, as MPI_THREAD_SERIALIZED has it: the repetitions of thread 0, 1, ... one
 /// after the other, in the same order on every rank. A lock around each call would not do: a thread that
 /// waits in it for a message would keep out the one that has to send.

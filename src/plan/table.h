@@ -35,6 +35,9 @@ struct Table {
   bool tail = false;       ///< -show_tail adds a line under each row
   bool precision = false;  ///< passes add the column of the interval
 
+  /// Of each process, those that have messages and a time of their own; of a partitioned message the threads
+  /// of a team mark parts.
+  int timed_threads() const { return spec.partitioned ? 1 : layout.threads; }
   bool aggregate() const { return transfers == Transfers::aggregate; }
 };
 TableKind table_kind(const Spec& spec, Multi multi);

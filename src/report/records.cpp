@@ -81,7 +81,7 @@ void write_times(JsonWriter& json, const Table& table, const Row& row, Number nu
   json.field("time_max_seconds", number(row.t_max));
   json.field("time_avg_seconds", number(row.t_avg));
   json.field("slowest_rank", row.slowest_rank);
-  if (table.layout.threads > 1) json.field("slowest_thread", row.slowest_thread);
+  if (table.timed_threads() > 1) json.field("slowest_thread", row.slowest_thread);
   if (!row.of_threads.empty()) {
     std::vector<double> slowest;
     for (const double seconds : row.of_threads) slowest.push_back(number(seconds));

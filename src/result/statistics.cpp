@@ -59,7 +59,7 @@ std::vector<double> slowest_of_threads(std::span<const std::vector<int>> groups,
 Row row_of(const Table& table, int in_flight, std::span<const std::vector<int>> members,
            std::span<const double> seconds, const Overlapped& overlapped) {
   const double factor = factor_of(table, in_flight);
-  const auto threads = static_cast<std::size_t>(table.layout.threads);
+  const auto threads = static_cast<std::size_t>(table.timed_threads());
   const Extremes times = extremes_of(members, threads, seconds);
   Row row;
   row.t_min = factor * times.least;
@@ -106,7 +106,7 @@ void add_rates(Row& row, const Table& table, std::int64_t bytes, int in_flight) 
   const int pairs = table.layout.processes / 2;
   // As IMB-MT has them: the rate of messages by the mean of all threads, the throughput by the slowest.
   if (table.kind == TableKind::time_and_rate) {
-    const double threads = table.layout.threads;
+    const double threads = table.timed_threads();
     row.messages_per_second = row.t_avg > 0 ? pairs * threads / row.t_avg : 0;
     row.bytes_per_second = row.t_max > 0 ? pairs * static_cast<double>(bytes) / row.t_max : 0;
     return;

@@ -204,7 +204,7 @@ Measurement PointRun::measurement() {
 
 // By world rank, and of each rank by thread.
 std::vector<double> PointRun::gather_means() {
-  const auto threads = static_cast<std::size_t>(plan_.table.layout.threads);
+  const auto threads = static_cast<std::size_t>(plan_.table.timed_threads());
   if (threads == 1) return parts_.world.gather(mean_of(trimmed_mean(seconds_)));
   std::vector<double> mine(threads, std::numeric_limits<double>::quiet_NaN());
   for (std::size_t i = 0; i < of_threads_.size(); ++i) mine[i] = mean_of(trimmed_mean(of_threads_[i]));

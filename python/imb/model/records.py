@@ -107,7 +107,7 @@ class PairOptions(msgspec.Struct, kw_only=True):
 
 
 class Threads(msgspec.Struct, kw_only=True):
-    """Of IMB-MT: the threads of each process."""
+    """The threads of each process: of IMB-MT, or those that mark partitions."""
 
     count: int | None = None
     communicators: str | None = None
