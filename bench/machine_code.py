@@ -451,7 +451,7 @@ def same_code(benchmark: str) -> str:
         return f"Unidir_{found[1]}"
     if found := re.fullmatch(r"(?:One|All)_(put|get)_all", benchmark):
         return f"One_{found[1]}_all"
-    same = {"Stencil3D": "Stencil2D", "Halo": "Stencil2D"}
+    same = {"Stencil3D": "Stencil2D", "Halo": "Stencil2D", "Partitioned_overlap": "Partitioned_PingPong"}
     return same.get(benchmark, benchmark.removesuffix("_pure"))
 
 

@@ -4,14 +4,14 @@ import re
 
 import lab
 import pytest
-from test_persistent import available
 
 TRANSFERS = ["Partitioned_PingPong", "Partitioned_Exchange"]
+OVERLAP = "Partitioned_overlap"
 
 
 @pytest.fixture(autouse=True)
 def partitions(mpi):
-    if TRANSFERS[0] not in available(mpi):
+    if TRANSFERS[0] not in lab.right_names(mpi, "MPI4"):
         pytest.skip(f"{mpi.key} hangs in partitioned communication")
 
 
@@ -20,10 +20,12 @@ def partitions(mpi):
 def test_parts_of_a_team_arrive(mpi, ranks, threads, tmp_path):
     if ranks == 5 and threads == 4:
         pytest.skip("oversubscribed threads are slow")
-    words = f"-threads {threads} -iter 5 -msgsize 0,1,7,64,4096 -check -time 60 {' '.join(TRANSFERS)}"
+    words = (
+        f"-threads {threads} -iter 5 -msgsize 0,1,7,64,4096 -check -time 60 {' '.join([OVERLAP, *TRANSFERS])}"
+    )
     done = lab.run(mpi, ranks, words, component="MPI4", records=tmp_path)
     assert done.code == 0, done.text[-3000:] + done.errors[-3000:]
-    assert {row["benchmark"] for row in done.rows} == set(TRANSFERS)
+    assert {row["benchmark"] for row in done.rows} == {OVERLAP, *TRANSFERS}
     for row in done.rows:
         assert row["defects"] == 0 and row["repetitions"] == 5
         assert row.get("threads", 1) == threads
@@ -37,7 +39,7 @@ def test_parts_of_a_team_arrive(mpi, ranks, threads, tmp_path):
 
 @pytest.mark.parametrize("words", ["-multi 1 -npmin 2 -show_tail on", "-off_cache 0.05,64", "-passes 3", ""])
 def test_a_team_marks_in_every_mode(mpi, words, tmp_path):
-    words = f"-threads 3 -iter 4 -msgsize 12,64 -check {words} {' '.join(TRANSFERS)}"
+    words = f"-threads 3 -iter 4 -msgsize 12,64 -check {words} {' '.join([OVERLAP, *TRANSFERS])}"
     done = lab.run(mpi, 4, words, component="MPI4", records=tmp_path)
     assert done.code == 0, done.text[-3000:] + done.errors[-3000:]
     assert done.rows and {row["defects"] for row in done.rows} == {0}
@@ -68,11 +70,11 @@ def test_each_thread_marks_its_share(mpi, liars):
 @pytest.mark.parametrize("how", ["flip", "drop", "shift", "late", "stale"])
 def test_check_finds_a_lying_mpi(mpi, liars, how, tmp_path):
     library = liars(mpi, "lying_mpi.cpp")
-    words = f"-threads 2 -check -iter 4 -msgsize 64 -npmin 3 {' '.join(TRANSFERS)}"
+    words = f"-threads 2 -check -iter 4 -msgsize 64 -npmin 3 {' '.join([OVERLAP, *TRANSFERS])}"
     wrap = ["env", f"LD_PRELOAD={library}", "LIE_RANK=1", f"LIE_HOW={how}"]
     lied = lab.run(mpi, 3, words, component="MPI4", records=tmp_path, wrap=wrap)
     assert lied.code == 4, lied.text[-2000:] + lied.errors[-2000:]
-    assert {row["benchmark"] for row in lied.rows if row["defects"] > 0} == set(TRANSFERS)
+    assert {row["benchmark"] for row in lied.rows if row["defects"] > 0} == {OVERLAP, *TRANSFERS}
 
 
 BAD = {
@@ -108,3 +110,22 @@ def test_an_error_in_a_thread_ends_the_job(mpi, liars, how, message, tmp_path):
     assert done.code == 5
     (line,) = (line for line in done.own_errors if ": warning: " not in line)
     assert line.startswith("IMB-MPI4: rank 1: Partitioned_PingPong, 2 processes, 96 B: ") and message in line
+
+
+@pytest.mark.parametrize(
+    ("leave", "parts"), [("early", 8), ("early", 2), ("early", 1), ("late", 8), ("late", 2)]
+)
+def test_the_overlap_is_the_share_that_left_early(mpi, liars, leave, parts, tmp_path):
+    """By a clock of messages and computation: an MPI that sends each part when it is marked hides all but the last one, and
+    one that sends all parts at the end hides nothing."""
+    wrap = ["env", f"LD_PRELOAD={liars(mpi, 'timed_parts.cpp')}", f"PARTS_LEAVE={leave}"]
+    words = f"-iter 20 -iter_policy off -partitions {parts} -msgsize 64 {OVERLAP}"
+    done = lab.run(mpi, 2, words, component="MPI4", records=tmp_path, wrap=wrap)
+    assert done.code == 0, done.errors
+    (row,) = done.rows
+    hidden = (parts - 1) / parts if leave == "early" else 0
+    assert row["time_pure_seconds"] == pytest.approx(0.016)
+    assert row["time_cpu_seconds"] == pytest.approx(0.016)
+    assert row["time_overlapped_seconds"] == pytest.approx(0.016 * (2 - hidden))
+    assert row["early_bird_share"] == pytest.approx(hidden, abs=1e-6)
+    assert row["overlap_percent"] == pytest.approx(100 * row["early_bird_share"])

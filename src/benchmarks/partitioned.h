@@ -66,6 +66,34 @@ struct Partitioned_PingPong {
   static Expected expects(const Endpoint& e) { return message_of(e, 1 - e.rank); }
 };
 
+/// What is before and behind the computation that delays the last part of a message.
+struct LatePart : Partitioned_PingPong {
+  template <class C>
+  static void post(const C& c, const Lap& lap, PartitionedRequests<2>::View all, MPI_Request* send) {
+    MPI_Request* const requests = all.of(lap.slot);  // send, receive
+    MPI_Start(requests + 1);
+    if (c.rank != 0) MPI_Wait(requests + 1, MPI_STATUS_IGNORE);
+    MPI_Start(requests);
+    mark_ready<1>(c, requests, all.parts - 1);
+    *send = *requests;
+  }
+  template <class C>
+  static void finish(const C& c, const Lap& lap, PartitionedRequests<2>::View all, MPI_Request*) {
+    MPI_Request* const requests = all.of(lap.slot);
+    call::mark_ready(all.parts - 1, *requests);
+    MPI_Wait(requests, MPI_STATUS_IGNORE);
+    if (c.rank == 0) MPI_Wait(requests + 1, MPI_STATUS_IGNORE);
+  }
+};
+
+/// Partitioned_PingPong, and the same with a late part. What the MPI transfers of the other parts meanwhile
+/// is the overlap.
+struct Partitioned_overlap : LatePart {
+  static constexpr Spec spec =
+      in_parts({.kind = Kind::single_transfer, .time_factor = 0.5, .overlap = Overlap::matched},
+               "Partitioned_overlap");
+};
+
 /// The transfers of Exchange, in parts.
 struct Partitioned_Exchange {
   static constexpr Spec spec = in_parts(Exchange::spec, "Partitioned_Exchange");

@@ -91,6 +91,9 @@ void write_times(JsonWriter& json, const Table& table, const Row& row, Number nu
   if_any("time_pure_seconds", row.t_pure);
   if_any("time_cpu_seconds", row.t_cpu);
   if_any("overlap_percent", row.overlap_percent);
+  if (table.spec.partitioned && row.overlap_percent) {
+    json.field("early_bird_share", number(*row.overlap_percent / 100));
+  }
 }
 
 const char* name_of(PassesFigure::Shortfall shortfall) {

@@ -55,6 +55,15 @@ std::vector<double> slowest_of_threads(std::span<const std::vector<int>> groups,
   return slowest;
 }
 
+// In a repetition, on the rank that is shown. In a single transfer one process waits while the other
+// computes: of both together.
+double computation_of(const Table& table, std::span<const std::vector<int>> members,
+                      std::span<const double> seconds, std::size_t shown) {
+  if (table.spec.kind != Kind::single_transfer) return seconds[shown];
+  const Extremes all = extremes_of(members, static_cast<std::size_t>(table.timed_threads()), seconds);
+  return all.count > 0 ? table.layout.processes * all.sum / all.count : 0;
+}
+
 // A row is of all groups, or of one.
 Row row_of(const Table& table, int in_flight, std::span<const std::vector<int>> members,
            std::span<const double> seconds, const Overlapped& overlapped) {
@@ -73,7 +82,7 @@ Row row_of(const Table& table, int in_flight, std::span<const std::vector<int>> 
   row.t_overlap = factor * slowest.most;
   if (overlapped.t_cpu.empty()) return row;
   row.t_pure = factor * seconds[slowest.slowest];
-  row.t_cpu = factor * overlapped.t_cpu[slowest.slowest];
+  row.t_cpu = factor * computation_of(table, members, overlapped.t_cpu, slowest.slowest);
   row.overlap_percent = overlap_percent(*row.t_pure, *row.t_cpu, *row.t_overlap);
   return row;
 }

@@ -147,13 +147,13 @@ double PointRun::timed(std::int64_t first, const Step& step, const Run& run) {
 }
 
 // The same segments once more, every rank computing in each repetition: for as long as the slowest of its
-// group needed without, or for TARGET_CPU_SECS. t_CPU is what the load took; of a fixed load what it takes
-// when nothing else runs, by the guide's definition for files.
+// group needed without (of a round trip, for one way), or for TARGET_CPU_SECS. t_CPU is what the load took;
+// of a fixed load what it takes when nothing else runs, by the guide's definition for files.
 void PointRun::run_with_load() {
   const bool fixed = plan_.spec().overlap == Overlap::fixed;
   const double target = parts_.options.settings.target_cpu_seconds;
   if (!parts_.load.calibrated()) parts_.load.calibrate(target);
-  const double alone = batch_->takes_part() ? trimmed_mean(seconds_) : 0;
+  const double alone = batch_->takes_part() ? plan_.spec().time_factor * trimmed_mean(seconds_) : 0;
   const std::int64_t units = parts_.load.units_for(fixed ? target : open_.group().largest(alone));
   LoadUse load{.units = units, .tests = parts_.options.progress};
   with_load_ = true;

@@ -79,6 +79,17 @@ TEST_CASE("the time factor applies to all times alike") {
   CHECK(row.overlap_percent == overlap_percent(4, 4, 6));  // a ratio
 }
 
+// A round trip has two messages and, before the last part of each, the computation of its sender.
+TEST_CASE("a single transfer waits for the computation of both processes") {
+  constexpr Spec late{
+      .name = "Late", .kind = Kind::single_transfer, .time_factor = 0.5, .overlap = Overlap::matched};
+  const Table table = table_of(late, 3, 2);
+  const Row row = only_row(
+      table, {.seconds = {8, 8, none}, .overlapped = {.t_ovrl = {12, 11, none}, .t_cpu = {3, 5, none}}});
+  CHECK((row.t_pure == 4 && row.t_overlap == 6 && row.t_cpu == 4));
+  CHECK(row.overlap_percent == 50);
+}
+
 TEST_CASE("overlap is that of the thread with the largest t_ovrl") {
   const Row row =
       only_row(table_of({.name = "Ibcast", .overlap = Overlap::matched}, 2, 2, 2),

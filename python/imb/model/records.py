@@ -341,6 +341,7 @@ class Sample(msgspec.Struct, kw_only=True, tag_field="record", tag="sample", ren
             "time_pure_seconds",
             "time_cpu_seconds",
             "overlap_percent",
+            "early_bird_share",
             "bytes_per_second",
             "messages_per_second",
             "defects",
@@ -362,6 +363,7 @@ class Sample(msgspec.Struct, kw_only=True, tag_field="record", tag="sample", ren
     time_pure_seconds: float | None = None
     time_cpu_seconds: float | None = None
     overlap_percent: float | None = None
+    early_bird_share: float | None = None
     bytes_per_second: float | None = None
     messages_per_second: float | None = None
     defects: int | None = None
@@ -389,6 +391,7 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
             "time_pure_seconds",
             "time_cpu_seconds",
             "overlap_percent",
+            "early_bird_share",
             "load_drift",
             "bytes_per_second",
             "messages_per_second",
@@ -420,6 +423,7 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
     time_pure_seconds: float | None = None
     time_cpu_seconds: float | None = None
     overlap_percent: float | None = None
+    early_bird_share: float | None = None
     load_drift: float | None = None
     bytes_per_second: float | None = None
     messages_per_second: float | None = None
@@ -607,7 +611,7 @@ TIME_FIGURES = (
     "time_pure_seconds",
     "time_cpu_seconds",
 )
-_FIGURES = (*TIME_FIGURES, "overlap_percent", "bytes_per_second", "messages_per_second")
+_FIGURES = (*TIME_FIGURES, "overlap_percent", "early_bird_share", "bytes_per_second", "messages_per_second")
 
 
 class _Sampled:
