@@ -47,6 +47,7 @@ struct ThreadContext : MessageContext<Count> {
   int tag = 0;  ///< added to those of its messages
   int thread = 0;
   Turn* turn = nullptr;
+  double* waiting = nullptr;  ///< seconds of waiting for the turn are added here
 };
 
 class Marking;

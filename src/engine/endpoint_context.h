@@ -6,6 +6,7 @@
 
 #include "engine/context.h"
 #include "engine/setup.h"
+#include "engine/thread_team.h"
 
 namespace openimb {
 
@@ -90,6 +91,7 @@ class EndpointContext {
     context_.tag = setup.tagged ? tags * setup.thread : 0;
     context_.thread = setup.thread;
     context_.turn = setup.turn;
+    if (setup.turn != nullptr) context_.waiting = &setup.turn->waiting(setup.thread);
   }
   void add_window(const Spec& spec, const Setup& setup) {
     for (int step = 1; step < context_.ranks; ++step) {

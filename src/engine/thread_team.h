@@ -100,7 +100,7 @@ class Rounds {
 /// waits in it for a message would keep out the one that has to send.
 class Turn {
  public:
-  explicit Turn(int threads) : threads_(threads) {}
+  explicit Turn(int threads) : threads_(threads), waiting_(static_cast<std::size_t>(threads)) {}
   void await(int thread) {
     for (int now = next_.load(std::memory_order_acquire); now != thread;
          now = next_.load(std::memory_order_acquire)) {
@@ -112,10 +112,17 @@ class Turn {
     next_.store(thread + 1 == threads_ ? 0 : thread + 1, std::memory_order_release);
     next_.notify_all();
   }
+  /// Seconds that this thread has waited for its turn, which it adds up itself.
+  double& waiting(int thread) { return waiting_[static_cast<std::size_t>(thread)].seconds; }
 
  private:
+  struct alignas(64) Waiting {  // a cache line for each thread
+    double seconds = 0;
+  };
+
   const int threads_;
   std::atomic<int> next_{0};
+  std::vector<Waiting> waiting_;
 };
 
 }  // namespace openimb

@@ -38,9 +38,10 @@ Extremes extremes_of(std::span<const std::vector<int>> groups, std::size_t threa
   return extremes;
 }
 
-// Of each thread the slowest rank's time.
+// Of each thread the slowest rank's time, or what else that rank has.
 std::vector<double> slowest_of_threads(std::span<const std::vector<int>> groups, std::size_t threads,
-                                       std::span<const double> seconds, double factor) {
+                                       std::span<const double> seconds, std::span<const double> shown,
+                                       double factor) {
   std::vector<double> slowest(threads);
   for (std::size_t thread = 0; thread < threads; ++thread) {
     Extremes extremes;
@@ -50,7 +51,7 @@ std::vector<double> slowest_of_threads(std::span<const std::vector<int>> groups,
         extremes.include(index, seconds[index]);
       }
     }
-    slowest[thread] = factor * extremes.most;
+    slowest[thread] = extremes.count > 0 ? factor * shown[extremes.slowest] : 0;
   }
   return slowest;
 }
@@ -76,7 +77,7 @@ Row row_of(const Table& table, int in_flight, std::span<const std::vector<int>> 
   row.t_avg = times.count > 0 ? factor * times.sum / times.count : 0;
   row.slowest_rank = static_cast<int>(times.slowest / threads);
   row.slowest_thread = static_cast<int>(times.slowest % threads);
-  if (threads > 1) row.of_threads = slowest_of_threads(members, threads, seconds, factor);
+  if (threads > 1) row.of_threads = slowest_of_threads(members, threads, seconds, seconds, factor);
   if (overlapped.t_ovrl.empty()) return row;
   const Extremes slowest = extremes_of(members, threads, overlapped.t_ovrl);
   row.t_overlap = factor * slowest.most;
@@ -158,6 +159,13 @@ Measurement measurement_of(const Table& table, std::int64_t bytes, std::int64_t 
       row.tail = tail_of(row.samples);
     }
     if (!times.defects.empty()) row.defects = defects_of(table, row, times.defects);
+    if (!times.waiting.empty()) {
+      const std::span<const std::vector<int>> groups = table.layout.groups;
+      row.waiting_of_threads =
+          slowest_of_threads(row.group < 0 ? groups : groups.subspan(static_cast<std::size_t>(row.group), 1),
+                             static_cast<std::size_t>(table.timed_threads()), times.seconds, times.waiting,
+                             factor_of(table, in_flight));
+    }
     row.load_drift = times.load_drift;
     row.hints = times.hints;
   }

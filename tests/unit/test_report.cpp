@@ -871,6 +871,7 @@ void grouped_run(Reporter& out) {
   row.slowest_rank = 3;
   row.slowest_thread = 1;
   row.of_threads = {0.5e-6, 0.625e-6};
+  row.waiting_of_threads = {0.25e-6, 0.375e-6};
   row.t_avg = std::nan("");
   out.row(groups, one_row(0, 100, row));
   out.end(ended(1, 0, 0));
@@ -1099,6 +1100,7 @@ void overlap_in_passes(Reporter& out) {
   Row row = overlapped_row();
   row.slowest_thread = 1;
   row.of_threads = {1.5e-6, 2e-6};
+  row.waiting_of_threads = {0.5e-6, 1e-6};
   row.load_drift.reset();
   for (row.group = 0; row.group < 2; ++row.group) sample_of(out, table, 0, 8, row);
   row.passes = PassesFigure{.samples = 5, .used = 5, .interval = {}, .half_width = {}, .effective = 5};

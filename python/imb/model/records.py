@@ -337,6 +337,7 @@ class Sample(msgspec.Struct, kw_only=True, tag_field="record", tag="sample", ren
         [
             "slowest_thread",
             "time_of_threads_seconds",
+            "time_waiting_of_threads_seconds",
             "time_overlapped_seconds",
             "time_pure_seconds",
             "time_cpu_seconds",
@@ -359,6 +360,7 @@ class Sample(msgspec.Struct, kw_only=True, tag_field="record", tag="sample", ren
     slowest_rank: int | None = None
     slowest_thread: int | None = None
     time_of_threads_seconds: list[float | None] | None = None
+    time_waiting_of_threads_seconds: list[float | None] | None = None
     time_overlapped_seconds: float | None = None
     time_pure_seconds: float | None = None
     time_cpu_seconds: float | None = None
@@ -387,6 +389,7 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
             "groups",
             "slowest_thread",
             "time_of_threads_seconds",
+            "time_waiting_of_threads_seconds",
             "time_overlapped_seconds",
             "time_pure_seconds",
             "time_cpu_seconds",
@@ -419,6 +422,7 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
     slowest_rank: int | None = None
     slowest_thread: int | None = None
     time_of_threads_seconds: list[float | None] | None = None
+    time_waiting_of_threads_seconds: list[float | None] | None = None
     time_overlapped_seconds: float | None = None
     time_pure_seconds: float | None = None
     time_cpu_seconds: float | None = None
