@@ -42,6 +42,7 @@ COPY = "openimb::copy_by_processor(void*, void const*, long)"
 WITH_LOAD = "openimb::WithLoad<"
 COMPLETED = "openimb::Completed<"
 IN_TURNS = "openimb::LoopInTurns<"
+MARKED = "openimb::MarkedByTeam<"
 OF_THREAD = "openimb::ThreadContext<"
 FILE_SYNCS = {"(openimb::FileSync)0": "standard", "(openimb::FileSync)1": "never"}
 
@@ -322,7 +323,7 @@ class TimedLoop:
     record: str  # Total, EveryRepetition or Synchronized
     file_sync: str  # openimb::Completed: -fsync standard or never; empty where no file is written
     function: Function
-    threads: str = ""  # of threads: "tagged" with tags of their own, or "in turns"; empty: the ordinary loop
+    threads: str = ""  # of threads: "tagged" (tags of their own), "in turns", "marked" (the parts of a message); empty: the ordinary loop
 
     def __str__(self) -> str:
         moving = [name for name, moves in zip(("buffers", "root", "offset"), self.laps, strict=True) if moves]
@@ -390,6 +391,8 @@ def timed_loops(program: Path) -> list[TimedLoop]:
         threads = "tagged" if context.startswith(OF_THREAD) else ""
         if pattern.startswith(IN_TURNS):
             (pattern,), threads = _template_arguments(pattern, IN_TURNS), "in turns"
+        if pattern.startswith(MARKED):
+            (pattern,), threads = _template_arguments(pattern, MARKED), "marked"
         found.append(
             TimedLoop(
                 _benchmark_of(pattern, loaded),
@@ -451,7 +454,7 @@ def same_code(benchmark: str) -> str:
         return f"Unidir_{found[1]}"
     if found := re.fullmatch(r"(?:One|All)_(put|get)_all", benchmark):
         return f"One_{found[1]}_all"
-    same = {"Stencil3D": "Stencil2D", "Halo": "Stencil2D"}
+    same = {"Stencil3D": "Stencil2D", "Halo": "Stencil2D", "Partitioned_overlap": "Partitioned_PingPong"}
     return same.get(benchmark, benchmark.removesuffix("_pure"))
 
 

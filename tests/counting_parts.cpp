@@ -2,11 +2,17 @@
 #include <mpi.h>
 
 #include <cstdio>
+#include <map>
+#include <mutex>
 #include <set>
+#include <string>
+#include <thread>
 
 namespace {
 std::set<MPI_Request> sends;
-long marks = 0, starts = 0;
+long starts = 0;
+std::mutex mutex;
+std::map<std::thread::id, long> marks;  // by thread
 }  // namespace
 
 extern "C" {
@@ -22,11 +28,20 @@ int MPI_Start(MPI_Request* request) {
   return PMPI_Start(request);
 }
 int MPI_Pready(int part, MPI_Request request) {
-  ++marks;
+  {
+    const std::lock_guard lock(mutex);
+    ++marks[std::this_thread::get_id()];
+  }
   return PMPI_Pready(part, request);
 }
 int MPI_Finalize() {
-  std::fprintf(stderr, "parts: %ld of %ld starts\n", marks, starts);
+  long all = 0;
+  std::string by;
+  for (const auto& [thread, some] : marks) {
+    all += some;
+    by += " " + std::to_string(some);
+  }
+  std::fprintf(stderr, "parts: %ld of %ld starts, by thread:%s\n", all, starts, by.c_str());
   return PMPI_Finalize();
 }
 

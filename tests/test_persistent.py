@@ -9,6 +9,7 @@ from test_nonblocking import OVERLAP_FIELDS, process_counts
 NAMES = lab.names("MPI4")
 
 TRANSFERS = ["Sendrecv_persist", "Exchange_persist"]
+PAIRS = ["Partitioned_PingPong", "Partitioned_overlap"]
 CREATION = ["Comm_create", "Comm_split", "Session_init"]
 WITHOUT_LENGTH = ["Barrier_persist", "Barrier_persist_pure", *CREATION]
 
@@ -30,14 +31,14 @@ def test_every_benchmark_is_complete_and_correct(mpi, mode, ranks, tmp_path):
         pytest.skip("the same loops on 2, 3 and 5 ranks say it all; oversubscribed ranks are slow")
     repetitions, sizes = lab.effort(ranks, mode, 4)
     few = f"-iter {repetitions} -msgsize {','.join(map(str, sizes))} -check -time 60"
-    names = [name for name in lab.right_names(mpi, "MPI4") if ranks > 1 or "PingPong" not in name]
+    names = [name for name in lab.right_names(mpi, "MPI4") if ranks > 1 or name not in PAIRS]
     words = f"{few} {MODES[mode]} {' '.join(names)}"
     done = lab.run(mpi, ranks, words, component="MPI4", records=tmp_path)
     assert done.code == 0, done.text[-3000:] + done.errors[-3000:]
     points = [
         (name, count, size)
         for name in names
-        for count in (process_counts(ranks) if "PingPong" not in name else [2])
+        for count in (process_counts(ranks) if name not in PAIRS else [2])
         for size in ([0] if name in WITHOUT_LENGTH else sizes)
     ]
     assert lab.identities(done.rows) == lab.rows_of(points, ranks, words)
@@ -45,8 +46,10 @@ def test_every_benchmark_is_complete_and_correct(mpi, mode, ranks, tmp_path):
         assert row["defects"] == 0
         assert row["repetitions"] == repetitions
         assert 0 <= row["time_min_seconds"] <= row["time_avg_seconds"] <= row["time_max_seconds"]
-        overlaps = row["benchmark"].endswith("_persist") and row["benchmark"] not in TRANSFERS
+        late = row["benchmark"] == "Partitioned_overlap"
+        overlaps = late or (row["benchmark"].endswith("_persist") and row["benchmark"] not in TRANSFERS)
         assert OVERLAP_FIELDS & row.keys() == (OVERLAP_FIELDS if overlaps else set())
+        assert ("early_bird_share" in row) == late
     text_rows = sum(len(table.rows) for table in lab.tables(done.text))
     assert text_rows == len(done.rows)
 

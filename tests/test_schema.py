@@ -88,10 +88,12 @@ def test_every_required_field_is_missed(record: str) -> None:
     optional = {
         "row": {"threads"},
         "sample": {"slowest_thread", "time_overlapped_seconds", "time_pure_seconds", "time_cpu_seconds"}
-        | {"overlap_percent", "bytes_per_second", "defects", "evidence", "time_of_threads_seconds"},
+        | {"overlap_percent", "early_bird_share", "bytes_per_second", "defects", "evidence"}
+        | {"time_of_threads_seconds", "time_waiting_of_threads_seconds"},
         "result": {
             "threads",
             "time_of_threads_seconds",
+            "time_waiting_of_threads_seconds",
             "bytes_per_second",
             "messages_per_second",
             "defects",

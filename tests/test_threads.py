@@ -53,6 +53,12 @@ def test_every_benchmark_is_complete_and_correct(mpi, mode, ranks, threads, tmp_
             assert each[row["slowest_thread"]] == row["time_max_seconds"]
         else:
             assert "time_of_threads_seconds" not in row
+        waits = row.get("time_waiting_of_threads_seconds", [])
+        assert len(waits) == (threads if mode == "in turns" and threads > 1 else 0)
+        assert all(
+            0 <= wait <= time
+            for wait, time in zip(waits, row.get("time_of_threads_seconds", []), strict=bool(waits))
+        )
     lengths = {row["bytes"] for row in rows if row["benchmark"] != "BarrierMT"}
     assert lengths == {threads * 4 * count for count in (0, 3, 18)}
     for table in lab.tables(done.text):

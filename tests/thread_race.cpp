@@ -1,6 +1,6 @@
 // Threads of a team that exchange messages through a stand-in for MPI which takes calls of several threads:
-// built with ThreadSanitizer by tests/test_thread_race.py. What races here races in the team, its batch or
-// its turns.
+// built with ThreadSanitizer by tests/test_thread_race.py. What races here races in the team, its batch, its
+// turns or its rounds.
 #include <condition_variable>
 #include <cstdio>
 #include <map>
@@ -110,10 +110,37 @@ int run_rank(Mail& mail, Meeting& ranks, int rank, bool in_turns) {
   return wrong;
 }
 
+// Thread 0 gives out work in rounds and reads what the others made of it, as partitions are marked.
+int run_rounds() {
+  constexpr int threads = 4, batches = 30, rounds_each = 50;
+  ThreadTeam team(threads);
+  Rounds rounds(threads);
+  int given = 0, wrong = 0;
+  std::vector<int> made(threads);
+  for (int i = 0; i < batches; ++i) {
+    rounds.reset();
+    team.run([&](int thread) {
+      const auto index = static_cast<std::size_t>(thread);
+      if (thread > 0) return rounds.serve([&] { made[index] = given + thread; });
+      for (int round = 0; round < rounds_each; ++round) {
+        given = round;
+        rounds.begin();
+        made[index] = given;
+        rounds.await();
+        for (int other = 0; other < threads; ++other) {
+          wrong += made[static_cast<std::size_t>(other)] == round + other ? 0 : 1;
+        }
+      }
+      rounds.end();
+    });
+  }
+  return wrong;
+}
+
 }  // namespace
 
 int main() {
-  int wrong = 0;
+  int wrong = run_rounds();
   for (const bool in_turns : {false, true}) {
     Mail mail;
     Meeting ranks;

@@ -46,12 +46,27 @@ void require_comms(const Component& component, const Options& options) {
   }
 }
 
+// Of a component without benchmarks of threads, whose partitioned messages a team may mark.
+void require_parts(const Component& component, const Options& options) {
+  const std::string asked = "-threads " + std::to_string(options.threads.count);
+  const bool in_parts = std::ranges::any_of(options.selection, [&](const Selected& selected) {
+    return component.list.benchmarks[static_cast<std::size_t>(selected.index)].partitioned;
+  });
+  if (!in_parts) {
+    throw UsageError(asked + ": only partitioned benchmarks have threads here; name one, for example " +
+                     "Partitioned_PingPong, or leave it out");
+  }
+  if (options.thread_level == ThreadLevel::multiple) return;
+  throw UsageError(asked + ": not possible with -thread_level " + name_of(options.thread_level) +
+                   ", as all threads call MPI_Pready at once; leave that out, or use -threads 1");
+}
+
 }  // namespace
 
 void settle_threads(const Component& component, const Communicator& world, const Environment& environment,
                     Options& options) {
-  if (!options.standard.threaded || options.action != Options::Action::run) return;
   Threads& threads = options.threads;
+  if (options.action != Options::Action::run || (!options.standard.threaded && !threads.asked)) return;
   const bool many =
       options.thread_level == ThreadLevel::multiple || options.thread_level == ThreadLevel::serialized;
   threads.count = threads.asked ? *threads.asked : many ? threads_of_environment(world) : 1;
@@ -60,6 +75,7 @@ void settle_threads(const Component& component, const Communicator& world, const
   throw UsageError("-threads " + std::to_string(threads.count) +
                    ": the simulator has one thread per process; use -threads 1");
 #endif
+  if (!options.standard.threaded) require_parts(component, options);
   if (!many) {
     throw UsageError("-threads " + std::to_string(threads.count) + ": not possible with -thread_level " +
                      name_of(options.thread_level) + "; leave that out, or use -threads 1");
@@ -68,7 +84,7 @@ void settle_threads(const Component& component, const Communicator& world, const
     throw UsageError("-sync on: its barriers would not take turns; use -thread_level multiple or -sync off");
   }
   require_level(environment, options);
-  require_comms(component, options);
+  if (options.standard.threaded) require_comms(component, options);
   if (const auto cpus = static_cast<int>(system::usable_cpus().size()); cpus > 0 && cpus < threads.count) {
     options.warnings.push_back(std::to_string(threads.count) + " threads of rank 0 share " +
                                std::to_string(cpus) + (cpus == 1 ? " CPU" : " CPUs") +

@@ -2,11 +2,12 @@
 
 #include "benchmarks/catalogues.h"
 #include "benchmarks/components.h"
+#include "engine/marking_batch.h"
 
 namespace openimb {
 
 const Component& mpi4() {
-  static constexpr auto entries = Mpi4::entries<BatchOf>();
+  static constexpr auto entries = Mpi4::entries<MarkedBatch>();
   static const Component component{component_list(ComponentIndex::mpi4), entries};
   return component;
 }

@@ -17,6 +17,6 @@ using Mpi4 =
               Alltoallv_persist_pure, Reduce_persist, Reduce_persist_pure, Reduce_scatter_persist,
               Reduce_scatter_persist_pure, Allreduce_persist, Allreduce_persist_pure, Barrier_persist,
               Barrier_persist_pure, Sendrecv_persist, Exchange_persist, Partitioned_PingPong,
-              Partitioned_Exchange, Comm_create, Comm_split, Session_init>;
+              Partitioned_overlap, Partitioned_Exchange, Comm_create, Comm_split, Session_init>;
 
 }  // namespace openimb

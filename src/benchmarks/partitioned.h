@@ -3,6 +3,7 @@
 #pragma once
 
 #include "benchmarks/parallel_transfer.h"
+#include "engine/marking.h"
 #include "mpi/partitioned.h"
 
 namespace openimb {
@@ -18,13 +19,21 @@ constexpr Spec in_parts(Spec spec, std::string_view name) {
   return spec;
 }
 
-/// All parts of a message, one after the other.
-inline void mark_ready(MPI_Request request, int parts) {
-  for (int part = 0; part < parts; ++part) call::mark_ready(part, request);
+/// All parts of so many messages: one after the other, or by the threads of a team.
+template <int messages, class C>
+void mark_ready(const C& c, const MPI_Request* requests, int parts) {
+  if constexpr (requires { c.marking; }) {
+    c.marking->mark(requests, messages, parts);
+  } else {
+    const MPI_Request request = *requests;
+    for (int part = 0; part < parts; ++part) call::mark_ready(part, request);
+    if constexpr (messages > 1) mark_ready<messages - 1>(c, requests + 1, parts);
+  }
 }
-inline void send_parts(MPI_Request* request, int parts) {
+template <class C>
+void send_parts(const C& c, MPI_Request* request, int parts) {
   MPI_Start(request);
-  mark_ready(*request, parts);
+  mark_ready<1>(c, request, parts);
   MPI_Wait(request, MPI_STATUS_IGNORE);
 }
 
@@ -47,15 +56,43 @@ struct Partitioned_PingPong {
     MPI_Request* const requests = all.of(lap.slot);  // send, receive
     if (c.rank == 0) {
       MPI_Start(requests + 1);
-      send_parts(requests, all.parts);
+      send_parts(c, requests, all.parts);
       MPI_Wait(requests + 1, MPI_STATUS_IGNORE);
     } else {
       MPI_Start(requests + 1);
       MPI_Wait(requests + 1, MPI_STATUS_IGNORE);
-      send_parts(requests, all.parts);
+      send_parts(c, requests, all.parts);
     }
   }
   static Expected expects(const Endpoint& e) { return message_of(e, 1 - e.rank); }
+};
+
+/// What is before and behind the computation that delays the last part of a message.
+struct LatePart : Partitioned_PingPong {
+  template <class C>
+  static void post(const C& c, const Lap& lap, PartitionedRequests<2>::View all, MPI_Request* send) {
+    MPI_Request* const requests = all.of(lap.slot);  // send, receive
+    MPI_Start(requests + 1);
+    if (c.rank != 0) MPI_Wait(requests + 1, MPI_STATUS_IGNORE);
+    MPI_Start(requests);
+    mark_ready<1>(c, requests, all.parts - 1);
+    *send = *requests;
+  }
+  template <class C>
+  static void finish(const C& c, const Lap& lap, PartitionedRequests<2>::View all, MPI_Request*) {
+    MPI_Request* const requests = all.of(lap.slot);
+    call::mark_ready(all.parts - 1, *requests);
+    MPI_Wait(requests, MPI_STATUS_IGNORE);
+    if (c.rank == 0) MPI_Wait(requests + 1, MPI_STATUS_IGNORE);
+  }
+};
+
+/// Partitioned_PingPong, and the same with a late part. What the MPI transfers of the other parts meanwhile
+/// is the overlap.
+struct Partitioned_overlap : LatePart {
+  static constexpr Spec spec =
+      in_parts({.kind = Kind::single_transfer, .time_factor = 0.5, .overlap = Overlap::matched},
+               "Partitioned_overlap");
 };
 
 /// The transfers of Exchange, in parts.
@@ -75,11 +112,10 @@ struct Partitioned_Exchange {
     return requests;
   }
   template <class C>
-  static void step(const C&, const Lap& lap, PartitionedRequests<4>::View all) {
+  static void step(const C& c, const Lap& lap, PartitionedRequests<4>::View all) {
     MPI_Request* const requests = all.of(lap.slot);
     MPI_Startall(4, requests);
-    mark_ready(requests[2], all.parts);
-    mark_ready(requests[3], all.parts);
+    mark_ready<2>(c, requests + 2, all.parts);
     MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
   }
   static Expected expects(const Endpoint& e) { return Exchange::expects(e); }

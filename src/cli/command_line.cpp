@@ -287,8 +287,10 @@ void check_component(const Program& program, const std::vector<Use>& uses, int w
   constexpr std::string_view of_threads[] = {"threads", "comm",     "pin_threads",  "stride",
                                              "count",   "datatype", "repeat",       "warmup",
                                              "barrier", "noheader", "malloc_align", "malloc_algo"};
+  const bool in_parts = std::ranges::any_of(program.catalogue, &Spec::partitioned);
   for (const Use& use : uses) {
     if (program.standard.threaded || use.option == nullptr) continue;
+    if (in_parts && (is(use.option, "threads") || is(use.option, "pin_threads"))) continue;
     if (std::ranges::find(of_threads, use.option->name) != std::end(of_threads)) {
       throw UsageError(dashed(*use.option) + ": an option of IMB-MT; leave it out, or run IMB-MT");
     }

@@ -1,4 +1,5 @@
 // Rows of the option table: those of IMB-MT, whose benchmarks are run by several threads of each process.
+// -threads and -pin_threads are those of partitioned messages, too.
 #include "cli/option_table.h"
 #include "cli/values.h"
 
@@ -45,7 +46,7 @@ constexpr Option rows[] = {
      .details =
          "More than one thread needs MPI_THREAD_MULTIPLE, which is then requested, or "
          "MPI_THREAD_SERIALIZED with -thread_level serialized: then the repetitions of the threads take "
-         "turns.",
+         "turns. IMB-MPI4: threads that mark the parts of a message of Partitioned_... (MPI_Pready).",
      .apply =
          [](Draft& draft, std::string_view word) {
            draft.options.threads.asked = static_cast<int>(whole_number(word, 1, 4096));

@@ -47,6 +47,15 @@ struct ThreadContext : MessageContext<Count> {
   int tag = 0;  ///< added to those of its messages
   int thread = 0;
   Turn* turn = nullptr;
+  double* waiting = nullptr;  ///< seconds of waiting for the turn are added here
+};
+
+class Marking;
+
+/// Of messages whose parts the threads of a team mark.
+template <class Count>
+struct MarkingContext : MessageContext<Count> {
+  Marking* marking = nullptr;
 };
 
 /// One-sided transfers.

@@ -6,6 +6,7 @@
 
 #include "engine/context.h"
 #include "engine/setup.h"
+#include "engine/thread_team.h"
 
 namespace openimb {
 
@@ -24,6 +25,12 @@ struct ContextForPattern<Pattern, Count> {
   using Type = ThreadContext<Count>;
 };
 
+template <class Pattern, class Count>
+  requires requires { Pattern::marked_by_team; }
+struct ContextForPattern<Pattern, Count> {
+  using Type = MarkingContext<Count>;
+};
+
 template <class Context, class Count>
 class EndpointContext {
  public:
@@ -35,6 +42,7 @@ class EndpointContext {
     if (spec.message_rate) add_requests(setup.in_flight);
     if constexpr (std::is_same_v<Context, WindowContext<Count>>) add_window(spec, setup);
     if constexpr (std::is_same_v<Context, ThreadContext<Count>>) add_thread(setup);
+    if constexpr (std::is_same_v<Context, MarkingContext<Count>>) context_.marking = setup.marking;
   }
   EndpointContext(const EndpointContext&) = delete;
   EndpointContext& operator=(const EndpointContext&) = delete;
@@ -83,6 +91,7 @@ class EndpointContext {
     context_.tag = setup.tagged ? tags * setup.thread : 0;
     context_.thread = setup.thread;
     context_.turn = setup.turn;
+    if (setup.turn != nullptr) context_.waiting = &setup.turn->waiting(setup.thread);
   }
   void add_window(const Spec& spec, const Setup& setup) {
     for (int step = 1; step < context_.ranks; ++step) {

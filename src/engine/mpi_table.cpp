@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/file_content.h"
+#include "engine/marking_batch.h"
 #include "engine/setup.h"
 #include "engine/team_batch.h"
 #include "engine/wall_clock.h"
@@ -258,7 +259,20 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t gone) {
   if (allocated_by_mpi() != Exposed::nothing) MPI_Barrier(group_.handle());
   const Entry& entry = shared_.entries_[static_cast<std::size_t>(plan_.benchmark)];
   const auto make = point.geometry.exceeds_int ? entry.make_large : entry.make;
-  return {.batch = make(std::move(setup)), .failure = {}};
+  if (plan_.table.layout.threads == 1) return {.batch = make(std::move(setup)), .failure = {}};
+  auto marking = std::make_unique<Marking>(plan_.table.layout.threads);
+  setup->marking = marking.get();
+  return {.batch = std::make_unique<MarkingBatch>(shared_.team_, std::move(marking), make(std::move(setup)),
+                                                  meeting_of_ranks()),
+          .failure = {}};
+}
+
+// Before each run of a team.
+std::function<void()> MpiTable::meeting_of_ranks() const {
+  return [meets = shared_.options_.thread_barrier, barrier = barrier_of(shared_.options_),
+          comm = group_.handle()] {
+    if (meets) barrier(comm);
+  };
 }
 
 // Each thread with its part of the buffers and its communicator, or tags.
@@ -283,11 +297,7 @@ std::unique_ptr<Batch> MpiTable::make_team(const Point& point, std::int64_t gone
     setup->receive = setup->receive_part.get();
     members.push_back(make(std::move(setup)));
   }
-  const bool meets = shared_.options_.thread_barrier;
-  return std::make_unique<TeamBatch>(shared_.team_, std::move(members), std::move(turn),
-                                     [meets, barrier = barrier_of(shared_.options_), comm = group_.handle()] {
-                                       if (meets) barrier(comm);
-                                     });
+  return std::make_unique<TeamBatch>(shared_.team_, std::move(members), std::move(turn), meeting_of_ranks());
 }
 
 std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t gone, Window window) const {

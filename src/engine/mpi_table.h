@@ -1,6 +1,8 @@
 // What one table needs open, in MPI.
 #pragma once
 
+#include <functional>
+
 #include "engine/mpi_resources.h"
 #include "mpi/attached_buffer.h"
 #include "mpi/datatype.h"
@@ -36,8 +38,9 @@ class MpiTable final : public OpenTable {
   std::unique_ptr<Setup> make_setup(const Point& point, std::int64_t gone, Window window) const;
   Neighborhood neighborhood_of_rank() const;
   std::unique_ptr<Batch> make_team(const Point& point, std::int64_t gone) const;
+  std::function<void()> meeting_of_ranks() const;
   void make_comms_of_threads();
-  int threads() const { return plan_.table.layout.threads; }
+  int threads() const { return plan_.table.timed_threads(); }
   const Threads& threads_of() const { return shared_.options_.threads; }
   void fill_part(int thread);
   void adopt_window_memory(Setup& setup) const;

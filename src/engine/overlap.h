@@ -49,8 +49,8 @@ struct WithLoad {
     }
     c.load.cpu->compute(c.load.units_last);
     *c.load.seconds += Clock::now() - start;
-    if constexpr (requires { Pattern::finish(c.inner, lap, &request); }) {
-      Pattern::finish(c.inner, lap, &request);
+    if constexpr (requires { Pattern::finish(c.inner, lap, view..., &request); }) {
+      Pattern::finish(c.inner, lap, view..., &request);
     } else {
       MPI_Wait(&request, MPI_STATUS_IGNORE);
     }

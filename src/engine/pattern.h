@@ -33,6 +33,10 @@
 //   template <class C> static void post(const C& c, const Lap& lap, MPI_Request* request);
 //       Of nonblocking benchmarks: starts what `step` starts and completes. The engine computes in between.
 //
+//   template <class C> static void finish(const C& c, const Lap& lap, MPI_Request* request);
+//       Where a wait for the request does not complete what `post` started. With a view, third, where
+//       `prepare` makes one.
+//
 //   using Loop = ...;
 //       The type whose `step`, `close`, `post` and `finish` these are, where several benchmarks repeat the
 //       same calls: their loops are compiled once.

@@ -31,6 +31,7 @@ struct FileSetup {
   FileSync sync = FileSync::standard;
 };
 
+class Marking;
 class Turn;
 
 /// Owned by the batch and destroyed behind it, in the reverse order of members. Communicator, operation, info
@@ -62,8 +63,9 @@ struct Setup {
   std::unique_ptr<Memory> send_part;     ///< of a thread's: its part of the rank's buffers
   std::unique_ptr<Memory> receive_part;  ///< the same
   int thread = 0;
-  bool tagged = false;   ///< threads share a communicator
-  Turn* turn = nullptr;  ///< threads take turns
+  bool tagged = false;         ///< threads share a communicator
+  Turn* turn = nullptr;        ///< threads take turns
+  Marking* marking = nullptr;  ///< threads mark the parts of a message
   CpuLoad* load = nullptr;
   void (*barrier)(MPI_Comm) = nullptr;  ///< between repetitions of a synchronized batch
 };

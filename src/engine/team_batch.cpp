@@ -13,6 +13,7 @@ TeamBatch::TeamBatch(ThreadTeam& team, std::vector<std::unique_ptr<Batch>> membe
       members_(std::move(members)),
       meet_ranks_(std::move(meet_ranks)),
       seconds_(members_.size()),
+      waiting_(turn_ ? members_.size() : 0),
       samples_(members_.size()) {}
 
 // All threads are awake before the ranks meet, and begin as soon as the ranks have met.
@@ -24,7 +25,9 @@ double TeamBatch::run(std::int64_t repetitions, Timing timing, std::span<double>
     team_.meet();
     if (thread == 0) meet_ranks_();
     team_.meet();
+    if (turn_) turn_->waiting(thread) = 0;
     seconds_[index] = members_[index]->run(repetitions, timing, mine);
+    if (turn_) waiting_[index] = turn_->waiting(thread);
   });
   if (!samples.empty()) {
     std::ranges::fill(samples, 0.0);

@@ -25,6 +25,7 @@ class TeamBatch final : public Batch {
   std::int64_t check(std::int64_t repetitions) override;
   bool takes_part() const override { return members_.front()->takes_part(); }
   std::span<const double> of_threads() const override { return seconds_; }
+  std::span<const double> waiting_of_threads() const override { return waiting_; }
 
  private:
   ThreadTeam& team_;
@@ -32,6 +33,7 @@ class TeamBatch final : public Batch {
   const std::vector<std::unique_ptr<Batch>> members_;
   const std::function<void()> meet_ranks_;
   std::vector<double> seconds_;               ///< of the last run, by thread
+  std::vector<double> waiting_;               ///< of it for turns; empty: there are none
   std::vector<std::vector<double>> samples_;  ///< the same of each repetition
 };
 

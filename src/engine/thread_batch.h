@@ -7,6 +7,7 @@
 
 #include "engine/batch.h"
 #include "engine/thread_team.h"
+#include "engine/wall_clock.h"
 
 namespace openimb {
 
@@ -16,11 +17,14 @@ struct Tagged : Pattern {
   static constexpr bool among_threads = true;
 };
 
+/// The wait for the turn is timed apart: two clock reads for each repetition of a thread.
 template <class Loop>
 struct LoopInTurns {
   template <class C>
   static void step(const C& c, const Lap& lap) {
+    const double begin = WallClock::now();
     c.turn->await(c.thread);
+    *c.waiting += WallClock::now() - begin;
     Loop::step(c, lap);
     c.turn->pass(c.thread);
   }

@@ -43,12 +43,64 @@ class ThreadTeam {
   std::vector<std::thread> others_;
 };
 
+/// Rounds within one ThreadTeam::run: thread 0 begins a round and ends it when the others have done their
+/// share. All wait awake, and give their CPU away after a while, as there may be more threads than CPUs.
+class Rounds {
+ public:
+  explicit Rounds(int threads) : others_(threads - 1) {}
+  /// Before ThreadTeam::run.
+  void reset() {
+    round_.store(0, std::memory_order_relaxed);
+    done_.store(0, std::memory_order_relaxed);
+    ending_ = false;
+  }
+  /// By thread 0. What it wrote before, the others see in their share.
+  void begin() {
+    done_.store(0, std::memory_order_relaxed);
+    round_.fetch_add(1, std::memory_order_release);
+  }
+  /// By thread 0: returns when all others are done.
+  void await() const {
+    wait_until([this] { return done_.load(std::memory_order_acquire) == others_; });
+  }
+  /// By thread 0: there are no more rounds.
+  void end() {
+    ending_ = true;
+    begin();
+  }
+  /// By the others: `share` in each round; returns behind end().
+  template <class Share>
+  void serve(const Share& share) {
+    for (std::uint32_t round = 1;; ++round) {
+      wait_until([&] { return round_.load(std::memory_order_acquire) == round; });
+      if (ending_) return;
+      share();
+      done_.fetch_add(1, std::memory_order_release);
+    }
+  }
+
+ private:
+  template <class Condition>
+  static void wait_until(const Condition& condition) {
+    constexpr int spins = 1000;  // then the others may need this CPU
+    for (int i = 0; !condition(); ++i) {
+      if (i >= spins) std::this_thread::yield();
+    }
+  }
+
+  static constexpr int cache_line = 64;
+  const int others_;
+  bool ending_ = false;
+  alignas(cache_line) std::atomic<std::uint32_t> round_{0};
+  alignas(cache_line) std::atomic<int> done_{0};
+};
+
 /// Where threads take turns in MPI, as MPI_THREAD_SERIALIZED has it: the repetitions of thread 0, 1, ... one
 /// after the other, in the same order on every rank. A lock around each call would not do: a thread that
 /// waits in it for a message would keep out the one that has to send.
 class Turn {
  public:
-  explicit Turn(int threads) : threads_(threads) {}
+  explicit Turn(int threads) : threads_(threads), waiting_(static_cast<std::size_t>(threads)) {}
   void await(int thread) {
     for (int now = next_.load(std::memory_order_acquire); now != thread;
          now = next_.load(std::memory_order_acquire)) {
@@ -60,10 +112,17 @@ class Turn {
     next_.store(thread + 1 == threads_ ? 0 : thread + 1, std::memory_order_release);
     next_.notify_all();
   }
+  /// Seconds that this thread has waited for its turn, which it adds up itself.
+  double& waiting(int thread) { return waiting_[static_cast<std::size_t>(thread)].seconds; }
 
  private:
+  struct alignas(64) Waiting {  // a cache line for each thread
+    double seconds = 0;
+  };
+
   const int threads_;
   std::atomic<int> next_{0};
+  std::vector<Waiting> waiting_;
 };
 
 }  // namespace openimb

@@ -105,7 +105,7 @@ TablePlan Schedule::plan(const TableKey& key) const {
   TablePlan plan{.benchmark = key.benchmark,
                  .table = {.spec = spec,
                            .layout = {.processes = key.processes,
-                                      .threads = threads_of(spec),
+                                      .threads = threads_in(spec),
                                       .world = ranks_,
                                       .groups = {},
                                       .map = {}},
@@ -135,7 +135,7 @@ TablePlan Schedule::plan(const TableKey& key) const {
   }
   if (plan.failure) return plan;
   plan.table.layout = make_layout(ranks_, key.processes, key.multi != Multi::off, options_.map);
-  plan.table.layout.threads = threads_of(spec);
+  plan.table.layout.threads = threads_in(spec);
   for (const std::int64_t bytes : message_lengths(spec, options_)) {
     plan.points.push_back(plan_point(plan, bytes));
   }
@@ -165,6 +165,9 @@ Point Schedule::plan_point(const TablePlan& plan, std::int64_t bytes) const {
 }
 
 int Schedule::threads_of(const Spec& spec) const { return spec.threaded ? options_.threads.count : 1; }
+int Schedule::threads_in(const Spec& spec) const {
+  return spec.partitioned ? options_.threads.count : threads_of(spec);
+}
 
 // Message buffers; what -check composes and what it reads, a chunk of each; each repetition's own time, which
 // is kept twice where ranks are compared; of buffered sends the buffer. Every thread has its own.
@@ -175,7 +178,7 @@ std::int64_t Schedule::memory_needed(const TablePlan& plan, const Point& point) 
   const std::int64_t images = options_.check ? 2 * std::min(image_chunk, widest) : 0;
   const bool each_timed = options_.every_repetition() || plan.synchronized;
   const std::int64_t samples = each_timed ? point.planned : 0;
-  const int threads = plan.table.layout.threads;
+  const int threads = plan.table.timed_threads();
   const std::int64_t of_threads = threads > 1 ? threads * samples : 0;
   const std::int64_t needed =
       threads * (geometry.total() + images) + (2 * samples + of_threads) * std::int64_t{sizeof(double)};

@@ -72,7 +72,8 @@ class Schedule {
  private:
   SamplingLimits limits(const TablePlan& plan, const Point& point) const;
   std::int64_t rotation(const TablePlan& plan) const;
-  int threads_of(const Spec& spec) const;
+  int threads_of(const Spec& spec) const;  ///< with messages of their own
+  int threads_in(const Spec& spec) const;  ///< of each process that communicate
   void add_tables(const Selected& selected);
   Spec spec_of(int benchmark) const;
   bool was_named(int benchmark) const;

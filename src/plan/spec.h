@@ -147,7 +147,7 @@ struct Spec {
   bool rooted = false;           ///< root is i % processes in repetition i
   bool shares_buffer = false;    ///< the root sends from the receive buffer (Bcast)
   bool updates_receive = false;  ///< the receive buffer is input as well as output
-  bool partitioned = false;      ///< messages are in parts (-partitions)
+  bool partitioned = false;      ///< messages are in parts (-partitions), which -threads mark
   bool replaces = false;         ///< every rank sends from its receive buffer and receives there
   Displacements displacements = Displacements::none;
   InPlace in_place = InPlace::no;

@@ -36,6 +36,9 @@ struct Table {
   bool precision = false;       ///< passes add the column of the interval
   bool names_topology = false;  ///< in its title: -topo was given
 
+  /// Of each process, those that have messages and a time of their own; of a partitioned message the threads
+  /// of a team mark parts.
+  int timed_threads() const { return spec.partitioned ? 1 : layout.threads; }
   bool aggregate() const { return transfers == Transfers::aggregate; }
 };
 TableKind table_kind(const Spec& spec, Multi multi);

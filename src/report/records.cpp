@@ -81,16 +81,20 @@ void write_times(JsonWriter& json, const Table& table, const Row& row, Number nu
   json.field("time_max_seconds", number(row.t_max));
   json.field("time_avg_seconds", number(row.t_avg));
   json.field("slowest_rank", row.slowest_rank);
-  if (table.layout.threads > 1) json.field("slowest_thread", row.slowest_thread);
-  if (!row.of_threads.empty()) {
-    std::vector<double> slowest;
-    for (const double seconds : row.of_threads) slowest.push_back(number(seconds));
-    json.field("time_of_threads_seconds", slowest);
-  }
+  if (table.timed_threads() > 1) json.field("slowest_thread", row.slowest_thread);
+  const auto by_thread = [&](const char* name, std::vector<double> seconds) {
+    std::ranges::transform(seconds, seconds.begin(), number);
+    if (!seconds.empty()) json.field(name, seconds);
+  };
+  by_thread("time_of_threads_seconds", row.of_threads);
+  by_thread("time_waiting_of_threads_seconds", row.waiting_of_threads);
   if_any("time_overlapped_seconds", row.t_overlap);
   if_any("time_pure_seconds", row.t_pure);
   if_any("time_cpu_seconds", row.t_cpu);
   if_any("overlap_percent", row.overlap_percent);
+  if (table.spec.partitioned && row.overlap_percent) {
+    json.field("early_bird_share", number(*row.overlap_percent / 100));
+  }
 }
 
 const char* name_of(PassesFigure::Shortfall shortfall) {

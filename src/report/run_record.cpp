@@ -82,7 +82,6 @@ void write_threads(JsonWriter& json, const Options& options) {
     json.field("stride", options.stride);
     json.field("meet", options.thread_barrier);
   });
-  json.field("counts", options.counts);
 }
 
 // In force, not as asked for: what was left open is filled in.
@@ -122,7 +121,8 @@ void write_options(JsonWriter& json, const Options& options) {
     });
     json.field("file_sync", openimb::name_of(options.file_sync));
     json.field("reorder", options.reorder);
-    if (options.standard.threaded) write_threads(json, options);
+    if (options.standard.threaded || options.threads.count > 1) write_threads(json, options);
+    if (options.standard.threaded) json.field("counts", options.counts);
     json.field("parts", options.interleaving ? options.interleaving->segments : 1);
     if (options.passes) write_passes(json, *options.passes);
     if (options.pairs) write_pairs(json, *options.pairs);

@@ -50,13 +50,14 @@ struct Row {
   double t_min = 0;  ///< seconds; over ranks and threads, of each one's mean over its repetitions
   double t_max = 0;
   double t_avg = 0;
-  int slowest_rank = 0;                   ///< world rank with t_max
-  int slowest_thread = 0;                 ///< its thread with t_max
-  std::vector<double> of_threads;         ///< of each thread t_max over the ranks; empty: one thread
-  std::optional<double> t_overlap;        ///< the largest time with computation
-  std::optional<double> t_pure;           ///< overlap: without computation, of the rank with t_overlap
-  std::optional<double> t_cpu;            ///< overlap: of the computation, on that rank
-  std::optional<double> overlap_percent;  ///< 0 to 100
+  int slowest_rank = 0;                    ///< world rank with t_max
+  int slowest_thread = 0;                  ///< its thread with t_max
+  std::vector<double> of_threads;          ///< of each thread t_max over the ranks; empty: one thread
+  std::vector<double> waiting_of_threads;  ///< of it, where threads take turns, the wait for the turn
+  std::optional<double> t_overlap;         ///< the largest time with computation
+  std::optional<double> t_pure;            ///< overlap: without computation, of the rank with t_overlap
+  std::optional<double> t_cpu;             ///< overlap: of the computation, on that rank
+  std::optional<double> overlap_percent;   ///< 0 to 100
   std::optional<double>
       load_drift;  ///< overlap: the load's time afterwards / as calibrated - 1, the largest of any rank
   std::optional<double> bytes_per_second;                  ///< where the table shows a throughput

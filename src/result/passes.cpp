@@ -138,6 +138,7 @@ Summary summarize(const Table& table, std::int64_t bytes, int in_flight, const R
   Summary summary{.row = series.first};
   Row& row = summary.row;
   row.of_threads.clear();  // the first sample's
+  row.waiting_of_threads.clear();
   row.t_min = median_figure(used, &SampleFigures::t_min);
   row.t_max = median_figure(used, &SampleFigures::t_max);
   row.t_avg = median_figure(used, &SampleFigures::t_avg);

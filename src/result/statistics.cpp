@@ -38,9 +38,10 @@ Extremes extremes_of(std::span<const std::vector<int>> groups, std::size_t threa
   return extremes;
 }
 
-// Of each thread the slowest rank's time.
+// Of each thread the slowest rank's time, or what else that rank has.
 std::vector<double> slowest_of_threads(std::span<const std::vector<int>> groups, std::size_t threads,
-                                       std::span<const double> seconds, double factor) {
+                                       std::span<const double> seconds, std::span<const double> shown,
+                                       double factor) {
   std::vector<double> slowest(threads);
   for (std::size_t thread = 0; thread < threads; ++thread) {
     Extremes extremes;
@@ -50,16 +51,25 @@ std::vector<double> slowest_of_threads(std::span<const std::vector<int>> groups,
         extremes.include(index, seconds[index]);
       }
     }
-    slowest[thread] = factor * extremes.most;
+    slowest[thread] = extremes.count > 0 ? factor * shown[extremes.slowest] : 0;
   }
   return slowest;
+}
+
+// In a repetition, on the rank that is shown. In a single transfer one process waits while the other
+// computes: of both together.
+double computation_of(const Table& table, std::span<const std::vector<int>> members,
+                      std::span<const double> seconds, std::size_t shown) {
+  if (table.spec.kind != Kind::single_transfer) return seconds[shown];
+  const Extremes all = extremes_of(members, static_cast<std::size_t>(table.timed_threads()), seconds);
+  return all.count > 0 ? table.layout.processes * all.sum / all.count : 0;
 }
 
 // A row is of all groups, or of one.
 Row row_of(const Table& table, int in_flight, std::span<const std::vector<int>> members,
            std::span<const double> seconds, const Overlapped& overlapped) {
   const double factor = factor_of(table, in_flight);
-  const auto threads = static_cast<std::size_t>(table.layout.threads);
+  const auto threads = static_cast<std::size_t>(table.timed_threads());
   const Extremes times = extremes_of(members, threads, seconds);
   Row row;
   row.t_min = factor * times.least;
@@ -67,13 +77,13 @@ Row row_of(const Table& table, int in_flight, std::span<const std::vector<int>> 
   row.t_avg = times.count > 0 ? factor * times.sum / times.count : 0;
   row.slowest_rank = static_cast<int>(times.slowest / threads);
   row.slowest_thread = static_cast<int>(times.slowest % threads);
-  if (threads > 1) row.of_threads = slowest_of_threads(members, threads, seconds, factor);
+  if (threads > 1) row.of_threads = slowest_of_threads(members, threads, seconds, seconds, factor);
   if (overlapped.t_ovrl.empty()) return row;
   const Extremes slowest = extremes_of(members, threads, overlapped.t_ovrl);
   row.t_overlap = factor * slowest.most;
   if (overlapped.t_cpu.empty()) return row;
   row.t_pure = factor * seconds[slowest.slowest];
-  row.t_cpu = factor * overlapped.t_cpu[slowest.slowest];
+  row.t_cpu = factor * computation_of(table, members, overlapped.t_cpu, slowest.slowest);
   row.overlap_percent = overlap_percent(*row.t_pure, *row.t_cpu, *row.t_overlap);
   return row;
 }
@@ -106,7 +116,7 @@ void add_rates(Row& row, const Table& table, std::int64_t bytes, int in_flight) 
   const int pairs = table.layout.processes / 2;
   // As IMB-MT has them: the rate of messages by the mean of all threads, the throughput by the slowest.
   if (table.kind == TableKind::time_and_rate) {
-    const double threads = table.layout.threads;
+    const double threads = table.timed_threads();
     row.messages_per_second = row.t_avg > 0 ? pairs * threads / row.t_avg : 0;
     row.bytes_per_second = row.t_max > 0 ? pairs * static_cast<double>(bytes) / row.t_max : 0;
     return;
@@ -149,6 +159,13 @@ Measurement measurement_of(const Table& table, std::int64_t bytes, std::int64_t 
       row.tail = tail_of(row.samples);
     }
     if (!times.defects.empty()) row.defects = defects_of(table, row, times.defects);
+    if (!times.waiting.empty()) {
+      const std::span<const std::vector<int>> groups = table.layout.groups;
+      row.waiting_of_threads =
+          slowest_of_threads(row.group < 0 ? groups : groups.subspan(static_cast<std::size_t>(row.group), 1),
+                             static_cast<std::size_t>(table.timed_threads()), times.seconds, times.waiting,
+                             factor_of(table, in_flight));
+    }
     row.load_drift = times.load_drift;
     row.hints = times.hints;
   }

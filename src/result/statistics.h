@@ -29,6 +29,7 @@ struct PointTimes {
   std::vector<double> defects = {};       ///< wrong bytes by world rank; empty without -check
   std::optional<double> load_drift = {};  ///< Row::load_drift
   std::vector<std::pair<std::string, std::string>> hints = {};
+  std::vector<double> waiting = {};  ///< of them, where threads take turns, for the turn; as `seconds`
 };
 
 /// The figures of a point. `in_flight`: messages in flight per repetition, of benchmarks that print a message

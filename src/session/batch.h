@@ -42,6 +42,8 @@ class Batch {
   /// Seconds that each thread of this rank took in the last run; empty where there is one, and for benchmarks
   /// without threads.
   virtual std::span<const double> of_threads() const { return {}; }
+  /// Seconds of them that each thread waited for its turn; empty where threads take none.
+  virtual std::span<const double> waiting_of_threads() const { return {}; }
   /// Whether this rank has a time to report.
   virtual bool takes_part() const = 0;
   /// One line: what went wrong on this rank since it was asked last, where that does not end the job; else

@@ -121,11 +121,14 @@ double PointRun::take(const Step& step) {
   });
   segments_.push_back(step);
   seconds_.push_back(seconds / static_cast<double>(step.repetitions));
-  const std::span<const double> threads = batch_->of_threads();
-  of_threads_.resize(threads.size());
-  for (std::size_t i = 0; i < threads.size(); ++i) {
-    of_threads_[i].push_back(threads[i] / static_cast<double>(step.repetitions));
-  }
+  const auto keep = [&](std::span<const double> threads, std::vector<std::vector<double>>& kept) {
+    kept.resize(threads.size());
+    for (std::size_t i = 0; i < threads.size(); ++i) {
+      kept[i].push_back(threads[i] / static_cast<double>(step.repetitions));
+    }
+  };
+  keep(batch_->of_threads(), of_threads_);
+  keep(batch_->waiting_of_threads(), waiting_);
   return seconds;
 }
 
@@ -147,13 +150,13 @@ double PointRun::timed(std::int64_t first, const Step& step, const Run& run) {
 }
 
 // The same segments once more, every rank computing in each repetition: for as long as the slowest of its
-// group needed without, or for TARGET_CPU_SECS. t_CPU is what the load took; of a fixed load what it takes
-// when nothing else runs, by the guide's definition for files.
+// group needed without (of a round trip, for one way), or for TARGET_CPU_SECS. t_CPU is what the load took;
+// of a fixed load what it takes when nothing else runs, by the guide's definition for files.
 void PointRun::run_with_load() {
   const bool fixed = plan_.spec().overlap == Overlap::fixed;
   const double target = parts_.options.settings.target_cpu_seconds;
   if (!parts_.load.calibrated()) parts_.load.calibrate(target);
-  const double alone = batch_->takes_part() ? trimmed_mean(seconds_) : 0;
+  const double alone = batch_->takes_part() ? plan_.spec().time_factor * trimmed_mean(seconds_) : 0;
   const std::int64_t units = parts_.load.units_for(fixed ? target : open_.group().largest(alone));
   LoadUse load{.units = units, .tests = parts_.options.progress};
   with_load_ = true;
@@ -191,6 +194,8 @@ void PointRun::run_while_target_computes() {
 Measurement PointRun::measurement() {
   PointTimes times{.seconds = gather_means()};
   times.overlapped = std::move(overlapped_);
+  const bool in_turns = parts_.options.thread_level == ThreadLevel::serialized;
+  if (in_turns && plan_.table.timed_threads() > 1) times.waiting = gather_by_thread(waiting_);
   if (parts_.options.every_repetition()) times.samples = gather_samples();
   if (course_.check) times.defects = parts_.world.gather(static_cast<double>(wrong_));
   if (plan_.spec().overlaps() && course_.drift) times.load_drift = drift_of_load();
@@ -204,10 +209,14 @@ Measurement PointRun::measurement() {
 
 // By world rank, and of each rank by thread.
 std::vector<double> PointRun::gather_means() {
-  const auto threads = static_cast<std::size_t>(plan_.table.layout.threads);
-  if (threads == 1) return parts_.world.gather(mean_of(trimmed_mean(seconds_)));
+  if (plan_.table.timed_threads() == 1) return parts_.world.gather(mean_of(trimmed_mean(seconds_)));
+  return gather_by_thread(of_threads_);
+}
+
+std::vector<double> PointRun::gather_by_thread(const std::vector<std::vector<double>>& of_threads) {
+  const auto threads = static_cast<std::size_t>(plan_.table.timed_threads());
   std::vector<double> mine(threads, std::numeric_limits<double>::quiet_NaN());
-  for (std::size_t i = 0; i < of_threads_.size(); ++i) mine[i] = mean_of(trimmed_mean(of_threads_[i]));
+  for (std::size_t i = 0; i < of_threads.size(); ++i) mine[i] = mean_of(trimmed_mean(of_threads[i]));
   std::vector<double> all;
   for (const std::vector<double>& each : parts_.world.gather(std::span<const double>(mine))) {
     all.insert(all.end(), each.begin(), each.end());

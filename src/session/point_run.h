@@ -69,6 +69,7 @@ class PointRun {
   void require_no_error(const std::string& mine) const;
   double mean_of(double seconds) const;
   std::vector<double> gather_means();
+  std::vector<double> gather_by_thread(const std::vector<std::vector<double>>& of_threads);
   bool idle() const;
   Timing timing() const;
 
@@ -85,6 +86,7 @@ class PointRun {
   std::vector<Step> segments_;                   ///< measured
   std::vector<double> seconds_;                  ///< of each, on this rank, per repetition
   std::vector<std::vector<double>> of_threads_;  ///< the same by thread, where there are several
+  std::vector<std::vector<double>> waiting_;     ///< of them for turns, where threads take turns
   std::vector<double> each_;                     ///< of each repetition, where that is wanted
   bool with_load_ = false;                       ///< computes in each repetition
   Overlapped overlapped_;

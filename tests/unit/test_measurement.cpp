@@ -43,6 +43,13 @@ TEST_CASE("extremes are over the threads of all ranks, and name both") {
   CHECK((other.slowest_rank == 0 && other.slowest_thread == 1));
 }
 
+TEST_CASE("the wait for a turn is that of each thread's slowest rank") {
+  const Row row = only_row(table_of(allreduce, 2, 2, 2), {.seconds = {3, 9, 5, 8}, .waiting = {1, 2, 3, 4}});
+  CHECK(row.of_threads == std::vector<double>{5, 9});
+  CHECK(row.waiting_of_threads == std::vector<double>{3, 2});
+  CHECK(only_row(table_of(allreduce, 2, 2, 2), {.seconds = {3, 9, 5, 8}}).waiting_of_threads.empty());
+}
+
 TEST_CASE("threads that took no part do not count") {
   const Row row = only_row(table_of(allreduce, 2, 2, 2), {.seconds = {none, 2, 4, none}});
   CHECK((row.t_min == 2 && row.t_max == 4 && row.t_avg == 3));
@@ -77,6 +84,17 @@ TEST_CASE("the time factor applies to all times alike") {
   CHECK(row.t_cpu == 2);
   CHECK(row.t_overlap == 3);
   CHECK(row.overlap_percent == overlap_percent(4, 4, 6));  // a ratio
+}
+
+// A round trip has two messages and, before the last part of each, the computation of its sender.
+TEST_CASE("a single transfer waits for the computation of both processes") {
+  constexpr Spec late{
+      .name = "Late", .kind = Kind::single_transfer, .time_factor = 0.5, .overlap = Overlap::matched};
+  const Table table = table_of(late, 3, 2);
+  const Row row = only_row(
+      table, {.seconds = {8, 8, none}, .overlapped = {.t_ovrl = {12, 11, none}, .t_cpu = {3, 5, none}}});
+  CHECK((row.t_pure == 4 && row.t_overlap == 6 && row.t_cpu == 4));
+  CHECK(row.overlap_percent == 50);
 }
 
 TEST_CASE("overlap is that of the thread with the largest t_ovrl") {

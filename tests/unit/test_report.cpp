@@ -66,6 +66,11 @@ constexpr Spec shared_load{.name = "Shared_load",
 constexpr Spec one_put_all{.name = "One_put_all", .kind = Kind::multiple_transfer};
 constexpr Spec iallreduce{.name = "Iallreduce", .reduction = true, .overlap = Overlap::matched};
 constexpr Spec ibarrier{.name = "Ibarrier", .kind = Kind::synchronization, .overlap = Overlap::matched};
+constexpr Spec partitioned_overlap{.name = "Partitioned_overlap",
+                                   .kind = Kind::single_transfer,
+                                   .time_factor = 0.5,
+                                   .partitioned = true,
+                                   .overlap = Overlap::matched};
 constexpr Spec passive_put{
     .name = "Truly_passive_put", .kind = Kind::single_transfer, .one_sided = {.computing_target = true}};
 
@@ -877,6 +882,7 @@ void grouped_run(Reporter& out) {
   row.slowest_rank = 3;
   row.slowest_thread = 1;
   row.of_threads = {0.5e-6, 0.625e-6};
+  row.waiting_of_threads = {0.25e-6, 0.375e-6};
   row.t_avg = std::nan("");
   out.row(groups, one_row(0, 100, row));
   out.end(ended(1, 0, 0));
@@ -1107,6 +1113,7 @@ void overlap_in_passes(Reporter& out) {
   Row row = overlapped_row();
   row.slowest_thread = 1;
   row.of_threads = {1.5e-6, 2e-6};
+  row.waiting_of_threads = {0.5e-6, 1e-6};
   row.load_drift.reset();
   for (row.group = 0; row.group < 2; ++row.group) sample_of(out, table, 0, 8, row);
   row.passes = PassesFigure{.samples = 5, .used = 5, .interval = {}, .half_width = {}, .effective = 5};
@@ -1114,6 +1121,33 @@ void overlap_in_passes(Reporter& out) {
   for (row.group = 0; row.group < 2; ++row.group) row_of_passes(out, table, 0, 8, row);
   Ending ending = stopped(Ending::State::interrupted, "SIGTERM", 1, 0, 0);
   ending.passes = 5;
+  ending.seconds = 0.25;
+  ending.measuring_seconds = 0.125;
+  out.end(ending);
+}
+
+// A late part, and threads that mark parts.
+void partitioned_run(Reporter& out) {
+  RunFacts facts = facts_of_passes();
+  facts.component = "MPI4";
+  facts.quirks = {};
+  facts.part = "MPI-4 part";
+  facts.command_line = {"./IMB-MPI4", "-passes", "1", "-threads", "4", "Partitioned_overlap"};
+  facts.benchmarks = {"Partitioned_overlap"};
+  Options options = example_options();
+  options.passes = Passes{.most = 1, .precision = {}, .budget = {}};
+  options.thread_level = ThreadLevel::multiple;
+  options.threads.count = 4;
+  out.begin(facts, options);
+  Table table = table_of_passes(partitioned_overlap, all_of(2));
+  table.layout.threads = 4;
+  Row row = overlapped_row();
+  row.load_drift.reset();
+  sample_of(out, table, 0, 8, row);
+  row.passes = PassesFigure{.samples = 1, .used = 1, .interval = {}, .half_width = {}, .effective = 1};
+  row_of_passes(out, table, 0, 8, row);
+  Ending ending = ended(1, 0, 0);
+  ending.passes = 1;
   ending.seconds = 0.25;
   ending.measuring_seconds = 0.125;
   out.end(ending);
@@ -1131,7 +1165,8 @@ constexpr Example examples[] = {{"complete.jsonl", complete_run},
                                 {"overlap.jsonl", overlap_run},
                                 {"files.jsonl", file_run},
                                 {"passes.jsonl", passes_run},
-                                {"passes-overlap.jsonl", overlap_in_passes}};
+                                {"passes-overlap.jsonl", overlap_in_passes},
+                                {"partitioned.jsonl", partitioned_run}};
 
 std::filesystem::path example_path(const Example& example) {
   return std::filesystem::path(__FILE__).parent_path() / "../../schema/examples" / example.file;

@@ -127,6 +127,31 @@ TEST_CASE("a team meets as often as it likes, and none is ahead") {
   CHECK(before == threads * meetings);
 }
 
+TEST_CASE("in a round every thread has its share once, before thread 0 goes on") {
+  for (const int threads : {1, 2, 5}) {
+    constexpr int rounds_each = 40, batches = 3;
+    ThreadTeam team(threads);
+    Rounds rounds(threads);
+    std::atomic<int> shares{0};
+    int late = 0, served = 0;
+    for (int batch = 0; batch < batches; ++batch) {
+      rounds.reset();
+      team.run([&](int thread) {
+        if (thread > 0) return rounds.serve([&] { ++shares; });
+        for (int round = 0; round < rounds_each; ++round) {
+          rounds.begin();
+          ++shares;
+          rounds.await();
+          if (shares != ++served * threads) ++late;
+        }
+        rounds.end();
+      });
+    }
+    CHECK(late == 0);
+    CHECK(shares == batches * rounds_each * threads);
+  }
+}
+
 TEST_CASE("turns go round in the order of threads") {
   constexpr int threads = 3, rounds = 50;
   ThreadTeam team(threads);
@@ -186,6 +211,21 @@ TEST_CASE("lengths of threads are those of all together") {
   const TablePlan one = planned(pingpong, options);
   CHECK((one.points[0].bytes == 4 && one.table.layout.threads == 1));
   CHECK(one.points[1].planned == plan.points[1].planned);
+}
+
+TEST_CASE("threads that mark partitions share a message and have one time") {
+  constexpr Spec spec{.name = "Partitioned_PingPong", .kind = Kind::single_transfer, .partitioned = true};
+  Options options;
+  options.selection = {{.index = 0}};
+  options.lengths = {64};
+  options.threads.count = 4;
+  const std::optional<OffCache> none;
+  const Schedule schedule(std::span(&spec, 1), options, 4, none, true);
+  const TablePlan plan = schedule.plan(schedule.tables().front());
+  CHECK((plan.table.layout.threads == 4 && plan.table.timed_threads() == 1));
+  REQUIRE(plan.points.size() == 1);
+  CHECK((plan.points[0].bytes == 64 && plan.points[0].geometry.elements == 64));
+  CHECK(plan.points[0].needed_bytes == plan.points[0].geometry.total());
 }
 
 TEST_CASE("IMB-MT has lengths, types and processes of its own") {

@@ -124,7 +124,7 @@ class Topology(msgspec.Struct, kw_only=True):
 
 
 class Threads(msgspec.Struct, kw_only=True):
-    """Of IMB-MT: the threads of each process."""
+    """The threads of each process: of IMB-MT, or those that mark partitions."""
 
     count: int | None = None
     communicators: str | None = None
@@ -367,10 +367,12 @@ class Sample(msgspec.Struct, kw_only=True, tag_field="record", tag="sample", ren
         [
             "slowest_thread",
             "time_of_threads_seconds",
+            "time_waiting_of_threads_seconds",
             "time_overlapped_seconds",
             "time_pure_seconds",
             "time_cpu_seconds",
             "overlap_percent",
+            "early_bird_share",
             "bytes_per_second",
             "messages_per_second",
             "defects",
@@ -388,10 +390,12 @@ class Sample(msgspec.Struct, kw_only=True, tag_field="record", tag="sample", ren
     slowest_rank: int | None = None
     slowest_thread: int | None = None
     time_of_threads_seconds: list[float | None] | None = None
+    time_waiting_of_threads_seconds: list[float | None] | None = None
     time_overlapped_seconds: float | None = None
     time_pure_seconds: float | None = None
     time_cpu_seconds: float | None = None
     overlap_percent: float | None = None
+    early_bird_share: float | None = None
     bytes_per_second: float | None = None
     messages_per_second: float | None = None
     defects: int | None = None
@@ -416,10 +420,12 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
             "groups",
             "slowest_thread",
             "time_of_threads_seconds",
+            "time_waiting_of_threads_seconds",
             "time_overlapped_seconds",
             "time_pure_seconds",
             "time_cpu_seconds",
             "overlap_percent",
+            "early_bird_share",
             "load_drift",
             "bytes_per_second",
             "messages_per_second",
@@ -448,10 +454,12 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
     slowest_rank: int | None = None
     slowest_thread: int | None = None
     time_of_threads_seconds: list[float | None] | None = None
+    time_waiting_of_threads_seconds: list[float | None] | None = None
     time_overlapped_seconds: float | None = None
     time_pure_seconds: float | None = None
     time_cpu_seconds: float | None = None
     overlap_percent: float | None = None
+    early_bird_share: float | None = None
     load_drift: float | None = None
     bytes_per_second: float | None = None
     messages_per_second: float | None = None
@@ -640,7 +648,7 @@ TIME_FIGURES = (
     "time_pure_seconds",
     "time_cpu_seconds",
 )
-_FIGURES = (*TIME_FIGURES, "overlap_percent", "bytes_per_second", "messages_per_second")
+_FIGURES = (*TIME_FIGURES, "overlap_percent", "early_bird_share", "bytes_per_second", "messages_per_second")
 
 
 class _Sampled:

@@ -1,0 +1,80 @@
+// A batch of partitioned messages whose parts a team of threads marks: that of the main thread, while the
+// others serve it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "engine/batch.h"
+#include "engine/marking.h"
+#include "engine/thread_team.h"
+
+namespace openimb {
+
+class MarkingBatch final : public Batch {
+ public:
+  /// `meet_ranks`: the main thread meets the other ranks of the group, before each run.
+  MarkingBatch(ThreadTeam& team, std::unique_ptr<Marking> marking, std::unique_ptr<Batch> batch,
+               std::function<void()> meet_ranks)
+      : team_(team),
+        marking_(std::move(marking)),
+        batch_(std::move(batch)),
+        meet_ranks_(std::move(meet_ranks)) {}
+
+  double run(std::int64_t repetitions, Timing timing, std::span<double> samples) override {
+    double seconds = 0;
+    with_team([&] { seconds = batch_->run(repetitions, timing, samples); });
+    return seconds;
+  }
+  double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> samples,
+                       LoadUse& load) override {
+    double seconds = 0;
+    with_team([&] { seconds = batch_->run_with_load(repetitions, timing, samples, load); });
+    return seconds;
+  }
+  std::int64_t check(std::int64_t repetitions) override {
+    std::int64_t wrong = 0;
+    with_team([&] { wrong = batch_->check(repetitions); });
+    return wrong;
+  }
+  bool takes_part() const override { return batch_->takes_part(); }
+
+ private:
+  /// All threads are awake before the ranks meet.
+  void with_team(const std::function<void()>& work) {
+    marking_->reset();
+    team_.run([&](int thread) {
+      team_.meet();
+      if (thread > 0) return marking_->serve(thread);
+      meet_ranks_();
+      work();
+      marking_->end();
+    });
+  }
+
+  ThreadTeam& team_;
+  const std::unique_ptr<Marking> marking_;
+  const std::unique_ptr<Batch> batch_;
+  const std::function<void()> meet_ranks_;
+};
+
+/// Its loop is compiled again, for a context with a team.
+template <class Pattern>
+struct MarkedByTeam : Pattern {
+  static constexpr bool marked_by_team = true;
+};
+
+/// Makes the batch that the setup asks for.
+template <class Pattern, class Count>
+struct MarkedBatch {
+  static std::unique_ptr<Batch> make(std::unique_ptr<const Setup> setup) {
+    if constexpr (Pattern::spec.partitioned) {
+      if (setup->marking != nullptr)
+        return make_batch<BatchOf<MarkedByTeam<Pattern>, Count>>(std::move(setup));
+    }
+    return make_batch<BatchOf<Pattern, Count>>(std::move(setup));
+  }
+};
+
+}  // namespace openimb
