@@ -23,21 +23,8 @@ struct Sendrecv {
 // With two processes both neighbors are the same rank: tags keep the directions apart.
 inline constexpr int to_left = 1, to_right = 2;
 
-struct Exchange {
-  static constexpr Spec spec{.name = "Exchange",
-                             .kind = Kind::parallel_transfer,
-                             .send = Extent::two,
-                             .receive = Extent::two,
-                             .turnover = 4,
-                             .send_modes = every_send_mode};
-  template <SendMode mode = SendMode::standard, class C>
-  static void step(const C& c, const Lap& lap) {
-    MPI_Request requests[2];
-    start_sends<mode>(c, lap, requests);
-    call::receive(lap.receive, c.count, c.type, c.left, tag_of(c, to_right), c.comm);
-    call::receive(lap.receive + c.span, c.count, c.type, c.right, tag_of(c, to_left), c.comm);
-    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-  }
+/// Ready: each process posts the next receives before it sends.
+struct ExchangeSends {
   template <SendMode mode, class C>
   static void start_sends(const C& c, const Lap& lap, MPI_Request* requests) {
     call::start_send<mode>(lap.send, c.count, c.type, c.right, tag_of(c, to_right), c.comm, &requests[0]);
@@ -45,7 +32,6 @@ struct Exchange {
                            &requests[1]);
   }
 
-  // Ready: each process posts the next receives before it sends.
   template <class C>
   static std::vector<Route> routes(const C& c) {
     return {{.to = c.right, .from = c.left, .tag = to_right},
@@ -59,6 +45,23 @@ struct Exchange {
   template <class C>
   static void start_ready(const C& c, const Lap& lap, MPI_Request* requests) {
     start_sends<SendMode::ready>(c, lap, requests);
+  }
+};
+
+struct Exchange : ExchangeSends {
+  static constexpr Spec spec{.name = "Exchange",
+                             .kind = Kind::parallel_transfer,
+                             .send = Extent::two,
+                             .receive = Extent::two,
+                             .turnover = 4,
+                             .send_modes = every_send_mode};
+  template <SendMode mode = SendMode::standard, class C>
+  static void step(const C& c, const Lap& lap) {
+    MPI_Request requests[2];
+    start_sends<mode>(c, lap, requests);
+    call::receive(lap.receive, c.count, c.type, c.left, tag_of(c, to_right), c.comm);
+    call::receive(lap.receive + c.span, c.count, c.type, c.right, tag_of(c, to_left), c.comm);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
   }
   static Expected expects(const Endpoint& e) {
     return {{e.left(), 0, 0, e.elements}, {e.right(), e.elements, e.elements, e.elements}};
@@ -91,7 +94,7 @@ struct PairsInFlight : Pairs {
 };
 
 inline constexpr std::string_view one_way =
-    "without a message back, its sender cannot tell which receives are posted or complete";
+    "without a message back, its sender does not know which receives are posted or complete";
 
 struct Uniband : PairsInFlight {
   static constexpr Spec spec{.name = "Uniband",
@@ -112,7 +115,23 @@ struct Uniband : PairsInFlight {
   static Expected expects(const Endpoint& e) { return leads(e) ? Expected{} : message_of(e, peer_of(e)); }
 };
 
-struct Biband : PairsInFlight {
+/// Ready: each process posts the next receives before it sends.
+struct BibandSends : PairsInFlight {
+  template <class C>
+  static std::vector<Route> routes(const C& c) {
+    return std::vector<Route>(static_cast<std::size_t>(c.in_flight), Route{.to = c.peer, .from = c.peer});
+  }
+  template <class C>
+  static void post(const C& c, char* receive, MPI_Request* requests) {
+    start_receives(c, Lap{.receive = receive}, requests);
+  }
+  template <class C>
+  static void start_ready(const C& c, const Lap& lap, MPI_Request* requests) {
+    start_sends<SendMode::ready>(c, lap, requests);
+  }
+};
+
+struct Biband : BibandSends {
   static constexpr Spec spec{.name = "Biband",
                              .kind = Kind::parallel_transfer,
                              .turnover = 2,
@@ -125,20 +144,6 @@ struct Biband : PairsInFlight {
     start_receives(c, lap, c.requests);
     start_sends<mode>(c, lap, c.requests + c.in_flight);
     MPI_Waitall(2 * c.in_flight, c.requests, MPI_STATUSES_IGNORE);
-  }
-
-  // Ready: each process posts the next receives before it sends.
-  template <class C>
-  static std::vector<Route> routes(const C& c) {
-    return std::vector<Route>(static_cast<std::size_t>(c.in_flight), Route{.to = c.peer, .from = c.peer});
-  }
-  template <class C>
-  static void post(const C& c, char* receive, MPI_Request* requests) {
-    start_receives(c, Lap{.receive = receive}, requests);
-  }
-  template <class C>
-  static void start_ready(const C& c, const Lap& lap, MPI_Request* requests) {
-    start_sends<SendMode::ready>(c, lap, requests);
   }
   static Expected expects(const Endpoint& e) { return message_of(e, peer_of(e)); }
 };

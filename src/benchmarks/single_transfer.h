@@ -21,22 +21,9 @@ void start_receive_of_message(const C& c, char* receive, int from, MPI_Request* 
   call::start_receive(receive, c.count, c.type, from, message_tag, c.comm, request);
 }
 
-struct PingPong {
-  static constexpr Spec spec{
-      .name = "PingPong", .kind = Kind::single_transfer, .time_factor = 0.5, .send_modes = every_send_mode};
-  template <SendMode mode = SendMode::standard, class C>
-  static void step(const C& c, const Lap& lap, int source = MPI_ANY_SOURCE) {
-    if (c.rank < c.peer) {
-      send_message<mode>(c, lap);
-      receive_message(c, lap, source);
-    } else {
-      receive_message(c, lap, source);
-      send_message<mode>(c, lap);
-    }
-  }
-
-  // Ready: the receive of the answer is posted before the message that asks for it, and that of the next
-  // message before the answer.
+/// Ready: the receive of the answer is posted before the message that asks for it, and that of the next
+/// message before the answer.
+struct PingPongSends {
   template <class C>
   static std::vector<Route> routes(const C& c) {
     const bool asks = c.rank < c.peer;
@@ -61,6 +48,21 @@ struct PingPong {
       MPI_Wait(posted.requests, MPI_STATUS_IGNORE);
       start_receive_of_message(c, posted.next[lap.slot], source, posted.requests);
       send_message<SendMode::ready>(c, lap);
+    }
+  }
+};
+
+struct PingPong : PingPongSends {
+  static constexpr Spec spec{
+      .name = "PingPong", .kind = Kind::single_transfer, .time_factor = 0.5, .send_modes = every_send_mode};
+  template <SendMode mode = SendMode::standard, class C>
+  static void step(const C& c, const Lap& lap, int source = MPI_ANY_SOURCE) {
+    if (c.rank < c.peer) {
+      send_message<mode>(c, lap);
+      receive_message(c, lap, source);
+    } else {
+      receive_message(c, lap, source);
+      send_message<mode>(c, lap);
     }
   }
   static Expected expects(const Endpoint& e) { return message_of(e, 1 - e.rank); }
@@ -107,18 +109,8 @@ struct PingPong_mprobe {
   static Expected expects(const Endpoint& e) { return message_of(e, 1 - e.rank); }
 };
 
-struct PingPing {
-  static constexpr Spec spec{
-      .name = "PingPing", .kind = Kind::single_transfer, .send_modes = every_send_mode};
-  template <SendMode mode = SendMode::standard, class C>
-  static void step(const C& c, const Lap& lap, int source = MPI_ANY_SOURCE) {
-    MPI_Request request;
-    call::start_send<mode>(lap.send, c.count, c.type, c.peer, tag_of(c, message_tag), c.comm, &request);
-    receive_message(c, lap, source);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-  }
-
-  // Ready: each process posts the next receive before it sends.
+/// Ready: each process posts the next receive before it sends.
+struct PingPingSends {
   template <class C>
   static std::vector<Route> routes(const C& c) {
     return {{.to = c.peer, .from = c.peer}};
@@ -130,6 +122,18 @@ struct PingPing {
   template <class C>
   static void start_ready(const C& c, const Lap& lap, MPI_Request* requests) {
     call::start_send<SendMode::ready>(lap.send, c.count, c.type, c.peer, message_tag, c.comm, requests);
+  }
+};
+
+struct PingPing : PingPingSends {
+  static constexpr Spec spec{
+      .name = "PingPing", .kind = Kind::single_transfer, .send_modes = every_send_mode};
+  template <SendMode mode = SendMode::standard, class C>
+  static void step(const C& c, const Lap& lap, int source = MPI_ANY_SOURCE) {
+    MPI_Request request;
+    call::start_send<mode>(lap.send, c.count, c.type, c.peer, tag_of(c, message_tag), c.comm, &request);
+    receive_message(c, lap, source);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
   static Expected expects(const Endpoint& e) { return message_of(e, 1 - e.rank); }
 };
