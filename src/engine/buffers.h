@@ -31,6 +31,10 @@ class Buffer {
   }
   /// Null until ensured.
   Memory* memory() const { return memory_.get(); }
+  /// So many bytes of it, from byte `at` on.
+  std::unique_ptr<Memory> part(std::int64_t at, std::int64_t bytes) const {
+    return adopt_memory(MemoryKind::host, memory_->address() + at, bytes);
+  }
 
  private:
   std::unique_ptr<Memory> memory_;

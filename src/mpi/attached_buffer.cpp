@@ -4,7 +4,9 @@
 #include <limits>
 #include <new>
 
+#include "mpi/calls.h"
 #include "mpi/errors.h"
+#include "mpi/optional.h"
 #include "plan/sending.h"
 
 namespace openimb {
@@ -13,47 +15,62 @@ namespace {
 
 static_assert(MPI_BSEND_OVERHEAD <= most_send_overhead);
 
+constexpr std::int64_t most_int = std::numeric_limits<int>::max();
+
+// The _c calls only where an int does not suffice: a library may lack them.
+std::int64_t packed_size(std::int64_t elements, MPI_Datatype type, MPI_Comm comm) {
+  MPI_Aint low = 0, extent = 0;
+  MPI_Type_get_extent(type, &low, &extent);
 #ifdef OPENIMB_LARGE_COUNT
-using Size = MPI_Count;
-Size packed_size(std::int64_t elements, MPI_Datatype type, MPI_Comm comm) {
-  Size bytes = 0;
-  MPI_Pack_size_c(elements, type, comm, &bytes);
-  return bytes;
-}
-int attach(void* memory, Size bytes) { return MPI_Buffer_attach_c(memory, bytes); }
-void detach(void* memory, Size* bytes) { MPI_Buffer_detach_c(memory, bytes); }
-#else
-using Size = int;
-Size packed_size(std::int64_t elements, MPI_Datatype type, MPI_Comm comm) {
-  Size bytes = 0;
+  if (elements * extent > most_int / 2 && call::has_large_counts()) {
+    MPI_Count bytes = 0;
+    MPI_Pack_size_c(elements, type, comm, &bytes);
+    return bytes;
+  }
+#endif
+  if (elements * extent > most_int / 2) return most_int;
+  int bytes = 0;
   MPI_Pack_size(static_cast<int>(elements), type, comm, &bytes);
   return bytes;
 }
-int attach(void* memory, Size bytes) { return MPI_Buffer_attach(memory, bytes); }
-void detach(void* memory, Size* bytes) { MPI_Buffer_detach(memory, bytes); }
+
+bool attach(void* memory, std::int64_t bytes) {
+  if (bytes <= most_int) return MPI_Buffer_attach(memory, static_cast<int>(bytes)) == MPI_SUCCESS;
+#ifdef OPENIMB_LARGE_COUNT
+  if (call::has_large_counts()) return MPI_Buffer_attach_c(memory, bytes) == MPI_SUCCESS;
 #endif
+  return false;
+}
+
+void detach(std::int64_t bytes) {
+  void* memory = nullptr;
+#ifdef OPENIMB_LARGE_COUNT
+  if (bytes > most_int) {
+    MPI_Count size = 0;
+    MPI_Buffer_detach_c(static_cast<void*>(&memory), &size);
+    return;
+  }
+#endif
+  int size = 0;
+  MPI_Buffer_detach(static_cast<void*>(&memory), &size);
+}
 
 }  // namespace
 
 // Errors of attaching belong to no communicator: MPI 4 reports them to MPI_COMM_SELF, MPI 3 to
 // MPI_COMM_WORLD.
-AttachedBuffer::AttachedBuffer(std::int64_t messages, std::int64_t elements, MPI_Datatype type,
-                               MPI_Comm comm) {
-  const std::int64_t bytes =
-      messages * (std::int64_t{packed_size(elements, type, comm)} + MPI_BSEND_OVERHEAD);
-  if (bytes > std::numeric_limits<Size>::max()) return;
-  memory_.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(bytes)]);
+AttachedBuffer::AttachedBuffer(std::int64_t messages, std::int64_t elements, MPI_Datatype type, MPI_Comm comm)
+    // The overhead of the library at hand may be another one than that of mpi.h.
+    : bytes_(messages * (packed_size(elements, type, comm) + most_send_overhead)),
+      memory_(new (std::nothrow) std::byte[static_cast<std::size_t>(bytes_)]) {
   if (!memory_) return;
-  std::memset(memory_.get(), 0, static_cast<std::size_t>(bytes));  // its pages are there before the clock
+  std::memset(memory_.get(), 0, static_cast<std::size_t>(bytes_));  // its pages are there before the clock
   const ErrorsReturned of_world(MPI_COMM_WORLD), of_self(MPI_COMM_SELF);
-  attached_ = attach(memory_.get(), static_cast<Size>(bytes)) == MPI_SUCCESS;
+  attached_ = attach(memory_.get(), bytes_);
 }
 
 AttachedBuffer::~AttachedBuffer() {
-  if (!attached_) return;
-  void* memory = nullptr;
-  Size bytes = 0;
-  detach(static_cast<void*>(&memory), &bytes);
+  if (attached_) detach(bytes_);
 }
 
 }  // namespace openimb

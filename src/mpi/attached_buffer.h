@@ -22,6 +22,7 @@ class AttachedBuffer {
   explicit operator bool() const { return attached_; }
 
  private:
+  std::int64_t bytes_;
   std::unique_ptr<std::byte[]> memory_;
   bool attached_ = false;
 };

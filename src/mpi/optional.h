@@ -81,6 +81,8 @@ std::string_view why_unusable(std::string_view call);
        MPI_Count*, const MPI_Aint*, const MPI_Datatype*, MPI_Comm)) \
   call(Bcast_c, (void*, MPI_Count, MPI_Datatype, int, MPI_Comm)) \
   call(Bcast_init_c, (void*, MPI_Count, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*)) \
+  call(Bsend_c, (const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm)) \
+  call(Buffer_attach_c, (void*, MPI_Count)) call(Buffer_detach_c, (void*, MPI_Count*)) \
   call(Exscan_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm)) \
   call(File_iread_at_c, (MPI_File, MPI_Offset, void*, MPI_Count, MPI_Datatype, MPI_Request*)) \
   call(File_iread_c, (MPI_File, void*, MPI_Count, MPI_Datatype, MPI_Request*)) \
@@ -128,6 +130,7 @@ std::string_view why_unusable(std::string_view call);
   call(Ialltoallw_c, (const void*, const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, void*, const \
        MPI_Count*, const MPI_Aint*, const MPI_Datatype*, MPI_Comm, MPI_Request*)) \
   call(Ibcast_c, (void*, MPI_Count, MPI_Datatype, int, MPI_Comm, MPI_Request*)) \
+  call(Ibsend_c, (const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)) \
   call(Iexscan_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*)) \
   call(Igather_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm, \
        MPI_Request*)) \
@@ -147,12 +150,14 @@ std::string_view why_unusable(std::string_view call);
   call(Ireduce_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, int, MPI_Comm, MPI_Request*)) \
   call(Ireduce_scatter_c, (const void*, void*, const MPI_Count*, MPI_Datatype, MPI_Op, MPI_Comm, \
        MPI_Request*)) \
+  call(Irsend_c, (const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)) \
   call(Iscan_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*)) \
   call(Iscatter_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm, \
        MPI_Request*)) \
   call(Iscatterv_c, (const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, MPI_Count, \
        MPI_Datatype, int, MPI_Comm, MPI_Request*)) \
   call(Isend_c, (const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)) \
+  call(Issend_c, (const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)) \
   call(Mrecv_c, (void*, MPI_Count, MPI_Datatype, MPI_Message*, MPI_Status*)) \
   call(Neighbor_allgather_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, \
        MPI_Comm)) \
@@ -164,6 +169,7 @@ std::string_view why_unusable(std::string_view call);
        MPI_Count*, const MPI_Aint*, MPI_Datatype, MPI_Comm)) \
   call(Neighbor_alltoallw_c, (const void*, const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, void*, \
        const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, MPI_Comm)) \
+  call(Pack_size_c, (MPI_Count, MPI_Datatype, MPI_Comm, MPI_Count*)) \
   call(Put_c, (const void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Win)) \
   call(Raccumulate_c, (const void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, \
        MPI_Op, MPI_Win, MPI_Request*)) \
@@ -183,6 +189,7 @@ std::string_view why_unusable(std::string_view call);
        MPI_Request*)) \
   call(Rput_c, (const void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Win, \
        MPI_Request*)) \
+  call(Rsend_c, (const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm)) \
   call(Scan_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm)) \
   call(Scatter_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm)) \
   call(Scatter_init_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, \
@@ -193,6 +200,7 @@ std::string_view why_unusable(std::string_view call);
        MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*)) \
   call(Send_c, (const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm)) \
   call(Send_init_c, (const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)) \
+  call(Ssend_c, (const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm)) \
   call(Sendrecv_c, (const void*, MPI_Count, MPI_Datatype, int, int, void*, MPI_Count, MPI_Datatype, int, \
        int, MPI_Comm, MPI_Status*)) \
   call(Sendrecv_replace_c, (void*, MPI_Count, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Status*)) \
