@@ -42,7 +42,7 @@ bool attach(void* memory, std::int64_t bytes) {
   return false;
 }
 
-void detach(std::int64_t bytes) {
+void detach([[maybe_unused]] std::int64_t bytes) {
   void* memory = nullptr;
 #ifdef OPENIMB_LARGE_COUNT
   if (bytes > most_int) {
