@@ -80,7 +80,11 @@ _INEIGHBORS = tuple(f"Ineighbor_{what}{flavor}" for what in _ALLTOALL for flavor
 _PERSISTENT = tuple(
     f"{what}_persist{flavor}" for what in ("Allgather", "Gather", "Scatter") for flavor in ("", "_pure")
 )
-_PARTITIONED = ("Partitioned_PingPong", "Partitioned_overlap", "Partitioned_Exchange")  # unavailable with Open MPI
+_PARTITIONED = (
+    "Partitioned_PingPong",
+    "Partitioned_overlap",
+    "Partitioned_Exchange",
+)  # unavailable with Open MPI
 _SINCE_MPI_4 = tuple(
     name
     for name in names("MPI4")

@@ -168,9 +168,7 @@ def suite_for(mpi: Installation) -> Check:
     if mpi.wrapper and (native := build.programs(build.key_of(mpi))):
         return Check("ok", what, f"built for it, {native}")
     if packaged_programs() and interface:
-        return Check(
-            "ok", what, f"of the package, for the {interface.title} ({library_of(mpi, interface)})"
-        )
+        return Check("ok", what, f"of the package, for the {interface.title} ({library_of(mpi, interface)})")
     if mpi.wrapper:
         return Check("ok", what, "built when it is first used (`imb build`)")
     advice = "install the MPI's development files, or the wheel of openimb for this machine"
