@@ -189,7 +189,9 @@ class Measuring {
 
   void end(Ending ending) {
     if (world_.rank() != 0) return;
+#ifndef OPENIMB_SMPI  // whose time is another one
     ending.at = time_of_day();
+#endif
     if (ending.passes > 0 && system::stderr_is_terminal()) std::fputs("\r\x1b[K", stderr);
     reporters_.end(ending);
   }

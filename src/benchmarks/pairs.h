@@ -4,8 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
-#include <tuple>
 #include <vector>
 
 #include "benchmarks/parallel_transfer.h"
@@ -90,23 +88,17 @@ inline Neighbors neighbors_in(const Endpoint& e, int round) {
           static_cast<int>(std::ranges::find(next, e.rank) - next.begin())};
 }
 
-/// Partners of all rounds, drawn before any clock; once for a table, of which all points have the same ones.
+/// Partners of all rounds, drawn before any clock.
 template <class Of>
 class PartnerTable {
  public:
   PartnerTable(const Endpoint& e, Of (*draw)(const Endpoint&, int)) {
-    const Key key{e.pairs.seed, e.rank, e.ranks};
-    if (key == drawn_for_) return;
-    rounds_.clear();
     for (int round = 0; round < partner_rounds; ++round) rounds_.push_back(draw(e, round));
-    drawn_for_ = key;
   }
   const Of* view() { return rounds_.data(); }
 
  private:
-  using Key = std::tuple<std::uint64_t, int, int>;  // seed, rank, ranks
-  inline static std::vector<Of> rounds_;
-  inline static Key drawn_for_{0, -1, 0};
+  std::vector<Of> rounds_;
 };
 
 struct RandomPairs {
