@@ -217,7 +217,13 @@ std::optional<OffCache> known_off_cache(const Communicator& world, const Options
 
 namespace {
 
-[[maybe_unused]] Startup gather_startup(const Communicator& world, const InitCall& mine) {
+#ifdef OPENIMB_SMPI
+constexpr bool starts_processes = false;  // of the simulator, all ranks are in one
+#else
+constexpr bool starts_processes = true;
+#endif
+
+Startup gather_startup(const Communicator& world, const InitCall& mine) {
   const std::vector<double> began = world.gather(mine.began), seconds = world.gather(mine.seconds);
   if (world.rank() != 0) return {};
   const auto [first, last] = std::ranges::minmax(began);
@@ -239,9 +245,7 @@ RunFacts gather_facts(const Component& component, const Communicator& world, con
   const std::vector<std::string> places =
       world.gather(system::host_name() + separator + system::allowed_cpus());
   RunFacts facts;
-#ifndef OPENIMB_SMPI  // which starts no process for a rank
-  facts.startup = gather_startup(world, environment.init());
-#endif
+  if (starts_processes) facts.startup = gather_startup(world, environment.init());
   if (world.rank() != 0) return facts;
   for (const std::string& place : places) {
     const std::size_t end = place.find(separator);
