@@ -72,6 +72,19 @@ def test_the_buffer_is_memory(mpi, tmp_path):
         assert len(done.rows) == rows, done.text
 
 
+def test_a_buffer_beyond_an_int_needs_large_counts(mpi, tmp_path):
+    """Three messages of 768 MiB. Without MPI_Buffer_attach_c none of it is allocated."""
+    words = f"-iter 1 -warm_up off -mem 16 -msgsize {768 << 20},8 -check -send_mode buffered PingPong"
+    done = lab.run(mpi, 2, words, records=tmp_path)
+    measured = [row["bytes"] for row in done.rows]
+    if mpi.flavour == "mpich":
+        assert done.code == 0 and measured == [768 << 20, 8], done.errors
+    else:
+        assert done.code == 3 and measured == [8], done.errors
+        (failure,) = (record for record in done.records if record["record"] == "failure")
+        assert failure["cause"] == "out_of_memory" and "MPI_Buffer_attach" in failure["detail"]
+
+
 @pytest.mark.parametrize("component", ["MT", "P2P", "NBC"])
 def test_other_components_have_no_send_modes(mpi, component):
     done = lab.run(mpi, 2, "-send_mode ready", component=component)

@@ -33,11 +33,8 @@ void set_grid(Topology& topology, std::string_view word) {
   }
 }
 
-bool has(const Program& program, bool (*what)(const Spec&)) {
-  return std::ranges::any_of(program.catalogue, what);
-}
 bool has_neighborhoods(const Program& program) {
-  return has(program, [](const Spec& spec) { return spec.topology.exists(); });
+  return std::ranges::any_of(program.catalogue, [](const Spec& spec) { return spec.topology.exists(); });
 }
 
 void check_degree(const Topology& topology, int world) {

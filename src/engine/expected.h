@@ -12,8 +12,8 @@ namespace openimb {
 /// This rank in its group, as a benchmark is asked what it expects there. `root`: of the repetition, or its
 /// round of random partners; `elements`: base elements in one message; `own_window`: the memory of a window
 /// is ours, not MPI's; `in_place`: where a collective can, its receive buffer holds its input; `pairs`:
-/// options of IMB-P2P;
-/// `neighborhood`: of neighborhood collectives.
+/// options of IMB-P2P; `neighborhood`: of neighborhood
+/// collectives.
 struct Endpoint {
   int rank = 0;
   int ranks = 1;

@@ -34,6 +34,14 @@ std::int64_t stride_of(std::int64_t bytes, const Threads& threads) {
   return (bytes + Content::guard + unit - 1) / unit * unit;
 }
 
+OpenTable::Opened without_memory(const Point& point, std::string detail) {
+  return {.batch = nullptr,
+          .failure = Failure{.cause = Failure::Cause::out_of_memory,
+                             .bytes = point.bytes,
+                             .needed_bytes = point.needed_bytes,
+                             .detail = std::move(detail)}};
+}
+
 }  // namespace
 
 BarrierFunction barrier_of(const Options& options) {
@@ -214,23 +222,15 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t gone) {
     if (shared_.world_.anyone(active() && !window)) {
       // Where a rank has none to free, the others cannot free theirs.
       if (agreement_.any(active() && !window.has_handle())) window.abandon();
-      return {.batch = nullptr,
-              .failure = Failure{.cause = Failure::Cause::out_of_memory,
-                                 .bytes = point.bytes,
-                                 .needed_bytes = point.needed_bytes,
-                                 .detail = "MPI could not create the window (-window " +
-                                           std::string(name_of(window_kind())) + ")"}};
+      return without_memory(
+          point, "MPI could not create the window (-window " + std::string(name_of(window_kind())) + ")");
     }
     if (active()) window.exchange_bases(group_.handle());
   }
   std::unique_ptr<AttachedBuffer> send_buffer = attach_buffer(point.geometry);
   if (shared_.options_.send_mode == SendMode::buffered &&
       shared_.world_.anyone(send_buffer && !*send_buffer)) {
-    return {.batch = nullptr,
-            .failure = Failure{.cause = Failure::Cause::out_of_memory,
-                               .bytes = point.bytes,
-                               .needed_bytes = point.needed_bytes,
-                               .detail = "no memory for MPI_Buffer_attach, or MPI refuses it"}};
+    return without_memory(point, "no memory for MPI_Buffer_attach, or MPI refuses so many bytes");
   }
   if (!active()) return {.batch = std::make_unique<IdleBatch>(), .failure = {}};
   if (threads() > 1) return {.batch = make_team(point, gone), .failure = {}};

@@ -18,6 +18,8 @@ static_assert(MPI_BSEND_OVERHEAD <= most_send_overhead);
 constexpr std::int64_t most_int = std::numeric_limits<int>::max();
 
 // The _c calls only where an int does not suffice: a library may lack them.
+bool can_attach(std::int64_t bytes) { return bytes <= most_int || call::has_large_counts(); }
+
 std::int64_t packed_size(std::int64_t elements, MPI_Datatype type, MPI_Comm comm) {
   MPI_Aint low = 0, extent = 0;
   MPI_Type_get_extent(type, &low, &extent);
@@ -28,18 +30,17 @@ std::int64_t packed_size(std::int64_t elements, MPI_Datatype type, MPI_Comm comm
     return bytes;
   }
 #endif
-  if (elements * extent > most_int / 2) return most_int;
+  if (elements * extent > most_int / 2) return most_int;  // which is too much for two
   int bytes = 0;
   MPI_Pack_size(static_cast<int>(elements), type, comm, &bytes);
   return bytes;
 }
 
 bool attach(void* memory, std::int64_t bytes) {
-  if (bytes <= most_int) return MPI_Buffer_attach(memory, static_cast<int>(bytes)) == MPI_SUCCESS;
 #ifdef OPENIMB_LARGE_COUNT
-  if (call::has_large_counts()) return MPI_Buffer_attach_c(memory, bytes) == MPI_SUCCESS;
+  if (bytes > most_int) return MPI_Buffer_attach_c(memory, bytes) == MPI_SUCCESS;
 #endif
-  return false;
+  return MPI_Buffer_attach(memory, static_cast<int>(bytes)) == MPI_SUCCESS;
 }
 
 void detach([[maybe_unused]] std::int64_t bytes) {
@@ -61,8 +62,9 @@ void detach([[maybe_unused]] std::int64_t bytes) {
 // MPI_COMM_WORLD.
 AttachedBuffer::AttachedBuffer(std::int64_t messages, std::int64_t elements, MPI_Datatype type, MPI_Comm comm)
     // The overhead of the library at hand may be another one than that of mpi.h.
-    : bytes_(messages * (packed_size(elements, type, comm) + most_send_overhead)),
-      memory_(new (std::nothrow) std::byte[static_cast<std::size_t>(bytes_)]) {
+    : bytes_(messages * (packed_size(elements, type, comm) + most_send_overhead)) {
+  if (!can_attach(bytes_)) return;
+  memory_.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(bytes_)]);
   if (!memory_) return;
   std::memset(memory_.get(), 0, static_cast<std::size_t>(bytes_));  // its pages are there before the clock
   const ErrorsReturned of_world(MPI_COMM_WORLD), of_self(MPI_COMM_SELF);

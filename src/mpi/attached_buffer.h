@@ -12,7 +12,7 @@ namespace openimb {
 class AttachedBuffer {
  public:
   /// Room for so many messages of `elements` elements of `type` each. Local; false where there is no memory,
-  /// or MPI refuses it.
+  /// where MPI refuses it, or where it exceeds an int and the library has no large counts.
   AttachedBuffer(std::int64_t messages, std::int64_t elements, MPI_Datatype type, MPI_Comm comm);
   /// Waits until all messages have been sent.
   ~AttachedBuffer();

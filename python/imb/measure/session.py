@@ -140,16 +140,19 @@ def run_plan(
         for c, names in selection.items()
     }
     items = [(c, words[c], turn, cell) for turn in range(launches) for cell, c in enumerate(selection)]
-    made = Plan(
-        id=new_id(),
-        created=now(),
-        timeout=timeout,
-        variants=[Variant(mpi=mpi, programs=str(programs.absolute()), intent=intent)],
-        items=[
+    return plan_of(
+        [
             Item(n, c, said, turn + 1, labels=list(labels), cell=cell)
             for n, (c, said, turn, cell) in enumerate(items, 1)
         ],
+        Variant(mpi=mpi, programs=str(programs.absolute()), intent=intent),
+        timeout,
     )
+
+
+def plan_of(items: list[Item], variant: Variant, timeout: float | None) -> Plan:
+    """A new session of one variant. Raises ImbError where its launcher does not support what is requested."""
+    made = Plan(id=new_id(), created=now(), timeout=timeout, variants=[variant], items=items)
     examine(made)
     return made
 

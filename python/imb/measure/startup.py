@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from imb.measure.session import Item, Plan, Variant, cores, examine, new_id
-from imb.model.text import now
+from imb.measure.session import Item, Plan, Variant, cores, plan_of
 from imb.mpi.installations import Installation
 from imb.mpi.launch import Intent
 
@@ -25,12 +24,8 @@ def plan(
 ) -> Plan:
     """In rounds of all numbers of ranks, so that drift of the machine does not look like an effect of them. Raises ImbError."""
     items = [(turn, cell, number) for turn in range(launches) for cell, number in enumerate(ranks)]
-    made = Plan(
-        id=new_id(),
-        created=now(),
-        timeout=timeout,
-        variants=[Variant(mpi=mpi, programs=str(programs.absolute()), intent=intent)],
-        items=[
+    return plan_of(
+        [
             Item(
                 n,
                 "MPI1",
@@ -42,9 +37,9 @@ def plan(
             )
             for n, (turn, cell, number) in enumerate(items, 1)
         ],
+        Variant(mpi=mpi, programs=str(programs.absolute()), intent=intent),
+        timeout,
     )
-    examine(made)
-    return made
 
 
 def doubling(most: int) -> list[int]:
