@@ -1,7 +1,6 @@
 """Which MPIs the tests run under."""
 
 import atexit
-import functools
 import os
 import shutil
 import signal
@@ -38,15 +37,9 @@ def no_session_folders() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def liars(tmp_path_factory: pytest.TempPathFactory) -> Callable[[lab.Mpi, str], Path]:
+def liars() -> Callable[[lab.Mpi, str], Path]:
     """tests/SOURCE as a library for interposing, built once for each MPI."""
-
-    @functools.cache
-    def library(mpi: lab.Mpi, source: str) -> Path:
-        target = tmp_path_factory.mktemp("interposed") / f"{Path(source).stem}-{mpi.key}.so"
-        return lab.compile_shared(mpi, lab.TOP / "tests" / source, target)
-
-    return library
+    return lab.interposed
 
 
 @pytest.fixture

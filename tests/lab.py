@@ -6,14 +6,17 @@ or, with OPENIMB_CI set, a failure. Under `pytest --no-mpi` (`make check`) there
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import json
 import os
 import platform
 import re
+import shutil
 import signal
 import subprocess
+import tempfile
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -194,8 +197,28 @@ class Launch:
 def command(
     mpi: Mpi, ranks: int, arguments: list[str], wrap: list[str] | None = None, component: str = "MPI1"
 ) -> list[str]:
-    crowd = list(mpi.oversubscribe) if ranks > (os.cpu_count() or 1) else []
-    return [*mpi.launcher, *crowd, "-n", str(ranks), *(wrap or []), str(mpi.program(component)), *arguments]
+    crowded = ranks > (os.cpu_count() or 1)
+    words = [*mpi.launcher, *(mpi.oversubscribe if crowded else ()), "-n", str(ranks)]
+    wrap = wrap or []
+    if crowded and mpi.key == "mpich":
+        wrap = yielding(mpi, wrap)
+    return [*words, *wrap, str(mpi.program(component)), *arguments]
+
+
+def yielding(mpi: Mpi, wrap: list[str]) -> list[str]:
+    """`wrap`, with the library that makes waiting ranks give their CPU away behind those that it interposes."""
+    library = interposed(mpi, "yielding_progress.cpp")
+    if any(word.startswith("LD_PRELOAD=") for word in wrap):
+        return [f"{word}:{library}" if word.startswith("LD_PRELOAD=") else word for word in wrap]
+    return ["env", f"LD_PRELOAD={library}", *wrap]
+
+
+@functools.cache
+def interposed(mpi: Mpi, source: str) -> Path:
+    """tests/SOURCE as a library for interposing, built once for each MPI."""
+    folder = Path(tempfile.mkdtemp(prefix="openimb-interposed-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return compile_shared(mpi, TOP / "tests" / source, folder / f"{Path(source).stem}-{mpi.key}.so")
 
 
 def environment(mpi: Mpi) -> dict[str, str]:

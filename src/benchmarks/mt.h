@@ -25,6 +25,7 @@ constexpr Spec threaded(Spec spec, std::string_view name) {
   spec.name = name;
   spec.threaded = true;
   spec.send_modes = {};  // MPI_Buffer_attach is of the process
+  spec.packs = false;
   spec.in_default_list = true;
   if (spec.kind == Kind::single_transfer) {
     spec.kind = Kind::parallel_transfer;

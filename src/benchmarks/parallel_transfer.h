@@ -11,7 +11,8 @@
 namespace openimb {
 
 struct Sendrecv {
-  static constexpr Spec spec{.name = "Sendrecv", .kind = Kind::parallel_transfer, .turnover = 2};
+  static constexpr Spec spec{
+      .name = "Sendrecv", .kind = Kind::parallel_transfer, .turnover = 2, .packs = true};
   template <class C>
   static void step(const C& c, const Lap& lap) {
     call::send_receive(lap.send, lap.receive, c.count, c.type, c.right, c.left, tag_of(c, message_tag),
@@ -54,7 +55,8 @@ struct Exchange : ExchangeSends {
                              .send = Extent::two,
                              .receive = Extent::two,
                              .turnover = 4,
-                             .send_modes = every_send_mode};
+                             .send_modes = every_send_mode,
+                             .packs = true};
   template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap) {
     MPI_Request requests[2];

@@ -13,6 +13,7 @@ constexpr Spec in_parts(Spec spec, std::string_view name) {
   spec.name = name;
   spec.partitioned = true;
   spec.send_modes = {};
+  spec.packs = false;
   spec.in_default_list = false;
   spec.needs = "Psend_init";
   spec.unavailable = call::why_no_partitions;

@@ -1,6 +1,7 @@
 // Single transfer benchmarks: two processes. Source: guide, "Single Transfer Benchmarks".
 #pragma once
 
+#include "engine/packing.h"
 #include "engine/pattern.h"
 #include "engine/send_loops.h"
 
@@ -22,7 +23,7 @@ void start_receive_of_message(const C& c, char* receive, int from, MPI_Request* 
 }
 
 /// Ready: the receive of the answer is posted before the message that asks for it, and that of the next
-/// message before the answer.
+/// message before the answer. Packed: a message is unpacked before it is answered.
 struct PingPongSends {
   template <class C>
   static std::vector<Route> routes(const C& c) {
@@ -50,11 +51,29 @@ struct PingPongSends {
       send_message<SendMode::ready>(c, lap);
     }
   }
+  template <class With, class C>
+  static void step_packed(const C& c, const Lap& lap, PackedMessages::View v, int source = MPI_ANY_SOURCE) {
+    const Lap contiguous = v.in_contiguous(lap);
+    const bool answers = c.rank > c.peer;
+    if (!answers) {
+      With::pack(v, lap.send);
+      send_message(c, contiguous);
+    }
+    receive_message(c, contiguous, source);
+    With::unpack(v, lap.receive);
+    if (answers) {
+      With::pack(v, lap.send);
+      send_message(c, contiguous);
+    }
+  }
 };
 
 struct PingPong : PingPongSends {
-  static constexpr Spec spec{
-      .name = "PingPong", .kind = Kind::single_transfer, .time_factor = 0.5, .send_modes = every_send_mode};
+  static constexpr Spec spec{.name = "PingPong",
+                             .kind = Kind::single_transfer,
+                             .time_factor = 0.5,
+                             .send_modes = every_send_mode,
+                             .packs = true};
   template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap, int source = MPI_ANY_SOURCE) {
     if (c.rank < c.peer) {
@@ -73,6 +92,7 @@ struct PingPongSpecificSource : PingPong {
                              .kind = Kind::single_transfer,
                              .time_factor = 0.5,
                              .send_modes = every_send_mode,
+                             .packs = true,
                              .in_default_list = false};
   template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap) {
@@ -85,6 +105,10 @@ struct PingPongSpecificSource : PingPong {
   template <class C>
   static void step_ready(const C& c, const Lap& lap, PostedReceives::View posted) {
     PingPong::step_ready(c, lap, posted, c.peer);
+  }
+  template <class With, class C>
+  static void step_packed(const C& c, const Lap& lap, PackedMessages::View v) {
+    PingPong::step_packed<With>(c, lap, v, c.peer);
   }
 };
 
@@ -127,7 +151,7 @@ struct PingPingSends {
 
 struct PingPing : PingPingSends {
   static constexpr Spec spec{
-      .name = "PingPing", .kind = Kind::single_transfer, .send_modes = every_send_mode};
+      .name = "PingPing", .kind = Kind::single_transfer, .send_modes = every_send_mode, .packs = true};
   template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap, int source = MPI_ANY_SOURCE) {
     MPI_Request request;
@@ -142,6 +166,7 @@ struct PingPingSpecificSource : PingPing {
   static constexpr Spec spec{.name = "PingPingSpecificSource",
                              .kind = Kind::single_transfer,
                              .send_modes = every_send_mode,
+                             .packs = true,
                              .in_default_list = false};
   template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap) {

@@ -66,7 +66,8 @@ constexpr Spec on_torus(std::string_view name, int dimensions) {
           .receive = Extent::per_stencil,
           .min_processes = 2,
           .sent = static_cast<double>(stencil.neighbors()),
-          .stencil = stencil};
+          .stencil = stencil,
+          .packs = true};
 }
 
 template <int dimensions>

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "cli/data_layout.h"
 #include "cli/draft.h"
 #include "cli/option_effect.h"
 #include "cli/option_table.h"
@@ -359,6 +360,7 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
   }
   settle_threads(uses, draft.options);
   settle_topology(draft);
+  check_layout(draft.options);
   if (draft.wanted_processes > world) {
     draft.options.warnings.push_back("-npmin " + std::to_string(draft.wanted_processes) +
                                      ": above the number of processes launched; -npmin " +

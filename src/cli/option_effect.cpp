@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "plan/geometry.h"
+
 namespace openimb {
 
 namespace {
@@ -19,6 +21,8 @@ constexpr Purpose purposes[] = {
     {"partitions", [](const Spec& spec) { return spec.partitioned; }, "IMB-MPI4"},
     {"seed", [](const Spec& spec) { return spec.random_partners || spec.topology.exists(); }, "IMB-P2P"},
     {"send_mode", [](const Spec& spec) { return spec.send_modes.any; }, "IMB-MPI1"},
+    {"layout", takes_layout, "IMB-MPI1"},
+    {"packing", [](const Spec& spec) { return spec.packs; }, "IMB-MPI1 or IMB-P2P"},
     {"sync_mode", [](const Spec& spec) { return spec.on_windows(); }, "IMB-RMA or IMB-EXT"},
     {"topo", [](const Spec& spec) { return spec.topology.exists(); }, "IMB-MPI1 or IMB-NBC"},
     {"halo", [](const Spec& spec) { return spec.any_torus; }, "IMB-P2P"},

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/data_layout.h"
 #include "cli/option_table.h"
 #include "cli/topology.h"
 #include "cli/values.h"
@@ -144,6 +145,30 @@ constexpr Option method_rows[] = {
      .details = "Layout of elements in memory, for messages and reductions. base: contiguous. resize: each "
                 "element has twice its extent. base_vec, resize_vec: the same as a vector of elements.",
      .apply = set_contiguity},
+    {.name = "layout",
+     .syntax = "LAYOUT",
+     .help = "gaps between the elements of a message",
+     .standard = "contiguous",
+     .example = "-layout vector:1:8 -data_type double PingPong",
+     .details =
+         "Messages are passed to MPI as derived types, on both sides. #bytes counts data, not gaps.\n"
+         "vector:BLOCK:STRIDE: blocks of BLOCK elements, from one beginning to the next STRIDE elements "
+         "(MPI_Type_vector). indexed: blocks of 1 to 8 elements with gaps of 1 to 8 (MPI_Type_indexed). "
+         "struct: records of three doubles, a char and an int, 29 bytes of data in 32 "
+         "(MPI_Type_create_struct). The last block or record may be a part. Reductions, one-sided transfers "
+         "and files have none: a failure row with the reason.",
+     .apply = set_layout},
+    {.name = "packing",
+     .syntax = "none|mpi|hand",
+     .help = "with -layout: make messages contiguous first",
+     .standard = "none",
+     .example = "-layout vector:1:8 -packing hand PingPong",
+     .details =
+         "none: MPI gets the derived type. mpi: MPI_Pack before and MPI_Unpack behind the calls, in the "
+         "clock. "
+         "hand: the same by loops. For PingPong, PingPing, Sendrecv, Exchange, and the stencils of IMB-P2P; "
+         "others have a failure row.",
+     .apply = set_packing},
     {.name = "aggregate_mode",
      .syntax = "MODE",
      .help = "aggregate, non_aggregate, or multi for both",

@@ -12,6 +12,7 @@
 #include "engine/endpoint_context.h"
 #include "engine/entry.h"
 #include "engine/overlap.h"
+#include "engine/packing.h"
 #include "engine/pattern.h"
 #include "engine/send_loops.h"
 #include "engine/setup.h"
@@ -162,6 +163,9 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
     if constexpr (spec.send_modes.any) {
       if (setup().send_mode != SendMode::standard) return run_in_send_mode(repetitions, timing, samples);
     }
+    if constexpr (spec.packs) {
+      if (setup().packing != Packing::none) return run_packed(repetitions, timing, samples);
+    }
     return run_as<Loop>(repetitions, timing, samples);
   }
 
@@ -210,6 +214,27 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
           };
           return plan().slots > 1 ? run(Laps<true, false>(plan())) : run(Laps<false, false>(plan()));
         });
+  }
+
+  OPENIMB_NOINLINE double run_packed(std::int64_t repetitions, Timing timing, std::span<double> samples) {
+    return in_packed_form([&]<class Step>(Step, const Context& seen, const auto&... view) {
+      const auto run = [&](const auto& laps) {
+        return timed_as<Step, spec.kind, false>(seen, laps, repetitions, timing, samples, setup(), view...);
+      };
+      return plan().slots > 1 ? run(Laps<true, false>(plan())) : run(Laps<false, false>(plan()));
+    });
+  }
+
+  template <class Use>
+  auto in_packed_form(const Use& use) {
+    const PackedMessages& packed = *setup().packed;
+    return with_packing<Loop>(setup().packing, packed, context(), [&](auto step, const Context& seen) {
+      if constexpr (prepares) {
+        return use(step, seen, packed.view(), prepared_.view());
+      } else {
+        return use(step, seen, packed.view());
+      }
+    });
   }
 
   static int peer_of(const Endpoint& endpoint) {
@@ -265,6 +290,13 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
             setup().send_mode, context(), plan(), laps.lap(),
             [&]<class Step>(Step, auto... view) { repeat_as<Step>(context(), laps, repetitions, view...); });
         return;
+      }
+    }
+    if constexpr (spec.packs) {
+      if (setup().packing != Packing::none) {
+        return in_packed_form([&]<class Step>(Step, const Context& seen, const auto&... view) {
+          repeat_as<Step>(seen, laps, repetitions, view...);
+        });
       }
     }
     [[maybe_unused]] const auto around = epoch();

@@ -11,7 +11,8 @@ BufferCheck::BufferCheck(const Spec& spec, const Setup& setup, Expectation expec
     : spec_(spec),
       setup_(setup),
       expectation_(std::move(expectation)),
-      content_(setup.element, spec.reduction, setup.endpoint.ranks) {
+      content_(setup.element, spec.reduction, setup.endpoint.ranks, setup.geometry.elements,
+               setup.geometry.message_extent) {
   const std::int64_t widest = std::max(setup.geometry.receive_span(setup.geometry.sections) + Content::guard,
                                        setup.geometry.send.footprint);
   image_.resize(static_cast<std::size_t>(std::min(image_chunk, widest)));
@@ -44,18 +45,22 @@ void BufferCheck::arm(std::span<const Checked> round) {
   for (const Checked& one : round) write_send(one);
 }
 
+std::int64_t BufferCheck::elements_in(std::int64_t footprint) const {
+  const Geometry& geometry = setup_.geometry;
+  if (!setup_.element.layout.has_gaps()) return footprint / setup_.element.extent();
+  return geometry.elements == 0 ? 0 : footprint / geometry.message_extent * geometry.elements;
+}
+
 void BufferCheck::write_send(const Checked& one) {
   const Geometry& geometry = setup_.geometry;
-  const std::int64_t extent = setup_.element.extent();
   const Endpoint endpoint = endpoint_of(one);
   content_.begin_repetition(one.repetition, setup_.thread);
   for_each_chunk(geometry.send.footprint, [&](std::int64_t begin, std::span<std::byte> image) {
-    const std::int64_t all = geometry.send.footprint / extent;
     std::ranges::fill(image, Content::armed);
-    content_.write(image, begin, {.rank = endpoint.rank, .count = all}, 0);
+    content_.write(image, begin, {.rank = endpoint.rank, .count = elements_in(geometry.send.footprint)}, 0);
     if (spec_.one_sided.compares) {
       const Piece compared{.rank = initial_content(endpoint),
-                           .receive_at = geometry.message_extent / extent,
+                           .receive_at = elements_in(geometry.message_extent),
                            .count = endpoint.elements};
       content_.write(image, begin, compared, 0);
     }
@@ -99,7 +104,7 @@ void BufferCheck::compose_one(std::span<std::byte> image, std::int64_t begin, co
   const int initial = initial_content(endpoint);
   content_.begin_repetition(one.repetition, setup_.thread);
   if (sends_in_place(setup_)) {
-    const std::int64_t all = setup_.geometry.receive.footprint / setup_.element.extent();
+    const std::int64_t all = elements_in(setup_.geometry.receive.footprint);
     content_.write(image, begin, {.rank = initial, .count = all}, initial);
   } else if (expectation_.updates(endpoint)) {
     content_.write(image, begin, {.rank = initial, .count = endpoint.elements}, initial);

@@ -112,8 +112,13 @@ void fill_for_timing(std::span<std::byte> image, std::int64_t at, const Element&
   std::fill(image.begin() + count * size, image.end(), std::byte{0});
 }
 
-Content::Content(const Element& element, bool reduction, int ranks)
-    : element_(element), reduction_(reduction), ranks_(ranks) {}
+Content::Content(const Element& element, bool reduction, int ranks, std::int64_t message,
+                 std::int64_t message_extent)
+    : element_(element),
+      reduction_(reduction),
+      ranks_(ranks),
+      message_(message),
+      message_extent_(message_extent) {}
 
 // One table at a time: a rank expects sums over the same ranks again and again.
 const std::vector<double>& Content::sums_of_first(int ranks) const {
@@ -146,7 +151,38 @@ void Content::write(std::byte* at, int rank, std::int64_t first, std::int64_t co
   });
 }
 
+// From block to block, of those that the image has a part of.
+void Content::write_with_gaps(std::span<std::byte> image, std::int64_t begin, const Piece& piece) const {
+  if (message_extent_ == 0) return;
+  const Period period = element_.layout.period();
+  const std::int64_t size = element_.size(), end = begin + static_cast<std::int64_t>(image.size());
+  const std::int64_t last = piece.receive_at + piece.count;
+  const auto write_block = [&](std::int64_t i, std::int64_t at, std::int64_t count) {
+    const std::int64_t from = std::clamp<std::int64_t>((begin - at) / size, 0, count);
+    const std::int64_t to = std::clamp<std::int64_t>((end - at + size - 1) / size, from, count);
+    write(image.data() + (at + from * size - begin), piece.rank, piece.send_at + i + from - piece.receive_at,
+          to - from);
+  };
+  for (std::int64_t message = begin / message_extent_; message * message_extent_ < end; ++message) {
+    const std::int64_t base = message * message_extent_, first = message * message_;
+    const std::int64_t gone = std::max<std::int64_t>(0, begin - base) / (period.extent * size);
+    std::int64_t row = gone * period.elements;
+    for (std::int64_t at = base + gone * period.extent * size; row < message_ && at < end;
+         row += period.elements, at += period.extent * size) {
+      std::int64_t in_row = 0;
+      for (const Block& block : period) {
+        const std::int64_t whole = std::min(block.count, message_ - row - in_row);
+        const std::int64_t i = first + row + in_row;
+        const std::int64_t from = std::max(i, piece.receive_at), to = std::min(i + whole, last);
+        if (from < to) write_block(from, at + (block.at + from - i) * size, to - from);
+        in_row += block.count;
+      }
+    }
+  }
+}
+
 void Content::write(std::span<std::byte> image, std::int64_t begin, const Piece& piece, int held_rank) const {
+  if (element_.layout.has_gaps()) return write_with_gaps(image, begin, piece);
   const std::int64_t stride = element_.extent();
   const std::int64_t from = std::max(piece.receive_at, begin / stride);
   const std::int64_t end = begin + static_cast<std::int64_t>(image.size());

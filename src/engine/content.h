@@ -40,7 +40,10 @@ class Content {
   /// Bytes behind each buffer that must stay armed.
   static constexpr std::int64_t guard = 64;
 
-  Content(const Element& element, bool reduction, int ranks);
+  /// `message`, `message_extent`: elements in a message, and the bytes that it spans, where these have gaps
+  /// between them.
+  Content(const Element& element, bool reduction, int ranks, std::int64_t message = 0,
+          std::int64_t message_extent = 0);
 
   /// From now on the contents of this repetition, which differ from thread to thread.
   void begin_repetition(std::int64_t repetition, int thread = 0);
@@ -53,12 +56,15 @@ class Content {
   void write(std::span<std::byte> image, std::int64_t begin, const Piece& piece, int held_rank) const;
 
  private:
+  void write_with_gaps(std::span<std::byte> image, std::int64_t begin, const Piece& piece) const;
   void write_sums(std::byte* at, const Piece& part, int held_rank) const;
   const std::vector<double>& sums_of_first(int ranks) const;
 
   Element element_;
   bool reduction_;
   int ranks_;
+  std::int64_t message_;
+  std::int64_t message_extent_;
   std::int64_t shift_ = 0;  ///< added to every index
   mutable std::vector<double>
       sums_;  ///< of reductions, by position in the period; of the first `summed_` ranks

@@ -232,9 +232,15 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t gone) {
       shared_.world_.anyone(send_buffer && !*send_buffer)) {
     return without_memory(point, "no memory for MPI_Buffer_attach, or MPI refuses so many bytes");
   }
-  if (!active()) return {.batch = std::make_unique<IdleBatch>(), .failure = {}};
-  if (threads() > 1) return {.batch = make_team(point, gone), .failure = {}};
-  std::unique_ptr<Setup> setup = make_setup(point, gone, std::move(window));
+  if (active() && threads() > 1) return {.batch = make_team(point, gone), .failure = {}};
+  std::unique_ptr<Setup> setup = active() ? make_setup(point, gone, std::move(window)) : nullptr;
+  if (const Packing packing = shared_.options_.packing; packing != Packing::none) {
+    if (setup) setup->add_packed(packing);
+    if (shared_.world_.anyone(setup && !*setup->packed)) {
+      return without_memory(point, std::string("no memory for the messages of -packing ") + name_of(packing));
+    }
+  }
+  if (!setup) return {.batch = std::make_unique<IdleBatch>(), .failure = {}};
   setup->send_buffer = std::move(send_buffer);
   adopt_window_memory(*setup);
   // A rank that already accesses another's memory while that one fills it spoils it, and waits for its lock.

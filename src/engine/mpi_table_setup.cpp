@@ -14,6 +14,7 @@ namespace {
 
 // One base element, as elements lie in a buffer.
 Element single_element(Element element) {
+  element.layout = {};
   element.contiguity = element.extent() == element.size() ? Contiguity::base : Contiguity::resized;
   return element;
 }
@@ -93,6 +94,7 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t gon
       .sync = sync_of(spec(), options.sync_mode),
       .send_mode = options.send_mode,
       .send_buffer = nullptr,
+      .packed = nullptr,
       .window = std::move(window),
       .window_memory = nullptr,
       .send = shared_.buffers_.send.memory(),

@@ -50,6 +50,10 @@
 //       Of benchmarks with Spec::send_modes: the repetition in another mode of its sends; whom receives
 //       that are posted ahead come from, what posts them, and the ready sends (engine/send_loops.h).
 //
+//   template <class With, class C> static void step_packed(const C& c, const Lap& lap, PackedMessages::View v);
+//       Of benchmarks with Spec::packs that answer what they receive: the repetition with -packing
+//       (engine/packing.h).
+//
 //   static bool takes_part(const Endpoint& e);   some ranks of the group stand aside
 //   static int peer_of(const Endpoint& e);       the other rank of a pair is not the right neighbor
 //   static bool updates(const Endpoint& e);      the receive buffer is input, too, on some ranks

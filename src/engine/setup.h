@@ -9,6 +9,7 @@
 
 #include "engine/cpu_load.h"
 #include "engine/expected.h"
+#include "engine/packing.h"
 #include "engine/timed_loop.h"
 #include "memory/memory.h"
 #include "mpi/attached_buffer.h"
@@ -55,8 +56,10 @@ struct Setup {
   SyncMode sync = SyncMode::standard;  ///< in force
   SendMode send_mode = SendMode::standard;
   std::unique_ptr<AttachedBuffer> send_buffer;  ///< of buffered sends
-  Window window;                                ///< without a handle where nothing is exposed
-  std::unique_ptr<Memory> window_memory;        ///< where MPI allocated it
+  Packing packing = Packing::none;
+  std::unique_ptr<PackedMessages> packed;
+  Window window;                          ///< without a handle where nothing is exposed
+  std::unique_ptr<Memory> window_memory;  ///< where MPI allocated it
   Memory* send = nullptr;
   Memory* receive = nullptr;
   FileSetup file;
@@ -68,6 +71,11 @@ struct Setup {
   Marking* marking = nullptr;  ///< threads mark the parts of a message
   CpuLoad* load = nullptr;
   void (*barrier)(MPI_Comm) = nullptr;  ///< between repetitions of a synchronized batch
+
+  void add_packed(Packing how) {
+    packing = how;
+    packed = std::make_unique<PackedMessages>(how, geometry, element, type, comm);
+  }
 };
 
 /// Whether MPI_IN_PLACE is this rank's send buffer, or its receive buffer, which is the root's.

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "mpi/calls.h"
+#include "mpi/datatype.h"
 #include "mpi/errors.h"
 #include "mpi/optional.h"
 #include "plan/sending.h"
@@ -17,22 +18,11 @@ static_assert(MPI_BSEND_OVERHEAD <= most_send_overhead);
 
 constexpr std::int64_t most_int = std::numeric_limits<int>::max();
 
-// The _c calls only where an int does not suffice: a library may lack them.
 bool can_attach(std::int64_t bytes) { return bytes <= most_int || call::has_large_counts(); }
 
-std::int64_t packed_size(std::int64_t elements, MPI_Datatype type, MPI_Comm comm) {
-  MPI_Aint low = 0, extent = 0;
-  MPI_Type_get_extent(type, &low, &extent);
-#ifdef OPENIMB_LARGE_COUNT
-  if (elements * extent > most_int / 2 && call::has_large_counts()) {
-    MPI_Count bytes = 0;
-    MPI_Pack_size_c(elements, type, comm, &bytes);
-    return bytes;
-  }
-#endif
-  if (elements * extent > most_int / 2) return most_int;  // which is too much for two
+std::int64_t size_of(MPI_Datatype type) {
   int bytes = 0;
-  MPI_Pack_size(static_cast<int>(elements), type, comm, &bytes);
+  MPI_Type_size(type, &bytes);
   return bytes;
 }
 
@@ -62,7 +52,7 @@ void detach([[maybe_unused]] std::int64_t bytes) {
 // MPI_COMM_WORLD.
 AttachedBuffer::AttachedBuffer(std::int64_t messages, std::int64_t elements, MPI_Datatype type, MPI_Comm comm)
     // The overhead of the library at hand may be another one than that of mpi.h.
-    : bytes_(messages * (packed_size(elements, type, comm) + most_send_overhead)) {
+    : bytes_(messages * (packed_size(elements, type, elements * size_of(type), comm) + most_send_overhead)) {
   if (!can_attach(bytes_)) return;
   memory_.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(bytes_)]);
   if (!memory_) return;

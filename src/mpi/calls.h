@@ -147,6 +147,17 @@ template <class Count>
 void prepare_receive(void* data, Count count, Type type, int from, int tag, Comm comm, MPI_Request* request) {
   OPENIMB_CALL(Recv_init, data, count, type, from, tag, comm, request)
 }
+/// `bytes`: room for the one message there.
+template <class Count>
+void pack(const void* data, Count count, Type type, void* packed, Count bytes, Comm comm) {
+  Count position = 0;
+  OPENIMB_CALL(Pack, data, count, type, packed, bytes, &position, comm)
+}
+template <class Count>
+void unpack(const void* packed, Count bytes, void* data, Count count, Type type, Comm comm) {
+  Count position = 0;
+  OPENIMB_CALL(Unpack, packed, bytes, &position, data, count, type, comm)
+}
 /// A message of `count` parts of `elements` each. There is one spelling for all counts.
 struct Parts {
   int count;
@@ -313,11 +324,9 @@ void request_accumulate(const void* out, Count count, Type type, int target, MPI
 }
 template <class Count>
 void request_get_accumulate(const void* out, void* in, Count count, Type type, int target, MPI_Aint at, Op op,
-                            Win win, MPI_Request* request) {
-  OPENIMB_CALL(Rget_accumulate, out, count, type, in, count, type, target, at, count, type, op, win, request)
-}
-template <class Count>
-void make_vector_type(Count count, Type base, Type* type){OPENIMB_CALL(Type_contiguous, count, base, type)}
+                            Win win, MPI_Request* request){OPENIMB_CALL(Rget_accumulate, out, count, type, in,
+                                                                        count, type, target, at, count, type,
+                                                                        op, win, request)}
 
 // Ways into a file. Each writes and reads; and does both in two halves, between which the caller computes:
 // start and finish. `at` counts bytes, and only those with an explicit offset look at it. Of a process's

@@ -1,11 +1,14 @@
 #include "mpi/datatype.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <type_traits>
+#include <vector>
 
 #include "mpi/calls.h"
 #include "mpi/errors.h"
+#include "mpi/optional.h"
 
 namespace openimb {
 
@@ -54,13 +57,112 @@ namespace {
 void make_vector(std::int64_t elements, MPI_Datatype base, MPI_Datatype* made) {
 #ifdef OPENIMB_LARGE_COUNT
   if (elements > std::numeric_limits<int>::max()) {
-    return call::make_vector_type<call::LargeCount>(elements, base, made);
+    MPI_Type_contiguous_c(elements, base, made);
+    return;
   }
 #endif
-  call::make_vector_type<int>(static_cast<int>(elements), base, made);
+  MPI_Type_contiguous(static_cast<int>(elements), base, made);
+}
+
+// Owns what types are made of.
+class Part {
+ public:
+  Part() = default;
+  ~Part() {
+    if (type_ != MPI_DATATYPE_NULL) MPI_Type_free(&type_);
+  }
+  Part(const Part&) = delete;
+  Part& operator=(const Part&) = delete;
+  MPI_Datatype* target() { return &type_; }
+  MPI_Datatype handle() const { return type_; }
+
+ private:
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+};
+
+void make_indexed(const Period& period, std::int64_t elements, MPI_Datatype base, MPI_Datatype* made) {
+  std::vector<int> lengths, places;
+  for (const Block& block : period) {
+    const std::int64_t count = std::min(block.count, elements);
+    if (count == 0) break;
+    lengths.push_back(static_cast<int>(count));
+    places.push_back(static_cast<int>(block.at));
+    elements -= count;
+  }
+  MPI_Type_indexed(static_cast<int>(lengths.size()), lengths.data(), places.data(), base, made);
+}
+
+void make_record(MPI_Datatype* made) {
+  const int lengths[] = {3, 1, 1};
+  const MPI_Aint places[] = {offsetof(Record, position), offsetof(Record, kind), offsetof(Record, number)};
+  const MPI_Datatype types[] = {MPI_DOUBLE, MPI_CHAR, MPI_INT};
+  MPI_Type_create_struct(3, lengths, places, types, made);
+}
+
+void make_strided(std::int64_t blocks, const Period& period, MPI_Datatype base, MPI_Datatype* made) {
+#ifdef OPENIMB_LARGE_COUNT
+  if (blocks > std::numeric_limits<int>::max()) {
+    MPI_Type_vector_c(blocks, period.elements, period.extent, base, made);
+    return;
+  }
+#endif
+  MPI_Type_vector(static_cast<int>(blocks), static_cast<int>(period.elements),
+                  static_cast<int>(period.extent), base, made);
+}
+
+// So many whole periods.
+void make_periods(const Element& element, std::int64_t periods, MPI_Datatype base, MPI_Datatype* made) {
+  const Period period = element.layout.period();
+  if (element.layout.placement == Placement::vector) return make_strided(periods, period, base, made);
+  Part bare, one;
+  if (element.layout.placement == Placement::indexed) {
+    make_indexed(period, period.elements, base, bare.target());
+  } else {
+    make_record(bare.target());
+  }
+  MPI_Type_create_resized(bare.handle(), 0, period.extent * element.size(), one.target());
+  make_vector(periods, one.handle(), made);
+}
+
+// A message of so many elements, the last period as far as it goes. It ends where a whole period would.
+MPI_Datatype with_gaps(const Element& element, std::int64_t elements, MPI_Datatype base) {
+  const Period period = element.layout.period();
+  const std::int64_t periods = elements / period.elements, rest = elements % period.elements;
+  const MPI_Aint extent = period.extent * element.size();
+  Part whole, last, both;
+  if (periods > 0) make_periods(element, periods, base, whole.target());
+  if (rest > 0) make_indexed(period, rest, base, last.target());
+  if (periods > 0 && rest > 0) {
+    const int lengths[] = {1, 1};
+    const MPI_Aint places[] = {0, static_cast<MPI_Aint>(periods) * extent};
+    const MPI_Datatype types[] = {whole.handle(), last.handle()};
+    MPI_Type_create_struct(2, lengths, places, types, both.target());
+  }
+  const Part& all = periods == 0 ? last : rest == 0 ? whole : both;
+  MPI_Datatype made;
+  MPI_Type_create_resized(all.handle(), 0, (periods + (rest > 0 ? 1 : 0)) * extent, &made);
+  return made;
 }
 
 }  // namespace
+
+// The _c call only where an int does not suffice: a library may lack it.
+std::int64_t packed_size(std::int64_t count, MPI_Datatype type, std::int64_t bytes, MPI_Comm comm) {
+  constexpr std::int64_t most_int = std::numeric_limits<int>::max();
+  if (bytes > most_int / 2) {
+#ifdef OPENIMB_LARGE_COUNT
+    if (call::has_large_counts()) {
+      MPI_Count size = 0;
+      MPI_Pack_size_c(count, type, comm, &size);
+      return size;
+    }
+#endif
+    return most_int;
+  }
+  int size = 0;
+  MPI_Pack_size(static_cast<int>(count), type, comm, &size);
+  return size;
+}
 
 ElementType::ElementType(const Element& element, std::int64_t vector_elements)
     : type_(base_type(element.type)) {
@@ -74,6 +176,10 @@ ElementType::ElementType(const Element& element, std::int64_t vector_elements)
     MPI_Datatype made;
     MPI_Type_create_resized(type_, 0, element.extent(), &made);
     own(made);
+  }
+  if (element.layout.has_gaps() && vector_elements > 0) {
+    own(with_gaps(element, vector_elements, type_));
+    covers_ = vector_elements;
   }
   if (element.is_vector() && vector_elements > 0) {
     MPI_Datatype made;

@@ -12,10 +12,16 @@ namespace openimb {
 /// MPI's handle for a base type; MPI_DATATYPE_NULL where this MPI lacks it (16-bit floats).
 MPI_Datatype base_type(DataType type);
 
-/// One MPI element: the base type, resized to twice its extent, or a vector of `elements` of either.
+/// What MPI_Pack_size says of `count` elements of `type`, which have so many `bytes`; at least 2^31 - 1 where
+/// they are too much for a library without large counts.
+std::int64_t packed_size(std::int64_t count, MPI_Datatype type, std::int64_t bytes, MPI_Comm comm);
+
+/// One MPI element: the base type, resized to twice its extent, a vector of `elements` of either, or a
+/// message with gaps.
 class ElementType {
  public:
-  /// `vector_elements`: base elements in one vector; ignored unless the element is a vector and they are > 0.
+  /// `vector_elements`: base elements in one vector or message; ignored unless the element is a vector or has
+  /// a layout, and they are > 0.
   ElementType(const Element& element, std::int64_t vector_elements);
   ~ElementType();
   ElementType(const ElementType&) = delete;

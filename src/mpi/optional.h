@@ -169,6 +169,7 @@ std::string_view why_unusable(std::string_view call);
        MPI_Count*, const MPI_Aint*, MPI_Datatype, MPI_Comm)) \
   call(Neighbor_alltoallw_c, (const void*, const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, void*, \
        const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, MPI_Comm)) \
+  call(Pack_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Count*, MPI_Comm)) \
   call(Pack_size_c, (MPI_Count, MPI_Datatype, MPI_Comm, MPI_Count*)) \
   call(Put_c, (const void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Win)) \
   call(Raccumulate_c, (const void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, \
@@ -204,7 +205,9 @@ std::string_view why_unusable(std::string_view call);
   call(Sendrecv_c, (const void*, MPI_Count, MPI_Datatype, int, int, void*, MPI_Count, MPI_Datatype, int, \
        int, MPI_Comm, MPI_Status*)) \
   call(Sendrecv_replace_c, (void*, MPI_Count, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Status*)) \
-  call(Type_contiguous_c, (MPI_Count, MPI_Datatype, MPI_Datatype*))
+  call(Type_contiguous_c, (MPI_Count, MPI_Datatype, MPI_Datatype*)) \
+  call(Type_vector_c, (MPI_Count, MPI_Count, MPI_Count, MPI_Datatype, MPI_Datatype*)) \
+  call(Unpack_c, (const void*, MPI_Count, MPI_Count*, void*, MPI_Count, MPI_Datatype, MPI_Comm))
 // clang-format on
 
 extern "C" {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "plan/data_layout.h"
+
 namespace openimb {
 
 enum class DataType { byte, character, integer, single_precision, double_precision, float16, bfloat16 };
@@ -41,10 +43,12 @@ inline constexpr ContiguityName contiguity_names[] = {
     {Contiguity::resized_vector, "resize_vec"},
 };
 
-/// One base element: `size` is the bytes of data in it, `extent` the memory from one element to the next.
+/// One base element: `size` is the bytes of data in it, `extent` the memory from one element to the next
+/// where there is no gap between them. `layout`: of a message's; only of base elements.
 struct Element {
   DataType type = DataType::byte;
   Contiguity contiguity = Contiguity::base;
+  DataLayout layout = {};
   bool operator==(const Element&) const = default;
   constexpr std::int64_t size() const { return describe(type).size; }
   constexpr std::int64_t extent() const {

@@ -37,6 +37,15 @@ std::int64_t elements_held(const Spec& spec, Extent extent, std::int64_t element
   return 0;
 }
 
+// Memory of `elements` elements that are whole messages of `each`.
+std::int64_t memory_of(std::int64_t elements, std::int64_t each, const Element& element) {
+  if (!element.layout.has_gaps()) return times(elements, element.extent());
+  if (each == 0) return 0;
+  const Period period = element.layout.period();
+  const std::int64_t periods = each / period.elements + (each % period.elements != 0 ? 1 : 0);
+  return times(elements / each, times(times(periods, period.extent), element.extent()));
+}
+
 }  // namespace
 
 void Capacity::cover(const Geometry& geometry) {
@@ -101,14 +110,14 @@ Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, cons
                        const std::optional<OffCache>& cache, std::int64_t sections) {
   Geometry geometry;
   geometry.elements = bytes / element.size();
-  geometry.message_extent = times(geometry.elements, element.extent());
+  geometry.message_extent = memory_of(geometry.elements, geometry.elements, element);
   // MPI_Reduce_scatter_block takes whole blocks: its input is `processes` of them, at least the message.
   const std::int64_t input = spec.receive == Extent::block_share
                                  ? times(processes, share(spec.receive, geometry.elements, processes, 0))
                                  : elements_held(spec, spec.send, geometry.elements, processes);
-  geometry.send.footprint = times(input, element.extent());
+  geometry.send.footprint = memory_of(input, geometry.elements, element);
   geometry.receive.footprint =
-      times(elements_held(spec, spec.receive, geometry.elements, processes), element.extent());
+      memory_of(elements_held(spec, spec.receive, geometry.elements, processes), geometry.elements, element);
 
   geometry.exceeds_int = most_counted(spec, geometry.elements, input, processes, element.extent()) >
                          std::numeric_limits<int>::max();

@@ -58,6 +58,12 @@ constexpr bool is_divided(const Spec& spec) {
   return spec.receive == Extent::even_share || spec.receive == Extent::block_share;
 }
 
+/// Whether the elements of its messages can lie apart (-layout). MPI defines no reduction of derived types.
+constexpr bool takes_layout(const Spec& spec) {
+  return spec.access == Access::two_sided && !spec.reduction && !spec.partitioned && !is_divided(spec) &&
+         (spec.send != Extent::none || spec.receive != Extent::none);
+}
+
 /// Elements that `rank` holds of a message divided over the group: even_share gives the first `elements %
 /// processes` ranks one more (guide, Reduce_scatter); block_share gives each rank the ceiling.
 std::int64_t share(Extent extent, std::int64_t elements, int processes, int rank);

@@ -175,6 +175,8 @@ struct Options {
   WindowKind window_kind = WindowKind::create;
   SyncMode sync_mode = SyncMode::standard;
   SendMode send_mode = SendMode::standard;
+  DataLayout layout;
+  Packing packing = Packing::none;
   AggregateMode aggregate_mode = AggregateMode::both;
   std::vector<std::pair<std::string, std::string>> info;  ///< -info, for windows and files
   std::string file;  ///< -file: a folder, or the name of a file; empty: IMB_out in the current folder
@@ -205,6 +207,7 @@ struct Options {
     Element element = spec.reduction ? reduction : data;
     if (spec.one_sided.integers_only) element.type = DataType::integer;
     if (spec.one_sided.single_element) element.contiguity = Contiguity::base;
+    element.layout = layout;
     return element;
   }
 };

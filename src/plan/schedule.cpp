@@ -66,8 +66,12 @@ void Schedule::add_tables(const Selected& selected) {
 
 std::string Schedule::why_unavailable(const Spec& spec) const {
   if (!spec.unavailable.empty()) return std::string(spec.unavailable);
-  const std::string why = why_not_synchronized(spec, options_.sync_mode);
-  return why.empty() ? why_not_sent(spec, options_.send_mode) : why;
+  for (const std::string& why :
+       {why_not_synchronized(spec, options_.sync_mode), why_not_sent(spec, options_.send_mode),
+        why_not_placed(spec, options_.layout, options_.packing)}) {
+    if (!why.empty()) return why;
+  }
+  return {};
 }
 
 std::vector<Transfers> Schedule::modes_of(const Spec& spec) const {
@@ -170,7 +174,8 @@ int Schedule::threads_in(const Spec& spec) const {
 }
 
 // Message buffers; what -check composes and what it reads, a chunk of each; each repetition's own time, which
-// is kept twice where ranks are compared; of buffered sends the buffer. Every thread has its own.
+// is kept twice where ranks are compared; of buffered sends the buffer; packed messages. Every thread has its
+// own.
 std::int64_t Schedule::memory_needed(const TablePlan& plan, const Point& point) const {
   const Geometry& geometry = point.geometry;
   const std::int64_t widest =
@@ -185,8 +190,9 @@ std::int64_t Schedule::memory_needed(const TablePlan& plan, const Point& point) 
   const std::int64_t buffered = options_.send_mode == SendMode::buffered
                                     ? buffered_bytes(plan.spec(), options_.in_flight, point.bytes)
                                     : 0;
+  const std::int64_t packed = options_.packing != Packing::none ? packed_bytes(geometry, point.bytes) : 0;
   constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
-  return needed > largest - buffered ? largest : needed + buffered;
+  return needed > largest - buffered - packed ? largest : needed + buffered + packed;
 }
 
 std::optional<Failure> Schedule::failure_of(const Point& point) const {

@@ -26,4 +26,20 @@ std::int64_t buffered_bytes(const Spec& spec, int in_flight, std::int64_t bytes)
   return bytes > largest / messages - most_send_overhead ? largest : messages * (bytes + most_send_overhead);
 }
 
+std::string why_not_placed(const Spec& spec, const DataLayout& layout, Packing packing) {
+  if (!layout.has_gaps()) return {};
+  const std::string asked = "-layout " + name_of(layout);
+  if (spec.reduction) return asked + ": MPI defines no reduction of derived types";
+  if (!takes_layout(spec)) return asked + ": it has no messages whose elements could lie apart";
+  if (packing == Packing::none || spec.packs) return {};
+  return std::string("-packing ") + name_of(packing) + ": only benchmarks that send to single processes pack";
+}
+
+std::int64_t packed_bytes(const Geometry& geometry, std::int64_t bytes) {
+  if (geometry.message_extent == 0) return 0;
+  return (geometry.send.footprint / geometry.message_extent +
+          geometry.receive.footprint / geometry.message_extent) *
+         bytes;
+}
+
 }  // namespace openimb

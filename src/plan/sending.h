@@ -1,9 +1,10 @@
-// What -send_mode means for a benchmark.
+// What -send_mode, -layout and -packing mean for a benchmark.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "plan/geometry.h"
 #include "plan/options.h"
 #include "plan/spec.h"
 
@@ -22,5 +23,11 @@ inline constexpr std::int64_t most_send_overhead = 1024;
 
 /// What -mem counts for messages of so many bytes.
 std::int64_t buffered_bytes(const Spec& spec, int in_flight, std::int64_t bytes);
+
+/// Why the elements of a benchmark's messages cannot lie so, or not be packed; empty where they can.
+std::string why_not_placed(const Spec& spec, const DataLayout& layout, Packing packing);
+
+/// What -mem counts for the contiguous copies of messages of so many bytes.
+std::int64_t packed_bytes(const Geometry& geometry, std::int64_t bytes);
 
 }  // namespace openimb

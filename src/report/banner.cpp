@@ -118,6 +118,12 @@ std::string our_statements(const RunFacts& facts, const Options& options,
   if (options.send_mode != SendMode::standard) {
     text += statement("Sends", std::string("-send_mode ") + name_of(options.send_mode));
   }
+  if (options.layout.has_gaps()) {
+    const std::string packed = options.packing == Packing::none
+                                   ? std::string()
+                                   : std::string(" -packing ") + name_of(options.packing);
+    text += statement("Messages", "-layout " + name_of(options.layout) + packed);
+  }
   if (facts.heads == Heads::threads) text += statement("Threads", words_for(options));
   if (options.passes) text += statement("Passes", passes_words(*options.passes));
   if (options.check) text += statement("Results", "verified in a separate untimed pass");

@@ -52,7 +52,7 @@ const char* help_for(Failure::Cause cause) {
     case Failure::Cause::over_budget:
       return "give more seconds with -budget, or run fewer rows";
     case Failure::Cause::unavailable:
-      return "leave the benchmark out, or use an MPI that offers the calls";
+      return "leave the benchmark out, or choose other options or another MPI";
   }
   return "";
 }

@@ -73,6 +73,7 @@ void write_topology(JsonWriter& json, const Topology& topology) {
 
 void write_threads(JsonWriter& json, const Options& options) {
   const Threads& threads = options.threads;
+  if (!options.standard.threaded && threads.count == 1) return;
   json.object("threads", [&] {
     json.field("count", threads.count);
     json.field("communicators", openimb::name_of(threads.comm));
@@ -82,6 +83,7 @@ void write_threads(JsonWriter& json, const Options& options) {
     json.field("stride", options.stride);
     json.field("meet", options.thread_barrier);
   });
+  if (options.standard.threaded) json.field("counts", options.counts);
 }
 
 // In force, not as asked for: what was left open is filled in.
@@ -115,14 +117,15 @@ void write_options(JsonWriter& json, const Options& options) {
     json.field("window_kind", openimb::name_of(options.window_kind));
     json.field("sync_mode", openimb::name_of(options.sync_mode));
     json.field("send_mode", openimb::name_of(options.send_mode));
+    json.field("layout", openimb::name_of(options.layout));
+    json.field("packing", openimb::name_of(options.packing));
     json.field("aggregate_mode", openimb::name_of(options.aggregate_mode));
     json.object("info", [&] {
       for (const auto& [key, value] : options.info) json.field(key, value);
     });
     json.field("file_sync", openimb::name_of(options.file_sync));
     json.field("reorder", options.reorder);
-    if (options.standard.threaded || options.threads.count > 1) write_threads(json, options);
-    if (options.standard.threaded) json.field("counts", options.counts);
+    write_threads(json, options);
     json.field("parts", options.interleaving ? options.interleaving->segments : 1);
     if (options.passes) write_passes(json, *options.passes);
     if (options.pairs) write_pairs(json, *options.pairs);

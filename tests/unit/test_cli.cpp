@@ -567,7 +567,7 @@ TEST_CASE("the example of every option is a command line that parses") {
   constexpr Spec neighbors[] = {{.name = "Neighbor_alltoall", .topology = {.dimensions = 2}}};
   const Program neighborhoods{"IMB-MPI1", "MPI-1 part", neighbors};
   constexpr Spec one_sided[] = {{.name = "Unidir_put", .access = Access::passive_target}};
-  constexpr Spec sent[] = {{.name = "PingPong", .send_modes = every_send_mode}};
+  constexpr Spec sent[] = {{.name = "PingPong", .send_modes = every_send_mode, .packs = true}};
   const Program sending{"IMB-MPI1", "MPI-1 part", sent};
   const Program windows{"IMB-RMA", "MPI-RMA part", one_sided};
   constexpr Spec in_parts[] = {{.name = "Partitioned_PingPong", .partitioned = true}};
@@ -586,6 +586,8 @@ TEST_CASE("the example of every option is a command line that parses") {
     const Program& whole = group == "IMB-MT"                   ? threads
                            : on_windows                        ? windows
                            : line.starts_with("  -send_mode ") ? sending
+                           : line.starts_with("  -layout ")    ? sending
+                           : line.starts_with("  -packing ")   ? sending
                            : line.starts_with("  -topo ")      ? neighborhoods
                            : line.starts_with("  -seed ")      ? pairs
                            : is_for("IMB-IO: ")                ? io
@@ -600,7 +602,7 @@ TEST_CASE("the example of every option is a command line that parses") {
     CHECK_NOTHROW(parse(whole, words(example), 8, given.reader()));
     ++examples;
   }
-  CHECK(examples == 70);
+  CHECK(examples == 72);
 }
 
 TEST_CASE("IMB-P2P has standards and options of its own") {
@@ -672,6 +674,44 @@ TEST_CASE("-send_mode is for components with a benchmark for it") {
       given(sending, "-send_mode rapid"),
       "-send_mode: \"rapid\" is not one of standard, synchronous, ready, buffered; for example: "
       "-send_mode synchronous");
+}
+
+TEST_CASE("-layout and -packing: what they mean, and what excludes them") {
+  constexpr Spec moved[] = {{.name = "PingPong", .send_modes = every_send_mode, .packs = true},
+                            {.name = "Allreduce", .reduction = true}};
+  const Program program{"IMB-MPI1", "MPI-1 part", moved};
+  const auto given = [&](const std::string& line) {
+    return parse(program, words(line), 2, Files{}.reader());
+  };
+  CHECK(!given("").layout.has_gaps());
+  CHECK(!given("-layout Contiguous").layout.has_gaps());
+  CHECK(!given("-layout vector:4:4").layout.has_gaps());
+  CHECK(name_of(given("-layout VECTOR:2:8").layout) == "vector:2:8");
+  CHECK(given("-layout indexed -packing MPI").packing == Packing::mpi);
+  const auto mistake = [&](const std::string& line) -> std::string {
+    try {
+      given(line);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  using Catch::Matchers::StartsWith;
+  CHECK_THAT(mistake("-layout vector:2"),
+             StartsWith("-layout: \"vector:2\": a vector has a block and a stride"));
+  CHECK_THAT(mistake("-layout vector:3:2"), StartsWith("-layout: \"vector:3:2\": the stride is less than"));
+  CHECK_THAT(mistake("-layout vector:0:2"), StartsWith("-layout: "));
+  CHECK_THAT(mistake("-layout row"), StartsWith("-layout: \"row\" is none of contiguous, vector"));
+  CHECK(mistake("-packing hand") ==
+        "-packing hand: there are no gaps to pack; give -layout, too, as -layout vector:1:8");
+  CHECK(mistake("-layout struct -data_type double") ==
+        "-layout struct is a record of several types, counted in bytes; give -data_type byte");
+  CHECK(mistake("-layout indexed -contig_type resize") ==
+        "-layout indexed and -contig_type exclude each other; leave one out");
+  CHECK(mistake("-layout indexed -packing mpi -send_mode ready") ==
+        "-packing mpi and -send_mode exclude each other; leave one out");
+  CHECK(mistake("-layout indexed Allreduce") ==
+        "-layout: no effect on the selected benchmarks; leave it out, or add PingPong");
 }
 
 TEST_CASE("-sync_mode is for components with one-sided transfers, and active targets have two of its modes") {

@@ -244,3 +244,56 @@ TEST_CASE("operands that are compared are zero, and so is what is no whole eleme
 }
 
 TEST_CASE("no difference between nothing and nothing") { CHECK(count_differences({}, {}) == 0); }
+
+TEST_CASE("messages with gaps: elements lie where the layout says, and any part of an image is that part") {
+  const DataLayout layouts[] = {{.placement = Placement::vector, .block = 1, .stride = 3},
+                                {.placement = Placement::vector, .block = 3, .stride = 4},
+                                {.placement = Placement::indexed},
+                                {.placement = Placement::structure}};
+  for (const DataLayout& layout : layouts) {
+    const bool record = layout.placement == Placement::structure;
+    const Element element{.type = record ? DataType::byte : DataType::integer, .layout = layout};
+    const std::int64_t size = element.size();
+    const Spec spec{.receive = Extent::two};
+    const Geometry geometry = plan_geometry(spec, 50 * size, 2, element, std::nullopt);
+    const Content content(element, false, 2, geometry.elements, geometry.message_extent);
+    const Content contiguous({element.type}, false, 2);
+    const std::int64_t first = 7, count = 80;  // from the first message into the second
+    std::vector<std::byte> plain(static_cast<std::size_t>(count * size));
+    contiguous.write(plain.data(), 1, 11, count);
+
+    std::vector<std::byte> whole(static_cast<std::size_t>(geometry.receive.footprint), Content::armed);
+    const Piece piece{.rank = 1, .send_at = 11, .receive_at = first, .count = count};
+    content.write(whole, 0, piece, 0);
+    std::vector<std::byte> expected(whole.size(), Content::armed);
+    const Period period = layout.period();
+    std::vector<std::int64_t> places;
+    for (int message = 0; message < 2; ++message) {
+      std::int64_t left = geometry.elements;
+      for (std::int64_t at = message * geometry.message_extent; left > 0; at += period.extent * size) {
+        for (const Block& block : period) {
+          for (std::int64_t i = 0; i < block.count && left > 0; ++i, --left) {
+            places.push_back(at + (block.at + i) * size);
+          }
+        }
+      }
+    }
+    REQUIRE(places.size() == 100);
+    for (std::int64_t i = 0; i < count; ++i) {
+      std::memcpy(&expected[static_cast<std::size_t>(places[static_cast<std::size_t>(first + i)])],
+                  &plain[static_cast<std::size_t>(i * size)], static_cast<std::size_t>(size));
+    }
+    CHECK(whole == expected);
+
+    for (const std::int64_t chunk : {16, 48, 112}) {
+      std::vector<std::byte> parts;
+      for (std::int64_t begin = 0; begin < geometry.receive.footprint; begin += chunk) {
+        std::vector<std::byte> part(
+            static_cast<std::size_t>(std::min(chunk, geometry.receive.footprint - begin)), Content::armed);
+        content.write(part, begin, piece, 0);
+        parts.insert(parts.end(), part.begin(), part.end());
+      }
+      CHECK(parts == expected);
+    }
+  }
+}

@@ -291,6 +291,37 @@ TEST_CASE("-sync_mode: what is completed by its definition alone is not availabl
         "by definition it is completed by calls of its own, not by -sync_mode flush");
 }
 
+TEST_CASE("-layout: what cannot have it is not available, and packed messages are memory") {
+  const DataLayout column{.placement = Placement::vector, .block = 1, .stride = 4};
+  Spec transfer{.packs = true};
+  CHECK(why_not_placed(transfer, {}, Packing::none).empty());
+  CHECK(why_not_placed(transfer, column, Packing::hand).empty());
+  transfer.packs = false;
+  CHECK(why_not_placed(transfer, column, Packing::none).empty());
+  CHECK(why_not_placed(transfer, column, Packing::hand) ==
+        "-packing hand: only benchmarks that send to single processes pack");
+  CHECK(why_not_placed({.reduction = true}, column, Packing::none) ==
+        "-layout vector:1:4: MPI defines no reduction of derived types");
+  CHECK(why_not_placed({.access = Access::file}, column, Packing::none) ==
+        "-layout vector:1:4: it has no messages whose elements could lie apart");
+
+  Element element{.type = DataType::integer, .layout = column};
+  const Geometry one = plan_geometry({}, 40, 2, element, std::nullopt);
+  CHECK(one.elements == 10);
+  CHECK(one.message_extent == 160);
+  CHECK(one.send.footprint == 160);
+  CHECK(packed_bytes(one, 40) == 80);
+  const Geometry each = plan_geometry({.receive = Extent::per_rank}, 40, 3, element, std::nullopt);
+  CHECK(each.receive.footprint == 480);
+  CHECK(packed_bytes(each, 40) == 160);
+  element.layout = {.placement = Placement::vector, .block = 4, .stride = 8};
+  CHECK(plan_geometry({}, 40, 2, element, std::nullopt).message_extent == 96);  // the third block is half
+  element.layout.stride = 1 << 20;
+  CHECK(plan_geometry({}, std::int64_t{1} << 60, 2, element, std::nullopt).send.total > std::int64_t{1}
+                                                                                            << 59);
+  CHECK(packed_bytes(plan_geometry({}, 0, 2, element, std::nullopt), 0) == 0);
+}
+
 TEST_CASE("-send_mode: what cannot use a mode is not available, and a buffer is memory") {
   Spec all{.send_modes = every_send_mode};
   CHECK(why_not_sent(all, SendMode::ready).empty());

@@ -1,0 +1,61 @@
+#include "cli/data_layout.h"
+
+#include <string>
+#include <vector>
+
+#include "cli/values.h"
+#include "plan/data_layout.h"
+
+namespace openimb {
+
+void set_layout(Draft& draft, std::string_view word) {
+  constexpr std::int64_t most = 1 << 20;
+  constexpr std::string_view contiguous = "contiguous", vector = "vector", indexed = "indexed",
+                             structure = "struct";
+  const std::vector<std::string_view> pieces = split(word, ':');
+  DataLayout layout;
+  if (same_name(pieces.front(), vector)) {
+    if (pieces.size() != 3) {
+      throw BadValue(quoted(word) + ": a vector has a block and a stride, as vector:1:8");
+    }
+    layout = {.placement = Placement::vector,
+              .block = whole_number(pieces[1], 1, most),
+              .stride = whole_number(pieces[2], 1, most)};
+    if (layout.stride < layout.block) {
+      throw BadValue(quoted(word) + ": the stride is less than the block, so that blocks would overlap");
+    }
+    if (layout.stride == layout.block) layout = {};
+  } else if (same_name(word, indexed)) {
+    layout.placement = Placement::indexed;
+  } else if (same_name(word, structure)) {
+    layout.placement = Placement::structure;
+  } else if (!same_name(word, contiguous)) {
+    throw BadValue(quoted(word) + " is none of contiguous, vector:BLOCK:STRIDE, indexed, struct");
+  }
+  draft.options.layout = layout;
+}
+
+void set_packing(Draft& draft, std::string_view word) {
+  constexpr Packing all[] = {Packing::none, Packing::mpi, Packing::hand};
+  draft.options.packing = choice(all, [](Packing packing) { return name_of(packing); }, word);
+}
+
+void check_layout(const Options& options) {
+  const std::string layout = "-layout " + name_of(options.layout);
+  const std::string packing = std::string("-packing ") + name_of(options.packing);
+  if (!options.layout.has_gaps()) {
+    if (options.packing == Packing::none) return;
+    throw UsageError(packing + ": there are no gaps to pack; give -layout, too, as -layout vector:1:8");
+  }
+  if (options.data.contiguity != Contiguity::base) {
+    throw UsageError(layout + " and -contig_type exclude each other; leave one out");
+  }
+  if (options.layout.placement == Placement::structure && options.data.type != DataType::byte) {
+    throw UsageError(layout + " is a record of several types, counted in bytes; give -data_type byte");
+  }
+  if (options.packing != Packing::none && options.send_mode != SendMode::standard) {
+    throw UsageError(packing + " and -send_mode exclude each other; leave one out");
+  }
+}
+
+}  // namespace openimb

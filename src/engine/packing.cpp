@@ -1,0 +1,108 @@
+#include "engine/packing.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace openimb {
+
+namespace {
+
+// use(the block's place among those with gaps, its place among contiguous ones, its length), all in bytes
+template <class Use>
+void for_each_block(const Gaps& gaps, const Use& use) {
+  const std::int64_t size = gaps.size, extent = gaps.period.extent * size;
+  std::int64_t left = gaps.elements * size, packed = 0;
+  for (std::int64_t at = 0; left > 0; at += extent) {
+    for (const Block& block : gaps.period) {
+      const std::int64_t bytes = std::min(block.count * size, left);
+      use(at + block.at * size, packed, bytes);
+      packed += bytes;
+      left -= bytes;
+    }
+  }
+}
+
+// A column: single elements at equal distances.
+template <class T, class Use>
+void for_each_single(const Gaps& gaps, const Use& use) {
+  for (std::int64_t i = 0; i < gaps.elements; ++i) use(i * gaps.period.extent * std::int64_t{sizeof(T)}, i);
+}
+
+bool is_column(const Gaps& gaps) { return gaps.period.number == 1 && gaps.period.elements == 1; }
+
+template <class T>
+void pack_column(const Gaps& gaps, const char* from, char* to) {
+  for_each_single<T>(gaps, [=](std::int64_t at, std::int64_t i) {
+    std::memcpy(to + i * std::int64_t{sizeof(T)}, from + at, sizeof(T));
+  });
+}
+template <class T>
+void unpack_column(const Gaps& gaps, const char* from, char* to) {
+  for_each_single<T>(gaps, [=](std::int64_t at, std::int64_t i) {
+    std::memcpy(to + at, from + i * std::int64_t{sizeof(T)}, sizeof(T));
+  });
+}
+
+// Of elements that are 1, 2, 4 or 8 bytes long.
+template <class Use>
+void with_integer_of(std::int64_t size, const Use& use) {
+  if (size == 1) return use(std::uint8_t{});
+  if (size == 2) return use(std::uint16_t{});
+  if (size == 4) return use(std::uint32_t{});
+  return use(std::uint64_t{});
+}
+
+}  // namespace
+
+void pack_by_hand(const Gaps& gaps, const char* from, char* to) {
+  if (is_column(gaps)) {
+    return with_integer_of(gaps.size, [&]<class T>(T) { pack_column<T>(gaps, from, to); });
+  }
+  for_each_block(gaps, [=](std::int64_t at, std::int64_t packed, std::int64_t bytes) {
+    std::memcpy(to + packed, from + at, static_cast<std::size_t>(bytes));
+  });
+}
+
+void unpack_by_hand(const Gaps& gaps, const char* from, char* to) {
+  if (is_column(gaps)) {
+    return with_integer_of(gaps.size, [&]<class T>(T) { unpack_column<T>(gaps, from, to); });
+  }
+  for_each_block(gaps, [=](std::int64_t at, std::int64_t packed, std::int64_t bytes) {
+    std::memcpy(to + at, from + packed, static_cast<std::size_t>(bytes));
+  });
+}
+
+namespace {
+
+int messages_in(const BufferPlan& side, const Geometry& geometry) {
+  return geometry.message_extent == 0 ? 0 : static_cast<int>(side.footprint / geometry.message_extent);
+}
+
+}  // namespace
+
+PackedMessages::PackedMessages(Packing packing, const Geometry& geometry, const Element& element,
+                               const ElementType& type, MPI_Comm comm)
+    : gaps_{.period = element.layout.period(), .elements = geometry.elements, .size = element.size()} {
+  const std::int64_t bytes = geometry.elements * element.size();
+  const int count = geometry.elements > 0 ? 1 : 0;
+  bytes_ = packing == Packing::mpi ? packed_size(count, type.handle(), bytes, comm) : bytes;
+  view_ = {.out = nullptr,
+           .in = nullptr,
+           .packed = bytes_,
+           .span = geometry.message_extent,
+           .sends = messages_in(geometry.send, geometry),
+           .receives = messages_in(geometry.receive, geometry),
+           .count = count,
+           .type = type.handle(),
+           .comm = comm,
+           .gaps = &gaps_};
+  const auto all = static_cast<std::size_t>((view_.sends + view_.receives) * bytes_);
+  memory_.reset(new (std::nothrow) std::byte[std::max<std::size_t>(1, all)]);
+  if (!memory_) return;
+  std::memset(memory_.get(), 0, all);  // its pages are there before the clock
+  view_.out = reinterpret_cast<char*>(memory_.get());
+  view_.in = view_.out + view_.sends * bytes_;
+}
+
+}  // namespace openimb

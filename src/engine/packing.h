@@ -1,0 +1,124 @@
+// -packing: a message with gaps is made contiguous before the calls under test, and spread out behind them.
+// Both are timed. Source: MPI 4.1, section 5.2 (MPI_Pack, MPI_Unpack).
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "engine/timed_loop.h"
+#include "mpi/calls.h"
+#include "mpi/datatype.h"
+#include "plan/data_type.h"
+#include "plan/geometry.h"
+
+namespace openimb {
+
+/// A message with gaps, for the loops of -packing hand.
+struct Gaps {
+  Period period;
+  std::int64_t elements = 0;
+  std::int64_t size = 1;  ///< of an element, in bytes
+};
+void pack_by_hand(const Gaps& gaps, const char* from, char* to);
+void unpack_by_hand(const Gaps& gaps, const char* from, char* to);
+
+/// The contiguous messages of one rank: one for each that a repetition sends or receives. They stay where
+/// they are while those with gaps move through memory.
+class PackedMessages {
+ public:
+  /// `type`: covers a message with gaps. Local; false where there is no memory.
+  PackedMessages(Packing packing, const Geometry& geometry, const Element& element, const ElementType& type,
+                 MPI_Comm comm);
+  explicit operator bool() const { return memory_ != nullptr; }
+
+  /// What steps need to pack and unpack.
+  struct View {
+    char* out;
+    char* in;
+    std::int64_t packed;  ///< bytes from one contiguous message to the next
+    std::int64_t span;    ///< the same of messages with gaps
+    int sends;
+    int receives;
+    int count;  ///< of `type`: 1, or 0 where a message is empty
+    MPI_Datatype type;
+    MPI_Comm comm;
+    const Gaps* gaps;
+
+    Lap in_contiguous(Lap lap) const {
+      lap.send = out;
+      lap.receive = in;
+      return lap;
+    }
+  };
+  const View& view() const { return view_; }
+  /// Bytes of a message that MPI_Pack made.
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  Gaps gaps_;
+  std::unique_ptr<std::byte[]> memory_;
+  View view_;
+  std::int64_t bytes_ = 0;
+};
+
+/// The calls of one of the two, Count: of the context.
+template <Packing packing, class Count>
+struct Packer {
+  static void pack(const PackedMessages::View& v, const char* from) {
+    for (int i = 0; i < v.sends; ++i) {
+      if constexpr (packing == Packing::hand) {
+        pack_by_hand(*v.gaps, from + i * v.span, v.out + i * v.packed);
+      } else {
+        call::pack<Count>(from + i * v.span, static_cast<Count>(v.count), v.type, v.out + i * v.packed,
+                          static_cast<Count>(v.packed), v.comm);
+      }
+    }
+  }
+  static void unpack(const PackedMessages::View& v, char* to) {
+    for (int i = 0; i < v.receives; ++i) {
+      if constexpr (packing == Packing::hand) {
+        unpack_by_hand(*v.gaps, v.in + i * v.packed, to + i * v.span);
+      } else {
+        call::unpack<Count>(v.in + i * v.packed, static_cast<Count>(v.packed), to + i * v.span,
+                            static_cast<Count>(v.count), v.type, v.comm);
+      }
+    }
+  }
+};
+
+/// All that a repetition sends is packed before its calls, all that it received unpacked behind them. A
+/// pattern that answers what it receives has a step_packed of its own.
+template <class Pattern, Packing packing>
+struct InPackedForm {
+  template <class C, class... More>
+  static void step(const C& c, const Lap& lap, PackedMessages::View v, More... more) {
+    using With = Packer<packing, decltype(c.count)>;
+    if constexpr (requires { Pattern::template step_packed<With>(c, lap, v); }) {
+      Pattern::template step_packed<With>(c, lap, v);
+    } else {
+      With::pack(v, lap.send);
+      Pattern::step(c, v.in_contiguous(lap), more...);
+      With::unpack(v, lap.receive);
+    }
+  }
+};
+
+/// Calls `use` with the loop and its context, in which messages are contiguous.
+template <class Pattern, class C, class Use>
+auto with_packing(Packing packing, const PackedMessages& packed, const C& c, const Use& use) {
+  C contiguous = c;
+  contiguous.span = packed.view().packed;
+  if (packing == Packing::mpi) {
+    contiguous.type = MPI_PACKED;
+    contiguous.count = static_cast<decltype(c.count)>(packed.bytes());
+    return use(InPackedForm<Pattern, Packing::mpi>{}, contiguous);
+  }
+  contiguous.type = c.element;
+  contiguous.count = static_cast<decltype(c.count)>(packed.view().gaps->elements);
+  return use(InPackedForm<Pattern, Packing::hand>{}, contiguous);
+}
+
+}  // namespace openimb

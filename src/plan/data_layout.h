@@ -1,0 +1,81 @@
+// -layout: where the elements of a message lie in memory.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace openimb {
+
+/// The kinds of MPI's derived types: MPI_Type_vector, MPI_Type_indexed, MPI_Type_create_struct. Source: MPI
+/// 4.1, section 5.1.2.
+enum class Placement { contiguous, vector, indexed, structure };
+
+/// -packing: who makes a message with gaps contiguous. none: MPI, within the call that takes it. mpi:
+/// MPI_Pack and MPI_Unpack around the call. hand: loops of ours, as programs have them.
+enum class Packing { none, mpi, hand };
+
+/// `count` elements from element `at` on.
+struct Block {
+  std::int64_t at = 0;
+  std::int64_t count = 0;
+};
+
+/// Of which a message is a row; the last one may be a part: `elements` in `blocks`, over the memory of
+/// `extent`.
+struct Period {
+  std::array<Block, 8> all{};
+  int number = 0;
+  std::int64_t elements = 1;
+  std::int64_t extent = 1;
+
+  constexpr const Block* begin() const { return all.data(); }
+  constexpr const Block* end() const { return all.data() + number; }
+};
+
+/// A record of three doubles, a char and an int, in bytes: 29 bytes of data in 32, three of them unused in
+/// front of the int.
+struct Record {
+  double position[3];
+  char kind;
+  int number;
+};
+
+struct DataLayout {
+  Placement placement = Placement::contiguous;
+  std::int64_t block = 1;   ///< of a vector: elements in a block
+  std::int64_t stride = 1;  ///< from the beginning of a block to that of the next, in elements
+  bool operator==(const DataLayout&) const = default;
+
+  constexpr bool has_gaps() const { return placement != Placement::contiguous; }
+  constexpr Period period() const {
+    switch (placement) {
+      case Placement::contiguous:
+        break;
+      case Placement::vector:
+        return {.all = {Block{0, block}}, .number = 1, .elements = block, .extent = stride};
+      case Placement::indexed:
+        return {.all = {Block{0, 5}, {7, 1}, {9, 8}, {20, 2}, {23, 6}, {33, 3}, {40, 7}, {52, 4}},
+                .number = 8,
+                .elements = 36,
+                .extent = 64};
+      case Placement::structure: {
+        constexpr std::int64_t front = offsetof(Record, kind) + 1, back = offsetof(Record, number);
+        return {.all = {Block{0, front}, {back, sizeof(int)}},
+                .number = 2,
+                .elements = front + static_cast<std::int64_t>(sizeof(int)),
+                .extent = sizeof(Record)};
+      }
+    }
+    return {.all = {Block{0, 1}}, .number = 1, .elements = 1, .extent = 1};
+  }
+};
+
+/// "vector:2:8", as on the command line.
+std::string name_of(const DataLayout& layout);
+
+inline constexpr const char* packing_names[] = {"none", "mpi", "hand"};
+constexpr const char* name_of(Packing packing) { return packing_names[static_cast<int>(packing)]; }
+
+}  // namespace openimb

@@ -1,0 +1,100 @@
+"""-layout and -packing: messages whose elements lie apart."""
+
+import lab
+import pytest
+
+LAYOUTS = ["vector:1:8", "vector:3:7", "indexed", "struct"]
+SIZES = [0, 1, 29, 36, 1024, 100000]
+PACKED = ["PingPong", "PingPongSpecificSource", "PingPing", "PingPingSpecificSource", "Sendrecv", "Exchange"]
+REDUCTIONS = {
+    "Allreduce",
+    "Reduce",
+    "Reduce_local",
+    "Reduce_scatter",
+    "Reduce_scatter_block",
+    "Scan",
+    "Exscan",
+}
+WITHOUT = {"MPI1": {*REDUCTIONS, "Barrier"}, "P2P": set()}
+
+
+def few(sizes: list[int]) -> str:
+    return f"-iter 3 -warm_up off -check -time 60 -msgsize {','.join(map(str, sizes))}"
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("component", ["MPI1", "P2P"])
+def test_every_layout_is_complete_and_correct(mpi, component, layout, ranks, tmp_path):
+    names = lab.right_names(mpi, component, on_two=ranks < 4)
+    sizes = SIZES if ranks == 2 else [1, 100]
+    done = lab.run(
+        mpi, ranks, f"{few(sizes)} -layout {layout} {' '.join(names)}", component=component, records=tmp_path
+    )
+    failed = {record["benchmark"] for record in done.records if record["record"] == "failure"}
+    assert failed == WITHOUT[component] & set(names), done.text
+    measured = {row["benchmark"] for row in done.rows}
+    assert measured | failed >= set(names), done.text
+    assert all(row["defects"] == 0 for row in done.rows)
+    assert done.code == (3 if failed else 0), done.errors
+    assert f"-layout {layout}" in done.text
+    assert done.records[0]["options"]["layout"] == layout
+
+
+@pytest.mark.parametrize("packing", ["mpi", "hand"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_packed_messages_arrive(mpi, layout, packing, tmp_path):
+    for component, names, sizes in (("MPI1", PACKED, SIZES), ("P2P", ["Halo"], [0, 1, 100])):
+        words = f"{few(sizes)} -layout {layout} -packing {packing} {' '.join(names)}"
+        done = lab.run(mpi, 2, words, component=component, records=tmp_path)
+        assert done.code == 0, done.errors
+        assert len(done.rows) == len(names) * len(sizes)
+        assert all(row["defects"] == 0 for row in done.rows)
+        assert done.records[0]["options"]["packing"] == packing
+
+
+@pytest.mark.parametrize("type_name", ["int", "double", "float"])
+def test_layouts_of_other_types(mpi, type_name, tmp_path):
+    for mode in ("", "-packing hand", "-packing mpi", "-off_cache 0.5,64", "-in_place on"):
+        names = "PingPong Exchange" if "packing" in mode else "PingPong Exchange Alltoall Allgatherv Bcast"
+        words = f"{few([0, 8, 4096])} -data_type {type_name} -layout vector:1:5 {mode} {names}"
+        done = lab.run(mpi, 2, words, records=tmp_path)
+        assert done.code == 0, done.errors
+        assert len(done.rows) == 3 * len(names.split())
+        assert all(row["defects"] == 0 for row in done.rows)
+
+
+def test_nonblocking_and_persistent_and_threads(mpi, tmp_path):
+    for component, name in (("NBC", "Ialltoall"), ("MPI4", "Sendrecv_persist"), ("MT", "ExchangeMT")):
+        if name not in lab.right_names(mpi, component):
+            continue
+        size = "-count 1,50" if component == "MT" else "-msgsize 4,200"
+        words = f"-iter 3 -warm_up off -check {size} -layout vector:1:4 {name}"
+        done = lab.run(mpi, 2, words.replace("-iter 3", "-repeat 3") if component == "MT" else words, component=component,
+                       records=tmp_path)  # fmt: skip
+        assert done.code == 0, done.errors
+        assert [row["defects"] for row in done.rows] == [0, 0]
+
+
+@pytest.mark.parametrize("how", ["flip", "drop"])
+@pytest.mark.parametrize("packing", ["none", "mpi", "hand"])
+def test_check_finds_a_lying_mpi(mpi, liars, how, packing, tmp_path):
+    wrap = ["env", f"LD_PRELOAD={liars(mpi, 'lying_mpi.cpp')}", f"LIE_HOW={how}", "LIE_RANK=1"]
+    words = (
+        f"-iter 3 -warm_up off -check -msgsize 64 -layout vector:2:8 -packing {packing} {' '.join(PACKED)}"
+    )
+    done = lab.run(mpi, 2, words, records=tmp_path, wrap=wrap)
+    assert {row["benchmark"] for row in done.rows if row["defects"] > 0} == set(PACKED), done.text
+
+
+def test_packed_messages_are_memory(mpi, tmp_path):
+    """Two of 4 MiB with gaps to 8 MiB: 16 MiB of buffers, and 8 MiB to pack."""
+    for memory, packing, rows in (
+        ("17m", "none", 1),
+        ("17m", "mpi", 0),
+        ("25m", "mpi", 1),
+        ("25m", "hand", 1),
+    ):
+        words = f"-iter 1 -msgsize 4m -mem {memory} -layout vector:1:2 -packing {packing} PingPong"
+        done = lab.run(mpi, 2, words, records=tmp_path)
+        assert len(done.rows) == rows, done.text
