@@ -338,6 +338,10 @@ def codes_after(mpi: Mpi, number: int, target: int | str) -> set[int]:
     return {3} if target not in (0, "launcher") else {3, 128 + number}
 
 
+# Of benchmarks of overlap: their computation takes ten times as long otherwise.
+SHORT_LOAD = "-set TARGET_CPU_SECS=0.001"
+
+
 def effort(ranks: int, mode: str, most: int) -> tuple[int, list[int]]:
     """How many repetitions of which lengths, where every benchmark runs: with more ranks than cores, of which each barrier
     takes milliseconds, as many as have every rank for a root."""

@@ -691,7 +691,7 @@ def wrong_calls(loop: TimedLoop, repetition: Repetition) -> list[str]:
         }
         faults += [f"between parts of the load: {named(calls)}" for calls in turns - {rotated(TESTED)}]
     # The last repetition's own time gets the completion too.
-    around = {(CLOCK, CLOCK)}
+    around: set[Calls] = {(CLOCK, CLOCK)}
     if loop.aggregate:
         clock = [CLOCK] * CLOCK_READS[loop.record]
         around = {

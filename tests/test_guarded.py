@@ -100,7 +100,7 @@ def guarded_run(mpi: lab.Mpi, component: str, words: str, folder: Path) -> lab.L
 @pytest.mark.parametrize("component", NAMES)
 def test_nothing_else_touches_message_memory(mpi, component, tmp_path):
     names = lab.right_names(mpi, component, on_two=True)
-    words = f"{LENGTHS} -check -time 60 -warm_up off -iter 2,1,2 {' '.join(names)}"
+    words = f"{LENGTHS} -check -time 60 -warm_up off -iter 2,1,2 {lab.SHORT_LOAD} {' '.join(names)}"
     words += f" {QUIET}" if component == "IO" else ""
     done = guarded_run(mpi, component, words, tmp_path)
     assert done.code == 0, done.text[-3000:] + done.errors[-3000:]
@@ -119,7 +119,7 @@ def test_nothing_else_touches_message_memory(mpi, component, tmp_path):
     ],
 )
 def test_nothing_else_touches_message_memory_in_other_modes(mpi, component, words, tmp_path):
-    words = f"{words} -warm_up off -iter 2,1,2 -check -time 60 {' '.join(lab.right_names(mpi, component, on_two=True))}"
+    words = f"{words} -warm_up off -iter 2,1,2 -check -time 60 {lab.SHORT_LOAD} {' '.join(lab.right_names(mpi, component, on_two=True))}"
     done = guarded_run(mpi, component, words, tmp_path)
     assert done.code == 0, done.text[-3000:] + done.errors[-3000:]
     assert {row["defects"] for row in done.rows} == {0}

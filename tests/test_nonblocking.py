@@ -41,7 +41,7 @@ def test_every_benchmark_is_complete_and_correct(mpi, mode, ranks, tmp_path):
     if (mode != "standard" and ranks in (1, 5)) or (mode != "multi1" and ranks == 4):
         pytest.skip("the same loops on 2, 3 and 5 ranks say it all; oversubscribed ranks are slow")
     repetitions, sizes = lab.effort(ranks, mode, 4)
-    few = f"-iter {repetitions} -msgsize {','.join(map(str, sizes))} -check -time 60"
+    few = f"-iter {repetitions} -msgsize {','.join(map(str, sizes))} -check -time 60 {lab.SHORT_LOAD}"
     names = lab.right_names(mpi, "NBC")
     words = f"{few} {MODES[mode]} {' '.join(names)}"
     done = lab.run(mpi, ranks, words, component="NBC", records=tmp_path)
@@ -113,7 +113,7 @@ def caught(done: lab.Launch) -> set[str]:
 def test_check_finds_a_lying_mpi_in_every_benchmark(mpi, liars, how, tmp_path):
     library = liars(mpi, "lying_mpi.cpp")
     names = lab.right_names(mpi, "NBC")
-    arguments = f"-check -iter 4 -msgsize 64 -npmin 3 {' '.join(names)}"
+    arguments = f"-check -iter 4 -msgsize 64 -npmin 3 {lab.SHORT_LOAD} {' '.join(names)}"
     wrap = ["env", f"LD_PRELOAD={library}", "LIE_RANK=1", f"LIE_HOW={how}"]
     lied = lab.run(mpi, 3, arguments, component="NBC", records=tmp_path, wrap=wrap)
     assert lied.code == (0 if how == "none" else 4)
@@ -126,7 +126,7 @@ def test_check_finds_a_lying_mpi_in_every_benchmark(mpi, liars, how, tmp_path):
 )
 def test_every_data_type_arrives_unharmed(mpi, types, tmp_path):
     names = lab.right_names(mpi, "NBC")
-    words = f"-iter 3 -msgsize 0,200 {types} -check {' '.join(names)}"
+    words = f"-iter 3 -msgsize 0,200 {types} -check {lab.SHORT_LOAD} {' '.join(names)}"
     done = lab.run(mpi, 2, words, component="NBC", records=tmp_path)
     assert done.code == 0, done.text[-3000:] + done.errors[-3000:]
     assert {row["defects"] for row in done.rows} == {0}

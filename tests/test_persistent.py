@@ -30,7 +30,7 @@ def test_every_benchmark_is_complete_and_correct(mpi, mode, ranks, tmp_path):
     if (mode != "standard" and ranks in (1, 5)) or (mode != "multi1" and ranks == 4):
         pytest.skip("the same loops on 2, 3 and 5 ranks say it all; oversubscribed ranks are slow")
     repetitions, sizes = lab.effort(ranks, mode, 4)
-    few = f"-iter {repetitions} -msgsize {','.join(map(str, sizes))} -check -time 60"
+    few = f"-iter {repetitions} -msgsize {','.join(map(str, sizes))} -check -time 60 {lab.SHORT_LOAD}"
     names = [name for name in lab.right_names(mpi, "MPI4") if ranks > 1 or name not in PAIRS]
     words = f"{few} {MODES[mode]} {' '.join(names)}"
     done = lab.run(mpi, ranks, words, component="MPI4", records=tmp_path)
@@ -58,7 +58,7 @@ def test_every_benchmark_is_complete_and_correct(mpi, mode, ranks, tmp_path):
 def test_check_finds_a_lying_mpi_in_every_benchmark(mpi, liars, how, tmp_path):
     library = liars(mpi, "lying_mpi.cpp")
     names = lab.right_names(mpi, "MPI4")
-    arguments = f"-check -iter 4 -msgsize 64 -npmin 3 {' '.join(names)}"
+    arguments = f"-check -iter 4 -msgsize 64 -npmin 3 {lab.SHORT_LOAD} {' '.join(names)}"
     wrap = ["env", f"LD_PRELOAD={library}", "LIE_RANK=1", f"LIE_HOW={how}"]
     lied = lab.run(mpi, 3, arguments, component="MPI4", records=tmp_path, wrap=wrap)
     assert lied.code == (0 if how == "none" else 4), lied.text[-2000:] + lied.errors[-2000:]
@@ -110,7 +110,7 @@ def test_check_finds_a_lying_root(mpi, liars, how, tmp_path):
     library = liars(mpi, "lying_mpi.cpp")
     names = ["Gather_persist", "Gatherv_persist_pure", "Reduce_persist"]
     wrap = ["env", f"LD_PRELOAD={library}", "LIE_RANK=0", f"LIE_HOW={how}"]
-    words = f"-check -iter 4 -msgsize 64 -npmin 3 {' '.join(names)}"
+    words = f"-check -iter 4 -msgsize 64 -npmin 3 {lab.SHORT_LOAD} {' '.join(names)}"
     lied = lab.run(mpi, 3, words, component="MPI4", records=tmp_path, wrap=wrap)
     assert lied.code == 4
     assert {row["benchmark"] for row in lied.rows if row["defects"] > 0} == set(names)
@@ -120,7 +120,7 @@ def test_check_finds_a_lying_root(mpi, liars, how, tmp_path):
     "types", ["-data_type double -red_data_type int", "-contig_type resize", "-contig_type base_vec"]
 )
 def test_every_data_type_arrives_unharmed(mpi, types, tmp_path):
-    words = f"-iter 3 -msgsize 0,200 {types} -check {' '.join(lab.right_names(mpi, 'MPI4'))}"
+    words = f"-iter 3 -msgsize 0,200 {types} -check {lab.SHORT_LOAD} {' '.join(lab.right_names(mpi, 'MPI4'))}"
     done = lab.run(mpi, 2, words, component="MPI4", records=tmp_path)
     assert done.code == 0, done.text[-3000:] + done.errors[-3000:]
     assert {row["defects"] for row in done.rows} == {0}

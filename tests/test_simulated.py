@@ -323,6 +323,50 @@ REPETITIONS = {2: 64, 16: 8, 256: 2}
 SHORT = "-msgsize 1024,2048 -iter_policy off"
 
 
+TOGETHER: Formula = lambda net, ranks, n: net.together(2, n)  # noqa: E731
+SEND_MODES: dict[str, dict[str, Formula]] = {
+    "synchronous": {
+        name: TRANSFERS[name] for name in ("PingPong", "PingPing", "Exchange", "Uniband", "Biband")
+    },
+    # Both receives are posted before the messages are sent.
+    "ready": {**{name: TRANSFERS[name] for name in ("PingPong", "PingPing", "Biband")}, "Exchange": TOGETHER},
+    "buffered": {name: TRANSFERS[name] for name in ("PingPing", "Exchange", "Biband")},
+}
+
+
+@pytest.mark.parametrize("mode", SEND_MODES)
+def test_send_modes_take_the_time_of_their_messages(tmp_path, mode):
+    formulas = SEND_MODES[mode]
+    words = f"{SHORT} -iter 16 -window_size {WINDOW} -send_mode {mode} {' '.join(formulas)}"
+    for row in simulate(tmp_path, 2, words).rows:
+        seconds = formulas[row["benchmark"]](SWITCH, 2, row["bytes"])
+        assert times(row) == (seconds,) * 3, row["benchmark"]
+
+
+def test_a_synchronous_send_waits_where_a_standard_one_does_not(tmp_path):
+    """Eager, the sender of Uniband has nothing to wait for."""
+
+    def least(mode: str) -> float:
+        words = f"-msgsize 1024 -iter 16 -window_size {WINDOW} -send_mode {mode} Uniband"
+        (row,) = simulate(tmp_path / mode, 2, words, eager=True).rows
+        return row["time_min_seconds"]
+
+    assert least("standard") == 0
+    assert least("synchronous") == SWITCH.together(WINDOW, 1024)
+
+
+@pytest.mark.parametrize("layout", ["vector:1:4", "vector:3:7", "indexed", "struct"])
+@pytest.mark.parametrize("packing", ["none", "mpi", "hand"])
+def test_gaps_and_packing_take_no_time(tmp_path, layout, packing):
+    """Only the data is sent, and only once."""
+    names = ["PingPong", "PingPing", "Sendrecv", "Exchange"]
+    words = f"{SHORT} -iter 16 -check -layout {layout} -packing {packing} {' '.join(names)}"
+    for row in simulate(tmp_path, 2, words).rows:
+        seconds = TRANSFERS[row["benchmark"]](SWITCH, 2, row["bytes"])
+        assert times(row) == (seconds,) * 3, row["benchmark"]
+        assert row["defects"] == 0
+
+
 def test_simulated_ranks_take_no_turns(tmp_path):
     done = simulate(tmp_path, 2, "PingPong -turns 2,127.0.0.1:1,x", status=2)
     assert "all ranks are one process" in done.errors

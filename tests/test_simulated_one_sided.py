@@ -311,7 +311,7 @@ def synchronized(row: dict, mode: str, call: float = 0.0) -> float:
     name, n, count = row["benchmark"], row["bytes"], together(row)
     lower = name.lower()
     if mode == "flush_local" and name in ("Unidir_put", "One_put_all"):
-        return (row["processes"] - 1) * call  # the bytes are copied
+        return int(row["processes"] - 1) * call  # the bytes are copied
     if mode in ("lock", "lock_all", "flush", "flush_local"):
         return passive(row, call)
     if lower in ("accumulate", "get_accumulate", "fetch_and_op"):  # complete when they return

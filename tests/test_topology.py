@@ -19,7 +19,7 @@ def names_for(mpi: lab.Mpi, component: str, topology: str) -> list[str]:
 
 def launched(mpi, ranks, topology, component="MPI1", words="", **settings):
     names = " ".join(names_for(mpi, component, topology))
-    few = f"-check -iter 3 -msgsize 0,72 -npmin 1 -topo {topology} {words} {names}"
+    few = f"-check -iter 3 -msgsize 0,72 -npmin 1 -topo {topology} {words} {lab.SHORT_LOAD} {names}"
     return lab.run(mpi, ranks, few, component=component, **settings)
 
 
@@ -95,7 +95,7 @@ def test_topologies_are_correct_in_other_modes(mpi, topology, mode, tmp_path):
 def test_check_finds_a_lying_mpi_on_every_topology(mpi, liars, how, topology, component, tmp_path):
     names = [name for name in NAMES[component] if component == "MPI1" or name.endswith("_pure")]
     wrap = ["env", f"LD_PRELOAD={liars(mpi, 'lying_mpi.cpp')}", f"LIE_HOW={how}", "LIE_RANK=1"]
-    arguments = f"-check -iter 4 -msgsize 64 -npmin 3 -topo {topology} {' '.join(names)}"
+    arguments = f"-check -iter 4 -msgsize 64 -npmin 3 -topo {topology} {lab.SHORT_LOAD} {' '.join(names)}"
     lied = lab.run(mpi, 3, arguments, component=component, records=tmp_path, wrap=wrap)
     assert lied.code == 4, lied.text + lied.errors
     caught = {row["benchmark"] for row in lied.rows if row["defects"] > 0}

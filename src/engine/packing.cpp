@@ -79,17 +79,25 @@ int messages_in(const BufferPlan& side, const Geometry& geometry) {
   return geometry.message_extent == 0 ? 0 : static_cast<int>(side.footprint / geometry.message_extent);
 }
 
+std::int64_t pack_once([[maybe_unused]] bool exceeds_int, const void* data, const PackedMessages::View& v) {
+#ifdef OPENIMB_LARGE_COUNT
+  if (exceeds_int) return call::pack<call::LargeCount>(data, v.count, v.type, v.out, v.packed, v.comm);
+#endif
+  return call::pack<int>(data, v.count, v.type, v.out, static_cast<int>(v.packed), v.comm);
+}
+
 }  // namespace
 
 PackedMessages::PackedMessages(Packing packing, const Geometry& geometry, const Element& element,
-                               const ElementType& type, MPI_Comm comm)
+                               const ElementType& type, MPI_Comm comm, const void* data)
     : gaps_{.period = element.layout.period(), .elements = geometry.elements, .size = element.size()} {
-  const std::int64_t bytes = geometry.elements * element.size();
+  bytes_ = geometry.elements * element.size();
   const int count = geometry.elements > 0 ? 1 : 0;
-  bytes_ = packing == Packing::mpi ? packed_size(count, type.handle(), bytes, comm) : bytes;
+  const bool by_mpi = packing == Packing::mpi;
+  const std::int64_t room = by_mpi ? packed_size(count, type.handle(), bytes_, comm) : bytes_;
   view_ = {.out = nullptr,
            .in = nullptr,
-           .packed = bytes_,
+           .packed = room,
            .span = geometry.message_extent,
            .sends = messages_in(geometry.send, geometry),
            .receives = messages_in(geometry.receive, geometry),
@@ -97,12 +105,13 @@ PackedMessages::PackedMessages(Packing packing, const Geometry& geometry, const 
            .type = type.handle(),
            .comm = comm,
            .gaps = &gaps_};
-  const auto all = static_cast<std::size_t>((view_.sends + view_.receives) * bytes_);
+  const auto all = static_cast<std::size_t>((view_.sends + view_.receives) * room);
   memory_.reset(new (std::nothrow) std::byte[std::max<std::size_t>(1, all)]);
   if (!memory_) return;
   std::memset(memory_.get(), 0, all);  // its pages are there before the clock
   view_.out = reinterpret_cast<char*>(memory_.get());
-  view_.in = view_.out + view_.sends * bytes_;
+  view_.in = view_.out + view_.sends * room;
+  if (by_mpi && count > 0) bytes_ = pack_once(geometry.exceeds_int, data, view_);
 }
 
 }  // namespace openimb

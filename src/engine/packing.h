@@ -29,9 +29,9 @@ void unpack_by_hand(const Gaps& gaps, const char* from, char* to);
 /// they are while those with gaps move through memory.
 class PackedMessages {
  public:
-  /// `type`: covers a message with gaps. Local; false where there is no memory.
+  /// `type`: covers a message with gaps; `data`: such a message. Local; false where there is no memory.
   PackedMessages(Packing packing, const Geometry& geometry, const Element& element, const ElementType& type,
-                 MPI_Comm comm);
+                 MPI_Comm comm, const void* data);
   explicit operator bool() const { return memory_ != nullptr; }
 
   /// What steps need to pack and unpack.
@@ -54,7 +54,7 @@ class PackedMessages {
     }
   };
   const View& view() const { return view_; }
-  /// Bytes of a message that MPI_Pack made.
+  /// Of a message that MPI_Pack made. MPI_Pack_size may say more.
   std::int64_t bytes() const { return bytes_; }
 
  private:

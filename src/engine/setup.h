@@ -74,7 +74,7 @@ struct Setup {
 
   void add_packed(Packing how) {
     packing = how;
-    packed = std::make_unique<PackedMessages>(how, geometry, element, type, comm);
+    packed = std::make_unique<PackedMessages>(how, geometry, element, type, comm, send->address());
   }
 };
 

@@ -147,11 +147,12 @@ template <class Count>
 void prepare_receive(void* data, Count count, Type type, int from, int tag, Comm comm, MPI_Request* request) {
   OPENIMB_CALL(Recv_init, data, count, type, from, tag, comm, request)
 }
-/// `bytes`: room for the one message there.
+/// Bytes of the packed message; `room`: for it.
 template <class Count>
-void pack(const void* data, Count count, Type type, void* packed, Count bytes, Comm comm) {
+Count pack(const void* data, Count count, Type type, void* packed, Count room, Comm comm) {
   Count position = 0;
-  OPENIMB_CALL(Pack, data, count, type, packed, bytes, &position, comm)
+  OPENIMB_CALL(Pack, data, count, type, packed, room, &position, comm)
+  return position;
 }
 template <class Count>
 void unpack(const void* packed, Count bytes, void* data, Count count, Type type, Comm comm) {

@@ -14,7 +14,7 @@ from companion.door import Imb
 from companion.test_run import with_
 from imb.archive.store import Archive
 from imb.measure.startup import doubling, offered
-from imb.model.records import End, Rank, Result, Run, Startup, write
+from imb.model.records import End, Rank, Record, Result, Run, Startup, write
 from imb.model.startup import Times, summary_of, times_of
 from imb.mpi.launch import Intent
 
@@ -169,7 +169,7 @@ def times(began: float, ended: float) -> Times | None:
         init_max_seconds=1.0,
         slowest_rank=3,
     )
-    records = [Run(startup=startup), End(state="complete", at_seconds=ended)]
+    records: list[Record] = [Run(startup=startup), End(state="complete", at_seconds=ended)]
     return times_of(records, {"launched_at": 100.0, "exited_at": 110.0})
 
 
