@@ -349,7 +349,7 @@ def test_a_synchronous_send_waits_where_a_standard_one_does_not(tmp_path):
     def least(mode: str) -> float:
         words = f"-msgsize 1024 -iter 16 -window_size {WINDOW} -send_mode {mode} Uniband"
         (row,) = simulate(tmp_path / mode, 2, words, eager=True).rows
-        return row["time_min_seconds"]
+        return float(row["time_min_seconds"])
 
     assert least("standard") == 0
     assert least("synchronous") == SWITCH.together(WINDOW, 1024)

@@ -499,6 +499,7 @@ def test_programs_are_launched_by_the_mpi_that_they_are_linked_with(
         assert said.code == 0 and said.out.startswith(str(Path(mpi.wrapper).parent)), said
 
 
+@pytest.mark.needs_mpi  # asks those of the machine, too, what they are
 def test_the_mpi_on_the_path_is_before_that_of_a_checkout(
     imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
