@@ -32,7 +32,7 @@ MOST_COMPLAINTS = 4  # a walk that found so many faults stops
 # The walk over allocations: every STRIDE-th call site of a rank, and for one component not longer than this.
 # OPENIMB_WALK=all: every site, however long it takes.
 WHOLE_WALK = os.environ.get("OPENIMB_WALK") == "all"
-WALK_SECONDS = float("inf") if WHOLE_WALK else 8
+WALK_SECONDS = float("inf") if WHOLE_WALK else 7
 STRIDE = {"mpich": {0: 3, 1: 1}, "openmpi": {0: 12, 1: 4}}
 
 SELECTIONS = {
@@ -46,6 +46,7 @@ SELECTIONS = {
     "Allreduce_persist Alltoallv_persist_pure Sendrecv_persist Partitioned_Exchange Comm_create Session_init",
     "P2P": "-check -iter 2 -msglog 2:3 -window_size 4 PingPong Unirandom Corandom Halo Multi_pair",
     "MT": "-check -repeat 2 -count 1,2 -window_size 4 -threads 2 PingPongMT UniBandMT AllReduceMT BarrierMT",
+    "MPI1, packed": "-check -iter 2 -msglog 2:3 -layout vector:1:4 -packing mpi PingPong Exchange",
     "MPI1, passes": "-check -passes 12 -precision 0.001 -iter 2 -msglog 2:2 PingPong Allreduce",
 }
 # Where a program may go on with less: facts about the machine that cannot be read are left empty.
@@ -224,6 +225,8 @@ def test_an_allocation_that_fails_anywhere(mpi, selection, liars: Libraries, scr
         word for word in SELECTIONS[selection].split() if word not in lab.WRONG.get(mpi.key, ())
     )
     injector = Injector(mpi, component, liars(mpi, "fail_allocation.cpp"), scratch)
+    # Where the warm-up has no memory for packed messages, the table is unavailable.
+    causes = {"out_of_memory", *(["unavailable"] if "-packing" in arguments else [])}
     cases = []
     for rank, stride in STRIDE[mpi.key].items():
         baseline, sites = injector.count(arguments, rank, FAIL_SITE=0)
@@ -245,7 +248,7 @@ def test_an_allocation_that_fails_anywhere(mpi, selection, liars: Libraries, scr
                 if outcome.done and outcome.done.code == 0
                 else f"{outcome.injection}: ends without a failure"
             )
-        fault = fault_of(outcome, component, rank, baseline, {"out_of_memory"}, "out of memory")
+        fault = fault_of(outcome, component, rank, baseline, causes, "out of memory")
         functions = functions_in(outcome.log, mpi.program(component))
         if fault and outcome.done and outcome.done.code == 0 and RECOVERS in functions:
             same = list(map(key_of, outcome.done.rows)) == list(map(key_of, baseline.rows))
