@@ -10,27 +10,22 @@ namespace openimb {
 
 void set_layout(Draft& draft, std::string_view word) {
   constexpr std::int64_t most = 1 << 20;
-  constexpr std::string_view contiguous = "contiguous", vector = "vector", indexed = "indexed",
-                             structure = "struct";
+  constexpr Placement all[] = {Placement::contiguous, Placement::vector, Placement::indexed,
+                               Placement::structure};
   const std::vector<std::string_view> pieces = split(word, ':');
-  DataLayout layout;
-  if (same_name(pieces.front(), vector)) {
-    if (pieces.size() != 3) {
-      throw BadValue(quoted(word) + ": a vector has a block and a stride, as vector:1:8");
-    }
-    layout = {.placement = Placement::vector,
-              .block = whole_number(pieces[1], 1, most),
-              .stride = whole_number(pieces[2], 1, most)};
+  const auto name = [](Placement placement) { return name_of(placement); };
+  DataLayout layout{.placement = choice(all, name, pieces.front())};
+  if (layout.placement != Placement::vector) {
+    if (pieces.size() > 1) throw BadValue(quoted(word) + ": only a vector has numbers, as vector:1:8");
+  } else if (pieces.size() != 3) {
+    throw BadValue(quoted(word) + ": a vector has a block and a stride, as vector:1:8");
+  } else {
+    layout.block = whole_number(pieces[1], 1, most);
+    layout.stride = whole_number(pieces[2], 1, most);
     if (layout.stride < layout.block) {
       throw BadValue(quoted(word) + ": the stride is less than the block, so that blocks would overlap");
     }
     if (layout.stride == layout.block) layout = {};
-  } else if (same_name(word, indexed)) {
-    layout.placement = Placement::indexed;
-  } else if (same_name(word, structure)) {
-    layout.placement = Placement::structure;
-  } else if (!same_name(word, contiguous)) {
-    throw BadValue(quoted(word) + " is none of contiguous, vector:BLOCK:STRIDE, indexed, struct");
   }
   draft.options.layout = layout;
 }

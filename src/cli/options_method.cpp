@@ -155,8 +155,8 @@ constexpr Option method_rows[] = {
          "vector:BLOCK:STRIDE: blocks of BLOCK elements, from one beginning to the next STRIDE elements "
          "(MPI_Type_vector). indexed: blocks of 1 to 8 elements with gaps of 1 to 8 (MPI_Type_indexed). "
          "struct: records of three doubles, a char and an int, 29 bytes of data in 32 "
-         "(MPI_Type_create_struct). The last block or record may be a part. Reductions, one-sided transfers "
-         "and files have none: a failure row with the reason.",
+         "(MPI_Type_create_struct). The last block or record may be a part. Reductions, one-sided transfers, "
+         "partitioned messages and files have none: a failure row with the reason.",
      .apply = set_layout},
     {.name = "packing",
      .syntax = "none|mpi|hand",

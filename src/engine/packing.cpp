@@ -75,10 +75,6 @@ void unpack_by_hand(const Gaps& gaps, const char* from, char* to) {
 
 namespace {
 
-int messages_in(const BufferPlan& side, const Geometry& geometry) {
-  return geometry.message_extent == 0 ? 0 : static_cast<int>(side.footprint / geometry.message_extent);
-}
-
 std::int64_t pack_once([[maybe_unused]] bool exceeds_int, const void* data, const PackedMessages::View& v) {
 #ifdef OPENIMB_LARGE_COUNT
   if (exceeds_int) return call::pack<call::LargeCount>(data, v.count, v.type, v.out, v.packed, v.comm);
@@ -99,8 +95,8 @@ PackedMessages::PackedMessages(Packing packing, const Geometry& geometry, const 
            .in = nullptr,
            .packed = room,
            .span = geometry.message_extent,
-           .sends = messages_in(geometry.send, geometry),
-           .receives = messages_in(geometry.receive, geometry),
+           .sends = static_cast<int>(geometry.messages_in(geometry.send)),
+           .receives = static_cast<int>(geometry.messages_in(geometry.receive)),
            .count = count,
            .type = type.handle(),
            .comm = comm,

@@ -50,7 +50,8 @@
 //       Of benchmarks with Spec::send_modes: the repetition in another mode of its sends; whom receives
 //       that are posted ahead come from, what posts them, and the ready sends (engine/send_loops.h).
 //
-//   template <class With, class C> static void step_packed(const C& c, const Lap& lap, PackedMessages::View v);
+//   template <class With, class C>
+//   static void step_packed(const C& c, const Lap& lap, PackedMessages::View v);
 //       Of benchmarks with Spec::packs that answer what they receive: the repetition with -packing
 //       (engine/packing.h).
 //

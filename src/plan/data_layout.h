@@ -75,6 +75,9 @@ struct DataLayout {
 /// "vector:2:8", as on the command line.
 std::string name_of(const DataLayout& layout);
 
+inline constexpr const char* placement_names[] = {"contiguous", "vector", "indexed", "struct"};
+constexpr const char* name_of(Placement placement) { return placement_names[static_cast<int>(placement)]; }
+
 inline constexpr const char* packing_names[] = {"none", "mpi", "hand"};
 constexpr const char* name_of(Packing packing) { return packing_names[static_cast<int>(packing)]; }
 

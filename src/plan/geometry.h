@@ -29,6 +29,10 @@ struct Geometry {
   bool exceeds_int = false;   ///< a count or displacement of this point does not fit an int
 
   std::int64_t total() const { return send.total + receive.total; }
+  /// Whole messages that one repetition touches in a buffer.
+  std::int64_t messages_in(const BufferPlan& side) const {
+    return message_extent == 0 ? 0 : side.footprint / message_extent;
+  }
   /// Memory of `repetitions` repetitions in a row, at most `sections`, of the receive buffer.
   std::int64_t receive_span(std::int64_t repetitions) const {
     return (repetitions - 1) * receive.stride + receive.footprint;

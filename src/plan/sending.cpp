@@ -30,16 +30,14 @@ std::string why_not_placed(const Spec& spec, const DataLayout& layout, Packing p
   if (!layout.has_gaps()) return {};
   const std::string asked = "-layout " + name_of(layout);
   if (spec.reduction) return asked + ": MPI defines no reduction of derived types";
+  if (spec.partitioned) return asked + ": the parts of its messages are whole elements";
   if (!takes_layout(spec)) return asked + ": it has no messages whose elements could lie apart";
   if (packing == Packing::none || spec.packs) return {};
   return std::string("-packing ") + name_of(packing) + ": only benchmarks that send to single processes pack";
 }
 
 std::int64_t packed_bytes(const Geometry& geometry, std::int64_t bytes) {
-  if (geometry.message_extent == 0) return 0;
-  return (geometry.send.footprint / geometry.message_extent +
-          geometry.receive.footprint / geometry.message_extent) *
-         bytes;
+  return (geometry.messages_in(geometry.send) + geometry.messages_in(geometry.receive)) * bytes;
 }
 
 }  // namespace openimb

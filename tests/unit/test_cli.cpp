@@ -701,7 +701,8 @@ TEST_CASE("-layout and -packing: what they mean, and what excludes them") {
              StartsWith("-layout: \"vector:2\": a vector has a block and a stride"));
   CHECK_THAT(mistake("-layout vector:3:2"), StartsWith("-layout: \"vector:3:2\": the stride is less than"));
   CHECK_THAT(mistake("-layout vector:0:2"), StartsWith("-layout: "));
-  CHECK_THAT(mistake("-layout row"), StartsWith("-layout: \"row\" is none of contiguous, vector"));
+  CHECK_THAT(mistake("-layout row"), StartsWith("-layout: \"row\" is not one of contiguous, vector"));
+  CHECK_THAT(mistake("-layout indexed:3"), StartsWith("-layout: \"indexed:3\": only a vector has numbers"));
   CHECK(mistake("-packing hand") ==
         "-packing hand: there are no gaps to pack; give -layout, too, as -layout vector:1:8");
   CHECK(mistake("-layout struct -data_type double") ==
