@@ -67,12 +67,15 @@ def wine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wine]:
     program = shutil.which("wine64", path=f"{os.environ['PATH']}:/usr/lib/wine")
     if not program:
         lab.missing("Wine (Debian: wine64)")
+    server = shutil.which("wineserver64", path=f"{os.environ['PATH']}:/usr/lib/wine") or "wineserver"
     here = Wine(mpi, program, tmp_path_factory.mktemp("wine"))
+    Path(here.environment["WINEPREFIX"]).mkdir()
+    # One server for all launches: a program that finds one about to end loses its connection.
+    subprocess.run([server, "-p"], env=here.environment, check=True)
     # Makes the prefix: two ranks at once would do it twice.
     folder = tmp_path_factory.mktemp("first")
     assert here.run("MPI1", 1, "-version", folder).code == 0
     yield here
-    server = shutil.which("wineserver64", path=f"{os.environ['PATH']}:/usr/lib/wine") or "wineserver"
     subprocess.run([server, "-k"], env=here.environment, check=False)
 
 

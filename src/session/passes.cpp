@@ -16,6 +16,9 @@ namespace openimb {
 
 namespace {
 
+// Probes that the states of the machine are fitted to.
+constexpr std::size_t fitted_on_the_way = 400, fitted_in_report = 1000, fitted_in_haste = 200;
+
 class PassSession {
  public:
   explicit PassSession(const SessionParts& parts)
@@ -42,7 +45,8 @@ class PassSession {
   bool must_end(double next = 0);
   bool nothing_is_left() const;
   bool all_are_done();
-  void judge(std::span<double> done);
+  void judge();
+  bool is_done(const PassTable& table, PassPoint& one) const;
   void report();
   void report(PassTable& table);
   void report(const PassTable& table, PassPoint& one);
@@ -270,10 +274,11 @@ bool PassSession::all_are_done() {
   if (!passes_.precision || pass_ < next_look_) return false;
   constexpr double growth = 1.2;
   next_look_ = std::max(pass_ + 1, static_cast<int>(growth * pass_));
-  std::size_t points = 0;
-  for (const auto& table : tables_) points += table->points.size();
-  std::vector<double> done(points);
-  if (parts_.world.rank() == 0) judge(done);
+  if (parts_.world.rank() == 0) judge();
+  std::vector<double> done;
+  for (const auto& table : tables_) {
+    for (const PassPoint& one : table->points) done.push_back(one.done ? 1 : 0);
+  }
   parts_.world.broadcast(done);
   std::size_t next = 0;
   for (const auto& table : tables_) {
@@ -282,31 +287,35 @@ bool PassSession::all_are_done() {
   return nothing_is_left();
 }
 
-// Twice in a row, as once may be luck. What was done may have to be taken up again: the machine may have
-// shown a faster state since.
-void PassSession::judge(std::span<double> done) {
+// What seems to be the end is judged as the report is, of more probes, so that no row of a launch that ended
+// for its precision misses it.
+void PassSession::judge() {
   const double begun = parts_.surroundings.now();
-  constexpr std::size_t fitted = 400;
-  figures_.assign_states(fitted);
-  std::size_t next = 0;
-  for (const auto& table : tables_) {
-    for (PassPoint& one : table->points) {
-      double& mine = done[next++];
-      if (one.failure || one.rows.empty()) continue;
-      const Measurement measurement = figures_.summary(*table, one);
-      const bool within = std::ranges::all_of(measurement.rows, [&](const Row& row) {
-        return row.passes->reference && is_within(*row.passes, *passes_.precision);
-      });
-      const bool before = std::exchange(one.within, within);
-      mine = within && before ? 1 : 0;
+  for (const std::size_t fitted : {fitted_on_the_way, fitted_in_report}) {
+    figures_.assign_states(fitted);
+    for (const auto& table : tables_) {
+      for (PassPoint& one : table->points) one.done = is_done(*table, one);
     }
+    if (!nothing_is_left()) break;
   }
   judging_ = parts_.surroundings.now() - begun;
 }
 
+// Twice in a row, as once may be luck. What was done may have to be taken up again: the machine may have
+// shown a faster state since.
+bool PassSession::is_done(const PassTable& table, PassPoint& one) const {
+  if (one.failure || one.rows.empty()) return false;
+  const Measurement measurement = figures_.summary(table, one);
+  const bool within = std::ranges::all_of(measurement.rows, [&](const Row& row) {
+    return row.passes->reference && is_within(*row.passes, *passes_.precision);
+  });
+  return std::exchange(one.within, within) && within;
+}
+
 // An interrupted launch has a fraction of a second left.
 void PassSession::report() {
-  if (parts_.world.rank() == 0) figures_.assign_states(outcome_.interrupted() ? 200 : 1000);
+  if (parts_.world.rank() == 0)
+    figures_.assign_states(outcome_.interrupted() ? fitted_in_haste : fitted_in_report);
   for (const auto& table : tables_) report(*table);
 }
 

@@ -1,7 +1,9 @@
 // Launches in passes: every point once a pass, until enough is known or the budget is spent.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 
+#include "chance.h"
 #include "fake_launch.h"
 
 using namespace openimb;
@@ -91,6 +93,33 @@ TEST_CASE("a launch in passes ends when every row is known well enough") {
     CHECK(figure.half_width == 0);
     CHECK(figure.shortfall == PassesFigure::Shortfall::none);
   }
+}
+
+// What ends a launch is what its rows say: the states that an end is judged by are those of the report.
+TEST_CASE("a launch that ends before its last pass has every row within the precision") {
+  const Spec catalogue[] = {sendrecv};
+  Passes passes = exactly(2000);
+  passes.precision = 0.02;
+  Options options = in_passes(1, passes);
+  options.settings.repetitions = 1;
+  int early = 0;
+  for (unsigned seed = 109; seed <= 112; ++seed) {
+    Chance draw(seed);
+    double slow = 0;
+    Model model;
+    model.probe = [&](const Rank& rank) {
+      if (rank.rank == 0 && draw.uniform() < 0.1) slow = draw.uniform() < 0.5 ? 0 : 0.03 * (1 + seed % 4);
+      return 0x1p-20 * (1 + slow) * (1 + 0.02 * std::abs(draw.normal()));
+    };
+    model.seconds = [&](const At&) { return tick * (1 + slow) * (1 + 0.3 * std::abs(draw.normal())); };
+    const Outcome outcome = launch(catalogue, options, 1, model);
+    if (outcome.ending().passes == 2000) continue;
+    ++early;
+    for (const Measurement& measurement : outcome.rows("Sendrecv")) {
+      CHECK(measurement.rows.front().passes->shortfall == PassesFigure::Shortfall::none);
+    }
+  }
+  CHECK(early > 1);
 }
 
 TEST_CASE("rows that are done are left out of further passes") {
