@@ -461,7 +461,9 @@ def same_code(benchmark: str) -> str:
     if found := re.fullmatch(r"(?:One|All)_(put|get)_all", benchmark):
         return f"One_{found[1]}_all"
     same = {"Stencil3D": "Stencil2D", "Halo": "Stencil2D", "Partitioned_overlap": "Partitioned_PingPong"}
-    return same.get(benchmark, benchmark.removesuffix("_pure"))
+    if benchmark.endswith("_persist_pure"):
+        return "PersistentCollective"
+    return same.get(benchmark, benchmark.removesuffix("_pure").removesuffix("MT"))
 
 
 def default_loop(loops: Iterable[TimedLoop], benchmark: str) -> TimedLoop:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What the suite adds to what it measures: each benchmark against the same loop written by hand (bench/bare_loop.cpp).
+"""What the suite adds to what it measures: each benchmark against the same loop written by hand (bench/bare_loop.cpp,
+bench/bare_today.cpp).
 
 The two run interleaved, in pairs of random order, on two ranks bound to a core each. Per launch and point the median of
 several batches counts; shown are medians over launches, and their ratio with a bootstrap interval: pairs are drawn
@@ -30,6 +31,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -41,24 +43,74 @@ from machine_code import Function, Loop
 RANKS = 2
 LENGTHS = (0, 8)
 LENGTHS_ON_FILES = (65536, 1048576)
-BENCHMARKS = {
-    "MPI1": ("PingPong", "Allreduce"),
-    "NBC": ("Iallreduce_pure",),
-    "RMA": ("Unidir_put",),
-    "EXT": ("Unidir_Put",),
-    "IO": ("P_Write_Expl", "P_Read_Expl"),
-}  # by component
-BY_HAND = {
-    "PingPong": "ping_pong(",
-    "Allreduce": "allreduce(",
-    "Iallreduce_pure": "iallreduce_and_wait(",
-    "Unidir_put": "put_and_flush(",
-    "Unidir_Put": "put_and_fence(",
-    "P_Write_Expl, aggregate": "write_all_and_sync(",
-    "P_Write_Expl": "write_and_sync(",
-    "P_Read_Expl": "read_all(",
-}
-FIRST_OF_RANK_0 = {"PingPong": "MPI_Send", "Unidir_Put": "MPI_Put"}  # where the ranks differ: its first call
+LENGTHS_OF_PARTS = (8, 1024)
+
+
+@dataclass(frozen=True)
+class Contest:
+    """What a launch of each program measures. `by_hand`: of each benchmark, the function in bench/`source`.cpp."""
+
+    source: str
+    component: str
+    by_hand: dict[str, str]
+    lengths: tuple[int, ...] = LENGTHS
+    options: tuple[str, ...] = ()
+
+    def benchmarks(self, mpi: lab.Mpi) -> list[str]:
+        names = dict.fromkeys(name.partition(",")[0] for name in self.by_hand)
+        hangs = mpi.flavour == "openmpi"
+        return [name for name in names if not (hangs and name.startswith("Partitioned"))]
+
+
+CONTESTS = (
+    Contest("bare_loop", "MPI1", {"PingPong": "ping_pong", "Allreduce": "allreduce"}),
+    Contest("bare_loop", "NBC", {"Iallreduce_pure": "iallreduce_and_wait"}),
+    Contest("bare_loop", "RMA", {"Unidir_put": "put_and_flush"}),
+    Contest("bare_loop", "EXT", {"Unidir_Put": "put_and_fence"}),
+    Contest(
+        "bare_loop",
+        "IO",
+        {
+            "P_Write_Expl, aggregate": "write_all_and_sync",
+            "P_Write_Expl": "write_and_sync",
+            "P_Read_Expl": "read_all",
+        },
+        lengths=LENGTHS_ON_FILES,
+    ),
+    Contest(
+        "bare_today",
+        "MPI1",
+        {"Neighbor_alltoall": "neighbor_alltoall", "PingPong_mprobe": "ping_pong_with_probe"},
+    ),
+    Contest("bare_today", "RMA", {"Rput": "put_and_wait"}),
+    Contest(
+        "bare_today",
+        "P2P",
+        {"SendRecv_Replace": "send_receive_replace", "Halo": "stencil"},
+        options=("-halo", "2"),
+    ),
+    Contest(
+        "bare_today",
+        "MPI4",
+        {
+            "Sendrecv_persist": "start_all_and_wait",
+            "Allreduce_persist_pure": "start_and_wait",
+            "Partitioned_PingPong": "ping_pong_in_parts",
+        },
+        lengths=LENGTHS_OF_PARTS,
+    ),
+    Contest(
+        "bare_today",
+        "MT",
+        {"PingPongMT": "ping_pong"},
+        options=("-thread_level", "multiple", "-threads", "1"),
+    ),
+)
+FIRST_OF_RANK_0 = {
+    "PingPong": "MPI_Send",
+    "PingPongMT": "MPI_Send",
+    "Unidir_Put": "MPI_Put",
+}  # where the ranks differ: its first call
 START_UP = "start to end"
 IN_MEMORY = Path("/dev/shm")
 RESAMPLES = 4000
@@ -81,12 +133,17 @@ class Duel:
         self.folder = folder
         self.file = files / f"bench-{mpi.key}"
         self.options = options
-        self.bare = folder / f"bare_loop-{mpi.key}"
-        source = lab.TOP / "bench/bare_loop.cpp"
+        self.bare = {name: self.built(name) for name in dict.fromkeys(one.source for one in CONTESTS)}
+
+    def built(self, name: str) -> Path:
+        source, target = lab.TOP / f"bench/{name}.cpp", self.folder / f"{name}-{self.mpi.key}"
         try:
-            machine_code.compile_like_suite(mpi.build, mpi.wrapper, lab.environment(mpi), source, self.bare)
+            machine_code.compile_like_suite(
+                self.mpi.build, self.mpi.wrapper, lab.environment(self.mpi), source, target
+            )
         except (OSError, RuntimeError, StopIteration) as error:
-            raise Failed(f"cannot build {source.name} like the suite in {mpi.build}: {error}") from error
+            raise Failed(f"cannot build {source.name} like the suite in {self.mpi.build}: {error}") from error
+        return target
 
     def launch(self, program: Path, arguments: list[str]) -> tuple[str, float]:
         """stdout and wall time."""
@@ -114,45 +171,48 @@ class Duel:
     def repetitions(self, component: str) -> str:
         return str(self.options.portions if component == "IO" else self.options.repetitions)
 
-    def lengths(self, component: str) -> list[str]:
+    def lengths(self, contest: Contest) -> list[str]:
         """A length that differs from the one before is measured again: 0,8,0,8,... gives a batch of each in turn."""
-        lengths = LENGTHS_ON_FILES if component == "IO" else LENGTHS
-        return [str(length) for length in lengths] * int(self.options.batches)
+        return [str(length) for length in contest.lengths] * int(self.options.batches)
 
-    def run_bare(self, component: str) -> Samples:
+    def run_bare(self, contest: Contest) -> Samples:
         batches: Samples = {}
+        program, component = self.bare[contest.source], contest.component
         file = [str(self.file)] if component == "IO" else []
         text, _ = self.launch(
-            self.bare, [component, self.repetitions(component), *file, *self.lengths(component)]
+            program, [component, self.repetitions(component), *file, *self.lengths(contest)]
         )
         for line in text.splitlines():
             if found := re.fullmatch(r"(\w.*) (\d+) (\S+)", line):
                 batches.setdefault(point(found[1], int(found[2])), []).append(float(found[3]))
-        if component == "MPI1":
-            batches[START_UP] = [self.launch(self.bare, [])[1]]
+        if contest is CONTESTS[0]:
+            batches[START_UP] = [self.launch(program, [])[1]]
         return batches
 
-    def run_ours(self, component: str) -> Samples:
+    def run_ours(self, contest: Contest) -> Samples:
         batches: Samples = {}
+        component = contest.component
         records = self.folder / "records.jsonl"
         program = self.mpi.program(component)
-        options = ["-msgsize", ",".join(self.lengths(component)), "-iter_policy", "off"]
+        options = ["-msgsize", ",".join(self.lengths(contest)), "-iter_policy", "off", *contest.options]
         repetitions = self.repetitions(component)
         if component == "IO":
             volume = -(-int(repetitions) * max(LENGTHS_ON_FILES) // 2**20)  # MiB that do not reduce them
             options += ["-iter", f"{repetitions},{volume},{repetitions}"]
             options += ["-npmin", str(RANKS), "-file", str(self.file)]
         else:
-            options += ["-iter", f"{repetitions},40,{repetitions}", "-aggregate_mode", "non_aggregate"]
-        self.launch(program, [*BENCHMARKS[component], *options, "-json", str(records)])
+            options += ["-iter", f"{repetitions},40,{repetitions}"]
+        if component in ("RMA", "EXT"):
+            options += ["-aggregate_mode", "non_aggregate"]
+        self.launch(program, [*contest.benchmarks(self.mpi), *options, "-json", str(records)])
         for line in records.read_text().splitlines():
             record = json.loads(line)
             if record["record"] == "result":
                 aggregate = f"{record['benchmark']}, aggregate"
-                together = record.get("mode") == "aggregate" and aggregate in BY_HAND
+                together = record.get("mode") == "aggregate" and aggregate in contest.by_hand
                 name = point(aggregate if together else record["benchmark"], record["bytes"])
                 batches.setdefault(name, []).append(record["time_max_seconds"])
-        if component == "MPI1":
+        if contest is CONTESTS[0]:
             batches[START_UP] = [self.launch(program, ["Barrier", "-iter", "1"])[1]]
         return batches
 
@@ -164,19 +224,19 @@ def point(benchmark: str, length: int) -> str:
 def measure(duel: Duel, launches: int, chance: random.Random) -> tuple[Samples, Samples]:
     """Per point the launches' medians: bare, ours."""
     medians: tuple[Samples, Samples] = ({}, {})
-    turns: list[tuple[Callable[[str], Samples], Samples]] = [
+    turns: list[tuple[Callable[[Contest], Samples], Samples]] = [
         (duel.run_bare, medians[0]),
         (duel.run_ours, medians[1]),
     ]
     for number in range(1, launches + 1):
-        for component in BENCHMARKS:
+        for contest in CONTESTS:
             chance.shuffle(turns)
             for run, kept in turns:
-                for name, batches in run(component).items():
+                for name, batches in run(contest).items():
                     kept.setdefault(name, []).append(median(batches))
         progress(f"{duel.mpi.key}: {number} of {launches} pairs of launches")
-    if list(medians[0]) != list(medians[1]):
-        raise Failed(f"{duel.mpi.key}: measured different points: {list(medians[0])}, {list(medians[1])}")
+    if set(medians[0]) != set(medians[1]):
+        raise Failed(f"{duel.mpi.key}: measured different points: {sorted(medians[0])}, {sorted(medians[1])}")
     return medians
 
 
@@ -237,15 +297,17 @@ def role(benchmark: str, loop: Loop) -> str:
 
 
 def instructions(duel: Duel) -> list[dict]:
-    loops = [
-        loop for component in BENCHMARKS for loop in machine_code.timed_loops(duel.mpi.program(component))
-    ]
     rows = []
-    for benchmark in BY_HAND:
-        [by_hand] = machine_code.functions(duel.bare, BY_HAND[benchmark])
-        for name, bare in by_role(benchmark, by_hand).items():
-            ours = by_role(benchmark, machine_code.default_loop(loops, benchmark).function)[name]
-            rows.append({"benchmark": benchmark, "role": name, "bare": steps(bare), "ours": steps(ours)})
+    for contest in CONTESTS:
+        loops = machine_code.timed_loops(duel.mpi.program(contest.component))
+        available = contest.benchmarks(duel.mpi)
+        for benchmark, function in contest.by_hand.items():
+            if benchmark.partition(",")[0] not in available:
+                continue
+            [by_hand] = machine_code.functions(duel.bare[contest.source], f"{function}(")
+            for name, bare in by_role(benchmark, by_hand).items():
+                ours = by_role(benchmark, machine_code.default_loop(loops, benchmark).function)[name]
+                rows.append({"benchmark": benchmark, "role": name, "bare": steps(bare), "ours": steps(ours)})
     return rows
 
 
@@ -387,7 +449,7 @@ def bench(mpi: lab.Mpi, options: argparse.Namespace, chance: random.Random) -> d
         duel = Duel(mpi, Path(folder), Path(files), options)
         bare, ours = measure(duel, options.launches, chance)
         progress("")
-        points = {name: compare(bare[name], ours[name], chance) for name in bare}
+        points = {name: compare(bare[name], ours[name], chance) for name in ours}
         print(
             f"{mpi.key}: {options.launches} launches of each, {options.batches} batches of {options.repetitions}"
             f" repetitions, on files of {options.portions} in {Path(files).parent}, {RANKS} ranks\n\n{times_table(points)}\n"

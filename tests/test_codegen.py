@@ -865,23 +865,30 @@ def compiled(mpi: lab.Mpi, source: Path, target: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("in_component", "pattern", "by_hand", "more"),
+    ("source", "in_component", "pattern", "by_hand", "more"),
     [
-        ("MPI1", "PingPong", "ping_pong", 0),
-        ("MPI1", "PingPong_persist", "ping_pong_persistent", 0),
-        ("MPI1", "Allreduce", "allreduce", 0),
-        ("NBC", "Iallreduce_pure", "iallreduce_and_wait", 0),
-        ("RMA", "Unidir_put", "put_and_flush", FOR_DISPLACEMENT),
-        ("EXT", "Unidir_Put", "put_and_fence", FOR_DISPLACEMENT),
-        ("IO", "P_Write_Expl", "write_and_sync", 0),
-        ("IO", "P_Write_Expl, aggregate", "write_all_and_sync", 0),
-        ("IO", "P_Read_Expl", "read_all", 0),
-        ("IO", "Open_Close", "open_and_close", 0),
+        ("bare_loop", "MPI1", "PingPong", "ping_pong", 0),
+        ("bare_loop", "MPI1", "PingPong_persist", "ping_pong_persistent", 0),
+        ("bare_loop", "MPI1", "Allreduce", "allreduce", 0),
+        ("bare_loop", "NBC", "Iallreduce_pure", "iallreduce_and_wait", 0),
+        ("bare_loop", "RMA", "Unidir_put", "put_and_flush", FOR_DISPLACEMENT),
+        ("bare_loop", "EXT", "Unidir_Put", "put_and_fence", FOR_DISPLACEMENT),
+        ("bare_loop", "IO", "P_Write_Expl", "write_and_sync", 0),
+        ("bare_loop", "IO", "P_Write_Expl, aggregate", "write_all_and_sync", 0),
+        ("bare_loop", "IO", "P_Read_Expl", "read_all", 0),
+        ("bare_loop", "IO", "Open_Close", "open_and_close", 0),
+        ("bare_today", "MPI1", "Neighbor_alltoall", "neighbor_alltoall", 0),
+        ("bare_today", "MPI1", "PingPong_mprobe", "ping_pong_with_probe", 0),
+        ("bare_today", "RMA", "Rput", "put_and_wait", FOR_DISPLACEMENT),
+        ("bare_today", "P2P", "SendRecv_Replace", "send_receive_replace", 0),
+        ("bare_today", "MPI4", "Sendrecv_persist", "start_all_and_wait", 0),
+        ("bare_today", "MPI4", "Allreduce_persist_pure", "start_and_wait", 0),
+        ("bare_today", "MT", "PingPongMT", "ping_pong", 0),
     ],
 )
-def test_hand_written_loop_confirms_the_count(mpi, in_component, pattern, by_hand, more, tmp_path):
-    """bench/bare_loop.cpp, compiled like the suite: what we call its cost is its cost, and ours is no higher."""
-    bare = compiled(mpi, lab.TOP / "bench/bare_loop.cpp", tmp_path / "bare_loop")
+def test_hand_written_loop_confirms_the_count(mpi, source, in_component, pattern, by_hand, more, tmp_path):
+    """In bench/, compiled like the suite: what we call its cost is its cost, and ours is no higher."""
+    bare = compiled(mpi, lab.TOP / f"bench/{source}.cpp", tmp_path / source)
     [function] = machine_code.functions(bare, f"{by_hand}(")
     ours = machine_code.default_loop(loops_of(mpi, in_component), pattern)
     needed = (FOR_OFFSET if ours.laps[2] else 0) + (FOR_ERRORS if pattern == "Open_Close" else 0)

@@ -155,6 +155,8 @@ class Builder:
             f"-DOPENIMB_MPI_LIBRARY={library}",
             f"-DOPENIMB_INTERFACE={interface.title}",
         ]
+        if interface is not INTERFACES[0]:
+            configure.append(f"-DOPENIMB_PURE_FROM={self.folder / INTERFACES[0].key}")
         call(configure, self.log, self.env)
         call([str(ENV / "bin/ninja"), "-C", str(build)], self.log, self.env)
         return [build / "bin" / "openimb-suite", self.check(interface, library)]

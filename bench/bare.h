@@ -1,0 +1,59 @@
+// What the programs written by hand share: buffers as the suite has them, and one way to measure.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdio>
+#include <new>
+
+constexpr int tag = 1;
+inline long warm_up_repetitions =
+    10;  // no constant, or the compiler makes loops of their own for the warm-up
+constexpr int warm_up_bytes = 4;
+constexpr std::size_t guard = 64;
+
+// Page-aligned, 64 bytes more than the message, the contents of the guide.
+inline char* make_buffer(int bytes, int rank) {
+  const std::size_t size = static_cast<std::size_t>(bytes) + guard;
+  float* const values = static_cast<float*>(::operator new(size, std::align_val_t{4096}));
+  for (std::size_t i = 0; i < size / sizeof(float); ++i) {
+    values[i] = 0.1F * static_cast<float>(rank + 1) + static_cast<float>(i);
+  }
+  return reinterpret_cast<char*>(values);
+}
+
+// `run`: repetitions to the seconds they took on this rank, 0 where it has no part in them and waits.
+template <class Run>
+void measure_cold(const char* name, int bytes, double factor, int rank, long repetitions, Run run) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double mine = run(repetitions);
+  MPI_Barrier(MPI_COMM_WORLD);
+  double slowest = 0;
+  MPI_Reduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+  const double seconds = slowest / static_cast<double>(repetitions) * factor;
+  if (rank == 0) std::printf("%s %d %.17g\n", name, bytes, seconds);
+}
+
+template <class Run>
+void measure(const char* name, int bytes, double factor, int rank, long repetitions, Run run) {
+  run(warm_up_repetitions);
+  measure_cold(name, bytes, factor, rank, repetitions, run);
+}
+
+[[gnu::noinline]] inline double ping_pong(char* send, char* receive, int bytes, int rank, MPI_Comm comm,
+                                          long repetitions) {
+  const double start = MPI_Wtime();
+  if (rank == 0) {
+    for (long i = 0; i < repetitions; ++i) {
+      MPI_Send(send, bytes, MPI_BYTE, 1, tag, comm);
+      MPI_Recv(receive, bytes, MPI_BYTE, MPI_ANY_SOURCE, tag, comm, MPI_STATUS_IGNORE);
+    }
+  } else {
+    for (long i = 0; i < repetitions; ++i) {
+      MPI_Recv(receive, bytes, MPI_BYTE, MPI_ANY_SOURCE, tag, comm, MPI_STATUS_IGNORE);
+      MPI_Send(send, bytes, MPI_BYTE, 0, tag, comm);
+    }
+  }
+  return MPI_Wtime() - start;
+}
