@@ -22,7 +22,7 @@ import platformdirs
 
 from imb.archive.durable import write_whole
 from imb.archive.labels import LabelChange, Tags, replay
-from imb.archive.runs_table import RUNS, Columns, decoded, encoded
+from imb.archive.runs_table import RUNS, Columns, arrow_of, decoded, encoded
 from imb.archive.store import Archive, StoredRun
 from imb.model.errors import ImbError
 
@@ -257,10 +257,8 @@ class Index:
         import pyarrow as pa
 
         runs, segments, removed = self._with_segments()
-        kinds = {str: pa.string(), int: pa.int64()}
-        arrays = {name: pa.array(runs[name], kinds[kind]) for name, kind in RUNS.items()}
         connection = duckdb.connect(config=_ALONE)
-        connection.register("present_runs", pa.table(arrays))
+        connection.register("present_runs", arrow_of(runs))
         connection.execute("CREATE VIEW runs AS SELECT * FROM present_runs")
         readable: list[str] = []
         for name in ("results", "failures"):

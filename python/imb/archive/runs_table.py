@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Columns: TypeAlias = dict[str, list[Any]]  # name -> a value for each run, None where there is none
 RUNS: dict[str, type[str] | type[int]] = {
@@ -49,3 +52,11 @@ def decoded(data: bytes, names: Sequence[str]) -> Columns:
     if not found.keys() >= set(names):
         raise msgspec.ValidationError("lacks a column")
     return {name: _COLUMN[RUNS[name]].decode(found[name]) for name in names}
+
+
+def arrow_of(columns: Columns) -> pa.Table:
+    """The same columns for DuckDB."""
+    import pyarrow as pa
+
+    kinds = {str: pa.string(), int: pa.int64()}
+    return pa.table({name: pa.array(values, kinds[RUNS[name]]) for name, values in columns.items()})
