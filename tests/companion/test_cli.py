@@ -359,7 +359,7 @@ def test_a_full_disk_under_the_cache_is_named(
     archive.add(launch())
     write = Path.write_bytes
     monkeypatch.setattr(
-        "imb.archive.index.pq.write_table",
+        "pyarrow.parquet.write_table",
         lambda table, path, **options: write(Path("/dev/full"), b"x" * 100_000),
     )
     for words in (["ls"], ["query", "FROM runs"], ["import", BOARD, "-j", "1"]):
@@ -448,7 +448,7 @@ def test_a_torn_index_is_made_anew(imb: Imb, archive: Archive) -> None:
 
     imb("import", BOARD)
     for segment in Index(archive).segments():
-        (segment / "runs.parquet").write_bytes(b"PAR1")
+        (segment / "runs.msgpack").write_bytes(b"\x81\xa3run")
     assert len(listed(imb)) == 18
     assert imb("query", "SELECT count(*) AS n FROM results").out.split() == ["n", "432"]
 

@@ -1,7 +1,8 @@
 """Files of logs -> runs in the archive and rows in the index, several files at a time.
 
 A log becomes a run per launch in it. Its bytes are divided among them without a gap, so nothing of the file is lost
-and a run can be read again by a later version.
+and a run can be read again by a later version. Readers of logs are imported by the processes that read, since the one
+that starts these would keep them waiting.
 """
 
 from __future__ import annotations
@@ -13,21 +14,21 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from imb.archive import sources
-from imb.archive.entries import Entry
 from imb.archive.index import Index
 from imb.archive.labels import from_title
 from imb.archive.remains import sweep
-from imb.archive.store import Archive, Content
-from imb.logs import parse_many
-from imb.logs.imb_facts import last_of
-from imb.logs.table import Log
-from imb.logs.unread import separator_in
+from imb.archive.store import Archive, Content, Manifest
 from imb.model.errors import ImbError
 from imb.model.records import RECORD, Failure, Problem, Result, cut_off, read
+
+if TYPE_CHECKING:
+    from imb.archive.entries import Entry
+    from imb.logs.table import Log
 
 _BATCH_BYTES = 24_000_000  # allocations beyond 32 MB are mapped and unmapped by glibc each time
 _BATCH_FILES = 1000
@@ -128,19 +129,26 @@ def _import_batch(files: Sequence[Path], folder: Path, labels: Sequence[str]) ->
         except MemoryError:
             report.problems.append(Problem(report.file, 0, "needs more memory than there is; divide it"))
     found = _runs_of(texts, labels)
-    added = archive.add_many(content for _, content, _ in found)
-    new: dict[str, Entry] = {}
+    index = Index(archive)
+
+    def into_index(manifests: Sequence[Manifest | None]) -> None:
+        new: dict[str, Entry] = {}
+        for (_, _, entry), manifest in zip(found, manifests, strict=True):
+            if manifest and manifest.id not in new:
+                entry.manifest = manifest
+                new[manifest.id] = entry
+        index.add(list(new.values()))
+
+    added = archive.add_many((content for _, content, _ in found), into_index)
+    stored: set[str] = set()
     present: dict[str, list[FileReport]] = {}
-    for (report, _, entry), done in zip(found, added, strict=True):
+    for (report, _, _), done in zip(found, added, strict=True):
         report.runs.append(done.id)
         report.new += done.new
-        if not done.new and done.id not in new:
+        if done.new:
+            stored.add(done.id)
+        elif done.id not in stored:
             present.setdefault(done.id, []).append(report)
-        elif done.id not in new:
-            entry.manifest = done.manifest
-            new[done.id] = entry
-    index = Index(archive)
-    index.add(list(new.values()))
     _label_present(index, present, labels)
     return reports
 
@@ -174,6 +182,8 @@ def _runs_of(
 
 def _of_records(report: FileReport, text: bytes, labels: Sequence[str]) -> tuple[FileReport, Content, Entry]:
     """JSON lines of the suite stay what they are."""
+    from imb.archive.entries import Entry
+
     facts = {"kind": "import", "format": "openimb-record"}
     records = read(text, report.file)
     report.problems = records.problems
@@ -186,6 +196,10 @@ def _of_records(report: FileReport, text: bytes, labels: Sequence[str]) -> tuple
 def _of_log(
     report: FileReport, text: bytes, log: Log, labels: Sequence[str]
 ) -> Iterator[tuple[FileReport, Content, Entry]]:
+    from imb.archive.entries import Entry
+    from imb.logs.imb_facts import last_of
+    from imb.logs.unread import separator_in
+
     facts = {"kind": "import", "format": log.format}
     report.problems, report.notes = log.problems, log.notes
     report.tables, report.rows, report.failures = log.counts()
@@ -224,6 +238,9 @@ def _of_log(
 
 def _parse(files: Sequence[tuple[bytes, str]]) -> list[Log]:
     """parse_many, which never fails. Should it do so all the same, the file at fault is named and the others read."""
+    from imb.logs import parse_many
+    from imb.logs.table import Log
+
     try:
         return parse_many(files)
     except Exception as error:

@@ -1,7 +1,8 @@
 """The index: the content of the archive's runs, in columns, so that lists and queries need not read every run.
 
-A user's own, in the cache folder, made anew by deleting it. It consists of segments, folders of Parquet files that
-appear whole and never change; each holds some runs. What the archive has and no segment holds is added before it is read.
+A user's own, in the cache folder, made anew by deleting it. It consists of segments, folders of files that appear whole
+and never change; each holds some runs. What the archive has and no segment holds is added before it is read. The rows
+are Parquet, for DuckDB. Arrow is imported only where they are written or read.
 """
 
 from __future__ import annotations
@@ -12,27 +13,28 @@ import secrets
 import shutil
 import time
 from collections.abc import Iterable, Sequence
+from itertools import chain, compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import platformdirs
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from imb.archive.durable import write_whole
 from imb.archive.labels import LabelChange, Tags, replay
-from imb.archive.runs_table import RUNS
+from imb.archive.runs_table import RUNS, Columns, arrow_of, decoded, encoded
 from imb.archive.store import Archive, StoredRun
 from imb.model.errors import ImbError
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow as pa
 
     from imb.archive.entries import Entry
 
 # Of the columns and of what is read from logs; another one is another folder, which is filled anew.
-VERSION = 4
+VERSION = 5
+_RUNS_FILE = "runs.msgpack"
 _AT_ONCE = 32_000_000  # bytes of logs that are read together
 _MANY_SEGMENTS = 64
 
@@ -45,14 +47,10 @@ _ALONE: dict[str, str | bool | int | float | list[str]] = {
 
 
 def _schemas() -> dict[str, pa.Schema]:
-    """Of the tables in a segment."""
+    """Of the tables of rows in a segment."""
     from imb.logs import columnar
 
-    return {"runs": RUNS, "results": columnar.RESULTS, "failures": columnar.FAILURES}
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
+    return {"results": columnar.RESULTS, "failures": columnar.FAILURES}
 
 
 class Index:
@@ -69,14 +67,14 @@ class Index:
         """Puts runs into a new segment. Raises ImbError."""
         if not entries:
             return
-        from imb.archive.entries import tables_of  # reads logs and records, which a list does not
+        from imb.archive.entries import runs_of, tables_of  # read logs and records, which a list does not
 
-        self._write(tables_of(entries))
+        self._write(runs_of(entries), tables_of(entries))
 
-    def _write(self, tables: dict[str, pa.Table]) -> None:
+    def _write(self, runs: Columns, tables: dict[str, pa.Table]) -> None:
         """Raises ImbError where the cache cannot be written; Arrow's errors do not name the file."""
         try:
-            self._write_segment(tables)
+            self._write_segment(runs, tables)
         except OSError as error:
             raise self._refusal(error) from error
 
@@ -86,16 +84,20 @@ class Index:
             f"cannot write to the cache {self.folder}: {reason}; make room there, or set XDG_CACHE_HOME"
         )
 
-    def _write_segment(self, tables: dict[str, pa.Table]) -> None:
+    def _write_segment(self, runs: Columns, tables: dict[str, pa.Table]) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
         place = self.folder / f"{time.time_ns():020d}-{secrets.token_hex(4)}"
         part = self.folder / f".{place.name}"
         part.mkdir(parents=True)
         try:
+            (part / _RUNS_FILE).write_bytes(encoded(runs))
             for name, table in tables.items():
                 # Most columns are empty in most segments, and even that takes time to write: see connect.
                 full = [c for c in table.column_names if table.column(c).null_count < table.num_rows]
-                table = table.select(full) if name != "runs" and full else table
-                texts = [field.name for field in table.schema if not _is_number(field.type)]
+                table = table.select(full) if full else table
+                texts = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]
                 measured = [field.name for field in table.schema if pa.types.is_floating(field.type)]
                 pq.write_table(
                     table,
@@ -103,7 +105,7 @@ class Index:
                     # Measured numbers hardly repeat: compressing them saves a tenth of the bytes for a third more time.
                     compression={c: "none" if c in measured else "lz4" for c in table.column_names},
                     use_dictionary=texts,
-                    write_statistics=name == "runs",
+                    write_statistics=False,
                 )
             part.rename(place)
         finally:
@@ -113,7 +115,7 @@ class Index:
         """Oldest first."""
         return sorted(self.folder.glob("[0-9]*"))
 
-    def _refreshed(self, columns: list[str]) -> tuple[set[str], dict[Path, pa.Table]]:
+    def _refreshed(self, columns: Sequence[str]) -> tuple[set[str], dict[Path, Columns]]:
         """Takes in what the archive has and the index has not. Returns the names of the archive's runs, and these columns of
         `runs`, with `run` among them, by segment. They are read once if the index was up to date."""
         present = set(self.archive.ids())
@@ -145,33 +147,38 @@ class Index:
                 batch, size = [], 0
         self.add(entries_of(batch))
 
-    def _runs_read(self, columns: list[str]) -> dict[Path, pa.Table]:
+    def _runs_read(self, columns: Sequence[str]) -> dict[Path, Columns]:
         """These columns of `runs`, by segment."""
         tables = {}
         for segment in self.segments():
             try:
-                tables[segment] = pq.ParquetFile(segment / "runs.parquet").read(columns, use_threads=False)
-            except (OSError, pa.ArrowInvalid):  # merged away, or torn: what was in it is taken in again
+                tables[segment] = decoded((segment / _RUNS_FILE).read_bytes(), columns)
+            except (OSError, msgspec.MsgspecError):  # merged away, or torn: what was in it is taken in again
                 shutil.rmtree(segment, ignore_errors=True)
         return tables
 
     def _merge(self) -> None:
         """Many segments, or several with the same run, become one."""
-        import pyarrow.compute as pc  # slow to import, and rarely needed
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        import pyarrow.parquet as pq
 
         schemas = _schemas()
         old = self.segments()
         present = set(self.archive.ids())
         seen: set[str] = set()
+        kept_runs: Columns = {name: [] for name in RUNS}
         kept: dict[str, list[pa.Table]] = {name: [] for name in schemas}
         for segment in old:
             try:
+                runs = decoded((segment / _RUNS_FILE).read_bytes(), list(RUNS))
                 tables = {name: pq.ParquetFile(segment / f"{name}.parquet").read() for name in schemas}
-            except (OSError, pa.ArrowInvalid):
+            except (OSError, pa.ArrowInvalid, msgspec.MsgspecError):
                 continue
-            mine = [
-                run for run in tables["runs"].column("run").to_pylist() if run in present and run not in seen
-            ]
+            wanted = [run in present and run not in seen for run in runs["run"]]
+            for name, values in runs.items():
+                kept_runs[name] += compress(values, wanted)
+            mine = list(compress(runs["run"], wanted))
             seen.update(mine)
             for name, table in tables.items():
                 chosen = pa.array(mine, pa.string())
@@ -179,37 +186,36 @@ class Index:
                 kept[name].append(_with_all_columns(table.filter(pc.is_in(column, chosen)), schemas[name]))
         if seen:
             self._write(
-                {name: pa.concat_tables(tables).unify_dictionaries() for name, tables in kept.items()}
+                kept_runs,
+                {name: pa.concat_tables(tables).unify_dictionaries() for name, tables in kept.items()},
             )
         for segment in old:
             shutil.rmtree(segment, ignore_errors=True)
 
     # --- Reading -------------------------------------------------------------------------------------
 
-    def runs(self, columns: Sequence[str] | None = None) -> pa.Table:
+    def rows(self, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """RUNS, or these of its columns with `run` among them, of all runs that the archive has, refreshed; order
         undefined."""
-        return self._with_segments(columns)[0]
+        table = self._with_segments(columns)[0]
+        return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
-    def _with_segments(self, columns: Sequence[str] | None = None) -> tuple[pa.Table, list[Path], bool]:
-        """As `runs`; also the segments, and whether runs are in them that the archive has not any more."""
-        schema = pa.schema([RUNS.field(name) for name in columns]) if columns else RUNS
-        present, read = self._refreshed(schema.names)
-        # A cast imports pyarrow.compute, which takes longer than reading a thousand runs.
-        tables = [t if t.schema.equals(schema) else t.cast(schema) for t in read.values()]
-        table = pa.concat_tables([schema.empty_table(), *tables])
-        here = [run in present for run in table.column("run").to_pylist()]
+    def _with_segments(self, columns: Sequence[str] | None = None) -> tuple[Columns, list[Path], bool]:
+        """As `rows`, by column; also the segments, and whether runs are in them that the archive has not any more."""
+        names = columns or list(RUNS)
+        present, read = self._refreshed(names)
+        table = {name: list(chain.from_iterable(each[name] for each in read.values())) for name in names}
+        here = [run in present for run in table["run"]]
         removed = not all(here)
-        return table.filter(pa.array(here)) if removed else table, list(read), removed
-
-    def rows(self, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
-        """`runs` as to_pylist has it, which looks at the table again for each row and takes three times as long."""
-        table = self.runs(columns)
-        each = zip(*(column.to_pylist() for column in table.columns), strict=True)
-        return [dict(zip(table.column_names, row, strict=True)) for row in each]
+        if removed:
+            table = {name: list(compress(values, here)) for name, values in table.items()}
+        return table, list(read), removed
 
     def _columns(self, name: str) -> Path:
         """A file with all columns of a table and no row."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
         path = self.folder / f"columns-{name}.parquet"
         if not path.exists():
             made = pa.BufferOutputStream()
@@ -248,10 +254,11 @@ class Index:
         It reads the files of these views and no others, loads no extension, and cannot be configured any more.
         """
         import duckdb
+        import pyarrow as pa
 
         runs, segments, removed = self._with_segments()
         connection = duckdb.connect(config=_ALONE)
-        connection.register("present_runs", runs)
+        connection.register("present_runs", arrow_of(runs))
         connection.execute("CREATE VIEW runs AS SELECT * FROM present_runs")
         readable: list[str] = []
         for name in ("results", "failures"):
@@ -273,11 +280,13 @@ class Index:
         return connection
 
 
-def _names(tables: Iterable[pa.Table]) -> list[str]:
-    return [run for table in tables for run in table.column("run").to_pylist()]
+def _names(tables: Iterable[Columns]) -> list[str]:
+    return [run for table in tables for run in table["run"]]
 
 
 def _with_all_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    import pyarrow as pa
+
     columns = [
         table.column(field.name).cast(field.type)
         if field.name in table.column_names

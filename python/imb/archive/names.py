@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from imb.archive.labels import QUERY, Tags
 from imb.archive.store import SHORT, Archive, StoredRun
 from imb.model.errors import ImbError
-from imb.model.observations import Launch, Side, launches_of
 from imb.model.text import one_line
 
 if TYPE_CHECKING:
     from imb.archive.files import FileRun
+    from imb.model.observations import Launch, Side
 
 LEAST = 4  # digits of a run's name that can name it
 _LIKE_SQL = re.compile(r"\s*(SELECT|FROM|WITH)\s", re.IGNORECASE)
@@ -49,6 +49,8 @@ def side_of(archive: Archive, runs: Iterable[str], name: str) -> Side:
 def side_from(runs: Iterable[StoredRun | FileRun], name: str, *, status: int = 1) -> Side:
     """The launches of these runs; runs with the same content count once. Raises NoResult, with this exit status, where there
     is no result in them."""
+    from imb.model.observations import Side  # NumPy: a list needs none
+
     every = list(runs)
     found = {run.id: run for run in every}.values()
     launches = [launch for run in found for launch in _of_run(run)]
@@ -204,6 +206,8 @@ def _unknown(archive: Archive, name: str) -> ImbError:
 
 
 def _of_run(run: StoredRun | FileRun) -> Iterator[Launch]:
+    from imb.model.observations import launches_of  # as above
+
     # A log has no samples, and need not be kept in memory to read them.
     has_samples = isinstance(run, StoredRun) or run.content.records is not None
     again = (lambda: run.records(samples=True)) if has_samples else None

@@ -56,7 +56,9 @@ def _bounded(file: IO[bytes], size: int) -> bytes:
     """The rest of a file, which may grow while it is read."""
     if size > LARGEST:
         raise Unreadable(_too_large("has"))
-    text = file.read(LARGEST + 1)
+    text = file.read(size + 1)  # a read allocates what it is asked for
+    if len(text) > size:
+        text += file.read(LARGEST)
     if len(text) > LARGEST:
         raise Unreadable(_too_large("has"))
     return text

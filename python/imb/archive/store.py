@@ -23,9 +23,10 @@ import secrets
 import shutil
 import socket
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 import platformdirs
@@ -87,6 +88,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     imb: str
     files: dict[str, FileFacts]
     origin: str | None = None
+
+
+Beside: TypeAlias = Callable[[Sequence[Manifest | None]], None]
 
 
 class Added(msgspec.Struct, frozen=True):
@@ -175,10 +179,14 @@ class Archive:
         """Puts one run into the archive; on return it is on disk. Raises ImbError where it cannot be written."""
         return self.add_many([content])[0]
 
-    def add_many(self, contents: Iterable[Content]) -> list[Added]:
-        """`add` of several, with one sync for all of them. In the order of `contents`."""
+    def add_many(self, contents: Iterable[Content], beside: Beside | None = None) -> list[Added]:
+        """`add` of several, with one sync for all of them. In the order of `contents`.
+
+        `beside` is called in another thread while the disk writes. It gets the manifests, None for a run that the
+        archive has already. The runs are stored even if it fails.
+        """
         try:
-            return self._add_many(contents)
+            return self._add_many(contents, beside or (lambda _: None))
         except OSError as error:
             raise self.refusal(error) from error
 
@@ -189,22 +197,25 @@ class Archive:
             return ArchiveFull(f"{words}; make room")
         return ImbError(f"{words}; give another one (--archive, $IMB_ARCHIVE)")
 
-    def _add_many(self, contents: Iterable[Content]) -> list[Added]:
+    def _add_many(self, contents: Iterable[Content], beside: Beside) -> list[Added]:
         self._make_folders()
         staged: list[tuple[Path, Manifest, Sequence[str]]] = []
         try:
             staged.extend(self._stage(content) for content in contents)
-            sync_all(
-                [
-                    path
+            new = [None if self.path_of(each.id).exists() else each for _, each, _ in staged]
+            with ThreadPoolExecutor(1) as thread:
+                finished = thread.submit(beside, new)
+                sync_all(
+                    [
+                        path
+                        for folder, manifest, _ in staged
+                        for path in (*(folder / name for name in (*manifest.files, "manifest.json")), folder)
+                    ]
+                )
+                done = [
+                    Added(manifest.id, self._publish(folder, manifest), manifest)
                     for folder, manifest, _ in staged
-                    for path in (*(folder / name for name in (*manifest.files, "manifest.json")), folder)
                 ]
-            )
-            done = [
-                Added(manifest.id, self._publish(folder, manifest), manifest)
-                for folder, manifest, _ in staged
-            ]
         finally:
             for folder, _, _ in staged:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -215,6 +226,7 @@ class Archive:
             if labels and added.new
         ]
         self._write_changes(changes)
+        finished.result()
         return done
 
     def _make_folders(self) -> None:

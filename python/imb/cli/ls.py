@@ -74,7 +74,7 @@ def command(
         say(f"imb: {missing}", err=True)
         return
     tags = index.tags()
-    chosen = listed(index.archive, names or (), tags)
+    chosen = listed(index.archive, names, tags) if names else set()
     runs = index.rows(None if json else _SHOWN)
     for run in runs:
         run["labels"] = tags[run["run"]].labels if run["run"] in tags else []

@@ -18,7 +18,7 @@ def without_cr(text: bytes) -> bytes:
 
 def as_in_file(launches: Sequence[LoggedLaunch], text: bytes) -> None:
     """Changes `start` and `stop` of launches from positions in `without_cr(text)` to positions in `text`."""
-    if b"\r\n" not in text:
+    if b"\r" not in text:  # one byte is found much faster than two
         return
     codes = np.frombuffer(text, np.uint8)
     at = np.flatnonzero(codes == _CR)

@@ -13,9 +13,10 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from imb.archive.durable import write_whole
-from imb.archive.entries import tables_of
+from imb.archive.entries import runs_of, tables_of
 from imb.archive.files import FileRun
 from imb.archive.index import Index
+from imb.archive.runs_table import arrow_of
 from imb.archive.store import Archive, StoredRun
 from imb.model import records
 from imb.model.errors import ImbError
@@ -34,9 +35,10 @@ def _results(archive: Archive, runs: Sequence[AnyRun]) -> pa.Table:
     read = [run for run in runs if isinstance(run, FileRun)]
     tables = {name: name for name in ("runs", "results")}
     if read:
-        of_files = tables_of([run.entry for run in read])
+        entries = [run.entry for run in read]
+        of_files = {"runs": arrow_of(runs_of(entries)), "results": _plain(tables_of(entries)["results"])}
         for name in tables:
-            connection.register(f"{name}_of_files", _plain(of_files[name]))
+            connection.register(f"{name}_of_files", of_files[name])
             tables[name] = f"(SELECT * FROM {name} UNION ALL BY NAME SELECT * FROM {name}_of_files)"
     whole = [run.name if isinstance(run, FileRun) else run.id for run in runs]
     names = [whole, [run.name for run in runs]]
