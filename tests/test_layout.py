@@ -7,7 +7,16 @@ import pytest
 
 LAYOUTS = ["vector:1:8", "vector:3:7", "indexed", "struct"]
 SIZES = [0, 1, 29, 36, 1024, 100000]
-PACKED = ["PingPong", "PingPongSpecificSource", "PingPing", "PingPingSpecificSource", "Sendrecv", "Exchange"]
+COLLECTIVES = ["Bcast", "Gather", "Scatter", "Allgather", "Alltoall"]
+TRANSFERS = [
+    "PingPong",
+    "PingPongSpecificSource",
+    "PingPing",
+    "PingPingSpecificSource",
+    "Sendrecv",
+    "Exchange",
+]
+PACKED = [*TRANSFERS, *COLLECTIVES]
 REDUCTIONS = {
     "Allreduce",
     "Reduce",
@@ -50,9 +59,13 @@ def test_every_layout_is_complete_and_correct(mpi, component, layout, ranks, tmp
 @pytest.mark.parametrize("packing", ["mpi", "hand"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_packed_messages_arrive(mpi, layout, packing, tmp_path):
-    for component, names, sizes in (("MPI1", PACKED, SIZES), ("P2P", ["Halo"], [0, 1, 100])):
-        words = f"{few(sizes)} -layout {layout} -packing {packing} {' '.join(names)}"
-        done = lab.run(mpi, 2, words, component=component, records=tmp_path)
+    for component, ranks, names, sizes in (
+        ("MPI1", 2, PACKED, SIZES),
+        ("MPI1", 3, COLLECTIVES, [1, 100]),
+        ("P2P", 2, ["Halo"], [0, 1, 100]),
+    ):
+        words = f"{few(sizes)} -npmin {ranks} -layout {layout} -packing {packing} {' '.join(names)}"
+        done = lab.run(mpi, ranks, words, component=component, records=tmp_path)
         assert done.code == 0, done.errors
         assert len(done.rows) == len(names) * len(sizes)
         assert all(row["defects"] == 0 for row in done.rows)

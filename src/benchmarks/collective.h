@@ -12,10 +12,17 @@
 namespace openimb {
 
 struct Bcast {
-  static constexpr Spec spec{.name = "Bcast", .send = Extent::none, .rooted = true, .shares_buffer = true};
+  static constexpr Spec spec{
+      .name = "Bcast", .send = Extent::none, .rooted = true, .shares_buffer = true, .packs = true};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::broadcast(lap.receive, c.count, c.type, lap.root, c.comm, request...);
+  }
+  template <class With, class C>
+  static void step_packed(const C& c, const Lap& lap, PackedMessages::View v) {
+    if (c.rank == lap.root) With::pack(v, lap.receive, v.in, 1);
+    step(c, v.in_contiguous(lap));
+    if (c.rank != lap.root) With::unpack(v, lap.receive);
   }
   static Expected expects(const Endpoint& e) { return message_of(e, e.root); }
 };
@@ -31,7 +38,7 @@ inline Expected gathered(const Endpoint& e) {
 
 struct Allgather {
   static constexpr Spec spec{
-      .name = "Allgather", .receive = Extent::per_rank, .in_place = InPlace::everywhere};
+      .name = "Allgather", .receive = Extent::per_rank, .in_place = InPlace::everywhere, .packs = true};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::allgather(lap.send, lap.receive, c.count, c.type, c.comm, request...);
@@ -55,11 +62,20 @@ struct Allgatherv {
 inline Expected part_of_root(const Endpoint& e) { return {{e.root, e.rank * e.elements, 0, e.elements}}; }
 
 struct Scatter {
-  static constexpr Spec spec{
-      .name = "Scatter", .send = Extent::per_rank, .rooted = true, .in_place = InPlace::root_receives};
+  static constexpr Spec spec{.name = "Scatter",
+                             .send = Extent::per_rank,
+                             .rooted = true,
+                             .in_place = InPlace::root_receives,
+                             .packs = true};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::scatter(lap.send, lap.receive, c.count, c.type, lap.root, c.comm, request...);
+  }
+  template <class With, class C>
+  static void step_packed(const C& c, const Lap& lap, PackedMessages::View v) {
+    if (c.rank == lap.root) With::pack(v, lap.send);
+    step(c, v.in_contiguous(lap));
+    With::unpack(v, lap.receive);
   }
   static Expected expects(const Endpoint& e) { return part_of_root(e); }
 };
@@ -84,11 +100,20 @@ inline Expected each_at_root(const Endpoint& e) {
 }
 
 struct Gather {
-  static constexpr Spec spec{
-      .name = "Gather", .receive = Extent::per_rank, .rooted = true, .in_place = InPlace::root_sends};
+  static constexpr Spec spec{.name = "Gather",
+                             .receive = Extent::per_rank,
+                             .rooted = true,
+                             .in_place = InPlace::root_sends,
+                             .packs = true};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::gather(lap.send, lap.receive, c.count, c.type, lap.root, c.comm, request...);
+  }
+  template <class With, class C>
+  static void step_packed(const C& c, const Lap& lap, PackedMessages::View v) {
+    With::pack(v, lap.send);
+    step(c, v.in_contiguous(lap));
+    if (c.rank == lap.root) With::unpack(v, lap.receive);
   }
   static Expected expects(const Endpoint& e) { return each_at_root(e); }
 };
@@ -111,7 +136,8 @@ struct Alltoall {
   static constexpr Spec spec{.name = "Alltoall",
                              .send = Extent::per_rank,
                              .receive = Extent::per_rank,
-                             .in_place = InPlace::everywhere};
+                             .in_place = InPlace::everywhere,
+                             .packs = true};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::alltoall(lap.send, lap.receive, c.count, c.type, c.comm, request...);

@@ -33,6 +33,7 @@ struct Nonblocking {
 constexpr Spec overlapped(Spec spec, std::string_view name) {
   spec.name = spec.needs = name;
   spec.overlap = Overlap::matched;
+  spec.packs = false;
   return spec;
 }
 
@@ -40,6 +41,7 @@ constexpr Spec overlapped(Spec spec, std::string_view name) {
 constexpr Spec pure(Spec spec, std::string_view name) {
   spec.name = name;
   spec.needs = name.substr(0, name.rfind('_'));
+  spec.packs = false;
   return off_by_default(spec);
 }
 

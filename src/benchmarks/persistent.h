@@ -129,6 +129,7 @@ constexpr Spec persistent(Spec spec, std::string_view name, std::string_view cal
   spec.needs = call;
   spec.unavailable = call::why_no_persistent_collectives;
   spec.rooted = false;
+  spec.packs = false;
   return spec;
 }
 

@@ -51,6 +51,9 @@ void check_layout(const Options& options) {
   if (options.packing != Packing::none && options.send_mode != SendMode::standard) {
     throw UsageError(packing + " and -send_mode exclude each other; leave one out");
   }
+  if (options.packing != Packing::none && options.in_place) {
+    throw UsageError(packing + " and -in_place exclude each other; leave one out");
+  }
 }
 
 }  // namespace openimb

@@ -166,8 +166,8 @@ constexpr Option method_rows[] = {
      .details =
          "none: MPI gets the derived type. mpi: MPI_Pack before and MPI_Unpack behind the calls, in the "
          "clock. "
-         "hand: the same by loops. For PingPong, PingPing, Sendrecv, Exchange, and the stencils of IMB-P2P; "
-         "others have a failure row.",
+         "hand: the same by loops. For PingPong, PingPing, Sendrecv, Exchange, Bcast, Gather, Scatter, "
+         "Allgather, Alltoall, and the stencils of IMB-P2P; others have a failure row.",
      .apply = set_packing},
     {.name = "aggregate_mode",
      .syntax = "MODE",

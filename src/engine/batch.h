@@ -221,7 +221,7 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
       const auto run = [&](const auto& laps) {
         return timed_as<Step, spec.kind, false>(seen, laps, repetitions, timing, samples, setup(), view...);
       };
-      return plan().slots > 1 ? run(Laps<true, false>(plan())) : run(Laps<false, false>(plan()));
+      return plan().slots > 1 ? run(Laps<true, spec.rooted>(plan())) : run(Laps<false, spec.rooted>(plan()));
     });
   }
 

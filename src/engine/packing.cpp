@@ -77,9 +77,9 @@ namespace {
 
 std::int64_t pack_once([[maybe_unused]] bool exceeds_int, const void* data, const PackedMessages::View& v) {
 #ifdef OPENIMB_LARGE_COUNT
-  if (exceeds_int) return call::pack<call::LargeCount>(data, v.count, v.type, v.out, v.packed, v.comm);
+  if (exceeds_int) return call::pack<call::LargeCount>(data, v.count, v.type, v.out, v.room, v.comm);
 #endif
-  return call::pack<int>(data, v.count, v.type, v.out, static_cast<int>(v.packed), v.comm);
+  return call::pack<int>(data, v.count, v.type, v.out, static_cast<int>(v.room), v.comm);
 }
 
 }  // namespace
@@ -87,13 +87,14 @@ std::int64_t pack_once([[maybe_unused]] bool exceeds_int, const void* data, cons
 PackedMessages::PackedMessages(Packing packing, const Geometry& geometry, const Element& element,
                                const ElementType& type, MPI_Comm comm, const void* data)
     : gaps_{.period = element.layout.period(), .elements = geometry.elements, .size = element.size()} {
-  bytes_ = geometry.elements * element.size();
+  const std::int64_t bytes = geometry.elements * element.size();
   const int count = geometry.elements > 0 ? 1 : 0;
   const bool by_mpi = packing == Packing::mpi;
-  const std::int64_t room = by_mpi ? packed_size(count, type.handle(), bytes_, comm) : bytes_;
+  const std::int64_t room = by_mpi ? packed_size(count, type.handle(), bytes, comm) : bytes;
   view_ = {.out = nullptr,
            .in = nullptr,
-           .packed = room,
+           .packed = bytes,
+           .room = room,
            .span = geometry.message_extent,
            .sends = static_cast<int>(geometry.messages_in(geometry.send)),
            .receives = static_cast<int>(geometry.messages_in(geometry.receive)),
@@ -107,7 +108,7 @@ PackedMessages::PackedMessages(Packing packing, const Geometry& geometry, const 
   std::memset(memory_.get(), 0, all);  // its pages are there before the clock
   view_.out = reinterpret_cast<char*>(memory_.get());
   view_.in = view_.out + view_.sends * room;
-  if (by_mpi && count > 0) bytes_ = pack_once(geometry.exceeds_int, data, view_);
+  if (by_mpi && count > 0) view_.packed = pack_once(geometry.exceeds_int, data, view_);
 }
 
 }  // namespace openimb

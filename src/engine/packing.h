@@ -38,7 +38,8 @@ class PackedMessages {
   struct View {
     char* out;
     char* in;
-    std::int64_t packed;  ///< bytes from one contiguous message to the next
+    std::int64_t packed;  ///< bytes from one contiguous message to the next: it is as long
+    std::int64_t room;    ///< for packing one; MPI_Pack_size may say more than MPI_Pack needs
     std::int64_t span;    ///< the same of messages with gaps
     int sends;
     int receives;
@@ -54,26 +55,24 @@ class PackedMessages {
     }
   };
   const View& view() const { return view_; }
-  /// Of a message that MPI_Pack made. MPI_Pack_size may say more.
-  std::int64_t bytes() const { return bytes_; }
 
  private:
   Gaps gaps_;
   std::unique_ptr<std::byte[]> memory_;
   View view_;
-  std::int64_t bytes_ = 0;
 };
 
 /// The calls of one of the two, Count: of the context.
 template <Packing packing, class Count>
 struct Packer {
-  static void pack(const PackedMessages::View& v, const char* from) {
-    for (int i = 0; i < v.sends; ++i) {
+  static void pack(const PackedMessages::View& v, const char* from) { pack(v, from, v.out, v.sends); }
+  static void pack(const PackedMessages::View& v, const char* from, char* to, int messages) {
+    for (int i = 0; i < messages; ++i) {
       if constexpr (packing == Packing::hand) {
-        pack_by_hand(*v.gaps, from + i * v.span, v.out + i * v.packed);
+        pack_by_hand(*v.gaps, from + i * v.span, to + i * v.packed);
       } else {
-        call::pack<Count>(from + i * v.span, static_cast<Count>(v.count), v.type, v.out + i * v.packed,
-                          static_cast<Count>(v.packed), v.comm);
+        call::pack<Count>(from + i * v.span, static_cast<Count>(v.count), v.type, to + i * v.packed,
+                          static_cast<Count>(v.room), v.comm);
       }
     }
   }
@@ -90,7 +89,7 @@ struct Packer {
 };
 
 /// All that a repetition sends is packed before its calls, all that it received unpacked behind them. A
-/// pattern that answers what it receives has a step_packed of its own.
+/// pattern that answers what it receives, or has a root, has a step_packed of its own.
 template <class Pattern, Packing packing>
 struct InPackedForm {
   template <class C, class... More>
@@ -113,7 +112,7 @@ auto with_packing(Packing packing, const PackedMessages& packed, const C& c, con
   contiguous.span = packed.view().packed;
   if (packing == Packing::mpi) {
     contiguous.type = MPI_PACKED;
-    contiguous.count = static_cast<decltype(c.count)>(packed.bytes());
+    contiguous.count = static_cast<decltype(c.count)>(packed.view().packed);
     return use(InPackedForm<Pattern, Packing::mpi>{}, contiguous);
   }
   contiguous.type = c.element;

@@ -711,6 +711,8 @@ TEST_CASE("-layout and -packing: what they mean, and what excludes them") {
         "-layout indexed and -contig_type exclude each other; leave one out");
   CHECK(mistake("-layout indexed -packing mpi -send_mode ready") ==
         "-packing mpi and -send_mode exclude each other; leave one out");
+  CHECK(mistake("-layout indexed -packing hand -in_place on") ==
+        "-packing hand and -in_place exclude each other; leave one out");
   CHECK(mistake("-layout indexed Allreduce") ==
         "-layout: no effect on the selected benchmarks; leave it out, or add PingPong");
 }

@@ -299,7 +299,7 @@ TEST_CASE("-layout: what cannot have it is not available, and packed messages ar
   transfer.packs = false;
   CHECK(why_not_placed(transfer, column, Packing::none).empty());
   CHECK(why_not_placed(transfer, column, Packing::hand) ==
-        "-packing hand: only benchmarks that send to single processes pack");
+        "-packing hand: it has no packed form; PingPong, Exchange, Bcast, Alltoall, Halo and others have");
   CHECK(why_not_placed({.reduction = true}, column, Packing::none) ==
         "-layout vector:1:4: MPI defines no reduction of derived types");
   CHECK(why_not_placed({.access = Access::file}, column, Packing::none) ==
