@@ -91,7 +91,7 @@ names: build ## write schema/benchmarks.json: the benchmarks of all components o
 # --- Classic: make MPI1 CC=mpicc; no Python, no network --------------------------------------------------------------
 # CC or CXX, from the command line or the environment, may name an MPI wrapper; its C++ sibling is used: the same
 # folder and suffix (mpicc.openmpi -> mpicxx.openmpi). A compiler that is no MPI wrapper is passed over.
-COMPONENTS := MPI1 EXT IO NBC RMA MPI4 P2P MT
+COMPONENTS := MPI1 EXT IO NBC RMA MPI4 P2P MT FABRIC
 CLASSIC := build/classic
 PREFIX ?= /usr/local
 
@@ -115,7 +115,7 @@ $(COMPONENTS): classic
 	@$(QUIETLY) $(SYSTEM_CMAKE) --build $(CLASSIC) --target IMB-$@ --parallel $(JOBS)
 	@cp -f $(CLASSIC)/bin/IMB-$@ IMB-$@
 $(COMPONENTS:%=IMB-%): IMB-%: %
-MPI1: ## classic: ./IMB-MPI1; in the same way EXT, IO, NBC, RMA, MPI4, P2P, MT
+MPI1: ## classic: ./IMB-MPI1; in the same way EXT, IO, NBC, RMA, MPI4, P2P, MT, FABRIC
 
 classic: export CONFIGURED = $(WRAPPER) $(CMAKE_ARGS)
 classic:
@@ -183,12 +183,13 @@ test: $(if $(PYTEST_ARGS),,lowest) ## build with Open MPI, MPICH, SimGrid and MP
 wheel: ## write dist/openimb-*.whl with the suite's executables for every MPI, and its bill of materials; WHEEL_ARCH=aarch64
 	@SOURCE_DATE_EPOCH=$(release_time) $(PYTHON) tools/wheel.py $(WHEEL_ARCH)
 
-bench: build ## build, then bench/run.py, passes.py, verdicts.py and variance.py; BENCH_ARGS=..., PASSES_ARGS=... for the first two
+bench: build ## build, then bench/run.py, passes.py, verdicts.py, variance.py and fabric.py; BENCH_ARGS=..., PASSES_ARGS=... for the first two
 	@$(PYTHON) tools/setup.py tools test
 	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python bench/run.py $(if $(extra_mpi),--mpi $(KEY)) $(BENCH_ARGS)
 	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python bench/passes.py $(if $(extra_mpi),--mpi $(KEY)) $(PASSES_ARGS)
 	@$(TOOLS)/python bench/verdicts.py
 	@$(TOOLS)/python bench/variance.py
+	@$(TOOLS)/python bench/fabric.py --noise 0.02,recorded --seconds 20
 
 # --- Releases: docs/packaging.md -------------------------------------------------------------------------------------
 DIST ?= dist

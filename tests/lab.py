@@ -189,6 +189,11 @@ class Launch:
         return [record for record in self.records if record["record"] == "result"]
 
     @property
+    def pairs(self) -> list[dict]:
+        """Of IMB-FABRIC, which has no rows."""
+        return [record for record in self.records if record["record"] == "pair"]
+
+    @property
     def own_errors(self) -> list[str]:
         """stderr lines that the suite wrote; launchers add their own."""
         return [line for line in self.errors.splitlines() if line.startswith("IMB-")]

@@ -248,6 +248,14 @@ BENCHMARKS["P2P"] = {
     "SendRecv_Replace": Repetition("Sendrecv_replace"),
     "Multi_pair": Repetition("Isend Waitall | Irecv Waitall", in_vain="Waitall"),
 }
+# A hub has several partners, who lie in a loop; an endpoint without one has no turn of it.
+BENCHMARKS["FABRIC"] = {
+    "Pair_Latency": Repetition("Send Recv | Recv Send", in_vain="Send | Recv | "),
+    "Pair_Bandwidth": Repetition("Isend Waitall | Irecv Waitall", in_vain="Waitall"),
+    "Pair_Bidirectional": Repetition(
+        "Irecv Isend Waitall", in_vain="Irecv Waitall | Isend Waitall | Waitall"
+    ),
+}
 # The loops of IMB-MT are those of IMB-MPI1: of each pattern, the benchmark.
 OF_THREADS = {
     **{
@@ -331,6 +339,7 @@ ROOTED = {
     *RANDOM,  # the round of partners moves as a root does
 }
 STENCILS = {"Stencil2D", "Stencil3D", "Halo"}
+IN_LISTS = STENCILS | BENCHMARKS["FABRIC"].keys()  # partners of a hub lie in a list, too
 WINDOWED = {"Uniband", "Biband", "Multi_pair", *STENCILS}
 WINDOWED |= {"Partitioned_PingPong", "Partitioned_overlap", "Partitioned_Exchange"}
 # Collectives: what -sync on puts a barrier before.
@@ -451,7 +460,7 @@ LOOP = 3  # add, compare, branch
 ALLOWANCE = 2  # a register spilled by another compiler
 FOR_WINDOW = 18  # inner loops over the window, and the role: once per window (256 messages)
 FOR_PARTNERS = 4  # the round's row in the table of partners, and who they are
-FOR_NEIGHBORS = 20  # the ends of two loops over the neighbors of a stencil, and a turn of each
+FOR_NEIGHBORS = 21  # the ends of two loops over neighbors or partners, and a turn of each
 FOR_NEIGHBOR = (
     12  # a turn: the neighbor's rank, tag, message and request, which a hand-written loop needs too
 )
@@ -581,7 +590,7 @@ def allowance(loop: TimedLoop, each: Loop) -> int:
         + (FOR_READY if loop.pattern.endswith("-send_mode ready") else 0)
         + (FOR_TARGETS if loop.pattern in TO_ALL else 0)
         + (FOR_PARTNERS if loop.pattern in RANDOM else 0)
-        + (FOR_NEIGHBORS if loop.pattern in STENCILS else 0)
+        + (FOR_NEIGHBORS if loop.pattern in IN_LISTS else 0)
         + (FOR_LISTS if ", -sync_mode" in loop.pattern and not loop.pattern.endswith(LOCAL) else 0)
         + (FOR_KIND if loop.pattern == "MakeWindow" else 0)
         + (FOR_ERRORS if loop.pattern == "Open_Close" else 0)
@@ -603,7 +612,7 @@ def over_budget(loop: TimedLoop) -> list[str]:
     if loop.pattern in TO_ALL or loop.loaded:
         turn = ALLOWANCE + (FOR_TEST if loop.loaded else FOR_DISPLACEMENT + FOR_TARGET)
         budgets += [(inner, turn) for each in loop.function.loops for inner in each.inner]
-    if loop.pattern in STENCILS:
+    if loop.pattern in IN_LISTS:
         budgets += [(inner, ALLOWANCE + FOR_NEIGHBOR) for each in loop.function.loops for inner in each.inner]
     return [
         f"{loop}: {excess(each)} instructions more than a hand-written loop, {allowed} allowed:\n"

@@ -13,7 +13,7 @@ SCHEMA = json.loads((SCHEMA_FOLDER / "record.schema.json").read_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 EXAMPLES = sorted((SCHEMA_FOLDER / "examples").glob("*.jsonl"))
 
-TYPES = ("run", "row", "sample", "result", "failure", "end")
+TYPES = ("run", "row", "sample", "pair", "result", "failure", "end")
 
 Record = dict[str, Any]
 
@@ -47,7 +47,7 @@ def test_examples_validate(path: Path) -> None:
     for record in records:
         VALIDATOR.validate(record)
     assert records[0]["record"] == "run" and records[-1]["record"] == "end"
-    assert {record["record"] for record in records[1:-1]} <= {"row", "sample", "result", "failure"}
+    assert {record["record"] for record in records[1:-1]} <= {"row", "sample", "pair", "result", "failure"}
 
 
 def test_examples_show_every_record_field_and_cause() -> None:
@@ -99,7 +99,8 @@ def test_every_required_field_is_missed(record: str) -> None:
             "defects",
             "quantiles",
         },
-        "failure": {"threads"},
+        "pair": {"defects", "evidence"},
+        "failure": {"threads", "pass", "round", "a", "b"},
         "run": {"startup"},
         "end": {"at_seconds"},
     }
@@ -153,6 +154,9 @@ BROKEN: dict[str, tuple[tuple[str, dict[str, Any]], dict[str, Any]]] = {
         PASSES,
         {"evidence": {"interfaces": [{"name": "lo", "sent_bytes": 1, "received_bytes": 1}]}},
     ),
+    "a pair without its other side": (("pair", {}), {"b": None}),
+    "a pair of another component": (("pair", {}), {"benchmark": "PingPong"}),
+    "a pair before the first pass": (("pair", {}), {"pass": 0}),
     "passes without figures": (PASSES, {"passes": {"samples": 1}}),
     "samples of a row that is not in passes": (RESULT, {"row": 1}),
     "passes that took no time": (("end", {"passes": 40}), {"seconds": None, "passes": None}),

@@ -264,7 +264,7 @@ def assert_all_measured(
     """Returns the run's record."""
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in records.read_text().splitlines()]
-    rows = [line for line in lines if line["record"] == "result"]
+    rows = [line for line in lines if line["record"] in ("result", "pair")]
     assert {row["benchmark"] for row in rows} == set(lab.right_names(mpi, component, on_two=True))
     assert all(row["defects"] == 0 for row in rows)
     first: dict = lines[0]
@@ -274,8 +274,7 @@ def assert_all_measured(
 def catalogue(mpi: lab.Mpi, component: str, records: Path, folder: Path) -> list[str]:
     words = [
         *lab.right_names(mpi, component, on_two=True),
-        "-npmin",
-        "2",
+        *([] if component == "FABRIC" else ["-npmin", "2"]),
         "-msglog",
         COMPONENTS[component],
         "-iter",
@@ -350,6 +349,12 @@ def test_a_library_that_lacks_calls(venv, bare_tools, tmp_path):
     assert (failure["benchmark"], failure["cause"]) == ("Ibcast", "unavailable")
     assert "has no MPI_Ibcast" in failure["detail"]
     assert {line["benchmark"] for line in lines if line["record"] == "result"} == {"Ireduce"}
+    words = ["Pair_Latency", "-msgsize", "8", "-iter", "2"]
+    refused = run([*mpi.launcher, "-n", "2", "IMB-FABRIC", *words], env)
+    why = "-pair_timeout: this MPI library has no MPI_Ibcast; give -pair_timeout 0, which waits for ever"
+    assert (refused.returncode, refused.stderr.strip()) == (2, f"IMB-FABRIC: {why}")
+    done = run([*mpi.launcher, "-n", "2", "IMB-FABRIC", *words, "-pair_timeout", "0"], env)
+    assert done.returncode == 0, done.stderr
     listed = run([*mpi.launcher, "-n", "1", "IMB-IO", "-list"], env)
     assert listed.stdout.count("unavailable: this MPI library has no MPI_File_open") >= len(
         lab.names("IO", default=True)

@@ -85,15 +85,18 @@ def test_every_benchmark_is_complete_and_correct(wine, component, ranks, scratch
     left_out = (*WRONG_IN_INTEL_MPI, *lab.NOT_OF_TWO)
     names = [name for name in lab.names(component) if name not in left_out]
     lengths = "72" if component == "IO" else "0,72"
+    if component == "FABRIC" and ranks == 1:
+        pytest.skip("one rank is no pair")
     done = wine.run(component, ranks, f"{FEW} -msgsize {lengths} {' '.join(names)}", scratch)
+    measured = done.pairs if component == "FABRIC" else done.rows
     failures = [record for record in done.records if record["record"] == "failure"]
     assert {failure["cause"] for failure in failures} == ({"invalid_processes"} if failures else set())
     assert ranks == 1 or not failures
     assert done.code == (3 if failures else 0), done.text + done.errors
-    assert {row["defects"] for row in done.rows} == {0}
-    assert {one["benchmark"] for one in [*failures, *done.rows]} == set(names)
+    assert {row["defects"] for row in measured} == {0}
+    assert {one["benchmark"] for one in [*failures, *measured]} == set(names)
     named = {table.name.partition(" (")[0] for table in lab.tables(done.text)}  # a grid is behind it
-    assert named >= {row["benchmark"] for row in done.rows}
+    assert named >= {row["benchmark"] for row in measured}
     assert sorted(path.name for path in scratch.iterdir()) == ["records.jsonl", "stderr", "stdout"]
 
 

@@ -24,7 +24,7 @@ class Openimb(CMakePackage):
     conflicts("%clang@:13", msg="C++20 needs Clang 14 or later")
 
     sanity_check_is_file = [
-        join_path("bin", f"IMB-{component}") for component in ("MPI1", "EXT", "RMA", "NBC", "IO", "MPI4", "P2P", "MT")
+        join_path("bin", f"IMB-{component}") for component in ("MPI1", "EXT", "RMA", "NBC", "IO", "MPI4", "P2P", "MT", "FABRIC")
     ]
 
     def cmake_args(self):

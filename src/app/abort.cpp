@@ -67,22 +67,25 @@ const char* located(const char* reason) {
   if (under_way.bytes) {
     std::snprintf(length.data(), length.size(), ", %lld B", static_cast<long long>(*under_way.bytes));
   }
-  std::snprintf(text.data(), text.size(), "%.*s, %d process%s%s: %s",
+  std::array<char, 40> partner{};
+  if (under_way.partner) {
+    std::snprintf(partner.data(), partner.size(), ", with endpoint %d", *under_way.partner);
+  }
+  std::snprintf(text.data(), text.size(), "%.*s, %d process%s%s%s: %s",
                 static_cast<int>(under_way.benchmark.size()), under_way.benchmark.data(), under_way.processes,
-                under_way.processes == 1 ? "" : "es", length.data(), reason);
+                under_way.processes == 1 ? "" : "es", length.data(), partner.data(), reason);
   return text.data();
 }
 
-void print_reason(const char* reason, bool with_rank) {
+void print_reason(const char* reason, bool with_rank, const char* outcome = "; the run is aborted") {
   static std::array<char, 512> line;
   int rank = 0;
   if (with_rank) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   constexpr int longest_reason = 400;
-  const int length = with_rank
-                         ? std::snprintf(line.data(), line.size(), "%s: rank %d: %.*s; the run is aborted",
-                                         program_name, rank, longest_reason, reason)
-                         : std::snprintf(line.data(), line.size(), "%s: %.*s; the run is aborted",
-                                         program_name, longest_reason, reason);
+  const int length = with_rank ? std::snprintf(line.data(), line.size(), "%s: rank %d: %.*s%s", program_name,
+                                               rank, longest_reason, reason, outcome)
+                               : std::snprintf(line.data(), line.size(), "%s: %.*s%s", program_name,
+                                               longest_reason, reason, outcome);
   const std::size_t end =
       std::min<std::size_t>(static_cast<std::size_t>(std::max(0, length)), line.size() - 2);
   std::replace_if(
@@ -126,6 +129,22 @@ template <class WithReason>
 
 void abort_run(const char* reason) {
   leave([reason](auto use) { use(reason); });
+}
+
+void warn_of_wait(const char* reason) { print_reason(located(reason), true, ""); }
+
+void leave_without_others(int status) {
+  constexpr double for_the_others = 10;  // which rank 0 ends
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank != 0) {
+    system::exit_after(for_the_others, status);
+    for (;;) system::pause_for(for_the_others);
+  }
+  system::pause_for(output_seconds);
+  system::exit_after(abort_seconds, status);
+  MPI_Abort(MPI_COMM_WORLD, status);
+  system::exit_now(status);
 }
 
 void note_activity(const Activity& activity) { under_way = activity; }

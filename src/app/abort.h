@@ -13,6 +13,11 @@ inline constexpr int exit_aborted = 5;
 void abort_on_exceptions(const char* program);
 /// The same for an error that is no exception: one line with `reason`; does not return.
 [[noreturn]] void abort_run(const char* reason);
+/// One line about this rank, which goes on: its call under way does not end.
+void warn_of_wait(const char* reason);
+/// All is reported, but ranks that no longer answer would not come to MPI_Finalize: rank 0 ends the job with
+/// this status, the others wait for that.
+[[noreturn]] void leave_without_others(int status);
 /// What is under way, for that line and that record.
 void note_activity(const Activity& activity);
 /// Call it before MPI_Init, which must not be called twice.

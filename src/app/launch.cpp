@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "benchmarks/components.h"
+#include "engine/patient_agreement.h"
 #include "engine/wall_clock.h"
 #include "mpi/datatype.h"
 #include "mpi/optional.h"
@@ -142,6 +143,15 @@ Launch understand(const Component& component, const Communicator& world, int arg
   return launch;
 }
 
+void require_patience(const Options& options) {
+  if (!options.fabric || options.fabric->timeout_seconds <= 0) return;
+  for (const std::string_view call : PatientAgreement::needs) {
+    if (const std::string_view why = call::why_unusable(call); !why.empty()) {
+      throw UsageError("-pair_timeout: " + std::string(why) + "; give -pair_timeout 0, which waits for ever");
+    }
+  }
+}
+
 std::optional<std::string> text_to_print(const Component& component, const Launch& launch) {
   const std::string name = launch_name(component);
   const Program program = program_of(component, name);
@@ -235,6 +245,16 @@ Startup gather_startup(const Communicator& world, const InitCall& mine) {
           .slowest_rank = static_cast<int>(longest - seconds.begin())};
 }
 
+// Host and CPUs of each rank.
+std::vector<RankPlace> places_in(const std::vector<std::string>& texts) {
+  std::vector<RankPlace> places;
+  for (const std::string& text : texts) {
+    const std::size_t end = text.find(separator);
+    places.push_back({text.substr(0, end), text.substr(end + 1)});
+  }
+  return places;
+}
+
 }  // namespace
 
 RunFacts gather_facts(const Component& component, const Communicator& world, const Environment& environment,
@@ -247,10 +267,8 @@ RunFacts gather_facts(const Component& component, const Communicator& world, con
   RunFacts facts;
   if (starts_processes) facts.startup = gather_startup(world, environment.init());
   if (world.rank() != 0) return facts;
-  for (const std::string& place : places) {
-    const std::size_t end = place.find(separator);
-    facts.ranks.push_back({place.substr(0, end), place.substr(end + 1)});
-  }
+  facts.ranks = places_in(places);
+  facts.endpoints = launch.endpoints;
   const system::Machine machine = system::machine();
   const std::time_t now = std::time(nullptr);
   facts.component = component.list.facts.name;

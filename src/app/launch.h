@@ -20,6 +20,7 @@ namespace openimb {
 struct Launch {
   std::vector<std::string> command_line;  ///< rank 0's, the program's name first
   Options options;
+  std::vector<EndpointFacts> endpoints = {};  ///< of IMB-FABRIC, at rank 0
 };
 
 /// "IMB-MPI1".
@@ -31,6 +32,9 @@ std::string first_message(const Communicator& world, std::string mine);
 /// Rank 0's command line, parsed on every rank; files are read by rank 0 and their text shared. Throws
 /// UsageError on all ranks or on none.
 Launch understand(const Component& component, const Communicator& world, int argc, char** argv);
+
+/// Throws UsageError where ranks that fall silent are to be left out, and this MPI has not the calls for it.
+void require_patience(const Options& options);
 
 /// The text of -help, -list and -version; nothing for a run.
 std::optional<std::string> text_to_print(const Component& component, const Launch& launch);

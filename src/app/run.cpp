@@ -1,13 +1,17 @@
 #include "app/run.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "app/abort.h"
 #include "app/counters.h"
+#include "app/endpoints.h"
 #include "app/launch.h"
 #include "app/scratch.h"
 #include "app/threads.h"
@@ -15,6 +19,7 @@
 #include "cli/command_line.h"
 #include "engine/calibrated_load.h"
 #include "engine/mpi_resources.h"
+#include "engine/patient_agreement.h"
 #include "engine/wall_clock.h"
 #include "mpi/calls.h"
 #include "mpi/errors.h"
@@ -30,6 +35,7 @@
 #include "system/signals.h"
 #include "system/sleep.h"
 #include "system/storage.h"
+#include "system/watch.h"
 
 namespace openimb {
 
@@ -110,15 +116,44 @@ class Measuring {
     const Surroundings around = surroundings();
     const Schedule schedule(component_.list.benchmarks, options, world_.size(), off_cache_,
                             call::has_large_counts());
-    MpiAgreement agreement(world_, barrier_of(options));
+    const std::unique_ptr<Agreement> agreement = make_agreement();
     MpiResources resources(world_, component_.entries, options, load_, *team_, scratch_.base());
-    const Ending ending = run_session({options, schedule, agreement, resources, load_, reporters_, around});
+    const Ending ending = run_session({options, schedule, *agreement, resources, load_, reporters_, around});
     system::disarm_stop();
     end(ending);
+    if (patient_ != nullptr && !patient_->is_whole()) leave_without_others(exit_incomplete);
     return static_cast<int>(world_.largest(exit_status(ending, reporters_.ok())));
   }
 
  private:
+  // Simulated ranks do not fall silent, and polling would take simulated time.
+  std::unique_ptr<Agreement> make_agreement() {
+#ifndef OPENIMB_SMPI
+    const Options& options = launch_.options;
+    if (options.fabric && options.fabric->timeout_seconds > 0) {
+      const double seconds = options.fabric->timeout_seconds + 2 * options.settings.seconds_per_sample;
+      watch_.emplace(seconds, [this, seconds] { complain_of_wait(seconds); });
+      auto made =
+          std::make_unique<PatientAgreement>(world_, seconds, [this](bool alone) { watch_->set(alone); });
+      patient_ = made.get();
+      return made;
+    }
+#endif
+    return std::make_unique<MpiAgreement>(world_, barrier_of(launch_.options));
+  }
+
+  // The watching thread: the main one is within a call that does not return. Only rank 0 can report what the
+  // others do without it.
+  void complain_of_wait(double seconds) const {
+    std::array<char, 80> text;
+    std::snprintf(text.data(), text.size(), "no answer for %.3g s (-pair_timeout)", seconds);
+    if (world_.rank() == 0) {
+      if (report_rest_) report_rest_();
+      abort_run(text.data());
+    }
+    warn_of_wait(text.data());
+  }
+
   void begin(const Environment& environment) {
     const Options& options = launch_.options;
     RunFacts facts = gather_facts(component_, world_, environment, launch_, off_cache_, scratch_.base());
@@ -174,7 +209,8 @@ class Measuring {
             .now = MPI_Wtime,
             .clock_resolution = WallClock::resolution(),
             .pass_progress = show_progress(),
-            .activity = note_activity};
+            .activity = note_activity,
+            .before_giving_up = [this](std::function<void()> report) { report_rest_ = std::move(report); }};
   }
 
   // One line that is written over, where someone looks at it.
@@ -202,6 +238,9 @@ class Measuring {
   const std::optional<OffCache> off_cache_;
   const std::unique_ptr<system::Interleave> interleave_;
   const std::unique_ptr<ThreadTeam> team_;
+  std::optional<system::Watch> watch_;
+  std::function<void()> report_rest_;
+  const PatientAgreement* patient_ = nullptr;  ///< the session's agreement, where it is one
   const ScratchFiles scratch_;
   OutputFiles files_;
   Tee reporters_;
@@ -240,6 +279,8 @@ int run(const Component& component, int argc, char** argv) {
     if (const std::optional<std::string> text = text_to_print(component, launch)) {
       return static_cast<int>(world.largest(world.rank() == 0 ? print(name, *text) : 0));
     }
+    require_patience(launch.options);
+    launch.endpoints = settle_endpoints(world, launch.options);
     return Measuring(component, world, launch, guardian).run(environment);
   } catch (const UsageError& error) {
     if (world.rank() == 0) std::fprintf(stderr, "%s: %s\n", name.c_str(), error.what());

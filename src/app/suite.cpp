@@ -10,7 +10,7 @@
 
 int main(int argc, char** argv) {
   using namespace openimb;
-  const Component& (*const components[])() = {mpi1, ext, rma, nbc, io, mpi4, p2p, mt};
+  const Component& (*const components[])() = {mpi1, ext, rma, nbc, io, mpi4, p2p, mt, fabric};
   std::string_view name = argv[0];
   name.remove_prefix(name.rfind('/') + 1);
   for (const auto component : components) {

@@ -13,5 +13,6 @@ const Component& io();
 const Component& mpi4();
 const Component& p2p();
 const Component& mt();
+const Component& fabric();
 
 }  // namespace openimb

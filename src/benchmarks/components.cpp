@@ -1,6 +1,7 @@
 #include "benchmarks/components.h"
 
 #include "benchmarks/ext.h"
+#include "benchmarks/fabric.h"
 #include "benchmarks/io.h"
 #include "benchmarks/mpi1.h"
 #include "benchmarks/mpi4.h"
@@ -48,6 +49,11 @@ std::span<const ComponentList> all_components() {
        specs_of<P2p>()},
       {{.name = "MT", .title = "MT part", .standard = standard_of_threads, .heads = Heads::threads},
        specs_of<Mt>()},
+      {{.name = "FABRIC",
+        .title = "IMB-FABRIC part",
+        .standard = standard_of_fabrics,
+        .heads = Heads::rounds},
+       specs_of<Fabric>()},
   };
   return components;
 }

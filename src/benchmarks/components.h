@@ -14,7 +14,7 @@ struct Component {
   std::span<const Entry> entries;  ///< parallel to list.benchmarks
 };
 
-enum class ComponentIndex { mpi1, ext, rma, nbc, io, mpi4, p2p, mt };
+enum class ComponentIndex { mpi1, ext, rma, nbc, io, mpi4, p2p, mt, fabric };
 
 /// In the order of ComponentIndex.
 std::span<const ComponentList> all_components();

@@ -1,11 +1,12 @@
 #include "cli/command_line.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 
 #include "cli/data_layout.h"
 #include "cli/draft.h"
+#include "cli/fabric.h"
+#include "cli/file_names.h"
 #include "cli/option_effect.h"
 #include "cli/option_table.h"
 #include "cli/topology.h"
@@ -92,6 +93,14 @@ class Reader {
   const Program& program_;
   Arguments rest_;
 };
+
+std::vector<std::string_view> names_in(const std::vector<Use>& uses) {
+  std::vector<std::string_view> names;
+  for (const Use& use : uses) {
+    if (use.option != nullptr) names.push_back(use.option->name);
+  }
+  return names;
+}
 
 bool is(const Option* option, std::string_view name) { return option != nullptr && option->name == name; }
 
@@ -304,32 +313,6 @@ void check_component(const Program& program, const std::vector<Use>& uses, int w
   }
 }
 
-constexpr std::size_t longest_path = 1024;
-
-// What is written must not be what was read, nor written twice.
-void check_files(const Draft& draft, const SameFile& same_file) {
-  const Options& options = draft.options;
-  const auto same = [&](const std::string& a, const std::string& b) {
-    const auto normal = [](const std::string& name) {
-      return std::filesystem::path(name).lexically_normal();
-    };
-    return !a.empty() && !b.empty() && (normal(a) == normal(b) || (same_file && same_file(a, b)));
-  };
-  if (same(options.json_file, options.dump_file)) {
-    throw UsageError("-json and -dumpfile name the same file, " + shown(options.json_file, longest_path) +
-                     "; give them one each");
-  }
-  const auto keep = [&](const std::string& option, const std::string& name) {
-    const auto input =
-        std::ranges::find_if(draft.inputs, [&](const std::string& read) { return same(name, read); });
-    if (input == draft.inputs.end()) return;
-    throw UsageError(option + " would overwrite " + shown(*input, longest_path) +
-                     ", which this command line reads; name another file");
-  };
-  keep("-json", options.json_file);
-  keep("-dumpfile", options.dump_file);
-}
-
 }  // namespace
 
 Options parse(const Program& program, std::span<const std::string> arguments, int world,
@@ -340,6 +323,7 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
   draft.options.standard = program.standard;
   draft.options.settings = program.standard.settings;
   if (has_random_partners(program)) draft.options.pairs.emplace();
+  if (program.standard.fabric) draft.options.fabric.emplace();
   apply_standard(draft.options, world);
   for (const std::string& word : arguments) {
     if (is(find_option(word), "ignore_unknown")) draft.ignore_unknown = true;
@@ -370,6 +354,7 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
   check_component(program, uses, world, draft.options);
   check_files(draft, same_file);
   draft.options.selection = select_benchmarks(program, draft.names, ignored);
+  settle_fabric(draft, names_in(uses));
   for (const Use& use : uses) {
     if (use.option != nullptr) check_effect(program, *use.option, draft.options.selection);
   }

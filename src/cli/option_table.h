@@ -34,7 +34,8 @@ struct OptionGroup {
 };
 std::span<const OptionGroup> option_groups();
 
-/// Selection, processes, lengths, repetitions; method, output, of threads, OpenIMB's own.
+/// Selection, processes, lengths, repetitions; method, output, of threads, of fabrics, OpenIMB's
+/// own.
 std::span<const Option> selection_options();
 std::span<const Option> process_options();
 std::span<const Option> length_options();
@@ -42,6 +43,7 @@ std::span<const Option> repetition_options();
 std::span<const Option> method_options();
 std::span<const Option> output_options();
 std::span<const Option> thread_options();
+std::span<const Option> fabric_options();
 std::span<const Option> own_options();
 
 /// What holds in a component without the option; empty where that says nothing.

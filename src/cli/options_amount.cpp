@@ -64,6 +64,7 @@ constexpr Option length_rows[] = {
      .help = "lengths 0, 2^MIN, 2^(MIN+1), ... 2^MAX bytes",
      .standard_of = [](const Standard& standard) -> std::string {
        if (standard.threaded) return "lengths of -count";
+       if (standard.fabric) return "lengths 8, 64k and 1m";
        return std::to_string(standard.settings.min_message_log) + ":" +
               std::to_string(standard.settings.max_message_log);
      },

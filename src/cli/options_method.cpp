@@ -208,9 +208,9 @@ constexpr Option method_rows[] = {
      .standard = "1",
      .example = "-seed 7",
      .details =
-         "Of Unirandom, Birandom and Corandom (IMB-P2P), or of -topo random:N. The same number gives the "
-         "same "
-         "partners in the same order, with every MPI. 1024 rounds are drawn before the clock starts; further "
+         "Of Unirandom, Birandom and Corandom (IMB-P2P), of -topo random:N, or the order of rounds of "
+         "IMB-FABRIC. The same number gives the same partners in the same order, with every MPI. Of IMB-P2P, "
+         "1024 rounds are drawn before the clock starts; further "
          "repetitions use them again.",
      .apply =
          [](Draft& draft, std::string_view word) {

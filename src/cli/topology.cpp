@@ -96,6 +96,7 @@ void settle_topology(Draft& draft) {
     throw UsageError("-seed: " + name + " uses it with -topo random:N only; leave it out");
   }
   if (drawn) topology->seed = *draft.seed;
+  if (draft.options.fabric) draft.options.fabric->seed = *draft.seed;
   if (draft.options.pairs) draft.options.pairs->seed = *draft.seed;
 }
 

@@ -25,6 +25,7 @@ struct Endpoint {
   int stride = 0;  ///< -stride
   int partitions = 1;
   const Neighborhood* neighborhood = nullptr;
+  const RoundPartners* meeting = nullptr;  ///< of pairs in rounds: this rank's
 
   /// Neighbors in the periodic chain.
   int left() const { return (rank + ranks - step() % ranks) % ranks; }

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "engine/mpi_resources.h"
+#include "engine/setup.h"
 #include "mpi/attached_buffer.h"
 #include "mpi/datatype.h"
 
@@ -35,6 +36,7 @@ class MpiTable final : public OpenTable {
   Window make_window(const Geometry& geometry) const;
   std::unique_ptr<AttachedBuffer> attach_buffer(const Geometry& geometry) const;
   void fill_buffers();
+  FileSetup file_of(const Point& point) const;
   std::unique_ptr<Setup> make_setup(const Point& point, std::int64_t gone, Window window) const;
   Neighborhood neighborhood_of_rank() const;
   std::unique_ptr<Batch> make_team(const Point& point, std::int64_t gone) const;

@@ -61,14 +61,22 @@ std::unique_ptr<Batch> MpiTable::make_team(const Point& point, std::int64_t gone
   return std::make_unique<TeamBatch>(shared_.team_, std::move(members), std::move(turn), meeting_of_ranks());
 }
 
+// This rank's file and its part of it.
+FileSetup MpiTable::file_of(const Point& point) const {
+  const Layout& layout = plan_.table.layout;
+  const int group = layout.group_of(shared_.world_.rank()), rank = group_.rank();
+  return {.name = file_name(shared_.file_base_, spec(), layout, group, rank),
+          .tile = tile_of(spec(), point.bytes, layout.processes, rank),
+          .bytes = point.bytes,
+          .repetitions = point.planned,
+          .sync = shared_.options_.file_sync};
+}
+
 std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t gone, Window window) const {
   const Options& options = shared_.options_;
-  const Layout& layout = plan_.table.layout;
-  const int rank = group_.rank();
-  const int group = layout.group_of(shared_.world_.rank());
   std::unique_ptr<Setup> setup(new Setup{
       .comm = group_.handle(),
-      .endpoint = {.rank = rank,
+      .endpoint = {.rank = group_.rank(),
                    .ranks = group_.size(),
                    .root = 0,
                    .elements = point.geometry.elements,
@@ -99,16 +107,13 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t gon
       .window_memory = nullptr,
       .send = shared_.buffers_.send.memory(),
       .receive = shared_.buffers_.receive.memory(),
-      .file = {.name = file_name(shared_.file_base_, spec(), layout, group, rank),
-               .tile = tile_of(spec(), point.bytes, layout.processes, rank),
-               .bytes = point.bytes,
-               .repetitions = point.planned,
-               .sync = options.file_sync},
+      .file = file_of(point),
       .send_part = nullptr,
       .receive_part = nullptr,
       .load = &shared_.load_.cpu(),
       .barrier = barrier_of(options)});
   setup->endpoint.neighborhood = &setup->neighborhood;
+  setup->endpoint.meeting = point.meeting;
   return setup;
 }
 

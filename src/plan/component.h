@@ -17,8 +17,8 @@ struct BannerQuirks {
 };
 
 /// Banners and heads of tables. Those of IMB-P2P and IMB-MT have no blanks at the ends of lines; IMB-P2P has
-/// another order, IMB-MT tables of one width with the number of threads.
-enum class Heads { classic, pairs, threads };
+/// another order, IMB-MT tables of one width with the number of threads. rounds: as pairs; no table of IMB's.
+enum class Heads { classic, pairs, threads, rounds };
 
 struct ComponentFacts {
   std::string_view name;   ///< "MPI1"; the executable is IMB-MPI1

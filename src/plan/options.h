@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plan/data_type.h"
+#include "plan/rounds.h"
 #include "plan/spec.h"
 
 namespace openimb {
@@ -77,6 +78,7 @@ struct Standard {
   DataType reduction = DataType::single_precision;
   int in_flight = 256;
   bool threaded = false;  ///< benchmarks of threads: lengths are 1, 2, 4 and 8 elements
+  bool fabric = false;    ///< pairs of endpoints in rounds: lengths are 8 B, 64 KiB and 1 MiB
   bool operator==(const Standard&) const = default;
 };
 
@@ -99,6 +101,13 @@ inline constexpr Standard standard_of_threads{.settings = {.warm_up_repetitions 
                                               .reduction = DataType::integer,
                                               .in_flight = 64,
                                               .threaded = true};
+
+/// Of IMB-FABRIC: each pair is measured for some milliseconds, as there are many.
+inline constexpr Standard standard_of_fabrics{
+    .settings = {.overall_volume = 4 * mebibyte, .seconds_per_sample = 1},
+    .min_processes = all_processes,
+    .in_flight = 16,
+    .fabric = true};
 
 /// -off_cache. A zero is "not given": the machine's own figure is used.
 struct OffCache {
@@ -193,6 +202,7 @@ struct Options {
   std::optional<Interleaving> interleaving;
   std::optional<Passes> passes;
   std::optional<PairOptions> pairs;     ///< in a component that has use for them
+  std::optional<FabricOptions> fabric;  ///< the same
   std::optional<Topology> topology;     ///< -topo; without: each benchmark's
   double bytes_per_megabyte = 1048576;  ///< -mbyte
   std::vector<std::string> warnings;    ///< what -ignore_unknown let pass, one line each

@@ -44,6 +44,11 @@ Next GuideSampling::next(std::span<const Sample> so_far) const {
   return measure(fitting);
 }
 
+Next PatientSampling::next(std::span<const Sample> so_far) const {
+  const Next next = whole_->next(so_far);
+  return next.answer == Next::Answer::time_out ? measure(1) : next;
+}
+
 Next SegmentedSampling::next(std::span<const Sample> so_far) const {
   const std::int64_t measured = count_of(so_far, Purpose::measure);
   const auto settled = so_far.first(so_far.size() - static_cast<std::size_t>(measured));

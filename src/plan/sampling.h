@@ -68,6 +68,17 @@ class GuideSampling final : public Sampling {
   SamplingLimits limits_;
 };
 
+/// The same with one repetition where not one fits into the time limit: of pairs in a round, a slow one must
+/// not cost the others their rows.
+class PatientSampling final : public Sampling {
+ public:
+  explicit PatientSampling(std::unique_ptr<Sampling> whole) : whole_(std::move(whole)) {}
+  Next next(std::span<const Sample> so_far) const override;
+
+ private:
+  std::unique_ptr<Sampling> whole_;
+};
+
 /// The same sample cut into segments that alternate with those of other launches (duet benchmarking: Bulej et
 /// al., ICPE 2020).
 class SegmentedSampling final : public Sampling {

@@ -50,11 +50,11 @@ void Schedule::add_tables(const Selected& selected) {
   const Spec& spec = catalogue_[static_cast<std::size_t>(selected.index)];
   const bool prefixed_only = selected.multi && options_.multi == Multi::off;
   const Multi multi = prefixed_only ? Multi::summary : options_.multi;
-  const int available = static_cast<int>(rank_order(ranks_, options_.map).size());
-  const int least = std::min(options_.min_processes.value_or(options_.standard.min_processes), available);
-  const std::vector<int> counts = process_counts(spec, available, least);
+  const int most = available();
+  const int least = std::min(options_.min_processes.value_or(options_.standard.min_processes), most);
+  const std::vector<int> counts = process_counts(spec, most, least);
   if (counts.empty() || !why_unavailable(spec).empty()) {
-    tables_.push_back({.benchmark = selected.index, .multi = Multi::off, .processes = available});
+    tables_.push_back({.benchmark = selected.index, .multi = Multi::off, .processes = most});
     return;
   }
   for (const int processes : counts) {
@@ -62,6 +62,12 @@ void Schedule::add_tables(const Selected& selected) {
       tables_.push_back({selected.index, multi, processes, transfers});
     }
   }
+}
+
+int Schedule::available() const {
+  const std::size_t ranks =
+      options_.fabric ? options_.fabric->ranks.size() : rank_order(ranks_, options_.map).size();
+  return static_cast<int>(ranks);
 }
 
 std::string Schedule::why_unavailable(const Spec& spec) const {
@@ -139,6 +145,7 @@ TablePlan Schedule::plan(const TableKey& key) const {
   }
   if (plan.failure) return plan;
   plan.table.layout = make_layout(ranks_, key.processes, key.multi != Multi::off, options_.map);
+  if (options_.fabric) plan.table.layout.groups = {options_.fabric->ranks};
   plan.table.layout.threads = threads_in(spec);
   for (const std::int64_t bytes : message_lengths(spec, options_)) {
     plan.points.push_back(plan_point(plan, bytes));
@@ -207,6 +214,7 @@ std::optional<Failure> Schedule::failure_of(const Point& point) const {
 
 std::unique_ptr<Sampling> Schedule::sampling(const TablePlan& plan, const Point& point) const {
   auto whole = std::make_unique<GuideSampling>(limits(plan, point));
+  if (options_.fabric) return std::make_unique<PatientSampling>(std::move(whole));
   // What completes together, or goes on in a file, stays together.
   if (!options_.interleaving || plan.spec().on_files() || plan.table.aggregate()) return whole;
   const std::int64_t cycle = std::max(point.geometry.slots, rotation(plan));

@@ -25,9 +25,10 @@ inline constexpr std::int64_t image_chunk = 1 << 20;
 struct Point {
   std::int64_t bytes = 0;
   Geometry geometry;
-  std::int64_t needed_bytes = 0;   ///< per process, as -mem counts them
-  std::int64_t planned = 0;        ///< repetitions before their time is known
-  std::optional<Failure> failure;  ///< why it cannot be measured, as far as that is known beforehand
+  std::int64_t needed_bytes = 0;           ///< per process, as -mem counts them
+  std::int64_t planned = 0;                ///< repetitions before their time is known
+  std::optional<Failure> failure;          ///< why it cannot be measured, as far as that is known beforehand
+  const RoundPartners* meeting = nullptr;  ///< of this rank alone, in a round of pairs; outlives what is open
 };
 
 /// Names a table; small, so that the whole plan of a large launch is.
@@ -72,6 +73,7 @@ class Schedule {
  private:
   SamplingLimits limits(const TablePlan& plan, const Point& point) const;
   std::int64_t rotation(const TablePlan& plan) const;
+  int available() const;                   ///< processes that may take part
   int threads_of(const Spec& spec) const;  ///< with messages of their own
   int threads_in(const Spec& spec) const;  ///< of each process that communicate
   void add_tables(const Selected& selected);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "plan/layout.h"
@@ -43,6 +44,13 @@ struct Table {
 };
 TableKind table_kind(const Spec& spec, Multi multi);
 
+/// A pair of endpoints in a round of a pass.
+struct PairPlace {
+  int pass = 1;
+  int round = 0;
+  EndpointPair pair;
+};
+
 /// One point that could not be measured.
 struct Failure {
   enum class Cause {
@@ -53,15 +61,17 @@ struct Failure {
     unavailable,
     no_space,  ///< of storage
     io_error,
-    over_budget  ///< the budget of the launch was spent before the first sample
+    over_budget,  ///< the budget of the launch was spent before the first sample
+    no_answer     ///< of an endpoint, in time
   };
   Cause cause = Cause::out_of_memory;
   std::int64_t bytes = 0;
-  std::int64_t needed_bytes = 0;  ///< for this point; out_of_memory: per process
-  std::int64_t free_bytes = 0;    ///< no_space: what there is
-  double seconds = 0;             ///< time_out: what one repetition takes
-  std::string detail;             ///< one line, for the record
-  bool counts = true;             ///< the launch was asked for it
+  std::int64_t needed_bytes = 0;       ///< for this point; out_of_memory: per process
+  std::int64_t free_bytes = 0;         ///< no_space: what there is
+  double seconds = 0;                  ///< time_out: what one repetition takes
+  std::string detail;                  ///< one line, for the record
+  bool counts = true;                  ///< the launch was asked for it
+  std::optional<PairPlace> pair = {};  ///< of endpoints, where only that one failed
 };
 
 }  // namespace openimb

@@ -5,6 +5,7 @@
 
 #include "plan/lengths.h"
 #include "report/format.h"
+#include "report/sweep_text.h"
 
 namespace openimb {
 
@@ -43,6 +44,7 @@ std::string title(const RunFacts& facts, std::string_view line) {
   }
   std::string text(line);
   text += "#    OpenIMB " + facts.version + ", " + facts.part;
+  if (facts.heads == Heads::rounds) return (text += "\n") += line;
   text += ", compatible with Intel(R) MPI Benchmarks ";
   return ((text += facts.heads == Heads::pairs ? "2021" : "4.0") += "\n") += line;
 }
@@ -68,13 +70,13 @@ std::string lengths(const RunFacts& facts, const Options& options) {
                    static_cast<long long>(range.smallest), what, static_cast<long long>(range.largest));
 }
 
-std::string passes_words(const Passes& passes) {
+std::string passes_words(const Passes& passes, bool of_rounds) {
   std::string text;
   const auto add = [&](const std::string& words) { text += (text.empty() ? "until " : " or ") + words; };
   if (passes.precision) add("each row is within +-" + shortest(significant(*passes.precision * 100)) + " %");
   if (passes.most) add(formatted("%d pass%s", *passes.most, *passes.most == 1 ? " is done" : "es are done"));
   if (passes.budget) add(shortest(*passes.budget) + " s have passed");
-  return text + "; figures are medians over passes";
+  return of_rounds ? text : text + "; figures are medians over passes";
 }
 
 std::string words_for(const Options& options) {
@@ -125,7 +127,12 @@ std::string our_statements(const RunFacts& facts, const Options& options,
     text += statement("Messages", "-layout " + name_of(options.layout) + packed);
   }
   if (facts.heads == Heads::threads) text += statement("Threads", words_for(options));
-  if (options.passes) text += statement("Passes", passes_words(*options.passes));
+  if (options.fabric) {
+    text += statement("Endpoints", formatted("%zu, -endpoint %s", options.fabric->ranks.size(),
+                                             name_of(options.fabric->endpoint)));
+    text += statement("Rounds", words_for(*options.fabric));
+  }
+  if (options.passes) text += statement("Passes", passes_words(*options.passes, options.fabric.has_value()));
   if (options.check) text += statement("Results", "verified in a separate untimed pass");
   return text;
 }
@@ -154,7 +161,8 @@ std::string compact_banner(const RunFacts& facts, const Options& options,
 
 std::string banner(const RunFacts& facts, const Options& options,
                    const std::vector<std::string>& differences) {
-  if (facts.heads == Heads::pairs) return compact_banner(facts, options, differences);
+  if (facts.heads == Heads::pairs || facts.heads == Heads::rounds)
+    return compact_banner(facts, options, differences);
   std::string text = title(facts, rule);
   text += site(facts);
   text += "\n\n";

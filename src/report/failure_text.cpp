@@ -24,8 +24,8 @@ std::string amounts(const Failure& failure) {
 }  // namespace
 
 const char* name_of(Failure::Cause cause) {
-  const char* names[] = {"out_of_memory", "int_overflow", "time_out", "invalid_processes",
-                         "unavailable",   "no_space",     "io_error", "over_budget"};
+  const char* names[] = {"out_of_memory", "int_overflow", "time_out",    "invalid_processes", "unavailable",
+                         "no_space",      "io_error",     "over_budget", "no_answer"};
   return names[static_cast<int>(cause)];
 }
 
@@ -51,6 +51,8 @@ const char* help_for(Failure::Cause cause) {
       return "check space, quota, limits and permissions of the folder (-file)";
     case Failure::Cause::over_budget:
       return "give more seconds with -budget, or run fewer rows";
+    case Failure::Cause::no_answer:
+      return "check both hosts and the link between them, or give more time with -pair_timeout";
     case Failure::Cause::unavailable:
       return "leave the benchmark out, or choose other options or another MPI";
   }
@@ -68,6 +70,7 @@ std::string failure_text(const Table& table, const Failure& failure) {
   if (is_about_a_length(failure.cause) && table.spec.kind != Kind::synchronization) {
     text += formatted(", %lld B", static_cast<long long>(failure.bytes));
   }
+  if (failure.pair) text += formatted(", pair %d-%d", failure.pair->pair.a, failure.pair->pair.b);
   text += ": " + cause;
   if (!failure.detail.empty()) text += ": " + failure.detail;
   return text + amounts(failure) + "; " + help_for(failure.cause);

@@ -191,10 +191,33 @@ std::string sample_record(const Table& table, const PassSample& sample, const Ro
   });
 }
 
+void write_place(JsonWriter& json, const PairPlace& place) {
+  json.field("pass", place.pass);
+  json.field("round", place.round);
+  json.field("a", place.pair.a);
+  json.field("b", place.pair.b);
+}
+
+std::string pair_record(const Table& table, const PairSample& sample, const Readers& readers) {
+  return record("pair", [&](JsonWriter& json) {
+    json.field("benchmark", table.spec.name);
+    json.field("bytes", sample.bytes);
+    write_place(json, sample.place);
+    json.field("repetitions", sample.repetitions);
+    json.field("time_seconds", significant(sample.seconds));
+    json.field("time_a_seconds", significant(sample.seconds_of_a));
+    json.field("time_b_seconds", significant(sample.seconds_of_b));
+    json.field("at_seconds", significant(sample.at, 9));
+    json.field_if_any("defects", sample.defects);
+    if (sample.evidence) write_evidence(json, *sample.evidence, readers);
+  });
+}
+
 std::string failure_record(const Table& table, const Failure& failure) {
   return record("failure", [&](JsonWriter& json) {
     write_point(json, table, -1);
     json.field("bytes", is_about_a_length(failure.cause) ? std::optional(failure.bytes) : std::nullopt);
+    if (failure.pair) write_place(json, *failure.pair);
     json.field("cause", openimb::name_of(failure.cause));
     if (failure.needed_bytes > 0) json.field("needed_bytes", failure.needed_bytes);
     if (failure.cause == Failure::Cause::no_space) json.field("free_bytes", failure.free_bytes);
@@ -232,6 +255,12 @@ void RecordReporter::sample(const Table& table, const PassSample& sample) {
     if (new_row) lines += row_record(table, sample.measurement, row);
     lines += sample_record(table, sample, row, sample.probes[i], {ranks_, interfaces_});
   }
+  out_.write(lines);
+}
+
+void RecordReporter::pairs(const Table& table, std::span<const PairSample> samples) {
+  std::string lines;
+  for (const PairSample& sample : samples) lines += pair_record(table, sample, {ranks_, interfaces_});
   out_.write(lines);
 }
 

@@ -20,6 +20,7 @@ class RecordReporter final : public Reporter {
   void close_table(const Table&) override {}
   void row(const Table& table, const Measurement& measurement) override;
   void sample(const Table& table, const PassSample& sample) override;
+  void pairs(const Table& table, std::span<const PairSample> samples) override;
   void failure(const Table& table, const Failure& failure) override;
   void end(const Ending& ending) override;
   bool ok() const override { return out_.ok(); }

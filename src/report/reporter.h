@@ -1,6 +1,8 @@
 // Where results go. The engine calls these in order, on rank 0 only.
 #pragma once
 
+#include <span>
+
 #include "plan/options.h"
 #include "result/measurement.h"
 
@@ -18,6 +20,9 @@ class Reporter {
   virtual void row(const Table& table, const Measurement& measurement) = 0;
   /// In passes: what a row will be made of, as soon as it is there; all of them before the first table.
   virtual void sample(const Table& /*table*/, const PassSample& /*sample*/) {}
+  /// Of IMB-FABRIC: pairs of a round, as soon as they are there; all of them before the first table, which
+  /// has no row of its own.
+  virtual void pairs(const Table& /*table*/, std::span<const PairSample> /*samples*/) {}
   virtual void failure(const Table& table, const Failure& failure) = 0;
   /// No row follows; an interrupted run may leave a table open.
   virtual void close_table(const Table& table) = 0;

@@ -56,6 +56,19 @@ void write_pairs(JsonWriter& json, const PairOptions& pairs) {
   });
 }
 
+void write_fabric(JsonWriter& json, const FabricOptions& fabric) {
+  json.object("fabric", [&] {
+    json.field("endpoint", openimb::name_of(fabric.endpoint));
+    json.field("seed", static_cast<std::int64_t>(fabric.seed));
+    json.object("rounds", [&] {
+      json.field("kind", openimb::name_of(fabric.rounds));
+      json.field("count", RoundPlan(fabric, static_cast<int>(fabric.ranks.size())).count());
+    });
+    json.field("serial", fabric.serial);
+    json.field("timeout_seconds", fabric.timeout_seconds);
+  });
+}
+
 void write_topology(JsonWriter& json, const Topology& topology) {
   json.object("topology", [&] {
     json.field("kind", openimb::name_of(topology.kind));
@@ -84,6 +97,13 @@ void write_threads(JsonWriter& json, const Options& options) {
     json.field("meet", options.thread_barrier);
   });
   if (options.standard.threaded) json.field("counts", options.counts);
+}
+
+void write_optional_ones(JsonWriter& json, const Options& options) {
+  if (options.passes) write_passes(json, *options.passes);
+  if (options.pairs) write_pairs(json, *options.pairs);
+  if (options.fabric) write_fabric(json, *options.fabric);
+  if (options.topology) write_topology(json, *options.topology);
 }
 
 // In force, not as asked for: what was left open is filled in.
@@ -127,9 +147,7 @@ void write_options(JsonWriter& json, const Options& options) {
     json.field("reorder", options.reorder);
     write_threads(json, options);
     json.field("parts", options.interleaving ? options.interleaving->segments : 1);
-    if (options.passes) write_passes(json, *options.passes);
-    if (options.pairs) write_pairs(json, *options.pairs);
-    if (options.topology) write_topology(json, *options.topology);
+    write_optional_ones(json, options);
     json.field("check", options.check);
     json.field("every_repetition", options.every_repetition());
     json.field("show_tail", options.show_tail);
@@ -160,6 +178,15 @@ void write_platform(JsonWriter& json, const RunFacts& facts) {
       json.field("interfaces", facts.interfaces[index]);
     }
   });
+  if (!facts.endpoints.empty()) {
+    json.array_of_objects("endpoints", facts.endpoints, [&](const EndpointFacts& endpoint) {
+      json.field("rank", endpoint.rank);
+      json.field("host", endpoint.host);
+      json.field("cpus", endpoint.cpus);
+      json.field("numa", endpoint.numa);
+      json.field("socket", endpoint.socket);
+    });
+  }
   json.object("clock", [&] {
     json.field("source", facts.clock);
     json.field("resolution_seconds", facts.clock_resolution);

@@ -22,6 +22,10 @@ void Tee::sample(const Table& table, const PassSample& sample) {
   for (const auto& reporter : reporters_) reporter->sample(table, sample);
 }
 
+void Tee::pairs(const Table& table, std::span<const PairSample> samples) {
+  for (const auto& reporter : reporters_) reporter->pairs(table, samples);
+}
+
 void Tee::failure(const Table& table, const Failure& failure) {
   for (const auto& reporter : reporters_) reporter->failure(table, failure);
 }

@@ -18,6 +18,7 @@ class Tee final : public Reporter {
   void open_table(const Table& table) override;
   void row(const Table& table, const Measurement& measurement) override;
   void sample(const Table& table, const PassSample& sample) override;
+  void pairs(const Table& table, std::span<const PairSample> samples) override;
   void failure(const Table& table, const Failure& failure) override;
   void close_table(const Table& table) override;
   void end(const Ending& ending) override;

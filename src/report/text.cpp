@@ -221,6 +221,8 @@ std::string failure_lines(const Table& table, const Failure& failure, Heads head
                                    static_cast<double>(failure.free_bytes) / static_cast<double>(gibibyte)));
     case Failure::Cause::io_error:
       return failure_row(table, failure.bytes, "io-error.; " + failure.detail);
+    case Failure::Cause::no_answer:
+      return failure_row(table, failure.bytes, "no-answer.; " + failure.detail);
     case Failure::Cause::over_budget:
       return failure_row(
           table, failure.bytes,
@@ -334,12 +336,14 @@ void TextReporter::begin(const RunFacts& facts, const Options& options) {
   bytes_per_megabyte_ = options.bytes_per_megabyte;
   in_flight_ = options.in_flight;
   heads_ = facts.heads;
+  sweep_.begin(facts, options);
   if (options.passes) precision_ = options.passes->precision;
   name_.program = "IMB-" + facts.component;
   if (options.header) write(banner(facts, options, differences_));
 }
 
 void TextReporter::open_table(const Table& table) {
+  if (table.spec.in_rounds) return write(sweep_.table(table));
   write(take_notes() + table_head(table, heads_, in_flight_));
 }
 
@@ -351,13 +355,19 @@ void TextReporter::row(const Table& table, const Measurement& measurement) {
   }
 }
 
+void TextReporter::pairs(const Table& table, std::span<const PairSample> samples) {
+  const std::string lines = sweep_.pairs(table, samples);
+  if (!lines.empty()) write(lines);
+}
+
 void TextReporter::failure(const Table& table, const Failure& failure) {
+  if (failure.pair) return sweep_.failure(table, failure);
   const std::string lines = failure_lines(table, failure, heads_);
   write(heads_ == Heads::pairs ? without_blanks_at_ends(lines) : lines);
 }
 
-void TextReporter::close_table(const Table&) {
-  const std::string notes = take_notes();
+void TextReporter::close_table(const Table& table) {
+  const std::string notes = table.spec.in_rounds ? sweep_.slowest(table) : take_notes();
   if (!notes.empty()) write(notes);
 }
 

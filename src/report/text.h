@@ -11,6 +11,7 @@
 
 #include "report/output.h"
 #include "report/reporter.h"
+#include "report/sweep_text.h"
 
 namespace openimb {
 
@@ -47,6 +48,7 @@ class TextReporter final : public Reporter {
   void begin(const RunFacts& facts, const Options& options) override;
   void open_table(const Table& table) override;
   void row(const Table& table, const Measurement& measurement) override;
+  void pairs(const Table& table, std::span<const PairSample> samples) override;
   void failure(const Table& table, const Failure& failure) override;
   void close_table(const Table& table) override;
   void end(const Ending& ending) override;
@@ -60,6 +62,7 @@ class TextReporter final : public Reporter {
   std::vector<std::string> differences_;
   std::string notes_;   ///< on the rows of the open table
   PassesNotes passes_;  ///< on the rows of the open table
+  SweepText sweep_;
   std::optional<double> precision_;
   double bytes_per_megabyte_ = 1048576;
   int in_flight_ = 256;

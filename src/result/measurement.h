@@ -90,6 +90,18 @@ struct PassSample {
   std::vector<Probes> probes;  ///< by row
 };
 
+/// A pair of endpoints at one length, in a round of a pass.
+struct PairSample {
+  PairPlace place;
+  std::int64_t bytes = 0;
+  std::int64_t repetitions = 0;
+  double seconds = 0;  ///< of one message: the larger of both endpoints', in rounds of a hub of the other one
+  double seconds_of_a = 0, seconds_of_b = 0;
+  double at = 0;  ///< seconds from the start of the session to the end of the sample
+  std::optional<std::int64_t> defects = {};
+  std::optional<Evidence> evidence = {};
+};
+
 /// How the launch ended.
 struct Ending {
   enum class State { complete, interrupted, aborted };
@@ -110,6 +122,14 @@ struct Ending {
 struct RankPlace {
   std::string host;
   std::string cpus;  ///< Linux list syntax, "0-3,8"; empty: unknown
+};
+
+/// IMB-FABRIC: a rank that stands for more than itself.
+struct EndpointFacts {
+  int rank = 0;  ///< in the world
+  std::string host;
+  std::vector<int> cpus;                      ///< on which it may run
+  std::optional<int> numa = {}, socket = {};  ///< where all of these CPUs are in one
 };
 
 /// The calls of MPI_Init of all ranks.
@@ -137,7 +157,8 @@ struct RunFacts {
   std::string compiler, build_flags;
   std::string interface;  ///< binary interface that the program was built for; empty: one MPI
   std::vector<std::string> command_line;
-  std::vector<RankPlace> ranks;  ///< by world rank
+  std::vector<RankPlace> ranks;          ///< by world rank
+  std::vector<EndpointFacts> endpoints;  ///< of IMB-FABRIC
   std::optional<Startup> startup = {};
   std::vector<std::vector<std::string>> interfaces;  ///< by world rank: those whose bytes it reads
   std::vector<std::pair<std::string, std::string>> environment;  ///< what steers the MPI library

@@ -8,11 +8,19 @@
 
 namespace openimb {
 
-/// A set of ranks: those of the launch, or those of one group. All calls are collective over it.
+/// Thrown by all ranks that still answer at once: these ones (of the launch) do not, and are left out of all
+/// that follows.
+struct Silence {
+  std::vector<int> ranks;
+};
+
+/// A set of ranks: those of the launch, or those of one group. All calls are collective over it. One between
+/// ranks of which some may fall silent throws Silence; what such a rank gave is NaN or empty afterwards.
 class Agreement {
  public:
   virtual ~Agreement() = default;
   virtual int rank() const = 0;
+  /// Those that no longer answer included.
   virtual int ranks() const = 0;
   virtual void barrier() = 0;
   /// The largest value of any rank, on every rank.

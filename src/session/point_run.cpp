@@ -18,6 +18,11 @@ Failure time_out(const Point& point, double seconds_each) {
           .detail = "one repetition takes longer than the limit of -time"};
 }
 
+std::optional<int> partner_in(const Point& point) {
+  if (point.meeting == nullptr || point.meeting->partners.size() != 1) return std::nullopt;
+  return point.meeting->partners.front();
+}
+
 // Room for the times of repetitions from this one on, where there is any.
 std::span<double> samples_from(std::span<double> samples, std::int64_t first) {
   return samples.empty() ? samples : samples.subspan(static_cast<std::size_t>(first));
@@ -31,7 +36,7 @@ PointRun::PointRun(const SessionParts& parts, const TablePlan& plan, OpenTable& 
       plan_(plan),
       open_(open),
       point_(point),
-      under_way_(parts.surroundings, plan.table, point.bytes),
+      under_way_(parts.surroundings, plan.table, point.bytes, partner_in(point)),
       course_(std::move(course)) {
   if (plan.spec().on_files()) require_space();
   OpenTable::Opened opened = open.open(point, course_.gone);

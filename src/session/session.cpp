@@ -5,6 +5,7 @@
 #include "session/outcome.h"
 #include "session/passes.h"
 #include "session/point_run.h"
+#include "session/sweep.h"
 #include "session/under_way.h"
 
 namespace openimb {
@@ -76,6 +77,7 @@ void Session::run_point(const TablePlan& plan, OpenTable& open, const Point& poi
 }  // namespace
 
 Ending run_session(const SessionParts& parts) {
+  if (parts.options.fabric) return run_sweeps(parts);
   return parts.options.passes ? run_in_passes(parts) : Session(parts).run();
 }
 

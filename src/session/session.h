@@ -33,6 +33,7 @@ struct Activity {
   std::string_view benchmark = {};         ///< of the catalogue; empty: between two tables
   int processes = 0;                       ///< of one group
   std::optional<std::int64_t> bytes = {};  ///< empty: at no length
+  std::optional<int> partner = {};         ///< endpoint with which this rank alone exchanges messages
 };
 
 /// What the session asks of its surroundings. All are called on every rank, but progress.
@@ -51,6 +52,8 @@ struct Surroundings {
   std::function<void(const PassProgress&)> pass_progress;  ///< rank 0, now and then in passes
   /// When a table or a point begins and when it ends: for the message when this rank cannot go on.
   std::function<void(const Activity&)> activity = {};
+  /// What is to be reported, by another thread, before the job ends because a call of rank 0 does not return.
+  std::function<void(std::function<void()>)> before_giving_up = {};
 };
 
 /// All that a session works with; each outlives it.

@@ -9,10 +9,11 @@ namespace openimb {
 class UnderWay {
  public:
   UnderWay(const Surroundings& surroundings, const Table& table,
-           std::optional<std::int64_t> bytes = std::nullopt)
+           std::optional<std::int64_t> bytes = std::nullopt, std::optional<int> partner = std::nullopt)
       : surroundings_(surroundings), outside_(bytes ? whole(table) : Activity{}) {
     Activity inside = whole(table);
     if (table.spec.kind != Kind::synchronization) inside.bytes = bytes;
+    inside.partner = partner;
     tell(inside);
   }
   UnderWay(const UnderWay&) = delete;

@@ -59,7 +59,7 @@ const Component& seeded() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  constexpr std::array<std::pair<std::string_view, const Component& (*)()>, 9> components{
+  constexpr std::array<std::pair<std::string_view, const Component& (*)()>, 10> components{
       {{"MPI1", mpi1},
        {"EXT", ext},
        {"RMA", rma},
@@ -68,6 +68,7 @@ int main(int argc, char** argv) {
        {"MPI4", mpi4},
        {"P2P", p2p},
        {"MT", mt},
+       {"FABRIC", fabric},
        {"SEEDED", seeded}}};
   const std::string_view program = argv[0];
   for (const auto& [name, component] : components) {

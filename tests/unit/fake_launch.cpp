@@ -205,6 +205,27 @@ class FakeResources final : public Resources {
   int tables_ = 0;
 };
 
+// The world's, in which ranks may be lost.
+class AgreementOfSome final : public ThreadAgreement {
+ public:
+  AgreementOfSome(Meeting& meeting, const Model& model, Rank& rank)
+      : ThreadAgreement(meeting, rank.rank), model_(model), rank_(rank) {}
+  double largest(double mine) override {
+    const double all = ThreadAgreement::largest(mine);
+    ++rank_.agreements;
+    if (model_.silence) {
+      if (std::vector<int> silent = model_.silence(rank_.agreements); !silent.empty()) {
+        throw Silence{std::move(silent)};
+      }
+    }
+    return all;
+  }
+
+ private:
+  const Model& model_;
+  Rank& rank_;
+};
+
 // A thousand and twenty-four units a second.
 class FakeLoad final : public Load {
  public:
@@ -242,6 +263,9 @@ class RecordingReporter final : public Reporter {
   void sample(const Table& table, const PassSample& sample) override {
     add({.what = Told::What::sample, .table = table, .sample = sample});
   }
+  void pairs(const Table& table, std::span<const PairSample> samples) override {
+    add({.what = Told::What::pairs, .table = table, .pairs = {samples.begin(), samples.end()}});
+  }
   void failure(const Table& table, const Failure& failure) override {
     add({.what = Told::What::failure, .table = table, .failure = failure});
   }
@@ -275,7 +299,7 @@ void run_rank(const Schedule& schedule, const Options& options, const Model& mod
               Outcome& outcome) {
   Rank& rank = outcome.ranks[static_cast<std::size_t>(number)];
   rank.rank = number;
-  ThreadAgreement agreement(world.all(), number);
+  AgreementOfSome agreement(world.all(), model, rank);
   FakeResources resources(model, rank, world);
   FakeLoad load(model, rank);
   RecordingReporter reporter(number, world.verdict(), outcome.told);
@@ -342,7 +366,7 @@ std::vector<Failure> Outcome::failures() const {
 }
 
 std::vector<std::string> Outcome::story() const {
-  constexpr const char* words[] = {"open", "close", "row", "failure", "sample"};
+  constexpr const char* words[] = {"open", "close", "row", "failure", "sample", "pairs"};
   std::vector<std::string> lines;
   for (const Told& one : told) {
     std::string line = words[static_cast<int>(one.what)];

@@ -28,6 +28,7 @@ struct Rank {
   int rank = 0;
   int batches = 0;               ///< opened, a table's warm-up among them
   int drifts = 0;                ///< how often the load's drift was asked for
+  int agreements = 0;            ///< on a largest value, over the world
   double clock = 0;              ///< seconds of model time
   std::vector<std::string> log;  ///< what was called, in order
 };
@@ -49,18 +50,22 @@ struct Model {
   std::function<bool(const Table&)> loses_memory = {};  ///< before a further pass
   std::function<double(const Rank&)> probe = {};        ///< seconds of one exchange
   std::function<std::int64_t(const Rank&)> free_bytes = {};
+  /// Ranks that are lost after the nth agreement, the same on all ranks; they go on, so that none is waited
+  /// for.
+  std::function<std::vector<int>(int agreements)> silence = {};
   Hints hints = {};
   bool calibrated = true;
 };
 
 /// One call of the reporter.
 struct Told {
-  enum class What { open_table, close_table, row, failure, sample };
+  enum class What { open_table, close_table, row, failure, sample, pairs };
   What what;
   Table table;
   Measurement measurement = {};
   Failure failure = {};
   PassSample sample = {};
+  std::vector<PairSample> pairs = {};
 };
 
 /// What came of a launch.

@@ -64,7 +64,7 @@ class Meeting {
 };
 
 /// One rank's view of a meeting.
-class ThreadAgreement final : public Agreement {
+class ThreadAgreement : public Agreement {
  public:
   ThreadAgreement(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
   int rank() const override { return rank_; }

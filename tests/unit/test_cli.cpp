@@ -551,7 +551,7 @@ constexpr Spec random_pairs[] = {
     {.name = "Multi_pair", .message_rate = true, .in_pairs = true}};
 
 TEST_CASE("the example of every option is a command line that parses") {
-  const Files files{{{"chosen.txt", "Bcast"}, {"lengths.txt", "4"}}, {}};
+  const Files files{{{"chosen.txt", "Bcast"}, {"lengths.txt", "4"}, {"rounds.txt", "0-1 2-3"}}, {}};
   constexpr Spec others[] = {{.name = "Bcast", .in_place = InPlace::everywhere, .overlap = Overlap::matched},
                              {.name = "Alltoall"},
                              {.name = "Alltoallv"},
@@ -574,6 +574,8 @@ TEST_CASE("the example of every option is a command line that parses") {
   const Program parts{"IMB-MPI4", "MPI-4 part", in_parts};
   constexpr Spec by_threads[] = {{.name = "PingPongMT", .threaded = true}};
   const Program threads{"IMB-MT", "MT part", by_threads, standard_of_threads};
+  constexpr Spec in_rounds[] = {{.name = "Pair_Latency", .in_rounds = true}};
+  const Program fabric{"IMB-FABRIC", "IMB-FABRIC part", in_rounds, standard_of_fabrics};
   std::istringstream help(help_text(messages, ""));
   int examples = 0;
   std::string group;
@@ -584,6 +586,7 @@ TEST_CASE("the example of every option is a command line that parses") {
     const bool on_windows =
         line.starts_with("  -sync_mode ") || line.starts_with("  -window ") || line.starts_with("  -info ");
     const Program& whole = group == "IMB-MT"                   ? threads
+                           : group == "IMB-FABRIC"             ? fabric
                            : on_windows                        ? windows
                            : line.starts_with("  -send_mode ") ? sending
                            : line.starts_with("  -layout ")    ? sending
@@ -602,7 +605,7 @@ TEST_CASE("the example of every option is a command line that parses") {
     CHECK_NOTHROW(parse(whole, words(example), 8, given.reader()));
     ++examples;
   }
-  CHECK(examples == 72);
+  CHECK(examples == 79);
 }
 
 TEST_CASE("IMB-P2P has standards and options of its own") {

@@ -1153,6 +1153,57 @@ void partitioned_run(Reporter& out) {
   out.end(ending);
 }
 
+PairSample pair_of(EndpointPair pair, int round, double seconds) {
+  return {.place = {.pass = 1, .round = round, .pair = pair},
+          .bytes = 8,
+          .repetitions = 500,
+          .seconds = seconds,
+          .seconds_of_a = seconds,
+          .seconds_of_b = 0.96875 * seconds,
+          .at = 0.25 * (round + 1)};
+}
+
+// Three endpoints, the last of which falls silent in the last round.
+void fabric_run(Reporter& out) {
+  RunFacts facts = example_facts();
+  facts.component = "FABRIC";
+  facts.quirks = {};
+  facts.part = "IMB-FABRIC part";
+  facts.heads = Heads::rounds;
+  facts.command_line = {"./IMB-FABRIC", "-check", "-endpoint", "core", "-msgsize", "8", "Pair_Latency"};
+  facts.benchmarks = {"Pair_Latency"};
+  facts.ranks.assign(4, {"node1", "0"});
+  facts.endpoints = {{.rank = 0, .host = "node1", .cpus = {0}, .numa = 0, .socket = 0},
+                     {.rank = 1, .host = "node1", .cpus = {1, 9}, .numa = 0, .socket = 0},
+                     {.rank = 3, .host = "node1", .cpus = {}, .numa = {}, .socket = {}}};
+  facts.interfaces.assign(4, {"lo", "eth0"});
+  Options options = example_options();
+  options.check = true;
+  options.lengths = {8};
+  options.fabric = FabricOptions{.endpoint = EndpointKind::core, .seed = 7, .listed = {}, .ranks = {0, 1, 3}};
+  out.begin(facts, options);
+
+  constexpr Spec latency{.name = "Pair_Latency", .kind = Kind::parallel_transfer, .in_rounds = true};
+  Table table = table_of(latency, {.processes = 3, .world = 4, .groups = {{0, 1, 3}}, .map = {}});
+  table.defects = true;
+  PairSample first = pair_of({0, 1}, 2, 1e-6);
+  first.defects = 0;
+  first.evidence = disturbed();
+  const PairSample second = pair_of({1, 2}, 0, 2e-6);
+  out.pairs(table, std::vector{first});
+  out.pairs(table, std::vector{second});
+  Table round = table;
+  round.layout.processes = 2;
+  round.layout.groups = {{0, 3}};
+  Failure silent =
+      failed(Failure::Cause::no_answer, 8, 0, "endpoint 2 does not answer, since pass 1, round 1");
+  silent.pair = PairPlace{.pass = 1, .round = 1, .pair = {0, 2}};
+  out.failure(round, silent);
+  out.open_table(table);
+  out.close_table(table);
+  out.end(ended(2, 1, 0));
+}
+
 struct Example {
   const char* file;
   void (*write)(Reporter&);
@@ -1166,7 +1217,8 @@ constexpr Example examples[] = {{"complete.jsonl", complete_run},
                                 {"files.jsonl", file_run},
                                 {"passes.jsonl", passes_run},
                                 {"passes-overlap.jsonl", overlap_in_passes},
-                                {"partitioned.jsonl", partitioned_run}};
+                                {"partitioned.jsonl", partitioned_run},
+                                {"fabric.jsonl", fabric_run}};
 
 std::filesystem::path example_path(const Example& example) {
   return std::filesystem::path(__FILE__).parent_path() / "../../schema/examples" / example.file;

@@ -1,0 +1,150 @@
+#include "app/endpoints.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <string>
+
+#include "cli/values.h"
+#include "system/machine.h"
+#include "system/placement.h"
+#include "system/threads.h"
+
+namespace openimb {
+
+namespace {
+
+constexpr char separator = '\n';  // in no name of a host
+constexpr int unknown = -1;
+
+/// Where one rank may run; what its CPUs do not have in common is unknown.
+struct RankSite {
+  std::string host;
+  int socket = unknown, numa = unknown, core = unknown;
+  std::vector<int> cpus;
+};
+
+std::string site_of_this_rank() {
+  const std::vector<int> cpus = system::usable_cpus();
+  system::CpuPlace common;
+  for (std::size_t i = 0; i < cpus.size(); ++i) {
+    const system::CpuPlace place = system::place_of_cpu(cpus[i]);
+    if (i == 0) common = place;
+    if (place.socket != common.socket) common.socket = unknown;
+    if (place.numa != common.numa) common.numa = unknown;
+    if (place.core != common.core) common.core = unknown;
+  }
+  std::string text = system::host_name();
+  for (const int number : {common.socket, common.numa, common.core}) {
+    text += separator + std::to_string(number);
+  }
+  for (const int cpu : cpus) text += separator + std::to_string(cpu);
+  return text;
+}
+
+RankSite site_in(const std::string& text) {
+  std::vector<std::string_view> pieces = split(text, separator);
+  RankSite site{.host = std::string(pieces.front()), .cpus = {}};
+  std::vector<int> numbers;
+  for (const std::string_view piece : std::span(pieces).subspan(1)) {
+    int number = unknown;
+    std::from_chars(piece.data(), piece.data() + piece.size(), number);
+    numbers.push_back(number);
+  }
+  site.socket = numbers[0];
+  site.numa = numbers[1];
+  site.core = numbers[2];
+  site.cpus.assign(numbers.begin() + 3, numbers.end());
+  return site;
+}
+
+// What makes two ranks the same endpoint; empty: it may run on several.
+std::string key_of(const RankSite& site, EndpointKind kind, int rank) {
+  const auto on_host = [&](int number) {
+    return number == unknown ? "" : site.host + separator + std::to_string(number);
+  };
+  switch (kind) {
+    case EndpointKind::host:
+      return site.host;
+    case EndpointKind::socket:
+      return on_host(site.socket);
+    case EndpointKind::numa:
+      return on_host(site.numa);
+    case EndpointKind::core:
+      return on_host(site.core).empty() ? "" : on_host(site.socket) + separator + std::to_string(site.core);
+    case EndpointKind::rank:
+      return std::to_string(rank);
+  }
+  return {};
+}
+
+std::optional<int> if_known(int number) { return number == unknown ? std::nullopt : std::optional(number); }
+
+/// The first rank of each endpoint, or why there are none.
+struct Choice {
+  std::vector<EndpointFacts> endpoints;
+  std::string why_not;
+};
+
+Choice choose(const std::vector<std::string>& sites, EndpointKind kind) {
+  const std::string option = std::string("-endpoint ") + name_of(kind) + ": ";
+  Choice choice;
+  std::set<std::string> seen;
+  for (int rank = 0; rank < static_cast<int>(sites.size()); ++rank) {
+    const RankSite site = site_in(sites[static_cast<std::size_t>(rank)]);
+    const std::string key = key_of(site, kind, rank);
+    if (key.empty()) {
+      choice.why_not =
+          option + "rank " + std::to_string(rank) + " on " + site.host +
+          " may run on several, or this system does not tell; bind ranks by options of the launcher";
+      return choice;
+    }
+    if (!seen.insert(key).second) continue;
+    choice.endpoints.push_back({rank, site.host, site.cpus, if_known(site.numa), if_known(site.socket)});
+  }
+  if (choice.endpoints.size() < 2) {
+    const std::string ranks = sites.size() == 1 ? "1 rank is" : std::to_string(sites.size()) + " ranks are";
+    choice.why_not = option + ranks + " 1 endpoint; needs at least 2: launch more processes or on more hosts";
+  }
+  return choice;
+}
+
+// Of the rounds, what so few endpoints do not have.
+std::string why_not_these_rounds(const FabricOptions& fabric) {
+  const int endpoints = static_cast<int>(fabric.ranks.size());
+  const std::string there_are = "; there are " + std::to_string(endpoints) + " endpoints: ";
+  if (fabric.rounds == RoundKind::some && fabric.each_meets > circle_rounds(endpoints)) {
+    return "-rounds " + std::to_string(fabric.each_meets) + there_are + "give at most " +
+           std::to_string(circle_rounds(endpoints)) + ", or leave it out";
+  }
+  for (const EndpointPairs& pairs : fabric.listed) {
+    for (const EndpointPair& pair : pairs) {
+      if (std::max(pair.a, pair.b) < endpoints) continue;
+      return "-pairs_file: pair " + std::to_string(pair.a) + "-" + std::to_string(pair.b) + there_are +
+             "give numbers from 0 to " + std::to_string(endpoints - 1);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<EndpointFacts> settle_endpoints(const Communicator& world, Options& options) {
+  if (!options.fabric) return {};
+  FabricOptions& fabric = *options.fabric;
+  const std::vector<std::string> sites = world.gather(site_of_this_rank());
+  Choice choice;
+  if (world.rank() == 0) choice = choose(sites, fabric.endpoint);
+  if (const std::string why = world.broadcast(choice.why_not); !why.empty()) throw UsageError(why);
+  std::string ranks;
+  for (const EndpointFacts& endpoint : choice.endpoints)
+    (ranks += std::to_string(endpoint.rank)) += separator;
+  ranks = world.broadcast(ranks);
+  for (const std::string_view number : split(ranks, separator)) {
+    if (!number.empty()) fabric.ranks.push_back(static_cast<int>(whole_number(number, 0, most_int)));
+  }
+  if (const std::string why = why_not_these_rounds(fabric); !why.empty()) throw UsageError(why);
+  return choice.endpoints;
+}
+
+}  // namespace openimb

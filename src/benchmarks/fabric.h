@@ -1,0 +1,141 @@
+// IMB-FABRIC: pairs of endpoints, with other partners in each round. A hub has all others as partners at
+// once; its messages to all of them are in flight together.
+#pragma once
+
+#include <vector>
+
+#include "benchmarks/catalogue.h"
+#include "engine/pattern.h"
+#include "mpi/calls.h"
+
+namespace openimb {
+
+/// With whom this rank exchanges the messages of a repetition.
+class RoundMessages {
+ public:
+  struct View {
+    const int* partners = nullptr;  ///< by message
+    MPI_Request* requests = nullptr;
+    int count = 0;  ///< of messages one way
+    bool sends_first = false;
+  };
+  RoundMessages(const Endpoint& e, int in_flight) {
+    if (e.meeting == nullptr) return;
+    for (int i = 0; i < in_flight; ++i) {
+      partners_.insert(partners_.end(), e.meeting->partners.begin(), e.meeting->partners.end());
+    }
+    requests_.assign(2 * partners_.size(), MPI_REQUEST_NULL);
+    sends_first_ = e.meeting->sends_first;
+  }
+  View view() {
+    return {partners_.data(), requests_.data(), static_cast<int>(partners_.size()), sends_first_};
+  }
+
+ private:
+  std::vector<int> partners_;
+  std::vector<MPI_Request> requests_;
+  bool sends_first_ = false;
+};
+
+constexpr Spec in_rounds(std::string_view name, std::string_view measures) {
+  return {.name = name,
+          .kind = Kind::parallel_transfer,
+          .min_processes = 2,
+          .in_rounds = true,
+          .measures = measures};
+}
+constexpr Spec in_flight_in_rounds(std::string_view name, std::string_view measures) {
+  Spec spec = in_rounds(name, measures);
+  spec.message_rate = true;
+  return spec;
+}
+
+struct InRounds {
+  static bool takes_part(const Endpoint& e) { return e.meeting != nullptr && !e.meeting->partners.empty(); }
+  template <class C>
+  static auto prepare(const C& c, const LapPlan&) {
+    return RoundMessages(*c.endpoint, c.in_flight);
+  }
+  /// Of a pair's: what a hub receives lies in one place, and is not checked.
+  static Expected from_partner(const Endpoint& e) { return message_of(e, e.meeting->partners.front()); }
+
+  template <class C>
+  static void start_sends(const C& c, const Lap& lap, const RoundMessages::View& v, MPI_Request* requests) {
+    for (int i = 0; i < v.count; ++i) {
+      call::start_send(lap.send, c.count, c.type, v.partners[i], message_tag, c.comm, &requests[i]);
+    }
+  }
+  template <class C>
+  static void start_receives(const C& c, const Lap& lap, const RoundMessages::View& v) {
+    for (int i = 0; i < v.count; ++i) {
+      call::start_receive(lap.receive, c.count, c.type, v.partners[i], message_tag, c.comm, &v.requests[i]);
+    }
+  }
+  template <class C>
+  static void send_all(const C& c, const Lap& lap, const RoundMessages::View& v) {
+    for (int i = 0; i < v.count; ++i) {
+      call::send(lap.send, c.count, c.type, v.partners[i], message_tag, c.comm);
+    }
+  }
+  template <class C>
+  static void receive_all(const C& c, const Lap& lap, const RoundMessages::View& v) {
+    for (int i = 0; i < v.count; ++i) {
+      call::receive(lap.receive, c.count, c.type, v.partners[i], message_tag, c.comm);
+    }
+  }
+};
+
+struct Pair_Latency : InRounds {
+  static constexpr Spec spec = [] {
+    Spec spec =
+        in_rounds("Pair_Latency", "Of each pair of endpoints, half of a round trip: MPI_Send, MPI_Recv.");
+    spec.time_factor = 0.5;
+    return spec;
+  }();
+  template <class C>
+  static void step(const C& c, const Lap& lap, RoundMessages::View v) {
+    if (v.sends_first) {
+      send_all(c, lap, v);
+      receive_all(c, lap, v);
+    } else {
+      receive_all(c, lap, v);
+      send_all(c, lap, v);
+    }
+  }
+  static Expected expects(const Endpoint& e) { return from_partner(e); }
+};
+
+struct Pair_Bandwidth : InRounds {
+  static constexpr Spec spec = in_flight_in_rounds(
+      "Pair_Bandwidth",
+      "Of each pair of endpoints, the time of one of -window_size messages one way: MPI_Isend, MPI_Irecv, "
+      "MPI_Waitall.");
+  template <class C>
+  static void step(const C& c, const Lap& lap, RoundMessages::View v) {
+    if (v.sends_first) {
+      start_sends(c, lap, v, v.requests);
+    } else {
+      start_receives(c, lap, v);
+    }
+    MPI_Waitall(v.count, v.requests, MPI_STATUSES_IGNORE);
+  }
+  static Expected expects(const Endpoint& e) { return e.meeting->sends_first ? Expected{} : from_partner(e); }
+};
+
+struct Pair_Bidirectional : InRounds {
+  static constexpr Spec spec = in_flight_in_rounds(
+      "Pair_Bidirectional",
+      "Of each pair of endpoints, the time of one of -window_size messages that go both ways at once: "
+      "MPI_Isend, MPI_Irecv, MPI_Waitall.");
+  template <class C>
+  static void step(const C& c, const Lap& lap, RoundMessages::View v) {
+    start_receives(c, lap, v);
+    start_sends(c, lap, v, v.requests + v.count);
+    MPI_Waitall(2 * v.count, v.requests, MPI_STATUSES_IGNORE);
+  }
+  static Expected expects(const Endpoint& e) { return from_partner(e); }
+};
+
+using Fabric = Catalogue<Pair_Latency, Pair_Bandwidth, Pair_Bidirectional>;
+
+}  // namespace openimb

@@ -1,0 +1,322 @@
+#include "engine/patient_agreement.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "mpi/optional.h"
+
+namespace openimb {
+
+namespace {
+
+constexpr int tag_of_call = 1, tag_of_answer = 2, tag_of_verdict = 3, tag_of_group = 4;
+constexpr double patience_with_rank_0 = 4;  // in which it may find out that others are silent
+
+/// Seconds of waiting. Time in which this process did not run (the whole job may be suspended) hardly counts.
+class Waiting {
+ public:
+  double seconds() {
+    constexpr double most = 0.5;
+    const Clock::time_point now = Clock::now();
+    sum_ += std::min(most, std::chrono::duration<double>(now - last_).count());
+    last_ = now;
+    return sum_;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point last_ = Clock::now();
+  double sum_ = 0;
+};
+
+MPI_Comm duplicate_of(const Communicator& world) {
+  MPI_Comm made = MPI_COMM_NULL;
+  MPI_Comm_dup(world.handle(), &made);
+  return made;
+}
+
+[[noreturn]] void sleep_until_the_end_of_the_job() {
+  for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
+}
+
+}  // namespace
+
+/// One collective call under way, with its buffers.
+struct PatientAgreement::Call {
+  std::vector<double> out, in;
+  std::vector<std::byte> bytes_out, bytes_in;
+  int length = 0;
+  std::vector<int> lengths, offsets;
+  MPI_Request request = MPI_REQUEST_NULL;
+};
+
+struct PatientAgreement::Message {
+  std::vector<int> numbers;
+  MPI_Request request = MPI_REQUEST_NULL;
+};
+
+/// While it lives, this rank is within a call that is polled.
+class PatientAgreement::Polling {
+ public:
+  explicit Polling(const PatientAgreement& owner) : owner_(owner) { owner_.watch_(false); }
+  ~Polling() { owner_.watch_(true); }
+  Polling(const Polling&) = delete;
+  Polling& operator=(const Polling&) = delete;
+
+ private:
+  const PatientAgreement& owner_;
+};
+
+PatientAgreement::PatientAgreement(const Communicator& world, double seconds, std::function<void(bool)> watch)
+    : roll_comm_(duplicate_of(world)),
+      rank_(world.rank()),
+      ranks_(world.size()),
+      seconds_(seconds),
+      watch_(std::move(watch)),
+      comm_(duplicate_of(world)),
+      present_(static_cast<std::size_t>(ranks_)) {
+  std::iota(present_.begin(), present_.end(), 0);
+  watch_(true);
+}
+
+// With anyone lost, nothing can be freed: that would wait for them.
+PatientAgreement::~PatientAgreement() {
+  watch_(false);
+  if (!is_whole()) return;
+  for (const auto& message : sent_) MPI_Wait(&message->request, MPI_STATUS_IGNORE);
+  MPI_Comm comm = roll_comm_;
+  MPI_Comm_free(&comm);
+  MPI_Comm_free(&comm_);
+}
+
+std::unique_ptr<PatientAgreement::Call> PatientAgreement::complete(std::unique_ptr<Call> call,
+                                                                   const Start& start) {
+  const Polling polling(*this);
+  start(*call, comm_);
+  try {
+    finish(*call);
+  } catch (const Silence&) {
+    abandoned_.push_back(std::move(call));
+    throw;
+  }
+  return call;
+}
+
+// Where ranks wait long, for those that measure, they leave the CPUs to them. The last barrier before a timed
+// loop is none of these waits, as another one precedes it (N_BARR).
+void PatientAgreement::finish(Call& call) {
+  constexpr int tests_between_looks = 100;
+  constexpr double long_seconds = 0.01;
+  constexpr std::chrono::microseconds nap(50);
+  Waiting waiting;
+  for (int tests = 1;; ++tests) {
+    int done = 0;
+    MPI_Test(&call.request, &done, MPI_STATUS_IGNORE);
+    if (done != 0) return;
+    if (tests % tests_between_looks != 0) continue;
+    const double waited = waiting.seconds();
+    if (waited < long_seconds) {
+      std::this_thread::yield();
+      continue;
+    }
+    std::this_thread::sleep_for(nap);
+    if (rank_ == 0 && waited > seconds_) {
+      call_roll();
+    } else if (rank_ != 0 && roll_is_called()) {
+      answer_roll();
+    } else if (waited > patience_with_rank_0 * seconds_) {
+      throw std::runtime_error("rank 0 does not answer (-pair_timeout)");
+    } else {
+      continue;
+    }
+    waiting = {};
+  }
+}
+
+// Rank 0: throws unless all answer.
+void PatientAgreement::call_roll() {
+  ++roll_;
+  for (const int rank : present_) {
+    if (rank != 0) send(rank, tag_of_call, {roll_});
+  }
+  const std::vector<int> silent = those_silent();
+  const bool in_step = std::ranges::all_of(steps_, [this](int step) { return step == step_; });
+  std::vector<int> verdict = {in_step ? 1 : 0};
+  verdict.insert(verdict.end(), silent.begin(), silent.end());
+  for (const int rank : present_) {
+    if (rank != 0) send(rank, tag_of_verdict, verdict);
+  }
+  if (silent.empty()) return;
+  if (!in_step) throw std::runtime_error("a rank fell silent within a collective call");
+  leave_out(silent);
+}
+
+// As long as everyone may take to be told and to answer.
+std::vector<int> PatientAgreement::those_silent() {
+  std::vector<int> silent(present_.begin() + 1, present_.end());
+  steps_.clear();
+  for (Waiting waiting; !silent.empty() && waiting.seconds() < seconds_;) {
+    std::erase_if(silent, [this](int rank) {
+      while (has_arrived(rank, tag_of_answer)) {
+        const std::vector<int> answer = receive(rank, tag_of_answer);
+        if (answer.front() != roll_) continue;
+        steps_.push_back(answer.back());
+        return true;
+      }
+      return false;
+    });
+    std::this_thread::yield();
+  }
+  return silent;
+}
+
+bool PatientAgreement::roll_is_called() const { return has_arrived(0, tag_of_call); }
+
+// Throws where others do not answer. Each call of the roll has one verdict, in order.
+void PatientAgreement::answer_roll() {
+  const int roll = receive(0, tag_of_call).front();
+  send(0, tag_of_answer, {roll, step_});
+  for (Waiting waiting; !has_arrived(0, tag_of_verdict);) {
+    if (waiting.seconds() > patience_with_rank_0 * seconds_) {
+      throw std::runtime_error("rank 0 does not answer (-pair_timeout)");
+    }
+    std::this_thread::yield();
+  }
+  const std::vector<int> verdict = receive(0, tag_of_verdict);
+  const std::span silent = std::span(verdict).subspan(1);
+  if (silent.empty()) return;
+  // Rank 0 says why and ends the job.
+  if (verdict.front() == 0 || std::ranges::count(silent, rank_) > 0) sleep_until_the_end_of_the_job();
+  leave_out(silent);
+}
+
+void PatientAgreement::leave_out(std::span<const int> silent) {
+  std::erase_if(present_, [&](int rank) { return std::ranges::count(silent, rank) > 0; });
+  MPI_Group all = MPI_GROUP_NULL, present = MPI_GROUP_NULL;
+  MPI_Comm_group(roll_comm_, &all);
+  MPI_Group_incl(all, static_cast<int>(present_.size()), present_.data(), &present);
+  watch_(true);
+  MPI_Comm_create_group(roll_comm_, present, tag_of_group, &comm_);
+  watch_(false);
+  MPI_Group_free(&all);
+  MPI_Group_free(&present);
+  throw Silence{{silent.begin(), silent.end()}};
+}
+
+void PatientAgreement::send(int to, int tag, std::vector<int> numbers) {
+  Message& message = *sent_.emplace_back(std::make_unique<Message>());
+  message.numbers = std::move(numbers);
+  MPI_Isend(message.numbers.data(), static_cast<int>(message.numbers.size()), MPI_INT, to, tag, roll_comm_,
+            &message.request);
+}
+
+bool PatientAgreement::has_arrived(int from, int tag) const {
+  int arrived = 0;
+  MPI_Iprobe(from, tag, roll_comm_, &arrived, MPI_STATUS_IGNORE);
+  return arrived != 0;
+}
+
+std::vector<int> PatientAgreement::receive(int from, int tag) const {
+  MPI_Status status;
+  MPI_Probe(from, tag, roll_comm_, &status);
+  int count = 0;
+  MPI_Get_count(&status, MPI_INT, &count);
+  std::vector<int> numbers(static_cast<std::size_t>(count));
+  MPI_Recv(numbers.data(), count, MPI_INT, from, tag, roll_comm_, MPI_STATUS_IGNORE);
+  return numbers;
+}
+
+void PatientAgreement::barrier() {
+  complete(std::make_unique<Call>(), [](Call& call, MPI_Comm comm) { MPI_Ibarrier(comm, &call.request); });
+  ++step_;
+}
+
+std::vector<double> PatientAgreement::reduce(std::span<const double> mine) {
+  auto call = std::make_unique<Call>();
+  call->out.assign(mine.begin(), mine.end());
+  call->in = call->out;
+  call = complete(std::move(call), [](Call& now, MPI_Comm comm) {
+    MPI_Iallreduce(now.out.data(), now.in.data(), static_cast<int>(now.out.size()), MPI_DOUBLE, MPI_MAX, comm,
+                   &now.request);
+  });
+  ++step_;
+  return call->in;
+}
+
+double PatientAgreement::largest(double mine) { return reduce({&mine, 1}).front(); }
+
+std::vector<double> PatientAgreement::slowest(std::span<const double> mine) {
+  const std::vector<double> all = reduce(mine);
+  return rank_ == 0 ? all : std::vector<double>();
+}
+
+// By rank of the launch, at rank 0. The barrier keeps ranks in step: what has ended somewhere has been
+// entered everywhere.
+std::vector<std::vector<std::byte>> PatientAgreement::gather_bytes(std::span<const std::byte> mine) {
+  auto call = std::make_unique<Call>();
+  call->bytes_out.assign(mine.begin(), mine.end());
+  call->length = static_cast<int>(mine.size());
+  call->lengths.resize(rank_ == 0 ? present_.size() : 0);
+  call = complete(std::move(call), [](Call& now, MPI_Comm comm) {
+    MPI_Igather(&now.length, 1, MPI_INT, now.lengths.data(), 1, MPI_INT, 0, comm, &now.request);
+  });
+  call->offsets.resize(call->lengths.size());
+  std::exclusive_scan(call->lengths.begin(), call->lengths.end(), call->offsets.begin(), 0);
+  call->bytes_in.resize(static_cast<std::size_t>(std::reduce(call->lengths.begin(), call->lengths.end())));
+  call = complete(std::move(call), [](Call& now, MPI_Comm comm) {
+    MPI_Igatherv(now.bytes_out.data(), now.length, MPI_BYTE, now.bytes_in.data(), now.lengths.data(),
+                 now.offsets.data(), MPI_BYTE, 0, comm, &now.request);
+  });
+  barrier();
+  std::vector<std::vector<std::byte>> all(rank_ == 0 ? static_cast<std::size_t>(ranks_) : 0);
+  for (std::size_t i = 0; i < call->lengths.size(); ++i) {
+    const auto first = call->bytes_in.begin() + call->offsets[i];
+    all[static_cast<std::size_t>(present_[i])].assign(first, first + call->lengths[i]);
+  }
+  return all;
+}
+
+std::vector<double> PatientAgreement::gather(double mine) {
+  std::vector<double> all;
+  for (const std::vector<double>& each : gather(std::span<const double>(&mine, 1))) {
+    all.push_back(each.empty() ? std::numeric_limits<double>::quiet_NaN() : each.front());
+  }
+  return all;
+}
+
+std::vector<std::string> PatientAgreement::gather(const std::string& mine) {
+  std::vector<std::string> all;
+  for (const std::vector<std::byte>& each : gather_bytes(std::as_bytes(std::span(mine)))) {
+    std::string& text = all.emplace_back(each.size(), '\0');
+    if (!each.empty()) std::memcpy(text.data(), each.data(), each.size());
+  }
+  return all;
+}
+
+std::vector<std::vector<double>> PatientAgreement::gather(std::span<const double> mine) {
+  std::vector<std::vector<double>> all;
+  for (const std::vector<std::byte>& each : gather_bytes(std::as_bytes(mine))) {
+    std::vector<double>& numbers = all.emplace_back(each.size() / sizeof(double));
+    if (!each.empty()) std::memcpy(numbers.data(), each.data(), each.size());
+  }
+  return all;
+}
+
+void PatientAgreement::broadcast(std::span<double> values) {
+  auto call = std::make_unique<Call>();
+  call->in.assign(values.begin(), values.end());
+  call = complete(std::move(call), [](Call& now, MPI_Comm comm) {
+    MPI_Ibcast(now.in.data(), static_cast<int>(now.in.size()), MPI_DOUBLE, 0, comm, &now.request);
+  });
+  barrier();
+  std::ranges::copy(call->in, values.begin());
+}
+
+}  // namespace openimb

@@ -1,0 +1,86 @@
+// IMB-FABRIC: which pairs of endpoints communicate in which round, and the order of rounds in a pass. Pure,
+// and a round at a time: memory of O(N) for N endpoints. Source of the rounds: the circle method of
+// round-robin tournaments (Kirkman, 1847).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace openimb {
+
+/// -endpoint: what one rank stands for.
+enum class EndpointKind { host, socket, numa, core, rank };
+
+enum class RoundKind {
+  circle,      ///< every pair once, in N - 1 rounds of disjoint pairs
+  some,        ///< so many of these rounds, of endpoints in random order
+  one_to_all,  ///< in each round one endpoint, the hub, sends to all others at once
+  all_to_one,  ///< all others send to the hub
+  halves,      ///< every pair with an endpoint in the first half and one in the second
+  listed       ///< those of -pairs_file
+};
+
+/// By number of the endpoint. `a` sends where one of them does; in rounds of a hub, `a` is the hub.
+struct EndpointPair {
+  int a = 0;
+  int b = 0;
+  bool operator==(const EndpointPair&) const = default;
+};
+using EndpointPairs = std::vector<EndpointPair>;
+
+/// What only IMB-FABRIC has.
+struct FabricOptions {
+  EndpointKind endpoint = EndpointKind::rank;
+  RoundKind rounds = RoundKind::circle;
+  int each_meets = 0;           ///< -rounds K; 0: all
+  bool serial = false;          ///< one pair of a round after the other
+  bool matrix = false;          ///< the text has a line for each pair
+  double timeout_seconds = 30;  ///< -pair_timeout: a rank that does not answer for so long is lost; 0: wait
+  std::uint64_t seed = 1;       ///< of the order of rounds and, where only some run, of the choice
+  std::vector<EndpointPairs> listed;  ///< -pairs_file
+  std::vector<int> ranks = {};  ///< by endpoint its world rank, ascending; known once all ranks have told
+                                ///< where they run
+};
+
+/// Of one rank in a round.
+struct RoundPartners {
+  std::vector<int> partners;  ///< numbers of endpoints; empty: idle
+  bool sends_first = false;
+};
+
+class RoundPlan {
+ public:
+  /// `options` outlives the plan.
+  RoundPlan(const FabricOptions& options, int endpoints);
+  int count() const { return count_; }
+  EndpointPairs pairs(int round) const;
+  /// Numbers of the rounds in the order in which a pass, from 1 on, has them.
+  std::vector<int> order(int pass) const;
+  RoundPartners meeting(const EndpointPairs& pairs, int endpoint) const;
+  bool has_hub() const {
+    return options_.rounds == RoundKind::one_to_all || options_.rounds == RoundKind::all_to_one;
+  }
+
+ private:
+  EndpointPairs circle(int round) const;
+  EndpointPairs of_hub(int hub) const;
+  EndpointPairs across(int round) const;
+
+  const FabricOptions& options_;
+  const int endpoints_;
+  int count_ = 0;
+  std::vector<int> chosen_;  ///< of `some`: rounds of the circle
+  std::vector<int> seats_;   ///< of `some`: endpoints in random order
+};
+
+/// Rounds of the circle method for so many endpoints.
+constexpr int circle_rounds(int endpoints) { return endpoints % 2 == 0 ? endpoints - 1 : endpoints; }
+
+inline constexpr const char* endpoint_kind_names[] = {"host", "socket", "numa", "core", "rank"};
+constexpr const char* name_of(EndpointKind kind) { return endpoint_kind_names[static_cast<int>(kind)]; }
+
+inline constexpr const char* round_kind_names[] = {"circle",     "some",   "one_to_all",
+                                                   "all_to_one", "halves", "listed"};
+constexpr const char* name_of(RoundKind kind) { return round_kind_names[static_cast<int>(kind)]; }
+
+}  // namespace openimb

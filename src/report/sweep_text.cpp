@@ -1,0 +1,181 @@
+#include "report/sweep_text.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/columns.h"
+#include "report/format.h"
+
+namespace openimb {
+
+namespace {
+
+constexpr std::size_t most_shown = 5;  // slowest pairs of a length, and failed ones
+
+// Classes of times: each a permille wide, from a nanosecond on.
+constexpr double shortest_seconds = 1e-9, width = 1e-3, longest_seconds = 1e6;
+
+std::size_t class_of(double seconds) {
+  const double within = std::clamp(seconds, shortest_seconds, longest_seconds);
+  return static_cast<std::size_t>(std::log(within / shortest_seconds) / width);
+}
+
+std::string cell(const std::string& text) {
+  const std::size_t room = column_width;
+  return std::string(room - std::min(room, text.size()), ' ') + text;
+}
+std::string cell(std::int64_t number) { return cell(std::to_string(number)); }
+std::string cell(double number) { return cell(formatted("%.2f", number)); }
+
+std::string line_of(std::initializer_list<std::string> cells) {
+  std::string line;
+  for (const std::string& one : cells) line += one;
+  return line += '\n';
+}
+
+std::string rule(std::size_t columns) {
+  return std::string("#").append(columns * column_width - 1, '-') += '\n';
+}
+
+}  // namespace
+
+void TimesOfPairs::add(double seconds) {
+  least_ = count_ == 0 ? seconds : std::min(least_, seconds);
+  most_ = count_ == 0 ? seconds : std::max(most_, seconds);
+  const std::size_t index = class_of(seconds);
+  if (classes_.size() <= index) classes_.resize(index + 1);
+  ++classes_[index];
+  ++count_;
+}
+
+double TimesOfPairs::median() const {
+  std::int64_t below = 0;
+  for (std::size_t i = 0; i < classes_.size(); ++i) {
+    below += classes_[i];
+    if (2 * below < count_) continue;
+    const double middle = shortest_seconds * std::exp((static_cast<double>(i) + 0.5) * width);
+    return std::clamp(middle, least_, most_);
+  }
+  return most_;
+}
+
+void SweepText::begin(const RunFacts& facts, const Options& options) {
+  for (const EndpointFacts& endpoint : facts.endpoints) hosts_.push_back(endpoint.host);
+  if (options.fabric) fabric_ = *options.fabric;
+  bytes_per_megabyte_ = options.bytes_per_megabyte;
+  in_flight_ = options.in_flight;
+}
+
+SweepText::OfLength& SweepText::of_length(const Table& table, std::int64_t bytes) {
+  return benchmarks_[std::string(table.spec.name)][bytes];
+}
+
+std::string SweepText::pairs(const Table& table, std::span<const PairSample> samples) {
+  std::string text;
+  if (fabric_.matrix && !matrix_begun_) {
+    matrix_begun_ = true;
+    text = "\n" + line_of({cell("pass"), cell("round"), cell("a"), cell("b"), cell("#bytes"),
+                           cell("#repetitions"), cell("t[usec]"), "  benchmark"});
+  }
+  for (const PairSample& sample : samples) {
+    OfLength& all = of_length(table, sample.bytes);
+    all.repetitions =
+        all.times.count() == 0 ? sample.repetitions : std::min(all.repetitions, sample.repetitions);
+    all.times.add(sample.seconds);
+    all.defects += sample.defects.value_or(0);
+    keep_if_slow(all, sample);
+    passes_ = std::max(passes_, sample.place.pass);
+    if (!fabric_.matrix) continue;
+    const PairPlace& place = sample.place;
+    text +=
+        line_of({cell(std::int64_t{place.pass}), cell(std::int64_t{place.round}),
+                 cell(std::int64_t{place.pair.a}), cell(std::int64_t{place.pair.b}), cell(sample.bytes),
+                 cell(sample.repetitions), cell(sample.seconds * 1e6), "  " + std::string(table.spec.name)});
+  }
+  return text;
+}
+
+void SweepText::keep_if_slow(OfLength& of_length, const PairSample& sample) const {
+  std::vector<PairSample>& worst = of_length.worst;
+  const auto same =
+      std::ranges::find(worst, sample.place.pair, [](const PairSample& one) { return one.place.pair; });
+  if (same != worst.end()) {
+    if (same->seconds >= sample.seconds) return;
+    worst.erase(same);
+  }
+  const auto faster =
+      std::ranges::find_if(worst, [&](const PairSample& one) { return one.seconds < sample.seconds; });
+  worst.insert(faster, sample);
+  if (worst.size() > most_shown) worst.pop_back();
+}
+
+void SweepText::failure(const Table& table, const Failure& failure) {
+  OfLength& all = of_length(table, failure.bytes);
+  ++all.failed;
+  if (all.failed_pairs.size() < most_shown) all.failed_pairs.push_back({*failure.pair, failure.detail});
+}
+
+std::string SweepText::table(const Table& table) const {
+  const std::size_t columns = table.defects ? 9 : 8;
+  std::string text = "\n" + rule(columns) + "# Benchmarking " + std::string(table.spec.name) + "\n";
+  text += formatted("# #endpoints = %d, #passes = %d\n", table.layout.processes, passes_);
+  if (table.spec.message_rate) text += formatted("# window_size = %d\n", in_flight_);
+  text += rule(columns);
+  text += cell("#bytes") + cell("#repetitions") + cell("t_min[usec]") + cell("t_median") +
+          cell("t_max[usec]") + cell("Mbytes/sec") + cell("#pairs") + cell("#failed") +
+          (table.defects ? cell("defects") : "") + "\n";
+  const auto found = benchmarks_.find(table.spec.name);
+  if (found == benchmarks_.end()) return text;
+  for (const auto& [bytes, all] : found->second) {
+    const double median = all.times.median();
+    const double rate = median > 0 ? static_cast<double>(bytes) / median / bytes_per_megabyte_ : 0;
+    text += line_of({cell(bytes), cell(all.repetitions), cell(all.times.least() * 1e6), cell(median * 1e6),
+                     cell(all.times.most() * 1e6), cell(rate), cell(all.times.count()), cell(all.failed),
+                     table.defects ? cell(static_cast<double>(all.defects)) : ""});
+  }
+  return text;
+}
+
+// "0-5 (n1, n6), pass 1, round 3".
+std::string SweepText::name(const PairPlace& place) const {
+  const auto host = [&](int endpoint) {
+    const auto at = static_cast<std::size_t>(endpoint);
+    return at < hosts_.size() ? hosts_[at] : std::string("?");
+  };
+  return formatted("%d-%d (%s, %s), pass %d, round %d", place.pair.a, place.pair.b,
+                   host(place.pair.a).c_str(), host(place.pair.b).c_str(), place.pass, place.round);
+}
+
+std::string SweepText::slowest(const Table& table) const {
+  const auto found = benchmarks_.find(table.spec.name);
+  if (found == benchmarks_.end()) return {};
+  std::string text;
+  for (const auto& [bytes, all] : found->second) {
+    const auto length = static_cast<long long>(bytes);
+    const double median = all.times.median();
+    for (const PairSample& sample : all.worst) {
+      text +=
+          formatted("# slow: %lld B: %.2f usec, %.2f of the median: pair %s\n", length, sample.seconds * 1e6,
+                    median > 0 ? sample.seconds / median : 0, name(sample.place).c_str());
+    }
+    for (const Failed& failed : all.failed_pairs) {
+      text += formatted("# failed: %lld B: pair %s: %s\n", length, name(failed.place).c_str(),
+                        failed.detail.c_str());
+    }
+    const auto shown = static_cast<std::int64_t>(all.failed_pairs.size());
+    if (all.failed > shown) {
+      text += formatted("# failed: %lld B: and %s\n", length,
+                        counted(all.failed - shown, "further pair").c_str());
+    }
+  }
+  return text;
+}
+
+std::string words_for(const FabricOptions& fabric) {
+  const RoundPlan plan(fabric, static_cast<int>(fabric.ranks.size()));
+  std::string text = counted(plan.count(), "round") + ", " + name_of(fabric.rounds);
+  text += fabric.serial ? ", one pair after the other" : "";
+  return text + formatted(", random order (seed %llu)", static_cast<unsigned long long>(fabric.seed));
+}
+
+}  // namespace openimb

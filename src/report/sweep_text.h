@@ -1,0 +1,70 @@
+// IMB-FABRIC in text: a line for each pair where that is asked for, and for each benchmark a table by length
+// with the slowest pairs behind it. Memory does not grow with the number of pairs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "result/measurement.h"
+
+namespace openimb {
+
+/// Times without the memory for all of them: the median to a permille.
+class TimesOfPairs {
+ public:
+  void add(double seconds);
+  std::int64_t count() const { return count_; }
+  double least() const { return least_; }
+  double most() const { return most_; }
+  double median() const;
+
+ private:
+  std::vector<std::int64_t> classes_;  ///< by logarithm
+  std::int64_t count_ = 0;
+  double least_ = 0, most_ = 0;
+};
+
+class SweepText {
+ public:
+  void begin(const RunFacts& facts, const Options& options);
+  /// Lines of -matrix, or nothing.
+  std::string pairs(const Table& table, std::span<const PairSample> samples);
+  void failure(const Table& table, const Failure& failure);
+  std::string table(const Table& table) const;
+  std::string slowest(const Table& table) const;
+
+ private:
+  struct Failed {
+    PairPlace place;
+    std::string detail;
+  };
+  struct OfLength {
+    TimesOfPairs times;
+    std::int64_t repetitions = 0;  ///< the least
+    std::int64_t defects = 0;
+    std::int64_t failed = 0;
+    std::vector<PairSample> worst;     ///< the slowest first, each pair once
+    std::vector<Failed> failed_pairs;  ///< the first ones
+  };
+  using ByLength = std::map<std::int64_t, OfLength>;
+
+  OfLength& of_length(const Table& table, std::int64_t bytes);
+  void keep_if_slow(OfLength& of_length, const PairSample& sample) const;
+  std::string name(const PairPlace& place) const;
+
+  std::map<std::string, ByLength, std::less<>> benchmarks_;
+  std::vector<std::string> hosts_;  ///< by endpoint
+  FabricOptions fabric_;
+  double bytes_per_megabyte_ = 1048576;
+  int in_flight_ = 1;
+  int passes_ = 0;
+  bool matrix_begun_ = false;
+};
+
+/// "3 rounds of disjoint pairs, all pairs, ...": for the banner.
+std::string words_for(const FabricOptions& fabric);
+
+}  // namespace openimb

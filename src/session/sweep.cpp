@@ -1,0 +1,306 @@
+#include "session/sweep.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "session/outcome.h"
+#include "session/point_run.h"
+#include "session/under_way.h"
+
+namespace openimb {
+
+namespace {
+
+/// A benchmark, open for all rounds.
+struct SweepTable {
+  explicit SweepTable(TablePlan plan_of_all) : plan(std::move(plan_of_all)), in_round(plan) {}
+  const TablePlan plan;  ///< all endpoints are one group
+  TablePlan in_round;    ///< the pairs that are measured at once are the groups, with a row each
+  std::unique_ptr<OpenTable> open;
+  std::optional<Failure> failure;
+};
+
+class Sweeps {
+ public:
+  explicit Sweeps(const SessionParts& parts)
+      : parts_(parts),
+        fabric_(*parts.options.fabric),
+        plan_(fabric_, static_cast<int>(fabric_.ranks.size())),
+        outcome_(parts),
+        start_(parts.surroundings.now()),
+        lost_(fabric_.ranks.size()) {}
+  Ending run();
+
+ private:
+  void open_tables();
+  void run_pass();
+  void run_round(int round, const EndpointPairs& pairs);
+  void run_point(SweepTable& table, Point point, int round, EndpointPairs pairs);
+  void set_groups(SweepTable& table, const EndpointPairs& pairs) const;
+  void report_failed(const SweepTable& table, const Failure& failure, int round, const EndpointPairs& pairs);
+  EndpointPairs without_lost(const SweepTable& table, const Point& point, int round,
+                             const EndpointPairs& pairs);
+  void lose(const Silence& silence);
+  bool is_lost(int endpoint) const { return !lost_[static_cast<std::size_t>(endpoint)].empty(); }
+  bool too_few() const { return std::ranges::count(lost_, std::string()) < 2; }
+  void measure(SweepTable& table, const Point& point, int round, const EndpointPairs& pairs);
+  void report(const SweepTable& table, const Measurement& measurement, int round, const EndpointPairs& pairs);
+  PairSample sample_of(const Row& row, EndpointPair pair) const;
+  bool must_end();
+  void report_tables();
+  void report_rest();
+  int endpoint() const;
+  int rank_of(int endpoint) const { return fabric_.ranks[static_cast<std::size_t>(endpoint)]; }
+  bool reports() const { return parts_.world.rank() == 0; }
+  double elapsed() const { return parts_.surroundings.now() - start_; }
+
+  const SessionParts& parts_;
+  const FabricOptions& fabric_;
+  const RoundPlan plan_;
+  Outcome outcome_;
+  const double start_;
+  int pass_ = 0, round_ = 0;
+  std::vector<std::string> lost_;  ///< by endpoint why; empty: it answers
+  bool spent_ = false;             ///< the budget
+  struct {
+    const SweepTable* table = nullptr;
+    std::int64_t bytes = 0;
+    std::optional<EndpointPair> pair;  ///< this rank's
+  } under_way_;                        ///< for report_rest()
+  std::vector<std::unique_ptr<SweepTable>> tables_;
+};
+
+Ending Sweeps::run() {
+  const auto give = [this](std::function<void()> report) {
+    if (parts_.surroundings.before_giving_up) parts_.surroundings.before_giving_up(std::move(report));
+  };
+  give([this] { report_rest(); });
+  open_tables();
+  const Passes passes = parts_.options.passes.value_or(Passes{.most = 1, .precision = {}, .budget = {}});
+  const int most = passes.most.value_or(std::numeric_limits<int>::max());
+  while (pass_ < most && !too_few() && !must_end()) {
+    ++pass_;
+    run_pass();
+  }
+  give({});
+  report_tables();
+  return outcome_.ending();
+}
+
+// All before the first round: what a communicator costs would else be in one of them.
+void Sweeps::open_tables() {
+  for (const TableKey& key : parts_.schedule.tables()) {
+    if (must_end()) return;
+    SweepTable& table = *tables_.emplace_back(std::make_unique<SweepTable>(parts_.schedule.plan(key)));
+    const UnderWay opening(parts_.surroundings, table.plan.table);
+    table.failure = table.plan.failure;
+    if (!table.failure) table.open = parts_.resources.open(table.plan);
+    if (!table.failure) table.failure = table.open->failure();
+    table.in_round.table.multi = Multi::each_group;
+    table.in_round.table.layout.processes = 2;
+  }
+}
+
+void Sweeps::run_pass() {
+  for (const int round : plan_.order(pass_)) {
+    round_ = round;
+    const EndpointPairs pairs = plan_.pairs(round);
+    if (!fabric_.serial) {
+      if (must_end()) return;
+      run_round(round, pairs);
+      continue;
+    }
+    for (const EndpointPair& pair : pairs) {
+      if (must_end()) return;
+      run_round(round, {pair});
+    }
+  }
+}
+
+void Sweeps::run_round(int round, const EndpointPairs& pairs) {
+  for (const auto& table : tables_) {
+    if (table->failure) continue;
+    for (const Point& point : table->plan.points) run_point(*table, point, round, pairs);
+  }
+}
+
+void Sweeps::set_groups(SweepTable& table, const EndpointPairs& pairs) const {
+  std::vector<std::vector<int>>& groups = table.in_round.table.layout.groups;
+  groups.clear();
+  for (const auto& [a, b] : pairs) groups.push_back({rank_of(a), rank_of(b)});
+}
+
+// A point that cannot be measured at all has one row, in its table. Where ranks fall silent, the pairs that
+// are left are measured anew.
+void Sweeps::run_point(SweepTable& table, Point point, int round, EndpointPairs pairs) {
+  if (point.failure || !table.open->has_memory_for(point)) return;
+  for (;;) {
+    pairs = without_lost(table, point, round, pairs);
+    if (pairs.empty()) return;
+    const RoundPartners meeting = plan_.meeting(pairs, endpoint());
+    point.meeting = &meeting;
+    set_groups(table, pairs);
+    const int mine = endpoint();
+    const auto pair = std::ranges::find_if(
+        pairs, [mine](const EndpointPair& one) { return one.a == mine || one.b == mine; });
+    under_way_ = {&table, point.bytes, pair == pairs.end() ? std::nullopt : std::optional(*pair)};
+    try {
+      return measure(table, point, round, pairs);
+    } catch (const PointFailed& failed) {
+      return report_failed(table, failed.failure, round, pairs);
+    } catch (const Silence& silence) {
+      lose(silence);
+    }
+  }
+}
+
+void Sweeps::report_failed(const SweepTable& table, const Failure& of_all, int round,
+                           const EndpointPairs& pairs) {
+  Table of_pair = table.in_round.table;
+  of_pair.multi = Multi::off;
+  for (const EndpointPair& pair : pairs) {
+    of_pair.layout.groups = {{rank_of(pair.a), rank_of(pair.b)}};
+    Failure failure = of_all;
+    failure.pair = {pass_, round, pair};
+    outcome_.report(of_pair, failure);
+  }
+}
+
+// Those of lost endpoints have a failure each.
+EndpointPairs Sweeps::without_lost(const SweepTable& table, const Point& point, int round,
+                                   const EndpointPairs& pairs) {
+  EndpointPairs left;
+  for (const EndpointPair& pair : pairs) {
+    if (!is_lost(pair.a) && !is_lost(pair.b)) {
+      left.push_back(pair);
+      continue;
+    }
+    const int lost = is_lost(pair.b) ? pair.b : pair.a;
+    report_failed(table,
+                  {.cause = Failure::Cause::no_answer,
+                   .bytes = point.bytes,
+                   .detail = lost_[static_cast<std::size_t>(lost)]},
+                  round, {pair});
+  }
+  return left;
+}
+
+void Sweeps::lose(const Silence& silence) {
+  const std::string since = pass_ == 0
+                                ? "before the first pass"
+                                : "since pass " + std::to_string(pass_) + ", round " + std::to_string(round_);
+  for (const int rank : silence.ranks) {
+    const auto found = std::ranges::find(fabric_.ranks, rank);
+    if (found == fabric_.ranks.end()) continue;
+    const auto endpoint = found - fabric_.ranks.begin();
+    lost_[static_cast<std::size_t>(endpoint)] =
+        "endpoint " + std::to_string(endpoint) + " does not answer, " + since;
+  }
+}
+
+void Sweeps::measure(SweepTable& table, const Point& point, int round, const EndpointPairs& pairs) {
+  PointRun run(parts_, table.in_round, *table.open, point,
+               {.sampling = parts_.schedule.sampling(table.in_round, point),
+                .stopping = [] { return false; },
+                .check = parts_.options.check && pass_ == 1});
+  const std::optional<Measurement> measurement = run.measure();
+  if (!measurement) return;
+  outcome_.count(*measurement);
+  outcome_.ending().measured += static_cast<int>(pairs.size()) - 1;
+  if (!reports()) return;
+  report(table, *measurement, round, pairs);
+  parts_.surroundings.progress(outcome_.ending());
+}
+
+void Sweeps::report(const SweepTable& table, const Measurement& measurement, int round,
+                    const EndpointPairs& pairs) {
+  std::vector<PairSample> samples;
+  const double at = elapsed();
+  for (const Row& row : measurement.rows) {
+    PairSample& sample = samples.emplace_back(sample_of(row, pairs[static_cast<std::size_t>(row.group)]));
+    sample.place.pass = pass_;
+    sample.place.round = round;
+    sample.bytes = measurement.bytes;
+    sample.repetitions = measurement.repetitions;
+    sample.at = at;
+  }
+  parts_.reporter.pairs(table.plan.table, samples);
+}
+
+// A hub's time is that of all its pairs together.
+PairSample Sweeps::sample_of(const Row& row, EndpointPair pair) const {
+  const bool a_is_slower = row.slowest_rank == rank_of(pair.a);
+  PairSample sample{.place = {.pair = pair},
+                    .seconds_of_a = a_is_slower ? row.t_max : row.t_min,
+                    .seconds_of_b = a_is_slower ? row.t_min : row.t_max,
+                    .defects = row.defects,
+                    .evidence = row.evidence};
+  sample.seconds = plan_.has_hub() ? sample.seconds_of_b : row.t_max;
+  return sample;
+}
+
+bool Sweeps::must_end() {
+  const std::optional<Passes>& passes = parts_.options.passes;
+  const bool late = reports() && passes && passes->budget && elapsed() > *passes->budget;
+  for (;;) {
+    try {
+      const bool ends = spent_ || outcome_.stopping(late);
+      spent_ = ends && !outcome_.interrupted();
+      return ends;
+    } catch (const Silence& silence) {
+      lose(silence);
+    }
+  }
+}
+
+// This rank waits for its partner within an exchange, and with it everyone.
+void Sweeps::report_rest() {
+  if (under_way_.table == nullptr) return;  // tables are being opened
+  if (under_way_.pair) {
+    const EndpointPair pair = *under_way_.pair;
+    const int partner = pair.a == endpoint() ? pair.b : pair.a;
+    report_failed(*under_way_.table,
+                  {.cause = Failure::Cause::no_answer,
+                   .bytes = under_way_.bytes,
+                   .detail = "endpoint " + std::to_string(partner) + " does not answer; rank 0 waits for it"},
+                  round_, {pair});
+  }
+  report_tables();
+}
+
+void Sweeps::report_tables() {
+  for (const auto& table : tables_) {
+    if (table->failure) {
+      outcome_.report(table->plan.table, *table->failure);
+      continue;
+    }
+    if (reports()) parts_.reporter.open_table(table->plan.table);
+    for (const Point& point : table->plan.points) {
+      if (point.failure) {
+        outcome_.report(table->plan.table, *point.failure);
+      } else if (!table->open->has_memory_for(point)) {
+        outcome_.report(table->plan.table, out_of_memory(point, false));
+      }
+    }
+    if (reports()) parts_.reporter.close_table(table->plan.table);
+  }
+}
+
+// Of this rank; -1: it is none.
+int Sweeps::endpoint() const {
+  const auto found = std::ranges::lower_bound(fabric_.ranks, parts_.world.rank());
+  const bool is_one = found != fabric_.ranks.end() && *found == parts_.world.rank();
+  return is_one ? static_cast<int>(found - fabric_.ranks.begin()) : -1;
+}
+
+}  // namespace
+
+Ending run_sweeps(const SessionParts& parts) { return Sweeps(parts).run(); }
+
+}  // namespace openimb

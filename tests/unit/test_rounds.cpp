@@ -1,0 +1,136 @@
+// The rounds of IMB-FABRIC.
+#include <catch2/catch.hpp>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "plan/rounds.h"
+
+using namespace openimb;
+
+namespace {
+
+using Number = std::pair<int, int>;
+
+// How often each pair comes, of all rounds; rounds must be disjoint.
+std::map<Number, int> met(const RoundPlan& plan, int endpoints) {
+  std::map<Number, int> met;
+  for (int round = 0; round < plan.count(); ++round) {
+    std::set<int> busy;
+    for (const auto& [a, b] : plan.pairs(round)) {
+      CHECK(a < b);
+      CHECK(a >= 0);
+      CHECK(b < endpoints);
+      CHECK(busy.insert(a).second);
+      CHECK(busy.insert(b).second);
+      ++met[{a, b}];
+    }
+  }
+  return met;
+}
+
+FabricOptions options_of(RoundKind kind, int each_meets = 0) {
+  FabricOptions options;
+  options.rounds = kind;
+  options.each_meets = each_meets;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("the circle method has every pair once, in rounds of disjoint pairs") {
+  const FabricOptions options = options_of(RoundKind::circle);
+  for (const int endpoints : {2, 3, 4, 5, 6, 7, 8, 9, 16, 31, 32, 64, 101}) {
+    const RoundPlan plan(options, endpoints);
+    CHECK(plan.count() == (endpoints % 2 == 0 ? endpoints - 1 : endpoints));
+    const auto all = met(plan, endpoints);
+    CHECK(all.size() == static_cast<std::size_t>(endpoints) * static_cast<std::size_t>(endpoints - 1) / 2);
+    for (const auto& [pair, times] : all) CHECK(times == 1);
+    for (int round = 0; round < plan.count(); ++round) {
+      CHECK(plan.pairs(round).size() == static_cast<std::size_t>(endpoints / 2));
+    }
+  }
+}
+
+TEST_CASE("of some rounds, each endpoint meets as many others as were asked for") {
+  for (const int endpoints : {4, 8, 9, 64}) {
+    for (const int each : {1, 3}) {
+      const FabricOptions options = options_of(RoundKind::some, each);
+      std::map<int, int> others;
+      for (const auto& [pair, times] : met(RoundPlan(options, endpoints), endpoints)) {
+        CHECK(times == 1);
+        ++others[pair.first];
+        ++others[pair.second];
+      }
+      for (int endpoint = 0; endpoint < endpoints; ++endpoint) {
+        CHECK(others[endpoint] <= each);
+        CHECK(others[endpoint] >= each - endpoints % 2 * each);
+        if (endpoints % 2 == 0) CHECK(others[endpoint] == each);
+      }
+    }
+  }
+}
+
+TEST_CASE("another seed chooses other pairs") {
+  FabricOptions one = options_of(RoundKind::some, 2), other = one;
+  other.seed = 2;
+  CHECK(RoundPlan(one, 64).pairs(0) == RoundPlan(one, 64).pairs(0));
+  CHECK(RoundPlan(one, 64).pairs(0) != RoundPlan(other, 64).pairs(0));
+  CHECK(RoundPlan(one, 64).order(1) == RoundPlan(one, 64).order(1));
+}
+
+TEST_CASE("each pass has all rounds, in an order of its own") {
+  const FabricOptions options = options_of(RoundKind::circle);
+  const RoundPlan plan(options, 64);
+  std::vector<int> all(63);
+  std::iota(all.begin(), all.end(), 0);
+  std::set<std::vector<int>> orders;
+  for (int pass = 1; pass <= 10; ++pass) {
+    std::vector<int> order = plan.order(pass);
+    orders.insert(order);
+    std::ranges::sort(order);
+    CHECK(order == all);
+  }
+  CHECK(orders.size() == 10);
+}
+
+TEST_CASE("halves: every pair across the middle once, and no other") {
+  const FabricOptions options = options_of(RoundKind::halves);
+  for (const int endpoints : {2, 3, 4, 7, 8}) {
+    const int first = endpoints / 2;
+    const auto all = met(RoundPlan(options, endpoints), endpoints);
+    CHECK(all.size() == static_cast<std::size_t>(first) * static_cast<std::size_t>(endpoints - first));
+    for (const auto& [pair, times] : all) {
+      CHECK(times == 1);
+      CHECK(pair.first < first);
+      CHECK(pair.second >= first);
+    }
+  }
+}
+
+TEST_CASE("a hub meets all others in its round") {
+  const FabricOptions out = options_of(RoundKind::one_to_all), in = options_of(RoundKind::all_to_one);
+  const RoundPlan from(out, 4), to(in, 4);
+  CHECK(from.count() == 4);
+  CHECK(from.has_hub());
+  const EndpointPairs pairs = from.pairs(2);
+  CHECK(pairs == EndpointPairs{{2, 0}, {2, 1}, {2, 3}});
+  CHECK(from.meeting(pairs, 2).partners == std::vector{0, 1, 3});
+  CHECK(from.meeting(pairs, 2).sends_first);
+  CHECK(from.meeting(pairs, 3).partners == std::vector{2});
+  CHECK_FALSE(from.meeting(pairs, 3).sends_first);
+  CHECK_FALSE(to.meeting(pairs, 2).sends_first);
+  CHECK(to.meeting(pairs, 0).sends_first);
+}
+
+TEST_CASE("who has no partner in a round is idle") {
+  const FabricOptions options = options_of(RoundKind::circle);
+  const RoundPlan plan(options, 3);
+  for (int round = 0; round < 3; ++round) {
+    int idle = 0;
+    for (int endpoint = 0; endpoint < 3; ++endpoint) {
+      idle += plan.meeting(plan.pairs(round), endpoint).partners.empty() ? 1 : 0;
+    }
+    CHECK(idle == 1);
+  }
+}

@@ -1,0 +1,299 @@
+// IMB-FABRIC's sessions: which pairs are measured when, what is reported of them, and ranks that fall silent.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+#include <set>
+
+#include "fake_launch.h"
+
+using namespace openimb;
+using namespace openimb::fake;
+using Lines = std::vector<std::string>;
+
+namespace {
+
+constexpr Spec latency{.name = "Pair_Latency",
+                       .kind = Kind::parallel_transfer,
+                       .time_factor = 0.5,
+                       .min_processes = 2,
+                       .in_rounds = true};
+constexpr Spec bandwidth{
+    .name = "Pair_Bandwidth", .kind = Kind::parallel_transfer, .min_processes = 2, .in_rounds = true};
+
+Options options_of(std::vector<int> ranks, std::size_t benchmarks = 1) {
+  Options options = small_options(benchmarks);
+  options.standard = standard_of_fabrics;
+  options.lengths = {8};
+  options.fabric = FabricOptions{.listed = {}, .ranks = std::move(ranks)};
+  return options;
+}
+
+Options listed(std::vector<EndpointPairs> rounds, std::vector<int> ranks) {
+  Options options = options_of(std::move(ranks));
+  options.fabric->rounds = RoundKind::listed;
+  options.fabric->listed = std::move(rounds);
+  return options;
+}
+
+std::vector<PairSample> pairs_of(const Outcome& outcome) {
+  std::vector<PairSample> all;
+  for (const Told& one : outcome.told) all.insert(all.end(), one.pairs.begin(), one.pairs.end());
+  return all;
+}
+
+std::string name_of(const PairPlace& place) {
+  return std::to_string(place.pair.a) + "-" + std::to_string(place.pair.b);
+}
+
+// How often each pair was measured, or has failed.
+std::map<std::string, int> measured(const Outcome& outcome) {
+  std::map<std::string, int> counts;
+  for (const PairSample& one : pairs_of(outcome)) ++counts[name_of(one.place)];
+  return counts;
+}
+std::map<std::string, int> failed(const Outcome& outcome) {
+  std::map<std::string, int> counts;
+  for (const Failure& one : outcome.failures()) {
+    CHECK(one.cause == Failure::Cause::no_answer);
+    ++counts[name_of(*one.pair)];
+  }
+  return counts;
+}
+
+using Counts = std::map<std::string, int>;
+
+}  // namespace
+
+TEST_CASE("a sweep has every pair in each pass, and the tables behind all of them") {
+  const Spec catalogue[] = {latency, bandwidth};
+  Options options = options_of({0, 1, 2, 3}, 2);
+  options.lengths = {8, 64};
+  options.passes = Passes{.most = 2, .precision = {}, .budget = {}};
+  const Outcome outcome = launch(catalogue, options, 4, {});
+  const Counts each = measured(outcome);
+  CHECK(each.size() == 6);
+  for (const auto& [pair, times] : each) CHECK(times == 2 * 2 * 2);
+  CHECK(outcome.ending().measured == 6 * 2 * 2 * 2);
+  CHECK(outcome.ending().failed == 0);
+  const Lines story = outcome.story();
+  CHECK(std::ranges::count(story, "pairs Pair_Latency 4") == 3 * 2 * 2);
+  CHECK(Lines(story.end() - 4, story.end()) == Lines{"open Pair_Latency 4", "close Pair_Latency 4",
+                                                     "open Pair_Bandwidth 4", "close Pair_Bandwidth 4"});
+}
+
+TEST_CASE("a round has all benchmarks and lengths before the next one begins") {
+  const Spec catalogue[] = {latency, bandwidth};
+  Options options = options_of({0, 1, 2, 3}, 2);
+  options.lengths = {8, 64};
+  const std::vector<PairSample> pairs = pairs_of(launch(catalogue, options, 4, {}));
+  REQUIRE(pairs.size() == 24);
+  std::vector<int> rounds;
+  for (const PairSample& one : pairs) {
+    if (rounds.empty() || rounds.back() != one.place.round) rounds.push_back(one.place.round);
+  }
+  CHECK(rounds.size() == 3);
+  CHECK(std::ranges::is_sorted(pairs, {}, &PairSample::at));
+}
+
+TEST_CASE("the time of a pair is that of its slower side, and each side has its own") {
+  const Spec catalogue[] = {latency};
+  Model model;
+  model.seconds = [](const At& at) { return at.rank == 1 ? 0x1p-8 : at.rank == 3 ? 0x1p-6 : 0x1p-10; };
+  const Outcome outcome = launch(catalogue, options_of({0, 1, 3}), 4, model);
+  CHECK(measured(outcome) == Counts{{"0-1", 1}, {"0-2", 1}, {"1-2", 1}});
+  for (const PairSample& one : pairs_of(outcome)) {
+    const double sides[] = {0x1p-11, 0x1p-9, 0x1p-7};
+    CHECK(one.seconds_of_a == sides[one.place.pair.a]);
+    CHECK(one.seconds_of_b == sides[one.place.pair.b]);
+    CHECK(one.seconds == std::max(one.seconds_of_a, one.seconds_of_b));
+    CHECK(one.repetitions == 8);
+    CHECK_FALSE(one.defects);
+  }
+}
+
+TEST_CASE("with a hub the time is that of the other side") {
+  const Spec catalogue[] = {latency};
+  Options options = options_of({0, 1, 2});
+  options.fabric->rounds = RoundKind::one_to_all;
+  Model model;
+  model.seconds = [](const At& at) { return 0x1p-10 * (1 + at.rank); };
+  const std::vector<PairSample> pairs = pairs_of(launch(catalogue, options, 3, model));
+  REQUIRE(pairs.size() == 6);
+  for (const PairSample& one : pairs) {
+    CHECK(one.place.pair.a == one.place.round);
+    CHECK(one.seconds == 0x1p-11 * (1 + one.place.pair.b));
+  }
+}
+
+TEST_CASE("serial: one pair after the other") {
+  const Spec catalogue[] = {latency};
+  Options options = options_of({0, 1, 2, 3});
+  options.fabric->serial = true;
+  const Outcome outcome = launch(catalogue, options, 4, {});
+  CHECK(measured(outcome).size() == 6);
+  for (const Told& one : outcome.told) CHECK(one.pairs.size() <= 1);
+}
+
+TEST_CASE("the budget ends a sweep between two rounds, in order") {
+  const Spec catalogue[] = {latency};
+  Options options = options_of({0, 1, 2, 3});
+  options.passes = Passes{.most = {}, .precision = {}, .budget = 0.0625};
+  const Outcome outcome = launch(catalogue, options, 4, {});
+  CHECK(outcome.ending().state == Ending::State::complete);
+  CHECK(outcome.ending().failed == 0);
+  CHECK(outcome.ending().measured == static_cast<int>(pairs_of(outcome).size()));
+  CHECK(outcome.ending().measured % 2 == 0);
+  CHECK(pairs_of(outcome).back().at < 0.0625 + 0.03125);
+  CHECK(outcome.story().back() == "close Pair_Latency 4");
+}
+
+TEST_CASE("a signal ends a sweep between two rounds") {
+  const Spec catalogue[] = {latency};
+  Model model;
+  model.stop = [](const Rank& rank) { return rank.rank == 2 && rank.batches >= 2; };
+  const Outcome outcome = launch(catalogue, options_of({0, 1, 2, 3}), 4, model);
+  CHECK(outcome.ending().state == Ending::State::interrupted);
+  CHECK(pairs_of(outcome).size() == 4);
+}
+
+TEST_CASE("wrong bytes are counted in the first pass, by pair") {
+  const Spec catalogue[] = {latency};
+  Options options = options_of({0, 1, 2, 3});
+  options.check = true;
+  options.passes = Passes{.most = 2, .precision = {}, .budget = {}};
+  Model model;
+  model.wrong_bytes = [](const At& at) { return std::int64_t{at.rank == 3 ? 5 : 0}; };
+  const Outcome outcome = launch(catalogue, options, 4, model);
+  for (const PairSample& one : pairs_of(outcome)) {
+    CHECK(one.defects.has_value() == (one.place.pass == 1));
+    CHECK(one.defects.value_or(0) == (one.place.pass == 1 && one.place.pair.b == 3 ? 5 : 0));
+  }
+  CHECK(outcome.ending().defects == 15);
+}
+
+TEST_CASE("what cannot be measured at all has one row in its table") {
+  const Spec catalogue[] = {latency, bandwidth};
+  Options options = options_of({0, 1, 2}, 2);
+  options.lengths = {8, 64};
+  Model model;
+  SECTION("a length") {
+    model.has_memory = [](const Table&, const Point& point, int rank) {
+      return point.bytes == 8 || rank != 1;
+    };
+    const Outcome outcome = launch(catalogue, options, 3, model);
+    CHECK(outcome.failures().size() == 2);
+    CHECK(outcome.ending().failed == 2);
+    CHECK(outcome.ending().measured == 6);
+    for (const Failure& one : outcome.failures()) {
+      CHECK(one.bytes == 64);
+      CHECK_FALSE(one.pair);
+    }
+  }
+  SECTION("a benchmark") {
+    model.table_failure = [](const Table& table) -> std::optional<Failure> {
+      if (table.spec.name != "Pair_Latency") return std::nullopt;
+      return Failure{.cause = Failure::Cause::unavailable, .detail = "no"};
+    };
+    const Outcome outcome = launch(catalogue, options, 3, model);
+    CHECK(outcome.failures().size() == 1);
+    CHECK(outcome.ending().measured == 6);
+  }
+}
+
+TEST_CASE("a point that fails in a round is a failure of each of its pairs") {
+  const Spec catalogue[] = {latency};
+  Model model;
+  model.opens = [](const Table&, const Point&, int rank) { return rank != 2; };
+  const Outcome outcome = launch(catalogue, options_of({0, 1, 2, 3}), 4, model);
+  CHECK(outcome.ending().measured == 0);
+  CHECK(outcome.ending().failed == 6);
+  std::set<std::string> pairs;
+  for (const Failure& one : outcome.failures()) {
+    CHECK(one.cause == Failure::Cause::out_of_memory);
+    pairs.insert(name_of(*one.pair));
+  }
+  CHECK(pairs.size() == 6);
+}
+
+TEST_CASE("pairs of a rank that falls silent fail, the others of the round are measured anew") {
+  const Spec catalogue[] = {latency};
+  Options options = options_of({0, 1, 2, 3});
+  options.passes = Passes{.most = 2, .precision = {}, .budget = {}};
+  // At a time within the first round: one agreement opens the table, one begins the round, one ends a trial.
+  Model model;
+  model.silence = [](int agreements) { return agreements == 5 ? std::vector{3} : std::vector<int>{}; };
+  const Outcome outcome = launch(catalogue, options, 4, model);
+  CHECK(measured(outcome) == Counts{{"0-1", 2}, {"0-2", 2}, {"1-2", 2}});
+  CHECK(failed(outcome) == Counts{{"0-3", 2}, {"1-3", 2}, {"2-3", 2}});
+  CHECK(outcome.ending().measured == 6);
+  CHECK(outcome.ending().failed == 6);
+  CHECK(outcome.ending().state == Ending::State::complete);
+  for (const Failure& one : outcome.failures()) {
+    CHECK(one.bytes == 8);
+    CHECK(one.detail.starts_with("endpoint 3 does not answer, since pass 1, round "));
+  }
+}
+
+TEST_CASE("a rank may fall silent before the first pass, and between two rounds") {
+  const Spec catalogue[] = {latency};
+  const Options options = listed({{{0, 1}}, {{1, 2}}}, {0, 1, 2});
+  Model model;
+  int when = 1;
+  std::string since = "before the first pass";
+  SECTION("before") {}
+  SECTION("between") {
+    when = 3;
+    since = "since pass 1, round 0";
+  }
+  model.silence = [when](int agreements) { return agreements == when ? std::vector{2} : std::vector<int>{}; };
+  const Outcome outcome = launch(catalogue, options, 3, model);
+  CHECK(measured(outcome) == Counts{{"0-1", 1}});
+  REQUIRE(outcome.failures().size() == 1);
+  if (when == 1) CHECK(outcome.failures()[0].detail == "endpoint 2 does not answer, " + since);
+}
+
+TEST_CASE("an idle rank that falls silent costs no pair") {
+  const Spec catalogue[] = {latency};
+  Model model;
+  model.silence = [](int agreements) { return agreements == 4 ? std::vector{1} : std::vector<int>{}; };
+  const Outcome outcome = launch(catalogue, options_of({0, 2, 3}), 4, model);
+  CHECK(measured(outcome) == Counts{{"0-1", 1}, {"0-2", 1}, {"1-2", 1}});
+  CHECK(outcome.ending().failed == 0);
+}
+
+TEST_CASE("a sweep ends when fewer than two endpoints answer") {
+  const Spec catalogue[] = {latency};
+  Options options = options_of({0, 1, 2});
+  options.passes = Passes{.most = 1000, .precision = {}, .budget = {}};
+  Model model;
+  model.silence = [](int agreements) { return agreements == 3 ? std::vector{1, 2} : std::vector<int>{}; };
+  const Outcome outcome = launch(catalogue, options, 3, model);
+  CHECK(measured(outcome).empty());
+  CHECK(failed(outcome) == Counts{{"0-1", 1}, {"0-2", 1}, {"1-2", 1}});
+}
+
+TEST_CASE("a silent partner of a hub is left out of its round; a silent hub is the end of it") {
+  const Spec catalogue[] = {latency};
+  Options options = options_of({0, 1, 2, 3});
+  options.fabric->rounds = RoundKind::all_to_one;
+  Model model;
+  model.silence = [](int agreements) { return agreements == 3 ? std::vector{2} : std::vector<int>{}; };
+  const Outcome outcome = launch(catalogue, options, 4, model);
+  CHECK(measured(outcome) == Counts{{"0-1", 1}, {"0-3", 1}, {"1-0", 1}, {"1-3", 1}, {"3-0", 1}, {"3-1", 1}});
+  CHECK(failed(outcome) == Counts{{"0-2", 1}, {"1-2", 1}, {"3-2", 1}, {"2-0", 1}, {"2-1", 1}, {"2-3", 1}});
+}
+
+TEST_CASE("seeds have their orders of rounds") {
+  const Spec catalogue[] = {latency};
+  const auto rounds = [&](std::uint64_t seed) {
+    Options options = options_of({0, 1, 2, 3, 4, 5});
+    options.fabric->seed = seed;
+    options.passes = Passes{.most = 3, .precision = {}, .budget = {}};
+    std::vector<int> order;
+    for (const PairSample& one : pairs_of(launch(catalogue, options, 6, {})))
+      order.push_back(one.place.round);
+    return order;
+  };
+  CHECK(rounds(7) == rounds(7));
+  CHECK(rounds(7) != rounds(8));
+}
