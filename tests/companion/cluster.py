@@ -13,7 +13,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,7 +62,7 @@ def slurm(folder: Path, nodes: int = 2, cpus: int = 2) -> Iterator[Path]:
         (folder / name).mkdir()
     environment = {**os.environ, "SLURM_CONF": str(conf)}
     with contextlib.ExitStack() as stack:
-        daemon = _Daemons(folder, environment, stack)
+        daemon = Daemons(folder, environment, stack)
         daemon(
             *("munged", "--foreground", "--force", f"--key-file={key}", f"--socket={socket_file}"),
             *(f"--{what}-file={folder}/munged.{what}" for what in ("pid", "log", "seed")),
@@ -156,36 +156,11 @@ class Hosts:
 @contextlib.contextmanager
 def hosts(folder: Path) -> Iterator[Hosts]:
     """Each has a network, a name, an /etc/hosts and an sshd of its own; all end with the last process in them."""
-    need("openssh-server openssh-client iproute2", "sshd", "ssh", "ssh-keygen", "ip", "nsenter", "unshare")
-    refused = subprocess.run(["unshare", "--net", "--uts", "--mount", "true"], capture_output=True, text=True)
-    if refused.returncode:
-        pytest.skip(f"network namespaces: {refused.stderr.strip()}")  # no package helps
-    folder.chmod(0o700)
     addresses = {"h1": "10.77.0.1", "h2": "10.77.0.2"}
-    (folder / "hosts").write_text(
-        "127.0.0.1 localhost\n" + "".join(f"{address} {name}\n" for name, address in addresses.items())
-    )
-    for key in ("host", "user"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / key], check=True)
-    (folder / "ssh.conf").write_text(
-        f"Host h*\n User root\n IdentityFile {folder}/user\n StrictHostKeyChecking no\n"
-        " UserKnownHostsFile /dev/null\n LogLevel ERROR\n"
-    )
-    shell = folder / "ssh"
-    shell.write_text(f'#!/bin/sh\nexec ssh -F {folder}/ssh.conf "$@"\n')
-    shell.chmod(0o755)
-    Path("/run/sshd").mkdir(exist_ok=True)  # where sshd's unprivileged half goes; Debian's service makes it
+    shell = remote_shell(folder, addresses)
     with contextlib.ExitStack() as stack:
-        daemon = _Daemons(folder, dict(os.environ), stack)
-        inside = {}
-        for name in addresses:
-            begin = (
-                f"hostname {name}; mount --bind {folder}/hosts /etc/hosts; ip link set lo up; touch {folder}/{name}.up;"
-                f" exec {_program('sshd')} -D -e -f /dev/null -h {folder}/host -o AuthorizedKeysFile={folder}/user.pub"
-                " -o PermitRootLogin=prohibit-password -o UsePAM=no -o StrictModes=no -o PidFile=none"
-            )
-            inside[name] = daemon("unshare", "--net", "--uts", "--mount", "sh", "-c", begin)
-        until(lambda: all((folder / f"{name}.up").exists() for name in addresses), daemon.said)
+        daemon = Daemons(folder, dict(os.environ), stack)
+        inside = begin_hosts(daemon, folder, addresses)
         found = Hosts(inside["h1"], inside["h2"], shell)
         ends = [["name", "eth0", "netns", str(process)] for process in inside.values()]
         subprocess.run(["ip", "link", "add", *ends[0], "type", "veth", "peer", *ends[1]], check=True)
@@ -200,6 +175,43 @@ def hosts(folder: Path) -> Iterator[Hosts]:
         yield found
 
 
+def remote_shell(folder: Path, addresses: Mapping[str, str]) -> Path:
+    """Keys, names and a shell for hosts with these addresses. Skips the test where there can be none."""
+    need("openssh-server openssh-client iproute2", "sshd", "ssh", "ssh-keygen", "ip", "nsenter", "unshare")
+    refused = subprocess.run(["unshare", "--net", "--uts", "--mount", "true"], capture_output=True, text=True)
+    if refused.returncode:
+        pytest.skip(f"network namespaces: {refused.stderr.strip()}")  # no package helps
+    folder.chmod(0o700)
+    (folder / "hosts").write_text(
+        "127.0.0.1 localhost\n" + "".join(f"{address} {name}\n" for name, address in addresses.items())
+    )
+    for key in ("host", "user"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / key], check=True)
+    (folder / "ssh.conf").write_text(
+        f"Host h*\n User root\n IdentityFile {folder}/user\n StrictHostKeyChecking no\n"
+        " UserKnownHostsFile /dev/null\n LogLevel ERROR\n"
+    )
+    shell = folder / "ssh"
+    shell.write_text(f'#!/bin/sh\nexec ssh -F {folder}/ssh.conf "$@"\n')
+    shell.chmod(0o755)
+    Path("/run/sshd").mkdir(exist_ok=True)  # where sshd's unprivileged half goes; Debian's service makes it
+    return shell
+
+
+def begin_hosts(daemon: Daemons, folder: Path, names: Iterable[str]) -> dict[str, int]:
+    """The processes that hold the namespaces; none has a network yet."""
+    inside = {}
+    for name in names:
+        begin = (
+            f"hostname {name}; mount --bind {folder}/hosts /etc/hosts; ip link set lo up; touch {folder}/{name}.up;"
+            f" exec {_program('sshd')} -D -e -f /dev/null -h {folder}/host -o AuthorizedKeysFile={folder}/user.pub"
+            " -o PermitRootLogin=prohibit-password -o UsePAM=no -o StrictModes=no -o PidFile=none -o MaxStartups=100"
+        )
+        inside[name] = daemon("unshare", "--net", "--uts", "--mount", "sh", "-c", begin)
+    until(lambda: all((folder / f"{name}.up").exists() for name in inside), daemon.said)
+    return inside
+
+
 def second_wire(two: Hosts) -> None:
     """Another wire between the hosts, eth1 at both ends, with addresses of another network."""
     ends = [["name", "eth1", "netns", str(process)] for process in (two.first, two.second)]
@@ -212,7 +224,7 @@ def second_wire(two: Hosts) -> None:
 # --- Daemons ---------------------------------------------------------------------------------------------------------
 
 
-class _Daemons:
+class Daemons:
     """Starts daemons whose words go to files in `folder`; they end, with what they started, in reverse order."""
 
     def __init__(self, folder: Path, environment: dict[str, str], stack: contextlib.ExitStack) -> None:

@@ -145,6 +145,7 @@ def test_records_of_the_suite_are_imported_as_they_are(imb: Imb) -> None:
         "int_overflow",
         "invalid_processes",
         "io_error",
+        "no_answer",
         "no_space",
         "out_of_memory",
         "over_budget",

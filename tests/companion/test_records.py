@@ -20,6 +20,7 @@ TYPES: dict[str, Any] = {
     "run": records.Run,
     "row": records.SampledRow,
     "sample": records.Sample,
+    "pair": records.Pair,
     "result": records.Result,
     "failure": records.Failure,
     "end": records.End,

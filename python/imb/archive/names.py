@@ -106,6 +106,26 @@ def _stored(archive: Archive, path: Path, present: Sequence[str]) -> list[Stored
     return [archive.run(run) for run in found]
 
 
+def record_files(archive: Archive, *names: str) -> list[tuple[str, Path]]:
+    """Name and file of the records of these runs, as of `runs`; of files, stored or not, the files themselves. For records that
+    are too many to be read at once. Raises ImbError where there is none."""
+    present = archive.ids()
+    found: dict[Path, str] = {}
+    for name in names:
+        if ids := _ids_named(archive, name, present):
+            for run in map(archive.run, ids):
+                if "records.jsonl" in run.manifest.files:
+                    found.setdefault(run.folder / "records.jsonl", run.name)
+        elif path := _path(name):
+            files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+            found |= {file: str(file) for file in files}
+        else:
+            raise _unknown(archive, name)
+    if not found:
+        raise ImbError(f"no records in {one_line(', '.join(names))}")
+    return [(name, path) for path, name in found.items()]
+
+
 def some_runs(archive: Archive, name: str, *, all_of_them: bool) -> list[StoredRun]:
     """The one stored run of a name, or all of them. Raises ImbError where there is none, or several without
     `all_of_them`."""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import os
 import stat
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from imb.model.errors import ImbError
 
+LONGEST = 1 << 34  # bytes of a file that is read in pieces
 LARGEST = 1 << 30  # bytes of one file, unpacked; its tables need several times as much memory
 _PACKED: dict[bytes, Callable[[IO[bytes]], Any]] = {  # all are files of bytes
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
@@ -35,8 +38,33 @@ class Unreadable(ImbError):
     """A file that is not readable text. The message states what it is, without its name."""
 
 
-def read(path: Path) -> bytes:
-    """The text of a file. Raises Unreadable, and OSError."""
+def blocks(path: Path, size: int = 1 << 26) -> Iterator[bytes]:
+    """The bytes of a file that may be larger than memory, of LONGEST at most, unpacked, in pieces of whole lines. Raises
+    Unreadable, and OSError."""
+    with _opened(path) as file:
+        rest, total = b"", 0
+        while piece := _piece(file, size):
+            total += len(piece)
+            if total > LONGEST:
+                raise Unreadable(f"has more than {LONGEST / 2**30:.3g} GiB; divide it into smaller files")
+            whole, newline, rest = (rest + piece).rpartition(b"\n")
+            if len(rest) > size:
+                raise Unreadable("has a line of more than 64 MiB; it is not a file of records")
+            yield whole + newline
+        if rest:
+            yield rest
+
+
+def _piece(file: IO[bytes], size: int) -> bytes:
+    try:
+        return file.read(size)
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+        raise Unreadable(f"cannot be unpacked: {error}") from error
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """A regular file, unpacked while it is read. Raises Unreadable, and OSError."""
     # Without O_NONBLOCK the open of a pipe waits for a writer.
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         mode = os.fstat(file.fileno()).st_mode
@@ -48,7 +76,18 @@ def read(path: Path) -> bytes:
         if foreign := next((kind for magic, kind in _FOREIGN.items() if start.startswith(magic)), None):
             raise Unreadable(f"is {foreign}")
         unpack = next((made for magic, made in _PACKED.items() if start.startswith(magic)), None)
-        text = _bounded(file, os.fstat(file.fileno()).st_size) if unpack is None else _unpacked(unpack(file))
+        if unpack is None:
+            yield file
+        else:
+            with unpack(file) as unpacked:
+                yield unpacked
+
+
+def read(path: Path) -> bytes:
+    """The text of a file. Raises Unreadable, and OSError."""
+    with _opened(path) as file:
+        plain = isinstance(file, io.BufferedReader)
+        text = _bounded(file, os.fstat(file.fileno()).st_size) if plain else _unpacked(file)
     return _as_utf_8(text) if text.startswith(_UTF_16) else text
 
 
@@ -66,8 +105,7 @@ def _bounded(file: IO[bytes], size: int) -> bytes:
 
 def _unpacked(file: IO[bytes]) -> bytes:
     try:
-        with file:
-            text = file.read(LARGEST + 1)
+        text = file.read(LARGEST + 1)
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, OSError) as error:
         raise Unreadable(f"cannot be unpacked: {error}") from error
     if len(text) > LARGEST:

@@ -24,7 +24,7 @@ from imb.render.terminal import IN_ASCII, say
 # By what people do, in the order of `imb --help`. The module imb.cli.NAME (a Python keyword has a _ behind it) has a function `command`,
 # whose docstring is the help, or a Typer `app` of several. It imports what is slow to import when it is called, not before.
 GROUPS = {
-    "Measure": ("run", "campaign", "ab", "latency", "startup"),
+    "Measure": ("run", "campaign", "ab", "latency", "startup", "fabric"),
     "Judge": ("compare", "baseline", "watch", "diagnose", "report", "plot"),
     "Archive": ("ls", "show", "query", "import", "export", "label", "rm", "restore", "verify"),
     "Machine": ("doctor", "build"),

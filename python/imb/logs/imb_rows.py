@@ -21,6 +21,7 @@ _CAUSES: tuple[tuple[str, Cause], ...] = (
     ("out-of-space", "no_space"),
     ("io-error", "io_error"),
     ("over-budget", "over_budget"),
+    ("no-answer", "no_answer"),
 )
 _NEEDED = re.compile(r"needed X=\s*([\d.]+)\s*GB")
 _FREE = re.compile(r"free\s+([\d.]+)\s*GB")

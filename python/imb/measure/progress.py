@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from imb.model.records import End, Failure, PassLimits, Result, Run, Sample, SampledRow, decode
+from imb.model.records import End, Failure, Pair, PassLimits, Result, Run, Sample, SampledRow, decode
 
 _DEFAULT_LENGTHS = 24  # 0, and 2^0 to 2^22
 QUIET = 60.0  # seconds without a record that are reported; after them twice as many, and so on
@@ -47,6 +47,8 @@ class Progress:
             self._rows[record.row] = record
         elif isinstance(record, Sample):
             self._sample(record)
+        elif isinstance(record, Pair):
+            self.benchmark, self.bytes, self.pass_ = record.benchmark, record.bytes, record.pass_
         else:
             self._point(record)
 

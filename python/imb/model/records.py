@@ -17,8 +17,9 @@ from msgspec import UNSET, UnsetType
 SCHEMA = "openimb-record/1"
 RECORD = b'{"record":'  # how a file of records begins
 SAMPLE = b'{"record":"sample",'  # how the suite begins the lines of which there are most
+PAIR = b'{"record":"pair",'  # and those of IMB-FABRIC
 
-Component: TypeAlias = Literal["MPI1", "EXT", "IO", "NBC", "RMA", "MPI4", "P2P", "MT"]
+Component: TypeAlias = Literal["MPI1", "EXT", "IO", "NBC", "RMA", "MPI4", "P2P", "MT", "FABRIC"]
 PARTS: dict[Component, str] = {  # as banners name them
     "MPI1": "MPI-1",
     "EXT": "MPI-2",
@@ -28,6 +29,7 @@ PARTS: dict[Component, str] = {  # as banners name them
     "MPI4": "MPI-4",
     "P2P": "IMB-P2P",
     "MT": "MT",
+    "FABRIC": "IMB-FABRIC",
 }
 Kind: TypeAlias = Literal[
     "single_transfer", "multiple_transfer", "parallel_transfer", "collective", "synchronisation"
@@ -43,6 +45,7 @@ Cause: TypeAlias = Literal[
     "no_space",
     "io_error",
     "over_budget",
+    "no_answer",
 ]
 State: TypeAlias = Literal["complete", "interrupted", "aborted"]
 Shortfall: TypeAlias = Literal["none", "budget", "passes", "interrupted", "cut_off"]
@@ -106,6 +109,23 @@ class PairOptions(msgspec.Struct, kw_only=True):
     most_pairs: int
 
 
+class FabricRounds(msgspec.Struct, kw_only=True):
+    """Which rounds IMB-FABRIC ran."""
+
+    kind: str
+    count: int | None = None
+
+
+class FabricOptions(msgspec.Struct, kw_only=True):
+    """-endpoint, -seed, -rounds, -serial, -pair_timeout of IMB-FABRIC."""
+
+    endpoint: str
+    seed: int | None = None
+    rounds: FabricRounds | None = None
+    serial: bool = False
+    timeout_seconds: float | None = None
+
+
 class Topology(msgspec.Struct, kw_only=True):
     """-topo: of neighborhood collectives. Of a grid: `dimensions` and, where given, `extents`; of a random graph the others."""
 
@@ -136,7 +156,8 @@ class Threads(msgspec.Struct, kw_only=True):
 
 
 class Options(msgspec.Struct, kw_only=True):
-    """What was in force. `passes`, where it is set: in passes; `pairs`: in IMB-P2P; `topology`: -topo."""
+    """What was in force. `passes`, where it is set: in passes; `pairs`: in IMB-P2P; `topology`: -topo; `fabric`: in
+    IMB-FABRIC."""
 
     standard_mode: bool | None = None
     settings: Settings | None = None
@@ -173,6 +194,7 @@ class Options(msgspec.Struct, kw_only=True):
     passes: PassLimits | UnsetType = UNSET
     pairs: PairOptions | UnsetType = UNSET
     topology: Topology | UnsetType = UNSET
+    fabric: FabricOptions | UnsetType = UNSET
     check: bool | None = None
     every_repetition: bool | None = None
     show_tail: bool | None = None
@@ -250,10 +272,20 @@ class Startup(msgspec.Struct, kw_only=True):
     slowest_rank: int | None = None
 
 
+class Endpoint(msgspec.Struct, kw_only=True):
+    """What IMB-FABRIC measures pairs of: a rank that stands for its host, socket, NUMA node or core."""
+
+    rank: int
+    host: str
+    cpus: list[int] | None = None
+    numa: int | None = None
+    socket: int | None = None
+
+
 class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
     """What is known before the first point. `program` is OpenIMB, Intel MPI Benchmarks or OSU Micro-Benchmarks."""
 
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset(["file", "load_flops_per_second", "startup"])
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset(["file", "load_flops_per_second", "startup", "endpoints"])
 
     schema: str = SCHEMA
     program: str | None = None
@@ -273,6 +305,7 @@ class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
     build: Build | None = None
     environment: dict[str, str] | None = None
     startup: Startup | None = None
+    endpoints: list[Endpoint] | None = None
 
 
 class Counter(msgspec.Struct):
@@ -406,6 +439,27 @@ class Sample(msgspec.Struct, kw_only=True, tag_field="record", tag="sample", ren
     evidence: Evidence | None = None
 
 
+class Pair(msgspec.Struct, kw_only=True, tag_field="record", tag="pair", rename={"pass_": "pass"}):
+    """Two endpoints of IMB-FABRIC, by index in `Run.endpoints`, in one round of one pass. `time_seconds` is of one message:
+    the larger time of both sides. imb.model.pairs reads these as columns."""
+
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset(["defects", "evidence"])
+
+    benchmark: str
+    bytes: int
+    pass_: int
+    round: int
+    a: int
+    b: int
+    repetitions: int | None = None
+    time_seconds: float | None = None
+    time_a_seconds: float | None = None
+    time_b_seconds: float | None = None
+    at_seconds: float | None = None
+    defects: int | None = None
+    evidence: Evidence | None = None
+
+
 class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
     """One row: one length on one layout, measured. `line` is its line in a foreign log.
 
@@ -484,11 +538,22 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
         self.passes = Passes(half_width=share)
 
 
-class Failure(msgspec.Struct, kw_only=True, tag_field="record", tag="failure"):
-    """One point, or with `bytes` None one benchmark, that could not be measured."""
+class Failure(msgspec.Struct, kw_only=True, tag_field="record", tag="failure", rename={"pass_": "pass"}):
+    """One point, or with `bytes` None one benchmark, that could not be measured; with `a` and `b` one pair of IMB-FABRIC."""
 
     OPTIONAL: ClassVar[frozenset[str]] = frozenset(
-        ["threads", "groups", "needed_bytes", "free_bytes", "seconds_per_repetition", "line"]
+        [
+            "threads",
+            "groups",
+            "needed_bytes",
+            "free_bytes",
+            "seconds_per_repetition",
+            "line",
+            "a",
+            "b",
+            "pass",
+            "round",
+        ]
     )
 
     benchmark: str
@@ -508,6 +573,10 @@ class Failure(msgspec.Struct, kw_only=True, tag_field="record", tag="failure"):
     detail: str | None = None
     help: str | None = None
     line: int | None = None
+    a: int | None = None
+    b: int | None = None
+    pass_: int | None = None
+    round: int | None = None
 
 
 class End(msgspec.Struct, kw_only=True, tag_field="record", tag="end"):
@@ -546,7 +615,7 @@ def cut_off(run: Run, end: End | None) -> bool:
     return end is None and run.program in _WITH_END
 
 
-Record: TypeAlias = Run | SampledRow | Sample | Result | Failure | End
+Record: TypeAlias = Run | SampledRow | Sample | Pair | Result | Failure | End
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -591,16 +660,16 @@ def encode(record: Record) -> bytes:
     if isinstance(record, Failure) and record.cause == "time_out":
         left_out -= {"seconds_per_repetition"}  # null means that the time was not a number
     if isinstance(record, Run) and record.component == "IO":
-        left_out = frozenset({"startup"})  # null: not known, or no load was asked for
+        left_out = frozenset({"startup", "endpoints"})  # null: not known, or no load was asked for
     return _encoder.encode({k: v for k, v in fields.items() if v is not None or k not in left_out}) + b"\n"
 
 
 def read(text: bytes, name: str, *, samples: bool = False) -> Records:
     """The records in JSON lines. All good lines are kept; a torn last line and foreign ones become problems.
 
-    `name` is what problems call the file. Of launches in passes, `samples` asks for rows and samples too, as they
-    stand in the file. Else they are passed over, but rows without a result, of a launch that was cut off, are made
-    from their samples (`passes.shortfall` is `cut_off`).
+    `name` is what problems call the file. `samples` asks for rows and samples of launches in passes too, as they stand in
+    the file, and for pairs of IMB-FABRIC. Else they are passed over, but rows without a result, of a launch that was cut
+    off, are made from their samples (`passes.shortfall` is `cut_off`).
     """
     records: list[Record] = []
     problems: list[Problem] = []
@@ -610,6 +679,8 @@ def read(text: bytes, name: str, *, samples: bool = False) -> Records:
         if not samples and number < len(lines) and line.startswith(SAMPLE):
             sampled.lines.append(line)  # most lines, and rarely needed
             continue
+        if not samples and number < len(lines) and line.startswith(PAIR):
+            continue  # imb.model.pairs reads them
         if not line.strip():
             continue
         try:
@@ -626,6 +697,8 @@ def read(text: bytes, name: str, *, samples: bool = False) -> Records:
             sampled.rows[record.row] = record
         elif isinstance(record, Sample) and not samples:
             sampled.lines.append(line)
+        elif isinstance(record, Pair) and not samples:
+            continue
         else:
             if isinstance(record, Result) and _drop_negative_times(record):
                 problems.append(Problem(name, number, "negative time; skipped"))

@@ -22,6 +22,7 @@ _FAILURES = {
     "no_space": 'out-of-space.; needed X={gigabytes:8.3f} GB, free {free:8.3f} GB; use flag "-file PATH"',
     "io_error": "io-error.; {detail}",
     "over_budget": 'over-budget.; the budget was spent before the first sample; use flag "-budget X"',
+    "no_answer": "no-answer.; {detail}",
     "time_out": 'time-out.; Time limit (secs_per_sample) is over; use "-time X" or SECS_PER_SAMPLE to increase time limit.',
 }
 

@@ -145,31 +145,37 @@ def history_page(found: History, *, now: datetime | None = None) -> str:
 
 
 def _render(page: dict[str, Any], sections: Sequence[Section], history: dict[str, Any] | None) -> str:
-    from plotly.offline import get_plotlyjs
-
     order = [("Verdict", "verdict", page["verdicts"])]
     order += [(one["short"], one["id"], True) for one in page["heats"]]
     order += [("Charts", "charts", sections), ("Findings", "findings", page["findings"] is not None)]
     order += [("Environment", "conditions", page["conditions"]), ("History", "history", history)]
     order += [("Model", "model", page["models"])]
     page["contents"] = [(name, anchor) for name, anchor, there in order if there]
-    template, css, js = _template()
     drawn = bool(history) or any(section.drawn for section in sections)
+    return rendered("page.html.j2", page, page_charts.drawn(sections, history), drawn=drawn)
+
+
+def rendered(name: str, page: dict[str, Any], charts: dict[str, Any], *, drawn: bool) -> str:
+    """A template with its page; `charts` is what page.js shows, `drawn`: whether there are any."""
+    from plotly.offline import get_plotlyjs
+
+    template, css, js = _template(name)
     text: str = template.render(
         page=page,
         version=__version__,
         css=Markup(colors.css() + css),
         js=Markup(js),
         dashes=colors.DASH_ARRAYS,
+        drawn=drawn,
         plotly=Markup(get_plotlyjs()) if drawn else "",
-        data=_embedded(page_charts.drawn(sections, history)),
+        data=_embedded(charts),
     )
     return text
 
 
 @cache
-def _template() -> tuple[Any, str, str]:
-    """The page, its style and its script; a name that does not exist is an error, not a blank."""
+def _template(name: str) -> tuple[Any, str, str]:
+    """A template, the style and the script of all pages; a name that does not exist is an error, not a blank."""
     from importlib.resources import files
 
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -183,7 +189,7 @@ def _template() -> tuple[Any, str, str]:
     )
     folder = files("imb.render") / "templates"
     return (
-        environment.get_template("page.html.j2"),
+        environment.get_template(name),
         (folder / "page.css").read_text("utf-8"),
         (folder / "page.js").read_text("utf-8"),
     )

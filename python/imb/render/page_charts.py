@@ -14,8 +14,8 @@ from imb.render.marks import TIMES
 from imb.render.panels import ChartLine, Layout, Panel, Section
 
 _FONT = 'system-ui, -apple-system, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif'
-_THEMES: tuple[Theme, ...] = ("light", "dark")
-_CONFIG = {"responsive": True, "displaylogo": False, "displayModeBar": False, "doubleClick": "reset"}
+THEMES: tuple[Theme, ...] = ("light", "dark")
+CONFIG = {"responsive": True, "displaylogo": False, "displayModeBar": False, "doubleClick": "reset"}
 _LENGTHS = (0, *(16**power for power in range(1, 9)))
 _ONE_TWO_FIVE = [digit * 10.0**power for power in range(-3, 4) for digit in (1, 2, 5)]
 _ROOM = 1 / 11  # least part of the axis between two of its labels
@@ -27,16 +27,14 @@ def drawn(sections: Sequence[Section], history: dict[str, Any] | None) -> dict[s
     shown = [
         {"template": "lengths", "layouts": [_layout(one) for one in section.variants]} for section in sections
     ]
-    templates = {"lengths": {theme: _template(theme, _lines_over_length(theme)) for theme in _THEMES}}
+    templates = {"lengths": {theme: template(theme, _lines_over_length(theme)) for theme in THEMES}}
     if history:
         shown.append(
             {"template": "history", "layouts": [_over_time(history, curve) for curve in history["curves"]]}
         )
-        templates["history"] = {
-            theme: _template(theme, _lines_over_time(theme, history)) for theme in _THEMES
-        }
+        templates["history"] = {theme: template(theme, _lines_over_time(theme, history)) for theme in THEMES}
     return {
-        "config": _CONFIG,
+        "config": CONFIG,
         "sections": shown,
         "templates": templates,
         "columns": _columns(history) if history else {},
@@ -234,7 +232,7 @@ def _lines_over_time(theme: Theme, history: dict[str, Any]) -> list[dict[str, An
     ]
 
 
-def _template(theme: Theme, lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def template(theme: Theme, lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """All that a figure's charts have in common in a theme."""
     colors = COLORS[theme]
     ink, muted = colors["ink"], colors["muted"]

@@ -35,8 +35,21 @@
     label(chart);
     if (chart.dataset.drawn) return;
     chart.dataset.drawn = "1";
+    if (figureOf(chart).data[0]?.type === "heatmap") return readCells(chart);
     chart.on("plotly_hover", (event) => mark(sectionOf(chart), event.points[0].pointIndex, chart));
     chart.on("plotly_unhover", () => mark(sectionOf(chart), null, chart));
+  }
+
+  // Of a matrix: the pair under the pointer with its figures.
+  function readCells(chart) {
+    const key = chart.parentElement.querySelector(".key"), usual = key.textContent;
+    chart.on("plotly_hover", ({ points: [{ x, y, z }] }) => {
+      const { unit, bytes } = figureOf(chart);
+      if (!Number.isFinite(z)) return;
+      const rate = unit === "µs" && bytes >= 4096 ? `, ${(bytes / z).toPrecision(4)} MB/s` : "";
+      key.textContent = `${y} – ${x}: ${z.toPrecision(4)} ${unit}${rate}`;
+    });
+    chart.on("plotly_unhover", () => { key.textContent = usual; });
   }
 
   const inView = new Set();
@@ -51,7 +64,7 @@
   // Above a chart: the names of its lines, or their values where a length is marked. `at` is its index, null for none.
   function label(chart, at = null) {
     const key = chart.parentElement.querySelector(".key"), lines = linesOf(chart);
-    if (!key) return;
+    if (!key || !lines.length) return;
     const swatches = document.getElementById("swatches").content.children, several = lines.length > 1;
     key.replaceChildren(...lines.map((line) => {
       const item = document.createElement("span"), letter = several ? `${line.name.split(" ")[0]} ` : "";
@@ -133,7 +146,7 @@
     for (const chart of on ? all(".chart") : drawnOf(document)) {
       draw(chart);
       const columns = chart.closest(".p3") ? 3 : chart.closest(".p2") ? 2 : 1;
-      const size = { width: [680, 338, 226][columns - 1], height: columns === 1 ? 300 : 230 };
+      const size = { width: [680, 338, 226][columns - 1], height: chart.matches(".square") ? 660 : columns === 1 ? 300 : 230 };
       Plotly.relayout(chart, on ? { autosize: false, ...size } : { autosize: true, width: null, height: null });
     }
   }

@@ -1,0 +1,387 @@
+#!/usr/bin/env python3
+"""How often `imb fabric` names the slow component, and how often one that is not slow.
+
+    bench/fabric.py [--draws 1000] [--hosts 64,256,1024] [--seconds 600] [--noise 0.02,recorded] [--passes 3] [--differ 0]
+
+Sweeps over pairs of a fat tree and of a dragonfly are computed, not run: the time of a pair is that of its distance, divided by
+the least speed on its route (a max-min model of one flow at a time, without contention between pairs of a round). 0 to 3
+components (host, link between switches, switch port of a host) are slowed by 10 % or 50 %. Noise is recorded: deviations of
+launches of a row of bench/pool.parquet from its median, runs of successive launches as passes of a pair. Their spread (17 % on the
+machine that recorded them, a shared one) is scaled to 2 % unless --noise has `recorded`.
+
+--differ adds a deviation by host, normal with this spread: healthy hosts that are not alike.
+
+Full sweeps have all pairs, in 3 passes; quick ones have 2 log2(N) + 4 rounds, in 3 passes, then targeted rounds where needed.
+Beside it, on the same data: thresholds on the mean time of a host's pairs, 5 % above the median of hosts, and mean + 3 standard
+deviations of hosts.
+
+Named: of the slowed components. Or as alternative: it is reported slow beside others that the sweep does not separate it from. False name:
+draws with a named component that is not slowed. Confused: a link is named for a slowed host, or the other way round.
+Exit status: 0 when everything ran, whatever it shows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet as pq
+from imb.fabric.inference import judge_sweeps
+from imb.fabric.rounds import quick_rounds, targeted_rounds
+from imb.fabric.sweep import Endpoint, Sweep
+from imb.fabric.topology import LinkGroup, Topology, graph
+
+HERE = Path(__file__).resolve().parent
+PASSES = 3
+LEVEL = 0.01
+Values = npt.NDArray[np.float64]
+BASE = 1.0e-6
+PER_HOP = 0.15  # of the base, by switch
+
+
+@dataclass
+class Network:
+    """`slowable`: names of links between switches, with their group."""
+
+    name: str
+    topology: Topology
+    slowable: list[LinkGroup] = field(default_factory=list)
+
+
+def fat_tree(hosts: int) -> Network:
+    """Two levels, as many spines as hosts per leaf; the route to a host uses spine (host mod spines): D-mod-k, as OpenSM's ftree. The
+    link of a leaf and a spine is crossed by pairs that use it in either direction."""
+    size = {64: 8, 256: 16, 1024: 32}[hosts]
+    number = np.arange(hosts)
+    leaf, spine = number // size, number % size
+    groups: list[LinkGroup] = []
+    for x in range(hosts // size):
+        inside = leaf == x
+        for y in range(size):
+            here, there = inside & (spine == y), ~inside & (spine == y)
+            parts = ((inside, there), (here, ~inside & ~there))
+            groups.append(LinkGroup(f"leaf{x} - spine{y}", "link", parts))
+        whole = (inside, ~inside)
+        groups.append(LinkGroup(f"all {size} links of leaf{x} to switches", "group", (whole,)))
+        groups.append(LinkGroup(f"leaf{x}", "switch", (whole, (inside, inside))))
+    hops = np.where(np.eye(hosts // size, dtype=bool), 1, 3).astype(np.int16)
+    names = tuple(f"n{one:04}" for one in range(hosts))
+    topology = Topology(names, leaf.astype(np.int32), hops, tuple(groups))
+    return Network("fat tree", topology, [one for one in groups if one.kind == "link"])
+
+
+def dragonfly(hosts: int) -> Network:
+    """Groups of switches, all linked to each other, one link between any two groups; shortest routes, one for each pair."""
+    per_switch, switches, groups = {64: (4, 4, 4), 256: (4, 8, 8), 1024: (8, 8, 16)}[hosts]
+    names = [f"n{one:04}" for one in range(hosts)]
+    attached = {
+        name: f"g{one // (per_switch * switches)}s{one // per_switch % switches}"
+        for one, name in enumerate(names)
+    }
+    links = [(f"g{g}s{i}", f"g{g}s{j}") for g in range(groups) for i in range(switches) for j in range(i)]
+    for one in range(groups):
+        for other in range(one):
+            links.append((f"g{one}s{other % switches}", f"g{other}s{one % switches}"))
+    topology = graph(attached, links)
+    return Network("dragonfly", topology, [one for one in topology.groups if one.kind == "link"])
+
+
+class Noise:
+    """Runs of successive deviations of recorded rows."""
+
+    def __init__(self, spread: float | None) -> None:
+        table = pq.read_table(HERE / "pool.parquet").to_pydict()
+        rows: dict[tuple[str, int], dict[int, float]] = defaultdict(dict)
+        for series, number, benchmark, size, seconds in zip(
+            table["series"],
+            table["number"],
+            table["benchmark"],
+            table["bytes"],
+            table["seconds"],
+            strict=True,
+        ):
+            if series == "table" and benchmark in ("PingPong", "PingPing"):
+                rows[benchmark, size][number] = seconds
+        found = []
+        for row in rows.values():
+            logs = np.log([row[one] for one in sorted(row)])
+            away = logs - np.median(logs)
+            scale = 1.4826 * float(np.median(np.abs(away)))
+            found.append(away if spread is None else away * (spread / scale))
+        length = min(map(len, found))
+        self.series = np.array([one[:length] for one in found])
+
+    def draw(self, random: np.random.Generator, passes: int, pairs: int) -> Values:
+        row = random.integers(len(self.series), size=pairs)
+        begin = random.integers(self.series.shape[1] - passes + 1, size=pairs)
+        found: Values = self.series[row, begin + np.arange(passes)[:, None]]
+        return found
+
+
+class Truth:
+    """A network with slowed components."""
+
+    def __init__(
+        self, network: Network, count: int, slow: float, random: np.random.Generator, differ: float = 0.0
+    ) -> None:
+        self.network, self.slow = network, slow
+        hosts = network.topology.hosts
+        self.differ = differ * random.standard_normal(len(hosts)) if differ else np.zeros(len(hosts))
+        self.slowed: list[tuple[str, str, int]] = []
+        kinds = random.choice(["host", "link", "port"], count)
+        links = random.choice(len(network.slowable), 3, replace=False)
+        some = random.choice(len(hosts), 3, replace=False)
+        for at, kind in enumerate(kinds.tolist()):
+            index = int(links[at] if kind == "link" else some[at])
+            name = network.slowable[index].name if kind == "link" else hosts[index]
+            self.slowed.append((kind, name, index))
+
+    def times(self, a: npt.NDArray[np.int32], b: npt.NDArray[np.int32]) -> Values:
+        topology = self.network.topology
+        hops = topology.hops[topology.leaf[a], topology.leaf[b]]
+        factor = np.zeros(len(a))
+        for kind, _, index in self.slowed:
+            hit = (
+                self.network.slowable[index].crosses(a, b) if kind == "link" else (a == index) | (b == index)
+            )
+            factor = np.maximum(factor, hit * self.slow)
+        found: Values = np.log(BASE * (1 + PER_HOP * (hops - 1))) + np.log1p(factor)
+        found += self.differ[a] + self.differ[b]
+        return found
+
+
+def sweep_of(
+    truth: Truth,
+    rounds: list[list[tuple[int, int]]] | None,
+    noise: Noise,
+    random: np.random.Generator,
+    first_pass: int = 0,
+    passes: int | None = None,
+) -> Sweep:
+    """All pairs where there are no rounds."""
+    count = len(truth.network.topology.hosts)
+    many = passes or PASSES
+    if rounds is None:
+        a, b = (one.astype(np.int32) for one in np.triu_indices(count, 1))
+        number = np.zeros(len(a), dtype=np.int32)
+    else:
+        flat = np.array([pair for one in rounds for pair in one], dtype=np.int32).reshape(-1, 2)
+        a, b = flat[:, 0], flat[:, 1]
+        number = np.repeat(np.arange(len(rounds), dtype=np.int32), [len(one) for one in rounds])
+    times = truth.times(a, b) + noise.draw(random, many, len(a))
+    number_of_pass = np.repeat(np.arange(first_pass, first_pass + many, dtype=np.int32), len(a))
+    ends = tuple(Endpoint(at, name) for at, name in enumerate(truth.network.topology.hosts))
+    return Sweep(
+        ends,
+        "Pair_Bandwidth",
+        65536,
+        np.tile(a, many),
+        np.tile(b, many),
+        number_of_pass,
+        np.tile(number, many),
+        np.exp(times.ravel()),
+    )
+
+
+def joined(one: Sweep, other: Sweep) -> Sweep:
+    arrays = (
+        np.concatenate([getattr(one, key), getattr(other, key)])
+        for key in ("a", "b", "passes", "rounds", "seconds")
+    )
+    return Sweep(one.endpoints, one.benchmark, one.bytes, *arrays)
+
+
+def by_thresholds(sweep: Sweep) -> tuple[set[str], set[str]]:
+    """Hosts by mean time of their pairs: 5 % above the median host; above mean + 3 standard deviations."""
+    count = len(sweep.endpoints)
+    ends = np.concatenate([sweep.a, sweep.b])
+    mean = np.bincount(ends, np.tile(sweep.seconds, 2), count) / np.maximum(
+        np.bincount(ends, minlength=count), 1
+    )
+    names = np.array([one.name for one in sweep.endpoints])
+    return (
+        set(names[mean > 1.05 * np.median(mean)].tolist()),
+        set(names[mean > mean.mean() + 3 * mean.std()].tolist()),
+    )
+
+
+def judged(
+    truth: Truth, quick: bool, noise: Noise, random: np.random.Generator, passes: int = PASSES
+) -> tuple[set[str], dict[str, set[str]], Sweep, int]:
+    """Names; of each its alternatives; the sweep; rounds."""
+    topology = truth.network.topology
+    count = len(topology.hosts)
+    if not quick:
+        sweep, used = sweep_of(truth, None, noise, random, 0, passes), count - 1
+        verdict = judge_sweeps([sweep], topology)
+    else:
+        rounds = quick_rounds(count, int(random.integers(1 << 30)))
+        sweep, used = sweep_of(truth, rounds, noise, random, 0, passes), len(rounds)
+        verdict = judge_sweeps([sweep], topology)
+        more = targeted_rounds(verdict, count, int(random.integers(1 << 30)))
+        if more:
+            used += len(more)
+            sweep = joined(sweep, sweep_of(truth, more, noise, random, passes, passes))
+            verdict = judge_sweeps([sweep], topology)
+    named = {one.name for one in verdict.suspects if one.named}
+    others = {one.name: {one.name, *one.alternatives} for one in verdict.suspects if one.p_value <= LEVEL}
+    return named, others, sweep, used
+
+
+def tally(
+    network: Network,
+    count: int,
+    slow: float,
+    quick: bool,
+    noise: Noise,
+    draws: int,
+    seconds: float,
+    passes: int,
+    differ: float,
+) -> Counter[str]:
+    found: Counter[str] = Counter()
+    begin = time.perf_counter()
+    for draw in range(draws):
+        if time.perf_counter() - begin > seconds:
+            break
+        random = np.random.default_rng([draw, count, int(100 * slow), quick, len(network.topology.hosts)])
+        truth = Truth(network, count, slow, random, differ)
+        named, others, sweep, used = judged(truth, quick, noise, random, passes)
+        truly = {name for _, name, _ in truth.slowed}
+        hosts = set(network.topology.hosts)
+        links = {one.name for one in network.topology.groups}
+        found["draws"] += 1
+        found["slowed"] += len(truly)
+        found["named"] += len(truly & named)
+        ambiguous = {name for name in truly - named if any(name in one for one in others.values())}
+        found["as alternative"] += len(ambiguous)
+        wrong = named - truly
+        found["any false name"] += bool(wrong)
+        found["hosts slowed"] += len(truly & hosts)
+        found["host, link named"] += bool(wrong & links) and bool((truly & hosts) - named)
+        found["link, host named"] += bool(wrong & hosts) and bool((truly & links) - named)
+        found["rounds"] += used
+        for key, guess in zip(("5 %", "3 sigma"), by_thresholds(sweep), strict=True):
+            found[f"{key}: named"] += len(truly & guess)
+            found[f"{key}: false"] += bool(guess - truly)
+    return found
+
+
+def share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+HEAD = (
+    "| network | hosts | noise | sweep | slowed | by | draws | named | or as alternative | draws with a false name | host/link confused "
+    "| rounds | -5 %: named | false | 3 sigma: named | false |\n|" + "---|" * 16
+)
+
+
+def line(network: Network, noise: str, quick: bool, count: int, slow: float, found: Counter[str]) -> str:
+    many, draws = found["slowed"], found["draws"]
+    confused = found["host, link named"] + found["link, host named"]
+    cells = [
+        network.name,
+        str(len(network.topology.hosts)),
+        noise,
+        "quick" if quick else "full",
+        str(count),
+        f"{slow:.0%}" if count else "-",
+        str(draws),
+        share(found["named"], many),
+        share(found["named"] + found["as alternative"], many),
+        share(found["any false name"], draws),
+        share(confused, many),
+        f"{found['rounds'] / max(draws, 1):.0f}",
+        share(found["5 %: named"], many),
+        share(found["5 %: false"], draws),
+        share(found["3 sigma: named"], many),
+        share(found["3 sigma: false"], draws),
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
+def speed() -> str:
+    """1,024 hosts, all pairs, 10 passes."""
+    random = np.random.default_rng(1)
+    network = fat_tree(1024)
+    truth = Truth(network, 2, 0.1, random)
+    noise = Noise(0.02)
+    parts = [sweep_of(truth, None, noise, random, PASSES * at) for at in range(3)]
+    last = sweep_of(truth, None, noise, random, 9)
+    keep = last.passes == 9
+    parts.append(
+        Sweep(
+            last.endpoints,
+            last.benchmark,
+            last.bytes,
+            *(x[keep] for x in (last.a, last.b, last.passes, last.rounds, last.seconds)),
+        )
+    )
+    sweep = parts[0]
+    for one in parts[1:]:
+        sweep = joined(sweep, one)
+    del parts
+    begin = time.perf_counter()
+    verdict = judge_sweeps([sweep], network.topology)
+    seconds = time.perf_counter() - begin
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
+    named = sorted(one.name for one in verdict.suspects if one.named)
+    right = named == sorted(name for _, name, _ in truth.slowed)
+    return (
+        f"1,024 hosts, {len(sweep.seconds):,} times (10 passes): judged in {seconds:.1f} s, at most {memory:.2f} GiB of memory "
+        f"with the simulation; {'both' if right else 'not the two'} slowed components named"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--draws", type=int, default=1000)
+    parser.add_argument("--hosts", default="64,256,1024")
+    parser.add_argument("--networks", default="fat tree,dragonfly")
+    parser.add_argument("--sweeps", default="full,quick")
+    parser.add_argument("--counts", default="0,1,2,3", help="slowed components")
+    parser.add_argument("--slow", default="0.1,0.5")
+    parser.add_argument("--noise", default="0.02", help="spreads, or `recorded`")
+    parser.add_argument("--seconds", type=float, default=60.0, help="at most, for each row of the table")
+    parser.add_argument("--passes", type=int, default=PASSES)
+    parser.add_argument("--differ", type=float, default=0.0, help="spread of healthy hosts")
+    parser.add_argument("--no-speed", action="store_true")
+    options = parser.parse_args()
+    if not options.no_speed:
+        print(speed(), flush=True)
+    print(HEAD, flush=True)
+    makers = {"fat tree": fat_tree, "dragonfly": dragonfly}
+    for spread in options.noise.split(","):
+        noise = Noise(None if spread == "recorded" else float(spread))
+        for name in options.networks.split(","):
+            for hosts in map(int, options.hosts.split(",")):
+                network = makers[name](hosts)
+                for kind in options.sweeps.split(","):
+                    for count in map(int, options.counts.split(",")):
+                        for slow in map(float, options.slow.split(",") if count else ["0"]):
+                            quick = kind == "quick"
+                            found = tally(
+                                network,
+                                count,
+                                slow,
+                                quick,
+                                noise,
+                                options.draws,
+                                options.seconds,
+                                options.passes,
+                                options.differ,
+                            )
+                            print(line(network, spread, quick, count, slow, found), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

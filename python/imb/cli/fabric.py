@@ -1,0 +1,298 @@
+"""imb fabric"""
+
+from __future__ import annotations
+
+import enum
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from imb.archive.store import Archive
+from imb.cli.common import ArchiveOption, LabelOption, share_of
+from imb.cli.launching import (
+    CpusOption,
+    EnvOption,
+    LauncherOption,
+    MpiOption,
+    PpnOption,
+    ProgramsOption,
+    intent_of,
+    prepare,
+    refuse_missing_cpus,
+)
+from imb.model.errors import ImbError
+from imb.model.hostlist import expanded
+from imb.model.units import counted
+from imb.render.terminal import data, say
+
+if TYPE_CHECKING:
+    from imb.measure.drain import Drain
+    from imb.render.fabric import Judged
+
+EXIT = {"healthy": 0, "bad": 10, "inconclusive": 11}
+BENCHMARKS = ("Pair_Latency", "Pair_Bandwidth", "Pair_Bidirectional")
+SIZES = (("Pair_Latency", 8), ("Pair_Bandwidth", 1 << 20))
+
+
+class Format(enum.StrEnum):
+    """Output format."""
+
+    terminal = "terminal"
+    json = "json"
+
+
+def command(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]... [-- IMB arguments]",
+            help="Judge these instead of running: files of records of IMB-FABRIC, labels or runs.",
+            show_default=False,
+        ),
+    ] = None,
+    hosts: Annotated[
+        str | None,
+        typer.Option("--hosts", metavar="H1,H2", help="Launch on these hosts; ranges such as node[01-16]."),
+    ] = None,
+    endpoint: Annotated[
+        Literal["host", "socket", "numa", "core"] | None,
+        typer.Option("--endpoint", help="What a rank stands for.", show_default="host; on one host core"),
+    ] = None,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick", help="Run at most 2 log2(N) + 4 rounds, then only rounds that separate suspects."
+        ),
+    ] = False,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            "--budget",
+            min=1,
+            max=1e7,
+            metavar="SECONDS",
+            help="End after this time, and judge what is there.",
+        ),
+    ] = None,
+    benchmark: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--benchmark",
+            "-b",
+            metavar="NAME:BYTES",
+            help="Measure this; may be repeated.",
+            show_default="Pair_Latency:8 and Pair_Bandwidth:1048576",
+        ),
+    ] = None,
+    passes: Annotated[int, typer.Option("--passes", min=1, metavar="N", help="Run all rounds N times.")] = 3,
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            "--rounds", min=1, metavar="K", help="Each endpoint meets K others.", show_default="all"
+        ),
+    ] = None,
+    serial: Annotated[bool, typer.Option("--serial", help="Measure one pair at a time.")] = False,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--seed", min=0, max=2**31 - 1, metavar="N", help="Order of rounds.", show_default="drawn"
+        ),
+    ] = None,
+    topology: Annotated[
+        Path | None,
+        typer.Option(
+            "--topology",
+            metavar="FILE",
+            help="Switches: lines `leaf1: node[01-16]`, Slurm's topology.conf, or the output of ibnetdiscover.",
+        ),
+    ] = None,
+    relevant: Annotated[
+        str, typer.Option("--relevant", "-r", metavar="PERCENT", help="Smallest relevant slowdown.")
+    ] = "5%",
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            "--baseline",
+            metavar="NAME",
+            help="Compare each pair with its own past: a label, run or file of records.",
+        ),
+    ] = None,
+    drain: Annotated[
+        bool, typer.Option("--drain", help="Run the printed `scontrol` commands, which drain hosts in Slurm.")
+    ] = False,
+    page: Annotated[
+        Path | None,
+        typer.Option("--page", metavar="FILE", help="Write an HTML page with the matrix of all pairs."),
+    ] = None,
+    format: Annotated[Format, typer.Option("--format", "-f", help="Output format.")] = Format.terminal,
+    timeout: Annotated[
+        float, typer.Option("--timeout", min=0.1, metavar="SECONDS", help="End a launch that takes longer.")
+    ] = 3600,
+    mpi: MpiOption = None,
+    programs: ProgramsOption = None,
+    ppn: PpnOption = None,
+    cpus: CpusOption = None,
+    env: EnvOption = None,
+    launcher: LauncherOption = "mpiexec",
+    label: LabelOption = None,
+    archive: ArchiveOption = None,
+) -> None:
+    """Find the slow host, core, link or switch of a fabric, with known error rates.
+
+    Pairs of endpoints are measured with IMB-FABRIC, on --hosts, in the allocation of a scheduler, or on the cores of this
+    host. A component is named if its pairs are slower than those of its peers: with a probability of at most 1 %, anything
+    is named on a healthy fabric. Links and switches need --topology. Each launch is kept as a run.
+
+    With NAME, nothing is run; the records of earlier runs are judged. IMB arguments follow --; `IMB-FABRIC -help` lists them.
+
+    \b
+    Examples:
+      imb fabric --hosts node[001-064] --topology topology.conf --page fabric.html
+      imb fabric --quick --budget 30                 # in a Slurm prolog or job
+      imb fabric --endpoint core
+      imb fabric records.jsonl --format json
+      imb fabric --hosts node[001-064] --baseline acceptance
+
+    Exit status: 0 healthy, 10 bad (a component is named, or a host does not answer), 11 inconclusive, 2 usage error.
+    """
+    from imb.cli import fabric_judging as judging
+    from imb.cli.extras import need
+
+    words = list(names or [])
+    split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
+    arguments, names = words[split:], words[:split]
+    against = judging.Against(share_of(relevant, "--relevant"))
+    if drain and names:
+        raise ImbError("--drain needs a measurement of now; omit NAME, or run the printed commands")
+    if names and (quick or hosts or rounds or serial or budget or arguments):
+        raise ImbError(
+            "NAME is judged, not run; omit --quick, --hosts, --rounds, --serial, --budget and IMB arguments"
+        )
+    if quick and (rounds or serial):
+        raise ImbError("--quick has rounds of its own; omit --rounds and --serial")
+    if page:
+        need("imb fabric --page", "jinja2", "plotly")
+        if page.is_dir() or not page.absolute().parent.is_dir():
+            raise ImbError(f"--page: cannot write {page}; give a file in a folder that exists")
+    store = Archive(archive)
+    if topology:  # before launches, for the errors of files
+        against = against._replace(network=judging.network_in(topology), network_file=topology)
+    if baseline:
+        past = judging.launches_of(judging.sources_named(store, [baseline]), [])
+        against = against._replace(past=past, past_name=baseline)
+    notes: list[str] = []
+    if names:
+        sources = judging.sources_named(store, names)
+    else:
+        from imb.cli.fabric_stages import Stages
+        from imb.measure.fabric import hosts_offered, intent_for
+
+        bare = intent_of(None, _expanded(hosts), ppn, None, cpus, env, launcher)
+        wanted: Any = endpoint or ("host" if hosts_offered(bare.hosts) > 1 else "core")
+        intent = intent_for(bare, wanted, ppn=ppn)
+        refuse_missing_cpus(intent)
+        found, folder = prepare(mpi, programs)
+        drawn = secrets.randbelow(2**31) if seed is None else seed
+        options = ["-seed", str(drawn), "-passes", str(passes)]
+        options += (["-rounds", str(rounds)] if rounds else []) + (["-serial"] if serial else [])
+        stages = Stages(
+            archive=store,
+            mpi=found,
+            programs=folder,
+            given=programs,
+            intent=intent,
+            endpoint=wanted,
+            sizes=[_size(one) for one in benchmark] if benchmark else list(SIZES),
+            arguments=[*options, *arguments],
+            seed=drawn,
+            timeout=timeout,
+            budget=budget,
+            labels=label or [],
+        )
+        if quick:
+            stages.quick(
+                lambda sofar: judging.judged_of(judging.launches_of(sofar, []), sofar, against, [])[0].verdict
+            )
+        else:
+            stages.sweep()
+        sources, notes = stages.sources, stages.notes
+        if not sources:
+            raise ImbError(
+                f"inconclusive: no launch has records; {'; '.join(notes) or 'nothing ran'}", status=11
+            )
+    launches = judging.launches_of(sources, notes)
+    judged, known = judging.judged_of(launches, sources, against, notes)
+    drains, unnamable = judging.drains_of(judged)
+    results = judging.execute(judged, drains) if drain else {}
+    status = EXIT[judged.verdict.state]
+    if page:
+        from imb.render.fabric_page import fabric_page
+
+        text = fabric_page(judged, known, [str(one) for one in drains], now=datetime.now())
+        page.write_text(text, encoding="utf-8")
+    if format is Format.json:
+        listed = [
+            {
+                "node": one.node,
+                "command": str(one),
+                "drained": None if one not in results else results[one] is None,
+            }
+            | ({"error": results[one]} if results.get(one) else {})
+            for one in drains
+        ]
+        from imb.render.fabric import value
+
+        data(value(judged, status, listed))
+    else:
+        _print(judged, drains, unnamable, results)
+        if page:
+            say(f"page: {page}")
+    raise typer.Exit(status)
+
+
+def _print(
+    judged: Judged, drains: Sequence[Drain], unnamable: Sequence[str], results: Mapping[Drain, str | None]
+) -> None:
+    """The verdict first."""
+    from imb.render.fabric import HEADINGS, after_table, basis, headline, table_rows
+    from imb.render.terminal import Screen
+
+    style = {"healthy": "bold green", "bad": "bold red"}.get(judged.verdict.state, "bold yellow")
+    Screen().line((headline(judged), style))
+    say(basis(judged))
+    rows, more = table_rows(judged)
+    if rows:
+        say("")
+        Screen().table(HEADINGS, rows, right=(3, 5), fold=(2, 7))
+        if more:
+            say(f"and {counted(more, 'component')} more; --format json has all")
+        if any(row[0].startswith("(") for row in rows):
+            say("(in brackets: not significant, or not separated from others)")
+        say("")
+    say(*after_table(judged))
+    for one in drains:
+        say(str(one) if one not in results else f"drained: {one.node}" if results[one] is None else str(one))
+        if results.get(one):
+            say(f"imb: {one.node}: {results[one]}", err=True)
+    for host in unnamable:
+        say(f"imb: warning: no drain command for {host}: not the name of a node of Slurm", err=True)
+
+
+def _expanded(hosts: str | None) -> str | None:
+    """Ranges as names, which launchers need."""
+    return ",".join(expanded(hosts)) if hosts else hosts
+
+
+def _size(text: str) -> tuple[str, int]:
+    """`Pair_Latency:8`. Raises ImbError."""
+    name, _, length = text.partition(":")
+    found = next((one for one in BENCHMARKS if one.lower() == name.lower()), None)
+    if found is None or not length.isdecimal() or not 0 <= int(length) < 2**31:
+        raise ImbError(
+            f"--benchmark: not NAME:BYTES: {text}; give {', '.join(BENCHMARKS)} with a length, such as Pair_Latency:8"
+        )
+    return found, int(length)

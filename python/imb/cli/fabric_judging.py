@@ -1,0 +1,225 @@
+"""From files of records to what `imb fabric` shows: launches, topology, past, verdict, hosts to drain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from imb.archive.store import Archive
+from imb.model.errors import ImbError
+from imb.model.network import Network
+from imb.model.text import one_line
+from imb.model.units import counted
+
+if TYPE_CHECKING:
+    from imb.cli.fabric_stages import Sources
+    from imb.fabric.sweep import Endpoint
+    from imb.fabric.topology import Topology
+    from imb.measure.drain import Drain
+    from imb.model.pairs import PairLaunch
+    from imb.render.fabric import Judged
+
+LEVEL = 0.01
+MOST_DRAINED = 0.25  # of the hosts: if more are slow, the cause is rarely in them
+
+
+class Against(NamedTuple):
+    """What a sweep is judged by, besides itself."""
+
+    least: float
+    network: Network | None = None
+    network_file: Path | None = None
+    past: Sequence[PairLaunch] | None = None
+    past_name: str | None = None
+
+
+def network_in(path: Path) -> Network:
+    """A topology file. Raises ImbError."""
+    from imb.archive import sources
+    from imb.logs import topology_text
+
+    try:
+        text = sources.read(path)
+    except sources.Unreadable as error:
+        raise ImbError(f"{path}: {error}") from error
+    if len(text) > topology_text.LARGEST:
+        raise ImbError(f"{path}: {len(text) >> 20} MiB; larger than any topology; {topology_text.ACCEPTED}")
+    return topology_text.parse(text, str(path))
+
+
+def sources_named(archive: Archive, names: Sequence[str]) -> Sources:
+    """Raises ImbError."""
+    from imb.archive.names import record_files
+
+    return record_files(archive, *names)
+
+
+def launches_of(sources: Sources, notes: list[str]) -> list[PairLaunch]:
+    """All launches of IMB-FABRIC in these files; `notes` gets what was wrong with them. Raises ImbError where there is none."""
+    from imb.archive.sources import Unreadable, blocks
+    from imb.model import pairs
+
+    found: list[PairLaunch] = []
+    for name, path in sources:
+        try:
+            here = pairs.read(blocks(path), name)
+        except Unreadable as error:
+            raise ImbError(f"{name}: {error}") from error
+        for one in here:
+            notes += map(str, one.problems)
+            if (more := one.wrong - len(one.problems)) > 0:
+                notes.append(f"{name}: {counted(more, 'more line')} that are no records")
+            if one.end is None:
+                notes.append(f"{name}: cut off; what was written is judged")
+            elif one.end.state != "complete":
+                notes.append(f"{name}: {one.end.state}; what was written is judged")
+        found += here
+    if not found:
+        raise ImbError(
+            f"{', '.join(name for name, _ in sources)}: no records of IMB-FABRIC; run `imb fabric`, or IMB-FABRIC -json FILE"
+        )
+    return found
+
+
+def judged_of(
+    launches: Sequence[PairLaunch], sources: Sources, against: Against, notes: Sequence[str]
+) -> tuple[Judged, Topology | None]:
+    """The verdict on these launches together. Raises ImbError."""
+    from imb.fabric.history import against as over_past
+    from imb.fabric.inference import judge_sweeps
+    from imb.fabric.loading import endpoints_of, sweeps_of
+    from imb.fabric.verdict import Verdict
+    from imb.render.fabric import Judged
+
+    every = list(notes)
+    endpoints = endpoints_of(launches)
+    topology = topology_of(against, endpoints, every) if against.network and endpoints else None
+    sweeps = sweeps_of(launches, endpoints)
+    largest = 0.0
+    if against.past is not None:
+        known = endpoints_of(against.past, endpoints)
+        past = sweeps_of(against.past, known)
+        new = set(endpoints) - set(endpoints_of(against.past))
+        if gone := [one.name for one in known[len(endpoints) :]]:
+            every.append(f"in {against.past_name}, but not measured now: {_some(gone)}")
+        if new:
+            every.append(f"not in {against.past_name}: {_some(sorted(one.name for one in new))}")
+        sweeps, words, largest = over_past(sweeps, past, against.past_name or "")
+        every += words
+    verdict = (
+        judge_sweeps(
+            sweeps,
+            _of_one_distance(topology) if against.past is not None else topology,
+            level=LEVEL,
+            least_effect=against.least,
+        )
+        if sweeps
+        else Verdict("inconclusive", notes=("no pair was measured",))
+    )
+    if largest >= 1 + against.least and verdict.state == "healthy":
+        slower = (
+            f"all pairs take {largest - 1:.1%} longer than in {against.past_name}; no single component does"
+        )
+        verdict = replace(verdict, state="inconclusive", notes=(slower, *verdict.notes))
+    kinds = {
+        one.run.options.fabric.endpoint for one in launches if one.run.options and one.run.options.fabric
+    }
+    judged = Judged(
+        verdict=verdict,
+        sweeps=sweeps,
+        endpoints=endpoints,
+        level=LEVEL,
+        least=against.least,
+        sources=[name for name, _ in sources],
+        notes=every,
+        baseline=against.past_name,
+        endpoint_kind={"rank": "endpoint", "numa": "NUMA node"}.get(kind, kind)
+        if len(kinds) == 1 and (kind := str(next(iter(kinds))))
+        else "endpoint",
+    )
+    return judged, topology
+
+
+def topology_of(against: Against, endpoints: Sequence[Endpoint], notes: list[str]) -> Topology:
+    """The network with the names that hosts have in records: a full name stands for its first part, and the other way round.
+    Raises ImbError where no host is known."""
+    from imb.fabric.topology import graph
+
+    network = against.network
+    assert network is not None
+    short = {host.partition(".")[0]: host for host in network.attached}
+    attached = dict(network.attached)
+    unknown: list[str] = []
+    for host in dict.fromkeys(one.host for one in endpoints):
+        if host in attached:
+            continue
+        listed = short.get(host.partition(".")[0])
+        if listed is None or listed not in attached:
+            unknown.append(host)
+        else:
+            attached[host] = attached.pop(listed)
+    hosts = len({one.host for one in endpoints})
+    if len(unknown) == hosts:
+        listed_some = _some(list(network.attached))
+        raise ImbError(
+            f"{against.network_file}: has none of the hosts that were measured ({one_line(_some(unknown))}); it has {one_line(listed_some)}"
+        )
+    if unknown:
+        notes.append(f"not in {against.network_file}: {_some(unknown)}")
+    if network.rails:
+        notes.append(
+            f"{counted(len(network.rails), 'host')} with ports at several switches: the first one counts"
+        )
+    try:
+        return graph(attached, network.links)
+    except ValueError as error:
+        raise ImbError(f"{against.network_file}: {error}") from error
+
+
+def _of_one_distance(topology: Topology | None) -> Topology | None:
+    """For pairs in units of their own past: distance is in it. So a link that all pairs of a distance cross can be named."""
+    return topology and replace(topology, hops=np.ones_like(topology.hops))
+
+
+def drains_of(judged: Judged) -> tuple[list[Drain], list[str]]:
+    """Commands for the hosts that are slow or do not answer, except those that may only have waited for another one; and hosts whose
+    names Slurm cannot have."""
+    from imb.measure.drain import drain_of
+    from imb.model.units import size
+    from imb.render.fabric import longer
+
+    endpoints, verdict = judged.endpoints, judged.verdict
+    if verdict.state != "bad":
+        return [], []
+    reasons: dict[str, str] = {}
+    for one in verdict.suspects:
+        if one.named and one.kind in ("host", "core") and one.endpoints:
+            host = endpoints[one.endpoints[0]].host
+            what = endpoints[one.endpoints[0]].place if one.kind == "core" else ""
+            words = f"imb fabric: {what + ' ' if what else ''}{one.benchmark} {size(one.bytes)} {longer(one.effect)}"
+            reasons.setdefault(host, words)
+    waiting = {end for ends in verdict.silent_together for end in ends}
+    for index in (one for one in verdict.silent if one not in waiting):
+        reasons.setdefault(endpoints[index].host, "imb fabric: no answer")
+    drains = {host: drain_of(host, reason) for host, reason in reasons.items()}
+    return [one for one in drains.values() if one], [host for host, one in drains.items() if one is None]
+
+
+def execute(judged: Judged, drains: Sequence[Drain]) -> dict[Drain, str | None]:
+    """Drains the hosts. Why not, of each; None: drained. More than a quarter of the hosts are not drained, except a single one."""
+    from imb.measure import drain
+
+    hosts = len({one.host for one in judged.endpoints})
+    if len(drains) > max(1, MOST_DRAINED * hosts):
+        why = f"not drained: {len(drains)} of {hosts} hosts are more than {MOST_DRAINED:.0%}; run the command if you are sure"
+        return dict.fromkeys(drains, why)
+    return {one: drain.execute(one) for one in drains}
+
+
+def _some(names: Sequence[str]) -> str:
+    rest = len(names) - 4
+    return ", ".join(names[:4]) + (f" and {rest} more" if rest > 0 else "")

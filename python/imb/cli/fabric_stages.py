@@ -1,0 +1,143 @@
+"""The launches of `imb fabric`: one stage for a whole sweep; with --quick a few rounds, then rounds that separate suspects."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from imb.archive.store import Archive
+from imb.cli.launching import build_for, problem_of
+from imb.model.errors import ImbError
+from imb.model.units import counted
+from imb.render.terminal import say
+
+if TYPE_CHECKING:
+    from imb.fabric.verdict import Verdict
+    from imb.measure.fabric import Endpoint
+    from imb.measure.session import Done, Plan
+    from imb.mpi.installations import Installation
+    from imb.mpi.launch import Intent
+
+USAGE = 2  # exit status of the suite for options that it refuses
+TARGETED = 4  # stages of targeted rounds, at most
+_LEAST = 2.0  # seconds that a launch needs at least
+Sources = list[tuple[str, Path]]
+
+
+class Stages(msgspec.Struct, kw_only=True):
+    """What all launches have in common. `given`: the folder of --programs; `arguments` are IMB's."""
+
+    archive: Archive
+    mpi: Installation
+    programs: Path
+    given: Path | None
+    intent: Intent
+    endpoint: Endpoint
+    sizes: list[tuple[str, int]]
+    arguments: list[str]
+    seed: int
+    timeout: float
+    budget: float | None
+    labels: list[str]
+    began: float = msgspec.field(default_factory=time.monotonic)
+    sources: Sources = []
+    notes: list[str] = []
+
+    def sweep(self) -> None:
+        """All rounds, as the arguments want them."""
+        self._launch(None)
+
+    def quick(self, judge: Callable[[Sources], Verdict | None]) -> None:
+        """Few rounds; then, while nothing is decided, rounds for the suspects so far."""
+        from imb.fabric.inference import FEWEST_ENDPOINTS
+        from imb.fabric.rounds import quick_rounds, targeted_rounds
+
+        ranks = self.intent.ranks
+        rounds = quick_rounds(ranks, self.seed)
+        self._launch(rounds)
+        ran = len(rounds)
+        for stage in range(1, TARGETED + 1 if ranks >= FEWEST_ENDPOINTS else 1):
+            verdict = judge(self.sources)
+            if verdict is None or not _undecided(verdict):
+                break
+            if self._left() < _LEAST * len(self.sizes):
+                self.notes.append(
+                    f"--budget is used up after {counted(ran, 'round')}; suspects were not measured again"
+                )
+                break
+            more = targeted_rounds(verdict, ranks, self.seed + stage)
+            if not more:
+                break
+            say(f"imb: {counted(len(more), 'round')} more on {_suspected(verdict)}", err=True)
+            self._launch(more)
+            ran += len(more)
+        self.notes.append(f"{counted(ran, 'round')} in all; a whole sweep has {ranks - 1 + ranks % 2}")
+
+    def _left(self) -> float:
+        """Seconds of the budget."""
+        return float("inf") if self.budget is None else self.budget - (time.monotonic() - self.began)
+
+    def _launch(self, rounds: Sequence[Sequence[tuple[int, int]]] | None) -> None:
+        """One launch for each benchmark and size; what they leave is kept as runs, whatever comes of them."""
+        from imb.measure import execution, fabric, lock, session
+
+        for number, one in enumerate(self.sizes):
+            share = self._left() / (len(self.sizes) - number)
+            if share < _LEAST and self.sources:
+                self.notes.append(f"--budget is used up; {one[0]}, {one[1]} bytes was not measured")
+                continue
+            made = fabric.plan(
+                self.archive,
+                mpi=self.mpi,
+                programs=self.programs,
+                intent=self.intent,
+                endpoint=self.endpoint,
+                sizes=[one],
+                arguments=[*self._patience(share), *self.arguments],
+                timeout=min(self.timeout, max(share, _LEAST)),
+                labels=self.labels,
+                rounds=rounds,
+            )
+            build_for([made], self.mpi, self.given)
+            session.save(self.archive, made)
+            if rounds is not None:
+                fabric.write_rounds(self.archive, made, rounds)
+            with lock.held(self.archive, made, lambda line: say(f"imb: {line}", err=True)):
+                self._see(execution.execute, made)
+
+    def _patience(self, share: float) -> list[str]:
+        """With --budget, an endpoint that does not answer is left out in time for the others to be measured."""
+        return [] if self.budget is None else ["-pair_timeout", f"{min(30.0, max(1.0, share / 4)):.3g}"]
+
+    def _see(self, execute: Callable[..., list[Done]], made: Plan) -> None:
+        [over] = execute(
+            self.archive, made, made.items, on_problem=lambda item, line: say(f"imb: {line}", err=True)
+        )
+        if over.outcome == "interrupted":
+            raise KeyboardInterrupt
+        run = self.archive.run(over.run)
+        recorded = "records.jsonl" in run.manifest.files
+        if why := problem_of(self.archive, made, over):
+            if over.status == USAGE and not recorded and not self.sources:
+                raise ImbError(why)
+            self.notes.append(f"{run.name}: {why}")
+        if recorded:
+            self.sources.append((run.name, run.folder / "records.jsonl"))
+
+
+def _undecided(verdict: Verdict) -> bool:
+    """Whether further rounds may change it."""
+    unclear = [one for one in verdict.suspects if not one.named or one.alternatives]
+    return verdict.state == "inconclusive" or bool(unclear)
+
+
+def _suspected(verdict: Verdict) -> str:
+    names = [one.name for one in verdict.suspects]
+    return (
+        f"{', '.join(names[:3])}{f' and {len(names) - 3} others' if len(names) > 3 else ''}"
+        or "all endpoints"
+    )

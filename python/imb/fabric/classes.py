@@ -1,0 +1,176 @@
+"""Classes of pairs that have a level each: distance, and groups of endpoints that differ. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from imb.fabric.pairs import LEAST_SPREAD, TO_DEVIATION, Pairs
+from imb.fabric.sweep import Endpoint, Values
+from imb.fabric.topology import Topology
+
+Indices = npt.NDArray[np.int64]
+
+FEWEST = 3  # pairs of a class
+SHARE = 0.25  # of the endpoints: so many slow ones are another population, not bad ones
+_APART = 5.0  # standard deviations between two populations
+_CLUSTERED = 256  # endpoints: larger sweeps are not searched for groups
+_PROFILE = 0.7  # quantile over partners
+
+
+class Classes(NamedTuple):
+    """`of`: class of each pair; `names`: by class. `slower`: endpoints of a second, slower population, by how much (of the logarithm).
+    `groups`: of endpoints, by their pairs; empty where all are alike."""
+
+    of: Indices
+    names: tuple[str, ...]
+    slower: tuple[int, ...]
+    by: float
+    groups: tuple[tuple[int, ...], ...]
+
+
+def classes_of(
+    endpoints: Sequence[Endpoint], pairs: Pairs, topology: Topology | None, least: float
+) -> Classes:
+    """Distances from the topology, else pairs within a host and between hosts; then populations of endpoints, and, where the
+    distances are unknown, groups of endpoints."""
+    named = _distances(endpoints, pairs, topology)
+    effects = endpoint_effects(len(endpoints), pairs, pairs.level - _medians(pairs.level, named[0]))
+    slow, by = two_populations(effects, least)
+    if slow.any():
+        parts = slow[pairs.a].astype(np.int64) + slow[pairs.b]
+        named = _refined(named, parts, ("", ", one of the slower group", ", both of the slower group"))
+    groups: tuple[tuple[int, ...], ...] = ()
+    if topology is None:
+        label = _clusters(len(endpoints), pairs, effects, least)
+        if label is not None:
+            groups = tuple(
+                tuple(np.flatnonzero(label == one).tolist()) for one in range(int(label.max()) + 1)
+            )
+            if not slow.any():
+                low = np.minimum(label[pairs.a], label[pairs.b])
+                high = np.maximum(label[pairs.a], label[pairs.b])
+                many = len(groups)
+                names = [
+                    f", in group {x + 1}" if x == y else f", groups {x + 1} and {y + 1}"
+                    for x in range(many)
+                    for y in range(many)
+                ]
+                named = _refined(named, low * many + high, names)
+    if slow.any() and not groups:
+        groups = (tuple(np.flatnonzero(~slow).tolist()), tuple(np.flatnonzero(slow).tolist()))
+    return Classes(*named, tuple(np.flatnonzero(slow).tolist()), by, groups)
+
+
+def _distances(
+    endpoints: Sequence[Endpoint], pairs: Pairs, topology: Topology | None
+) -> tuple[Indices, tuple[str, ...]]:
+    hosts = {name: index for index, name in enumerate(dict.fromkeys(one.host for one in endpoints))}
+    host = np.array([hosts[one.host] for one in endpoints])
+    same = host[pairs.a] == host[pairs.b]
+    if topology is None:
+        return _compact(np.where(same, 0, 1), ("in a host", "between hosts"))
+    place = {name: index for index, name in enumerate(topology.hosts)}
+    leaf = np.array([int(topology.leaf[place[one.host]]) if one.host in place else -1 for one in endpoints])
+    unknown = (leaf[pairs.a] < 0) | (leaf[pairs.b] < 0)
+    hops = np.where(unknown, -1, topology.hops[leaf[pairs.a], leaf[pairs.b]].astype(np.int64))
+    hops[same] = 0
+    values, of = np.unique(hops, return_inverse=True)
+    words = {-1: "unknown distance", 0: "in a host", 1: "1 switch"}
+    return _compact(np.reshape(of, -1), tuple(words.get(int(one), f"{one} switches") for one in values))
+
+
+def _compact(of: Indices, names: Sequence[str]) -> tuple[Indices, tuple[str, ...]]:
+    """Without empty classes; those with fewer than FEWEST pairs are part of the largest one."""
+    many = np.bincount(of, minlength=len(names))
+    largest = int(np.argmax(many)) if len(many) else 0
+    of = np.where(many[of] < FEWEST, largest, of)
+    values, of = np.unique(of, return_inverse=True)
+    return np.reshape(of, -1).astype(np.int64), tuple(names[int(one)] for one in values)
+
+
+def _refined(
+    named: tuple[Indices, tuple[str, ...]], parts: Indices, words: Sequence[str]
+) -> tuple[Indices, tuple[str, ...]]:
+    of, names = named
+    many = len(words)
+    return _compact(of * many + parts, [f"{name}{word}" for name in names for word in words])
+
+
+def _medians(level: Values, of: Indices) -> Values:
+    found = np.zeros(len(level))
+    for one in range(int(of.max(initial=-1)) + 1):
+        inside = of == one
+        found[inside] = np.median(level[inside])
+    return found
+
+
+def endpoint_effects(count: int, pairs: Pairs, away: Values) -> Values:
+    """Median of each endpoint over its partners; NaN for one without a pair. Of a few thousand endpoints at most."""
+    ends = np.concatenate([pairs.a, pairs.b])
+    values = np.concatenate([away, away])
+    order = np.lexsort((values, ends))
+    many = np.bincount(ends, minlength=count)
+    begin = np.concatenate([[0], np.cumsum(many)[:-1]])
+    values = values[order]
+    found = np.full(count, np.nan)
+    some = many > 0
+    low = begin[some] + (many[some] - 1) // 2
+    high = begin[some] + many[some] // 2
+    found[some] = (values[low] + values[high]) / 2
+    return found
+
+
+def two_populations(effects: Values, least: float) -> tuple[npt.NDArray[np.bool_], float]:
+    """Endpoints of the slower of two groups, and by how much, where both have SHARE or more of all endpoints (more than one
+    endpoint) and are clearly apart: split at least squares within groups (Fisher, J. Am. Stat. Assoc. 53 (1958) 789)."""
+    none = np.zeros(len(effects), dtype=bool), 0.0
+    known = np.flatnonzero(np.isfinite(effects))
+    order = known[np.argsort(effects[known], kind="stable")]
+    values = effects[order]
+    count = len(values)
+    fewest = max(2, int(np.floor(SHARE * count)) + 1)
+    if count < 2 * fewest:
+        return none
+    at = np.arange(fewest, count - fewest + 1)
+    sums = np.cumsum(values)
+    between = at * (count - at) * (sums[at - 1] / at - (sums[-1] - sums[at - 1]) / (count - at)) ** 2
+    split = int(at[np.argmax(between)])
+    fast, slow = values[:split], values[split:]
+    by = float(np.median(slow) - np.median(fast))
+    within = np.concatenate([fast - np.median(fast), slow - np.median(slow)])
+    spread = max(TO_DEVIATION * float(np.median(np.abs(within))), LEAST_SPREAD)
+    if by < least or by < _APART * spread or values[split] - values[split - 1] < by / 4:
+        return none
+    found = np.zeros(len(effects), dtype=bool)
+    found[order[split:]] = True
+    return found, by
+
+
+def _clusters(count: int, pairs: Pairs, effects: Values, least: float) -> npt.NDArray[np.int64] | None:
+    """Endpoints whose times to their partners have the same pattern (average linkage, SciPy); None where all are alike, where
+    a pair is missing, or where an endpoint is like no other one."""
+    if not 4 <= count <= _CLUSTERED or len(pairs.a) != count * (count - 1) // 2:
+        return None
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
+    level = np.full((count, count), np.nan)
+    level[pairs.a, pairs.b] = level[pairs.b, pairs.a] = pairs.level - effects[pairs.a] - effects[pairs.b]
+    distance = np.zeros((count, count))
+    for one in range(count - 1):
+        away = level[one] - level[one + 1 :]
+        away -= np.nanmedian(away, axis=1, keepdims=True)
+        distance[one, one + 1 :] = np.nanquantile(np.abs(away), _PROFILE, axis=1)
+    distance += distance.T
+    linked = linkage(squareform(distance, checks=False), "average")
+    noise = float(np.median(linked[: max(count // 2, 1), 2]))
+    label = fcluster(linked, max(4 * noise, least), "distance") - 1
+    sizes = np.bincount(label)
+    if len(sizes) < 2 or sizes.min() < 2 or len(sizes) > count // 2:
+        return None
+    found: npt.NDArray[np.int64] = label.astype(np.int64)
+    return found

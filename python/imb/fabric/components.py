@@ -1,0 +1,137 @@
+"""Components that may be slow, and which of the measured pairs cross each of them. Pure.
+
+A sparse matrix has a row per component and a column per pair: 1,024 hosts and 1,100 links have some 5 million entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from imb.fabric.sweep import Endpoint, Indices, Values
+from imb.fabric.topology import Topology
+from imb.fabric.verdict import Kind
+
+Mask = npt.NDArray[np.bool_]
+FEWEST = 3  # pairs of a component that is judged
+# Of components that the same pairs cross, which one is named.
+_RANK = {"core": 0, "host": 1, "link": 2, "rail": 3, "switch": 4, "group": 5, "pair": 6}
+
+
+@dataclass(frozen=True)
+class Component:
+    """`endpoints`: the one endpoint, or those whose pairs cross it. `alternatives`: components that the same measured pairs
+    cross."""
+
+    kind: Kind
+    name: str
+    endpoints: tuple[int, ...]
+    alternatives: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Components:
+    """`member`: SciPy's CSR matrix, components by pairs."""
+
+    each: tuple[Component, ...]
+    member: Any
+
+    @cached_property
+    def counts(self) -> Values:
+        found: Values = np.diff(self.member.indptr).astype(np.float64)
+        return found
+
+    @cached_property
+    def kinds(self) -> npt.NDArray[np.int64]:
+        """Hosts are compared with hosts, links with links."""
+        return np.array([_RANK[one.kind] for one in self.each], dtype=np.int64)
+
+    def pairs(self, component: int) -> npt.NDArray[np.int64]:
+        """Columns of the pairs that cross it."""
+        begin, end = self.member.indptr[component : component + 2]
+        found: npt.NDArray[np.int64] = self.member.indices[begin:end]
+        return found
+
+
+def components_of(
+    endpoints: Sequence[Endpoint], a: Indices, b: Indices, topology: Topology | None
+) -> Components:
+    """Endpoints, hosts with several endpoints and their links, and groups of links; those without FEWEST pairs are left out,
+    and those that the same measured pairs cross are one."""
+    from scipy.sparse import csr_array
+
+    column = np.full((len(endpoints), len(endpoints)), -1, dtype=np.int32)
+    column[a, b] = column[b, a] = np.arange(len(a), dtype=np.int32)
+    hash_of = np.random.default_rng(7).integers(1, 2**40, len(a))
+    found: dict[tuple[int, int], tuple[Component, npt.NDArray[np.int32]]] = {}
+    for one, crossing in _candidates(endpoints, column, topology):
+        if len(crossing) < FEWEST:
+            continue
+        key = (len(crossing), int(hash_of[crossing].sum()))
+        if key in found:
+            first = found[key][0]
+            same = tuple(dict.fromkeys((*first.alternatives, one.name)))
+            found[key] = (
+                Component(first.kind, first.name, first.endpoints, tuple(n for n in same if n != first.name)),
+                found[key][1],
+            )
+        else:
+            found[key] = (one, crossing)
+    rows = [crossing for _, crossing in found.values()]
+    starts = np.concatenate([[0], np.cumsum([len(row) for row in rows], dtype=np.int64)])
+    indices = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int32)
+    member = csr_array((np.ones(len(indices)), indices, starts), shape=(len(rows), len(a)))
+    return Components(tuple(one for one, _ in found.values()), member)
+
+
+def _candidates(
+    endpoints: Sequence[Endpoint], column: npt.NDArray[np.int32], topology: Topology | None
+) -> Iterator[tuple[Component, npt.NDArray[np.int32]]]:
+    """In the order of what is named if several have the same pairs."""
+    hosts: dict[str, list[int]] = {}
+    for one in endpoints:
+        hosts.setdefault(one.host, []).append(one.index)
+        row = column[one.index]
+        yield Component("core" if one.place else "host", one.name, (one.index,)), row[row >= 0]
+    if len(hosts) > 1:
+        for host, inside in hosts.items():
+            if len(inside) > 1:
+                rest = np.setdiff1d(np.arange(len(endpoints)), inside)
+                out = _rectangle(column, np.array(inside), rest)
+                within = np.unique(_rectangle(column, np.array(inside), np.array(inside)))
+                yield Component("host", host, tuple(inside)), np.concatenate([out, within])
+                yield Component("link", f"link of {host}", tuple(inside)), out
+    if topology is None:
+        return
+    place = {name: index for index, name in enumerate(topology.hosts)}
+    where = np.array([place.get(one.host, len(place)) for one in endpoints])
+    order = sorted(topology.groups, key=lambda group: _RANK[group.kind])
+    for group in order:
+        crossing: list[npt.NDArray[np.int32]] = []
+        ends: set[int] = set()
+        for first, second in group.parts:
+            same = first is second or np.array_equal(first, second)
+            ours, theirs = (np.flatnonzero(np.append(mask, False)[where]) for mask in (first, second))
+            pairs = _rectangle(column, ours, theirs)
+            crossing.append(np.unique(pairs) if same else pairs)
+            ends.update(ours.tolist(), theirs.tolist())
+        few = min((first for first, _ in group.parts), key=np.count_nonzero)
+        short = (
+            tuple(np.flatnonzero(np.append(few, False)[where]).tolist())
+            if len(group.parts) == 1
+            else tuple(sorted(ends))
+        )
+        yield Component(group.kind, group.name, short, group.alternatives), np.concatenate(crossing)
+
+
+def _rectangle(
+    column: npt.NDArray[np.int32], first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int32]:
+    block = column[np.ix_(first, second)].ravel()
+    found: npt.NDArray[np.int32] = block[block >= 0]
+    return found

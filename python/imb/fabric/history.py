@@ -1,0 +1,71 @@
+"""Sweeps against earlier sweeps of the same endpoints: each pair in units of its own past. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from imb.fabric.sweep import Sweep
+
+
+def against(
+    sweeps: Sequence[Sweep], past: Sequence[Sweep], name: str
+) -> tuple[list[Sweep], list[str], float]:
+    """Sweeps whose times are divided by those of the same pair in `past`, which has the same indices of endpoints; notes; and
+    the largest median of a sweep. A component that always was slower is level then, one that became slower is not.
+
+    A time is divided by one time of the past, the next by the next: so the noise of both is in the spread over passes, from
+    which the judge estimates it. Pairs that were not measured in the past are left out.
+    """
+    known = {(one.benchmark, one.bytes): one for one in past}
+    found: list[Sweep] = []
+    notes: list[str] = []
+    largest = 0.0
+    for sweep in sweeps:
+        earlier = known.get((sweep.benchmark, sweep.bytes))
+        ratios = _ratios(sweep, earlier) if earlier else None
+        if ratios is None or not (np.isfinite(ratios) & (ratios > 0)).any():
+            notes.append(f"{sweep.benchmark}, {sweep.bytes} bytes: no pair is in {name}; not judged")
+            continue
+        there = ~np.isinf(ratios)
+        if lost := int((~there).sum()):
+            notes.append(
+                f"{sweep.benchmark}, {sweep.bytes} bytes: {lost:,} pairs are not in {name}; left out"
+            )
+        change = float(np.nanmedian(ratios[there]))
+        largest = max(largest, change)
+        notes.append(
+            f"{sweep.benchmark}, {sweep.bytes} bytes: median of all pairs {change:.3f} times that of {name}"
+        )
+        found.append(
+            replace(
+                sweep,
+                a=sweep.a[there],
+                b=sweep.b[there],
+                passes=sweep.passes[there],
+                rounds=sweep.rounds[there],
+                seconds=ratios[there] * 1e-6,  # a ratio of 1 is 1 µs
+            )
+        )
+    return found, notes, largest
+
+
+def _ratios(sweep: Sweep, past: Sweep) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """NaN: failed now; infinite: not in the past."""
+    count = np.int64(max(len(sweep.endpoints), len(past.endpoints)))
+    good = np.isfinite(past.seconds)
+    keys = past.a[good] * count + past.b[good]
+    order = np.argsort(keys, kind="stable")
+    keys, seconds = keys[order], past.seconds[good][order]
+    mine = sweep.a * count + sweep.b
+    by_pair = np.argsort(mine, kind="stable")
+    sorted_mine = mine[by_pair]
+    turn = np.arange(len(mine)) - np.searchsorted(sorted_mine, sorted_mine)  # of how many of this pair
+    first = np.searchsorted(keys, sorted_mine)
+    many = np.searchsorted(keys, sorted_mine, side="right") - first
+    ratios = np.full(len(mine), np.inf)
+    known = many > 0
+    ratios[by_pair[known]] = sweep.seconds[by_pair[known]] / seconds[first[known] + turn[known] % many[known]]
+    return ratios

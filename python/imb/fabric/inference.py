@@ -1,0 +1,300 @@
+"""From sweeps to a verdict: which components are slow, at known error rates. Pure.
+
+Each size is searched for slow components (imb.fabric.search). Those found are tested against no effect; the p-value of a component is
+one-sided Student's, with the errors of imb.fabric.significance. All components and all pairs of all sweeps are one family, in which
+`level` is the probability that anything is named where nothing is slow (Bonferroni over sweeps, and between components and pairs;
+Holm over components: valid under any dependence). What is named must also be slower by `least_effect` or more, by its estimate.
+
+This holds where the deviations of healthy pairs are exchangeable between components: noise that does not follow a host or a link. Noise
+that does, for a whole sweep, is a slow component; it cannot be told from one by this sweep alone. bench/fabric.py measures how
+often names are wrong.
+
+Single pairs are tested after that, in imb.fabric.single_pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+from imb.fabric.classes import Classes, classes_of, endpoint_effects
+from imb.fabric.components import Components, components_of
+from imb.fabric.pairs import Pairs, pairs_of, silent_endpoints, silent_together
+from imb.fabric.search import Fit, Search
+from imb.fabric.significance import Effects, holm
+from imb.fabric.single_pairs import asymmetric_pairs, slow_pairs
+from imb.fabric.sweep import Sweep, Values
+from imb.fabric.topology import Topology
+from imb.fabric.verdict import Asymmetric, Populations, SizeResult, State, Suspect, Verdict
+
+FEWEST_ENDPOINTS = 4
+_CONFIDENCE = 0.95
+_PAIRS_SHARE = 0.2  # of `level` for single pairs, which are many
+_UNNAMED = 5  # suspects that are listed though they are not named
+_MOST_PASSES = 1000
+_MISSES = 2.0  # times least_effect: a verdict that would miss such a host is inconclusive
+
+
+def judge_sweeps(
+    sweeps: Sequence[Sweep], topology: Topology | None, *, level: float = 0.01, least_effect: float = 0.05
+) -> Verdict:
+    """One verdict of all sweeps, which have the same endpoints. `level`: probability that anything is named in a healthy
+    sweep, at most; `least_effect`: what is less slow than this is not named."""
+    if not sweeps:
+        return Verdict("inconclusive", notes=("no pairs were measured",))
+    prepared: tuple[Pairs, Components] | None = None
+    found: list[_Size] = []
+    for sweep in sweeps:
+        pairs = pairs_of(sweep)
+        if prepared is not None and _same(prepared[0], pairs):
+            components = prepared[1]
+        else:
+            components = components_of(sweep.endpoints, pairs.a, pairs.b, topology)
+        prepared = (pairs, components)
+        found.append(_Size(sweep, pairs, components, topology, level / len(sweeps), least_effect))
+    silent = sorted({one for size in found for one in size.silent})
+    suspects = sorted(
+        (one for size in found for one in size.suspects),
+        key=lambda one: (not one.named, one.kind == "pair", -one.effect),
+    )
+    suspects = [replace(one, p_value=min(1.0, one.p_value * len(sweeps))) for one in suspects]
+    notes = list(dict.fromkeys(note for size in found for note in size.notes))
+    together = tuple(dict.fromkeys(one for size in found for one in silent_together(size.sweep, size.silent)))
+    state: State = "healthy"
+    if silent or any(one.named for one in suspects):
+        state = "bad"
+    elif suspects or any(size.unsure for size in found):
+        state = "inconclusive"
+    return Verdict(
+        state,
+        tuple(suspects),
+        tuple(notes),
+        tuple(size.result for size in found),
+        tuple(silent),
+        tuple(one for size in found for one in size.asymmetric),
+        tuple(one for size in found for one in size.populations),
+        together,
+    )
+
+
+def _same(one: Pairs, other: Pairs) -> bool:
+    return np.array_equal(one.a, other.a) and np.array_equal(one.b, other.b)
+
+
+class _Size:
+    """What one sweep shows."""
+
+    def __init__(
+        self,
+        sweep: Sweep,
+        pairs: Pairs,
+        components: Components,
+        topology: Topology | None,
+        level: float,
+        least_effect: float,
+    ) -> None:
+        self.sweep, self.pairs, self.components = sweep, pairs, components
+        self.level, self.least = level, float(np.log1p(least_effect))
+        self.silent = silent_endpoints(sweep)
+        self.notes: list[str] = []
+        self.suspects: list[Suspect] = self._failed()
+        self.asymmetric: tuple[Asymmetric, ...] = ()
+        self.populations: tuple[Populations, ...] = ()
+        self.unsure = False
+        count = len(sweep.endpoints)
+        if count - len(self.silent) < FEWEST_ENDPOINTS or len(pairs.a) < FEWEST_ENDPOINTS:
+            self.unsure = True
+            self.notes.append(
+                f"{count - len(self.silent)} endpoints with {len(pairs.a)} pairs: "
+                f"{FEWEST_ENDPOINTS} endpoints or more are required to separate hosts from links"
+            )
+            self.result = self._result(None, np.full(count, np.nan), float("nan"))
+            return
+        self.classes = classes_of(sweep.endpoints, pairs, topology, self.least)
+        least_noise = pairs.noise / np.sqrt(pairs.repeats) if pairs.repeats > 1 else float("nan")
+        self.search = Search(pairs.level, self.classes.of, components, least_noise, self.least)
+        self.fit = self.search.best()
+        self.tests = len(components.each) / (1 - _PAIRS_SHARE)
+        self._judge_components()
+        single = slow_pairs(
+            pairs, self.fit, sweep.endpoints, len(pairs.a) / _PAIRS_SHARE, self.level, self.least
+        )
+        self.suspects += [
+            Suspect(benchmark=sweep.benchmark, bytes=sweep.bytes, **one) for one in single.suspects
+        ]
+        self.asymmetric = asymmetric_pairs(sweep, self.level, self.least)
+        self._populate(single.share, single.effect)
+        effects = endpoint_effects(count, pairs, self._away())
+        detectable = self._detectable()
+        if not detectable <= np.log1p(_MISSES * least_effect):
+            self.unsure = True
+            self.notes.append(self._insensitive(detectable, float(np.log1p(_MISSES * least_effect))))
+        self.result = self._result(self.fit, np.expm1(effects), float(np.expm1(detectable)))
+
+    def _failed(self) -> list[Suspect]:
+        """Pairs that never answered, of endpoints that do answer."""
+        found = []
+        for a, b in self.pairs.failed.tolist():
+            if a in self.silent or b in self.silent:
+                continue
+            name = f"{self.sweep.endpoints[a].name} - {self.sweep.endpoints[b].name}"
+            found.append(
+                Suspect(
+                    kind="pair",
+                    name=name,
+                    endpoints=(a, b),
+                    effect=float("inf"),
+                    interval=(float("inf"), float("inf")),
+                    p_value=0.0,
+                    benchmark=self.sweep.benchmark,
+                    bytes=self.sweep.bytes,
+                    named=True,
+                    next="the pair does not answer: measure it alone",
+                )
+            )
+        return found
+
+    def _away(self) -> Values:
+        return self.pairs.level - self.fit.levels[self.classes.of]
+
+    def _judge_components(self) -> None:
+        """The least significant component goes until all are significant: what is not would otherwise make the others look slow,
+        as its pairs are no reference."""
+        weak = []
+        while True:
+            self.effects = Effects(self.search, self.fit)
+            effects, errors = self.effects.effects, self.effects.errors
+            p = stdtr(self.effects.freedom, -effects / errors)
+            adjusted = holm(p, self.tests)
+            if not len(p) or adjusted.max() <= self.level:
+                break
+            worst = int(np.argmax(p))
+            if effects[worst] >= self.least:
+                weak.append(self._suspect(worst, float(adjusted[worst])))
+            self.fit = self.search.fitted(self.fit.chosen[:worst] + self.fit.chosen[worst + 1 :])
+        strong = np.flatnonzero(effects >= self.least).tolist()
+        self.suspects += [self._suspect(at, float(adjusted[at])) for at in strong]
+        self.suspects += weak[: -_UNNAMED - 1 : -1]
+
+    def _suspect(self, at: int, p_value: float) -> Suspect:
+        """Of `fit.chosen[at]`."""
+        component = self.components.each[self.fit.chosen[at]]
+        close = [self.components.each[other].name for other in self.search.alternatives(self.fit, at)]
+        named = p_value <= self.level and not close  # one of several is slow: none of them is drained for it
+        effect, error = self.effects.effects[at], self.effects.errors[at]
+        reach = stdtrit(self.effects.freedom[at], 0.5 + _CONFIDENCE / 2) * error
+        return Suspect(
+            kind=component.kind,
+            name=component.name,
+            endpoints=component.endpoints,
+            effect=float(np.expm1(effect)),
+            interval=(float(np.expm1(effect - reach)), float(np.expm1(effect + reach))),
+            p_value=p_value,
+            benchmark=self.sweep.benchmark,
+            bytes=self.sweep.bytes,
+            named=named,
+            alternatives=tuple(dict.fromkeys((*component.alternatives, *close))),
+            next=self._next(component.name, component.alternatives, close, named),
+        )
+
+    def _next(self, name: str, same: Sequence[str], close: Sequence[str], named: bool) -> str:
+        if close:
+            return f"measure pairs that cross only one of {', '.join((name, *close))}"
+        if not named:
+            return f"measure pairs that cross {name} again, and as many that do not"
+        if same:
+            return f"exchange parts: the same pairs cross {', '.join((name, *same[:3]))}"
+        return ""
+
+    def _detectable(self) -> float:
+        """The effect of an endpoint with the median number of pairs that is named in 19 of 20 sweeps."""
+        count = len(self.sweep.endpoints)
+        many = np.bincount(np.concatenate([self.pairs.a, self.pairs.b]), minlength=count)
+        ends = [at for at, one in enumerate(self.components.each) if one.kind in ("core", "host")]
+        if not ends or not many.any():
+            return float("inf")
+        many = many[many > 0]
+        wider = self.effects.wider[int(self.components.kinds[ends[0]])]
+        error = wider.factor * self.effects.deviation / np.sqrt(np.median(many))
+        degrees = wider.degrees(self.effects.degrees)
+        reach = -stdtrit(degrees, self.level / self.tests)
+        return float(max(reach * error, self.least) + stdtrit(degrees, 0.95) * error)
+
+    def _insensitive(self, detectable: float, wanted: float) -> str:
+        """Passes that are required if their errors are independent, so that the error falls with the root of their number."""
+        head = f"{self.sweep.benchmark}, {self.sweep.bytes} B: a host slower by less than {np.expm1(detectable):.0%} may be missed"
+        passes = self.pairs.repeats * (detectable / wanted) ** 2
+        if not passes < _MOST_PASSES:
+            return f"{head}; more passes of these pairs do not suffice, measure more pairs"
+        text = f"{head}; for {np.expm1(wanted):.0%} it would need about {np.ceil(passes):.0f} passes"
+        own = self.pairs.noise / np.sqrt(self.pairs.repeats)
+        return f"{text}, apart in time: successive passes are alike" if own < 0.7 * self.fit.spread else text
+
+    def _populate(self, share: float, effect: float) -> None:
+        sweep, classes = self.sweep, self.classes
+        found = []
+        if classes.slower:
+            part = len(classes.slower) / len(sweep.endpoints)
+            slower = float(np.expm1(classes.by))
+            found.append(Populations("endpoints", classes.slower, part, slower, sweep.benchmark, sweep.bytes))
+            one_host = len({one.host for one in sweep.endpoints}) == 1
+            self.unsure |= not one_host  # cores of one host differ by design
+            self.notes.append(
+                f"{sweep.benchmark}, {sweep.bytes} B: two groups of endpoints; the pairs of {len(classes.slower)} of "
+                f"{len(sweep.endpoints)} take {slower:.0%} longer per endpoint"
+            )
+        if share:
+            found.append(
+                Populations("pairs", (), share, float(np.expm1(effect)), sweep.benchmark, sweep.bytes)
+            )
+            self.notes.append(
+                f"{sweep.benchmark}, {sweep.bytes} B: {share:.0%} of pairs take {np.expm1(effect):.0%} longer, "
+                "and no host or link explains them; routes or contention may: measure with -serial"
+            )
+        self.populations = tuple(found)
+        if len(classes.groups) > 1 and not classes.slower:
+            self.notes.append(
+                f"{sweep.benchmark}, {sweep.bytes} B: {len(classes.groups)} groups of endpoints by their times"
+            )
+        confounded = np.flatnonzero(self.search.confounded)
+        names = [self.components.each[one].name for one in confounded.tolist()]
+        if names:
+            self.notes.append(
+                f"all pairs of a distance cross {', '.join(names[:3])}{' ...' if len(names) > 3 else ''}: "
+                "only a baseline shows whether it is slow"
+            )
+
+    def _result(self, fit: Fit | None, effects: Values, detectable: float) -> SizeResult:
+        named: tuple[tuple[str, float], ...] = ()
+        if fit is not None:
+            named = tuple(
+                (name, float(np.exp(value)))
+                for name, value in zip(self.classes.names, fit.levels, strict=True)
+            )
+        level = min((seconds for _, seconds in named), default=float("nan"))
+        scatter = float("nan")
+        if fit is not None:
+            own = self.pairs.noise**2 / self.pairs.repeats if self.pairs.repeats > 1 else 0.0
+            scatter = float(np.sqrt(max(fit.spread**2 - own, 0.0)))
+        return SizeResult(
+            self.sweep.benchmark,
+            self.sweep.bytes,
+            level,
+            named,
+            self.pairs.noise,
+            scatter,
+            self.pairs.repeats,
+            len(self.pairs.a),
+            detectable,
+            effects,
+        )
+
+
+def groups_of(sweep: Sweep, least_effect: float = 0.05) -> tuple[tuple[int, ...], ...]:
+    """Groups of endpoints by their times, such as the cores of a socket; () where all are alike."""
+    pairs = pairs_of(sweep)
+    found: Classes = classes_of(sweep.endpoints, pairs, None, float(np.log1p(least_effect)))
+    return found.groups

@@ -1,0 +1,88 @@
+"""From the columns of launches to sweeps: endpoints by name, one sweep for each benchmark and size. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from imb.fabric.sweep import Endpoint, Sweep
+from imb.model.pairs import PairLaunch
+from imb.model.records import Endpoint as Place
+from imb.model.records import Run
+
+
+def endpoints_of(launches: Sequence[PairLaunch], known: Sequence[Endpoint] = ()) -> tuple[Endpoint, ...]:
+    """Of all launches; an endpoint is the same in two where host and place are. `known` ones keep their indices."""
+    found = {(one.host, one.place): one for one in known}
+    for launch in launches:
+        for host, place in named(launch.run):
+            found.setdefault((host, place), Endpoint(len(found), host, place))
+    return tuple(found.values())
+
+
+def sweeps_of(launches: Sequence[PairLaunch], endpoints: tuple[Endpoint, ...]) -> list[Sweep]:
+    """All launches together, of these endpoints; passes and rounds of a later one are counted on. Empty where no pair was
+    measured."""
+    index = {(one.host, one.place): one.index for one in endpoints}
+    tables = [np.array([index[name] for name in named(launch.run)], dtype=np.int32) for launch in launches]
+    keys = {
+        (name, int(length))
+        for launch in launches
+        for code, name in enumerate(launch.columns.names)
+        for length in np.unique(launch.columns.bytes[launch.columns.benchmark == code])
+    }
+    return [_sweep(endpoints, key, launches, tables) for key in sorted(keys)]
+
+
+def _sweep(
+    endpoints: tuple[Endpoint, ...],
+    key: tuple[str, int],
+    launches: Sequence[PairLaunch],
+    tables: Sequence[npt.NDArray[np.int32]],
+) -> Sweep:
+    parts: list[tuple[npt.NDArray[np.generic], ...]] = []
+    passes = rounds = 0
+    for launch, table in zip(launches, tables, strict=True):
+        columns = launch.columns
+        if key[0] not in columns.names:
+            continue
+        mine = (columns.benchmark == columns.names.index(key[0])) & (columns.bytes == key[1])
+        if not mine.any():
+            continue
+        own_passes, own_rounds = columns.passes[mine] + passes, columns.rounds[mine] + rounds
+        a, b = table[columns.a[mine]], table[columns.b[mine]]
+        parts.append((a, b, own_passes, own_rounds, columns.seconds[mine]))
+        passes, rounds = int(own_passes.max()) + 1, int(own_rounds.max()) + 1
+    a, b, every_pass, every_round, seconds = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Sweep(
+        endpoints,
+        benchmark=key[0],
+        bytes=key[1],
+        a=np.asarray(a, dtype=np.int32),
+        b=np.asarray(b, dtype=np.int32),
+        passes=np.asarray(every_pass, dtype=np.int32),
+        rounds=np.asarray(every_round, dtype=np.int32),
+        seconds=np.asarray(seconds, dtype=np.float64),
+    )
+
+
+def named(run: Run) -> list[tuple[str, str]]:
+    """Host and place of each endpoint; the place is empty where a host has one endpoint."""
+    found = run.endpoints or []
+    kind = run.options.fabric.endpoint if run.options and run.options.fabric else "rank"
+    places = [_place(one, kind) for one in found]
+    names = list(zip((one.host for one in found), places, strict=True))
+    if len(set(names)) < len(names):  # two ranks of one place
+        return [(one.host, f"rank {one.rank}") for one in found]
+    return names
+
+
+def _place(one: Place, kind: str) -> str:
+    if kind == "host":
+        return ""
+    if kind == "core" and one.cpus:
+        return f"core {one.cpus[0]}"
+    number = {"numa": one.numa, "socket": one.socket}.get(kind)
+    return f"rank {one.rank}" if number is None else f"{kind} {number}"

@@ -1,0 +1,96 @@
+"""Order of endpoints in which a matrix of pairs shows blocks: by topology, else by clustering, else by name. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from imb.fabric.sweep import Endpoint, Sweep, Values
+from imb.fabric.topology import Topology
+
+_MEASURED = 0.5  # share of all pairs from which clustering has enough to go by
+
+
+class Order(NamedTuple):
+    """`by`: topology, clustering or name. `groups`: name of a group of successive endpoints and how many they are; empty where
+    there are none."""
+
+    by: str
+    indices: tuple[int, ...]
+    groups: tuple[tuple[str, int], ...] = ()
+
+
+def natural(name: str) -> tuple[tuple[int, int, str], ...]:
+    """A key: n2 is before n10."""
+    parts = re.findall(r"[0-9]{1,18}|[^0-9]+|[0-9]+", name)
+    return tuple(
+        (0, int(part), "") if part.isdecimal() and len(part) < 19 else (1, 0, part) for part in parts
+    )
+
+
+def matrix(sweep: Sweep) -> Values:
+    """Median seconds of each pair over passes, symmetric where one direction was measured; NaN: not measured, or failed."""
+    count = len(sweep.endpoints)
+    found = np.full((count, count), np.nan)
+    good = np.isfinite(sweep.seconds)
+    if not good.any():
+        return found
+    keys = sweep.a[good].astype(np.int64) * count + sweep.b[good]
+    order = np.lexsort((sweep.seconds[good], keys))
+    keys, seconds = keys[order], sweep.seconds[good][order]
+    pairs, first, many = np.unique(keys, return_index=True, return_counts=True)
+    middle = (seconds[first + (many - 1) // 2] + seconds[first + many // 2]) / 2
+    found[pairs // count, pairs % count] = middle
+    return np.where(np.isnan(found), found.T, found)
+
+
+def order_of(endpoints: Sequence[Endpoint], times: Values, topology: Topology | None) -> Order:
+    """`times` is a matrix of any one sweep."""
+    by_name = sorted(range(len(endpoints)), key=lambda one: natural(endpoints[one].name))
+    if topology is not None and topology.leaves:
+        leaf_of = {host: topology.leaves[topology.leaf[i]] for i, host in enumerate(topology.hosts)}
+        place = {name: i for i, name in enumerate(_leaves(topology))}
+        of = [leaf_of.get(one.host, "") for one in endpoints]
+        if any(of):
+            indices = sorted(by_name, key=lambda one: place.get(of[one], len(place)))
+            return Order("topology", tuple(indices), _runs([of[one] or "unknown" for one in indices]))
+    if len({one.host for one in endpoints}) < len(endpoints) and len({one.host for one in endpoints}) > 1:
+        return Order("name", tuple(by_name), _runs([endpoints[one].host for one in by_name]))
+    count = len(endpoints)
+    if count > 2 and np.isfinite(times).sum() >= _MEASURED * count * (count - 1):
+        return Order("clustering", tuple(_clustered(times)))
+    return Order("name", tuple(by_name))
+
+
+def _leaves(topology: Topology) -> list[str]:
+    """Leaf switches, near ones together."""
+    count = len(topology.leaves)
+    apart = topology.hops[~np.eye(count, dtype=bool)]
+    if count < 3 or apart.min() == apart.max():
+        return sorted(topology.leaves, key=natural)
+    return [topology.leaves[one] for one in _clustered(topology.hops.astype(np.float64))]
+
+
+def _clustered(distances: npt.NDArray[np.float64]) -> list[int]:
+    """Rows in the order of a tree of clusters (average linkage)."""
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    full = np.where(np.isnan(distances), np.nanmedian(distances), distances)
+    full = (full + full.T) / 2
+    np.fill_diagonal(full, 0.0)
+    return [int(one) for one in leaves_list(linkage(squareform(full, checks=False), "average"))]
+
+
+def _runs(names: Sequence[str]) -> tuple[tuple[str, int], ...]:
+    found: list[tuple[str, int]] = []
+    for name in names:
+        if found and found[-1][0] == name:
+            found[-1] = (name, found[-1][1] + 1)
+        else:
+            found.append((name, 1))
+    return tuple(found)

@@ -1,0 +1,134 @@
+"""From the records of a sweep to one level for each pair, with the noise of one measurement. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from imb.fabric.sweep import Indices, Sweep, Values
+
+LEAST_SPREAD = 1e-4  # of a logarithm: equal figures (simulated time) prove nothing
+TO_DEVIATION = 1.4826  # median absolute deviation to standard deviation, of normal figures
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """One element per pair a < b that was measured. `times`: logarithms, shape (repeats, pairs), NaN where there are fewer;
+    `level`: their median. `noise`: standard deviation of one measurement, NaN without repeats. `failed`: pairs (a, b) without any
+    time."""
+
+    a: Indices
+    b: Indices
+    times: Values
+    level: Values
+    noise: float
+    failed: npt.NDArray[np.int32]
+
+    @property
+    def repeats(self) -> int:
+        return len(self.times)
+
+
+def pairs_of(sweep: Sweep) -> Pairs:
+    """Both directions of a pair count as one. Differences between passes that all pairs share are removed."""
+    count = len(sweep.endpoints)
+    low, high = np.minimum(sweep.a, sweep.b).astype(np.int64), np.maximum(sweep.a, sweep.b)
+    every = low * count + high
+    good = np.isfinite(sweep.seconds) & (sweep.seconds > 0)
+    key, seconds, passes = every[good], sweep.seconds[good], sweep.passes[good]
+    if not (np.all(passes[1:] >= passes[:-1])):
+        order = np.argsort(passes, kind="stable")
+        key, seconds = key[order], seconds[order]
+    order = np.argsort(key, kind="stable")
+    key, times = key[order], np.log(seconds[order])
+    first = np.flatnonzero(np.diff(key, prepend=-1))
+    many = np.diff(first, append=len(key))
+    repeats = int(many.max(initial=0))
+    if len(many) and bool((many == repeats).all()):
+        table = np.ascontiguousarray(times.reshape(-1, repeats).T)
+    else:
+        table = np.full((repeats, len(first)), np.nan)
+        column = np.repeat(np.arange(len(first)), many)
+        table[np.arange(len(key)) - np.repeat(first, many), column] = times
+    found = key[first]
+    level = middle(table)
+    if repeats > 1:
+        table -= np.array([np.nanmedian(row) for row in table - level])[:, None]
+        level = middle(table)
+    failed = np.setdiff1d(every[~good], found)
+    return Pairs(
+        (found // count).astype(np.int32),
+        (found % count).astype(np.int32),
+        table,
+        level,
+        _noise(table),
+        np.stack([failed // count, failed % count], axis=1).astype(np.int32),
+    )
+
+
+def middle(table: Values) -> Values:
+    """Median over repeats; every column has one or more."""
+    if not len(table):
+        return np.zeros(table.shape[1])
+    if np.isnan(table).any():
+        found: Values = np.nanmedian(table, axis=0)
+    else:
+        ordered = np.sort(table, axis=0)
+        half = len(table) // 2
+        found = ordered[half] if len(table) % 2 else (ordered[half - 1] + ordered[half]) / 2
+    return found
+
+
+def _noise(table: Values) -> float:
+    """From differences of successive repeats, so that a drift is not noise."""
+    if len(table) < 2:
+        return float("nan")
+    between = np.diff(table, axis=0).ravel()[:1_000_000]
+    between = between[np.isfinite(between)]
+    if len(between) < 3:
+        return float("nan")
+    return max(TO_DEVIATION * float(np.median(np.abs(between))) / float(np.sqrt(2.0)), LEAST_SPREAD)
+
+
+def silent_endpoints(sweep: Sweep) -> tuple[int, ...]:
+    """Endpoints of which more than half of the pairs did not answer when they last met; those with most failures first, whose
+    pairs then count for no other endpoint."""
+    if not np.isnan(sweep.seconds).any():
+        return ()
+    count = len(sweep.endpoints)
+    low, high = np.minimum(sweep.a, sweep.b), np.maximum(sweep.a, sweep.b)
+    key = low.astype(np.int64) * count + high
+    _, from_end = np.unique(key[::-1], return_index=True)
+    last = len(key) - 1 - from_end
+    answers = ~np.isnan(sweep.seconds[last])
+    ends = np.stack([low[last], high[last]], axis=1)
+    good = np.bincount(ends[answers].ravel(), minlength=count)
+    failed = ends[~answers]
+    found: list[int] = []
+    while len(failed):
+        bad = np.bincount(failed.ravel(), minlength=count)
+        worst = int(np.argmax(np.where(bad > good, bad, 0)))
+        if bad[worst] < 2 or bad[worst] <= good[worst]:
+            break
+        found.append(worst)
+        failed = failed[(failed != worst).all(axis=1)]
+    return tuple(sorted(found))
+
+
+def silent_together(sweep: Sweep, silent: Sequence[int]) -> list[tuple[int, int]]:
+    """Of silent endpoints, those whose first failure is an exchange with each other: one of the two may only have waited."""
+    failed = np.flatnonzero(np.isnan(sweep.seconds))
+    first: dict[int, int] = {}
+    for end in silent:
+        mine = failed[(sweep.a[failed] == end) | (sweep.b[failed] == end)]
+        if len(mine):
+            first[end] = int(mine[0])
+    return [
+        (one, other)
+        for one, at in first.items()
+        for other in (int(sweep.a[at] + sweep.b[at]) - one,)
+        if one < other and first.get(other) == at
+    ]

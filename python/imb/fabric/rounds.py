@@ -1,0 +1,86 @@
+"""Plans of rounds: few of them to find a slow component, and targeted ones on suspects. Pure."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+
+from imb.fabric.verdict import Verdict
+
+Round = list[tuple[int, int]]
+
+_PARTNERS = 8  # of a suspect, in targeted rounds
+_ROUNDS = 16  # targeted rounds at most
+
+
+def quick_rounds(n: int, seed: int) -> list[Round]:
+    """At most 2 log2(n) + 4 rounds of disjoint pairs, chosen at random from the n - 1 rounds of a circle in random order (Kirkman 1847),
+    so that no pair occurs twice and every endpoint meets as many others; with odd n one endpoint idles in each round."""
+    if n < 2:
+        return []
+    random = np.random.default_rng(seed)
+    even = n + n % 2
+    order = random.permutation(even)
+    most = min(even - 1, math.floor(2 * math.log2(n)) + 4)
+    rounds = []
+    for one in sorted(random.choice(even - 1, most, replace=False).tolist()):
+        places = [(even - 1, one)]
+        places += [((one + step) % (even - 1), (one - step) % (even - 1)) for step in range(1, even // 2)]
+        pairs = [(int(order[x]), int(order[y])) for x, y in places]
+        rounds.append(sorted((min(p), max(p)) for p in pairs if max(p) < n))
+    return rounds
+
+
+def targeted_rounds(verdict: Verdict, n: int, seed: int) -> list[Round]:
+    """Disjoint pairs of each suspect with endpoints that are none, and as many pairs without a suspect; other quick rounds where
+    the verdict is inconclusive without a suspect; none where it is healthy."""
+    random = np.random.default_rng([seed, 1])
+    if not verdict.suspects:
+        return quick_rounds(n, seed + 1) if verdict.state == "inconclusive" else []
+    ends = {one for suspect in verdict.suspects if len(suspect.endpoints) <= 2 for one in suspect.endpoints}
+    others = np.array(
+        [one for one in range(n) if one not in ends and one not in verdict.silent], dtype=np.int64
+    )
+    wanted: dict[tuple[int, int], None] = {}
+
+    def want(a: int, b: int) -> None:
+        if a != b:
+            wanted[min(a, b), max(a, b)] = None
+
+    for suspect in verdict.suspects:
+        inside = np.array([one for one in suspect.endpoints if one not in verdict.silent], dtype=np.int64)
+        if suspect.kind == "pair" and len(inside) == 2:
+            want(int(inside[0]), int(inside[1]))
+        outside = np.setdiff1d(others, inside) if len(inside) > 2 else others
+        outside = outside if len(outside) else others
+        if not len(inside) or not len(outside):
+            continue
+        few = random.choice(inside, min(len(inside), _PARTNERS), replace=False).tolist()
+        for one in few:
+            many = max(_PARTNERS // max(len(few) // 2, 1), 2)
+            for other in random.choice(outside, min(len(outside), many), replace=False).tolist():
+                want(one, other)
+        for one, other in pairwise(few):  # pairs inside, which may not cross a link
+            want(one, other)
+    return _packed(list(wanted), others, random)
+
+
+def _packed(pairs: Round, others: np.ndarray, random: np.random.Generator) -> list[Round]:
+    """Rounds of disjoint pairs; endpoints that are no suspects and idle are paired, as reference."""
+    rounds: list[Round] = []
+    busy: list[set[int]] = []
+    for a, b in pairs:
+        at = next((at for at, used in enumerate(busy) if a not in used and b not in used), len(rounds))
+        if at == len(rounds):
+            rounds.append([])
+            busy.append(set())
+        rounds[at].append((a, b))
+        busy[at] |= {a, b}
+    del rounds[_ROUNDS:]
+    for one, used in zip(rounds, busy, strict=False):
+        idle = random.permutation([x for x in others.tolist() if x not in used]).tolist()
+        one += [(min(p), max(p)) for p in zip(idle[::2], idle[1::2], strict=False)]
+        one.sort()
+    return rounds

@@ -1,0 +1,226 @@
+"""The smallest set of slow components that explains the levels of pairs. Arrays in, arrays out. Pure.
+
+log time of a pair = level of its class + effects of the slow components that it crosses + residual.
+
+Components are found one after the other (orthogonal matching pursuit: Pati, Rezaiifar and Krishnaprasad, Asilomar Conf. (1993) 40),
+on bounded residuals (Huber, Ann. Math. Stat. 35 (1964) 73), so that few wild pairs decide nothing. A component slows all pairs that
+cross it. So it must explain most of them, and the one that explains most goes first: a slow host has all its pairs, any link only
+some of these. A level is the median of pairs that cross no slow component.
+
+Two slow components on one route take as long as the slower of the two (bandwidth), or as both together (latency); all between
+is accepted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr
+
+from imb.fabric.components import FEWEST, Components
+from imb.fabric.pairs import LEAST_SPREAD, TO_DEVIATION
+from imb.fabric.sweep import Values
+
+Indices = npt.NDArray[np.int64]
+
+MOST = 24  # components
+_BOUND = 3.0  # standard deviations: what is farther away counts as this far
+_SCORE = 3.0  # least score of a component that is tried
+_TRIED = 12  # components with the largest scores
+_AT_HALF = 0.15  # share of pairs that may miss what noise permits
+_UNSURE = 3.0  # of a log likelihood: components as close as this are alternatives
+_SMALL = 500  # pairs: with fewer, a second start is tried
+_WHOLE = 0.9  # share of a class that a component may have before the class has no level of its own
+
+
+@dataclass
+class Fit:
+    """`chosen`: components; `effects`: of each, of the logarithm; `alone`: how many pairs each has that cross no other one;
+    `covered`: how many of them each pair crosses; `levels`: by class; `spread`: standard deviation of residuals."""
+
+    chosen: list[int]
+    effects: list[float]
+    alone: list[int]
+    covered: npt.NDArray[np.int64]
+    levels: Values
+    residual: Values
+    spread: float
+
+
+class Search:
+    """Of one size. `time`: logarithm per pair; `classes`: index of the class of each pair; `least_noise`: standard deviation that
+    a pair's figure has at least (from repeats); `least`: effects below half of it are not looked for."""
+
+    def __init__(
+        self, time: Values, classes: Indices, components: Components, least_noise: float, least: float
+    ) -> None:
+        self.time, self.classes, self.components = time, classes, components
+        self.least_noise = max(least_noise if np.isfinite(least_noise) else 0.0, LEAST_SPREAD)
+        self.least = least
+        self.many = int(classes.max(initial=-1)) + 1
+        self.confounded = self._confounded()
+
+    def _confounded(self) -> npt.NDArray[np.bool_]:
+        """Components that all pairs of a class cross, and hardly any other pair: their effect is the level of the class."""
+        member = self.components.member
+        inside = np.zeros(member.shape[0])
+        for one in range(self.many):
+            of_class = (self.classes == one).astype(np.float64)
+            crossing = member @ of_class
+            inside += np.where(crossing > _WHOLE * of_class.sum(), crossing, 0.0)
+        found: npt.NDArray[np.bool_] = inside > _WHOLE * self.components.counts
+        return found
+
+    def best(self) -> Fit:
+        """Of two starts, that which explains more with less: levels at the median of pairs, and, as more than half of the pairs of
+        a small sweep may cross a slow component, near the fast ones."""
+        usual = self._grown(low=False)
+        if (
+            len(self.time) > _SMALL or self.least_noise <= LEAST_SPREAD
+        ):  # without repeats the noise is unknown
+            return usual
+        low = self._grown(low=True)
+        spread = max(min(usual.spread, low.spread), self.least_noise)
+        return min((usual, low), key=lambda fit: self._cost(fit, spread))
+
+    def _cost(self, fit: Fit, spread: float) -> float:
+        """Half of the deviance, and for each component what its choice among all of them costs."""
+        price = np.log(len(self.components.each) + 1) + 0.5 * np.log(len(self.time) + 1)
+        return float(huber(fit.residual / spread).sum() + 2 * price * len(fit.chosen))
+
+    def _grown(self, *, low: bool) -> Fit:
+        chosen: list[int] = []
+        fit = self.fitted(chosen, low=low)
+        while len(chosen) < MOST:
+            found = self._next(fit)
+            if found is None:
+                break
+            chosen.append(found)
+            fit = self.fitted(chosen, low=low)
+        while True:
+            weak = [
+                one
+                for one, effect, alone in zip(fit.chosen, fit.effects, fit.alone, strict=True)
+                if effect < self.least / 2 or alone < FEWEST
+            ]
+            if not weak:
+                return fit
+            chosen.remove(weak[-1])
+            fit = self.fitted(chosen, low=low)
+
+    def scores(self, fit: Fit) -> tuple[Values, Values]:
+        """Of each component, on pairs that cross no chosen one: sum of bounded residuals over its standard deviation, which is 1
+        where nothing is slow; and the number of these pairs."""
+        clean = fit.covered == 0
+        bounded = np.where(clean, np.clip(fit.residual / fit.spread, -_BOUND, _BOUND), 0.0)
+        size = np.sqrt(np.sum(bounded**2) / max(clean.sum(), 1))
+        counts = self.components.member @ clean.astype(np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scores = self.components.member @ bounded / np.sqrt(counts) / max(min(size, 1.0), 0.1)
+        return np.where(counts >= FEWEST, scores, -np.inf), counts
+
+    def _next(self, fit: Fit) -> int | None:
+        scores, _ = self.scores(fit)
+        scores[self.confounded] = -np.inf
+        scores[fit.chosen] = -np.inf
+        clean = fit.covered == 0
+        best, most = None, 0.0
+        for one in np.argsort(-scores, kind="stable")[:_TRIED].tolist():
+            if not scores[one] > _SCORE:
+                break
+            pairs = self.components.pairs(one)
+            explained = self._explained(fit.residual[pairs[clean[pairs]]], fit.spread)
+            if explained > most:
+                best, most = one, explained
+        return best
+
+    def _explained(self, away: Values, spread: float) -> float:
+        """Gain of log likelihood if these pairs are slow by their median; 0 if too many of them are not."""
+        effect = float(np.median(away))
+        if effect < self.least / 2:
+            return 0.0
+        expected = float(ndtr(effect / 2 / spread))
+        allowed = _AT_HALF + 2 * np.sqrt(expected * (1 - expected) / len(away))
+        if float(np.mean(away > effect / 2)) < expected - allowed:
+            return 0.0
+        return float((huber(away / spread) - huber((away - effect) / spread)).sum())
+
+    def fitted(self, chosen: list[int], *, low: bool = False) -> Fit:
+        """Levels and effects with these components; each effect from pairs that cross no other of them, if there are enough."""
+        covered = np.zeros(len(self.time), dtype=np.int64)
+        for one in chosen:
+            covered[self.components.pairs(one)] += 1
+        levels = self._levels(covered == 0, low=low)
+        away = self.time - levels[self.classes]
+        least, most = np.zeros(len(away)), np.zeros(len(away))
+        effects, alone = [], []
+        for one in chosen:
+            pairs = self.components.pairs(one)
+            single = pairs[covered[pairs] == 1]
+            alone.append(len(single))
+            effect = float(np.median(away[single if len(single) >= FEWEST else pairs]))
+            effects.append(effect)
+            least[pairs] = np.maximum(least[pairs], effect)
+            most[pairs] += max(effect, 0.0)
+        residual = away - np.clip(away, least, np.maximum(least, most))
+        single = covered == 1
+        residual[single] = (away - least)[single]
+        return Fit(
+            list(chosen), effects, alone, covered, levels, residual, self._spread(residual, covered == 0)
+        )
+
+    def _levels(self, clean: npt.NDArray[np.bool_], *, low: bool) -> Values:
+        levels = np.zeros(self.many)
+        for one in range(self.many):
+            of_class = self.classes == one
+            times = self.time[of_class & clean]
+            times = times if len(times) >= FEWEST else self.time[of_class]
+            if len(times):
+                levels[one] = np.median(times)
+                if low and len(times) > FEWEST:
+                    fast = np.sort(times)[: max(len(times) // 3, 2)]
+                    levels[one] = min(levels[one], np.median(fast) + self.least_noise)
+        return levels
+
+    def _spread(self, residual: Values, clean: npt.NDArray[np.bool_]) -> float:
+        """From the fast half, since slow components are in the other one."""
+        fast = -residual[clean & (residual <= 0)]
+        found = TO_DEVIATION * float(np.median(fast)) if len(fast) else 0.0
+        return max(found, self.least_noise)
+
+    def alternatives(self, fit: Fit, at: int) -> list[int]:
+        """Components that explain the pairs of `fit.chosen[at]` about as well, best first."""
+        one = fit.chosen[at]
+        without = self.fitted([*fit.chosen[:at], *fit.chosen[at + 1 :]])
+        clean = without.covered == 0
+        spread = fit.spread
+        pairs = self.components.pairs(one)
+        pairs = pairs[clean[pairs]]
+        if len(pairs) < FEWEST:
+            return []
+        own = self._explained(without.residual[pairs], spread)
+        inside = np.zeros(len(self.time))
+        inside[pairs] = 1.0
+        common = self.components.member @ inside
+        close = np.flatnonzero(common >= 0.5 * np.maximum(len(pairs), self.components.counts / 2))
+        found = []
+        for other in close.tolist():
+            if other == one or other in fit.chosen or self.confounded[other]:
+                continue
+            theirs = self.components.pairs(other)
+            theirs = theirs[clean[theirs]]
+            if len(theirs) < FEWEST:
+                continue
+            gain = self._explained(without.residual[theirs], spread)
+            if gain > own - _UNSURE:
+                found.append((gain, other))
+        return [other for _, other in sorted(found, reverse=True)][:4]
+
+
+def huber(standardized: Values) -> Values:
+    """Half of the square, linear beyond the bound."""
+    size = np.abs(standardized)
+    found: Values = np.where(size <= _BOUND, size**2 / 2, _BOUND * size - _BOUND**2 / 2)
+    return found

@@ -1,0 +1,53 @@
+"""What is measured: endpoints, and one time for each pair, pass and round. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Indices = npt.NDArray[np.int32]
+Values = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One rank, which stands for a host or a part of it. `place`: "" with one endpoint per host, else "core 3", "numa 1"."""
+
+    index: int
+    host: str
+    place: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.host} {self.place}" if self.place else self.host
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Times of one benchmark and one size; one element per record of a pair, all arrays of equal length.
+
+    a, b: indices into `endpoints`, a is the sender; a > b is the other direction of a pair. `seconds`: per message, NaN where
+    the pair failed or did not answer.
+    """
+
+    endpoints: tuple[Endpoint, ...]
+    benchmark: str
+    bytes: int
+    a: Indices
+    b: Indices
+    passes: Indices
+    rounds: Indices
+    seconds: Values
+
+    def __post_init__(self) -> None:
+        count = len(self.seconds)
+        if not all(len(one) == count for one in (self.a, self.b, self.passes, self.rounds)):
+            raise ValueError("arrays of a sweep have different lengths")
+        if count and (
+            min(self.a.min(), self.b.min()) < 0 or max(self.a.max(), self.b.max()) >= len(self.endpoints)
+        ):
+            raise ValueError("a pair has an endpoint that the sweep does not have")
+        if count and bool((self.a == self.b).any()):
+            raise ValueError("a pair has one endpoint twice")

@@ -1,0 +1,141 @@
+"""Which pairs of hosts cross which link, switch or group of links. Pure.
+
+A group of links is stored as rectangles of host sets (`parts`): a pair crosses it if one host is in the first set and the
+other in the second set of any part. A link of a tree is one rectangle (hosts below it, all others); a link of a fat tree with static
+routes is two. 1,024 hosts and 1,000 links take some MB, and sums over the pairs of a group are products of matrices.
+
+Distances are stored by leaf switch: `hops[leaf[a], leaf[b]]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Mask = npt.NDArray[np.bool_]
+GroupKind = Literal["link", "switch", "rail", "group"]
+
+
+@dataclass(frozen=True)
+class LinkGroup:
+    """`parts`: masks over the hosts of the topology; parts do not overlap, so no pair is in two of them. `alternatives`: names of
+    components that the same pairs cross."""
+
+    name: str
+    kind: GroupKind
+    parts: tuple[tuple[Mask, Mask], ...]
+    alternatives: tuple[str, ...] = ()
+
+    def crosses(self, a: npt.NDArray[np.int32], b: npt.NDArray[np.int32]) -> Mask:
+        """Of pairs of hosts, by index."""
+        found = np.zeros(len(a), dtype=bool)
+        for first, second in self.parts:
+            found |= (first[a] & second[b]) | (first[b] & second[a])
+        return found
+
+
+@dataclass(frozen=True)
+class Topology:
+    """`hosts`: names; `leaf`: index of each host's switch; `hops`: switches to pass between hosts of two leaf switches;
+    `leaves`: names of the leaf switches."""
+
+    hosts: tuple[str, ...]
+    leaf: npt.NDArray[np.int32]
+    hops: npt.NDArray[np.int16]
+    groups: tuple[LinkGroup, ...]
+    leaves: tuple[str, ...] = ()
+
+
+def tree(children: Mapping[str, Sequence[str]]) -> Topology:
+    """From switches to their hosts and switches, as in Slurm's topology.conf with topology/tree. Names that are no switch are
+    hosts. Raises ValueError for a switch below two others, or below itself."""
+    parents: dict[str, str] = {}
+    for switch, below in children.items():
+        for one in below:
+            if parents.setdefault(one, switch) != switch:
+                raise ValueError(f"{one} is below {parents[one]} and {switch}")
+    for one in children:
+        seen = {one}
+        while (one := parents.get(one, "")) in children:
+            if one in seen:
+                raise ValueError(f"{one} is below itself")
+            seen.add(one)
+    links = [(one, switch) for one, switch in parents.items() if one in children]
+    return graph({one: switch for one, switch in parents.items() if one not in children}, links)
+
+
+def graph(attached: Mapping[str, str], links: Iterable[tuple[str, str]]) -> Topology:
+    """From hosts to their switch, and links between switches (twice for two parallel links).
+
+    A pair crosses a link for certain if all shortest routes do; others depend on routing tables, which are not read. So of a
+    fat tree it has the uplinks of each leaf switch together, of a tree and a dragonfly each link.
+    """
+    hosts = tuple(attached)
+    many: dict[tuple[str, str], int] = {}
+    for one, other in links:
+        if one != other:
+            ends = (min(one, other), max(one, other))
+            many[ends] = many.get(ends, 0) + 1
+    switches = sorted({*attached.values(), *(name for ends in many for name in ends)})
+    number = {name: index for index, name in enumerate(switches)}
+    edges = [(number[one], number[other]) for one, other in many]
+    distance, routes = _shortest(len(switches), edges)
+    leaves = sorted({number[name] for name in attached.values()})
+    leaf = np.array([leaves.index(number[name]) for name in attached.values()], dtype=np.int32)
+    between, ways = distance[np.ix_(leaves, leaves)], routes[np.ix_(leaves, leaves)]
+    reachable = between < _FAR
+    groups: list[LinkGroup] = []
+    for (u, v), (ends, count) in zip(edges, many.items(), strict=True):
+        on = (distance[leaves, u][:, None] + 1 + distance[v, leaves][None, :] == between) & reachable
+        on &= routes[leaves, u][:, None] * routes[v, leaves][None, :] >= ways
+        if parts := _parts(on, leaf):
+            name = f"{ends[0]} - {ends[1]}" + (f" ({count} links)" if count > 1 else "")
+            groups.append(LinkGroup(name, "link" if count == 1 else "group", parts))
+    for x, name in enumerate(switches):
+        on = (distance[leaves, x][:, None] + distance[x, leaves][None, :] == between) & reachable
+        on &= routes[leaves, x][:, None] * routes[x, leaves][None, :] >= ways
+        if x in leaves:
+            inside = leaf == leaves.index(x)
+            parts = ((inside, ~inside),)
+            degree = sum(count for ends, count in many.items() if name in ends)
+            if degree > 1:
+                groups.append(LinkGroup(f"all {degree} links of {name} to switches", "group", parts))
+            groups.append(LinkGroup(name, "switch", (*parts, (inside, inside))))
+        elif parts := _parts(np.triu(on), leaf):
+            groups.append(LinkGroup(name, "switch", parts))
+    hops = np.where(reachable, between + 1, _FAR).astype(np.int16)
+    return Topology(hosts, leaf, hops, tuple(groups), tuple(switches[one] for one in leaves))
+
+
+_FAR = 10_000
+
+
+def _shortest(
+    count: int, edges: Sequence[tuple[int, int]]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Lengths of shortest routes between switches, and how many there are."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import shortest_path
+
+    ends = np.array(edges, dtype=np.int64).reshape(-1, 2)
+    matrix = csr_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(count, count))
+    found = shortest_path(matrix, directed=False, unweighted=True) if count else np.zeros((0, 0))
+    distance = np.where(np.isfinite(found), found, _FAR).astype(np.int64)
+    adjacent = (matrix + matrix.T).toarray()
+    routes = np.eye(count)
+    for length in range(1, int(distance[distance < _FAR].max(initial=0)) + 1):
+        routes += np.where(distance == length, np.where(distance == length - 1, routes, 0.0) @ adjacent, 0.0)
+    return distance, routes
+
+
+def _parts(on: Mask, leaf: npt.NDArray[np.int32]) -> tuple[tuple[Mask, Mask], ...]:
+    """Rectangles of hosts from pairs of leaf switches; rows that are equal make one rectangle."""
+    rows, where = np.unique(on, axis=0, return_inverse=True)
+    where = np.reshape(where, -1)
+    return tuple(
+        (np.isin(leaf, np.flatnonzero(where == one)), row[leaf]) for one, row in enumerate(rows) if row.any()
+    )

@@ -1,0 +1,94 @@
+"""What a judgement of sweeps finds: suspects with effects, endpoints that do not answer, and figures for each size. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from imb.fabric.sweep import Values
+
+State = Literal["healthy", "bad", "inconclusive"]
+Kind = Literal["core", "host", "pair", "link", "switch", "rail", "group"]
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A component that is slow. `named`: significant among all components, and no other one explains the same times about as well;
+    otherwise it is what to measure again.
+
+    effect: 0.10 takes 10 % longer; `interval` is its 95 % confidence interval, alone. `p_value` is adjusted for all
+    components of all sweeps. `endpoints`: one of a host or core, two of a pair; of a link those whose pairs cross it.
+    `alternatives`: components that explain the same pairs.
+    """
+
+    kind: Kind
+    name: str
+    endpoints: tuple[int, ...]
+    effect: float
+    interval: tuple[float, float]
+    p_value: float
+    benchmark: str
+    bytes: int
+    named: bool
+    alternatives: tuple[str, ...] = ()
+    next: str = ""
+
+
+@dataclass(frozen=True)
+class Asymmetric:
+    """A pair that is slower from a to b than from b to a, by this share."""
+
+    a: int
+    b: int
+    effect: float
+    p_value: float
+    benchmark: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Populations:
+    """Two groups of endpoints (`of` is "endpoints") or of pairs (`of` is "pairs") of different level. `slower`: indices of
+    endpoints, empty for pairs; `share`: part of all that is slower; `effect`: how much longer the slower group takes."""
+
+    of: Literal["endpoints", "pairs"]
+    slower: tuple[int, ...]
+    share: float
+    effect: float
+    benchmark: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class SizeResult:
+    """One benchmark and size. `level_seconds`: of the class of pairs with least distance; `classes`: name of each class of pairs
+    and its median time in seconds; `noise`: spread of one measurement; `scatter`: spread of pairs beyond it (both standard
+    deviations of logarithms); `detectable`: the effect of one host that is named in 19 of 20 sweeps; `endpoint_effects`: one
+    per endpoint, NaN where there is none (0.10: its pairs take 10 % longer)."""
+
+    benchmark: str
+    bytes: int
+    level_seconds: float
+    classes: tuple[tuple[str, float], ...]
+    noise: float
+    scatter: float
+    passes: int
+    pairs: int
+    detectable: float
+    endpoint_effects: Values
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`state`: "bad" if a component is named or an endpoint does not answer; "inconclusive" if a slow component is not excluded;
+    else "healthy". `suspects`: named ones first, then by effect. `silent_together`: silent endpoints that fell silent in an exchange
+    with each other, so that one of the two may only have waited."""
+
+    state: State
+    suspects: tuple[Suspect, ...] = ()
+    notes: tuple[str, ...] = ()
+    per_size: tuple[SizeResult, ...] = ()
+    silent: tuple[int, ...] = ()
+    asymmetric: tuple[Asymmetric, ...] = ()
+    populations: tuple[Populations, ...] = field(default=())
+    silent_together: tuple[tuple[int, int], ...] = ()

@@ -1,0 +1,192 @@
+"""Files that describe a network: lines `switch: hosts and switches`, Slurm's topology.conf, the output of ibnetdiscover."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from imb.model.errors import ImbError
+from imb.model.hostlist import expanded
+from imb.model.network import Network
+from imb.model.text import one_line
+
+LARGEST = 64 << 20  # bytes; 10,000 hosts need 2 MB
+MOST_SWITCHES = 5000
+MOST_LINKS = 200_000
+_IB_NODE = re.compile(r'(Switch|Ca|Rt)\s+\d+\s+"([^"]*)"\s*#\s*"([^"]*)"')
+_IB_PORT = re.compile(r'\[(\d+)\](?:\([^)]*\))?\s+"([^"]*)"\[(\d+)\]')
+_SLURM = re.compile(r"\s*(?:SwitchName|BlockName)\s*=", re.IGNORECASE)
+_ASSIGNED = re.compile(r"(\w+)\s*=\s*(\S+)", re.ASCII)
+
+
+def parse(text: bytes, name: str) -> Network:
+    """The network in the text of a file. Raises ImbError; `name` is the file's, for the message."""
+    if b"\0" in text[:4096] or not text.strip():
+        raise ImbError(f"{name}: {'not text' if text.strip() else 'empty'}; {ACCEPTED}")
+    lines = text.decode("utf-8", "replace").splitlines()
+    read = _infiniband if any(map(_IB_NODE.match, lines)) else _tree
+    try:
+        found = read(lines)
+    except ImbError as error:
+        raise ImbError(f"{name}:{error}") from None
+    if not found.attached:
+        raise ImbError(f"{name}: no host below any switch; {ACCEPTED}")
+    switches = {*found.attached.values(), *(end for link in found.links for end in link)}
+    if len(switches) > MOST_SWITCHES or len(found.links) > MOST_LINKS:
+        raise ImbError(
+            f"{name}: {len(switches):,} switches, {len(found.links):,} links; more than is supported"
+        )
+    return found
+
+
+ACCEPTED = "give lines such as `leaf1: node[01-16]`, Slurm's topology.conf or the output of ibnetdiscover"
+
+
+def _tree(lines: Sequence[str]) -> Network:
+    """Of a switch and what is below it on each line. Switches may have several above them, but not be below themselves."""
+    below: dict[str, list[str]] = {}
+    where: dict[str, int] = {}
+    slurm = any(map(_SLURM.match, lines))
+    for number, line in _joined(lines):
+        words = line.partition("#")[0].strip()
+        if not words:
+            continue
+        try:
+            switches, members = _slurm(words) if slurm else _own(words)
+        except ImbError as error:
+            raise ImbError(f"{number}: {error}") from None
+        for switch in switches:
+            where.setdefault(switch, number)
+            below.setdefault(switch, []).extend(members)
+        if len(below) > MOST_SWITCHES or sum(map(len, below.values())) > MOST_LINKS:
+            raise ImbError(f"{number}: more switches or links than are supported")
+    if looped := _below_itself(below):
+        raise ImbError(f"{where[looped]}: switch {one_line(looped)} is below itself")
+    attached: dict[str, str] = {}
+    rails: dict[str, int] = {}
+    links: list[tuple[str, str]] = []
+    for switch, members in below.items():
+        for member in members:
+            if member in below:
+                links.append((member, switch))
+            elif member not in attached:
+                attached[member] = switch
+            elif attached[member] != switch:
+                rails[member] = rails.get(member, 1) + 1
+    return Network(attached, links, rails)
+
+
+def _joined(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    r"""Lines with their numbers; one that ends with \ goes on."""
+    start, held = 1, ""
+    for number, line in enumerate(lines, 1):
+        if not held:
+            start = number
+        if line.endswith("\\"):
+            held += line[:-1] + " "
+            continue
+        yield start, held + line
+        held = ""
+    if held:
+        yield start, held
+
+
+def _own(words: str) -> tuple[list[str], list[str]]:
+    """`leaf1: node[01-16]`, `spine: leaf[1-8]`."""
+    switches, colon, members = words.partition(":")
+    if not colon:
+        raise ImbError(f"not `switch: hosts`: {one_line(words[:60])}; {ACCEPTED}")
+    found = expanded(switches)
+    if len(found) != 1:
+        raise ImbError(f"not the name of one switch: {one_line(switches[:60])}")
+    return found, expanded(members)
+
+
+def _slurm(words: str) -> tuple[list[str], list[str]]:
+    """`SwitchName=leaf1 Nodes=node[01-16]`, `SwitchName=spine Switches=leaf[1-8]`; of blocks `BlockName=`."""
+    given = {key.lower(): value for key, value in _ASSIGNED.findall(words)}
+    name = given.get("switchname") or given.get("blockname")
+    if not name:
+        return [], []  # BlockSizes and others
+    members = [*expanded(given.get("nodes", "")), *expanded(given.get("switches", ""))]
+    return expanded(name), members
+
+
+def _below_itself(below: Mapping[str, Sequence[str]]) -> str | None:
+    """A switch of a loop; None where there is none."""
+    waiting = {switch: {one for one in members if one in below} for switch, members in below.items()}
+    above: dict[str, list[str]] = {}
+    for switch, members in waiting.items():
+        for member in members:
+            above.setdefault(member, []).append(switch)
+    ready = [switch for switch, members in waiting.items() if not members]
+    while ready:
+        done = ready.pop()
+        waiting.pop(done)
+        for switch in above.get(done, ()):
+            waiting[switch].discard(done)
+            if not waiting[switch]:
+                ready.append(switch)
+    seen: set[str] = set()
+    at = next(iter(waiting), None)
+    while at is not None and at not in seen:  # from a switch above the loop into it
+        seen.add(at)
+        at = next(iter(waiting[at]))
+    return at
+
+
+def _infiniband(lines: Sequence[str]) -> Network:
+    """Nodes by GUID with a description each; the links of a node on the lines below it."""
+    names: dict[str, str] = {}
+    kinds: dict[str, str] = {}
+    ports: list[tuple[str, int, str, int]] = []
+    current = ""
+    for number, line in enumerate(lines, 1):
+        if node := _IB_NODE.match(line):
+            kind, current, described = node.groups()
+            names[current], kinds[current] = described, kind
+        elif port := _IB_PORT.match(line):
+            if not current:
+                raise ImbError(
+                    f"{number}: a port before any node; is this the whole output of ibnetdiscover?"
+                )
+            ports.append((current, int(port[1]), port[2], int(port[3])))
+    switches = _switch_names({guid: names[guid] for guid, kind in kinds.items() if kind == "Switch"})
+    attached: dict[str, str] = {}
+    rails: dict[str, int] = {}
+    links: dict[tuple[tuple[str, int], ...], tuple[str, str]] = {}
+    seen: set[tuple[str, int]] = set()
+    for one, one_port, other, other_port in ports:
+        if one in switches and other in switches:  # listed at both ends
+            ends = tuple(sorted([(one, one_port), (other, other_port)]))
+            links[ends] = (switches[one], switches[other])
+        elif (
+            one not in switches
+            and other in switches
+            and kinds.get(one) == "Ca"
+            and (one, one_port) not in seen
+        ):
+            seen.add((one, one_port))
+            host = _host(names[one])
+            if host in attached:
+                rails[host] = rails.get(host, 1) + 1
+            elif host:
+                attached[host] = switches[other]
+    return Network(attached, list(links.values()), rails)
+
+
+def _switch_names(described: Mapping[str, str]) -> dict[str, str]:
+    """By GUID: the description where it names one switch, with the GUID where several have the same."""
+    every = list(described.values())
+    return {
+        guid: text if text and every.count(text) == 1 else f"{text} {guid}".strip()
+        for guid, text in described.items()
+    }
+
+
+def _host(described: str) -> str:
+    """`node001 HCA-1`, `node001 mlx5_0`, `'node001' mlx5_0`: the first word; aggregation nodes of switches are no hosts."""
+    word = described.strip().strip("'").split()[:1]
+    if not word or "Aggregation Node" in described:
+        return ""
+    return word[0].strip("'")

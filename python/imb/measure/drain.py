@@ -1,0 +1,72 @@
+"""Take a host out of Slurm: the command as text for a shell, and its execution."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import NamedTuple
+
+from imb.model.errors import ImbError
+from imb.model.hostlist import expanded
+
+TIMEOUT = 30.0  # seconds
+_NODE = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,252}[A-Za-z0-9_])?$", re.ASCII)
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9 ,.;:%+_/-]", re.ASCII)
+
+
+class Drain(NamedTuple):
+    """Of one node. All parts are plain: letters, digits and marks that neither a shell nor Slurm interprets."""
+
+    node: str
+    reason: str
+
+    @property
+    def words(self) -> list[str]:
+        """The command, for the system."""
+        return ["scontrol", "update", f"nodename={self.node}", "state=drain", f"reason={self.reason}"]
+
+    def __str__(self) -> str:
+        """The command, for a shell."""
+        return f'scontrol update nodename={self.node} state=drain reason="{self.reason}"'
+
+
+def drain_of(host: str, reason: str, environment: Mapping[str, str] = os.environ) -> Drain | None:
+    """None where the name of the host is none that a node of Slurm may have: Slurm takes brackets and commas as lists of nodes,
+    and a shell takes other characters as its own. In an allocation that lists the host under its short name, that is taken."""
+    node = node_of(host, environment)
+    if not _NODE.match(node):
+        return None
+    return Drain(node, _NOT_PLAIN.sub("?", reason)[:200])
+
+
+def node_of(host: str, environment: Mapping[str, str]) -> str:
+    """The name of a host in Slurm."""
+    short = host.partition(".")[0]
+    known: list[str] = []
+    with suppress(ImbError):
+        known = expanded(environment.get("SLURM_JOB_NODELIST", ""))
+    return short if short in known and host not in known else host
+
+
+def execute(one: Drain) -> str | None:
+    """Drains the node. Returns why it could not; None where it is done."""
+    try:
+        ended = subprocess.run(
+            one.words,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT,
+        )
+    except OSError as error:
+        return f"cannot start scontrol: {error.strerror}"
+    except subprocess.TimeoutExpired:
+        return f"scontrol did not end within {TIMEOUT:g} s"
+    if ended.returncode:
+        words = " ".join((ended.stderr or ended.stdout).split())
+        return f"scontrol failed with exit status {ended.returncode}" + (f": {words[:200]}" if words else "")
+    return None

@@ -1,0 +1,61 @@
+"""Lists of host names with ranges, as Slurm writes them: `node[001-128],login1`."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+
+from imb.model.errors import ImbError
+from imb.model.text import one_line
+
+MOST = 100_000  # names of one list: a mistyped range is refused, not expanded
+_PART = re.compile(r"[^][,\s]+|\[[^][\s]*\]")
+_RANGE = re.compile(r"(\d+)(?:-(\d+))?$", re.ASCII)
+
+
+def expanded(text: str) -> list[str]:
+    """The names, in the order of the list; each once. Raises ImbError, also for more than MOST names."""
+    found: dict[str, None] = {}
+    for word in _words(text):
+        parts = _PART.findall(word)
+        if "".join(parts) != word:
+            raise _wrong(word)
+        choices = [list(_numbers(part, word)) if part[0] == "[" else [part] for part in parts]
+        count = 1
+        for choice in choices:
+            count *= len(choice)
+        if count + len(found) > MOST:
+            raise ImbError(f"{_shown(word)}: more than {MOST:,} hosts; give a shorter list")
+        found |= dict.fromkeys(map("".join, itertools.product(*choices)))
+    return list(found)
+
+
+def _words(text: str) -> Iterator[str]:
+    """Parts that commas or blanks separate, except within brackets."""
+    yield from re.findall(r"(?:\[[^]]*\]?|[^\[,\s])+", text)
+
+
+def _numbers(part: str, word: str) -> Iterator[str]:
+    """`[001-003,7]`: 001, 002, 003, 7."""
+    total = 0
+    for one in part[1:-1].split(","):
+        found = _RANGE.match(one)
+        if not found or len(one) > 40:
+            raise _wrong(word)
+        first, last = found[1], found[2] or found[1]
+        low, high = int(first), int(last)
+        total += high - low + 1
+        if high < low:
+            raise _wrong(word)
+        if total > MOST:
+            raise ImbError(f"{_shown(word)}: more than {MOST:,} hosts; give a shorter list")
+        yield from (str(number).zfill(len(first)) for number in range(low, high + 1))
+
+
+def _wrong(word: str) -> ImbError:
+    return ImbError(f"not a list of hosts: {_shown(word)}; write names or ranges such as node[001-128]")
+
+
+def _shown(word: str) -> str:
+    return one_line(word if len(word) <= 60 else word[:60] + "...")

@@ -1,0 +1,262 @@
+"""The verdict of `imb fabric`: on the terminal, verdict first, and as a value for JSON."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any, NamedTuple
+
+import msgspec
+
+from imb.fabric.inference import FEWEST_ENDPOINTS
+from imb.fabric.sweep import Endpoint, Sweep
+from imb.fabric.verdict import SizeResult, Suspect, Verdict
+from imb.model.units import counted, size, us
+
+_SHOWN = 20  # rows of a table on the terminal
+_PLURAL = {"switch": "switches"}
+HEADINGS = ["", "kind", "name", "takes longer", "95 % CI", "p", "by", "could also be"]
+
+
+class Judged(NamedTuple):
+    """All that is shown. `baseline`: name of the past that this was compared with; `sources`: runs and files; `notes`: those of
+    reading, before those of the verdict."""
+
+    verdict: Verdict
+    sweeps: Sequence[Sweep]
+    endpoints: Sequence[Endpoint]
+    level: float
+    least: float
+    sources: Sequence[str]
+    notes: Sequence[str] = ()
+    baseline: str | None = None
+    endpoint_kind: str = "host"
+
+
+def many(count: int, noun: str) -> str:
+    """`2 switches`."""
+    return f"{count:,} {_PLURAL[noun]}" if count != 1 and noun in _PLURAL else counted(count, noun)
+
+
+def components(judged: Judged) -> list[list[Suspect]]:
+    """Suspects, those of one component together, in the order of the verdict; a component is named where one of them is."""
+    found: dict[tuple[str, str], list[Suspect]] = {}
+    for one in judged.verdict.suspects:
+        found.setdefault((one.kind, one.name), []).append(one)
+    return [sorted(same, key=lambda one: not one.named) for same in found.values()]
+
+
+def headline(judged: Judged) -> str:
+    """What was found, and nothing else."""
+    verdict = judged.verdict
+    named = [same[0] for same in components(judged) if same[0].named]
+    unsure = [same[0] for same in components(judged) if not same[0].named]
+    slow = [one for one in named if isfinite(one.effect)]
+    names_of_slow = [
+        _of_kind(kind, [one.name for one in slow if one.kind == kind])
+        for kind in dict.fromkeys(one.kind for one in slow)
+    ]
+    parts = [f"slow: {', '.join(names_of_slow)}"] if slow else []
+    silent = [
+        _of_kind(kind, names)
+        for kind, names in (
+            (judged.endpoint_kind, [judged.endpoints[one].name for one in verdict.silent]),
+            ("pair", [one.name for one in named if one not in slow]),
+        )
+        if names
+    ]
+    if silent:
+        parts.append(f"no answer: {', '.join(silent)}")
+    if verdict.state == "bad":
+        return f"bad: {'; '.join(parts) or 'see the notes'}"
+    if verdict.state == "healthy":
+        past = f" than in {judged.baseline}" if judged.baseline else ""
+        return f"healthy: no component is significantly slower by {percent(judged.least)[1:]} or more{past}"
+    if several := [one for one in unsure if one.p_value <= judged.level]:
+        names = list(dict.fromkeys((several[0].name, *several[0].alternatives)))
+        return f"inconclusive: one of {shortened_list(names, 5)} is slow; the pairs measured do not separate them"
+    if unsure:
+        return f"inconclusive: {many(len(unsure), 'suspect')}, none significant"
+    return f"inconclusive: {_why_unsure(judged)}"
+
+
+def _why_unsure(judged: Judged) -> str:
+    """Without suspects: too few endpoints, a spread that hides slow ones, or the first note."""
+    verdict = judged.verdict
+    if len(judged.endpoints) < FEWEST_ENDPOINTS:
+        kind = judged.endpoint_kind
+        return (
+            f"{many(len(judged.endpoints), kind)} cannot be separated by their pairs;"
+            f" measure {FEWEST_ENDPOINTS} or more, or compare with --baseline"
+        )
+    missed = max(
+        (one.detectable for one in verdict.per_size if one.detectable == one.detectable), default=0.0
+    )
+    if missed > 2 * judged.least and not verdict.populations:
+        passes = max(one.passes for one in verdict.per_size)
+        return (
+            f"a {judged.endpoint_kind} that takes less than {longer(missed)} may be missed;"
+            f" measure more than {passes} pass{'es' if passes != 1 else ''} (--passes), or on an idle fabric"
+        )
+    return next(iter(verdict.notes), "the measurement is too noisy or too small")
+
+
+def _of_kind(kind: str, names: Sequence[str]) -> str:
+    """`host n017`, `4 hosts (n017, n018, n019 and 1 more)`."""
+    return f"{kind} {names[0]}" if len(names) == 1 else f"{many(len(names), kind)} ({shortened_list(names)})"
+
+
+def basis(judged: Judged) -> str:
+    """What was measured: `64 hosts; 2,016 pairs, 3 passes: Pair_Latency 8 bytes 1.9 µs, ...`."""
+    each = [f"{one.benchmark} {size(one.bytes)}" for one in judged.verdict.per_size]
+    if not judged.baseline:
+        each = [
+            f"{name} {us(_level(judged, one))}"
+            for name, one in zip(each, judged.verdict.per_size, strict=True)
+        ]
+    pairs = max((one.pairs for one in judged.verdict.per_size), default=0)
+    passes = max((one.passes for one in judged.verdict.per_size), default=0)
+    plural = "es" if passes != 1 else ""
+    words = f"{many(len(judged.endpoints), judged.endpoint_kind)}; {counted(pairs, 'pair')}, {passes} pass{plural}"
+    return words + (f": {', '.join(each)}" if each else "")
+
+
+def _level(judged: Judged, one: SizeResult) -> float:
+    """Seconds of a usual pair; the median of all times where they are too few for a level."""
+    if one.level_seconds == one.level_seconds:
+        return one.level_seconds
+    times = [s.seconds for s in judged.sweeps if (s.benchmark, s.bytes) == (one.benchmark, one.bytes)]
+    known = [float(t) for column in times for t in column if t == t]
+    return statistics.median(known) if known else float("nan")
+
+
+def detectable(judged: Judged) -> str | None:
+    """The smallest effect that such a sweep names, in the words of a table's foot."""
+    found = [one.detectable for one in judged.verdict.per_size if one.detectable == one.detectable]
+    if not found:
+        return None
+    word = f"a {judged.endpoint_kind} that takes {longer(max(found))} is named in 19 of 20 sweeps"
+    return f"{word}; a healthy sweep has a name with a probability of at most {judged.level:.2g}"
+
+
+def standing(one: Suspect, level: float) -> str:
+    """How sure a suspect is."""
+    if one.named:
+        return "named"
+    return "significant, but not separated" if one.p_value <= level else "suspected, not significant"
+
+
+def row_of(one: Suspect, number: int) -> list[str]:
+    """Cells under HEADINGS."""
+    return [
+        str(number) if one.named else f"({number})",
+        one.kind,
+        one.name,
+        percent(one.effect),
+        f"{percent(one.interval[0])} to {percent(one.interval[1])}",
+        probability(one.p_value),
+        f"{one.benchmark} {size(one.bytes)}",
+        shortened_list(one.alternatives),
+    ]
+
+
+def line_of(one: Suspect) -> str:
+    """`Pair_Latency 8 bytes takes +12.1 % longer (95 % CI +11.9 % to +12.3 %, p 1e-09)`."""
+    interval = f"95 % CI {percent(one.interval[0])} to {percent(one.interval[1])}"
+    return f"{one.benchmark} {size(one.bytes)} takes {longer(one.effect)} ({interval}, p {probability(one.p_value)})"
+
+
+def probability(value: float) -> str:
+    """`3e-09`, `<1e-12`."""
+    return f"{value:.1g}" if value >= 1e-12 else "<1e-12"
+
+
+def longer(share: float) -> str:
+    """`12.3 % longer`, `11 times as long`."""
+    return (
+        f"{1 + share:.0f} times as long" if share >= 9.995 else f"{percent(share).removeprefix('+')} longer"
+    )
+
+
+def percent(share: float) -> str:
+    """`+12.3 %`; large ones as a multiple: `x11`."""
+    if share != share:
+        return "-"
+    return f"{share:+.1%}".replace("%", " %") if share < 9.995 else f"x{1 + share:.0f}"
+
+
+def shortened_list(names: Sequence[str], most: int = 3) -> str:
+    """`a, b, c and 4 more`."""
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "") if names else ""
+
+
+def after_table(judged: Judged) -> list[str]:
+    """Lines behind the table of suspects."""
+    verdict, endpoints = judged.verdict, judged.endpoints
+    lines: list[str] = []
+    if verdict.silent:
+        lines.append(f"no answer: {shortened_list([endpoints[one].name for one in verdict.silent], 8)}")
+    for ends in verdict.silent_together:
+        one, other = (endpoints[end].name for end in ends)
+        lines.append(
+            f"{one} and {other} fell silent in an exchange with each other: one of them may only have waited"
+        )
+    for pair in verdict.asymmetric[:_SHOWN]:
+        lines.append(
+            f"asymmetric: {endpoints[pair.a].name} to {endpoints[pair.b].name} takes {longer(pair.effect)} than"
+            f" back ({pair.benchmark} {size(pair.bytes)}, p {probability(pair.p_value)})"
+        )
+    for two in verdict.populations:
+        who = shortened_list([endpoints[one].name for one in two.slower], 8)
+        lines.append(
+            f"two populations of {two.of}: {two.share:.0%} take {longer(two.effect)}"
+            f" ({two.benchmark} {size(two.bytes)}){': ' + who if who else ''}"
+        )
+    for advice in dict.fromkeys(one.next for one in verdict.suspects if one.next):
+        lines.append(f"next: {advice}")
+    lines += [f"note: {note}" for note in dict.fromkeys((*judged.notes, *verdict.notes))]
+    if (foot := detectable(judged)) is not None:
+        lines.append(foot)
+    return lines
+
+
+def table_rows(judged: Judged) -> tuple[list[list[str]], int]:
+    """Rows of suspects, and how many components were left out."""
+    every = components(judged)
+    rows = [row_of(one, number) for number, same in enumerate(every[:_SHOWN], 1) for one in same]
+    return rows, max(0, len(every) - _SHOWN)
+
+
+def value(judged: Judged, status: int, drained: Sequence[Mapping[str, Any]]) -> bytes:
+    """JSON. What is not a number is null."""
+    verdict = judged.verdict
+    names = [one.name for one in judged.endpoints]
+
+    def plain(found: Any) -> Any:
+        return msgspec.to_builtins(found, enc_hook=lambda array: array.tolist())
+
+    suspects = [
+        {**plain(one), "endpoint_names": [names[i] for i in one.endpoints]} for one in verdict.suspects
+    ]
+    whole = {
+        "format": "openimb-fabric/1",
+        "state": verdict.state,
+        "summary": headline(judged),
+        "exit_status": status,
+        "level": judged.level,
+        "least_effect": judged.least,
+        "baseline": judged.baseline,
+        "sources": list(judged.sources),
+        "endpoints": [plain(one) for one in judged.endpoints],
+        "suspects": suspects,
+        "silent": [names[one] for one in verdict.silent],
+        "silent_together": [[names[end] for end in ends] for ends in verdict.silent_together],
+        "asymmetric": plain(verdict.asymmetric),
+        "populations": plain(verdict.populations),
+        "sizes": plain(verdict.per_size),
+        "notes": [*judged.notes, *verdict.notes],
+        "drain": list(drained),
+    }
+    return msgspec.json.format(msgspec.json.encode(whole)) + b"\n"

@@ -1,0 +1,110 @@
+"""The page of `imb fabric`: verdict, the matrix of pairs as a heat map, components beside it, a table of endpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from imb.fabric.order import matrix, order_of
+from imb.fabric.topology import Topology
+from imb.fabric.verdict import Suspect
+from imb.model.units import size
+from imb.render.fabric import (
+    Judged,
+    after_table,
+    basis,
+    components,
+    detectable,
+    headline,
+    line_of,
+    shortened_list,
+    standing,
+)
+from imb.render.fabric_matrix import drawn, relative
+from imb.render.page import rendered
+
+_SHOWN = 30  # components that are listed
+_LOOKS = {"healthy": ("faster", "✓"), "bad": ("slower", "✗"), "inconclusive": ("inconclusive", "?")}
+
+
+def fabric_page(
+    judged: Judged, topology: Topology | None, drains: Sequence[str], *, now: datetime | None = None
+) -> str:
+    """One file that loads nothing. `drains`: commands, as text."""
+    verdict, endpoints = judged.verdict, judged.endpoints
+    slug, mark = _LOOKS[verdict.state]
+    word, _, sentence = headline(judged).partition(": ")
+    times = [matrix(sweep) for sweep in judged.sweeps]
+    views: list[tuple[str, Any, str, int]] = []
+    for sweep, found in zip(judged.sweeps, times, strict=True):
+        name = f"{sweep.benchmark} {size(sweep.bytes)}"
+        if judged.baseline:
+            views.append((f"{name}, against {judged.baseline}", found * 1e6, f"times {judged.baseline}", 0))
+            continue
+        if topology is not None:  # first: there distance does not look like a fault
+            ratio = relative(found, endpoints, topology)
+            views.append((f"{name}, relative to pairs of the same distance", ratio, "times the median", 0))
+        views.append((name, found * 1e6, "µs", sweep.bytes))
+    order = order_of(endpoints, times[0] if times else np.empty((0, 0)), topology)
+    suspected = components(judged)
+    page = {
+        "title": f"Fabric of {len(endpoints):,} {'endpoints' if judged.endpoint_kind != 'host' else 'hosts'}",
+        "subtitle": shortened_list(judged.sources, 4),
+        "slug": slug,
+        "mark": mark,
+        "word": word,
+        "sentence": sentence,
+        "basis": "; ".join(filter(None, (basis(judged), detectable(judged)))),
+        "contents": [("Verdict", "verdict"), ("Matrix", "matrix"), ("Endpoints", "endpoints")],
+        "matrices": [name for name, *_ in views],
+        "caption": f"Median over passes, ordered by {order.by}",
+        "hint": "Hover for the figures of a pair; drag to zoom, double-click to reset.",
+        "components": [
+            _card(number, same, judged.level) for number, same in enumerate(suspected[:_SHOWN], 1)
+        ],
+        "more": max(0, len(suspected) - _SHOWN),
+        "silent": [endpoints[one].name for one in verdict.silent],
+        "drains": list(drains),
+        "lines": [line for line in after_table(judged)[:-1] if not line.startswith(("no answer:", "next:"))],
+        "sizes": [f"{one.benchmark} {size(one.bytes)}" for one in verdict.per_size],
+        "effects": _effects(judged),
+        "made": now.strftime("%Y-%m-%d %H:%M") if now else None,
+    }
+    return rendered("fabric.html.j2", page, drawn(views, endpoints, order, suspected), drawn=bool(views))
+
+
+def _card(number: int, same: Sequence[Suspect], level: float) -> dict[str, Any]:
+    first = same[0]
+    return {
+        "number": number,
+        "named": first.named,
+        "standing": standing(first, level),
+        "kind": first.kind,
+        "name": first.name,
+        "lines": [line_of(one) for one in same],
+        "alternatives": shortened_list(
+            list(dict.fromkeys(name for one in same for name in one.alternatives)), 6
+        ),
+        "next": next((one.next for one in same if one.next), ""),
+    }
+
+
+def _effects(judged: Judged) -> list[dict[str, Any]]:
+    """Of each endpoint, of each size; the slowest first."""
+    columns = [np.asarray(one.endpoint_effects) for one in judged.verdict.per_size]
+    if not columns or any(len(column) != len(judged.endpoints) for column in columns):
+        return []
+    table = np.array(columns)
+    worst = np.where(np.isnan(table), -np.inf, table).max(axis=0)
+    return [
+        {
+            "name": judged.endpoints[one].name,
+            "cells": [
+                "-" if np.isnan(value) else f"{value:+.1%}".replace("%", " %") for value in table[:, one]
+            ],
+        }
+        for one in np.argsort(-worst, kind="stable")
+    ]

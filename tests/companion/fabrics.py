@@ -1,0 +1,98 @@
+"""Records of IMB-FABRIC, simulated: hosts below leaf switches, some of them slow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+BASE = {"Pair_Latency": 1.5e-6, "Pair_Bandwidth": 9e-5}
+BYTES = {"Pair_Latency": 8, "Pair_Bandwidth": 1 << 20}
+
+
+def circle(count: int) -> list[list[tuple[int, int]]]:
+    """All pairs in rounds of disjoint ones; `count` is even."""
+    ring = list(range(count))
+    rounds = []
+    for _ in range(count - 1):
+        rounds.append(
+            [
+                (min(x, y), max(x, y))
+                for x, y in zip(ring[: count // 2], ring[: count // 2 - 1 : -1], strict=True)
+            ]
+        )
+        ring = [ring[0], ring[-1], *ring[1:-1]]
+    return rounds
+
+
+def records(
+    names: Sequence[str],
+    *,
+    slow: Mapping[int, float] = {},
+    silent: Sequence[int] = (),
+    leaf: int = 16,
+    passes: int = 3,
+    noise: float = 0.01,
+    seed: int = 1,
+    benchmarks: Sequence[str] = ("Pair_Latency",),
+    endpoint: str = "host",
+    end: bool = True,
+) -> bytes:
+    """`slow`: by number, 0.5 takes 50 % longer. Pairs of two leaf switches take 30 % longer than those of one."""
+    random = np.random.default_rng(seed)
+    places: list[dict[str, Any]] = [
+        {"rank": n, "host": host, "cpus": [n if endpoint == "core" else 0]} for n, host in enumerate(names)
+    ]
+    fabric = {
+        "endpoint": endpoint,
+        "seed": seed,
+        "rounds": {"kind": "circle", "count": len(names) - 1},
+        "serial": False,
+    }
+    run = {
+        "record": "run",
+        "schema": "openimb-record/1",
+        "program": "OpenIMB",
+        "component": "FABRIC",
+        "options": {"fabric": fabric},
+        "endpoints": places,
+    }
+    lines = [json.dumps(run, separators=(",", ":"))]
+    rounds = circle(len(names))
+    for benchmark in benchmarks:
+        length = BYTES[benchmark]
+        for number in range(1, passes + 1):
+            for order, at in enumerate(random.permutation(len(rounds)), 1):
+                wobble = np.exp(random.normal(0, noise, len(names)))
+                for (a, b), by in zip(rounds[at], wobble, strict=False):
+                    where = f'"benchmark":"{benchmark}","bytes":{length},"pass":{number},"round":{order},"a":{a},"b":{b}'
+                    if a in silent or b in silent:
+                        lines.append(f'{{"record":"failure",{where},"cause":"time_out"}}')
+                        continue
+                    seconds = BASE[benchmark] * (1 if a // leaf == b // leaf else 1.3)
+                    seconds *= by * (1 + max(slow.get(a, 0.0), slow.get(b, 0.0)))
+                    lines.append(
+                        f'{{"record":"pair",{where},"repetitions":100,"time_seconds":{seconds!r}}}'.replace(
+                            "np.float64(", ""
+                        ).replace(")}", "}")
+                    )
+    if end:
+        lines.append('{"record":"end","state":"complete"}')
+    return ("\n".join(lines) + "\n").encode()
+
+
+def hosts(count: int) -> list[str]:
+    """n001 and so on."""
+    return [f"n{number:03}" if count < 1000 else f"n{number:04}" for number in range(1, count + 1)]
+
+
+def topology_file(path: Path, names: Sequence[str], leaf: int = 16) -> Path:
+    """The same switches as a topology file."""
+    leaves = [names[at : at + leaf] for at in range(0, len(names), leaf)]
+    lines = [f"leaf{number}: {' '.join(below)}" for number, below in enumerate(leaves, 1)]
+    lines.append("spine: " + " ".join(f"leaf{number}" for number in range(1, len(leaves) + 1)))
+    path.write_text("\n".join(lines) + "\n")
+    return path

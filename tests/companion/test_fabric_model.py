@@ -1,0 +1,142 @@
+"""Slow hosts and links in sweeps over pairs, with made-up times and with recorded ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from imb.fabric.inference import groups_of, judge_sweeps
+from imb.fabric.rounds import quick_rounds, targeted_rounds
+from imb.fabric.sweep import Endpoint, Indices, Sweep
+from imb.fabric.topology import tree
+from imb.fabric.verdict import Verdict
+
+CORE_PAIRS = Path(__file__).with_name("data") / "core-pairs.txt"
+Slow = Callable[[Indices, Indices], Any]
+
+
+def made(count: int, slow: Slow, passes: int = 5, noise: float = 0.02, seed: int = 1) -> Sweep:
+    a, b = (one.astype(np.int32) for one in np.triu_indices(count, 1))
+    logs = (
+        np.log(1e-5) + np.log1p(slow(a, b)) + np.random.default_rng(seed).normal(0, noise, (passes, len(a)))
+    )
+    ends = tuple(Endpoint(at, f"n{at}") for at in range(count))
+    number = np.repeat(np.arange(passes, dtype=np.int32), len(a))
+    zero = np.zeros(passes * len(a), dtype=np.int32)
+    return Sweep(
+        ends,
+        "Pair_Bandwidth",
+        65536,
+        np.tile(a, passes),
+        np.tile(b, passes),
+        number,
+        zero,
+        np.exp(logs.ravel()),
+    )
+
+
+def named(verdict: Verdict) -> set[str]:
+    return {one.name for one in verdict.suspects if one.named}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_healthy_sweep_names_nothing(seed: int) -> None:
+    verdict = judge_sweeps([made(16, lambda a, b: 0.0 * a, seed=seed)], None)
+    assert verdict.state == "healthy" and not verdict.suspects
+
+
+@pytest.mark.parametrize("effect", [0.1, 0.5])
+def test_slow_host(effect: float) -> None:
+    verdict = judge_sweeps([made(16, lambda a, b: effect * ((a == 3) | (b == 3)))], None)
+    assert verdict.state == "bad" and named(verdict) == {"n3"}
+    (suspect,) = verdict.suspects
+    assert suspect.interval[0] <= suspect.effect <= suspect.interval[1]
+    assert abs(suspect.effect - effect) < 0.03
+
+
+def test_slow_link_is_no_slow_host() -> None:
+    leaves = {f"leaf{x}": [f"n{4 * x + y}" for y in range(4)] for x in range(4)}
+    topology = tree({"root": list(leaves), **leaves})
+    verdict = judge_sweeps([made(16, lambda a, b: 0.1 * ((a < 4) != (b < 4)))], topology)
+    assert named(verdict) == {"leaf0 - root"}
+
+
+def test_slow_pair_needs_passes() -> None:
+    def slow(a: Indices, b: Indices) -> Any:
+        return 0.5 * ((a == 3) & (b == 9))
+
+    assert named(judge_sweeps([made(16, slow)], None)) == {"n3 - n9"}
+    assert not named(judge_sweeps([made(16, slow, passes=1)], None))
+
+
+def test_silent_endpoint() -> None:
+    sweep = made(8, lambda a, b: 0.0 * a)
+    sweep.seconds[(sweep.a == 2) | (sweep.b == 2)] = np.nan
+    verdict = judge_sweeps([sweep], None)
+    assert verdict.state == "bad" and verdict.silent == (2,)
+
+
+def rounds_of_a_circle(count: int, passes: int) -> Sweep:
+    """All pairs in the order of rounds, as a launch records them."""
+    sweep = made(count, lambda a, b: 0.0 * a, passes=passes)
+    order = np.lexsort(((sweep.a + sweep.b) % (count - 1), sweep.passes))
+    columns = {name: getattr(sweep, name)[order] for name in ("a", "b", "passes", "rounds", "seconds")}
+    return replace(sweep, **columns)
+
+
+def test_an_endpoint_falls_silent_in_a_later_pass() -> None:
+    sweep = rounds_of_a_circle(8, 5)
+    sweep.seconds[((sweep.a == 2) | (sweep.b == 2)) & (sweep.passes >= 3)] = np.nan
+    verdict = judge_sweeps([sweep], None)
+    assert verdict.state == "bad" and verdict.silent == (2,) and not verdict.silent_together
+
+
+def test_one_of_two_may_only_have_waited() -> None:
+    sweep = rounds_of_a_circle(8, 5)
+    since = np.flatnonzero((sweep.a == 2) & (sweep.b == 5))[2]
+    later = np.arange(len(sweep.a)) >= since
+    sweep.seconds[later & np.isin(sweep.a, (2, 5)) | later & np.isin(sweep.b, (2, 5))] = np.nan
+    verdict = judge_sweeps([sweep], None)
+    assert verdict.state == "bad" and verdict.silent == (2, 5)
+    assert verdict.silent_together == ((2, 5),)
+
+
+def test_quick_rounds() -> None:
+    for count in (2, 3, 8, 64, 101):
+        rounds = quick_rounds(count, 5)
+        assert rounds == quick_rounds(count, 5)
+        assert len(rounds) <= 2 * np.log2(count) + 4
+        assert all(len({end for pair in one for end in pair}) == 2 * len(one) for one in rounds)
+        every = [pair for one in rounds for pair in one]
+        assert len(every) == len(set(every))
+
+
+def test_targeted_rounds_have_the_suspect() -> None:
+    verdict = judge_sweeps([made(16, lambda a, b: 0.1 * ((a == 3) | (b == 3)))], None)
+    rounds = targeted_rounds(verdict, 16, 1)
+    assert rounds and any(3 in pair for one in rounds for pair in one)
+    assert not targeted_rounds(judge_sweeps([made(16, lambda a, b: 0.0 * a)], None), 16, 1)
+
+
+def test_recorded_core_pairs_give_the_groups_of_cores() -> None:
+    slow_cores, fast_cores = {0, 3, 4, 5}, {1, 2}
+    a, b = (one.astype(np.int32) for one in np.triu_indices(6, 1))
+    ends = tuple(Endpoint(at, "board", f"core {at}") for at in range(6))
+    zero = np.zeros(15, dtype=np.int32)
+    rows = [line.split() for line in CORE_PAIRS.read_text().splitlines() if not line.startswith("#")]
+    assert len(rows) == 24
+    for size, one, other, between in rows:
+        times = [
+            float(one if {x, y} <= slow_cores else other if {x, y} <= fast_cores else between)
+            for x, y in zip(a.tolist(), b.tolist(), strict=True)
+        ]
+        sweep = Sweep(ends, "PingPong", int(size), a, b, zero, zero, np.array(times) * 1e-6)
+        assert {frozenset(group) for group in groups_of(sweep)} == {
+            frozenset(slow_cores),
+            frozenset(fast_cores),
+        }
+        assert not named(judge_sweeps([sweep], None))
