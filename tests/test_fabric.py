@@ -394,6 +394,19 @@ def test_without_rank_0_the_run_is_aborted(mpi, tmp_path):
     assert done.pairs
 
 
+@pytest.mark.parametrize(("silent", "after"), [(0, 0), (2, 1)])
+def test_silence_while_mpi_starts_aborts_the_run(mpi, liars, silent, after):
+    preload = f"LD_PRELOAD={liars(mpi, 'stopped_rank.cpp')}"
+    wrap = ["env", preload, f"FAIL_RANK={silent}", f"STOP_AFTER={after}"]
+    done = lab.run(mpi, 3, "-pair_timeout 0.2 Pair_Latency", wrap=wrap, component="FABRIC", timeout=TIMEOUT)
+    assert done.code != 0
+    [line] = done.own_errors
+    seconds = 3 if silent == 0 else 2
+    assert (
+        f"a rank does not answer: the start has taken {seconds} s (-pair_timeout); the run is aborted" in line
+    )
+
+
 def test_a_rank_that_comes_back_too_late_stays_out(mpi, tmp_path):
     (tmp_path / "rounds.txt").write_text("0-1\n" * 8 + "2-3\n1-2\n")
     run = Silenced(mpi, 4, f"{LONG} -passes 3 {FIRST_EIGHT} Pair_Latency", tmp_path)

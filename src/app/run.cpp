@@ -14,6 +14,7 @@
 #include "app/endpoints.h"
 #include "app/launch.h"
 #include "app/scratch.h"
+#include "app/start_watch.h"
 #include "app/threads.h"
 #include "benchmarks/components.h"
 #include "cli/command_line.h"
@@ -105,7 +106,7 @@ class Measuring {
         scratch_(component, world, launch.options, guardian),
         files_(world, launch.options) {}
 
-  int run(const Environment& environment) {
+  int run(const Environment& environment, StartWatch& start) {
     // Simulated ranks are one process, whose counters are of no rank.
 #ifndef OPENIMB_SMPI
     counters_.emplace(world_.of_host());
@@ -116,6 +117,7 @@ class Measuring {
     const Surroundings around = surroundings();
     const Schedule schedule(component_.list.benchmarks, options, world_.size(), off_cache_,
                             call::has_large_counts());
+    start.over();
     const std::unique_ptr<Agreement> agreement = make_agreement();
     MpiResources resources(world_, component_.entries, options, load_, *team_, scratch_.base());
     const Ending ending = run_session({options, schedule, *agreement, resources, load_, reporters_, around});
@@ -269,6 +271,7 @@ int run(const Component& component, int argc, char** argv) {
 #endif
   const ThreadLevel level = requested_thread_level(arguments);
   note_start_of_mpi();
+  StartWatch start(component, arguments);
   const Environment environment(argc, argv, level);
   const Communicator world = Communicator::duplicate(MPI_COMM_WORLD);
   MPI_Comm_set_errhandler(world.handle(), fatal_errors());
@@ -281,7 +284,7 @@ int run(const Component& component, int argc, char** argv) {
     }
     require_patience(launch.options);
     launch.endpoints = settle_endpoints(world, launch.options);
-    return Measuring(component, world, launch, guardian).run(environment);
+    return Measuring(component, world, launch, guardian).run(environment, start);
   } catch (const UsageError& error) {
     if (world.rank() == 0) std::fprintf(stderr, "%s: %s\n", name.c_str(), error.what());
     return exit_usage;

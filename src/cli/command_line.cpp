@@ -361,24 +361,40 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
   return draft.options;
 }
 
-ThreadLevel requested_thread_level(std::span<const std::string> arguments) {
-  const Program program{};
-  const ReadFile no_files = [](const std::string&) { return FileText{}; };
-  Draft draft{.program = program, .world = 1, .read_file = no_files};
-  bool given = false;
+namespace {
+
+// Values of these options before parse(), which reports bad ones, once for all ranks, when MPI is up: false.
+bool apply_early(Draft& draft, std::span<const std::string> arguments,
+                 std::initializer_list<std::string_view> names) {
   for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
     const Option* const option = find_option(arguments[i]);
-    if (!is(option, "thread_level") && !is(option, "threads")) continue;
-    given = given || is(option, "thread_level");
+    if (std::ranges::none_of(names, [option](std::string_view name) { return is(option, name); })) continue;
     try {
       option->apply(draft, arguments[i + 1]);
     } catch (const BadValue&) {
-      // parse() reports it, once for all ranks, when MPI is up.
-      return ThreadLevel::single;
+      return false;
     }
   }
-  settle_level(given, draft.options);
+  return true;
+}
+
+const Program no_program{};
+const ReadFile no_files = [](const std::string&) { return FileText{}; };
+
+}  // namespace
+
+ThreadLevel requested_thread_level(std::span<const std::string> arguments) {
+  Draft draft{.program = no_program, .world = 1, .read_file = no_files};
+  if (!apply_early(draft, arguments, {"thread_level", "threads"})) return ThreadLevel::single;
+  const auto is_level = [](const std::string& word) { return is(find_option(word), "thread_level"); };
+  settle_level(std::ranges::any_of(arguments, is_level), draft.options);
   return draft.options.thread_level;
+}
+
+double requested_pair_timeout(std::span<const std::string> arguments) {
+  Draft draft{.program = no_program, .world = 1, .read_file = no_files};
+  const FabricOptions& fabric = draft.options.fabric.emplace();
+  return apply_early(draft, arguments, {"pair_timeout"}) ? fabric.timeout_seconds : 0;
 }
 
 }  // namespace openimb

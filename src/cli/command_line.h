@@ -49,6 +49,8 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
 /// What -thread_level asks for, or single: needed before MPI, and so before parse(), whose errors it leaves
 /// alone.
 ThreadLevel requested_thread_level(std::span<const std::string> arguments);
+/// The same of -pair_timeout, in seconds; 0 where parse() refuses it.
+double requested_pair_timeout(std::span<const std::string> arguments);
 
 /// `topic`: an option ("-iter" or "iter") or a benchmark name; empty for everything. Throws UsageError for
 /// another.

@@ -131,11 +131,13 @@ constexpr Option fabric_rows[] = {
      .help = "a rank silent for so long is left out",
      .standard = "30",
      .example = "-pair_timeout 5",
-     .details = "Beyond twice the time of a sample (-time). Its pairs have failure rows, the others are "
-                "measured, and "
-                "the run ends with exit status 3. A rank that waits for it within an exchange is left out, "
-                "too, and if "
-                "that is rank 0, the run is aborted with exit status 5. 0: wait forever.",
+     .details =
+         "Beyond twice the time of a sample (-time). Its pairs have failure rows, the others are "
+         "measured, and "
+         "the run ends with exit status 3. A rank that waits for it within an exchange is left out, "
+         "too, and if "
+         "that is rank 0, the run is aborted with exit status 5. So is a start that takes ten times as "
+         "long. 0: wait forever.",
      .apply = [](Draft& draft,
                  std::string_view word) { fabric_of(draft).timeout_seconds = real_number(word, 0, 1e6); }},
 };
