@@ -88,6 +88,19 @@ def rounds_of_a_circle(count: int, passes: int) -> Sweep:
     return replace(sweep, **columns)
 
 
+def test_a_pair_that_no_longer_answers() -> None:
+    """Of endpoints that do: as where rank 0 waits for its partner, which ends the launch."""
+    sweep = rounds_of_a_circle(8, 3)
+    last = np.flatnonzero((np.minimum(sweep.a, sweep.b) == 0) & (np.maximum(sweep.a, sweep.b) == 7))[-1]
+    sweep.seconds[last] = np.nan
+    verdict = judge_sweeps([sweep], None)
+    assert (verdict.state, verdict.silent) == ("bad", ())
+    [suspect] = [one for one in verdict.suspects if one.named]
+    assert (suspect.kind, suspect.endpoints) == ("pair", (0, 7)) and suspect.next.startswith(
+        "the pair does not answer"
+    )
+
+
 def test_an_endpoint_falls_silent_in_a_later_pass() -> None:
     sweep = rounds_of_a_circle(8, 5)
     sweep.seconds[((sweep.a == 2) | (sweep.b == 2)) & (sweep.passes >= 3)] = np.nan

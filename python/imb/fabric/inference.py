@@ -135,7 +135,7 @@ class _Size:
         self.result = self._result(self.fit, np.expm1(effects), float(np.expm1(detectable)))
 
     def _failed(self) -> list[Suspect]:
-        """Pairs that never answered, of endpoints that do answer."""
+        """Pairs that did not answer when they last met, of endpoints that do answer."""
         found = []
         for a, b in self.pairs.failed.tolist():
             if a in self.silent or b in self.silent:

@@ -17,8 +17,8 @@ TO_DEVIATION = 1.4826  # median absolute deviation to standard deviation, of nor
 @dataclass(frozen=True)
 class Pairs:
     """One element per pair a < b that was measured. `times`: logarithms, shape (repeats, pairs), NaN where there are fewer;
-    `level`: their median. `noise`: standard deviation of one measurement, NaN without repeats. `failed`: pairs (a, b) without any
-    time."""
+    `level`: their median. `noise`: standard deviation of one measurement, NaN without repeats. `failed`: pairs (a, b) without
+    any time, and those that did not answer when they last met."""
 
     a: Indices
     b: Indices
@@ -59,6 +59,9 @@ def pairs_of(sweep: Sweep) -> Pairs:
         table -= np.array([np.nanmedian(row) for row in table - level])[:, None]
         level = middle(table)
     failed = np.setdiff1d(every[~good], found)
+    if np.isnan(sweep.seconds).any():
+        last = _last_of(every)
+        failed = np.union1d(failed, every[last[np.isnan(sweep.seconds[last])]])
     return Pairs(
         (found // count).astype(np.int32),
         (found % count).astype(np.int32),
@@ -67,6 +70,13 @@ def pairs_of(sweep: Sweep) -> Pairs:
         _noise(table),
         np.stack([failed // count, failed % count], axis=1).astype(np.int32),
     )
+
+
+def _last_of(key: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Where each key occurs last."""
+    _, from_end = np.unique(key[::-1], return_index=True)
+    last: npt.NDArray[np.int64] = len(key) - 1 - from_end
+    return last
 
 
 def middle(table: Values) -> Values:
@@ -101,8 +111,7 @@ def silent_endpoints(sweep: Sweep) -> tuple[int, ...]:
     count = len(sweep.endpoints)
     low, high = np.minimum(sweep.a, sweep.b), np.maximum(sweep.a, sweep.b)
     key = low.astype(np.int64) * count + high
-    _, from_end = np.unique(key[::-1], return_index=True)
-    last = len(key) - 1 - from_end
+    last = _last_of(key)
     answers = ~np.isnan(sweep.seconds[last])
     ends = np.stack([low[last], high[last]], axis=1)
     good = np.bincount(ends[answers].ravel(), minlength=count)
