@@ -18,7 +18,9 @@ _ONE_WAY = {"sendrecv": 1.0, "exchange": 2.0}
 def latency(case: Case) -> Iterator[Finding]:
     """A short message takes longer than is usual."""
     if case.memory:
-        case.note(f"latency against common values: these are of host memory, messages are in {case.memory} memory")
+        case.note(
+            f"latency against common values: these are of host memory, messages are in {case.memory} memory"
+        )
         return
     for curve in case.curves:
         if curve.key.benchmark.lower() not in ("pingpong", "osu_latency") or not curve.transfer:
@@ -48,7 +50,12 @@ def pair_rates(case: Case) -> Iterator[tuple[Curve, Values, Values]]:
     for curve in case.curves:
         factor = _ONE_WAY.get(curve.key.benchmark.lower(), 1.0 if curve.transfer else 0.0)
         lengths, medians, _ = curve.shape
-        if not factor or curve.key.processes not in (2, None) or curve.key.component == "IO" or not len(lengths):
+        if (
+            not factor
+            or curve.key.processes not in (2, None)
+            or curve.key.component == "IO"
+            or not len(lengths)
+        ):
             continue
         if (curve.key.group_count or 1) > 1 or lengths[-1] < 65536:
             continue

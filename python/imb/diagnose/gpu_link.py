@@ -35,7 +35,9 @@ def bandwidth(case: Case) -> Iterator[Finding]:
     best: tuple[float, Curve, float] | None = None
     for curve, lengths, rates in pair_rates(case):
         at = int(np.argmax(rates))
-        best = max(filter(None, [best, (float(rates[at]), curve, float(lengths[at]))]), key=lambda one: one[0])
+        best = max(
+            filter(None, [best, (float(rates[at]), curve, float(lengths[at]))]), key=lambda one: one[0]
+        )
     if best is None:
         case.note("bandwidth against the GPU's link: needs a transfer of 64 KiB or more, such as PingPong")
         return
@@ -102,7 +104,10 @@ def _link_of(launch: Launch, used: UsedGpu) -> Gpu | None:
     """Of the conditions, which are those of the host that launched."""
     outside = launch.facts.get("conditions")
     machine = outside.get("machine") if isinstance(outside, dict) else None
-    if not isinstance(machine, dict) or str(machine.get("host")).partition(".")[0] != used.host.partition(".")[0]:
+    if (
+        not isinstance(machine, dict)
+        or str(machine.get("host")).partition(".")[0] != used.host.partition(".")[0]
+    ):
         return None
     address = used.bus_address or ""
     return next((gpu for gpu in gpus_in(outside) if same_address(gpu.address, address)), None)

@@ -36,9 +36,9 @@ from imb.measure.session import (
 )
 from imb.model.confidential import hidden_command, hidden_output
 from imb.model.errors import ImbError
+from imb.model.gpus import uses_gpu
 from imb.model.sequential_design import FACT
 from imb.model.text import now
-from imb.model.gpus import uses_gpu
 from imb.mpi import conditions, launch, load, own_word
 
 Rest = ParamSpec("Rest")

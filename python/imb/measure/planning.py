@@ -21,6 +21,7 @@ from imb.measure.campaign import (
     VariantSettings,
     commands,
     examine_name,
+    gpu_arguments,
     sampling_of,
     selections,
     split,

@@ -17,7 +17,14 @@ LETTERS = ("H", "D", "M")  # of OSU's benchmarks: host, device, managed
 _ON_DEVICE = {"cuda", "rocm"}
 
 # Share of a link's transfers that is data, by GT/s: 8b/10b up to generation 2, 128b/130b up to 5, then FLIT mode.
-_ENCODING = ((2.5, 0.8), (5.0, 0.8), (8.0, 128 / 130), (16.0, 128 / 130), (32.0, 128 / 130), (64.0, 242 / 256))
+_ENCODING = (
+    (2.5, 0.8),
+    (5.0, 0.8),
+    (8.0, 128 / 130),
+    (16.0, 128 / 130),
+    (32.0, 128 / 130),
+    (64.0, 242 / 256),
+)
 
 
 class Link(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +51,9 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         """`PCIe 16 GT/s x16`."""
-        return f"PCIe {self.best_speed:g} GT/s x{self.width or self.max_width}" if self.rate else "PCIe, unknown"
+        return (
+            f"PCIe {self.best_speed:g} GT/s x{self.width or self.max_width}" if self.rate else "PCIe, unknown"
+        )
 
 
 class Gpu(msgspec.Struct, frozen=True, kw_only=True):

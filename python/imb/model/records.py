@@ -698,7 +698,9 @@ def encode(record: Record) -> bytes:
     if isinstance(record, Failure) and record.cause == "time_out":
         left_out -= {"seconds_per_repetition"}  # null means that the time was not a number
     if isinstance(record, Run) and record.component == "IO":
-        left_out = frozenset({"startup", "endpoints", "gpus", "gpu_support"})  # null: not known, or no load was asked for
+        left_out = frozenset(
+            {"startup", "endpoints", "gpus", "gpu_support"}
+        )  # null: not known, or no load was asked for
     return _encoder.encode({k: v for k, v in fields.items() if v is not None or k not in left_out}) + b"\n"
 
 

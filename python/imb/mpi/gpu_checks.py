@@ -48,7 +48,9 @@ def _link(what: str, gpu: Gpu) -> Check:
         advice = f"{link.width} of {link.max_width} lanes: use a slot with all lanes, or seat the card or riser again"
         return Check("warning", what, f"{now} of {most}{rate}", advice)
     if link.max_speed and link.slot_speed and link.slot_speed < link.max_speed:
-        advice = f"the port above it reaches {link.slot_speed:g} GT/s only: use a slot of the card's generation"
+        advice = (
+            f"the port above it reaches {link.slot_speed:g} GT/s only: use a slot of the card's generation"
+        )
         return Check("warning", what, f"{now} of {most}{rate}", advice)
     if link.max_speed and link.speed < link.max_speed:
         advice = "an idle GPU lowers its speed: repeat while it transfers data; if it stays, check slot, riser and BIOS"

@@ -73,10 +73,14 @@ def _of_mpich(mpi: Installation) -> Support:
             return Support("no", "MPIR_CVAR_ENABLE_GPU=0", "set MPIR_CVAR_ENABLE_GPU=1")
         return Support("yes", f"{told}: {' '.join(wanted)}")
     if wanted:
-        return Support("no", f"{told}: {' '.join(wanted)}", "use an MPICH that was configured --with-cuda or --with-hip")
+        return Support(
+            "no", f"{told}: {' '.join(wanted)}", "use an MPICH that was configured --with-cuda or --with-hip"
+        )
     if "onfigure" not in said:
         return Support("unknown", f"{told} shows no configure options")
-    return Support("unknown", f"{told}: configured with neither --with-cuda nor --with-hip, which may be found without")
+    return Support(
+        "unknown", f"{told}: configured with neither --with-cuda nor --with-hip, which may be found without"
+    )
 
 
 def _of_intel() -> Support:

@@ -153,4 +153,4 @@ def _nvlink_rate(nvml: Any, handle: Any, active: int, asked: Callable[..., Any])
     field = fields[0] if fields else None
     if field is None or field.nvmlReturn != nvml.NVML_SUCCESS or not field.value.uiVal:
         return None
-    return active * field.value.uiVal * 1e6
+    return active * int(field.value.uiVal) * 1e6
