@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 from collections.abc import Callable, Iterable
@@ -31,6 +32,7 @@ from imb.model.records import (
     encode,
 )
 from imb.mpi import gpu_checks, gpu_support, gpus, installations
+from imb.mpi.doctor import Check
 from imb.mpi.installations import Installation
 
 NVIDIA = "0000:17:00.0"
@@ -119,7 +121,7 @@ def nvml(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> list[str]:
     return calls
 
 
-def findings() -> dict[str, gpu_checks.Check]:
+def findings() -> dict[str, Check]:
     return {one.what: one for one in gpu_checks.checks(gpus.of_host(nvml=True))}
 
 
@@ -250,7 +252,9 @@ def test_names_of_devices_are_data(tree: Path, monkeypatch: pytest.MonkeyPatch) 
 def mpi_of(folder: Path, flavour: Any, **tools: str) -> Installation:
     (folder / "bin").mkdir(parents=True)
     for name, text in {"mpicxx": "", "mpiexec": "", **tools}.items():
-        (folder / "bin" / name).write_text(f"#!/bin/sh\ncat <<'EOF_'\n{text}\nEOF_\n")
+        (folder / "bin" / name).write_text(
+            f"#!/bin/sh\ncat <<'EOF_'\n{text}\nEOF_\nexit {int(name == 'mpicxx')}\n"
+        )  # compiles nothing
         (folder / "bin" / name).chmod(0o755)
     wrapper, launcher = (str(folder / "bin" / name) for name in ("mpicxx", "mpiexec"))
     return Installation(flavour=flavour, version="MPI 1.0", major=1, wrapper=wrapper, launcher=launcher)
@@ -552,8 +556,8 @@ def test_lists_show_the_memory(imb: Imb, tmp_path: Path, archive: Archive) -> No
     assert "memory       cuda" in shown and f"NVIDIA H200 0 on n0 at {NVIDIA}, ranks 0" in shown
     assert "GPU support  yes by MPIX_Query_cuda_support" in shown
     assert "\nGPU" not in imb("show", "h").out
-    head, first, *_ = imb("export", "c", "--format", "csv").out.splitlines()
-    assert first.split(",")[head.split(",").index("memory")] == "cuda"
+    exported = csv.DictReader(imb("export", "c", "--format", "csv").out.splitlines())
+    assert {one["memory"] for one in exported} == {"cuda"}
 
 
 # Diagnosis
