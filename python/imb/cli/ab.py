@@ -9,10 +9,9 @@ import typer
 
 from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption, share_of
+from imb.cli.gpu_options import GpuOption, MemoryOption
 from imb.cli.judging import show
 from imb.cli.launching import (
-    GpuOption,
-    MemoryOption,
     MpiOption,
     ProgramsOption,
     all_measured,

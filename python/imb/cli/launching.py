@@ -61,24 +61,6 @@ CpusOption = Annotated[
         "--cpus", metavar="0,3", help="Pin rank 0 to CPU 0, rank 1 to CPU 3 (as the system numbers them)."
     ),
 ]
-MemoryOption = Annotated[
-    str | None,
-    typer.Option(
-        "--memory",
-        metavar="KIND[,KIND]",
-        help="Memory of messages, or of sends and of receives: host, pinned, cuda, cuda_managed, rocm, rocm_managed.",
-        show_default="host",
-    ),
-]
-GpuOption = Annotated[
-    str | None,
-    typer.Option(
-        "--gpu",
-        metavar="N",
-        help="GPU of each rank: a number, local_rank or round_robin.",
-        show_default="local_rank",
-    ),
-]
 LauncherOption = Annotated[
     Literal["mpiexec", "srun"], typer.Option("--launcher", help="The MPI's own launcher, or Slurm's.")
 ]

@@ -9,14 +9,13 @@ import typer
 
 from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption, LabelOption
+from imb.cli.gpu_options import GpuOption, MemoryOption
 from imb.cli.launching import (
     BindOption,
     CpusOption,
     EnvOption,
-    GpuOption,
     HostsOption,
     LauncherOption,
-    MemoryOption,
     MpiOption,
     PpnOption,
     ProgramsOption,

@@ -62,7 +62,7 @@ def _place(what: str, gpu: Gpu) -> Check:
     """Whether this process, whose place ranks inherit, may run beside the GPU."""
     what = f"{what}: NUMA"
     if gpu.numa_node is None:
-        return Check("ok", what, "one node, or not told by the firmware")
+        return Check("ok", what, "one node, or not known to the firmware")
     node = f"node {gpu.numa_node}"
     beside = _cpus(NODES / f"node{gpu.numa_node}" / "cpulist")
     allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set[int]()

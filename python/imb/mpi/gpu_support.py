@@ -50,7 +50,9 @@ def _of_openmpi(mpi: Installation) -> Support:
     built = re.search(r"mpi_built_with_cuda_support:value:(\w+)", said)
     parts = sorted(set(re.findall(r"^mca:accelerator:(\w+):version:", said, re.MULTILINE)) - {"null"})
     if not built and not parts:
-        return Support("unknown", "ompi_info does not say" if program else "there is no ompi_info")
+        return Support(
+            "unknown", "ompi_info shows neither CUDA nor accelerators" if program else "there is no ompi_info"
+        )
     words = [f"mpi_built_with_cuda_support {built[1]}"] if built else []
     words += [f"accelerator components: {', '.join(parts) or 'none'}"] if "mca:accelerator:" in said else []
     if (built and built[1] == "true") or parts:
