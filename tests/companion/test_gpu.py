@@ -506,6 +506,20 @@ def test_other_memory_is_a_condition_that_differs() -> None:
     assert not [one for one in differences(side(host), side(launch(None))) if "emory" in one.name]
 
 
+def test_a_load_on_the_gpu_is_a_condition_and_no_memory() -> None:
+    def loaded(where: str | None) -> Launch:
+        found = launch(None)
+        assert found.run.options
+        found.run.component = "NBC"
+        if where:
+            found.run.options.memory = Memory(load=where)
+        return found
+
+    (one,) = differences(side(loaded(None)), side(loaded("device")))
+    assert (one.name, one.a, one.b) == ("overlap load on", ["cpu"], ["device"])
+    assert not [note for note in judged(loaded("device")).notes if "host memory" in note]
+
+
 def test_gpu_driver_and_link_are_conditions() -> None:
     x16 = Gpu(address=NVIDIA, vendor="NVIDIA", name="H", link=Link(speed=16.0, width=16))
     x8 = Gpu(address=NVIDIA, vendor="NVIDIA", name="H", link=Link(speed=16.0, width=8))

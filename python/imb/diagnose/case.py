@@ -265,7 +265,8 @@ class Case:
     def memory(self) -> Memory | None:
         """Where messages are, where it is not the memory of the host; launches of one sample set have one kind."""
         options = (launch.run.options for launch in self.side.launches)
-        return next((one.memory for one in options if one and one.memory), None) or None
+        told = (one.memory for one in options if one)
+        return next((one for one in told if one and {one.send, one.receive} != {"host"}), None)
 
     @property
     def bind_advice(self) -> str:

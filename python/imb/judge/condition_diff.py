@@ -41,7 +41,7 @@ NAMES = {
     "memory": "memory of messages",
     "gpus": "GPUs of ranks",
     "gpu_support": "GPU memory, by the MPI",
-    "options.memory.load": "overlap load on",
+    "overlap_load": "overlap load on",
     "mpi.name": "MPI library",
     "mpi.standard": "MPI standard",
     "mpi.thread_level": "thread level",
@@ -184,9 +184,12 @@ def conditions_of(launch: Launch) -> Iterator[tuple[str, str]]:
         "hosts": ", ".join(launch.hosts()) or None,
         "cpus": _cpus(launch),
         **_gpus(launch, outside),
+        "overlap_load": _overlap_load(launch),
         "mpi": msgspec.structs.asdict(launch.run.mpi) if launch.run.mpi else None,
         **{name: run[name] for name in ("program", "version", "build", "platform", "clock", "file")},
-        "options": _options(run["options"]) if run["options"] else None,
+        "options": {**run["options"], "passes": None, "topology": None, "memory": None}
+        if run["options"]
+        else None,
         "topology": _topology(launch),
         "arguments": _arguments(launch),
         "passes": launch.passes() if launch.rows else None,
@@ -207,13 +210,6 @@ def conditions_of(launch: Launch) -> Iterator[tuple[str, str]]:
         yield f"${name}", _text(value)
 
 
-def _options(said: dict[str, Any]) -> dict[str, Any]:
-    """But those that are conditions of their own."""
-    memory = said.get("memory") or {}
-    own = {"memory": {"load": memory["load"]}} if memory.get("load", "cpu") != "cpu" else {"memory": None}
-    return {**said, "passes": None, "topology": None, **own}
-
-
 def _gpus(launch: Launch, outside: dict[str, Any]) -> dict[str, str | None]:
     """Memory of messages, and what is used for it: `none` where it is the host's alone."""
     memory, run = memory_of(launch.run), launch.run
@@ -232,6 +228,14 @@ def _gpus(launch: Launch, outside: dict[str, Any]) -> dict[str, str | None]:
         "gpus": "; ".join(used) or None,
         "gpu_support": " by ".join(filter(None, [support.answer, support.source])) if support else None,
     }
+
+
+def _overlap_load(launch: Launch) -> str | None:
+    """Where benchmarks with overlap compute; None of components without them, where it is always a CPU."""
+    options = launch.run.options
+    if options and options.memory and options.memory.load != "cpu":
+        return options.memory.load
+    return "cpu" if options and options.settings and launch.run.component in ("NBC", "MPI4") else None
 
 
 def _link(address: str | None, links: Mapping[str, str]) -> str:
