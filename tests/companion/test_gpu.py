@@ -378,6 +378,34 @@ def test_run_passes_memory_and_gpu_on(imb: Imb, tmp_path: Path) -> None:
     assert "-memory" not in imb("run", *fake, "PingPong", "--dry-run").out
 
 
+def test_launches_with_gpu_memory_record_the_gpus_of_the_host(
+    tree: Path, imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device(tree)
+    nvml(monkeypatch)
+    fake = fake_mpi.make(tree / "mpi")
+    for label, words in (("device", ["--memory", "cuda"]), ("host", [])):
+        said = imb("run", *fake, *words, "PingPong", "--label", label, "--classic")
+        assert said.code == 0, said.err
+    labels = {run: tags.labels[0] for run, tags in archive.tags().items()}
+    found = {labels[name]: archive.run(name).facts()["conditions"]["gpus"] for name in archive.ids()}
+    assert found["host"] == []
+    (one,) = found["device"]
+    assert (one["name"], one["address"], one["link"]["width"]) == ("NVIDIA H200", NVIDIA, 16)
+
+
+def test_ab_passes_memory_to_variants_that_have_none(imb: Imb, tmp_path: Path, archive: Archive) -> None:
+    fake = fake_mpi.make(tmp_path / "mpi")
+    words = ["--a", "", "--b", "memory=host", "--memory", "cuda", "--gpu", "1", "--launches", "1"]
+    said = imb("ab", *words, *fake, "--name", "x", "--classic", "PingPong")
+    assert said.code in (0, 10, 11, 12), said.err
+    commands = {
+        tuple(tags.labels): archive.run(run).facts()["command"] for run, tags in archive.tags().items()
+    }
+    texts = {labels[0]: " ".join(command) for labels, command in commands.items()}
+    assert "-memory cuda -gpu 1" in texts["x/a"] and "-memory host -gpu 1" in texts["x/b"]
+
+
 def test_files_have_no_gpu_memory(imb: Imb, tmp_path: Path) -> None:
     said = imb("run", *fake_mpi.make(tmp_path / "mpi"), "--memory", "cuda", "io", "--dry-run")
     assert said.code == 2 and "IMB-IO" in said.err
