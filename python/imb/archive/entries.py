@@ -12,6 +12,7 @@ from imb.archive.runs_table import RUNS, Columns
 from imb.archive.store import Manifest, StoredRun
 from imb.logs import columnar, parse_many
 from imb.logs.table import LoggedLaunch
+from imb.model.gpus import memory_of
 from imb.model.records import End, Failure, Record, Result, Run
 
 
@@ -57,6 +58,7 @@ class Entry(msgspec.Struct):
             or None,
             "nodes": ", ".join(hosts) or None,
             "mpi": run.mpi.name if run.mpi else None,
+            "memory": memory_of(run),
             "command": " ".join(map(str, command)) if isinstance(command, list) else None,
             "exit_status": _whole(self.facts.get("exit_status")),
             "state": ends[-1].state if ends else None,

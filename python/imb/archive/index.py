@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from imb.archive.entries import Entry
 
 # Of the columns and of what is read from logs; another one is another folder, which is filled anew.
-VERSION = 5
+VERSION = 6
 _RUNS_FILE = "runs.msgpack"
 _AT_ONCE = 32_000_000  # bytes of logs that are read together
 _MANY_SEGMENTS = 64

@@ -23,6 +23,7 @@ RUNS: dict[str, type[str] | type[int]] = {
     "processes": int,
     "nodes": str,
     "mpi": str,
+    "memory": str,
     "command": str,
     "exit_status": int,
     "state": str,

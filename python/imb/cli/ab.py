@@ -9,6 +9,7 @@ import typer
 
 from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption, share_of
+from imb.cli.gpu_options import GpuOption, MemoryOption
 from imb.cli.judging import show
 from imb.cli.launching import (
     MpiOption,
@@ -126,6 +127,8 @@ def command(
     format: Annotated[
         Literal["terminal", "json"], typer.Option("--format", "-f", help="Output format.")
     ] = "terminal",
+    memory: MemoryOption = None,
+    gpu: GpuOption = None,
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
     submit: SubmitOption = None,
@@ -139,11 +142,11 @@ def command(
     """Measure two variants in random order and compare B with A.
 
     SETTINGS are separated by blanks. NAME=VALUE sets a variable for all ranks. mpi=, compiler=, programs=, launcher=,
-    bind=, cpus=0,3, hosts=n1,n2, ppn= and arguments='...' (of IMB) are those of a campaign file. The first setting with
+    bind=, cpus=0,3, hosts=n1,n2, ppn=, memory=, gpu= and arguments='...' (of IMB) are those of a campaign file. The first setting with
     a leading - and all after it are launcher arguments. "" is a variant without settings.
 
     Each round launches both variants once, in random order. Only the given process count is measured (-npmin N), unless
-    IMB arguments override it. --mpi and --programs apply to variants that do not set them.
+    IMB arguments override it. --mpi, --programs, --memory and --gpu apply to variants that do not set them.
 
     With --parts 100 the launches of both variants are interleaved in 100 alternating segments of every row (a duet).
     Disturbances then affect both, so on shared machines much smaller changes can be detected.
@@ -169,6 +172,7 @@ def command(
       imb ab --a "--mca btl self,sm" --b "--mca btl self,tcp" --both "bind=core --mca pml ob1" --mpi openmpi PingPong
       imb ab --a "" --b "UCX_TLS=sm" --both bind=core --parts 100 -- PingPong
       imb ab --a "" --b "UCX_TLS=tcp" --until-decided --launches 40 --budget 1800 -- PingPong
+      imb ab --a "memory=host" --b "memory=cuda" -- PingPong
       imb ab --a "mpi=openmpi" --b "mpi=mpich" --both "cpus=0,1" -- PingPong Exchange
     """
     import msgspec
@@ -186,7 +190,7 @@ def command(
     job = Job(submit, minutes, queue, account, jobs)
     job.examine(host_pairs)
     chosen, plans = _planned(
-        names or [], (a, b, both), mpi, programs, seed, host_pairs, name=name, processes=np, class_=kind, launches=launches,
+        names or [], (a, b, both), (mpi, programs, memory, gpu), seed, host_pairs, name=name, processes=np, class_=kind, launches=launches,
         until_decided=until_decided, budget=budget, relevant=settings.relevant, metric=metric, parts=parts, timeout=timeout,
         turn_timeout=turn_timeout,
         classic=sampling.classic, precision=sampling.precision, launch_budget=sampling.budget,
@@ -223,27 +227,29 @@ def command(
 def _planned(
     words: list[str],
     spoken: tuple[str, str, str],
-    mpi: str | None,
-    programs: Path | None,
+    given: tuple[str | None, Path | None, str | None, str | None],
     seed: int | None,
     host_pairs: str | None,
     *,
     name: str | None,
     **keys: Any,
 ) -> tuple[Campaign, list[Plan]]:
-    """A campaign, and its plan, or one per pair of hosts. `keys` are those of a campaign's file."""
+    """A campaign, and its plan, or one per pair of hosts. `given`: --mpi, --programs, --memory, --gpu; `keys` are those of a campaign's file."""
     import secrets
 
     from imb.measure import campaign, planning
 
     split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
     a, b, both = map(campaign.spoken, spoken)
-    given = campaign.VariantSettings(mpi=mpi, programs=str(programs) if programs else None)
+    mpi, programs, memory, gpu = given
+    usual = campaign.VariantSettings(
+        mpi=mpi, programs=str(programs) if programs else None, memory=memory, gpu=gpu
+    )
     made = campaign.Campaign(
         name=name or f"ab-{secrets.token_hex(3)}",
         benchmarks=list(words[:split] or ["mpi1"]),
         arguments=words[split:],
-        common=campaign.merged(given, both),
+        common=campaign.merged(usual, both),
         variants={"a": a, "b": b},
         **{key: value for key, value in keys.items() if value is not None},
     )

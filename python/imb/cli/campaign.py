@@ -86,7 +86,7 @@ def command(
       launch_budget = 30                         # seconds of a launch in passes, maximum
       arguments = "-msglog 16"                   # IMB arguments
       [common]                                   # settings of all variants
-      mpi = "openmpi"                            # compiler, programs, launcher, hosts, ppn
+      mpi = "openmpi"                            # compiler, programs, launcher, hosts, ppn, memory, gpu
       bind = "core"                              # or cpus = [0, 3]
       [variants.shm]
       launcher_options = "--mca btl self,sm"

@@ -40,7 +40,16 @@ def command(
     memory: Annotated[
         str | None,
         typer.Option(
-            "--memory", metavar="RATE", help="Memory bandwidth of a NUMA node (STREAM copy): 20GB/s."
+            "--memory", metavar="RATE", help="Bandwidth of host memory, of a NUMA node (STREAM copy): 20GB/s."
+        ),
+    ] = None,
+    gpu_link: Annotated[
+        str | None,
+        typer.Option(
+            "--gpu-link",
+            metavar="RATE",
+            help="Bandwidth of a GPU's link in one direction: 25GB/s.",
+            show_default="from the conditions",
         ),
     ] = None,
     threshold: Annotated[
@@ -61,6 +70,7 @@ def command(
     Checks, on medians over all launches:
       defects and failures
       latency and bandwidth, against common values and against --link and --memory
+      bandwidth of messages in GPU memory (imb run --memory cuda), against the GPU's PCIe link or NVLink
       spread over ranks, slowest rank, spread between launches, tails of repetitions
       variance components of launches in passes, launches in an unusual machine state
       cliffs, plateaus and protocol changes over message lengths
@@ -90,7 +100,9 @@ def command(
             say(f"{name:<16} {getattr(limits, name):<8g} {about}")
         return
     known = diagnose.Limits(
-        link=diagnose.rate(link) if link else None, memory=diagnose.rate(memory) if memory else None
+        link=diagnose.rate(link) if link else None,
+        memory=diagnose.rate(memory) if memory else None,
+        gpu_link=diagnose.rate(gpu_link) if gpu_link else None,
     )
     if not side:
         raise ImbError("SIDE is missing; give a label, a run, a file or a query")

@@ -25,8 +25,9 @@ def command(
     """Check that this machine is ready to measure.
 
     The machine: cores, NUMA, caches, hyperthreads, frequency governor, load, clock source, virtual machine, container,
-    shared memory. The tools: compilers, launchers, schedulers. Every MPI found, or the one of --mpi: its transports,
-    and a check of one second: two ranks start and exchange messages (a small program is compiled once).
+    shared memory. GPUs: PCIe link, NUMA node and, with NVML (pip install "openimb[gpu]"), name, NVLinks, errors. The
+    tools: compilers, launchers, schedulers. Every MPI found, or the one of --mpi: its transports, whether it handles
+    GPU memory, and a check of one second: two ranks start and exchange messages (a small program is compiled once).
 
     Exit status: 0 ready, warnings included; 1 warnings, with --strict; 2 problems.
 
@@ -58,9 +59,11 @@ def command(
 
 
 def _findings(choice: str | None) -> Iterator[Check]:
-    from imb.mpi import conditions, doctor, installations
+    from imb.mpi import conditions, doctor, gpu_checks, gpu_support, gpus, installations
 
+    present = gpus.of_host(nvml=True)
     yield from doctor.machine(conditions.gather())
+    yield from gpu_checks.checks(present)
     yield from doctor.tools()
     found = [installations.find(choice)] if choice else installations.find_all()
     if not found:
@@ -72,3 +75,4 @@ def _findings(choice: str | None) -> Iterator[Check]:
         )
     for mpi in found:
         yield from doctor.installation(mpi)
+        yield from gpu_support.checks(mpi, present)

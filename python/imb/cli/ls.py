@@ -21,6 +21,7 @@ _SHOWN = [
     "program",
     "version",
     "component",
+    "memory",
     "processes",
     "rows",
     "failures",
@@ -57,7 +58,7 @@ def command(
 
     Columns: first digits of the run's name, which other commands take; date measured, or "added" and the date added if
     the log has no date; program and
-    version; processes; rows measured; rows failed; end state; benchmarks; labels. A state of "-" means that the log has
+    version, and the memory of messages if it is not the host's; processes; rows measured; rows failed; end state; benchmarks; labels. A state of "-" means that the log has
     no end: it may have been cut off.
 
     \b
@@ -118,7 +119,7 @@ def _cells(run: dict[str, Any]) -> list[str]:
     return [
         run["run"][:SHORT],
         ((run["date"] or "")[:16] or f"added {run['added'][:16]}").replace("T", " "),
-        " ".join(filter(None, [program, run["version"], run["component"]])),
+        " ".join(filter(None, [program, run["version"], run["component"], _memory(run)])),
         str(run["processes"] or "-"),
         str(run["rows"]),
         str(run["failures"] or ""),
@@ -126,6 +127,11 @@ def _cells(run: dict[str, Any]) -> list[str]:
         _cut(run["benchmarks"] or "-", 36),
         _cut(", ".join(run["labels"]), 60),
     ]
+
+
+def _memory(run: dict[str, Any]) -> str | None:
+    """Where messages are, if not in the host's memory."""
+    return f"({run['memory']})" if run["memory"] not in (None, "host") else None
 
 
 def _measured(run: dict[str, Any]) -> str | None:

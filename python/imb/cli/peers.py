@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from imb.archive.names import launches_in
 from imb.archive.store import SHORT, Archive
 from imb.model.errors import ImbError
+from imb.model.gpus import memory_of
 from imb.model.observations import Launch, Side
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ MOST = 16  # earlier launches of one kind: reading one takes some 30 ms
 
 
 def earlier(archive: Archive, launches: Sequence[Launch]) -> list[Launch]:
-    """Launches in passes on the same hosts, with the same MPI and number of ranks, that are not among these; of each kind
+    """Launches in passes on the same hosts, with the same MPI, number of ranks and memory, that are not among these; of each kind
     the MOST newest. A run that cannot be read is left to `imb verify`."""
     kinds = {_kind(launch) for launch in launches if _in_passes(launch)}
     if not kinds:
@@ -29,13 +30,13 @@ def earlier(archive: Archive, launches: Sequence[Launch]) -> list[Launch]:
         return []  # the first of all: its table needs no columns
     from imb.archive.index import Index
 
-    found_rows = Index(archive).rows(["run", "nodes", "mpi", "processes", "passes", "date"])
+    found_rows = Index(archive).rows(["run", "nodes", "mpi", "processes", "memory", "passes", "date"])
     rows = [row for row in found_rows if row["passes"] and row["run"][:SHORT] not in own]
     rows.sort(key=lambda row: row["date"] or "", reverse=True)
     left = dict.fromkeys(kinds, MOST)
     found: list[Launch] = []
     for row in rows:
-        kind = row["nodes"], row["mpi"], row["processes"]
+        kind = row["nodes"], row["mpi"], row["processes"], row["memory"]
         if left.get(kind, 0) > 0:
             left[kind] -= 1
             try:
@@ -56,7 +57,8 @@ def _in_passes(launch: Launch) -> bool:
     return launch.passes() != "one burst"
 
 
-def _kind(launch: Launch) -> tuple[str | None, str | None, int | None]:
+def _kind(launch: Launch) -> tuple[str | None, str | None, int | None, str | None]:
     """As the index has it."""
     ranks = len(launch.run.ranks or []) or None
-    return ", ".join(launch.hosts()) or None, launch.run.mpi.name if launch.run.mpi else None, ranks
+    library = launch.run.mpi.name if launch.run.mpi else None
+    return ", ".join(launch.hosts()) or None, library, ranks, memory_of(launch.run)

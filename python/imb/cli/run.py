@@ -9,6 +9,7 @@ import typer
 
 from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption, LabelOption
+from imb.cli.gpu_options import GpuOption, MemoryOption
 from imb.cli.launching import (
     BindOption,
     CpusOption,
@@ -94,6 +95,8 @@ def command(
             "--map", metavar="PxQ", help="Number ranks along the rows of a P x Q matrix (IMB -map)."
         ),
     ] = None,
+    memory: MemoryOption = None,
+    gpu: GpuOption = None,
     classic: ClassicOption = False,
     precision: PrecisionOption = None,
     budget: BudgetOption = None,
@@ -142,6 +145,9 @@ def command(
     IMB arguments -show_tail, -dumpfile, -msg_pause and -pause imply --classic; -passes, -precision and -budget override the
     options of imb. Results of both kinds are not compared with each other.
 
+    With --memory messages are in GPU memory (or page-locked host memory: pinned), if the MPI handles it; --gpu chooses the
+    GPU. `imb doctor` lists GPUs and what each MPI reports. Launches with other memory are another condition.
+
     Ranks are pinned only by --bind, --cpus or the launcher's own default. With more ranks than cores, Open MPI gets its
     option to oversubscribe; as root, its option to allow root.
 
@@ -158,9 +164,11 @@ def command(
       imb run PingPong --cpus 0,3 --precision 1% --budget 60 -- -msglog 16
       imb run PingPong --classic -- -msglog 16 -time 1
       imb run PingPong --hosts node1,node2 --ppn 1 --env UCX_TLS=rc --timeout 300
+      imb run PingPong Allreduce --memory cuda --gpu local_rank
       imb run --resume
     """
     from imb.measure import passes, selection, session, stored_sessions
+    from imb.model import gpus
 
     store = Archive(archive)
     words = list(names or [])
@@ -182,11 +190,14 @@ def command(
                 raise ImbError(f"--map: not PxQ: {map_}; give one such as 2x4")
             np = np or int(rows) * int(columns)
             arguments = ["-map", f"{rows}x{columns}", *arguments]
+        arguments = [*gpus.arguments(memory, gpu), *arguments]
         if host_pairs and hosts:
             raise ImbError(
                 "--hosts and --host-pairs exclude each other; --host-pairs launches on two hosts per job"
             )
         chosen = selection.select(words, kind)
+        if memory or gpu:
+            selection.refuse_files(chosen, "--memory and --gpu")
         places = [",".join(pair) for pair in pairs_of(host_pairs)] if host_pairs else [hosts]
         intents = [intent_of(np, place, ppn, bind, cpus, env, launcher) for place in places]
         if not submit:

@@ -126,6 +126,7 @@ def _facts(found: StoredRun | FileRun, records: Records, tags: Tags) -> list[str
         "command": " ".join(map(str, command)),
         "mpi": run.mpi.known_as if run.mpi else None,
         "nodes": ", ".join(dict.fromkeys(rank.host for rank in run.ranks or [])),
+        **_gpus(run),
         "path": _path(run, records, found),
         "conditions": _conditions(facts.get("conditions")),
         "other load": f"{load.other_cpus:.2f} CPUs" if (load := load_of(facts)) else None,
@@ -175,6 +176,23 @@ def _passes(run: Run, end: End | None) -> str | None:
     limits = run.options.passes if run.options else None
     done = f"{end.passes} in {end.seconds or 0:.1f} s" if end and end.passes else ""
     return ": ".join(filter(None, [done, str(limits) if limits else ""])) or None
+
+
+def _gpus(run: Run) -> dict[str, str | None]:
+    """Memory of messages where it is not the host's; GPUs with their ranks; what the MPI reports."""
+    from imb.model.gpus import memory_of
+
+    memory, support = memory_of(run), run.gpu_support
+    used = [
+        f"{gpu.name or 'GPU'} {gpu.index} on {gpu.host}"
+        f"{f' at {gpu.bus_address}' if gpu.bus_address else ''}, ranks {', '.join(map(str, gpu.ranks))}"
+        for gpu in run.gpus or []
+    ]
+    return {
+        "memory": None if memory == "host" else memory,
+        "GPUs": "; ".join(used),
+        "GPU support": " by ".join(filter(None, [support.answer, support.source])) if support else None,
+    }
 
 
 def _path(run: Run, records: Records, found: StoredRun | FileRun) -> str | None:

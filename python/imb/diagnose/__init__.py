@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from imb.diagnose import causes, expected, launches, parts, paths, shape, spread
+from imb.diagnose import causes, expected, gpu_link, launches, parts, paths, shape, spread
 from imb.diagnose.case import (
     LEVELS,
     Case,
@@ -51,6 +51,7 @@ RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     causes.disturbances,
     expected.latency,
     expected.bandwidth,
+    gpu_link.bandwidth,
     spread.rank_spread,
     spread.slowest_rank,
     spread.launch_spread,

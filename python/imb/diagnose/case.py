@@ -18,7 +18,7 @@ from imb.judge.variance import Variance, parts_of
 from imb.model.conditions import cores_in
 from imb.model.errors import ImbError
 from imb.model.observations import Key, Side, Values
-from imb.model.records import Result
+from imb.model.records import Memory, Result
 
 Level: TypeAlias = Literal["problem", "warning", "information"]
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -53,6 +53,9 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
         float, _Said(description="time of a collective over what point-to-point times imply")
     ] = 3.0
     link_share: Annotated[float, _Said(description="best bandwidth over that of the link (--link)")] = 0.9
+    gpu_link_share: Annotated[
+        float, _Said(description="best bandwidth of GPU memory over that of the GPU's link")
+    ] = 0.7
     memory_share: Annotated[
         float, _Said(description="bandwidth of the longest message over half of --memory")
     ] = 0.5
@@ -94,10 +97,11 @@ def threshold_descriptions() -> dict[str, str]:
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """What the hardware can do, where it is known: bytes per second. `link` in one direction; `memory` reading and
-    writing together, as STREAM's copy counts."""
+    writing together, as STREAM's copy counts; `gpu_link` of the link of a GPU, in one direction."""
 
     link: float | None = None
     memory: float | None = None
+    gpu_link: float | None = None
 
 
 def rate(text: str) -> float:
@@ -256,6 +260,13 @@ class Case:
             if cores and max(ranks.values(), default=0) > cores:
                 return cores
         return None
+
+    @cached_property
+    def memory(self) -> Memory | None:
+        """Where messages are, where it is not the memory of the host; launches of one sample set have one kind."""
+        options = (launch.run.options for launch in self.side.launches)
+        told = (one.memory for one in options if one)
+        return next((one for one in told if one and {one.send, one.receive} != {"host"}), None)
 
     @property
     def bind_advice(self) -> str:

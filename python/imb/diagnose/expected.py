@@ -8,6 +8,7 @@ import numpy as np
 
 from imb.diagnose.case import Case, Curve, Finding, median
 from imb.model import collective_models
+from imb.model.observations import Values
 from imb.model.units import counted, megabytes, size, us
 
 # Bytes in one direction of a link per repetition, in lengths.
@@ -16,6 +17,11 @@ _ONE_WAY = {"sendrecv": 1.0, "exchange": 2.0}
 
 def latency(case: Case) -> Iterator[Finding]:
     """A short message takes longer than is usual."""
+    if case.memory:
+        case.note(
+            f"latency against common values: these are of host memory, messages are in {case.memory} memory"
+        )
+        return
     for curve in case.curves:
         if curve.key.benchmark.lower() not in ("pingpong", "osu_latency") or not curve.transfer:
             continue
@@ -39,10 +45,8 @@ def latency(case: Case) -> Iterator[Finding]:
         )
 
 
-def bandwidth(case: Case) -> Iterator[Finding]:
-    """The best bandwidth is far from that of link or memory, or above it."""
-    best: tuple[float, Curve, float] | None = None
-    longest: tuple[float, Curve, float] | None = None
+def pair_rates(case: Case) -> Iterator[tuple[Curve, Values, Values]]:
+    """Curves of two processes up to 64 KiB or more: lengths, and bytes per second in one direction."""
     for curve in case.curves:
         factor = _ONE_WAY.get(curve.key.benchmark.lower(), 1.0 if curve.transfer else 0.0)
         lengths, medians, _ = curve.shape
@@ -55,7 +59,14 @@ def bandwidth(case: Case) -> Iterator[Finding]:
             continue
         if (curve.key.group_count or 1) > 1 or lengths[-1] < 65536:
             continue
-        rates = factor * lengths / medians
+        yield curve, lengths, factor * lengths / medians
+
+
+def bandwidth(case: Case) -> Iterator[Finding]:
+    """The best bandwidth is far from that of link or memory, or above it."""
+    best: tuple[float, Curve, float] | None = None
+    longest: tuple[float, Curve, float] | None = None
+    for curve, lengths, rates in pair_rates(case):
         at = int(np.argmax(rates))
         best = max(filter(None, [best, (float(rates[at]), curve, lengths[at])]), key=lambda one: one[0])
         last = (float(rates[-1]), curve, lengths[-1])
@@ -66,6 +77,9 @@ def bandwidth(case: Case) -> Iterator[Finding]:
         link = None
     if memory and placement == "inter-node":
         case.note("--memory: ranks 0 and 1 are on two hosts; their messages are judged by --link only")
+        memory = None
+    if memory and case.memory:
+        case.note(f"--memory: is of the host, messages are in {case.memory} memory; see --gpu-link")
         memory = None
     if (link or memory) and (best is None or longest is None):
         case.note(

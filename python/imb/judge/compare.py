@@ -32,6 +32,7 @@ from imb.judge.kinds import method_of
 from imb.judge.notes import caveats
 from imb.model import sequential_design
 from imb.model.errors import ImbError
+from imb.model.gpus import memory_of
 from imb.model.observations import METRICS, Key, Launch, Side
 
 USELESS = 5.0  # a logarithm; who can find no smaller change can find none
@@ -101,6 +102,7 @@ def compare(
     if not settings.force:
         _refuse_other_placement(a, b)
         _refuse_other_sampling(a, b)
+        _refuse_mixed_memory(a, b)
     keys, only_a, only_b = _rows_of_both(a, b, settings)
     known = len(pairing.sessions_of(a)), len(pairing.sessions_of(b))
     design = pairing.designed(a, b, assume_one_session=settings.assume_one_session)
@@ -185,6 +187,11 @@ def _refuse_other_sampling(a: Side, b: Side) -> None:
             f"{a.name} was measured in {ways[0]} and {b.name} in {ways[1]}, whose figures differ on the same machine:"
             f" repeat {other.name} with --classic, or {classic.name} without; --force compares them anyway"
         )
+
+
+def _refuse_mixed_memory(a: Side, b: Side) -> None:
+    """Other memory on the other side is a condition that differs, since host and device are worth comparing."""
+    _kinds(a, b, lambda launch: memory_of(launch.run), "launches with messages in several kinds of memory")
 
 
 def _kinds(a: Side, b: Side, kind: Callable[[Launch], str | None], mixed: str) -> tuple[str, str] | None:

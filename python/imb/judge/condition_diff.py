@@ -16,6 +16,7 @@ import msgspec
 
 from imb.model import path
 from imb.model.conditions import interfaces_in
+from imb.model.gpus import gpus_in, memory_of, same_address
 from imb.model.observations import Launch, Side
 
 BUSIER = 0.5  # runnable processes: less difference in load is nothing
@@ -37,6 +38,10 @@ NAMES = {
     "processes": "ranks",
     "hosts": "hosts",
     "cpus": "CPUs of ranks",
+    "memory": "memory of messages",
+    "gpus": "GPUs of ranks",
+    "gpu_support": "GPU memory, by the MPI",
+    "overlap_load": "overlap load on",
     "mpi.name": "MPI library",
     "mpi.standard": "MPI standard",
     "mpi.thread_level": "thread level",
@@ -178,9 +183,13 @@ def conditions_of(launch: Launch) -> Iterator[tuple[str, str]]:
         "processes": len(launch.run.ranks) if launch.run.ranks else intent.get("ranks"),
         "hosts": ", ".join(launch.hosts()) or None,
         "cpus": _cpus(launch),
+        **_gpus(launch, outside),
+        "overlap_load": _overlap_load(launch),
         "mpi": msgspec.structs.asdict(launch.run.mpi) if launch.run.mpi else None,
         **{name: run[name] for name in ("program", "version", "build", "platform", "clock", "file")},
-        "options": {**run["options"], "passes": None, "topology": None} if run["options"] else None,
+        "options": {**run["options"], "passes": None, "topology": None, "memory": None}
+        if run["options"]
+        else None,
         "topology": _topology(launch),
         "arguments": _arguments(launch),
         "passes": launch.passes() if launch.rows else None,
@@ -199,6 +208,38 @@ def conditions_of(launch: Launch) -> Iterator[tuple[str, str]]:
         merged |= variables if isinstance(variables, dict) else {}
     for name, value in merged.items():
         yield f"${name}", _text(value)
+
+
+def _gpus(launch: Launch, outside: dict[str, Any]) -> dict[str, str | None]:
+    """Memory of messages, and what is used for it: `none` where it is the host's alone."""
+    memory, run = memory_of(launch.run), launch.run
+    links = {gpu.address: str(gpu.link) for gpu in gpus_in(outside) if gpu.link.rate}
+    outside.pop("gpus", None)
+    if memory == "host" and not run.gpus:
+        return {"memory": memory, "gpus": "none", "gpu_support": "not asked"}
+    used = [
+        f"{gpu.name or 'GPU'} at {gpu.host} {gpu.bus_address or gpu.index}, driver {gpu.driver or 'unknown'},"
+        f" {_link(gpu.bus_address, links)} (ranks {', '.join(map(str, gpu.ranks))})"
+        for gpu in run.gpus or []
+    ]
+    support = run.gpu_support
+    return {
+        "memory": memory,
+        "gpus": "; ".join(used) or None,
+        "gpu_support": " by ".join(filter(None, [support.answer, support.source])) if support else None,
+    }
+
+
+def _overlap_load(launch: Launch) -> str | None:
+    """Where benchmarks with overlap compute; None of components without them, where it is always a CPU."""
+    options = launch.run.options
+    if options and options.memory and options.memory.load != "cpu":
+        return options.memory.load
+    return "cpu" if options and options.settings and launch.run.component in ("NBC", "MPI4") else None
+
+
+def _link(address: str | None, links: Mapping[str, str]) -> str:
+    return next((text for name, text in links.items() if same_address(name, address or "")), "link unknown")
 
 
 def _topology(launch: Launch) -> str | None:

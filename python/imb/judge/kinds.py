@@ -1,10 +1,11 @@
-"""Which launches may share a median: those of one MPI library that measured in one way. Pure."""
+"""Which launches may share a median: those of one MPI library and kind of memory that measured in one way. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from imb.model.errors import ImbError
+from imb.model.gpus import memory_of
 from imb.model.observations import Launch, Side
 from imb.model.units import counted
 
@@ -26,7 +27,9 @@ def by_kind(launches: Sequence[Launch]) -> dict[str, list[Launch]]:
     for launch in launches:
         of = library_of(launch) or (library if len(libraries) == 1 else "unknown MPI" if libraries else None)
         how = (method_of(launch) or method or "").replace("one burst", "single bursts")
-        kinds.setdefault(", ".join(filter(None, (of, how))), []).append(launch)
+        memory = memory_of(launch.run)
+        where = f"{memory} memory" if memory not in (None, "host") else None
+        kinds.setdefault(", ".join(filter(None, (of, how, where))), []).append(launch)
     return kinds
 
 

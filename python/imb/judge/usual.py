@@ -28,7 +28,7 @@ EXPECTED = 0.10  # standard deviation, logarithm, of the reference probes of lau
 EXPECTED_WEIGHT = 4.0  # degrees of freedom that EXPECTED counts as
 LEVEL = 0.995  # of the one-sided prediction limit
 SHARE = 0.2  # of launches that must call a state their fastest before it is the usual one
-_SAME = {NAMES[field] for field in ("hosts", "processes", "mpi.name", "intent.extra")}
+_SAME = {NAMES[field] for field in ("hosts", "processes", "mpi.name", "intent.extra", "memory")}
 
 
 class Ranks(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ import msgspec
 
 from imb.measure import passes, selection
 from imb.measure.interleave import TURN_LIMIT
-from imb.model import sequential_design
+from imb.model import gpus, sequential_design
 from imb.model.errors import ImbError
 from imb.model.records import Component
 from imb.mpi.launch import Bind
@@ -43,6 +43,8 @@ class VariantSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     cpus: list[Annotated[int, msgspec.Meta(ge=0)]] | None = None
     hosts: list[str] | None = None
     ppn: Positive | None = None
+    memory: str | None = None
+    gpu: int | str | None = None
     arguments: Words = ()  # type: ignore[assignment]
     setup: Words = ()  # type: ignore[assignment]
     teardown: Words = ()  # type: ignore[assignment]
@@ -166,6 +168,7 @@ def examine(made: Campaign) -> None:
             raise ImbError(
                 f"variant {name}: cpus and bind exclude each other; cpus pins each rank to one CPU"
             )
+        _refuse_memory(made, name, variant)
     if made.until_decided:
         _refuse_until_decided(made)
     elif made.budget:
@@ -174,6 +177,18 @@ def examine(made: Campaign) -> None:
         _refuse_parts(made)
     if made.until_decided or made.parts > 1:
         _refuse_both_ways(made)
+
+
+def _refuse_memory(made: Campaign, name: str, variant: VariantSettings) -> None:
+    """Raises ImbError where there is no such memory or GPU, or it is of files."""
+    if gpu_arguments(variant, f"variant {name}: "):
+        for chosen in selections(made):
+            selection.refuse_files(chosen, f"variant {name}: memory and gpu")
+
+
+def gpu_arguments(variant: VariantSettings, where: str = "") -> list[str]:
+    """The suite's -memory and -gpu. Raises ImbError."""
+    return gpus.arguments(variant.memory, variant.gpu, where)
 
 
 def examine_name(name: str) -> None:
@@ -330,7 +345,7 @@ def spoken(text: str) -> VariantSettings:
     """A variant in one line: `UCX_TLS=tcp bind=core cpus=0,3 arguments='-off_cache -1' --mca btl self,tcp`.
 
     Words NAME=VALUE are variables, but those that begin with a key of a variant (mpi, compiler, programs, launcher, bind,
-    cpus, hosts, ppn, arguments); from the first word that begins with - on all go to the launcher. Raises ImbError.
+    cpus, hosts, ppn, memory, gpu, arguments); from the first word that begins with - on all go to the launcher. Raises ImbError.
     """
     words = split(text)
     first = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))

@@ -36,6 +36,7 @@ from imb.measure.session import (
 )
 from imb.model.confidential import hidden_command, hidden_output
 from imb.model.errors import ImbError
+from imb.model.gpus import uses_gpu
 from imb.model.sequential_design import FACT
 from imb.model.text import now
 from imb.mpi import conditions, launch, load, own_word
@@ -152,7 +153,7 @@ def _start(archive: Archive, made: Plan, item: Item, turns: Sequence[str]) -> _S
         "programs": variant.programs,
         "intent": msgspec.to_builtins(without_secrets(intent)),
         "started": now(),
-        "conditions": msgspec.to_builtins(conditions.gather(variant.mpi)),
+        "conditions": msgspec.to_builtins(conditions.gather(variant.mpi, with_gpus=uses_gpu(item.arguments))),
     }
     if made.campaign:
         facts |= {"variant": variant.name, "setup": [hidden_command(command) for command in variant.setup]}

@@ -21,6 +21,7 @@ from imb.measure.campaign import (
     VariantSettings,
     commands,
     examine_name,
+    gpu_arguments,
     sampling_of,
     selections,
     split,
@@ -97,7 +98,7 @@ def campaign_plan(made: Campaign, prepare: Prepare, *, seed: int, source: str | 
         for ranks, chosen in itertools.product(counts, chosen_names):
             labels = [f"{made.name}/{name}"]
             labels += [f"{made.name}/{name}/np{ranks}"] if len(counts) > 1 else []
-            words = [*split(made.arguments), *split(one.arguments)]
+            words = [*gpu_arguments(one), *split(made.arguments), *split(one.arguments)]
             if "-npmin" not in words:  # a process count is a cell of its own, not a part of a larger one
                 words = ["-npmin", str(ranks), *words]
             sampling = sampling_of(made, one)

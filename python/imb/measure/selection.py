@@ -45,6 +45,14 @@ def select(names: Sequence[str], kind: str | None = None) -> dict[Component, lis
     return chosen
 
 
+def refuse_files(chosen: dict[Component, list[str]], what: str) -> None:
+    """Raises ImbError where benchmarks of IMB-IO are among them, whose buffers are on the host."""
+    if "IO" in chosen:
+        raise ImbError(
+            f"{what} cannot be used with IMB-IO, whose buffers are on the host; leave out its benchmarks"
+        )
+
+
 def _benchmark(name: str) -> tuple[Component, str]:
     prefix, colon, bare = name.rpartition(":")
     wanted = bare.lower().removeprefix("multi-")

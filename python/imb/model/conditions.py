@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from imb.model.gpus import Gpu
+
 
 class Cache(msgspec.Struct, frozen=True):
     """All caches of one level, as lscpu words their size."""
@@ -48,7 +50,7 @@ class Interface(msgspec.Struct, frozen=True, kw_only=True):
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     """At one moment, on the host that launches. `load` is the number of runnable processes, mean of a minute; `transports`
-    are those that the MPI itself reports (imb.mpi.own_word), None where it reports none."""
+    are those that the MPI itself reports (imb.mpi.own_word), None where it reports none. `gpus`: of launches that use them."""
 
     time: str
     machine: Machine
@@ -62,6 +64,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     launcher: str | None = None
     transports: str | None = None
     interfaces: list[Interface] = []
+    gpus: list[Gpu] = []
     environment: dict[str, str] = {}
 
 

@@ -155,9 +155,21 @@ class Threads(msgspec.Struct, kw_only=True):
     meet: bool | None = None
 
 
+class Memory(msgspec.Struct, kw_only=True):
+    """-memory, -load: kinds of memory of messages, and where the computation of overlap benchmarks runs."""
+
+    send: str = "host"
+    receive: str = "host"
+    load: str = "cpu"
+
+    def __str__(self) -> str:
+        """`cuda`, `cuda to host`."""
+        return self.send if self.send == self.receive else f"{self.send} to {self.receive}"
+
+
 class Options(msgspec.Struct, kw_only=True):
     """What was in force. `passes`, where it is set: in passes; `pairs`: in IMB-P2P; `topology`: -topo; `fabric`: in
-    IMB-FABRIC."""
+    IMB-FABRIC; `memory`: -memory, UNSET: of the host."""
 
     standard_mode: bool | None = None
     settings: Settings | None = None
@@ -195,6 +207,7 @@ class Options(msgspec.Struct, kw_only=True):
     pairs: PairOptions | UnsetType = UNSET
     topology: Topology | UnsetType = UNSET
     fabric: FabricOptions | UnsetType = UNSET
+    memory: Memory | UnsetType = UNSET
     check: bool | None = None
     every_repetition: bool | None = None
     show_tail: bool | None = None
@@ -282,10 +295,33 @@ class Endpoint(msgspec.Struct, kw_only=True):
     socket: int | None = None
 
 
+class UsedGpu(msgspec.Struct, kw_only=True):
+    """A GPU as its driver's library describes it, with the ranks that use it. `api`: cuda or hip."""
+
+    host: str
+    index: int
+    name: str | None = None
+    api: str | None = None
+    driver: str | None = None
+    bus_address: str | None = None
+    memory_bytes: int | None = None
+    l2_bytes: int | None = None
+    ranks: list[int] = []
+
+
+class GpuSupport(msgspec.Struct, kw_only=True):
+    """Whether the MPI says that it handles device memory: yes, no, unknown. `source`: the call, key or setting."""
+
+    answer: str
+    source: str | None = None
+
+
 class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
     """What is known before the first point. `program` is OpenIMB, Intel MPI Benchmarks or OSU Micro-Benchmarks."""
 
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset(["file", "load_flops_per_second", "startup", "endpoints"])
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset(
+        ["file", "load_flops_per_second", "startup", "endpoints", "gpus", "gpu_support"]
+    )
 
     schema: str = SCHEMA
     program: str | None = None
@@ -306,6 +342,8 @@ class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
     environment: dict[str, str] | None = None
     startup: Startup | None = None
     endpoints: list[Endpoint] | None = None
+    gpus: list[UsedGpu] | None = None
+    gpu_support: GpuSupport | None = None
 
 
 class Counter(msgspec.Struct):
@@ -660,7 +698,9 @@ def encode(record: Record) -> bytes:
     if isinstance(record, Failure) and record.cause == "time_out":
         left_out -= {"seconds_per_repetition"}  # null means that the time was not a number
     if isinstance(record, Run) and record.component == "IO":
-        left_out = frozenset({"startup", "endpoints"})  # null: not known, or no load was asked for
+        left_out = frozenset(
+            {"startup", "endpoints", "gpus", "gpu_support"}
+        )  # null: not known, or no load was asked for
     return _encoder.encode({k: v for k, v in fields.items() if v is not None or k not in left_out}) + b"\n"
 
 

@@ -16,6 +16,7 @@ import psutil
 from imb.model.conditions import Cache, Conditions, Interface, Machine
 from imb.model.confidential import hidden
 from imb.model.text import now, readable
+from imb.mpi import gpus
 from imb.mpi.installations import Installation, output_of
 
 # Settings of MPI libraries, their transports and schedulers that change figures.
@@ -26,8 +27,8 @@ STEERING = re.compile(
 _OF_GUESTS = re.compile(r"(veth|docker|br-|virbr|vnet|tap|cni|cali|flannel|lxc)")
 
 
-def gather(mpi: Installation | None = None) -> Conditions:
-    """The conditions now. Reads files only: a few milliseconds, but for the first call."""
+def gather(mpi: Installation | None = None, *, with_gpus: bool = False) -> Conditions:
+    """The conditions now. Reads files only: a few milliseconds, but for the first call. `with_gpus` asks NVML as well."""
     return Conditions(
         time=now(),
         machine=machine(),
@@ -40,6 +41,7 @@ def gather(mpi: Installation | None = None) -> Conditions:
         mpi_wrapper=mpi.place if mpi else None,
         launcher=mpi.launcher if mpi else None,
         interfaces=interfaces(),
+        gpus=gpus.of_host(nvml=True) if with_gpus else [],
         environment=steering(os.environ.items()),
     )
 

@@ -48,7 +48,7 @@ def _results(archive: Archive, runs: Sequence[AnyRun]) -> pa.Table:
     return connection.sql(
         f"""
         SELECT chosen.name AS run, (SELECT string_agg(label, ', ') FROM labels l WHERE l.run = r.run) AS labels,
-               u.program, u.version, u.component, coalesce(u.date, nullif(u.added, '')) AS date, r.* EXCLUDE (run)
+               u.program, u.version, u.component, u.memory, coalesce(u.date, nullif(u.added, '')) AS date, r.* EXCLUDE (run)
         FROM {tables["results"]} r JOIN chosen USING (run) JOIN {tables["runs"]} u USING (run)
         ORDER BY u.added, r.run, r.line, r.benchmark, r.processes, r.bytes, r.group_index
         """
