@@ -81,7 +81,8 @@ class OwnedMemoryOfDevice final : private Allocation, public MemoryOfDevice {
 
 }  // namespace
 
-// Drivers align to some hundred bytes at least, and usually to a page: only otherwise is there room before it.
+// Drivers align to some hundred bytes at least, and usually to a page: only otherwise is there room before
+// it.
 std::unique_ptr<Memory> allocate_on_device(MemoryKind kind, std::int64_t bytes, std::int64_t alignment,
                                            Device& device) {
   const DeviceMemory how = device_kind(kind);

@@ -1,4 +1,5 @@
-// -memory, -gpu, -gpu_check and -load: where message buffers are, on which GPU, and what the MPI says about them.
+// -memory, -gpu, -gpu_check and -load: where message buffers are, on which GPU, and what the MPI says about
+// them.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@ namespace openimb {
 /// pinned: on the host, page-locked by a GPU's driver; ..._managed: migrates between host and GPU.
 enum class MemoryKind { host, pinned, cuda, cuda_managed, rocm, rocm_managed };
 
-inline constexpr const char* memory_kind_names[] = {"host", "pinned", "cuda", "cuda_managed", "rocm",
-                                                    "rocm_managed"};
+inline constexpr const char* memory_kind_names[] = {"host",         "pinned", "cuda",
+                                                    "cuda_managed", "rocm",   "rocm_managed"};
 constexpr const char* name_of(MemoryKind kind) { return memory_kind_names[static_cast<int>(kind)]; }
 
 /// Whether only a GPU and its driver can access it.
@@ -90,8 +91,8 @@ struct GpuFacts {
   std::vector<int> ranks;
 };
 
-/// What the MPI says about the memory of GPUs; `source`: the call, key or setting that says it; `remedy`: what
-/// to change where it is no.
+/// What the MPI says about the memory of GPUs; `source`: the call, key or setting that says it; `remedy`:
+/// what to change where it is no.
 struct GpuSupport {
   enum class Answer { yes, no, unknown };
   Answer answer = Answer::unknown;
