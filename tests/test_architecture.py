@@ -10,13 +10,15 @@ MAY_USE = {
     "report": {"plan", "result"},
     "cli": {"plan"},
     "system": set(),
-    "memory": set(),
+    "device": {"system"},
+    "memory": {"plan", "device"},
     "session": {"plan", "result", "report"},
     "mpi": {"plan"},
-    "engine": {"plan", "session", "memory", "mpi"},
+    "engine": {"plan", "session", "memory", "mpi", "device"},
     "benchmarks": {"engine", "mpi", "plan"},
-    "app": {"plan", "result", "report", "cli", "system", "memory", "session", "mpi", "engine", "benchmarks"},
+    "app": set(),
 }
+MAY_USE["app"] = set(MAY_USE) - {"app"}
 MAY_SEE_MPI = {"mpi", "engine", "benchmarks", "app"}
 # The parts of these modules that the unit tests run without MPI.
 PURE_FILES = {"engine/timed_loop.h", "engine/expected.h", "engine/content.h", "engine/content.cpp"}

@@ -12,6 +12,7 @@
 #include "app/abort.h"
 #include "app/counters.h"
 #include "app/endpoints.h"
+#include "app/gpu.h"
 #include "app/launch.h"
 #include "app/scratch.h"
 #include "app/threads.h"
@@ -93,15 +94,16 @@ system::EndRecords end_records(Ending ending) {
 // One launch that measures, from options that hold on all ranks.
 class Measuring {
  public:
-  Measuring(const Component& component, const Communicator& world, const Launch& launch,
+  Measuring(const Component& component, const Communicator& world, const Launch& launch, const Gpu& gpu,
             std::optional<system::Guardian>& guardian)
       : component_(component),
         world_(world),
         launch_(launch),
+        gpu_(gpu),
         // Files last of all that can be a usage error: opening them empties them.
-        off_cache_(known_off_cache(world, launch.options)),
+        off_cache_(known_off_cache(world, launch.options, gpu.cache_bytes())),
         interleave_(connect_interleave(world, launch.options)),
-        team_(make_team(world, launch.options)),
+        team_(make_team(world, launch.options, gpu.device.get())),
         scratch_(component, world, launch.options, guardian),
         files_(world, launch.options) {}
 
@@ -117,7 +119,8 @@ class Measuring {
     const Schedule schedule(component_.list.benchmarks, options, world_.size(), off_cache_,
                             call::has_large_counts());
     const std::unique_ptr<Agreement> agreement = make_agreement();
-    MpiResources resources(world_, component_.entries, options, load_, *team_, scratch_.base());
+    MpiResources resources(world_, component_.entries, options, load_, *team_, scratch_.base(),
+                           gpu_.device.get());
     const Ending ending = run_session({options, schedule, *agreement, resources, load_, reporters_, around});
     system::disarm_stop();
     end(ending);
@@ -161,6 +164,8 @@ class Measuring {
       facts.load_flops = calibrated_flops(world_, load_, options.settings.target_cpu_seconds);
     }
     if (counters_) facts.interfaces = counters_->interfaces(world_);
+    facts.gpus = gpu_.all;
+    facts.gpu_support = gpu_.support;
     if (world_.rank() != 0) return;
     reporters_.add(std::make_unique<TextReporter>(stdout, settings_that_differ(options)));
     const LineFile lines{system::position_of, system::cut_file};
@@ -235,6 +240,7 @@ class Measuring {
   const Component& component_;
   const Communicator& world_;
   const Launch& launch_;
+  const Gpu& gpu_;
   const std::optional<OffCache> off_cache_;
   const std::unique_ptr<system::Interleave> interleave_;
   const std::unique_ptr<ThreadTeam> team_;
@@ -269,6 +275,7 @@ int run(const Component& component, int argc, char** argv) {
 #endif
   const ThreadLevel level = requested_thread_level(arguments);
   note_start_of_mpi();
+  Gpu gpu;  // outlives MPI, which may have memory of it until MPI_Finalize
   const Environment environment(argc, argv, level);
   const Communicator world = Communicator::duplicate(MPI_COMM_WORLD);
   MPI_Comm_set_errhandler(world.handle(), fatal_errors());
@@ -281,7 +288,8 @@ int run(const Component& component, int argc, char** argv) {
     }
     require_patience(launch.options);
     launch.endpoints = settle_endpoints(world, launch.options);
-    return Measuring(component, world, launch, guardian).run(environment);
+    gpu = settle_gpu(world, launch.options);
+    return Measuring(component, world, launch, gpu, guardian).run(environment);
   } catch (const UsageError& error) {
     if (world.rank() == 0) std::fprintf(stderr, "%s: %s\n", name.c_str(), error.what());
     return exit_usage;

@@ -12,7 +12,11 @@ namespace {
 constexpr std::string_view of_gpus[] = {"memory", "mem_alloc_type", "gpu", "gpu_select", "gpu_check", "load"};
 
 void check_load(const MemoryChoice& memory) {
-  if (memory.load == LoadPlace::device && memory.is_host() && !memory.gpu_given) {
+  if (memory.load != LoadPlace::device) return;
+  if (api_of(memory.send) == GpuApi::rocm || api_of(memory.receive) == GpuApi::rocm) {
+    throw UsageError("-load device: there is no load for ROCm; give -load cpu, or leave it out");
+  }
+  if (memory.is_host() && !memory.gpu_given) {
     throw UsageError(
         "-load device: no GPU is in use; choose one with -gpu, as -gpu local_rank, or give -memory cuda");
   }
