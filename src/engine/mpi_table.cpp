@@ -5,7 +5,6 @@
 #include <new>
 #include <utility>
 
-#include "device/driver.h"
 #include "engine/file_content.h"
 #include "engine/marking_batch.h"
 #include "engine/setup.h"
@@ -173,7 +172,6 @@ void MpiTable::fill_buffers() {
   } else {
     for (int thread = 0; thread < threads(); ++thread) fill_part(thread);
   }
-  if (shared_.device_ != nullptr) shared_.device_->synchronize();
   buffers.filled.send = std::max(buffers.filled.send, capacity_.send);
   buffers.filled.receive = std::max(buffers.filled.receive, capacity_.receive);
 }
