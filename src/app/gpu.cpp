@@ -148,8 +148,11 @@ std::vector<GpuFacts> all_gpus(const std::vector<std::string>& texts) {
 
 // Memory that the host can access, too, reaches any MPI.
 GpuSupport require_support(const Communicator& world, GpuApi api, Options& options) {
-  const MemoryChoice& memory = options.memory;
-  const GpuSupport mine = support_of(api, ask_for_gpu_support(api, system::find_function));
+  MemoryChoice& memory = options.memory;
+  const GpuAnswers answers = ask_for_gpu_support(api, system::find_function);
+  const GpuSupport mine = support_of(api, answers);
+  memory.blocking_reductions_only =
+      !memory.trusts_mpi && reduces_in_blocking_collectives_only(answers.library);
   const bool refused = mine.answer == GpuSupport::Answer::no;
   const std::string what = asked_for(memory) + ": this MPI does not handle memory of " + title_of(api) +
                            " (" + mine.source + "); " + mine.remedy;

@@ -15,11 +15,24 @@ std::string MemoryChoice::names() const {
   return text;
 }
 
+namespace {
+
+// One-sided, nonblocking or persistent.
+bool reduces_later(const Spec& spec) {
+  return spec.reduction &&
+         (spec.on_windows() || spec.needs.starts_with('I') || spec.needs.ends_with("_init"));
+}
+
+}  // namespace
+
 std::string why_not_in_memory(const Spec& spec, const MemoryChoice& memory, WindowKind window) {
   if (memory.is_host()) return {};
   const std::string asked = "-memory " + memory.names();
   if (spec.one_sided.loads_and_stores) {
     return asked + ": its processes copy by loads and stores, in memory of the host";
+  }
+  if (memory.blocking_reductions_only && memory.on_device() && reduces_later(spec)) {
+    return asked + ": this MPI reduces memory of GPUs in blocking collectives only; -gpu_check trust runs it";
   }
   if (spec.one_sided.exposed == Exposed::nothing) return {};
   const MemoryKind exposed = spec.one_sided.exposed == Exposed::send ? memory.send : memory.receive;

@@ -65,6 +65,7 @@ struct MemoryChoice {
   bool gpu_given = false;   ///< -gpu
   bool trusts_mpi = false;  ///< -gpu_check trust
   LoadPlace load = LoadPlace::cpu;
+  bool blocking_reductions_only = false;  ///< of the MPI at hand, with such memory; it is not trusted
 
   bool is_host() const { return send == MemoryKind::host && receive == MemoryKind::host; }
   bool needs_gpu() const { return !is_host() || load == LoadPlace::device; }

@@ -165,6 +165,31 @@ TEST_CASE("benchmarks that cannot use a kind of memory") {
         "-memory cuda,host: its processes copy by loads and stores, in memory of the host");
 }
 
+TEST_CASE("reductions that Open MPI does not have for memory of GPUs") {
+  MemoryChoice memory{.send = MemoryKind::rocm, .blocking_reductions_only = true};
+  const auto runs = [&](const Spec& spec) {
+    return why_not_in_memory(spec, memory, WindowKind::create).empty();
+  };
+  const Spec blocking{.name = "Allreduce", .reduction = true};
+  const Spec accumulate{.name = "Accumulate", .reduction = true, .access = Access::passive_target};
+  const Spec nonblocking{.name = "Iallreduce_pure", .reduction = true, .needs = "Iallreduce"};
+  const Spec persistent{.name = "Allreduce_persist", .reduction = true, .needs = "Allreduce_init"};
+  const Spec moving{.name = "Ibcast", .needs = "Ibcast"};
+  CHECK(runs(blocking));
+  CHECK(runs(moving));
+  CHECK_FALSE(runs(accumulate));
+  CHECK_FALSE(runs(nonblocking));
+  CHECK_FALSE(runs(persistent));
+  CHECK(why_not_in_memory(persistent, memory, WindowKind::create) ==
+        "-memory rocm,host: this MPI reduces memory of GPUs in blocking collectives only; -gpu_check trust "
+        "runs "
+        "it");
+  memory.send = MemoryKind::rocm_managed;
+  CHECK(runs(persistent));
+  memory = {.send = MemoryKind::rocm};
+  CHECK(runs(persistent));
+}
+
 TEST_CASE("what an MPI says about memory of GPUs") {
   std::map<std::string, std::string> set;
   const auto answer = [&](GpuAnswers answers, GpuApi api = GpuApi::cuda) {
