@@ -67,10 +67,10 @@ bool needs_fixed_load(std::span<const Spec> catalogue, const Options& options) {
 }
 
 // On all ranks at once, as it will run; the slowest one's rate.
-double calibrated_flops(const Communicator& world, CalibratedLoad& load, double seconds) {
+double calibrated_flops(const Communicator& world, CalibratedLoad<CpuLoad>& load, double seconds) {
   MPI_Barrier(world.handle());
   load.calibrate(seconds);
-  return -world.largest(-load.cpu().flops_per_second());
+  return -world.largest(-load.computation().flops_per_second());
 }
 
 // What the handlers of signals and of exceptions write when the session cannot end in order.
@@ -105,7 +105,8 @@ class Measuring {
         interleave_(connect_interleave(world, launch.options)),
         team_(make_team(world, launch.options, gpu.device.get())),
         scratch_(component, world, launch.options, guardian),
-        files_(world, launch.options) {}
+        files_(world, launch.options),
+        loads_(launch.options.memory.load == LoadPlace::device ? gpu.device.get() : nullptr) {}
 
   int run(const Environment& environment) {
     // Simulated ranks are one process, whose counters are of no rank.
@@ -119,9 +120,10 @@ class Measuring {
     const Schedule schedule(component_.list.benchmarks, options, world_.size(), off_cache_,
                             call::has_large_counts());
     const std::unique_ptr<Agreement> agreement = make_agreement();
-    MpiResources resources(world_, component_.entries, options, load_, *team_, scratch_.base(),
+    MpiResources resources(world_, component_.entries, options, loads_, *team_, scratch_.base(),
                            gpu_.device.get());
-    const Ending ending = run_session({options, schedule, *agreement, resources, load_, reporters_, around});
+    const Ending ending =
+        run_session({options, schedule, *agreement, resources, loads_.chosen(), reporters_, around});
     system::disarm_stop();
     end(ending);
     if (patient_ != nullptr && !patient_->is_whole()) leave_without_others(exit_incomplete);
@@ -161,7 +163,8 @@ class Measuring {
     const Options& options = launch_.options;
     RunFacts facts = gather_facts(component_, world_, environment, launch_, off_cache_, scratch_.base());
     if (needs_fixed_load(component_.list.benchmarks, options)) {
-      facts.load_flops = calibrated_flops(world_, load_, options.settings.target_cpu_seconds);
+      facts.load_flops =
+          calibrated_flops(world_, loads_.calibrated_cpu(), options.settings.target_cpu_seconds);
     }
     if (counters_) facts.interfaces = counters_->interfaces(world_);
     facts.gpus = gpu_.all;
@@ -251,7 +254,7 @@ class Measuring {
   OutputFiles files_;
   Tee reporters_;
   std::optional<Counters> counters_;
-  CalibratedLoad load_;
+  Loads loads_;
 };
 
 int print(const std::string& program, const std::string& text) {

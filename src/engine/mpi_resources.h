@@ -22,11 +22,11 @@ class MpiResources final : public Resources {
   /// `entries`: the component's, indexed as its catalogue; `file_base`: path of its files without suffixes;
   /// `device`: null where all buffers are on the host. All but `file_base` outlive the resources.
   MpiResources(const Communicator& world, std::span<const Entry> entries, const Options& options,
-               CalibratedLoad& load, ThreadTeam& team, std::string file_base, Device* device)
+               Loads& loads, ThreadTeam& team, std::string file_base, Device* device)
       : world_(world),
         entries_(entries),
         options_(options),
-        load_(load),
+        loads_(loads),
         team_(team),
         file_base_(std::move(file_base)),
         info_(options.info),
@@ -40,7 +40,7 @@ class MpiResources final : public Resources {
   const Communicator& world_;
   std::span<const Entry> entries_;
   const Options& options_;
-  CalibratedLoad& load_;
+  Loads& loads_;
   ThreadTeam& team_;
   const std::string file_base_;
   const Info info_;
