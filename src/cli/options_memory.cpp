@@ -113,7 +113,7 @@ constexpr Option memory_rows[] = {
      .syntax = "N|local_rank|round_robin",
      .help = "which GPU a rank uses",
      .standard = "local_rank",
-     .example = "-gpu 0",
+     .example = "-memory cuda -gpu 0",
      .details =
          "Of those that the process sees (CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES). N: GPU N for all "
          "ranks, from 0. local_rank: the rank on its host modulo the number of GPUs. round_robin: the rank "
@@ -123,13 +123,13 @@ constexpr Option memory_rows[] = {
      .syntax = "N|local_rank|round_robin",
      .help = "the same as -gpu",
      .standard = "local_rank",
-     .example = "-gpu_select 0",
+     .example = "-memory cuda -gpu_select 0",
      .apply = set_gpu},
     {.name = "gpu_check",
      .syntax = "query|trust",
      .help = "whether the MPI is asked if it handles GPU memory",
      .standard = "query",
-     .example = "-gpu_check trust",
+     .example = "-memory cuda -gpu_check trust",
      .details =
          "query: an MPI that does not handle memory of GPUs is a usage error with the setting to change, "
          "because its first message would crash. One that does not say is a warning. Reductions that Open "
