@@ -1,9 +1,10 @@
-// Drivers of GPUs, from a library that notes calls and fails where it is told to (driver/driver.cpp).
+// Drivers of GPUs, from a library that notes calls and fails where it is told to (fake_driver.cpp).
 #include "device/driver.h"
 
 #include <array>
 #include <catch2/catch.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "device/vendors.h"
@@ -27,6 +28,10 @@ struct Driver {
     function<void(const char*, int)>("fake_reset")(name.c_str(), code);
   }
   void reset() const { fail("", 0); }
+  /// As fail(), without forgetting what was noted.
+  void now_fail(const char* name, int code) const {
+    function<void(const char*, int)>("fake_fail")(name, code);
+  }
   std::string calls() const { return function<const char*()>("fake_calls")(); }
   bool balanced() const { return function<int()>("fake_balance")() == 0; }
   int units() const { return function<int()>("fake_units")(); }
@@ -113,6 +118,14 @@ TEST_CASE("a driver that is missing, cannot be used, or is too old") {
   CHECK(count_hip_devices(old) == 8);
 }
 
+TEST_CASE("the driver that the process has comes before others") {
+  const system::Library loaded(names);
+  constexpr const char* not_loaded_first[] = {"libresolv.so.2", OPENIMB_TEST_DRIVER};
+  CHECK(std::string(system::Library(not_loaded_first).name()) == OPENIMB_TEST_DRIVER);
+  constexpr const char* none[] = {missing};
+  CHECK_THROWS_AS(system::Library(none), system::LibraryError);
+}
+
 TEST_CASE("a driver that cannot be initialized gives its reason") {
   const Driver driver;
   driver.fail("cuInit", 803);
@@ -188,6 +201,107 @@ TEST_CASE("the load on a GPU is one kernel on a stream of its own") {
   }
   CHECK(driver.balanced());
   CHECK_THROWS_WITH(open_hip_device(names, 0)->prepare_load(), "a load on the GPU needs CUDA");
+}
+
+TEST_CASE("a device is opened and closed in one order") {
+  const Driver driver;
+  driver.reset();
+  open_cuda_device(names, 0);
+  CHECK(words_in(driver.calls()) ==
+        std::vector<std::string>{"cuInit", "cuDriverGetVersion", "cuDeviceGet", "cuDeviceGetName",
+                                 "cuDeviceGetPCIBusId", "cuDeviceTotalMem_v2", "cuDeviceGetAttribute",
+                                 "cuDeviceGet", "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent",
+                                 "cuCtxSetCurrent", "cuCtxSetCurrent(null)", "cuDevicePrimaryCtxRelease_v2"});
+}
+
+TEST_CASE("what the load has is given back before the context") {
+  const Driver driver;
+  driver.reset();
+  auto device = open_cuda_device(names, 0);
+  device->prepare_load();
+  driver.reset();
+  device.reset();
+  CHECK(words_in(driver.calls()) ==
+        std::vector<std::string>{"cuCtxSetCurrent", "cuStreamDestroy_v2", "cuMemFree_v2", "cuModuleUnload",
+                                 "cuCtxSetCurrent(null)", "cuDevicePrimaryCtxRelease_v2"});
+}
+
+TEST_CASE("a load that could not be prepared leaves nothing, and can be prepared again") {
+  const Driver driver;
+  driver.reset();
+  {
+    const auto device = open_cuda_device(names, 0);
+    for (const char* const name : {"cuDeviceGetAttribute", "cuModuleLoadData", "cuModuleGetFunction",
+                                   "cuMemAlloc_v2", "cuStreamCreate"}) {
+      driver.now_fail(name, 700);
+      CHECK_THROWS_AS(device->prepare_load(), DeviceError);
+    }
+    driver.now_fail("cuMemAlloc_v2", 2);
+    CHECK_THROWS_AS(device->prepare_load(), std::bad_alloc);
+    driver.now_fail("", 0);
+    device->prepare_load();
+    device->start_load(7);
+    CHECK(driver.units() == 7);
+  }
+  CHECK(driver.balanced());
+}
+
+TEST_CASE("another thread of the process gets the device") {
+  const Driver driver;
+  for (const Open open : {open_cuda_device, open_hip_device}) {
+    const auto device = open(names, 0);
+    driver.reset();
+    std::thread([&] { device->attach_thread(); }).join();
+    CHECK((driver.calls() == "cuCtxSetCurrent " || driver.calls() == "hipSetDevice "));
+    driver.fail(documented(words_in(driver.calls())[0]), 201);
+    CHECK_THROWS_WITH(device->attach_thread(), Catch::EndsWith(" (201)"));
+    driver.reset();
+  }
+}
+
+TEST_CASE("giving memory back does not end a run, even where the device is lost") {
+  const Driver driver;
+  driver.reset();
+  const auto cuda = open_cuda_device(names, 0), hip = open_hip_device(names, 0);
+  const auto freed = [&](Device& device, DeviceMemory kind, const char* name) {
+    std::byte* const memory = device.allocate(kind, 64);
+    driver.now_fail(name, 719);
+    device.free(kind, memory);
+    driver.now_fail("", 0);
+    return words_in(driver.calls()).back() == name;
+  };
+  CHECK(freed(*cuda, DeviceMemory::device, "cuMemFree_v2"));
+  CHECK(freed(*cuda, DeviceMemory::pinned, "cuMemFreeHost"));
+  CHECK(freed(*hip, DeviceMemory::managed, "hipFree"));
+  CHECK(freed(*hip, DeviceMemory::pinned, "hipHostFree"));
+}
+
+TEST_CASE("a lost device is an error of the call that finds it") {
+  const Driver driver;
+  driver.reset();
+  const auto device = open_cuda_device(names, 0);
+  device->prepare_load();
+  const auto error_at = [&](const char* name, auto call) -> std::string {
+    driver.now_fail(name, 700);
+    try {
+      call();
+    } catch (const DeviceError& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  CHECK(error_at("cuCtxSynchronize", [&] { device->synchronize(); }) == "cuCtxSynchronize: error (700)");
+  CHECK(error_at("cuLaunchKernel", [&] { device->start_load(1); }) == "cuLaunchKernel: error (700)");
+  CHECK(error_at("cuStreamQuery", [&] { device->load_is_done(); }) == "cuStreamQuery: error (700)");
+  CHECK(error_at("cuStreamSynchronize", [&] { device->wait_for_load(); }) ==
+        "cuStreamSynchronize: error (700)");
+  driver.reset();
+}
+
+TEST_CASE("errors have the driver's words where it has some") {
+  CHECK(std::string(error_of_call("cuMemAlloc", "out of memory", 2).what()) ==
+        "cuMemAlloc: out of memory (2)");
+  CHECK(std::string(error_of_call("cuMemAlloc", nullptr, 4711).what()) == "cuMemAlloc: error (4711)");
 }
 
 namespace {

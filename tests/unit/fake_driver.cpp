@@ -57,9 +57,12 @@ int copy(const char* name, void* to, const void* from, std::size_t bytes) {
 
 extern "C" {
 
-void fake_reset(const char* name, int code) {
+void fake_fail(const char* name, int code) {
   failing = name;
   failing_with = code;
+}
+void fake_reset(const char* name, int code) {
+  fake_fail(name, code);
   calls.clear();
   balance.clear();
 }
