@@ -37,7 +37,7 @@ COPIES_TWICE = {
 
 def mpi_calls(mpi: lab.Mpi) -> list[str]:
     """The MPI calls of all programs: what they leave undefined."""
-    programs = [mpi.program(component) for component in lab.COMPONENTS]
+    programs = [path for path in map(mpi.program, lab.COMPONENTS) if path.exists()]
     text = subprocess.run(
         ["nm", "-D", "--undefined-only", *map(str, programs)], check=True, capture_output=True, text=True
     ).stdout
