@@ -77,7 +77,7 @@ int index_of(const Communicator& world, const Communicator& host, const MemoryCh
   if (memory.gpu_number < devices) return memory.gpu_number;
   throw DeviceError("-gpu " + std::to_string(memory.gpu_number) + ": there " +
                     (devices == 1 ? "is 1 GPU" : "are " + std::to_string(devices) + " GPUs") +
-                    "; give a number from 0 to " + std::to_string(devices - 1));
+                    (devices == 1 ? "; give 0" : "; give a number from 0 to " + std::to_string(devices - 1)));
 }
 
 std::unique_ptr<Device> open(const Communicator& world, const MemoryChoice& memory, GpuApi api) {
