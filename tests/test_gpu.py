@@ -213,7 +213,9 @@ def test_too_little_memory_on_the_gpu(mpi, tmp_path):
     done = gpu.Machine(mpi).run(words, folder=tmp_path, FAKE_GPU_MEMORY=1_000_000)
     assert {row["bytes"] for row in done.rows} == {72}
     assert {row["benchmark"] for row in failures(done)} == {"PingPong", "Sendrecv"}
-    assert done.own_errors == [] and done.unbalanced() == []
+    (line,) = done.own_errors
+    assert "out of memory" in line
+    assert done.unbalanced() == []
 
 
 ENDS_BEFORE = {  # setup of the GPU: a usage error
@@ -226,7 +228,6 @@ ENDS_BEFORE = {  # setup of the GPU: a usage error
     "cuDeviceTotalMem_v2",
     "cuDevicePrimaryCtxRetain",
 }
-ALL_CALLS = "-load device -msgsize 72 -memory cuda,cuda_managed"
 
 
 def ended_in_order(done: gpu.Run, seconds: float, what: object) -> None:
@@ -234,8 +235,8 @@ def ended_in_order(done: gpu.Run, seconds: float, what: object) -> None:
     assert seconds < 20, what
     shown = (what, done.code, done.text[-1500:], done.errors[-1500:])
     assert gpu.TOUCHED not in done.errors, shown
-    if done.code in (0, 4):
-        assert done.own_errors == [] and (done.rows or failures(done)), shown
+    if done.code in (0, 3):
+        assert len(done.own_errors) <= 1 and (done.rows or failures(done)), shown
         return
     assert done.code in (2, 5), shown
     assert len(done.own_errors) == 1, shown
