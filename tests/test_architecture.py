@@ -28,7 +28,12 @@ PURE_FILES |= {
     "engine/team_batch.h",
     "engine/team_batch.cpp",
 }
-PURE_FILES |= {"engine/cpu_load.h", "engine/file_content.h", "engine/file_content.cpp"}
+PURE_FILES |= {
+    "engine/cpu_load.h",
+    "engine/device_load.h",
+    "engine/file_content.h",
+    "engine/file_content.cpp",
+}
 OPERATING_SYSTEM = re.compile(
     r"<(unistd\.h|sys/.*|sched\.h|signal\.h|csignal|pthread\.h|fcntl\.h|netdb\.h|dirent\.h|dlfcn\.h|poll\.h"
     r"|windows\.h|winsock2\.h|io\.h)>|\b(getpid|setenv|localtime_r|gmtime_r|strerror_r|usleep|ssize_t)\b"
