@@ -10,13 +10,15 @@ MAY_USE = {
     "report": {"plan", "result"},
     "cli": {"plan"},
     "system": set(),
-    "memory": set(),
+    "device": {"system"},
+    "memory": {"plan", "device"},
     "session": {"plan", "result", "report"},
     "mpi": {"plan"},
-    "engine": {"plan", "session", "memory", "mpi"},
+    "engine": {"plan", "session", "memory", "mpi", "device"},
     "benchmarks": {"engine", "mpi", "plan"},
-    "app": {"plan", "result", "report", "cli", "system", "memory", "session", "mpi", "engine", "benchmarks"},
+    "app": set(),
 }
+MAY_USE["app"] = set(MAY_USE) - {"app"}
 MAY_SEE_MPI = {"mpi", "engine", "benchmarks", "app"}
 # The parts of these modules that the unit tests run without MPI.
 PURE_FILES = {"engine/timed_loop.h", "engine/expected.h", "engine/content.h", "engine/content.cpp"}
@@ -26,7 +28,12 @@ PURE_FILES |= {
     "engine/team_batch.h",
     "engine/team_batch.cpp",
 }
-PURE_FILES |= {"engine/cpu_load.h", "engine/file_content.h", "engine/file_content.cpp"}
+PURE_FILES |= {
+    "engine/cpu_load.h",
+    "engine/device_load.h",
+    "engine/file_content.h",
+    "engine/file_content.cpp",
+}
 OPERATING_SYSTEM = re.compile(
     r"<(unistd\.h|sys/.*|sched\.h|signal\.h|csignal|pthread\.h|fcntl\.h|netdb\.h|dirent\.h|dlfcn\.h|poll\.h"
     r"|windows\.h|winsock2\.h|io\.h)>|\b(getpid|setenv|localtime_r|gmtime_r|strerror_r|usleep|ssize_t)\b"

@@ -208,10 +208,16 @@ std::unique_ptr<system::Interleave> connect_interleave(const Communicator& world
   return connection;
 }
 
-std::optional<OffCache> known_off_cache(const Communicator& world, const Options& options) {
+std::optional<OffCache> known_off_cache(const Communicator& world, const Options& options,
+                                        std::int64_t gpu_cache) {
   if (!options.off_cache) return std::nullopt;
   OffCache known = *options.off_cache;
-  const system::Cache mine = system::last_level_cache();
+  system::Cache mine = system::last_level_cache();
+  if (options.memory.on_device() || options.memory.is_managed()) {
+    constexpr int gpu_line = 128;
+    mine.size = std::max<decltype(mine.size)>(mine.size, gpu_cache);
+    mine.line = std::max<decltype(mine.line)>(mine.line, gpu_line);
+  }
   const auto size = static_cast<std::int64_t>(world.largest(static_cast<double>(mine.size)));
   const int line = static_cast<int>(world.largest(mine.line));
   if (known.cache_size == 0) known.cache_size = options.settings.cache_size;

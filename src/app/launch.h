@@ -56,8 +56,10 @@ struct OutputFiles {
 /// -turns: this rank's connection to the interleaving server. Throws UsageError on all ranks or on none.
 std::unique_ptr<system::Interleave> connect_interleave(const Communicator& world, const Options& options);
 
-/// -off_cache with what was left open filled in: -set CACHE_SIZE, or the largest of any rank's machine.
-std::optional<OffCache> known_off_cache(const Communicator& world, const Options& options);
+/// -off_cache with what was left open filled in: -set CACHE_SIZE, or the largest of any rank's machine; with
+/// buffers on GPUs theirs, too, `gpu_cache` bytes each.
+std::optional<OffCache> known_off_cache(const Communicator& world, const Options& options,
+                                        std::int64_t gpu_cache);
 
 RunFacts gather_facts(const Component& component, const Communicator& world, const Environment& environment,
                       const Launch& launch, const std::optional<OffCache>& off_cache,

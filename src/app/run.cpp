@@ -12,6 +12,7 @@
 #include "app/abort.h"
 #include "app/counters.h"
 #include "app/endpoints.h"
+#include "app/gpu.h"
 #include "app/launch.h"
 #include "app/scratch.h"
 #include "app/start_watch.h"
@@ -67,10 +68,10 @@ bool needs_fixed_load(std::span<const Spec> catalogue, const Options& options) {
 }
 
 // On all ranks at once, as it will run; the slowest one's rate.
-double calibrated_flops(const Communicator& world, CalibratedLoad& load, double seconds) {
+double calibrated_flops(const Communicator& world, CalibratedLoad<CpuLoad>& load, double seconds) {
   MPI_Barrier(world.handle());
   load.calibrate(seconds);
-  return -world.largest(-load.cpu().flops_per_second());
+  return -world.largest(-load.computation().flops_per_second());
 }
 
 // What the handlers of signals and of exceptions write when the session cannot end in order.
@@ -94,17 +95,19 @@ system::EndRecords end_records(Ending ending) {
 // One launch that measures, from options that hold on all ranks.
 class Measuring {
  public:
-  Measuring(const Component& component, const Communicator& world, const Launch& launch,
+  Measuring(const Component& component, const Communicator& world, const Launch& launch, const Gpu& gpu,
             std::optional<system::Guardian>& guardian)
       : component_(component),
         world_(world),
         launch_(launch),
+        gpu_(gpu),
         // Files last of all that can be a usage error: opening them empties them.
-        off_cache_(known_off_cache(world, launch.options)),
+        off_cache_(known_off_cache(world, launch.options, gpu.cache_bytes())),
         interleave_(connect_interleave(world, launch.options)),
-        team_(make_team(world, launch.options)),
+        team_(make_team(world, launch.options, gpu.device.get())),
         scratch_(component, world, launch.options, guardian),
-        files_(world, launch.options) {}
+        files_(world, launch.options),
+        loads_(launch.options.memory.load == LoadPlace::device ? gpu.device.get() : nullptr) {}
 
   int run(const Environment& environment, StartWatch& start) {
     // Simulated ranks are one process, whose counters are of no rank.
@@ -119,8 +122,10 @@ class Measuring {
                             call::has_large_counts());
     start.over();
     const std::unique_ptr<Agreement> agreement = make_agreement();
-    MpiResources resources(world_, component_.entries, options, load_, *team_, scratch_.base());
-    const Ending ending = run_session({options, schedule, *agreement, resources, load_, reporters_, around});
+    MpiResources resources(world_, component_.entries, options, loads_, *team_, scratch_.base(),
+                           gpu_.device.get());
+    const Ending ending =
+        run_session({options, schedule, *agreement, resources, loads_.chosen(), reporters_, around});
     system::disarm_stop();
     end(ending);
     if (patient_ != nullptr && !patient_->is_whole()) leave_without_others(exit_incomplete);
@@ -160,9 +165,12 @@ class Measuring {
     const Options& options = launch_.options;
     RunFacts facts = gather_facts(component_, world_, environment, launch_, off_cache_, scratch_.base());
     if (needs_fixed_load(component_.list.benchmarks, options)) {
-      facts.load_flops = calibrated_flops(world_, load_, options.settings.target_cpu_seconds);
+      facts.load_flops =
+          calibrated_flops(world_, loads_.calibrated_cpu(), options.settings.target_cpu_seconds);
     }
     if (counters_) facts.interfaces = counters_->interfaces(world_);
+    facts.gpus = gpu_.all;
+    facts.gpu_support = gpu_.support;
     if (world_.rank() != 0) return;
     reporters_.add(std::make_unique<TextReporter>(stdout, settings_that_differ(options)));
     const LineFile lines{system::position_of, system::cut_file};
@@ -237,6 +245,7 @@ class Measuring {
   const Component& component_;
   const Communicator& world_;
   const Launch& launch_;
+  const Gpu& gpu_;
   const std::optional<OffCache> off_cache_;
   const std::unique_ptr<system::Interleave> interleave_;
   const std::unique_ptr<ThreadTeam> team_;
@@ -247,7 +256,7 @@ class Measuring {
   OutputFiles files_;
   Tee reporters_;
   std::optional<Counters> counters_;
-  CalibratedLoad load_;
+  Loads loads_;
 };
 
 int print(const std::string& program, const std::string& text) {
@@ -272,6 +281,7 @@ int run(const Component& component, int argc, char** argv) {
   const ThreadLevel level = requested_thread_level(arguments);
   note_start_of_mpi();
   StartWatch start(component, arguments);
+  Gpu gpu;  // outlives MPI, which may have memory of it until MPI_Finalize
   const Environment environment(argc, argv, level);
   const Communicator world = Communicator::duplicate(MPI_COMM_WORLD);
   MPI_Comm_set_errhandler(world.handle(), fatal_errors());
@@ -284,7 +294,8 @@ int run(const Component& component, int argc, char** argv) {
     }
     require_patience(launch.options);
     launch.endpoints = settle_endpoints(world, launch.options);
-    return Measuring(component, world, launch, guardian).run(environment, start);
+    gpu = settle_gpu(world, launch.options);
+    return Measuring(component, world, launch, gpu, guardian).run(environment, start);
   } catch (const UsageError& error) {
     if (world.rank() == 0) std::fprintf(stderr, "%s: %s\n", name.c_str(), error.what());
     return exit_usage;

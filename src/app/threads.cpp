@@ -93,7 +93,7 @@ void settle_threads(const Component& component, const Communicator& world, const
   }
 }
 
-std::unique_ptr<ThreadTeam> make_team(const Communicator& world, const Options& options) {
+std::unique_ptr<ThreadTeam> make_team(const Communicator& world, const Options& options, Device* device) {
   const Threads& threads = options.threads;
   std::vector<int> cpus;
   std::function<void(int)> begin;
@@ -125,6 +125,7 @@ std::unique_ptr<ThreadTeam> make_team(const Communicator& world, const Options& 
   if (world.anyone(refused)) {
     throw UsageError("-pin_threads: this system does not let a thread be bound to a CPU; leave it out");
   }
+  if (device != nullptr) team->run([device](int) { device->attach_thread(); });
   return team;
 }
 

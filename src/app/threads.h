@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "app/launch.h"
+#include "device/driver.h"
 #include "engine/thread_team.h"
 
 namespace openimb {
@@ -12,7 +13,7 @@ namespace openimb {
 void settle_threads(const Component& component, const Communicator& world, const Environment& environment,
                     Options& options);
 
-/// -threads, and -pin_threads. Throws UsageError on all ranks.
-std::unique_ptr<ThreadTeam> make_team(const Communicator& world, const Options& options);
+/// -threads, and -pin_threads; `device`: null, or the GPU of all threads. Throws UsageError on all ranks.
+std::unique_ptr<ThreadTeam> make_team(const Communicator& world, const Options& options, Device* device);
 
 }  // namespace openimb

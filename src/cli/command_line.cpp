@@ -7,6 +7,7 @@
 #include "cli/draft.h"
 #include "cli/fabric.h"
 #include "cli/file_names.h"
+#include "cli/memory.h"
 #include "cli/option_effect.h"
 #include "cli/option_table.h"
 #include "cli/topology.h"
@@ -72,6 +73,9 @@ class Reader {
       throw UsageError(dashed(option) + ": value missing; for example: " + std::string(option.example));
     }
     words.push_back(take());
+    if (option.values == Values::one_or_two && at_word() && option.is_second(rest_.front())) {
+      words.back() += "," + take();
+    }
     if (option.values == Values::list) {
       // "A,B" is a list of its own, "A, B" is one that goes on.
       const bool commas = words.front().find(',') != std::string::npos;
@@ -214,7 +218,9 @@ void check_contradictions(const std::vector<Use>& uses, const Options& options) 
                                       {"count", "msgsz"},
                                       {"repeat", "iter"},
                                       {"datatype", "data_type"},
-                                      {"datatype", "red_data_type"}}) {
+                                      {"datatype", "red_data_type"},
+                                      {"memory", "mem_alloc_type"},
+                                      {"gpu", "gpu_select"}}) {
     if (given(first) && given(second)) {
       throw UsageError("-" + std::string(first) + " and -" + std::string(second) +
                        " cannot be combined; give one of them");
@@ -355,6 +361,7 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
   check_files(draft, same_file);
   draft.options.selection = select_benchmarks(program, draft.names, ignored);
   settle_fabric(draft, names_in(uses));
+  check_memory(draft, names_in(uses));
   for (const Use& use : uses) {
     if (use.option != nullptr) check_effect(program, *use.option, draft.options.selection);
   }

@@ -19,6 +19,7 @@ constexpr Purpose purposes[] = {
     {"in_place", [](const Spec& spec) { return spec.in_place != InPlace::no; }, "IMB-MPI1"},
     {"progress", [](const Spec& spec) { return spec.overlaps(); }, "IMB-NBC"},
     {"partitions", [](const Spec& spec) { return spec.partitioned; }, "IMB-MPI4"},
+    {"load", [](const Spec& spec) { return spec.overlaps(); }, "IMB-NBC"},
     {"seed",
      [](const Spec& spec) { return spec.random_partners || spec.in_rounds || spec.topology.exists(); },
      "IMB-P2P"},

@@ -18,15 +18,11 @@ std::string_view without_dashes(std::string_view word) {
 
 std::span<const OptionGroup> option_groups() {
   static const OptionGroup groups[] = {
-      {"Selection", selection_options()},
-      {"Processes", process_options()},
-      {"Lengths", length_options()},
-      {"Repetitions", repetition_options()},
-      {"Method", method_options()},
-      {"Output", output_options()},
-      {"IMB-MT", thread_options()},
-      {"IMB-FABRIC", fabric_options()},
-      {"Extensions (not in IMB)", own_options()},
+      {"Selection", selection_options()}, {"Processes", process_options()},
+      {"Lengths", length_options()},      {"Repetitions", repetition_options()},
+      {"Method", method_options()},       {"Output", output_options()},
+      {"IMB-MT", thread_options()},       {"IMB-FABRIC", fabric_options()},
+      {"GPU buffers", memory_options()},  {"Extensions (not in IMB)", own_options()},
   };
   return groups;
 }

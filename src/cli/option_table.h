@@ -10,8 +10,9 @@
 
 namespace openimb {
 
-/// How many values follow an option. optional_switch: on or off, as far as the next word is one.
-enum class Values { none, one, optional_one, optional_switch, list };
+/// How many values follow an option. optional_switch: on or off, as far as the next word is one; one_or_two:
+/// joined by a comma, as far as is_second() takes the second.
+enum class Values { none, one, one_or_two, optional_one, optional_switch, list };
 
 struct Option {
   std::string_view name;  ///< as on the command line, without the dash
@@ -26,6 +27,7 @@ struct Option {
   /// Called for each word, or once with an empty one where the option has none. Throws BadValue.
   void (*apply)(Draft& draft, std::string_view word) = nullptr;
   Options::Action action = Options::Action::run;  ///< other than run: decides alone, wherever it stands
+  bool (*is_second)(std::string_view word) = nullptr;
 };
 
 struct OptionGroup {
@@ -34,7 +36,7 @@ struct OptionGroup {
 };
 std::span<const OptionGroup> option_groups();
 
-/// Selection, processes, lengths, repetitions; method, output, of threads, of fabrics, OpenIMB's
+/// Selection, processes, lengths, repetitions; method, output, of threads, of fabrics, of memory, OpenIMB's
 /// own.
 std::span<const Option> selection_options();
 std::span<const Option> process_options();
@@ -44,6 +46,7 @@ std::span<const Option> method_options();
 std::span<const Option> output_options();
 std::span<const Option> thread_options();
 std::span<const Option> fabric_options();
+std::span<const Option> memory_options();
 std::span<const Option> own_options();
 
 /// What holds in a component without the option; empty where that says nothing.

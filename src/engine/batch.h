@@ -172,6 +172,7 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
   double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> samples,
                        LoadUse& load) override {
     if constexpr (spec.overlaps()) {
+      if (setup().device_load != nullptr) return run_beside_device(repetitions, timing, samples, load);
       const Loaded<Context> loaded{context(), plan_load(*setup().load, load)};
       return time<WithLoad<Loop, WallClock>, false>(loaded, repetitions, timing, samples);
     }
@@ -202,6 +203,20 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
       if (setup().aggregate) return time<Step, true>(context(), repetitions, timing, samples);
     }
     return time<Step, false>(context(), repetitions, timing, samples);
+  }
+
+  OPENIMB_NOINLINE double run_beside_device(std::int64_t repetitions, Timing timing,
+                                            std::span<double> samples, LoadUse& use) {
+    const auto meet = [this] { setup().barrier(setup().comm); };
+    const auto run = [&](const auto&... view) {
+      return drive_beside_device<Loop, WallClock>(context(), Moving(plan()), repetitions, timing, samples,
+                                                  meet, {*setup().device_load, use}, view...);
+    };
+    if constexpr (prepares) {
+      return run(prepared_.view());
+    } else {
+      return run();
+    }
   }
 
   OPENIMB_NOINLINE double run_in_send_mode(std::int64_t repetitions, Timing timing,

@@ -15,17 +15,19 @@ namespace openimb {
 /// One side's buffer.
 class Buffer {
  public:
+  explicit Buffer(MemoryKind kind = MemoryKind::host, Device* device = nullptr)
+      : kind_(kind), device_(device) {}
   bool holds(std::int64_t bytes) const { return bytes == 0 || (memory_ && bytes <= memory_->bytes()); }
   /// Contents are lost when it grows. Throws std::bad_alloc, and then has its old size, as other tables may
   /// be open; or, where not even that is there any more, nothing.
-  void ensure(MemoryKind kind, std::int64_t bytes, std::int64_t alignment) {
+  void ensure(std::int64_t bytes, std::int64_t alignment) {
     if (holds(bytes)) return;
     const std::int64_t before = memory_ ? memory_->bytes() : 0;
     memory_.reset();  // first: old and new together would exceed what -mem allows
     try {
-      memory_ = allocate_memory(kind, bytes, alignment);
+      memory_ = allocate_memory(kind_, bytes, alignment, device_);
     } catch (const std::bad_alloc&) {
-      if (before > 0) memory_ = allocate_memory(kind, before, alignment);
+      if (before > 0) memory_ = allocate_memory(kind_, before, alignment, device_);
       throw;
     }
   }
@@ -33,14 +35,19 @@ class Buffer {
   Memory* memory() const { return memory_.get(); }
   /// So many bytes of it, from byte `at` on.
   std::unique_ptr<Memory> part(std::int64_t at, std::int64_t bytes) const {
-    return adopt_memory(MemoryKind::host, memory_->address() + at, bytes);
+    return adopt_memory(kind_, memory_->address() + at, bytes, device_);
   }
 
  private:
+  MemoryKind kind_;
+  Device* device_;  ///< of kinds other than host
   std::unique_ptr<Memory> memory_;
 };
 
 struct Buffers {
+  Buffers(const MemoryChoice& choice, Device* device)
+      : send(choice.send, device), receive(choice.receive, device) {}
+
   Buffer send;
   Buffer receive;
   /// What they were filled with last, and for how many bytes of each.
@@ -49,10 +56,10 @@ struct Buffers {
 
   /// Room for every point that `wanted` covers, guards included; not for the side that `elsewhere` names,
   /// whose memory comes from MPI. Throws std::bad_alloc.
-  void ensure(const Capacity& wanted, MemoryKind kind, Exposed elsewhere, std::int64_t alignment) {
-    const auto grow = [kind, alignment](Buffer& buffer, std::int64_t bytes, std::int64_t& filled_bytes) {
+  void ensure(const Capacity& wanted, Exposed elsewhere, std::int64_t alignment) {
+    const auto grow = [alignment](Buffer& buffer, std::int64_t bytes, std::int64_t& filled_bytes) {
       if (!buffer.holds(bytes)) filled_bytes = 0;
-      buffer.ensure(kind, bytes, alignment);
+      buffer.ensure(bytes, alignment);
     };
     if (elsewhere != Exposed::send) grow(send, wanted.send + Content::guard, filled.send);
     if (elsewhere != Exposed::receive) grow(receive, wanted.receive + Content::guard, filled.receive);

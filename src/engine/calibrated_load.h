@@ -1,24 +1,52 @@
-// The CPU load of this rank, by MPI's clock.
+// The loads of this rank, by MPI's clock.
 #pragma once
 
+#include <optional>
+#include <utility>
+
 #include "engine/cpu_load.h"
+#include "engine/device_load.h"
 #include "engine/wall_clock.h"
 #include "session/load.h"
 
 namespace openimb {
 
+template <class Computation>
 class CalibratedLoad final : public Load {
  public:
-  void calibrate(double seconds) override { cpu_.calibrate<WallClock>(seconds); }
-  bool calibrated() const override { return cpu_.calibrated(); }
-  std::int64_t units_for(double seconds) const override { return cpu_.units_for(seconds); }
-  double seconds_for(std::int64_t units) const override { return cpu_.seconds_for(units); }
-  double drift(double seconds) override { return cpu_.drift<WallClock>(seconds); }
-  void compute(std::int64_t units) override { cpu_.compute(units); }
-  CpuLoad& cpu() { return cpu_; }
+  template <class... Arguments>
+  explicit CalibratedLoad(Arguments&&... arguments) : computation_(std::forward<Arguments>(arguments)...) {}
+  void calibrate(double seconds) override { computation_.template calibrate<WallClock>(seconds); }
+  bool calibrated() const override { return computation_.calibrated(); }
+  std::int64_t units_for(double seconds) const override { return computation_.units_for(seconds); }
+  double seconds_for(std::int64_t units) const override { return computation_.seconds_for(units); }
+  double drift(double seconds) override { return computation_.template drift<WallClock>(seconds); }
+  void compute(std::int64_t units) override { computation_.compute(units); }
+  Computation& computation() { return computation_; }
 
  private:
-  CpuLoad cpu_;
+  Computation computation_;
+};
+
+/// The CPU's, and where -load device asks for it the GPU's, which the session then uses.
+class Loads {
+ public:
+  /// `device`: null for the CPU's load; otherwise its load is prepared.
+  explicit Loads(Device* device) {
+    if (device != nullptr) device_.emplace(*device);
+  }
+  Load& chosen() {
+    if (device_) return *device_;
+    return cpu_;
+  }
+  CpuLoad& cpu() { return cpu_.computation(); }
+  CalibratedLoad<CpuLoad>& calibrated_cpu() { return cpu_; }
+  /// Null: computation is the CPU's.
+  DeviceLoad* device() { return device_ ? &device_->computation() : nullptr; }
+
+ private:
+  CalibratedLoad<CpuLoad> cpu_;
+  std::optional<CalibratedLoad<DeviceLoad>> device_;
 };
 
 }  // namespace openimb

@@ -19,17 +19,19 @@ namespace openimb {
 
 class MpiResources final : public Resources {
  public:
-  /// `entries`: the component's, indexed as its catalogue; `file_base`: path of its files without suffixes.
-  /// All but the latter outlive the resources.
+  /// `entries`: the component's, indexed as its catalogue; `file_base`: path of its files without suffixes;
+  /// `device`: null where all buffers are on the host. All but `file_base` outlive the resources.
   MpiResources(const Communicator& world, std::span<const Entry> entries, const Options& options,
-               CalibratedLoad& load, ThreadTeam& team, std::string file_base)
+               Loads& loads, ThreadTeam& team, std::string file_base, Device* device)
       : world_(world),
         entries_(entries),
         options_(options),
-        load_(load),
+        loads_(loads),
         team_(team),
         file_base_(std::move(file_base)),
-        info_(options.info) {}
+        info_(options.info),
+        device_(device),
+        buffers_(options.memory, device) {}
 
   std::unique_ptr<OpenTable> open(const TablePlan& plan) override;
 
@@ -38,10 +40,11 @@ class MpiResources final : public Resources {
   const Communicator& world_;
   std::span<const Entry> entries_;
   const Options& options_;
-  CalibratedLoad& load_;
+  Loads& loads_;
   ThreadTeam& team_;
   const std::string file_base_;
   const Info info_;
+  Device* const device_;
   Buffers buffers_;
 };
 

@@ -34,6 +34,14 @@ std::int64_t stride_of(std::int64_t bytes, const Threads& threads) {
   return (bytes + Content::guard + unit - 1) / unit * unit;
 }
 
+std::unique_ptr<Memory> allocate_if_there(MemoryKind kind, std::int64_t bytes, Device* device) {
+  try {
+    return allocate_memory(kind, bytes, 1, device);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
 OpenTable::Opened without_memory(const Point& point, std::string detail) {
   return {.batch = nullptr,
           .failure = Failure{.cause = Failure::Cause::out_of_memory,
@@ -61,8 +69,11 @@ MpiTable::MpiTable(MpiResources& shared, const TablePlan& plan)
   if (!windows_work()) {
     const std::string kind = name_of(window_kind());
     const char* const why = window_kind() == WindowKind::shared ? ", or they share no memory" : "";
-    failure_ = {.cause = Failure::Cause::unavailable,
-                .detail = "MPI cannot create a window for these processes (-window " + kind + ")" + why};
+    const std::string over =
+        exposed_kind() == MemoryKind::host ? "" : std::string(" over -memory ") + name_of(exposed_kind());
+    failure_ = {
+        .cause = Failure::Cause::unavailable,
+        .detail = "MPI cannot create a window for these processes" + over + " (-window " + kind + ")" + why};
     return;
   }
   make_comms_of_threads();
@@ -83,14 +94,28 @@ Exposed MpiTable::allocated_by_mpi() const {
   return allocates(window_kind()) ? spec().one_sided.exposed : Exposed::nothing;
 }
 
+// Of the side that a window exposes; of receive, where a benchmark makes windows of its own.
+MemoryKind MpiTable::exposed_kind() const {
+  const MemoryChoice& memory = shared_.options_.memory;
+  return spec().one_sided.exposed == Exposed::send ? memory.send : memory.receive;
+}
+
 // Whether MPI makes windows of this kind for all groups.
 bool MpiTable::windows_work() {
   if (spec().access == Access::two_sided || spec().on_files()) return true;
   bool failed = active() && window_kind() == WindowKind::shared && !share_memory(group_.handle());
   if (shared_.world_.anyone(failed)) return false;
-  alignas(64) std::byte memory[64];
+  alignas(64) std::byte on_stack[64];
+  std::byte* memory = on_stack;
+  std::unique_ptr<Memory> on_device;
+  if (exposed_kind() != MemoryKind::host && !allocates(window_kind())) {
+    on_device = allocate_if_there(exposed_kind(), sizeof on_stack, shared_.device_);
+    if (shared_.world_.anyone(!on_device)) return true;  // the points' rows have that reason
+    memory = on_device->address();
+  }
   Window trial;
-  if (active()) trial = Window(window_kind(), memory, sizeof memory, shared_.info_.handle(), group_.handle());
+  if (active())
+    trial = Window(window_kind(), memory, sizeof on_stack, shared_.info_.handle(), group_.handle());
   failed = active() && !trial;
   if (!shared_.world_.anyone(failed)) return true;
   if (agreement_.any(active() && !trial.has_handle())) trial.abandon();
@@ -124,7 +149,7 @@ bool MpiTable::try_to_allocate(std::span<const Point* const> points) {
   const Capacity whole{(threads() - 1) * part.send + capacity.send,
                        (threads() - 1) * part.receive + capacity.receive};
   try {
-    shared_.buffers_.ensure(whole, MemoryKind::host, elsewhere, threads_of().alignment);
+    shared_.buffers_.ensure(whole, elsewhere, threads_of().alignment);
   } catch (const std::bad_alloc&) {
     return false;
   }

@@ -30,6 +30,7 @@ class MpiTable final : public OpenTable {
   bool active() const { return group_.contains_me(); }
   WindowKind window_kind() const { return spec().one_sided.window.value_or(shared_.options_.window_kind); }
   Exposed allocated_by_mpi() const;
+  MemoryKind exposed_kind() const;
   bool windows_work();
   void allocate();
   bool try_to_allocate(std::span<const Point* const> points);

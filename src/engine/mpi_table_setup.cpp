@@ -110,7 +110,8 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t gon
       .file = file_of(point),
       .send_part = nullptr,
       .receive_part = nullptr,
-      .load = &shared_.load_.cpu(),
+      .load = &shared_.loads_.cpu(),
+      .device_load = shared_.loads_.device(),
       .barrier = barrier_of(options)});
   setup->endpoint.neighborhood = &setup->neighborhood;
   setup->endpoint.meeting = point.meeting;

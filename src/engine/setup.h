@@ -8,6 +8,7 @@
 #include <string>
 
 #include "engine/cpu_load.h"
+#include "engine/device_load.h"
 #include "engine/expected.h"
 #include "engine/packing.h"
 #include "engine/timed_loop.h"
@@ -70,6 +71,7 @@ struct Setup {
   Turn* turn = nullptr;        ///< threads take turns
   Marking* marking = nullptr;  ///< threads mark the parts of a message
   CpuLoad* load = nullptr;
+  DeviceLoad* device_load = nullptr;    ///< null: overlap is with the CPU's load
   void (*barrier)(MPI_Comm) = nullptr;  ///< between repetitions of a synchronized batch
 
   void add_packed(Packing how) {

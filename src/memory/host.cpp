@@ -1,9 +1,10 @@
-// The memory of this process.
+// The memory of this process; that of a GPU is in of_device.cpp.
 #include <algorithm>
 #include <cstring>
 #include <new>
 
 #include "memory/memory.h"
+#include "memory/of_device.h"
 
 namespace openimb {
 
@@ -45,11 +46,16 @@ class OwnedHostMemory final : public HostMemory {
 
 }  // namespace
 
-std::unique_ptr<Memory> allocate_memory(MemoryKind, std::int64_t bytes, std::int64_t alignment) {
-  return std::make_unique<OwnedHostMemory>(bytes, std::align_val_t(std::max(page, alignment)));
+std::unique_ptr<Memory> allocate_memory(MemoryKind kind, std::int64_t bytes, std::int64_t alignment,
+                                        Device* device) {
+  const std::int64_t aligned = std::max(page, alignment);
+  if (kind != MemoryKind::host) return allocate_on_device(kind, bytes, aligned, *device);
+  return std::make_unique<OwnedHostMemory>(bytes, std::align_val_t(aligned));
 }
 
-std::unique_ptr<Memory> adopt_memory(MemoryKind, std::byte* address, std::int64_t bytes) {
+std::unique_ptr<Memory> adopt_memory(MemoryKind kind, std::byte* address, std::int64_t bytes,
+                                     Device* device) {
+  if (kind != MemoryKind::host) return adopt_on_device(kind, address, bytes, *device);
   return std::make_unique<HostMemory>(address, bytes);
 }
 

@@ -7,9 +7,11 @@
 #include <memory>
 #include <span>
 
+#include "plan/memory_kind.h"
+
 namespace openimb {
 
-enum class MemoryKind { host };
+class Device;
 
 class Memory {
  public:
@@ -23,11 +25,14 @@ class Memory {
   virtual void read(std::int64_t at, std::span<std::byte> image) const = 0;
 };
 
-/// Begins on a page, and at a multiple of `alignment`, a power of two. Throws std::bad_alloc.
-std::unique_ptr<Memory> allocate_memory(MemoryKind kind, std::int64_t bytes, std::int64_t alignment = 1);
+/// Begins on a page, and at a multiple of `alignment`, a power of two. `device`: of every kind but host; it
+/// outlives the memory. Throws std::bad_alloc, or DeviceError.
+std::unique_ptr<Memory> allocate_memory(MemoryKind kind, std::int64_t bytes, std::int64_t alignment = 1,
+                                        Device* device = nullptr);
 
-/// Memory that MPI allocated for a window, which outlives the result.
-std::unique_ptr<Memory> adopt_memory(MemoryKind kind, std::byte* address, std::int64_t bytes);
+/// Memory that outlives the result: what MPI allocated for a window, or a part of other memory.
+std::unique_ptr<Memory> adopt_memory(MemoryKind kind, std::byte* address, std::int64_t bytes,
+                                     Device* device = nullptr);
 
 /// Copies from one place to another as the processor does it, by loads and stores: what benchmarks of shared
 /// memory time. The places must not overlap.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plan/data_type.h"
+#include "plan/memory_kind.h"
 #include "plan/rounds.h"
 #include "plan/spec.h"
 
@@ -186,6 +187,7 @@ struct Options {
   SendMode send_mode = SendMode::standard;
   DataLayout layout;
   Packing packing = Packing::none;
+  MemoryChoice memory;  ///< of message buffers
   AggregateMode aggregate_mode = AggregateMode::both;
   std::vector<std::pair<std::string, std::string>> info;  ///< -info, for windows and files
   std::string file;  ///< -file: a folder, or the name of a file; empty: IMB_out in the current folder

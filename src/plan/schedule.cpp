@@ -74,7 +74,8 @@ std::string Schedule::why_unavailable(const Spec& spec) const {
   if (!spec.unavailable.empty()) return std::string(spec.unavailable);
   for (const std::string& why :
        {why_not_synchronized(spec, options_.sync_mode), why_not_sent(spec, options_.send_mode),
-        why_not_placed(spec, options_.layout, options_.packing)}) {
+        why_not_placed(spec, options_.layout, options_.packing),
+        why_not_in_memory(spec, options_.memory, options_.window_kind)}) {
     if (!why.empty()) return why;
   }
   return {};

@@ -89,6 +89,34 @@ std::string words_for(const Options& options) {
   return text;
 }
 
+std::string words_for(const GpuFacts& gpu) {
+  std::string text = gpu.host + " " + std::to_string(gpu.index) + ": " + gpu.name + ", " + gpu.bus_address +
+                     (gpu.api == "cuda" ? ", CUDA " : ", ROCm ") + gpu.driver + ", rank";
+  text += gpu.ranks.size() == 1 ? " " : "s ";
+  for (std::size_t i = 0; i < gpu.ranks.size(); ++i) {
+    constexpr std::size_t most = 8;
+    if (i == most) return text + "...";
+    (text += i == 0 ? "" : ",") += std::to_string(gpu.ranks[i]);
+  }
+  return text;
+}
+
+std::string gpu_statements(const RunFacts& facts, const Options& options) {
+  const MemoryChoice& memory = options.memory;
+  if (!memory.needs_gpu()) return {};
+  std::string words =
+      std::string(name_of(memory.send)) + " (send), " + name_of(memory.receive) + " (receive)";
+  if (memory.send == memory.receive) words = name_of(memory.send);
+  if (memory.load == LoadPlace::device) words += "; load on the GPU";
+  std::string text = statement("Memory", words);
+  for (const GpuFacts& gpu : facts.gpus) text += statement("GPU", on_one_line(words_for(gpu)));
+  if (facts.gpu_support) {
+    text += statement("MPI and GPU memory", std::string(name_of(facts.gpu_support->answer)) + " (" +
+                                                on_one_line(facts.gpu_support->source) + ")");
+  }
+  return text;
+}
+
 std::string our_statements(const RunFacts& facts, const Options& options,
                            const std::vector<std::string>& differences) {
   std::string settings;
@@ -126,6 +154,7 @@ std::string our_statements(const RunFacts& facts, const Options& options,
                                    : std::string(" -packing ") + name_of(options.packing);
     text += statement("Messages", "-layout " + name_of(options.layout) + packed);
   }
+  text += gpu_statements(facts, options);
   if (facts.heads == Heads::threads) text += statement("Threads", words_for(options));
   if (options.fabric) {
     text += statement("Endpoints", formatted("%zu, -endpoint %s", options.fabric->ranks.size(),

@@ -99,7 +99,17 @@ void write_threads(JsonWriter& json, const Options& options) {
   if (options.standard.threaded) json.field("counts", options.counts);
 }
 
+void write_memory(JsonWriter& json, const MemoryChoice& memory) {
+  if (!memory.needs_gpu()) return;
+  json.object("memory", [&] {
+    json.field("send", openimb::name_of(memory.send));
+    json.field("receive", openimb::name_of(memory.receive));
+    json.field("load", openimb::name_of(memory.load));
+  });
+}
+
 void write_optional_ones(JsonWriter& json, const Options& options) {
+  write_memory(json, options.memory);
   if (options.passes) write_passes(json, *options.passes);
   if (options.pairs) write_pairs(json, *options.pairs);
   if (options.fabric) write_fabric(json, *options.fabric);
@@ -153,6 +163,26 @@ void write_options(JsonWriter& json, const Options& options) {
     json.field("show_tail", options.show_tail);
     json.field("dump_file", unless_empty(options.dump_file));
     json.field("bytes_per_megabyte", options.bytes_per_megabyte);
+  });
+}
+
+void write_gpus(JsonWriter& json, const RunFacts& facts) {
+  if (facts.gpus.empty()) return;
+  json.array_of_objects("gpus", facts.gpus, [&](const GpuFacts& gpu) {
+    json.field("host", gpu.host);
+    json.field("index", gpu.index);
+    json.field("name", gpu.name);
+    json.field("api", gpu.api);
+    json.field("driver", gpu.driver);
+    json.field("bus_address", gpu.bus_address);
+    json.field("memory_bytes", gpu.memory_bytes);
+    json.field("l2_bytes", gpu.l2_bytes);
+    json.field("ranks", gpu.ranks);
+  });
+  if (!facts.gpu_support) return;
+  json.object("gpu_support", [&] {
+    json.field("answer", openimb::name_of(facts.gpu_support->answer));
+    json.field("source", facts.gpu_support->source);
   });
 }
 
@@ -225,6 +255,7 @@ std::string run_record(const RunFacts& facts, const Options& options) {
     }
     json.field_if_any("load_flops_per_second", facts.load_flops);
     write_platform(json, facts);
+    write_gpus(json, facts);
     if (!facts.startup) return;
     json.object("startup", [&] {
       json.field("first_began_seconds", facts.startup->first_began);

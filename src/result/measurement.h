@@ -164,9 +164,11 @@ struct RunFacts {
   std::vector<std::pair<std::string, std::string>> environment;  ///< what steers the MPI library
   std::string file;                                              ///< path without suffixes; empty: none
   std::string file_system;                                       ///< its type, "ext4"; empty: unknown
-  std::optional<double> load_flops;     ///< per second, of the slowest rank; where a fixed load is calibrated
-  std::optional<OffCache> off_cache;    ///< with the machine's figures filled in
-  std::vector<std::string> benchmarks;  ///< names, as the list in the banner shows them
+  std::optional<double> load_flops;   ///< per second, of the slowest rank; where a fixed load is calibrated
+  std::optional<OffCache> off_cache;  ///< with the machine's figures filled in
+  std::vector<GpuFacts> gpus;         ///< those that ranks use
+  std::optional<GpuSupport> gpu_support;
+  std::vector<std::string> benchmarks;       ///< names, as the list in the banner shows them
   std::vector<std::string> benchmark_notes;  ///< for each of them, lines to stand under the name, or empty
 };
 

@@ -23,9 +23,18 @@ bool is_secret(std::string_view name) {
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> mpi_environment() {
-  constexpr std::string_view prefixes[] = {"OMPI_MCA_", "PRTE_MCA_",  "PMIX_MCA_",
-                                           "MPICH_",    "MPIR_CVAR_", "I_MPI_",
-                                           "UCX_",      "FI_",        "OMP_NUM_THREADS"};
+  constexpr std::string_view prefixes[] = {"OMPI_MCA_",
+                                           "PRTE_MCA_",
+                                           "PMIX_MCA_",
+                                           "MPICH_",
+                                           "MPIR_CVAR_",
+                                           "I_MPI_",
+                                           "UCX_",
+                                           "FI_",
+                                           "OMP_NUM_THREADS",
+                                           "CUDA_VISIBLE_DEVICES",
+                                           "ROCR_VISIBLE_DEVICES",
+                                           "HIP_VISIBLE_DEVICES"};
   std::vector<std::pair<std::string, std::string>> found;
   char** entry = environment_block();
   for (; entry != nullptr && *entry != nullptr; ++entry) {

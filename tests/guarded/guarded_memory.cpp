@@ -147,11 +147,11 @@ void take_back() { lent = false; }
 
 }  // namespace guard
 
-std::unique_ptr<Memory> allocate_memory(MemoryKind, std::int64_t bytes, std::int64_t) {
+std::unique_ptr<Memory> allocate_memory(MemoryKind, std::int64_t bytes, std::int64_t, Device*) {
   return std::make_unique<OwnedGuardedMemory>(bytes > 0 ? bytes : 1);
 }
 
-std::unique_ptr<Memory> adopt_memory(MemoryKind, std::byte* address, std::int64_t bytes) {
+std::unique_ptr<Memory> adopt_memory(MemoryKind, std::byte* address, std::int64_t bytes, Device*) {
   return std::make_unique<GuardedMemory>(address, bytes, whole_pages_of(address, bytes));
 }
 

@@ -576,6 +576,8 @@ TEST_CASE("the example of every option is a command line that parses") {
   const Program threads{"IMB-MT", "MT part", by_threads, standard_of_threads};
   constexpr Spec in_rounds[] = {{.name = "Pair_Latency", .in_rounds = true}};
   const Program fabric{"IMB-FABRIC", "IMB-FABRIC part", in_rounds, standard_of_fabrics};
+  constexpr Spec overlapped[] = {{.name = "Ibcast", .overlap = Overlap::matched}};
+  const Program loaded{"IMB-NBC", "MPI-NBC part", overlapped};
   std::istringstream help(help_text(messages, ""));
   int examples = 0;
   std::string group;
@@ -592,6 +594,7 @@ TEST_CASE("the example of every option is a command line that parses") {
                            : line.starts_with("  -layout ")    ? sending
                            : line.starts_with("  -packing ")   ? sending
                            : line.starts_with("  -topo ")      ? neighborhoods
+                           : line.starts_with("  -load ")      ? loaded
                            : line.starts_with("  -seed ")      ? pairs
                            : is_for("IMB-IO: ")                ? io
                            : is_for("IMB-P2P: ")               ? pairs
@@ -605,7 +608,7 @@ TEST_CASE("the example of every option is a command line that parses") {
     CHECK_NOTHROW(parse(whole, words(example), 8, given.reader()));
     ++examples;
   }
-  CHECK(examples == 79);
+  CHECK(examples == 85);
 }
 
 TEST_CASE("IMB-P2P has standards and options of its own") {

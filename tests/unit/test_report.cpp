@@ -1204,6 +1204,29 @@ void fabric_run(Reporter& out) {
   out.end(ended(2, 1, 0));
 }
 
+// Two ranks on one GPU.
+void gpu_run(Reporter& out) {
+  RunFacts facts = example_facts();
+  facts.command_line = {"./IMB-MPI1", "-memory", "cuda,host", "-load", "device", "PingPong"};
+  facts.ranks.assign(2, {"node1", "0"});
+  facts.gpus = {{.host = "node1",
+                 .index = 1,
+                 .name = "Example GPU",
+                 .api = "cuda",
+                 .driver = "12.8",
+                 .bus_address = "0000:17:00.0",
+                 .memory_bytes = gibibyte,
+                 .l2_bytes = mebibyte,
+                 .ranks = {0, 1}}};
+  facts.gpu_support =
+      GpuSupport{.answer = GpuSupport::Answer::yes, .source = "MPIX_Query_cuda_support", .remedy = {}};
+  Options options = example_options();
+  options.memory.send = MemoryKind::cuda;
+  options.memory.load = LoadPlace::device;
+  out.begin(facts, options);
+  out.end(ended(0, 0, 0));
+}
+
 struct Example {
   const char* file;
   void (*write)(Reporter&);
@@ -1218,7 +1241,8 @@ constexpr Example examples[] = {{"complete.jsonl", complete_run},
                                 {"passes.jsonl", passes_run},
                                 {"passes-overlap.jsonl", overlap_in_passes},
                                 {"partitioned.jsonl", partitioned_run},
-                                {"fabric.jsonl", fabric_run}};
+                                {"fabric.jsonl", fabric_run},
+                                {"gpu.jsonl", gpu_run}};
 
 std::filesystem::path example_path(const Example& example) {
   return std::filesystem::path(__FILE__).parent_path() / "../../schema/examples" / example.file;

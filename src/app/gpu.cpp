@@ -1,0 +1,187 @@
+#include "app/gpu.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "app/launch.h"
+#include "cli/command_line.h"
+#include "mpi/gpu_support.h"
+#include "system/library.h"
+#include "system/machine.h"
+
+namespace openimb {
+
+namespace {
+
+constexpr char separator = '\0';
+
+DeviceApi device_api(GpuApi api) { return api == GpuApi::cuda ? DeviceApi::cuda : DeviceApi::hip; }
+const char* title_of(GpuApi api) { return api == GpuApi::cuda ? "CUDA" : "ROCm"; }
+
+std::string asked_for(const MemoryChoice& memory) {
+  return memory.is_host() ? "-load device" : "-memory " + memory.names();
+}
+
+std::optional<GpuApi> named_api(const MemoryChoice& memory) {
+  if (memory.any_api) return std::nullopt;
+  const std::optional<GpuApi> send = api_of(memory.send);
+  return send ? send : api_of(memory.receive);
+}
+
+/// The driver that rank 0 finds, CUDA's before ROCm's; or why there is none.
+struct FoundApi {
+  std::optional<GpuApi> api;
+  std::string why;
+};
+FoundApi find_api() {
+  FoundApi found;
+  for (const GpuApi api : {GpuApi::cuda, GpuApi::rocm}) {
+    std::string why = std::string(title_of(api)) + ": no GPU";
+    try {
+      if (count_devices(device_api(api)) > 0) return {api, {}};
+    } catch (const DeviceError& error) {
+      why = error.what();
+    }
+    (found.why += found.why.empty() ? "" : "; ") += why;
+  }
+  return found;
+}
+
+GpuApi settle_api(const Communicator& world, MemoryChoice& memory) {
+  std::optional<GpuApi> api = named_api(memory);
+  if (!api && !memory.any_api) api = GpuApi::cuda;  // a load alone, which ROCm does not have
+  if (api) return *api;
+  const FoundApi mine = world.rank() == 0 ? find_api() : FoundApi{};
+  const std::string why = world.broadcast(mine.why);
+  const std::string name = world.broadcast(mine.api ? name_of(*mine.api) : "");
+  if (name.empty()) throw UsageError(asked_for(memory) + ": no GPU driver: " + why);
+  api = name == name_of(GpuApi::cuda) ? GpuApi::cuda : GpuApi::rocm;
+  memory.send = of_api(memory.send, *api);
+  memory.receive = of_api(memory.receive, *api);
+  memory.any_api = false;
+  return *api;
+}
+
+// Of this rank. Throws DeviceError.
+int index_of(const Communicator& world, const Communicator& host, const MemoryChoice& memory, int devices) {
+  if (devices == 0) throw DeviceError("the driver sees no GPU");
+  switch (memory.gpu) {
+    case GpuChoice::local_rank:
+      return host.rank() % devices;
+    case GpuChoice::round_robin:
+      return world.rank() % devices;
+    case GpuChoice::number:
+      break;
+  }
+  if (memory.gpu_number < devices) return memory.gpu_number;
+  throw DeviceError("-gpu " + std::to_string(memory.gpu_number) + ": there " +
+                    (devices == 1 ? "is 1 GPU" : "are " + std::to_string(devices) + " GPUs") +
+                    (devices == 1 ? "; give 0" : "; give a number from 0 to " + std::to_string(devices - 1)));
+}
+
+std::unique_ptr<Device> open(const Communicator& world, const MemoryChoice& memory, GpuApi api) {
+  const Communicator host = world.of_host();
+  std::unique_ptr<Device> device;
+  std::string why;
+  try {
+    const int index = index_of(world, host, memory, count_devices(device_api(api)));
+    device = open_device(device_api(api), index);
+    device->attach_thread();
+    if (memory.load == LoadPlace::device) device->prepare_load();
+  } catch (const DeviceError& error) {
+    why = error.what();
+  } catch (const std::bad_alloc&) {
+    why = "out of memory";
+  }
+  why = first_message(world, why.empty() ? why : asked_for(memory) + ": " + why);
+  if (!why.empty()) throw UsageError(why);
+  return device;
+}
+
+// One text per rank, as all_gpus() reads it.
+std::string text_of(const DeviceFacts& facts) {
+  std::string text;
+  for (const std::string& part :
+       {system::host_name(), std::to_string(facts.index), facts.name,
+        std::string(facts.api == DeviceApi::cuda ? "cuda" : "hip"), facts.driver, facts.bus_address,
+        std::to_string(facts.memory_bytes), std::to_string(facts.l2_bytes)}) {
+    (text += part) += separator;
+  }
+  return text;
+}
+
+GpuFacts facts_in(std::string_view text) {
+  const auto next = [&text] {
+    const std::size_t end = text.find(separator);
+    const std::string part(text.substr(0, end));
+    text.remove_prefix(end + 1);
+    return part;
+  };
+  GpuFacts facts;
+  facts.host = next();
+  facts.index = std::stoi(next());
+  facts.name = next();
+  facts.api = next();
+  facts.driver = next();
+  facts.bus_address = next();
+  facts.memory_bytes = std::stoll(next());
+  facts.l2_bytes = std::stoll(next());
+  return facts;
+}
+
+// In the order of their first ranks.
+std::vector<GpuFacts> all_gpus(const std::vector<std::string>& texts) {
+  std::vector<GpuFacts> all;
+  std::vector<std::string_view> seen;
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+    const auto known = std::ranges::find(seen, std::string_view(texts[rank]));
+    const auto index = static_cast<std::size_t>(known - seen.begin());
+    if (known == seen.end()) {
+      seen.emplace_back(texts[rank]);
+      all.push_back(facts_in(texts[rank]));
+    }
+    all[index].ranks.push_back(static_cast<int>(rank));
+  }
+  return all;
+}
+
+// Memory that the host can access, too, reaches any MPI.
+GpuSupport require_support(const Communicator& world, GpuApi api, Options& options) {
+  MemoryChoice& memory = options.memory;
+  const GpuAnswers answers = ask_for_gpu_support(api, system::find_function);
+  const GpuSupport mine = support_of(api, answers);
+  memory.blocking_reductions_only =
+      !memory.trusts_mpi && reduces_in_blocking_collectives_only(answers.library);
+  const bool refused = mine.answer == GpuSupport::Answer::no;
+  const std::string what = asked_for(memory) + ": this MPI does not handle memory of " + title_of(api) +
+                           " (" + mine.source + "); " + mine.remedy;
+  const bool matters = (memory.on_device() || memory.is_managed()) && !memory.trusts_mpi;
+  if (!matters) return mine;
+  const std::string why = first_message(world, refused ? what : "");
+  if (!why.empty() && memory.on_device()) throw UsageError(why + ", or give -gpu_check trust");
+  if (!why.empty()) {
+    options.warnings.push_back(why);
+  } else if (world.anyone(mine.answer == GpuSupport::Answer::unknown)) {
+    options.warnings.push_back(asked_for(memory) + ": this MPI does not say whether it handles memory of " +
+                               title_of(api) + "; if it does not, the first message crashes");
+  }
+  return mine;
+}
+
+}  // namespace
+
+Gpu settle_gpu(const Communicator& world, Options& options) {
+  MemoryChoice& memory = options.memory;
+  if (options.action != Options::Action::run || !memory.needs_gpu()) return {};
+#ifdef OPENIMB_SMPI
+  throw UsageError(asked_for(memory) + ": the simulator has no GPUs; leave it out");
+#endif
+  const GpuApi api = settle_api(world, memory);
+  Gpu gpu{.device = open(world, memory, api)};
+  gpu.support = require_support(world, api, options);
+  gpu.all = all_gpus(world.gather(text_of(gpu.device->facts())));
+  return gpu;
+}
+
+}  // namespace openimb

@@ -1,0 +1,30 @@
+// Functions of a driver that was loaded, and errors in its words. Inside this folder.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "device/driver.h"
+#include "system/library.h"
+
+namespace openimb {
+
+/// Candidates for a library's name, the best first.
+using LibraryNames = std::span<const char* const>;
+
+/// Throws DeviceError.
+system::Library load_driver(LibraryNames names);
+
+/// Throws DeviceError where the library lacks it.
+template <class Function>
+void look_up(const system::Library& library, const char* name, Function*& function) {
+  function = reinterpret_cast<Function*>(library.find(name));
+  if (function == nullptr) {
+    throw DeviceError(std::string(library.name()) + ": no function " + name + "; update the driver");
+  }
+}
+
+/// "cuMemAlloc: out of memory (2)". `text`: the driver's, or null. Names are the documented ones.
+DeviceError error_of_call(const char* name, const char* text, int code);
+
+}  // namespace openimb

@@ -1,0 +1,72 @@
+// The functions of CUDA's driver that are in use. Inside this folder. Source: CUDA Driver API, reference
+// manual; 64-bit systems have one convention for all calls.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "device/calls.h"
+
+namespace openimb::cuda {
+
+using Handle = int;             ///< CUdevice
+using Address = std::uint64_t;  ///< CUdeviceptr
+struct Context;
+struct Module;
+struct Function;
+struct Stream;
+
+constexpr int success = 0, out_of_memory = 2, not_ready = 600;  // CUresult
+constexpr int multiprocessor_count = 16, l2_cache_bytes = 38;   // CUdevice_attribute
+constexpr unsigned attach_global = 1;                           // CUmemAttach_flags
+constexpr unsigned non_blocking = 1;                            // CUstream_flags
+
+struct Calls {
+  /// Throws DeviceError, also where the driver cannot be initialized.
+  explicit Calls(LibraryNames names);
+
+  /// Throws DeviceError where `code` is one.
+  void require(int code, const char* name) const {
+    if (code != success) throw error(code, name);
+  }
+  DeviceError error(int code, const char* name) const;
+
+  int (*init)(unsigned flags);
+  int (*driver_version)(int* version);
+  int (*error_string)(int code, const char** text);
+  int (*device_count)(int* count);
+  int (*device)(Handle* device, int index);
+  int (*device_name)(char* name, int length, Handle device);
+  int (*bus_address)(char* address, int length, Handle device);
+  int (*total_memory)(std::size_t* bytes, Handle device);
+  int (*attribute)(int* value, int attribute, Handle device);
+  int (*retain_primary)(Context** context, Handle device);
+  int (*release_primary)(Handle device);
+  int (*set_current)(Context* context);
+  int (*synchronize)();
+  int (*allocate)(Address* made, std::size_t bytes);
+  int (*free)(Address begin);
+  int (*allocate_managed)(Address* made, std::size_t bytes, unsigned flags);
+  int (*allocate_host)(void** made, std::size_t bytes, unsigned flags);
+  int (*free_host)(void* begin);
+  int (*copy_in)(Address to, const void* from, std::size_t bytes);
+  int (*copy_out)(void* to, Address from, std::size_t bytes);
+  int (*load_module)(Module** made, const void* image);
+  int (*unload_module)(Module* module);
+  int (*function)(Function** found, Module* module, const char* name);
+  int (*launch)(Function* function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z,
+                unsigned threads_x, unsigned threads_y, unsigned threads_z, unsigned shared_bytes,
+                Stream* stream, void** parameters, void** extra);
+  int (*create_stream)(Stream** made, unsigned flags);
+  int (*destroy_stream)(Stream* stream);
+  int (*synchronize_stream)(Stream* stream);
+  int (*query_stream)(Stream* stream);
+
+ private:
+  void look_up_devices(const system::Library& library);
+  void look_up_memory(const system::Library& library);
+  void look_up_kernels(const system::Library& library);
+};
+
+}  // namespace openimb::cuda

@@ -1,0 +1,18 @@
+// GPUs through one vendor's driver, from libraries of any name: devices.cpp gives the real ones, unit tests
+// those of fakes.
+#pragma once
+
+#include <memory>
+
+#include "device/calls.h"
+#include "device/driver.h"
+
+namespace openimb {
+
+int count_cuda_devices(LibraryNames names);
+std::unique_ptr<Device> open_cuda_device(LibraryNames names, int index);
+
+int count_hip_devices(LibraryNames names);
+std::unique_ptr<Device> open_hip_device(LibraryNames names, int index);
+
+}  // namespace openimb

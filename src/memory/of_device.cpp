@@ -1,0 +1,105 @@
+#include "memory/of_device.h"
+
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+namespace openimb {
+
+namespace {
+
+DeviceMemory device_kind(MemoryKind kind) {
+  if (on_device(kind)) return DeviceMemory::device;
+  return is_managed(kind) ? DeviceMemory::managed : DeviceMemory::pinned;
+}
+
+// Where an aligned address is at or behind `address`.
+std::int64_t distance_to_aligned(const std::byte* address, std::int64_t alignment) {
+  const auto at = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(address));
+  return (alignment - at % alignment) % alignment;
+}
+
+// What the driver allocated.
+class Allocation {
+ public:
+  Allocation(DeviceMemory kind, std::int64_t bytes, Device& device)
+      : kind_(kind), device_(&device), address_(device.allocate(kind, bytes)) {}
+  Allocation(Allocation&& other) noexcept
+      : kind_(other.kind_), device_(other.device_), address_(std::exchange(other.address_, nullptr)) {}
+  Allocation& operator=(Allocation&&) = delete;
+  ~Allocation() {
+    if (address_ != nullptr) device_->free(kind_, address_);
+  }
+  std::byte* address() const { return address_; }
+
+ private:
+  DeviceMemory kind_;
+  Device* device_;
+  std::byte* address_;
+};
+
+// Managed memory is written and read by the driver, too: pages that the processor touches move to the host.
+class MemoryOfDevice : public Memory {
+ public:
+  MemoryOfDevice(MemoryKind kind, std::byte* address, std::int64_t bytes, Device& device)
+      : kind_(kind), address_(address), bytes_(bytes), device_(device) {}
+  MemoryKind kind() const override { return kind_; }
+  std::byte* address() const override { return address_; }
+  std::int64_t bytes() const override { return bytes_; }
+  void write(std::int64_t at, std::span<const std::byte> image) override {
+    if (image.empty()) return;
+    if (kind_ == MemoryKind::pinned) {
+      std::memcpy(address_ + at, image.data(), image.size());
+    } else {
+      device_.copy_in(address_ + at, image.data(), static_cast<std::int64_t>(image.size()));
+    }
+  }
+  void read(std::int64_t at, std::span<std::byte> image) const override {
+    if (image.empty()) return;
+    if (kind_ == MemoryKind::pinned) {
+      std::memcpy(image.data(), address_ + at, image.size());
+    } else {
+      device_.copy_out(image.data(), address_ + at, static_cast<std::int64_t>(image.size()));
+    }
+  }
+
+ private:
+  const MemoryKind kind_;
+  std::byte* const address_;
+  const std::int64_t bytes_;
+  Device& device_;
+};
+
+class OwnedMemoryOfDevice final : private Allocation, public MemoryOfDevice {
+ public:
+  OwnedMemoryOfDevice(Allocation allocation, std::int64_t offset, MemoryKind kind, std::int64_t bytes,
+                      Device& device)
+      : Allocation(std::move(allocation)),
+        MemoryOfDevice(kind, Allocation::address() + offset, bytes, device) {}
+  std::byte* address() const override { return MemoryOfDevice::address(); }
+};
+
+}  // namespace
+
+// Drivers align to some hundred bytes at least, and usually to a page: only otherwise is there room before
+// it.
+std::unique_ptr<Memory> allocate_on_device(MemoryKind kind, std::int64_t bytes, std::int64_t alignment,
+                                           Device& device) {
+  const DeviceMemory how = device_kind(kind);
+  {
+    Allocation exact(how, bytes, device);
+    if (distance_to_aligned(exact.address(), alignment) == 0) {
+      return std::make_unique<OwnedMemoryOfDevice>(std::move(exact), 0, kind, bytes, device);
+    }
+  }
+  Allocation larger(how, bytes + alignment - 1, device);
+  const std::int64_t offset = distance_to_aligned(larger.address(), alignment);
+  return std::make_unique<OwnedMemoryOfDevice>(std::move(larger), offset, kind, bytes, device);
+}
+
+std::unique_ptr<Memory> adopt_on_device(MemoryKind kind, std::byte* address, std::int64_t bytes,
+                                        Device& device) {
+  return std::make_unique<MemoryOfDevice>(kind, address, bytes, device);
+}
+
+}  // namespace openimb

@@ -1,0 +1,17 @@
+// Memory of a GPU, or that its driver allocates.
+#pragma once
+
+#include <memory>
+
+#include "device/driver.h"
+#include "memory/memory.h"
+
+namespace openimb {
+
+/// As allocate_memory() and adopt_memory(), of kinds other than host.
+std::unique_ptr<Memory> allocate_on_device(MemoryKind kind, std::int64_t bytes, std::int64_t alignment,
+                                           Device& device);
+std::unique_ptr<Memory> adopt_on_device(MemoryKind kind, std::byte* address, std::int64_t bytes,
+                                        Device& device);
+
+}  // namespace openimb

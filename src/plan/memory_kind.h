@@ -1,0 +1,108 @@
+// -memory, -gpu, -gpu_check and -load: where message buffers are, on which GPU, and what the MPI says about
+// them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/spec.h"
+
+namespace openimb {
+
+/// pinned: on the host, page-locked by a GPU's driver; ..._managed: migrates between host and GPU.
+enum class MemoryKind { host, pinned, cuda, cuda_managed, rocm, rocm_managed };
+
+inline constexpr const char* memory_kind_names[] = {"host",         "pinned", "cuda",
+                                                    "cuda_managed", "rocm",   "rocm_managed"};
+constexpr const char* name_of(MemoryKind kind) { return memory_kind_names[static_cast<int>(kind)]; }
+
+/// Whether only a GPU and its driver can access it.
+constexpr bool on_device(MemoryKind kind) { return kind == MemoryKind::cuda || kind == MemoryKind::rocm; }
+constexpr bool is_managed(MemoryKind kind) {
+  return kind == MemoryKind::cuda_managed || kind == MemoryKind::rocm_managed;
+}
+
+/// Whose driver and runtime.
+enum class GpuApi { cuda, rocm };
+constexpr const char* name_of(GpuApi api) { return api == GpuApi::cuda ? "cuda" : "rocm"; }
+/// Nothing for host and pinned, which any can be.
+constexpr std::optional<GpuApi> api_of(MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::cuda:
+    case MemoryKind::cuda_managed:
+      return GpuApi::cuda;
+    case MemoryKind::rocm:
+    case MemoryKind::rocm_managed:
+      return GpuApi::rocm;
+    case MemoryKind::host:
+    case MemoryKind::pinned:
+      break;
+  }
+  return std::nullopt;
+}
+/// The same kind of the other API.
+MemoryKind of_api(MemoryKind kind, GpuApi api);
+
+/// -gpu: which GPU a rank uses, of those that it sees.
+enum class GpuChoice {
+  local_rank,   ///< the rank on its host, modulo their number
+  round_robin,  ///< the rank of the launch, modulo their number
+  number        ///< MemoryChoice::gpu_number, for all ranks
+};
+
+/// -load: where benchmarks with overlap compute.
+enum class LoadPlace { cpu, device };
+constexpr const char* name_of(LoadPlace place) { return place == LoadPlace::cpu ? "cpu" : "device"; }
+
+struct MemoryChoice {
+  MemoryKind send = MemoryKind::host;
+  MemoryKind receive = MemoryKind::host;
+  bool any_api = false;  ///< D, M or pinned: the kinds are CUDA's until the drivers were looked for
+  GpuChoice gpu = GpuChoice::local_rank;
+  int gpu_number = 0;
+  bool gpu_given = false;   ///< -gpu
+  bool trusts_mpi = false;  ///< -gpu_check trust
+  LoadPlace load = LoadPlace::cpu;
+  bool blocking_reductions_only = false;  ///< of the MPI at hand, with such memory; it is not trusted
+
+  bool is_host() const { return send == MemoryKind::host && receive == MemoryKind::host; }
+  bool needs_gpu() const { return !is_host() || load == LoadPlace::device; }
+  bool on_device() const { return openimb::on_device(send) || openimb::on_device(receive); }
+  bool is_managed() const { return openimb::is_managed(send) || openimb::is_managed(receive); }
+  /// "cuda", or "cuda,host".
+  std::string names() const;
+  bool operator==(const MemoryChoice&) const = default;
+};
+
+/// Why a benchmark cannot use such memory; empty where it can. `window`: -window.
+std::string why_not_in_memory(const Spec& spec, const MemoryChoice& memory, WindowKind window);
+
+/// A GPU, with the ranks that use it.
+struct GpuFacts {
+  std::string host;
+  int index = 0;
+  std::string name;
+  std::string api;     ///< "cuda" or "hip"
+  std::string driver;  ///< version
+  std::string bus_address;
+  std::int64_t memory_bytes = 0;
+  std::int64_t l2_bytes = 0;  ///< 0: unknown
+  std::vector<int> ranks;
+};
+
+/// What the MPI says about the memory of GPUs; `source`: the call, key or setting that says it; `remedy`:
+/// what to change where it is no.
+struct GpuSupport {
+  enum class Answer { yes, no, unknown };
+  Answer answer = Answer::unknown;
+  std::string source;
+  std::string remedy;
+};
+constexpr const char* name_of(GpuSupport::Answer answer) {
+  constexpr const char* names[] = {"yes", "no", "unknown"};
+  return names[static_cast<int>(answer)];
+}
+
+}  // namespace openimb

@@ -1,0 +1,52 @@
+#include "system/library.h"
+
+#include <dlfcn.h>
+
+#include <string>
+
+namespace openimb::system {
+
+const bool libraries_are_dlls = false;
+
+namespace {
+
+// dlerror() begins with the path of a file that was found, but not always with the name that was asked for.
+std::string with_name(const char* name, const std::string& error) {
+  return error.starts_with(name) ? error : std::string(name) + ": " + error;
+}
+
+// It is not there, as against: it, or what it needs, cannot be used.
+bool is_missing(const char* name, const std::string& error) {
+  return error.find("No such file") != error.npos && error.find(std::string(name) + ":") != error.npos;
+}
+
+}  // namespace
+
+Library::Library(std::span<const char* const> names) {
+  for (const char* const name : names) {
+    handle_ = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    if (handle_ != nullptr) {
+      name_ = name;
+      return;
+    }
+  }
+  std::string first;
+  for (const char* const name : names) {
+    handle_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (handle_ != nullptr) {
+      name_ = name;
+      return;
+    }
+    const char* const text = dlerror();
+    const std::string error = text != nullptr ? text : "cannot be loaded";
+    if (!is_missing(name, error)) throw LibraryError(with_name(name, error));
+    if (first.empty()) first = with_name(name, error);
+  }
+  throw LibraryError(first);
+}
+
+void* Library::find(const char* function) const { return dlsym(handle_, function); }
+
+void* find_function(const char* name) { return dlsym(RTLD_DEFAULT, name); }
+
+}  // namespace openimb::system

@@ -1,0 +1,290 @@
+"""-memory, -gpu, -gpu_check and -load with fake GPUs (tests/fake_gpu): every benchmark, every driver call that fails."""
+
+from __future__ import annotations
+
+import ctypes.util
+import json
+import subprocess
+import time
+
+import gpu
+import jsonschema
+import lab
+import pytest
+
+VALIDATOR = jsonschema.Draft202012Validator(
+    json.loads((lab.TOP / "schema" / "record.schema.json").read_text())
+)
+COMPONENTS = [name for name in lab.COMPONENTS if name != "IO"]
+FEW = f"-check -time 60 -warm_up off {lab.SHORT_LOAD}"
+# A message within a page, and one that is sent when the receiver is ready.
+BOTH_LENGTHS = f"{FEW} -iter 2,1,2 -msgsize 72,300000"
+SHORT = f"{FEW} -iter 2,1,2 -msgsize 72"
+# Of every kind: point to point, collective, reduction.
+SOME = "PingPong Exchange Allreduce Reduce_scatter Alltoallv"
+TRUST = "-gpu_check trust"
+LOADS_AND_STORES = ("Shared_copy",)
+
+
+def good(done: gpu.Run, *, reports: int = 2) -> gpu.Run:
+    """Ended in order, everything right, everything given back to the driver."""
+    assert done.code == 0, done.text[-3000:] + done.errors[-3000:]
+    measured = [*done.rows, *done.pairs]
+    assert measured
+    assert {row["defects"] for row in measured} == {0}
+    assert len(done.reports) == reports
+    assert done.unbalanced() == []
+    for record in done.records:
+        VALIDATOR.validate(record)
+    return done
+
+
+def refused(done: gpu.Run, *words: str) -> str:
+    """A usage error: one line, which has these words, and no table."""
+    assert done.code == 2, (done.code, done.text[-2000:], done.errors[-2000:])
+    (line,) = done.own_errors
+    assert all(word in line for word in words), line
+    assert "# Benchmarking" not in done.text
+    return line
+
+
+def run_record(done: gpu.Run) -> dict:
+    (record,) = [one for one in done.records if one["record"] == "run"]
+    return record
+
+
+def failures(done: gpu.Run) -> list[dict]:
+    return [one for one in done.records if one["record"] == "failure"]
+
+
+@pytest.mark.parametrize("kinds", ["cuda", "cuda,host"])
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_every_benchmark_in_device_memory(mpi, component, kinds, tmp_path):
+    names = lab.right_names(mpi, component, on_two=True)
+    length = BOTH_LENGTHS if kinds == "cuda" else SHORT
+    words = f"{length} -memory {kinds} {TRUST} {' '.join(names)}"
+    done = good(gpu.Machine(mpi).run(words, component=component, folder=tmp_path, timeout=120))
+    measured = {row["benchmark"] for row in [*done.rows, *done.pairs]}
+    without = {row["benchmark"] for row in failures(done)}
+    assert measured | without == set(names) and not measured & without
+    assert without <= {name for name in names if "hared" in name}, failures(done)
+    assert done.calls("cuMemAlloc_v2") >= 2 and done.calls("cuMemcpyHtoD_v2") >= 2
+
+
+@pytest.mark.parametrize(
+    "kinds", ["host,cuda", "cuda_managed", "pinned", "pinned,cuda_managed", "D H", "M,D"]
+)
+def test_other_kinds_of_memory(mpi, kinds, tmp_path):
+    done = good(gpu.Machine(mpi).run(f"{SHORT} {TRUST} -memory {kinds} {SOME}", folder=tmp_path))
+    letters = {"D": "cuda", "H": "host", "M": "cuda_managed"}
+    sides = [letters.get(kind, kind) for kind in kinds.replace(" ", ",").split(",")]
+    memory = run_record(done)["options"]["memory"]
+    assert memory == {"send": sides[0], "receive": sides[-1], "load": "cpu"}
+    calls = {"cuda": "cuMemAlloc_v2", "cuda_managed": "cuMemAllocManaged", "pinned": "cuMemHostAlloc"}
+    for kind, call in calls.items():
+        assert (done.calls(call) > 0) == (kind in sides), kind
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"), [("device", "cuda"), ("shared", "cuda_managed"), ("host", "pinned")]
+)
+def test_words_of_imb_mpi1_gpu(mpi, words, kind, tmp_path):
+    done = gpu.Machine(mpi).run(
+        f"{SHORT} {TRUST} -mem_alloc_type {words} -gpu_select 1 PingPong", folder=tmp_path
+    )
+    assert run_record(good(done))["options"]["memory"]["send"] == kind
+    assert [one["index"] for one in run_record(done)["gpus"]] == [1]
+
+
+@pytest.mark.parametrize(
+    ("component", "words"),
+    [
+        ("MPI1", f"-off_cache 0.5,64 {SOME}"),
+        ("MPI1", f"-passes 2 {SOME}"),
+        ("MPI1", "-data_type int -red_data_type double Allreduce Reduce"),
+        ("NBC", "-progress 3 -sync on -show_tail yes Ibcast Iallreduce"),
+        ("RMA", "-window dynamic Unidir_put Bidir_get Accumulate"),
+        ("MT", "-thread_level multiple -threads 2 SendRecvMT AllReduceMT"),
+    ],
+)
+def test_modes(mpi, component, words, tmp_path):
+    words = f"{SHORT} {TRUST} -memory cuda {words}"
+    done = good(gpu.Machine(mpi).run(words, component=component, folder=tmp_path))
+    assert failures(done) == []
+
+
+def test_driver_calls_between_samples_are_copies_of_images(mpi, tmp_path):
+    """Thrice as many repetitions and passes: not an allocation more."""
+    counts = []
+    for amount in ("-iter 2,1,2 -passes 1", "-iter 6,1,6 -passes 1"):
+        words = f"{FEW} {amount} -msgsize 72 -memory cuda {TRUST} {SOME}"
+        done = good(gpu.Machine(mpi).run(words, folder=tmp_path))
+        counts.append([report["calls"] for report in sorted(done.reports, key=lambda one: one["rank"])])
+    for few, many in zip(*counts, strict=True):
+        differing = {name for name in few.keys() | many.keys() if few.get(name) != many.get(name)}
+        assert differing <= {"cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2", "cuCtxSynchronize"}, (few, many)
+
+
+def test_a_benchmark_that_touches_device_memory_is_caught(mpi, tmp_path):
+    machine = gpu.Machine(mpi, programs="bin/all")
+    for name, caught in (("LooksAway", False), ("Peeks", True), ("PeeksInFlight", True)):
+        words = f"-iter 2 -msgsize 72 -memory cuda {TRUST} {name}"
+        done = machine.run(words, component="SEEDED", folder=tmp_path)
+        assert (done.code != 0) == caught, (name, done.text, done.errors)
+        assert (gpu.TOUCHED in done.errors) == caught, (name, done.text, done.errors)
+
+
+def test_host_memory_loads_no_driver(mpi, tmp_path):
+    done = gpu.Machine(mpi).run(f"{SHORT} -memory host PingPong", folder=tmp_path)
+    good(done, reports=0)
+    record = run_record(done)
+    assert not {"gpus", "gpu_support"} & record.keys() and "memory" not in record["options"]
+
+
+@pytest.mark.parametrize("programs", ["bin", "bin/all"])
+def test_executables_name_no_library_of_a_vendor(mpi, programs):
+    for path in sorted((mpi.build / programs).glob("IMB-*")):
+        text = subprocess.run(["readelf", "-d", str(path)], check=True, capture_output=True, text=True).stdout
+        needed = [line for line in text.splitlines() if "(NEEDED)" in line]
+        assert needed
+        assert not [line for line in needed for word in ("cuda", "hip", "rocm", "nvidia") if word in line]
+
+
+@pytest.mark.skipif(ctypes.util.find_library("cuda") is not None, reason="this machine has a driver")
+@pytest.mark.parametrize("kind", ["cuda", "rocm", "D", "pinned"])
+def test_no_driver(mpi, kind, tmp_path):
+    done = gpu.Machine(mpi, apis=()).run(f"-memory {kind} PingPong", folder=tmp_path)
+    library = "libamdhip64.so" if kind == "rocm" else "libcuda.so.1"
+    refused(done, "-memory", library, "cannot open shared object file")
+
+
+def test_a_driver_that_cannot_be_loaded(mpi, tmp_path):
+    (tmp_path / "libcuda.so.1").write_bytes(b"no library")
+    done = gpu.Machine(mpi, apis=(str(tmp_path),)).run("-memory cuda PingPong", folder=tmp_path)
+    refused(done, "-memory cuda: libcuda.so.1", "file too short")
+
+
+@pytest.mark.parametrize(
+    ("words", "count", "expected"),
+    [
+        ("", 2, {0: [0], 1: [1]}),
+        ("-gpu local_rank", 1, {0: [0, 1]}),
+        ("-gpu round_robin", 2, {0: [0], 1: [1]}),
+        ("-gpu 1", 2, {1: [0, 1]}),
+    ],
+)
+def test_choice_of_the_gpu(mpi, words, count, expected, tmp_path):
+    words = f"{SHORT} -memory cuda {words} PingPong"
+    done = good(gpu.Machine(mpi).run(words, folder=tmp_path, FAKE_GPU_COUNT=count))
+    record = run_record(done)
+    assert {one["index"]: one["ranks"] for one in record["gpus"]} == expected
+    for one in record["gpus"]:
+        assert one["name"] == f"Fake GPU {one['index']}"
+        assert one["bus_address"].lower() == f"0000:{0x1B + one['index']:02x}:00.0"
+        assert (one["api"], one["driver"]) == ("cuda", "12.8")
+        assert (one["memory_bytes"], one["l2_bytes"]) == (1 << 30, 1 << 20)
+        assert one["name"] in done.text and one["bus_address"] in done.text
+    assert record["gpu_support"]["answer"] == "yes"
+    assert "Query_cuda_support" in record["gpu_support"]["source"]
+
+
+def test_a_gpu_that_is_not_there(mpi, tmp_path):
+    machine = gpu.Machine(mpi)
+    refused(machine.run("-memory cuda -gpu 2 PingPong", folder=tmp_path), "-gpu 2", "2 GPUs")
+    refused(machine.run("-memory cuda PingPong", folder=tmp_path, FAKE_GPU_COUNT=0), "-memory cuda", "GPU")
+    refused(machine.run("-gpu 0 PingPong", folder=tmp_path), "-gpu", "-memory")
+    refused(machine.run("-memory cuda,rocm PingPong", folder=tmp_path), "-memory")
+    refused(machine.run("-memory cuda S_Read_Expl", component="IO", folder=tmp_path), "-memory", "IMB-IO")
+
+
+def test_an_mpi_that_does_not_handle_device_memory(mpi, tmp_path):
+    machine = gpu.Machine(mpi)
+    words = f"{SHORT} -memory cuda PingPong"
+    line = refused(machine.run(words, folder=tmp_path, FAKE_GPU_ANSWER=0), "-memory cuda", "-gpu_check trust")
+    assert "Query_cuda_support" in line
+    done = good(machine.run(f"{words} {TRUST}", folder=tmp_path, FAKE_GPU_ANSWER=0))
+    assert run_record(done)["gpu_support"]["answer"] == "no"
+    good(machine.run(f"{SHORT} -memory pinned PingPong", folder=tmp_path, FAKE_GPU_ANSWER=0))
+
+
+def test_too_little_memory_on_the_gpu(mpi, tmp_path):
+    """As on the host: failure rows, and what fits is measured."""
+    words = f"{FEW} -iter 2,1,2 -msgsize 72,3000000 -memory cuda {TRUST} PingPong Sendrecv"
+    done = gpu.Machine(mpi).run(words, folder=tmp_path, FAKE_GPU_MEMORY=1_000_000)
+    assert {row["bytes"] for row in done.rows} == {72}
+    assert {row["benchmark"] for row in failures(done)} == {"PingPong", "Sendrecv"}
+    (line,) = done.own_errors
+    assert "out of memory" in line
+    assert done.unbalanced() == []
+
+
+ENDS_BEFORE = {  # setup of the GPU: a usage error
+    "cuInit",
+    "cuDriverGetVersion",
+    "cuDeviceGetCount",
+    "cuDeviceGet",
+    "cuDeviceGetName",
+    "cuDeviceGetPCIBusId",
+    "cuDeviceTotalMem_v2",
+    "cuDevicePrimaryCtxRetain",
+}
+
+
+def ended_in_order(done: gpu.Run, seconds: float, what: object) -> None:
+    """In rows, or in one line with the exit status of a usage error or of an error of the driver; and soon."""
+    assert seconds < 20, what
+    shown = (what, done.code, done.text[-1500:], done.errors[-1500:])
+    assert gpu.TOUCHED not in done.errors, shown
+    if done.code in (0, 3):
+        assert len(done.own_errors) <= 1 and (done.rows or failures(done)), shown
+        return
+    assert done.code in (2, 5), shown
+    assert len(done.own_errors) == 1, shown
+
+
+@pytest.mark.parametrize("kinds", ["cuda,cuda_managed", "pinned"])
+def test_every_driver_call_may_fail(mpi, kinds, tmp_path):
+    """The first and the last call of every name, on one rank of two."""
+    words = f"{SHORT} -memory {kinds} -load device {TRUST} Iallreduce"
+    machine = gpu.Machine(mpi)
+
+    def launch(**settings: object) -> gpu.Run:
+        return machine.run(words, component="NBC", folder=tmp_path, timeout=30, FAIL_RANK=1, **settings)
+
+    (counts,) = [report["calls"] for report in good(launch()).reports if report["rank"] == 1]
+    names = [name for name in counts if kinds != "pinned" or "Host" in name]
+    assert names
+    for name in names:
+        last = {"cuMemAlloc_v2": 2, "cuMemcpyHtoD_v2": 719, "cuMemcpyDtoH_v2": 700}.get(name, 999)
+        for at, code in {(1, 2), (counts[name], last)} if mpi.key == "mpich" else {(counts[name], last)}:
+            start = time.monotonic()
+            log = tmp_path / "failed"
+            log.unlink(missing_ok=True)
+            done = launch(FAIL_CALL=name, FAIL_AT=at, FAIL_CODE=code, FAIL_LOG=log)
+            assert log.exists(), (name, at)
+            ended_in_order(done, time.monotonic() - start, (name, at, code))
+            if name in ENDS_BEFORE and at == 1:
+                assert done.code == 2 and name.split("_v2")[0] in done.own_errors[0], done.errors
+
+
+def test_load_on_the_gpu(mpi, tmp_path):
+    """The computation is started and waited for; its time is the asked one."""
+    words = "-iter 4,1,4 -warm_up off -time 60 -set TARGET_CPU_SECS=0.005 -msgsize 72 -check"
+    words += f" -memory cuda -load device {TRUST} Ibcast"
+    done = good(gpu.Machine(mpi).run(words, component="NBC", folder=tmp_path))
+    assert done.calls("cuLaunchKernel") >= 8
+    assert run_record(done)["options"]["memory"]["load"] == "device"
+    refused(
+        gpu.Machine(mpi).run("-load device Ibcast", component="NBC", folder=tmp_path), "-load device", "-gpu"
+    )
+
+
+@pytest.mark.parametrize("apis", [("hip",), ("cuda", "hip")])
+def test_memory_of_rocm(mpi, apis, tmp_path):
+    """D: of the driver that is there, CUDA before ROCm."""
+    machine = gpu.Machine(mpi, apis=apis)
+    good(machine.run(f"{SHORT} {TRUST} -memory rocm {SOME}", folder=tmp_path), reports=2)
+    done = machine.run(f"{SHORT} {TRUST} -memory D {SOME}", folder=tmp_path)
+    good(done, reports=2 * len(done.reports) // 2)
+    assert run_record(done)["gpus"][0]["api"] == apis[0]
+    refused(machine.run("-memory rocm -load device PingPong", folder=tmp_path), "-load device")

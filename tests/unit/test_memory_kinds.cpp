@@ -1,0 +1,257 @@
+// -memory and its companions: the command line, benchmarks that cannot use a kind, what an MPI says about
+// GPUs, and memory that a driver allocates.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <map>
+#include <new>
+#include <sstream>
+#include <vector>
+
+#include "cli/command_line.h"
+#include "device/driver.h"
+#include "memory/memory.h"
+#include "plan/gpu_support.h"
+
+using namespace openimb;
+
+namespace {
+
+constexpr Spec catalogue[] = {
+    {.name = "PingPong", .kind = Kind::single_transfer},
+    {.name = "Ibcast", .overlap = Overlap::matched},
+};
+constexpr Spec files[] = {{.name = "S_Read_Expl", .access = Access::file}};
+constexpr Program program{"IMB-NBC", "", catalogue};
+constexpr Program of_files{"IMB-IO", "", files, standard_of_files, true};
+
+Options parsed(const std::string& line, const Program& of = program) {
+  std::istringstream stream(line);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return parse(of, words, 2, [](const std::string&) { return FileText{}; });
+}
+
+std::string error_of(const std::string& line, const Program& of = program) {
+  try {
+    parsed(line, of);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string kinds_of(const std::string& line) {
+  const MemoryChoice memory = parsed(line).memory;
+  return memory.names() + (memory.any_api ? " of any" : "");
+}
+
+/// Memory of a GPU as this process's own: counts calls, and misaligns what it allocates.
+class OwnDevice : public Device {
+ public:
+  const DeviceFacts& facts() const override { return facts_; }
+  void attach_thread() override {}
+  std::byte* allocate(DeviceMemory kind, std::int64_t bytes) override {
+    if (bytes > most) throw std::bad_alloc();
+    auto* const all = static_cast<std::byte*>(
+        ::operator new(static_cast<std::size_t>(bytes + misaligned), std::align_val_t(4096)));
+    kinds[all + misaligned] = kind;
+    return all + misaligned;
+  }
+  void free(DeviceMemory kind, std::byte* address) noexcept override {
+    wrongly_freed = wrongly_freed || kinds.count(address) == 0 || kinds[address] != kind;
+    kinds.erase(address);
+    ::operator delete(address - misaligned, std::align_val_t(4096));
+  }
+  void copy_in(std::byte* to, const std::byte* from, std::int64_t bytes) override {
+    ++copies;
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  }
+  void copy_out(std::byte* to, const std::byte* from, std::int64_t bytes) override {
+    ++copies;
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  }
+  void synchronize() override {}
+  void prepare_load() override {}
+  void start_load(std::int64_t) override {}
+  bool load_is_done() override { return true; }
+  void wait_for_load() override {}
+
+  std::map<std::byte*, DeviceMemory> kinds;
+  std::int64_t most = 1 << 20;
+  int misaligned = 0;
+  int copies = 0;
+  bool wrongly_freed = false;
+
+ private:
+  DeviceFacts facts_;
+};
+
+}  // namespace
+
+TEST_CASE("kinds of memory, for both sides or for each") {
+  CHECK(kinds_of("PingPong") == "host");
+  CHECK(kinds_of("-memory cuda PingPong") == "cuda");
+  CHECK(kinds_of("-memory CUDA,host") == "cuda,host");
+  CHECK(kinds_of("-memory host rocm_managed PingPong") == "host,rocm_managed");
+  CHECK(kinds_of("-memory D H PingPong") == "cuda,host of any");
+  CHECK(kinds_of("-memory M") == "cuda_managed of any");
+  CHECK(kinds_of("-memory M,rocm") == "rocm_managed,rocm");
+  CHECK(kinds_of("-memory pinned,cuda") == "pinned,cuda");
+  CHECK(kinds_of("-memory pinned,host") == "pinned,host of any");
+  CHECK(kinds_of("-memory cuda -memory host") == "host");
+  CHECK(kinds_of("-mem_alloc_type cpu") == "host");
+  CHECK(kinds_of("-mem_alloc_type host") == "pinned of any");
+  CHECK(kinds_of("-mem_alloc_type device") == "cuda of any");
+  CHECK(kinds_of("-mem_alloc_type shared") == "cuda_managed of any");
+}
+
+TEST_CASE("the second word of -memory is a kind, or a benchmark") {
+  CHECK(parsed("-memory cuda PingPong").selection.size() == 1);
+  CHECK(parsed("-memory cuda host PingPong").selection.size() == 1);
+  CHECK(error_of("-memory cuda hots").starts_with("unknown benchmark"));
+}
+
+TEST_CASE("the choice of a GPU") {
+  CHECK(parsed("-memory cuda").memory.gpu == GpuChoice::local_rank);
+  CHECK(parsed("-memory cuda -gpu round_robin").memory.gpu == GpuChoice::round_robin);
+  const MemoryChoice third = parsed("-memory cuda -gpu_select 2 -gpu_check trust").memory;
+  CHECK(third.gpu == GpuChoice::number);
+  CHECK(third.gpu_number == 2);
+  CHECK(third.trusts_mpi);
+  CHECK(parsed("-load device -gpu 0 Ibcast").memory.needs_gpu());
+  CHECK_FALSE(parsed("-memory host -load cpu Ibcast").memory.needs_gpu());
+}
+
+TEST_CASE("what cannot be meant is one line") {
+  CHECK(error_of("-memory gpu") ==
+        "-memory: \"gpu\" is not one of host, pinned, cuda, cuda_managed, rocm, rocm_managed, H, D, M; for "
+        "example: -memory cuda,host");
+  CHECK(error_of("-memory D,H,M") ==
+        "-memory: \"D,H,M\": there are two sides, send and receive; for example: -memory cuda,host");
+  CHECK(error_of("-memory cuda,rocm").starts_with("-memory: CUDA and ROCm cannot be combined"));
+  CHECK(error_of("-gpu first -memory cuda").starts_with("-gpu: \"first\" is neither a number nor"));
+  CHECK(error_of("-gpu 0 PingPong") ==
+        "-gpu: no effect with buffers on the host; give -memory, too, as -memory cuda, or leave it out");
+  CHECK(error_of("-load device Ibcast") ==
+        "-load device: no GPU is in use; choose one with -gpu, as -gpu local_rank, or give -memory cuda");
+  CHECK(error_of("-load device -memory rocm Ibcast") ==
+        "-load device: there is no load for ROCm; give -load cpu, or leave it out");
+  CHECK(error_of("-memory cuda -load device PingPong") ==
+        "-load: no effect on the selected benchmarks; leave it out, or add Ibcast");
+  CHECK(error_of("-memory cuda -mem_alloc_type device") ==
+        "-memory and -mem_alloc_type cannot be combined; give one of them");
+  CHECK(error_of("-memory D -gpu 0 -gpu_select 0") ==
+        "-gpu and -gpu_select cannot be combined; give one of them");
+  CHECK(error_of("-memory cuda -layout vector:1:8 -packing hand") ==
+        "-packing hand: its loops cannot access -memory cuda; give -packing mpi, or -memory host");
+  CHECK(error_of("-memory cuda", of_files) ==
+        "-memory: IMB-IO writes and reads files from memory of the host; leave it out");
+}
+
+TEST_CASE("benchmarks that cannot use a kind of memory") {
+  const MemoryChoice both{.send = MemoryKind::cuda, .receive = MemoryKind::cuda};
+  const MemoryChoice source{.send = MemoryKind::cuda};
+  Spec put{.name = "Put", .access = Access::passive_target};
+  put.one_sided.exposed = Exposed::receive;
+  CHECK(why_not_in_memory(put, both, WindowKind::create).empty());
+  CHECK(why_not_in_memory(put, both, WindowKind::dynamic).empty());
+  CHECK(why_not_in_memory(put, source, WindowKind::allocate).empty());
+  CHECK(why_not_in_memory(put, {}, WindowKind::allocate).empty());
+  CHECK(why_not_in_memory(put, both, WindowKind::allocate) ==
+        "-memory cuda: MPI allocates the memory of this window, on the host; use -window create or dynamic");
+  put.one_sided.loads_and_stores = true;
+  CHECK(why_not_in_memory(put, source, WindowKind::create) ==
+        "-memory cuda,host: its processes copy by loads and stores, in memory of the host");
+}
+
+TEST_CASE("reductions that Open MPI does not have for memory of GPUs") {
+  MemoryChoice memory{.send = MemoryKind::rocm, .blocking_reductions_only = true};
+  const auto runs = [&](const Spec& spec) {
+    return why_not_in_memory(spec, memory, WindowKind::create).empty();
+  };
+  const Spec blocking{.name = "Allreduce", .reduction = true};
+  const Spec accumulate{.name = "Accumulate", .reduction = true, .access = Access::passive_target};
+  const Spec nonblocking{.name = "Iallreduce_pure", .reduction = true, .needs = "Iallreduce"};
+  const Spec persistent{.name = "Allreduce_persist", .reduction = true, .needs = "Allreduce_init"};
+  const Spec moving{.name = "Ibcast", .needs = "Ibcast"};
+  CHECK(runs(blocking));
+  CHECK(runs(moving));
+  CHECK_FALSE(runs(accumulate));
+  CHECK_FALSE(runs(nonblocking));
+  CHECK_FALSE(runs(persistent));
+  CHECK(why_not_in_memory(persistent, memory, WindowKind::create) ==
+        "-memory rocm,host: this MPI reduces memory of GPUs in blocking collectives only; -gpu_check trust "
+        "runs "
+        "it");
+  memory.send = MemoryKind::rocm_managed;
+  CHECK(runs(persistent));
+  memory = {.send = MemoryKind::rocm};
+  CHECK(runs(persistent));
+}
+
+TEST_CASE("what an MPI says about memory of GPUs") {
+  std::map<std::string, std::string> set;
+  const auto answer = [&](GpuAnswers answers, GpuApi api = GpuApi::cuda) {
+    answers.setting = [&](const char* name) -> std::optional<std::string> {
+      if (set.count(name) == 0) return std::nullopt;
+      return set[name];
+    };
+    const GpuSupport support = support_of(api, answers);
+    return std::string(name_of(support.answer)) + ": " + support.source + ": " + support.remedy;
+  };
+  const std::string call = "MPIX_Query_cuda_support";
+  CHECK(answer({.library = "Open MPI v5.0.7", .call = call, .said_yes = true}) == "yes: " + call + ": ");
+  CHECK(answer({.library = "Open MPI v5.0.7", .call = call}) ==
+        "no: " + call + ": use an MPI built with --with-cuda");
+  CHECK(answer({.library = "Open MPI v6.0.0", .memory_kinds = "system,mpi,rocm:device"}, GpuApi::rocm) ==
+        "yes: mpi_memory_alloc_kinds system,mpi,rocm:device: ");
+  CHECK(answer({.library = "Another MPI"}) == "unknown: no call or info key of this MPI: ");
+  CHECK(answer({.library = "Intel(R) MPI Library 2021.14"}) ==
+        "no: I_MPI_OFFLOAD is not set: set I_MPI_OFFLOAD=1");
+  CHECK(answer({.library = "CRAY MPICH version 8.1"}) ==
+        "no: MPICH_GPU_SUPPORT_ENABLED is not set: set MPICH_GPU_SUPPORT_ENABLED=1");
+  set = {{"I_MPI_OFFLOAD", "1"}, {"MPICH_GPU_SUPPORT_ENABLED", "1"}, {"MPIR_CVAR_ENABLE_GPU", "0"}};
+  CHECK(answer({.library = "Intel(R) MPI Library 2021.14"}) == "yes: I_MPI_OFFLOAD=1: ");
+  CHECK(answer({.library = "CRAY MPICH version 8.1"}) == "yes: MPICH_GPU_SUPPORT_ENABLED=1: ");
+  CHECK(answer({.library = "MPICH Version: 5.0.2", .call = call, .said_yes = true}) ==
+        "no: MPIR_CVAR_ENABLE_GPU=0: set MPIR_CVAR_ENABLE_GPU=1");
+  CHECK(reduces_in_blocking_collectives_only("Open MPI v5.0.7"));
+  CHECK_FALSE(reduces_in_blocking_collectives_only("MPICH Version: 5.0.2"));
+}
+
+TEST_CASE("memory of a driver: what was written is read, in parts too, and all of it is given back") {
+  for (const auto& [kind, how] : {std::pair{MemoryKind::pinned, DeviceMemory::pinned},
+                                  {MemoryKind::cuda, DeviceMemory::device},
+                                  {MemoryKind::rocm_managed, DeviceMemory::managed}}) {
+    for (const int misaligned : {0, 256}) {
+      OwnDevice device;
+      device.misaligned = misaligned;
+      {
+        const auto memory = allocate_memory(kind, 10000, 8192, &device);
+        CHECK(memory->kind() == kind);
+        CHECK(memory->bytes() == 10000);
+        CHECK(reinterpret_cast<std::uintptr_t>(memory->address()) % 8192 == 0);
+        REQUIRE(device.kinds.size() == 1);
+        CHECK(device.kinds.begin()->second == how);
+        const std::vector<std::byte> image(100, std::byte{7});
+        memory->write(9900, image);
+        const auto part = adopt_memory(kind, memory->address() + 9000, 1000, &device);
+        CHECK(part->kind() == kind);
+        std::vector<std::byte> read(100);
+        part->read(900, read);
+        CHECK(read == image);
+        memory->write(0, {});
+        CHECK(device.copies == (kind == MemoryKind::pinned ? 0 : 2));
+      }
+      CHECK(device.kinds.empty());
+      CHECK_FALSE(device.wrongly_freed);
+    }
+  }
+}
+
+TEST_CASE("a GPU without so much memory") {
+  OwnDevice device;
+  CHECK_THROWS_AS(allocate_memory(MemoryKind::cuda, 2 << 20, 1, &device), std::bad_alloc);
+  CHECK(device.kinds.empty());
+}
