@@ -6,6 +6,7 @@ import ctypes.util
 import json
 import subprocess
 import time
+from typing import Any
 
 import gpu
 import jsonschema
@@ -250,7 +251,7 @@ def test_every_driver_call_may_fail(mpi, kinds, tmp_path):
     words = f"{SHORT} -memory {kinds} -load device {TRUST} Iallreduce"
     machine = gpu.Machine(mpi)
 
-    def launch(**settings: object) -> gpu.Run:
+    def launch(**settings: Any) -> gpu.Run:
         return machine.run(words, component="NBC", folder=tmp_path, timeout=30, FAIL_RANK=1, **settings)
 
     (counts,) = [report["calls"] for report in good(launch()).reports if report["rank"] == 1]
