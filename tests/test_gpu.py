@@ -6,6 +6,7 @@ import ctypes.util
 import json
 import subprocess
 import time
+from typing import Any
 
 import gpu
 import jsonschema
@@ -18,17 +19,18 @@ VALIDATOR = jsonschema.Draft202012Validator(
 COMPONENTS = [name for name in lab.COMPONENTS if name != "IO"]
 FEW = f"-check -time 60 -warm_up off {lab.SHORT_LOAD}"
 # A message within a page, and one that is sent when the receiver is ready.
-BOTH_LENGTHS = f"{FEW} -iter 2,1,2 -msgsize 72,300000"
+BOTH_LENGTHS = f"{FEW} -iter 2,1,2 -msgsize 72,70000"
 SHORT = f"{FEW} -iter 2,1,2 -msgsize 72"
 # Of every kind: point to point, collective, reduction.
 SOME = "PingPong Exchange Allreduce Reduce_scatter Alltoallv"
 TRUST = "-gpu_check trust"
-LOADS_AND_STORES = ("Shared_copy",)
+# They copy without MPI, in a window of the host's.
+LOADS_AND_STORES = {"Shared_store", "Shared_load"}
 
 
-def good(done: gpu.Run, *, reports: int = 2) -> gpu.Run:
+def good(done: gpu.Run, *, reports: int = 2, code: int = 0) -> gpu.Run:
     """Ended in order, everything right, everything given back to the driver."""
-    assert done.code == 0, done.text[-3000:] + done.errors[-3000:]
+    assert done.code == code, done.text[-3000:] + done.errors[-3000:]
     measured = [*done.rows, *done.pairs]
     assert measured
     assert {row["defects"] for row in measured} == {0}
@@ -63,11 +65,12 @@ def test_every_benchmark_in_device_memory(mpi, component, kinds, tmp_path):
     names = lab.right_names(mpi, component, on_two=True)
     length = BOTH_LENGTHS if kinds == "cuda" else SHORT
     words = f"{length} -memory {kinds} {TRUST} {' '.join(names)}"
-    done = good(gpu.Machine(mpi).run(words, component=component, folder=tmp_path, timeout=120))
-    measured = {row["benchmark"] for row in [*done.rows, *done.pairs]}
-    without = {row["benchmark"] for row in failures(done)}
-    assert measured | without == set(names) and not measured & without
-    assert without <= {name for name in names if "hared" in name}, failures(done)
+    without = LOADS_AND_STORES & set(names)
+    done = gpu.Machine(mpi).run(words, component=component, folder=tmp_path, timeout=120)
+    good(done, code=3 if without else 0)
+    assert {row["benchmark"] for row in [*done.rows, *done.pairs]} == set(names) - without
+    assert {one["benchmark"] for one in failures(done)} == without
+    assert all("loads and stores" in one["detail"] for one in failures(done))
     assert done.calls("cuMemAlloc_v2") >= 2 and done.calls("cuMemcpyHtoD_v2") >= 2
 
 
@@ -244,11 +247,11 @@ def ended_in_order(done: gpu.Run, seconds: float, what: object) -> None:
 
 @pytest.mark.parametrize("kinds", ["cuda,cuda_managed", "pinned"])
 def test_every_driver_call_may_fail(mpi, kinds, tmp_path):
-    """The first and the last call of every name, on one rank of two."""
+    """The first call of every name and a late one, on one rank of two."""
     words = f"{SHORT} -memory {kinds} -load device {TRUST} Iallreduce"
     machine = gpu.Machine(mpi)
 
-    def launch(**settings: object) -> gpu.Run:
+    def launch(**settings: Any) -> gpu.Run:
         return machine.run(words, component="NBC", folder=tmp_path, timeout=30, FAIL_RANK=1, **settings)
 
     (counts,) = [report["calls"] for report in good(launch()).reports if report["rank"] == 1]
@@ -256,7 +259,9 @@ def test_every_driver_call_may_fail(mpi, kinds, tmp_path):
     assert names
     for name in names:
         last = {"cuMemAlloc_v2": 2, "cuMemcpyHtoD_v2": 719, "cuMemcpyDtoH_v2": 700}.get(name, 999)
-        for at, code in {(1, 2), (counts[name], last)} if mpi.key == "mpich" else {(counts[name], last)}:
+        # How often the load is started differs a little.
+        late = counts[name] if counts[name] < 15 else counts[name] // 2
+        for at, code in {(1, 2), (late, last)} if mpi.key == "mpich" else {(late, last)}:
             start = time.monotonic()
             log = tmp_path / "failed"
             log.unlink(missing_ok=True)
@@ -265,6 +270,8 @@ def test_every_driver_call_may_fail(mpi, kinds, tmp_path):
             ended_in_order(done, time.monotonic() - start, (name, at, code))
             if name in ENDS_BEFORE and at == 1:
                 assert done.code == 2 and name.split("_v2")[0] in done.own_errors[0], done.errors
+            if done.code == 2 and code == 2:  # the device is not lost
+                assert done.unbalanced() == [], name
 
 
 def test_load_on_the_gpu(mpi, tmp_path):

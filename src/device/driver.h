@@ -19,10 +19,10 @@ struct DeviceFacts {
   DeviceApi api = DeviceApi::cuda;
   int index = 0;
   std::string name;
-  std::string driver;              ///< version: "12.8"
-  std::string bus_address;         ///< "0000:17:00.0"
+  std::string driver;       ///< version: "12.8"
+  std::string bus_address;  ///< "0000:17:00.0"
   std::int64_t memory_bytes = 0;
-  std::int64_t l2_bytes = 0;       ///< 0: unknown
+  std::int64_t l2_bytes = 0;  ///< 0: unknown
   bool operator==(const DeviceFacts&) const = default;
 };
 
