@@ -5,6 +5,7 @@
 
 #include "cli/data_layout.h"
 #include "cli/draft.h"
+#include "cli/early_options.h"
 #include "cli/fabric.h"
 #include "cli/file_names.h"
 #include "cli/memory.h"
@@ -106,8 +107,6 @@ std::vector<std::string_view> names_in(const std::vector<Use>& uses) {
   return names;
 }
 
-bool is(const Option* option, std::string_view name) { return option != nullptr && option->name == name; }
-
 /// What -list is about: json, or the benchmarks that are named anywhere on the command line. Other options
 /// have no effect.
 void read_list_words(const Program& program, Arguments arguments, Options& options) {
@@ -176,11 +175,6 @@ void apply_standard(Options& options, int world) {
   options.reduction.type = standard.reduction;
   options.in_flight = standard.in_flight;
   if (standard.threaded) options.counts = {1, 2, 4, 8};
-}
-
-// Several threads need one of two levels; where none is asked for, the higher one.
-void settle_level(bool given, Options& options) {
-  if (options.threads.asked.value_or(1) > 1 && !given) options.thread_level = ThreadLevel::multiple;
 }
 
 void settle_threads(const std::vector<Use>& uses, Options& options) {
@@ -366,42 +360,6 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
     if (use.option != nullptr) check_effect(program, *use.option, draft.options.selection);
   }
   return draft.options;
-}
-
-namespace {
-
-// Values of these options before parse(), which reports bad ones, once for all ranks, when MPI is up: false.
-bool apply_early(Draft& draft, std::span<const std::string> arguments,
-                 std::initializer_list<std::string_view> names) {
-  for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
-    const Option* const option = find_option(arguments[i]);
-    if (std::ranges::none_of(names, [option](std::string_view name) { return is(option, name); })) continue;
-    try {
-      option->apply(draft, arguments[i + 1]);
-    } catch (const BadValue&) {
-      return false;
-    }
-  }
-  return true;
-}
-
-const Program no_program{};
-const ReadFile no_files = [](const std::string&) { return FileText{}; };
-
-}  // namespace
-
-ThreadLevel requested_thread_level(std::span<const std::string> arguments) {
-  Draft draft{.program = no_program, .world = 1, .read_file = no_files};
-  if (!apply_early(draft, arguments, {"thread_level", "threads"})) return ThreadLevel::single;
-  const auto is_level = [](const std::string& word) { return is(find_option(word), "thread_level"); };
-  settle_level(std::ranges::any_of(arguments, is_level), draft.options);
-  return draft.options.thread_level;
-}
-
-double requested_pair_timeout(std::span<const std::string> arguments) {
-  Draft draft{.program = no_program, .world = 1, .read_file = no_files};
-  const FabricOptions& fabric = draft.options.fabric.emplace();
-  return apply_early(draft, arguments, {"pair_timeout"}) ? fabric.timeout_seconds : 0;
 }
 
 }  // namespace openimb

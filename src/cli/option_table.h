@@ -52,6 +52,11 @@ std::span<const Option> own_options();
 /// What holds in a component without the option; empty where that says nothing.
 std::string standard_value(const Option& option, const Standard& standard);
 
+/// Whether it is the option of this name.
+inline bool is(const Option* option, std::string_view name) {
+  return option != nullptr && option->name == name;
+}
+
 /// One or two dashes and a letter: -1 and -.5 are values.
 bool looks_like_option(std::string_view word);
 

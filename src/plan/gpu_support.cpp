@@ -51,7 +51,9 @@ GpuSupport support_of(GpuApi api, const GpuAnswers& answers) {
   if (names(answers.memory_kinds, name_of(api))) {
     return {Answer::yes, "mpi_memory_alloc_kinds " + answers.memory_kinds, {}};
   }
-  if (!answers.call.empty()) return {Answer::no, answers.call, other_mpi(answers.library, api)};
+  if (!answers.call.empty()) {
+    return {Answer::no, answers.call + " returned 0", other_mpi(answers.library, api)};
+  }
   if (own != nullptr && own->needed) return {Answer::yes, std::string(own->name) + "=" + *set, {}};
   return {Answer::unknown, "no call or info key of this MPI", {}};
 }

@@ -29,11 +29,13 @@ Failure why_invalid(const Spec& spec, int processes) {
 
 }  // namespace
 
-Failure out_of_memory(const Point& point, bool beyond_limit) {
+Failure out_of_memory(const Point& point, bool beyond_limit, bool on_gpu) {
+  const char* const left =
+      on_gpu ? "not enough memory left on the GPU or the machine" : "not enough memory left on the machine";
   return {.cause = Failure::Cause::out_of_memory,
           .bytes = point.bytes,
           .needed_bytes = point.needed_bytes,
-          .detail = beyond_limit ? "above the limit set by -mem" : "not enough memory left on the machine"};
+          .detail = beyond_limit ? "above the limit set by -mem" : left};
 }
 
 Schedule::Schedule(std::span<const Spec> catalogue, const Options& options, int ranks,

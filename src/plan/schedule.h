@@ -94,6 +94,6 @@ class Schedule {
 };
 
 /// The row of a point that found less memory than it needs, beyond the limit set by -mem or on the machine.
-Failure out_of_memory(const Point& point, bool beyond_limit);
+Failure out_of_memory(const Point& point, bool beyond_limit, bool on_gpu = false);
 
 }  // namespace openimb

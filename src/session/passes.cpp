@@ -145,7 +145,7 @@ void PassSession::open(PassTable& table) {
   if (const auto failure = warm_up(parts_, table.plan, *table.open)) return fail(table.failure, *failure);
   for (PassPoint& one : table.points) {
     if (!one.failure && !table.open->has_memory_for(*one.point)) {
-      fail(one.failure, out_of_memory(*one.point, false));
+      fail(one.failure, out_of_memory(*one.point, false, !parts_.options.memory.is_host()));
     }
   }
   if (!probed_) choose_exchanges(*table.open);
@@ -154,7 +154,7 @@ void PassSession::open(PassTable& table) {
 
 void PassSession::lose(PassTable& table) {
   for (PassPoint& one : table.points) {
-    if (!one.failure) drop(one, out_of_memory(*one.point, false));
+    if (!one.failure) drop(one, out_of_memory(*one.point, false, !parts_.options.memory.is_host()));
   }
 }
 

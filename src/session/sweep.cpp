@@ -285,7 +285,7 @@ void Sweeps::report_tables() {
       if (point.failure) {
         outcome_.report(table->plan.table, *point.failure);
       } else if (!table->open->has_memory_for(point)) {
-        outcome_.report(table->plan.table, out_of_memory(point, false));
+        outcome_.report(table->plan.table, out_of_memory(point, false, !parts_.options.memory.is_host()));
       }
     }
     if (reports()) parts_.reporter.close_table(table->plan.table);
