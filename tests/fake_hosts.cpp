@@ -1,6 +1,6 @@
 // Interposed by LD_PRELOAD: two ranks after each other are on a host of their own, node0, node1, ..., as far
-// as this program's own question for the name goes. MPI asks before MPI_Init_thread is over and gets the truth;
-// Open MPI then holds a lock, so that no call of MPI could tell.
+// as this program's own question for the name goes. MPI asks before MPI_Init_thread is over and gets the
+// truth; Open MPI then holds a lock, so that no call of MPI could tell.
 #include <dlfcn.h>
 #include <mpi.h>
 

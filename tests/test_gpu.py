@@ -34,7 +34,8 @@ def good(done: gpu.Run, *, reports: int = 2, code: int = 0) -> gpu.Run:
     measured = [*done.rows, *done.pairs]
     assert measured
     assert {row["defects"] for row in measured} == {0}
-    assert len(done.reports) == reports
+    # Open MPI's launcher ends the other ranks once one has left with another status than 0.
+    assert len(done.reports) == reports or (code and done.reports)
     assert done.unbalanced() == []
     for record in done.records:
         VALIDATOR.validate(record)

@@ -11,7 +11,19 @@ import pytest
 
 PAGE = lab.TOP / "docs" / "adding-a-benchmark.md"
 NAME = "Reduce_bcast"
-LIBRARIES = ("app", "engine", "session", "cli", "report", "result", "memory", "system", "mpi", "plan")
+LIBRARIES = (
+    "app",
+    "engine",
+    "session",
+    "cli",
+    "report",
+    "result",
+    "memory",
+    "device",
+    "system",
+    "mpi",
+    "plan",
+)
 
 
 def blocks() -> list[tuple[str, str, str, str]]:

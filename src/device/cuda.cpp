@@ -97,7 +97,7 @@ class CudaDevice final : public Device {
   const Calls calls_;
   const DeviceFacts facts_;
   const PrimaryContext context_;
-  std::optional<cuda::Load> load_;
+  std::optional<cuda::LoadKernel> load_;
 };
 
 std::byte* CudaDevice::allocate(DeviceMemory kind, std::int64_t bytes) {

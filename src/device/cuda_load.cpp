@@ -56,7 +56,7 @@ DONE:
 
 }  // namespace
 
-Load::Load(const Calls& calls, Handle device) : calls_(calls) {
+LoadKernel::LoadKernel(const Calls& calls, Handle device) : calls_(calls) {
   try {
     make(device);
   } catch (...) {
@@ -65,7 +65,7 @@ Load::Load(const Calls& calls, Handle device) : calls_(calls) {
   }
 }
 
-void Load::make(Handle device) {
+void LoadKernel::make(Handle device) {
   int multiprocessors = 0;
   calls_.require(calls_.attribute(&multiprocessors, multiprocessor_count, device), "cuDeviceGetAttribute");
   if (multiprocessors > 0) blocks_ = static_cast<unsigned>(multiprocessors);
@@ -77,26 +77,26 @@ void Load::make(Handle device) {
   calls_.require(calls_.create_stream(&stream_, non_blocking), "cuStreamCreate");
 }
 
-void Load::give_back() noexcept {
+void LoadKernel::give_back() noexcept {
   if (stream_ != nullptr) calls_.destroy_stream(stream_);
   if (results_ != 0) calls_.free(results_);
   if (module_ != nullptr) calls_.unload_module(module_);
 }
 
 // Parameters are copied before the call returns.
-void Load::start(std::int64_t units) {
+void LoadKernel::start(std::int64_t units) {
   void* parameters[] = {&units, &results_};
   calls_.require(calls_.launch(function_, blocks_, 1, 1, threads, 1, 1, 0, stream_, parameters, nullptr),
                  "cuLaunchKernel");
 }
 
-bool Load::is_done() {
+bool LoadKernel::is_done() {
   const int code = calls_.query_stream(stream_);
   if (code == not_ready) return false;
   calls_.require(code, "cuStreamQuery");
   return true;
 }
 
-void Load::wait() { calls_.require(calls_.synchronize_stream(stream_), "cuStreamSynchronize"); }
+void LoadKernel::wait() { calls_.require(calls_.synchronize_stream(stream_), "cuStreamSynchronize"); }
 
 }  // namespace openimb::cuda

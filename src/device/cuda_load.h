@@ -9,13 +9,13 @@ namespace openimb::cuda {
 
 /// A block of threads on each multiprocessor, which leaves room for the kernels of an MPI. The device's
 /// context must be current, also when it is destroyed.
-class Load {
+class LoadKernel {
  public:
   /// Compiles it. Throws DeviceError, and std::bad_alloc.
-  Load(const Calls& calls, Handle device);
-  Load(const Load&) = delete;
-  Load& operator=(const Load&) = delete;
-  ~Load() { give_back(); }
+  LoadKernel(const Calls& calls, Handle device);
+  LoadKernel(const LoadKernel&) = delete;
+  LoadKernel& operator=(const LoadKernel&) = delete;
+  ~LoadKernel() { give_back(); }
 
   void start(std::int64_t units);
   bool is_done();

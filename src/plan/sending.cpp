@@ -33,7 +33,8 @@ std::string why_not_placed(const Spec& spec, const DataLayout& layout, Packing p
   if (spec.partitioned) return asked + ": the parts of its messages are whole elements";
   if (!takes_layout(spec)) return asked + ": it has no messages whose elements could lie apart";
   if (packing == Packing::none || spec.packs) return {};
-  return std::string("-packing ") + name_of(packing) + ": it has no packed form; PingPong, Exchange, Bcast, Alltoall, Halo and others have";
+  return std::string("-packing ") + name_of(packing) +
+         ": it has no packed form; PingPong, Exchange, Bcast, Alltoall, Halo and others have";
 }
 
 std::int64_t packed_bytes(const Geometry& geometry, std::int64_t bytes) {

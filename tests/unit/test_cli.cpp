@@ -160,6 +160,14 @@ TEST_CASE("the thread level is known before MPI") {
   CHECK(requested_thread_level(words("-thread_level")) == ThreadLevel::single);
 }
 
+TEST_CASE("the patience with silent ranks is known before MPI") {
+  CHECK(requested_pair_timeout(words("Pair_Latency")) == 30);
+  CHECK(requested_pair_timeout(words("-pair_timeout 2.5 Pair_Latency")) == 2.5);
+  CHECK(requested_pair_timeout(words("--Pair_Timeout 0")) == 0);
+  CHECK(requested_pair_timeout(words("-pair_timeout never")) == 0);
+  CHECK(requested_pair_timeout(words("-pair_timeout")) == 30);
+}
+
 TEST_CASE("options about lengths") {
   CHECK(parsed("-msgsize 0,1,4k,1m,2G,64KiB,3kb").lengths ==
         Lengths{0, 1, 4096, 1 << 20, std::int64_t{2} << 30, 65536, 3072});

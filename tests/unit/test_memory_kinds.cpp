@@ -203,7 +203,7 @@ TEST_CASE("what an MPI says about memory of GPUs") {
   const std::string call = "MPIX_Query_cuda_support";
   CHECK(answer({.library = "Open MPI v5.0.7", .call = call, .said_yes = true}) == "yes: " + call + ": ");
   CHECK(answer({.library = "Open MPI v5.0.7", .call = call}) ==
-        "no: " + call + ": use an MPI built with --with-cuda");
+        "no: " + call + " returned 0: use an MPI built with --with-cuda");
   CHECK(answer({.library = "Open MPI v6.0.0", .memory_kinds = "system,mpi,rocm:device"}, GpuApi::rocm) ==
         "yes: mpi_memory_alloc_kinds system,mpi,rocm:device: ");
   CHECK(answer({.library = "Another MPI"}) == "unknown: no call or info key of this MPI: ");

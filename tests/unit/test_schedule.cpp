@@ -456,6 +456,16 @@ TEST_CASE("memory that the machine lacks is told apart from the limit") {
   CHECK(failure.bytes == 8);
   CHECK(failure.needed_bytes == 100);
   CHECK(failure.detail == "not enough memory left on the machine");
+  const Point point{.bytes = 8, .geometry = {}, .needed_bytes = 100, .failure = {}};
+  CHECK(out_of_memory(point, false, true).detail == "not enough memory left on the GPU or the machine");
+  CHECK(out_of_memory(point, true, true).detail == out_of_memory(point, true).detail);
+  CHECK(out_of_memory(point, true).detail == "above the limit set by -mem");
+  for (const bool beyond_limit : {false, true}) {
+    for (const bool on_gpu : {false, true}) {
+      const Failure one = out_of_memory(point, beyond_limit, on_gpu);
+      CHECK((one.cause == Cause::out_of_memory && one.needed_bytes == 100));
+    }
+  }
 }
 
 TEST_CASE("counts beyond int need large-count calls") {

@@ -62,6 +62,30 @@ TEST_CASE("one rank without memory: a row on all ranks, and the session goes on"
         Lines{"open Bcast 3", "row Bcast 3 0", "failure Bcast 3 8", "row Bcast 3 64", "close Bcast 3"});
 }
 
+TEST_CASE("a row without memory names the GPU where messages are on one") {
+  const Spec catalogue[] = {bcast};
+  Model model;
+  model.has_memory = [](const Table&, const Point& point, int) { return point.bytes != 8; };
+  Options options = three_processes(1);
+  const auto detail = [&] { return launch(catalogue, options, 3, model).failures().at(0).detail; };
+  const std::string of_host = "not enough memory left on the machine";
+  const std::string of_gpu = "not enough memory left on the GPU or the machine";
+  for (const bool in_passes : {false, true}) {
+    if (in_passes) options.passes.emplace().most = 2;
+    options.memory = {};
+    CHECK(detail() == of_host);
+    options.memory.load = LoadPlace::device;
+    CHECK(detail() == of_host);
+    options.memory.receive = MemoryKind::cuda;
+    CHECK(detail() == of_gpu);
+  }
+  SECTION("the limit set by -mem is one of both") {
+    options.settings.max_memory = 20;
+    options.lengths = {64};
+    CHECK(detail() == "above the limit set by -mem");
+  }
+}
+
 TEST_CASE("a point beyond -mem opens nothing") {
   const Spec catalogue[] = {bcast};
   Options options = three_processes(1);
