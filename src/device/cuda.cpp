@@ -81,7 +81,7 @@ class CudaDevice final : public Device {
   void attach_thread() override { calls_.require(context_.make_current(), "cuCtxSetCurrent"); }
 
   std::byte* allocate(DeviceMemory kind, std::int64_t bytes) override;
-  void free(DeviceMemory kind, std::byte* address) noexcept override;
+  void give_back(DeviceMemory kind, std::byte* address) noexcept override;
   void copy_in(std::byte* to, const std::byte* from, std::int64_t bytes) override;
   void copy_out(std::byte* to, const std::byte* from, std::int64_t bytes) override;
   void synchronize() override { calls_.require(calls_.synchronize(), "cuCtxSynchronize"); }
@@ -122,11 +122,11 @@ std::byte* CudaDevice::allocate(DeviceMemory kind, std::int64_t bytes) {
 }
 
 // An error here is an earlier one of the device: the next call that can throw reports it.
-void CudaDevice::free(DeviceMemory kind, std::byte* address) noexcept {
+void CudaDevice::give_back(DeviceMemory kind, std::byte* address) noexcept {
   if (kind == DeviceMemory::pinned) {
     calls_.free_host(address);
   } else {
-    calls_.free(reinterpret_cast<std::uintptr_t>(address));
+    calls_.release(reinterpret_cast<std::uintptr_t>(address));
   }
 }
 

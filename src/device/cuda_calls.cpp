@@ -34,7 +34,7 @@ void Calls::look_up_devices(const system::Library& library) {
 
 void Calls::look_up_memory(const system::Library& library) {
   look_up(library, "cuMemAlloc_v2", allocate);
-  look_up(library, "cuMemFree_v2", free);
+  look_up(library, "cuMemFree_v2", release);
   look_up(library, "cuMemAllocManaged", allocate_managed);
   look_up(library, "cuMemHostAlloc", allocate_host);
   look_up(library, "cuMemFreeHost", free_host);

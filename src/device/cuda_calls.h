@@ -46,7 +46,7 @@ struct Calls {
   int (*set_current)(Context* context);
   int (*synchronize)();
   int (*allocate)(Address* made, std::size_t bytes);
-  int (*free)(Address begin);
+  int (*release)(Address begin);
   int (*allocate_managed)(Address* made, std::size_t bytes, unsigned flags);
   int (*allocate_host)(void** made, std::size_t bytes, unsigned flags);
   int (*free_host)(void* begin);

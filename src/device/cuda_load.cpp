@@ -79,7 +79,7 @@ void LoadKernel::make(Handle device) {
 
 void LoadKernel::give_back() noexcept {
   if (stream_ != nullptr) calls_.destroy_stream(stream_);
-  if (results_ != 0) calls_.free(results_);
+  if (results_ != 0) calls_.release(results_);
   if (module_ != nullptr) calls_.unload_module(module_);
 }
 

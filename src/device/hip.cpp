@@ -36,7 +36,7 @@ struct Calls {
   int (*set_device)(int device);
   int (*synchronize)();
   int (*allocate)(void** made, std::size_t bytes);
-  int (*free)(void* begin);
+  int (*release)(void* begin);
   int (*allocate_managed)(void** made, std::size_t bytes, unsigned flags);
   int (*allocate_host)(void** made, std::size_t bytes, unsigned flags);
   int (*free_host)(void* begin);
@@ -56,7 +56,7 @@ Calls::Calls(LibraryNames names) {
   look_up(library, "hipSetDevice", set_device);
   look_up(library, "hipDeviceSynchronize", synchronize);
   look_up(library, "hipMalloc", allocate);
-  look_up(library, "hipFree", free);
+  look_up(library, "hipFree", release);
   look_up(library, "hipMallocManaged", allocate_managed);
   look_up(library, "hipHostMalloc", allocate_host);
   look_up(library, "hipHostFree", free_host);
@@ -106,7 +106,7 @@ class HipDevice final : public Device {
   void attach_thread() override { calls_.require(calls_.set_device(facts_.index), "hipSetDevice"); }
 
   std::byte* allocate(DeviceMemory kind, std::int64_t bytes) override;
-  void free(DeviceMemory kind, std::byte* address) noexcept override;
+  void give_back(DeviceMemory kind, std::byte* address) noexcept override;
   void copy_in(std::byte* to, const std::byte* from, std::int64_t bytes) override {
     copy(to, from, bytes, hip::to_device);
     synchronize();
@@ -151,11 +151,11 @@ std::byte* HipDevice::allocate(DeviceMemory kind, std::int64_t bytes) {
 }
 
 // An error here is an earlier one of the device: the next call that can throw reports it.
-void HipDevice::free(DeviceMemory kind, std::byte* address) noexcept {
+void HipDevice::give_back(DeviceMemory kind, std::byte* address) noexcept {
   if (kind == DeviceMemory::pinned) {
     calls_.free_host(address);
   } else {
-    calls_.free(address);
+    calls_.release(address);
   }
 }
 
