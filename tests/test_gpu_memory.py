@@ -6,6 +6,7 @@ import ctypes.util
 import json
 import subprocess
 import time
+from pathlib import Path
 from typing import Any
 
 import gpu
@@ -104,11 +105,20 @@ def test_words_of_imb_mpi1_gpu(mpi, words, kind, tmp_path):
     ("component", "words"),
     [
         ("MPI1", f"-off_cache 0.5,64 {SOME}"),
-        ("MPI1", f"-passes 2 {SOME}"),
+        ("MPI1", f"-precision 50 -budget 0.2 {SOME}"),
         ("MPI1", "-data_type int -red_data_type double Allreduce Reduce"),
+        ("MPI1", f"-in_place on -root_shift on -multi 0 -npmin 1 {SOME} Reduce Gather"),
+        ("MPI1", "-send_mode synchronous PingPong Exchange"),
+        ("MPI1", "-send_mode buffered PingPong Exchange"),
+        ("MPI1", "-layout vector:2:5 PingPong Exchange Bcast"),
+        ("MPI1", "-layout indexed -packing mpi PingPong Exchange Bcast"),
+        ("MPI1", "-topo graph Neighbor_alltoall Neighbor_allgatherv"),
         ("NBC", "-progress 3 -sync on -show_tail yes Ibcast Iallreduce"),
         ("RMA", "-window dynamic Unidir_put Bidir_get Accumulate"),
+        ("RMA", "-sync_mode lock_all Unidir_put Unidir_get Rput"),
+        ("EXT", "-sync_mode pscw Unidir_Put Bidir_Get"),
         ("MT", "-thread_level multiple -threads 2 SendRecvMT AllReduceMT"),
+        ("P2P", "-halo 1 Halo Corandom"),
     ],
 )
 def test_modes(mpi, component, words, tmp_path):
@@ -120,7 +130,7 @@ def test_modes(mpi, component, words, tmp_path):
 def test_driver_calls_between_samples_are_copies_of_images(mpi, tmp_path):
     """Thrice as many repetitions and passes: not an allocation more."""
     counts = []
-    for amount in ("-iter 2,1,2 -passes 1", "-iter 6,1,6 -passes 1"):
+    for amount in ("-iter 2,1,2 -passes 1", "-iter 6,1,6 -passes 3"):
         words = f"{FEW} {amount} -msgsize 72 -memory cuda {TRUST} {SOME}"
         done = good(gpu.Machine(mpi).run(words, folder=tmp_path))
         counts.append([report["calls"] for report in sorted(done.reports, key=lambda one: one["rank"])])
@@ -154,12 +164,16 @@ def test_executables_name_no_library_of_a_vendor(mpi, programs):
         assert not [line for line in needed for word in ("cuda", "hip", "rocm", "nvidia") if word in line]
 
 
-@pytest.mark.skipif(ctypes.util.find_library("cuda") is not None, reason="this machine has a driver")
+@pytest.mark.skipif(
+    ctypes.util.find_library("cuda") is not None or Path("/dev/kfd").exists(), reason="this machine has a GPU"
+)
 @pytest.mark.parametrize("kind", ["cuda", "rocm", "D", "pinned"])
 def test_no_driver(mpi, kind, tmp_path):
     done = gpu.Machine(mpi, apis=()).run(f"-memory {kind} PingPong", folder=tmp_path)
-    library = "libamdhip64.so" if kind == "rocm" else "libcuda.so.1"
-    refused(done, "-memory", library, "cannot open shared object file")
+    words = ["libcuda.so.1", "cannot open shared object file"]
+    if kind == "rocm":  # the one of this machine finds no GPU
+        words = ["hipInit"] if ctypes.util.find_library("amdhip64") else ["libamdhip64.so", "cannot open"]
+    refused(done, "-memory", *words)
 
 
 def test_a_driver_that_cannot_be_loaded(mpi, tmp_path):
@@ -209,6 +223,52 @@ def test_an_mpi_that_does_not_handle_device_memory(mpi, tmp_path):
     done = good(machine.run(f"{words} {TRUST}", folder=tmp_path, FAKE_GPU_ANSWER=0))
     assert run_record(done)["gpu_support"]["answer"] == "no"
     good(machine.run(f"{SHORT} -memory pinned PingPong", folder=tmp_path, FAKE_GPU_ANSWER=0))
+    managed = f"{SHORT} -memory cuda_managed PingPong"
+    refused(machine.run(managed, folder=tmp_path, FAKE_GPU_ANSWER=0), "-memory cuda_managed", "trust")
+
+
+@pytest.mark.parametrize(
+    ("component", "measured", "refused"),
+    [
+        ("MPI1", "Allreduce Reduce Reduce_scatter_block Scan Exscan", "Reduce_scatter Reduce_local"),
+        ("RMA", "", "Unidir_put Bidir_get Accumulate"),
+        ("NBC", "Ibcast", "Iallreduce"),
+    ],
+)
+def test_calls_that_open_mpi_does_not_have_for_gpus(mpi, component, measured, refused, tmp_path):
+    words = f"{SHORT} -memory cuda {measured} {refused}"
+    done = gpu.Machine(mpi).run(words, component=component, folder=tmp_path)
+    if mpi.key != "openmpi":
+        good(done)
+        assert failures(done) == []
+        return
+    assert {row["benchmark"] for row in done.rows} == set(measured.split())
+    assert {one["benchmark"] for one in failures(done)} == set(refused.split())
+    assert all("-gpu_check trust" in one["detail"] for one in failures(done))
+    assert done.code == 3 and done.unbalanced() == []
+
+
+def test_off_cache_passes_the_larger_cache(mpi, tmp_path):
+    """The GPU's, where it is larger than the host's: 2 GiB here, which no host has, nor -mem."""
+    words = f"{SHORT} -memory cuda,host {TRUST} -off_cache -1 -mem 0.001 PingPong"
+    done = gpu.Machine(mpi).run(words, folder=tmp_path, FAKE_GPU_L2=(1 << 31) - 1)
+    expected = {"cache_size_bytes": (1 << 31) - 1, "cache_line_bytes": 128}
+    assert run_record(done)["off_cache"] == expected and done.code == 3
+
+
+def test_managed_memory_that_a_gpu_does_not_have(mpi, tmp_path):
+    machine = gpu.Machine(mpi)
+    words = f"{SHORT} -memory cuda_managed Ibcast"
+    refused(machine.run(words, component="NBC", folder=tmp_path, FAKE_GPU_MANAGED=0), "no managed memory")
+    good(machine.run(words, component="NBC", folder=tmp_path, FAKE_GPU_MANAGED=1))
+    beside = f"{words} -load device"
+    refused(machine.run(beside, component="NBC", folder=tmp_path, FAKE_GPU_MANAGED=1), "-load cpu")
+
+
+def test_ranks_that_share_a_gpu_compute_one_after_the_other(mpi, tmp_path):
+    words = f"{SHORT} {TRUST} -memory cuda -load device Ibcast"
+    done = good(gpu.Machine(mpi).run(words, component="NBC", folder=tmp_path, FAKE_GPU_COUNT=1))
+    assert "2 ranks use Fake GPU 0" in done.errors
 
 
 def test_too_little_memory_on_the_gpu(mpi, tmp_path):
@@ -259,7 +319,14 @@ def test_every_driver_call_may_fail(mpi, kinds, tmp_path):
     names = [name for name in counts if kinds != "pinned" or "Host" in name]
     assert names
     for name in names:
-        last = {"cuMemAlloc_v2": 2, "cuMemcpyHtoD_v2": 719, "cuMemcpyDtoH_v2": 700}.get(name, 999)
+        last = {
+            "cuMemAlloc_v2": 2,  # out of memory
+            "cuMemcpyHtoD_v2": 719,  # the device is lost
+            "cuMemcpyDtoH_v2": 700,
+            "cuDeviceGet": 101,  # invalid device
+            "cuCtxSetCurrent": 101,
+            "cuDevicePrimaryCtxRetain": 101,
+        }.get(name, 999)
         # How often the load is started differs a little.
         late = counts[name] if counts[name] < 15 else counts[name] // 2
         for at, code in {(1, 2), (late, last)} if mpi.key == "mpich" else {(late, last)}:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -43,6 +44,8 @@ NINJA = "ninja==1.13.2"
 HATCHLING = "hatchling==1.33.0"
 CYCLONEDX = "cyclonedx-python-lib==11.12.0"
 PYTEST = ["pytest==9.2.0", "hypothesis==6.170.15", "jsonschema==4.26.0"]
+# The declarations of CUDA's driver, and its assembler (41 MB): tests/test_gpu_headers.py.
+NVIDIA = ["nvidia-cuda-runtime-cu12==12.8.90", "nvidia-cuda-nvcc-cu12==12.8.93"]
 TOOLS = {
     "run": [],  # cmake and ninja, each only when the system has none that will do
     "companion": [],  # `imb`, from its sources
@@ -54,6 +57,7 @@ TOOLS = {
         CYCLONEDX,  # tools/sbom.py
         "easybuild-framework==5.4.1",
         "check-jsonschema==0.39.0",  # has the schema of CITATION.cff
+        *(NVIDIA if sys.platform == "linux" and platform.machine() == "x86_64" else []),
     ],
     "lowest": PYTEST,
     "lint": ["clang-format==22.1.5", "clang-tidy==22.1.7", "ruff==0.17.5", "mypy==2.4.1"],

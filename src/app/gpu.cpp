@@ -80,6 +80,16 @@ int index_of(const Communicator& world, const Communicator& host, const MemoryCh
                     (devices == 1 ? "; give 0" : "; give a number from 0 to " + std::to_string(devices - 1)));
 }
 
+// Without concurrent access, the host must leave all managed memory alone while a kernel runs.
+void require_managed(const Device& device, const MemoryChoice& memory) {
+  if (!memory.is_managed()) return;
+  const std::string gpu = device.facts().name;
+  if (!device.facts().has_managed_memory) throw DeviceError(gpu + " has no managed memory; give -memory D");
+  if (memory.load == LoadPlace::device && !device.facts().concurrent_managed_access) {
+    throw DeviceError(gpu + ": the host cannot access managed memory while the GPU computes; give -load cpu");
+  }
+}
+
 std::unique_ptr<Device> open(const Communicator& world, const MemoryChoice& memory, GpuApi api) {
   const Communicator host = world.of_host();
   std::unique_ptr<Device> device;
@@ -87,7 +97,7 @@ std::unique_ptr<Device> open(const Communicator& world, const MemoryChoice& memo
   try {
     const int index = index_of(world, host, memory, count_devices(device_api(api)));
     device = open_device(device_api(api), index);
-    device->attach_thread();
+    require_managed(*device, memory);
     if (memory.load == LoadPlace::device) device->prepare_load();
   } catch (const DeviceError& error) {
     why = error.what();
@@ -146,27 +156,34 @@ std::vector<GpuFacts> all_gpus(const std::vector<std::string>& texts) {
   return all;
 }
 
-// Memory that the host can access, too, reaches any MPI.
+// Pinned memory is the host's. Managed memory is not: transports that bypass the CPU cannot follow its pages.
 GpuSupport require_support(const Communicator& world, GpuApi api, Options& options) {
   MemoryChoice& memory = options.memory;
   const GpuAnswers answers = ask_for_gpu_support(api, system::find_function);
   const GpuSupport mine = support_of(api, answers);
-  memory.blocking_reductions_only =
-      !memory.trusts_mpi && reduces_in_blocking_collectives_only(answers.library);
-  const bool refused = mine.answer == GpuSupport::Answer::no;
-  const std::string what = asked_for(memory) + ": this MPI does not handle memory of " + title_of(api) +
-                           " (" + mine.source + "); " + mine.remedy;
-  const bool matters = (memory.on_device() || memory.is_managed()) && !memory.trusts_mpi;
-  if (!matters) return mine;
-  const std::string why = first_message(world, refused ? what : "");
-  if (!why.empty() && memory.on_device()) throw UsageError(why + ", or give -gpu_check trust");
-  if (!why.empty()) {
-    options.warnings.push_back(why);
-  } else if (world.anyone(mine.answer == GpuSupport::Answer::unknown)) {
-    options.warnings.push_back(asked_for(memory) + ": this MPI does not say whether it handles memory of " +
-                               title_of(api) + "; if it does not, the first message crashes");
+  memory.limited_mpi = !memory.trusts_mpi && handles_gpus_in_part(answers.library);
+  if (memory.trusts_mpi || (!memory.on_device() && !memory.is_managed())) return mine;
+  std::string why;
+  if (mine.answer == GpuSupport::Answer::no) {
+    why = "does not handle memory of " + std::string(title_of(api)) + " (" + mine.source + "); " + mine.remedy;
+  } else if (mine.answer == GpuSupport::Answer::unknown) {
+    why = "may not handle memory of " + std::string(title_of(api)) + " (" + mine.source +
+          "), and then crashes; use another MPI";
   }
+  why = first_message(world, why);
+  if (!why.empty()) throw UsageError(asked_for(memory) + ": this MPI " + why + ", or give -gpu_check trust");
   return mine;
+}
+
+// Processes without NVIDIA's MPS have the GPU one after the other.
+void warn_of_shared_gpus(const std::vector<GpuFacts>& all, Options& options) {
+  for (const GpuFacts& gpu : all) {
+    if (options.memory.load != LoadPlace::device || gpu.ranks.size() < 2) continue;
+    options.warnings.push_back("-load device: " + std::to_string(gpu.ranks.size()) + " ranks use " + gpu.name +
+                               " at " + gpu.host + " " + gpu.bus_address +
+                               "; without MPS their computations wait for each other");
+    return;
+  }
 }
 
 }  // namespace
@@ -181,6 +198,7 @@ Gpu settle_gpu(const Communicator& world, Options& options) {
   Gpu gpu{.device = open(world, memory, api)};
   gpu.support = require_support(world, api, options);
   gpu.all = all_gpus(world.gather(text_of(gpu.device->facts())));
+  warn_of_shared_gpus(gpu.all, options);
   return gpu;
 }
 

@@ -132,8 +132,8 @@ constexpr Option memory_rows[] = {
      .example = "-memory cuda -gpu_check trust",
      .details =
          "query: an MPI that does not handle memory of GPUs is a usage error with the setting to change, "
-         "because its first message would crash. One that does not say is a warning. Reductions that Open "
-         "MPI does not support on GPUs have a failure row. trust: everything is run.",
+         "because its first message would crash; so is one that does not report it. Calls that Open MPI "
+         "does not support on GPUs have a failure row. trust: everything is run.",
      .apply = set_gpu_check},
     {.name = "load",
      .syntax = "cpu|device",

@@ -1,4 +1,4 @@
-// Functions of a driver that was loaded, and errors in its words. Inside this folder.
+// Functions of a driver that was loaded, and its errors as text. Inside this folder.
 #pragma once
 
 #include <span>

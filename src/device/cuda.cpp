@@ -47,21 +47,26 @@ DeviceFacts facts_of(const Calls& calls, int index) {
   std::array<char, 256> name{};
   std::array<char, 64> bus_address{};
   std::size_t memory_bytes = 0;
-  int l2_bytes = 0;
+  const auto attribute = [&](int which) {
+    int value = 0;
+    calls.require(calls.attribute(&value, which, device), "cuDeviceGetAttribute");
+    return value;
+  };
   std::string driver = driver_version(calls);
   calls.require(calls.device(&device, index), "cuDeviceGet");
   calls.require(calls.device_name(name.data(), static_cast<int>(name.size()), device), "cuDeviceGetName");
   calls.require(calls.bus_address(bus_address.data(), static_cast<int>(bus_address.size()), device),
                 "cuDeviceGetPCIBusId");
   calls.require(calls.total_memory(&memory_bytes, device), "cuDeviceTotalMem");
-  calls.require(calls.attribute(&l2_bytes, cuda::l2_cache_bytes, device), "cuDeviceGetAttribute");
   return {.api = DeviceApi::cuda,
           .index = index,
           .name = name.data(),
           .driver = std::move(driver),
           .bus_address = bus_address.data(),
           .memory_bytes = static_cast<std::int64_t>(memory_bytes),
-          .l2_bytes = l2_bytes};
+          .l2_bytes = attribute(cuda::l2_cache_bytes),
+          .has_managed_memory = attribute(cuda::managed_memory) != 0,
+          .concurrent_managed_access = attribute(cuda::concurrent_managed_access) != 0};
 }
 
 class CudaDevice final : public Device {

@@ -18,7 +18,9 @@ struct Function;
 struct Stream;
 
 constexpr int success = 0, out_of_memory = 2, not_ready = 600;  // CUresult
-constexpr int multiprocessor_count = 16, l2_cache_bytes = 38;   // CUdevice_attribute
+// CUdevice_attribute
+constexpr int multiprocessor_count = 16, l2_cache_bytes = 38, managed_memory = 83,
+              concurrent_managed_access = 89;
 constexpr unsigned attach_global = 1;                           // CUmemAttach_flags
 constexpr unsigned non_blocking = 1;                            // CUstream_flags
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr unsigned threads = 256;
 
-// For all GPUs since the first Maxwell, by drivers since CUDA 9. A unit: 8 dependent multiply-adds, some 20
+// For all GPUs since the first Maxwell, by drivers since CUDA 11. A unit: 8 dependent multiply-adds, some 20
 // ns. x -> x / 2 + 1 stays finite, and what is stored depends on all of them.
 constexpr const char* kernel_name = "openimb_load";
 constexpr const char* text = R"(.version 6.0

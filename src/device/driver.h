@@ -23,6 +23,8 @@ struct DeviceFacts {
   std::string bus_address;  ///< "0000:17:00.0"
   std::int64_t memory_bytes = 0;
   std::int64_t l2_bytes = 0;  ///< 0: unknown
+  bool has_managed_memory = false;
+  bool concurrent_managed_access = false;  ///< by the host, while a kernel runs
   bool operator==(const DeviceFacts&) const = default;
 };
 

@@ -12,7 +12,8 @@ namespace hip {
 
 constexpr int success = 0, out_of_memory = 2;  // hipError_t
 constexpr int to_device = 1, to_host = 2;      // hipMemcpyKind
-constexpr int l2_cache_bytes = 19;             // hipDeviceAttribute_t
+// hipDeviceAttribute_t, since ROCm 5
+constexpr int l2_cache_bytes = 19, managed_memory = 24, concurrent_managed_access = 9;
 constexpr unsigned attach_global = 1;          // hipMemAttachGlobal
 constexpr unsigned pinned_by_default = 0;      // hipHostMallocDefault
 
@@ -80,20 +81,25 @@ DeviceFacts facts_of(const hip::Calls& calls, int index) {
   std::array<char, 256> name{};
   std::array<char, 64> bus_address{};
   std::size_t memory_bytes = 0;
-  int l2_bytes = 0;
+  const auto attribute = [&](int which) {
+    int value = 0;
+    calls.require(calls.attribute(&value, which, index), "hipDeviceGetAttribute");
+    return value;
+  };
   std::string driver = driver_version(calls);
   calls.require(calls.device_name(name.data(), static_cast<int>(name.size()), index), "hipDeviceGetName");
   calls.require(calls.bus_address(bus_address.data(), static_cast<int>(bus_address.size()), index),
                 "hipDeviceGetPCIBusId");
   calls.require(calls.total_memory(&memory_bytes, index), "hipDeviceTotalMem");
-  calls.require(calls.attribute(&l2_bytes, hip::l2_cache_bytes, index), "hipDeviceGetAttribute");
   return {.api = DeviceApi::hip,
           .index = index,
           .name = name.data(),
           .driver = std::move(driver),
           .bus_address = bus_address.data(),
           .memory_bytes = static_cast<std::int64_t>(memory_bytes),
-          .l2_bytes = l2_bytes};
+          .l2_bytes = attribute(hip::l2_cache_bytes),
+          .has_managed_memory = attribute(hip::managed_memory) != 0,
+          .concurrent_managed_access = attribute(hip::concurrent_managed_access) != 0};
 }
 
 class HipDevice final : public Device {

@@ -1,4 +1,4 @@
-// What the MPI library says about memory of GPUs. Its extensions are looked up when the program runs: most
+// What the MPI library reports of memory of GPUs. Its extensions are looked up when the program runs: most
 // libraries lack them.
 #pragma once
 

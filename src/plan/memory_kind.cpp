@@ -17,10 +17,11 @@ std::string MemoryChoice::names() const {
 
 namespace {
 
-// One-sided, nonblocking or persistent.
-bool reduces_later(const Spec& spec) {
-  return spec.reduction &&
-         (spec.on_windows() || spec.needs.starts_with('I') || spec.needs.ends_with("_init"));
+// What Open MPI's component for reductions of GPU memory has no function for: nonblocking and persistent
+// ones, Reduce_scatter and Reduce_local. The host would access the memory.
+bool reduces_on_host(const Spec& spec) {
+  return spec.reduction && (spec.needs.starts_with('I') || spec.needs.ends_with("_init") ||
+                            spec.receive == Extent::even_share || spec.updates_receive);
 }
 
 }  // namespace
@@ -31,8 +32,12 @@ std::string why_not_in_memory(const Spec& spec, const MemoryChoice& memory, Wind
   if (spec.one_sided.loads_and_stores) {
     return asked + ": its processes copy by loads and stores, in memory of the host";
   }
-  if (memory.blocking_reductions_only && memory.on_device() && reduces_later(spec)) {
-    return asked + ": this MPI reduces memory of GPUs in blocking collectives only; -gpu_check trust runs it";
+  if (memory.limited_mpi && memory.on_device() && spec.on_windows()) {
+    return asked + ": this MPI documents no one-sided communication with memory of GPUs; -gpu_check trust runs it";
+  }
+  if (memory.limited_mpi && memory.on_device() && reduces_on_host(spec)) {
+    return asked + ": this MPI reduces memory of GPUs in Allreduce, Reduce, Reduce_scatter_block, Scan and "
+           "Exscan only; -gpu_check trust runs it";
   }
   if (spec.one_sided.exposed == Exposed::nothing) return {};
   const MemoryKind exposed = spec.one_sided.exposed == Exposed::send ? memory.send : memory.receive;

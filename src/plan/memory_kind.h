@@ -1,5 +1,5 @@
-// -memory, -gpu, -gpu_check and -load: where message buffers are, on which GPU, and what the MPI says about
-// them.
+// -memory, -gpu, -gpu_check and -load: where message buffers are, on which GPU, and what the MPI reports
+// about them.
 #pragma once
 
 #include <cstdint>
@@ -65,7 +65,7 @@ struct MemoryChoice {
   bool gpu_given = false;   ///< -gpu
   bool trusts_mpi = false;  ///< -gpu_check trust
   LoadPlace load = LoadPlace::cpu;
-  bool blocking_reductions_only = false;  ///< of the MPI at hand, with such memory; it is not trusted
+  bool limited_mpi = false;  ///< one that handles such memory in a part of its calls, and is not trusted
 
   bool is_host() const { return send == MemoryKind::host && receive == MemoryKind::host; }
   bool needs_gpu() const { return !is_host() || load == LoadPlace::device; }
@@ -92,8 +92,8 @@ struct GpuFacts {
   std::vector<int> ranks;
 };
 
-/// What the MPI says about the memory of GPUs; `source`: the call, key or setting that says it; `remedy`:
-/// what to change where it is no.
+/// Whether the MPI handles memory of GPUs; `source`: the call, key or setting that reports it; `remedy`: what
+/// to change where the answer is no.
 struct GpuSupport {
   enum class Answer { yes, no, unknown };
   Answer answer = Answer::unknown;

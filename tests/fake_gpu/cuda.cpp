@@ -121,10 +121,20 @@ int cuDeviceTotalMem_v2(std::size_t* bytes, int device) {
 int cuDeviceGetAttribute(int* value, int attribute, int device) {
   ENTER(cuDeviceGetAttribute);
   if (!is_gpu(device)) return invalid_device;
-  constexpr int multiprocessors = 16, l2_cache_bytes = 38;
-  if (attribute != l2_cache_bytes && attribute != multiprocessors) return invalid_value;
-  *value = attribute == l2_cache_bytes ? 1 << 20 : 4;
-  return success;
+  switch (attribute) {
+    case 16:  // multiprocessors
+      *value = 4;
+      return success;
+    case 38:  // bytes of L2 cache
+      *value = inject::number_in("FAKE_GPU_L2", 1 << 20);
+      return success;
+    case 83:  // managed memory
+    case 89:  // which the host may access at any time
+      *value = inject::number_in("FAKE_GPU_MANAGED", 2) >= (attribute == 83 ? 1 : 2);
+      return success;
+    default:
+      return invalid_value;
+  }
 }
 
 int cuDevicePrimaryCtxRetain(Context** context, int device) {

@@ -1,6 +1,8 @@
 // What the fake drivers of CUDA and HIP have in common: memory, failures, a report. Variables beside those of
 // inject.h:
 //   FAKE_GPU_COUNT=n    GPUs (default 2)
+//   FAKE_GPU_L2=b       bytes of the cache of each (default 1 MiB)
+//   FAKE_GPU_MANAGED=m  1: managed memory, but not beside kernels; 0: none
 //   FAKE_GPU_MEMORY=b   bytes of each (default 1 GiB)
 //   FAKE_GPU_REPORT=f   a file to which each process adds a line of JSON when it ends
 //   FAIL_CALL=name      such as cuMemAlloc_v2; FAIL_AT=k: its k-th call fails with FAIL_CODE

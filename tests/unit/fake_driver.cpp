@@ -93,7 +93,7 @@ int cuDeviceTotalMem_v2(std::size_t* bytes, int) {
   return answer("cuDeviceTotalMem_v2", bytes, std::size_t{1} << 37);
 }
 int cuDeviceGetAttribute(int* value, int attribute, int) {
-  return answer("cuDeviceGetAttribute", value, attribute == 38 ? 1 << 25 : 7);
+  return answer("cuDeviceGetAttribute", value, attribute == 38 ? 1 << 25 : attribute == 89 ? 0 : 7);
 }
 int cuDevicePrimaryCtxRetain(void** context, int) {
   return make("cuDevicePrimaryCtxRetain", "context", context);
@@ -156,7 +156,7 @@ int hipDeviceTotalMem(std::size_t* bytes, int) {
   return answer("hipDeviceTotalMem", bytes, std::size_t{1} << 36);
 }
 int hipDeviceGetAttribute(int* value, int attribute, int) {
-  return answer("hipDeviceGetAttribute", value, attribute == 19 ? 1 << 23 : -1);
+  return answer("hipDeviceGetAttribute", value, attribute == 19 ? 1 << 23 : attribute == 24 ? 0 : 1);
 }
 int hipSetDevice(int) { return code_of("hipSetDevice"); }
 int hipDeviceSynchronize() { return code_of("hipDeviceSynchronize"); }

@@ -139,9 +139,11 @@ TEST_CASE("a driver that cannot be initialized gives its reason") {
 TEST_CASE("facts of a GPU") {
   Driver().reset();
   CHECK(open_cuda_device(names, 2)->facts() ==
-        DeviceFacts{DeviceApi::cuda, 2, "GPU 42", "12.8", "0000:17:00.0", std::int64_t{1} << 37, 1 << 25});
+        DeviceFacts{DeviceApi::cuda, 2, "GPU 42", "12.8", "0000:17:00.0", std::int64_t{1} << 37, 1 << 25,
+                    true, false});
   CHECK(open_hip_device(names, 2)->facts() == DeviceFacts{DeviceApi::hip, 2, "Accelerator", "6.3.42134",
-                                                          "0000:c1:00.0", std::int64_t{1} << 36, 1 << 23});
+                                                          "0000:c1:00.0", std::int64_t{1} << 36, 1 << 23,
+                                                          false, true});
 }
 
 TEST_CASE("every call of a driver may fail, and everything is given back") {
@@ -210,7 +212,7 @@ TEST_CASE("a device is opened and closed in one order") {
   CHECK(words_in(driver.calls()) ==
         std::vector<std::string>{"cuInit", "cuDriverGetVersion", "cuDeviceGet", "cuDeviceGetName",
                                  "cuDeviceGetPCIBusId", "cuDeviceTotalMem_v2", "cuDeviceGetAttribute",
-                                 "cuDeviceGet", "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent",
+                                 "cuDeviceGetAttribute", "cuDeviceGetAttribute", "cuDeviceGet", "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent",
                                  "cuCtxSetCurrent", "cuCtxSetCurrent(null)", "cuDevicePrimaryCtxRelease_v2"});
 }
 

@@ -1,4 +1,4 @@
-// -memory and its companions: the command line, benchmarks that cannot use a kind, what an MPI says about
+// -memory and its companions: the command line, benchmarks that cannot use a kind, what an MPI reports of
 // GPUs, and memory that a driver allocates.
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -165,8 +165,8 @@ TEST_CASE("benchmarks that cannot use a kind of memory") {
         "-memory cuda,host: its processes copy by loads and stores, in memory of the host");
 }
 
-TEST_CASE("reductions that Open MPI does not have for memory of GPUs") {
-  MemoryChoice memory{.send = MemoryKind::rocm, .blocking_reductions_only = true};
+TEST_CASE("what Open MPI does not have for memory of GPUs") {
+  MemoryChoice memory{.send = MemoryKind::rocm, .limited_mpi = true};
   const auto runs = [&](const Spec& spec) {
     return why_not_in_memory(spec, memory, WindowKind::create).empty();
   };
@@ -175,22 +175,31 @@ TEST_CASE("reductions that Open MPI does not have for memory of GPUs") {
   const Spec nonblocking{.name = "Iallreduce_pure", .reduction = true, .needs = "Iallreduce"};
   const Spec persistent{.name = "Allreduce_persist", .reduction = true, .needs = "Allreduce_init"};
   const Spec moving{.name = "Ibcast", .needs = "Ibcast"};
+  const Spec scattered{.name = "Reduce_scatter", .receive = Extent::even_share, .reduction = true};
+  const Spec local{.name = "Reduce_local", .reduction = true, .updates_receive = true};
+  const Spec in_blocks{.name = "Reduce_scatter_block", .receive = Extent::block_share, .reduction = true};
+  const Spec put{.name = "Unidir_put", .access = Access::passive_target};
   CHECK(runs(blocking));
+  CHECK(runs(in_blocks));
+  CHECK_FALSE(runs(scattered));
+  CHECK_FALSE(runs(local));
+  CHECK(why_not_in_memory(put, memory, WindowKind::create) ==
+        "-memory rocm,host: this MPI documents no one-sided communication with memory of GPUs; -gpu_check "
+        "trust runs it");
   CHECK(runs(moving));
   CHECK_FALSE(runs(accumulate));
   CHECK_FALSE(runs(nonblocking));
   CHECK_FALSE(runs(persistent));
   CHECK(why_not_in_memory(persistent, memory, WindowKind::create) ==
-        "-memory rocm,host: this MPI reduces memory of GPUs in blocking collectives only; -gpu_check trust "
-        "runs "
-        "it");
+        "-memory rocm,host: this MPI reduces memory of GPUs in Allreduce, Reduce, Reduce_scatter_block, Scan "
+        "and Exscan only; -gpu_check trust runs it");
   memory.send = MemoryKind::rocm_managed;
   CHECK(runs(persistent));
   memory = {.send = MemoryKind::rocm};
   CHECK(runs(persistent));
 }
 
-TEST_CASE("what an MPI says about memory of GPUs") {
+TEST_CASE("whether an MPI handles memory of GPUs") {
   std::map<std::string, std::string> set;
   const auto answer = [&](GpuAnswers answers, GpuApi api = GpuApi::cuda) {
     answers.setting = [&](const char* name) -> std::optional<std::string> {
@@ -210,14 +219,27 @@ TEST_CASE("what an MPI says about memory of GPUs") {
   CHECK(answer({.library = "Intel(R) MPI Library 2021.14"}) ==
         "no: I_MPI_OFFLOAD is not set: set I_MPI_OFFLOAD=1");
   CHECK(answer({.library = "CRAY MPICH version 8.1"}) ==
-        "no: MPICH_GPU_SUPPORT_ENABLED is not set: set MPICH_GPU_SUPPORT_ENABLED=1");
+        "no: MPICH_GPU_SUPPORT_ENABLED is not set: set MPICH_GPU_SUPPORT_ENABLED=1 and "
+        "LD_PRELOAD=libmpi_gtl_cuda.so");
+  CHECK(answer({.library = "CRAY MPICH version 8.1"}, GpuApi::rocm) ==
+        "no: MPICH_GPU_SUPPORT_ENABLED is not set: set MPICH_GPU_SUPPORT_ENABLED=1 and "
+        "LD_PRELOAD=libmpi_gtl_hsa.so");
+  CHECK(answer({.library = "Open MPI v6.0.0", .memory_kinds = "system,mpi,cuda:host"}).starts_with("unknown: "));
+  CHECK(answer({.library = "Open MPI v6.0.0", .memory_kinds = "cuda,mpi"}).starts_with("yes: "));
   set = {{"I_MPI_OFFLOAD", "1"}, {"MPICH_GPU_SUPPORT_ENABLED", "1"}, {"MPIR_CVAR_ENABLE_GPU", "0"}};
+  CHECK(answer({.library = "Intel(R) MPI Library 2021.14"}) == "yes: I_MPI_OFFLOAD=1: ");
+  CHECK(answer({.library = "Intel(R) MPI Library 2021.14"}, GpuApi::rocm) ==
+        "no: Intel(R) MPI is for other GPUs: use an MPI built with --with-hip");
+  set["I_MPI_OFFLOAD_MODE"] = "level_zero";
+  CHECK(answer({.library = "Intel(R) MPI Library 2021.14"}) ==
+        "no: I_MPI_OFFLOAD_MODE=level_zero: set I_MPI_OFFLOAD_MODE=cuda");
+  set["I_MPI_OFFLOAD_MODE"] = "auto";
   CHECK(answer({.library = "Intel(R) MPI Library 2021.14"}) == "yes: I_MPI_OFFLOAD=1: ");
   CHECK(answer({.library = "CRAY MPICH version 8.1"}) == "yes: MPICH_GPU_SUPPORT_ENABLED=1: ");
   CHECK(answer({.library = "MPICH Version: 5.0.2", .call = call, .said_yes = true}) ==
         "no: MPIR_CVAR_ENABLE_GPU=0: set MPIR_CVAR_ENABLE_GPU=1");
-  CHECK(reduces_in_blocking_collectives_only("Open MPI v5.0.7"));
-  CHECK_FALSE(reduces_in_blocking_collectives_only("MPICH Version: 5.0.2"));
+  CHECK(handles_gpus_in_part("Open MPI v5.0.7"));
+  CHECK_FALSE(handles_gpus_in_part("MPICH Version: 5.0.2"));
 }
 
 TEST_CASE("memory of a driver: what was written is read, in parts too, and all of it is given back") {
