@@ -36,8 +36,18 @@ struct Loaded {
   LoadPlan load;
 };
 
-/// A repetition of a pattern that has `post`, and `finish` where a wait for the request is not enough. The
-/// two clock reads are what t_CPU costs. MPI_Test of what has no request returns at once.
+/// Completes what `post` started: by the pattern's `finish` where a wait for the request is not enough.
+template <class Pattern, class Context, class... View>
+void complete(const Context& c, const Lap& lap, MPI_Request& request, const View&... view) {
+  if constexpr (requires { Pattern::finish(c, lap, view..., &request); }) {
+    Pattern::finish(c, lap, view..., &request);
+  } else {
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+}
+
+/// A repetition of a pattern that has `post`. The two clock reads are what t_CPU costs. MPI_Test of what has
+/// no request returns at once.
 template <class Pattern, class Clock>
 struct WithLoad {
   template <class Context, class... View>
@@ -52,11 +62,7 @@ struct WithLoad {
     }
     c.load.cpu->compute(c.load.units_last);
     *c.load.seconds += Clock::now() - start;
-    if constexpr (requires { Pattern::finish(c.inner, lap, view..., &request); }) {
-      Pattern::finish(c.inner, lap, view..., &request);
-    } else {
-      MPI_Wait(&request, MPI_STATUS_IGNORE);
-    }
+    complete<Pattern>(c.inner, lap, request, view...);
   }
   template <class Context>
   static void close(const Loaded<Context>& c)
@@ -107,11 +113,7 @@ OPENIMB_NOINLINE double drive_beside_device(const Context& c, Movement laps, std
     open<Pattern>(c);
     Pattern::post(c, laps.lap(), view..., &request);
     load.template compute<Clock>(request);
-    if constexpr (requires { Pattern::finish(c, laps.lap(), view..., &request); }) {
-      Pattern::finish(c, laps.lap(), view..., &request);
-    } else {
-      MPI_Wait(&request, MPI_STATUS_IGNORE);
-    }
+    complete<Pattern>(c, laps.lap(), request, view...);
     close<Pattern>(c, view...);
     if (timing == Timing::total) continue;
     const double end = Clock::now();

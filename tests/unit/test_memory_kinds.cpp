@@ -242,6 +242,23 @@ TEST_CASE("whether an MPI handles memory of GPUs") {
   CHECK_FALSE(handles_gpus_in_part("MPICH Version: 5.0.2"));
 }
 
+TEST_CASE("an MPI is asked for its own settings only") {
+  const auto asked = [](const char* library, GpuApi api = GpuApi::cuda) {
+    std::string names;
+    support_of(api, {.library = library, .setting = [&](const char* name) -> std::optional<std::string> {
+                       (names += name) += ' ';
+                       return "1";
+                     }});
+    return names;
+  };
+  CHECK(asked("Open MPI v5.0.7").empty());
+  CHECK(asked("Another MPI").empty());
+  CHECK(asked("MPICH Version: 5.0.2") == "MPIR_CVAR_ENABLE_GPU ");
+  CHECK(asked("CRAY MPICH version 8.1") == "MPICH_GPU_SUPPORT_ENABLED ");
+  CHECK(asked("Intel(R) MPI Library 2021.14") == "I_MPI_OFFLOAD I_MPI_OFFLOAD_MODE ");
+  CHECK(asked("Intel(R) MPI Library 2021.14", GpuApi::rocm).empty());
+}
+
 TEST_CASE("memory of a driver: what was written is read, in parts too, and all of it is given back") {
   for (const auto& [kind, how] : {std::pair{MemoryKind::pinned, DeviceMemory::pinned},
                                   {MemoryKind::cuda, DeviceMemory::device},
