@@ -165,7 +165,8 @@ GpuSupport require_support(const Communicator& world, GpuApi api, Options& optio
   if (memory.trusts_mpi || (!memory.on_device() && !memory.is_managed())) return mine;
   std::string why;
   if (mine.answer == GpuSupport::Answer::no) {
-    why = "does not handle memory of " + std::string(title_of(api)) + " (" + mine.source + "); " + mine.remedy;
+    why =
+        "does not handle memory of " + std::string(title_of(api)) + " (" + mine.source + "); " + mine.remedy;
   } else if (mine.answer == GpuSupport::Answer::unknown) {
     why = "may not handle memory of " + std::string(title_of(api)) + " (" + mine.source +
           "), and then crashes; use another MPI";
@@ -179,8 +180,8 @@ GpuSupport require_support(const Communicator& world, GpuApi api, Options& optio
 void warn_of_shared_gpus(const std::vector<GpuFacts>& all, Options& options) {
   for (const GpuFacts& gpu : all) {
     if (options.memory.load != LoadPlace::device || gpu.ranks.size() < 2) continue;
-    options.warnings.push_back("-load device: " + std::to_string(gpu.ranks.size()) + " ranks use " + gpu.name +
-                               " at " + gpu.host + " " + gpu.bus_address +
+    options.warnings.push_back("-load device: " + std::to_string(gpu.ranks.size()) + " ranks use " +
+                               gpu.name + " at " + gpu.host + " " + gpu.bus_address +
                                "; without MPS their computations wait for each other");
     return;
   }

@@ -21,8 +21,8 @@ constexpr int success = 0, out_of_memory = 2, not_ready = 600;  // CUresult
 // CUdevice_attribute
 constexpr int multiprocessor_count = 16, l2_cache_bytes = 38, managed_memory = 83,
               concurrent_managed_access = 89;
-constexpr unsigned attach_global = 1;                           // CUmemAttach_flags
-constexpr unsigned non_blocking = 1;                            // CUstream_flags
+constexpr unsigned attach_global = 1;  // CUmemAttach_flags
+constexpr unsigned non_blocking = 1;   // CUstream_flags
 
 struct Calls {
   /// Throws DeviceError, also where the driver cannot be initialized.

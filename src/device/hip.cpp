@@ -14,8 +14,8 @@ constexpr int success = 0, out_of_memory = 2;  // hipError_t
 constexpr int to_device = 1, to_host = 2;      // hipMemcpyKind
 // hipDeviceAttribute_t, since ROCm 5
 constexpr int l2_cache_bytes = 19, managed_memory = 24, concurrent_managed_access = 9;
-constexpr unsigned attach_global = 1;          // hipMemAttachGlobal
-constexpr unsigned pinned_by_default = 0;      // hipHostMallocDefault
+constexpr unsigned attach_global = 1;      // hipMemAttachGlobal
+constexpr unsigned pinned_by_default = 0;  // hipHostMallocDefault
 
 struct Calls {
   /// Throws DeviceError, also where the runtime cannot be initialized.

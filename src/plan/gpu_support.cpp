@@ -76,7 +76,8 @@ GpuSupport support_of(GpuApi api, const GpuAnswers& answers) {
   const bool of_intel = own != nullptr && !own->rocm;
   const std::optional<std::string> mode = of_intel ? setting(offload_mode) : std::nullopt;
   if (mode && *mode != "auto" && *mode != "cuda") {
-    return {Answer::no, std::string(offload_mode) + "=" + *mode, std::string("set ") + offload_mode + "=cuda"};
+    return {Answer::no, std::string(offload_mode) + "=" + *mode,
+            std::string("set ") + offload_mode + "=cuda"};
   }
   if (!answers.call.empty() && answers.said_yes) return {Answer::yes, answers.call, {}};
   if (lists_device(answers.memory_kinds, name_of(api))) {

@@ -33,10 +33,12 @@ std::string why_not_in_memory(const Spec& spec, const MemoryChoice& memory, Wind
     return asked + ": its processes copy by loads and stores, in memory of the host";
   }
   if (memory.limited_mpi && memory.on_device() && spec.on_windows()) {
-    return asked + ": this MPI documents no one-sided communication with memory of GPUs; -gpu_check trust runs it";
+    return asked +
+           ": this MPI documents no one-sided communication with memory of GPUs; -gpu_check trust runs it";
   }
   if (memory.limited_mpi && memory.on_device() && reduces_on_host(spec)) {
-    return asked + ": this MPI reduces memory of GPUs in Allreduce, Reduce, Reduce_scatter_block, Scan and "
+    return asked +
+           ": this MPI reduces memory of GPUs in Allreduce, Reduce, Reduce_scatter_block, Scan and "
            "Exscan only; -gpu_check trust runs it";
   }
   if (spec.one_sided.exposed == Exposed::nothing) return {};

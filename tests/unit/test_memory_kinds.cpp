@@ -224,7 +224,8 @@ TEST_CASE("whether an MPI handles memory of GPUs") {
   CHECK(answer({.library = "CRAY MPICH version 8.1"}, GpuApi::rocm) ==
         "no: MPICH_GPU_SUPPORT_ENABLED is not set: set MPICH_GPU_SUPPORT_ENABLED=1 and "
         "LD_PRELOAD=libmpi_gtl_hsa.so");
-  CHECK(answer({.library = "Open MPI v6.0.0", .memory_kinds = "system,mpi,cuda:host"}).starts_with("unknown: "));
+  CHECK(answer({.library = "Open MPI v6.0.0", .memory_kinds = "system,mpi,cuda:host"})
+            .starts_with("unknown: "));
   CHECK(answer({.library = "Open MPI v6.0.0", .memory_kinds = "cuda,mpi"}).starts_with("yes: "));
   set = {{"I_MPI_OFFLOAD", "1"}, {"MPICH_GPU_SUPPORT_ENABLED", "1"}, {"MPIR_CVAR_ENABLE_GPU", "0"}};
   CHECK(answer({.library = "Intel(R) MPI Library 2021.14"}) == "yes: I_MPI_OFFLOAD=1: ");
