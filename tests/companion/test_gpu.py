@@ -1,36 +1,20 @@
-"""GPUs of a host and memory of messages: doctor, launches, conditions, diagnosis. Without a GPU: a tree of sysfs, and NVML in Python."""
+"""GPUs of a host and memory of messages: doctor, launches. Without a GPU: a tree of sysfs, and NVML in Python."""
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from companion import fake_mpi, machines
+from companion import fake_mpi
 from companion.door import Imb
 from imb.archive.store import Archive
-from imb.diagnose import Diagnosis, Limits, Thresholds, diagnose
-from imb.judge.condition_diff import differences
 from imb.measure import campaign
-from imb.model.gpus import Gpu, Link, arguments, memory_of, same_address, uses_gpu
-from imb.model.observations import Launch, Side, launches_of
-from imb.model.records import (
-    GpuSupport,
-    Memory,
-    Options,
-    Record,
-    Records,
-    Run,
-    Settings,
-    UsedGpu,
-    decode,
-    encode,
-)
+from imb.model.gpus import Link, arguments, uses_gpu
 from imb.mpi import gpu_checks, gpu_support, gpus, installations
 from imb.mpi.doctor import Check
 from imb.mpi.installations import Installation
@@ -155,8 +139,13 @@ def test_rates_of_pcie_links(speed: float, width: int, rate: float) -> None:
 
 def test_an_idle_link_is_limited_by_what_it_can_and_by_its_port() -> None:
     idle = Link(speed=2.5, width=8, max_speed=32.0, max_width=16, slot_speed=16.0)
-    assert str(idle) == "PCIe 16 GT/s x8"
+    assert str(idle) == "PCIe 4.0 x8"
     assert Link().rate is None and Link(speed=2.5).rate is None
+
+
+def test_a_port_that_is_slower_than_its_link_is_virtual() -> None:
+    passed_through = Link(speed=16.0, width=16, max_speed=32.0, max_width=16, slot_speed=2.5)
+    assert passed_through.best_speed == 32.0
 
 
 @pytest.mark.parametrize(
@@ -466,209 +455,3 @@ def test_variants_of_ab_say_their_memory() -> None:
 )
 def test_which_launches_use_gpus(words: list[str], uses: bool) -> None:
     assert uses_gpu(words) is uses
-
-
-# Records and conditions
-
-
-def used(rank: int, address: str = NVIDIA, host: str = "n0", index: int = 0) -> UsedGpu:
-    return UsedGpu(
-        host=host,
-        index=index,
-        name="NVIDIA H200",
-        api="cuda",
-        driver="12.8",
-        bus_address=address,
-        ranks=[rank],
-    )
-
-
-def records(
-    kind: str | None, *, receive: str | None = None, rate: float = 10e9, cards: Iterable[UsedGpu] = ()
-) -> list[Record]:
-    """PingPong of messages in this kind of memory; None: records from before -memory."""
-    more: dict[str, Any] = {"options": Options(settings=Settings())}
-    if kind:
-        more = {
-            "options": Options(settings=Settings(), memory=Memory(send=kind, receive=receive or kind)),
-            "gpus": list(cards),
-            "gpu_support": GpuSupport(answer="yes", source="MPIX_Query_cuda_support"),
-        }
-    rows = machines.curve(lambda n: 2e-6 + n / rate)
-    return machines.launch(rows, hosts=("n0", "n0"), **more)
-
-
-def launch(*args: Any, name: str = "x", links: Iterable[Gpu] = (), host: str = "n0", **kwargs: Any) -> Launch:
-    import msgspec
-
-    machine = {"host": host, "system": "Linux", "kernel": "Linux 6"}
-    facts = {"conditions": {"time": "t", "machine": machine, "gpus": msgspec.to_builtins(list(links))}}
-    (found,) = launches_of(Records(records(*args, **kwargs), []), name, facts)
-    return found
-
-
-def side(*launches: Launch, name: str = "side") -> Side:
-    return Side(name=name, launches=list(launches))
-
-
-def test_fields_of_records() -> None:
-    (run, *_) = records("cuda", receive="host", cards=[used(0)])
-    line = encode(run)
-    said = json.loads(line)
-    assert said["options"]["memory"] == {"send": "cuda", "receive": "host", "load": "cpu"}
-    assert said["gpus"][0]["bus_address"] == NVIDIA
-    again = decode(line)
-    assert isinstance(again, Run) and again == run and memory_of(again) == "cuda to host"
-    (before, *_) = records(None)
-    assert isinstance(before, Run) and memory_of(before) == "host" and memory_of(Run()) is None
-    assert {"gpus", "gpu_support"}.isdisjoint(json.loads(encode(before)))
-    assert "memory" not in json.loads(encode(before))["options"]
-
-
-def test_other_memory_is_a_condition_that_differs() -> None:
-    host, cuda = launch(None), launch("cuda", cards=[used(0), used(1)])
-    found = {one.name: (one.a, one.b) for one in differences(side(host), side(cuda))}
-    assert found["memory of messages"] == (["host"], ["cuda"])
-    assert found["GPUs of ranks"][0] == ["none"]
-    assert found["GPU memory, by the MPI"] == (["not asked"], ["yes by MPIX_Query_cuda_support"])
-    assert not [one for one in differences(side(host), side(launch(None))) if "emory" in one.name]
-
-
-def test_a_load_on_the_gpu_is_a_condition_and_no_memory() -> None:
-    def loaded(where: str | None) -> Launch:
-        found = launch(None)
-        assert found.run.options
-        found.run.component = "NBC"
-        if where:
-            found.run.options.memory = Memory(load=where)
-        return found
-
-    (one,) = differences(side(loaded(None)), side(loaded("device")))
-    assert (one.name, one.a, one.b) == ("overlap load on", ["cpu"], ["device"])
-    assert not [note for note in judged(loaded("device")).notes if "host memory" in note]
-
-
-def test_gpu_driver_and_link_are_conditions() -> None:
-    x16 = Gpu(address=NVIDIA, vendor="NVIDIA", name="H", link=Link(speed=16.0, width=16))
-    x8 = Gpu(address=NVIDIA, vendor="NVIDIA", name="H", link=Link(speed=16.0, width=8))
-    newer = used(0)
-    newer.driver = "13.0"
-    a = side(launch("cuda", cards=[used(0)], links=[x16]))
-    for other, word in (
-        (launch("cuda", cards=[used(0)], links=[x8]), "x8"),
-        (launch("cuda", cards=[newer], links=[x16]), "13.0"),
-    ):
-        (found,) = [one for one in differences(a, side(other)) if one.name == "GPUs of ranks"]
-        assert word in found.b[0] and word not in found.a[0]
-
-
-def test_addresses_of_pci_are_compared_by_value() -> None:
-    assert same_address("00000000:17:00.0", "0000:17:00.0") and same_address("0000:C1:00.0", "0:c1:00.0")
-    assert not same_address("0001:17:00.0", "0000:17:00.0")
-
-
-def saved(tmp_path: Path, name: str, *kinds: str | None) -> Path:
-    folder = tmp_path / name
-    folder.mkdir()
-    for number, kind in enumerate(kinds):
-        dated = records(kind, rate=10e9 + number, cards=[used(0), used(1)])
-        machines.save(folder / f"{number}.jsonl", dated)
-    return folder
-
-
-def test_compare_names_the_memory_and_refuses_a_mixed_side(imb: Imb, tmp_path: Path) -> None:
-    host, cuda = saved(tmp_path, "host", None, None), saved(tmp_path, "cuda", "cuda", "cuda")
-    said = imb("compare", host, cuda)
-    assert "memory of messages" in said.out and said.code in (0, 10, 11, 12)
-    mixed = saved(tmp_path, "mixed", None, "cuda")
-    said = imb("compare", host, mixed)
-    assert said.code == 2 and "several kinds of memory" in said.err
-    said = imb("diagnose", mixed)
-    assert said.code == 2 and "cuda memory" in said.err
-
-
-def test_lists_show_the_memory(imb: Imb, tmp_path: Path, archive: Archive) -> None:
-    for name, kind in (("h", None), ("c", "cuda")):
-        assert imb("import", saved(tmp_path, name, kind), "--label", name).code == 0
-    lines = imb("ls").out.splitlines()
-    assert sum("(cuda)" in line for line in lines) == 1
-    found = {one["memory"] for one in map(json.loads, imb("ls", "--json").out.splitlines())}
-    assert found == {"host", "cuda"}
-    shown = imb("show", "c").out
-    assert "memory       cuda" in shown and f"NVIDIA H200 0 on n0 at {NVIDIA}, ranks 0" in shown
-    assert "GPU support  yes by MPIX_Query_cuda_support" in shown
-    assert "\nGPU" not in imb("show", "h").out
-    exported = csv.DictReader(imb("export", "c", "--format", "csv").out.splitlines())
-    assert {one["memory"] for one in exported} == {"cuda"}
-
-
-# Diagnosis
-
-
-def card(address: str, *, lanes: int = 16, nvlink: float | None = None) -> Gpu:
-    link = Link(speed=2.5, width=lanes, max_speed=16.0, max_width=16)
-    return Gpu(address=address, vendor="NVIDIA", name="H", link=link, nvlinks=4, nvlink_rate=nvlink)
-
-
-def judged(found: Launch, **limits: float) -> Diagnosis:
-    return diagnose(side(found), Thresholds(), Limits(**limits))
-
-
-TWO = (used(0), used(1, "0000:18:00.0", index=1))
-LINKS = (card(NVIDIA), card("0000:18:00.0"))
-
-
-def of_rule(found: Diagnosis) -> list[tuple[str, str]]:
-    return [(one.level, one.found) for one in found.findings if one.rule == "gpu-link"]
-
-
-def test_bandwidth_of_device_memory_against_its_pcie_link() -> None:
-    ((level, text),) = of_rule(judged(launch("cuda", cards=TWO, links=LINKS, rate=12.5e9)))
-    assert level == "warning" and text.startswith("12.3 of 31.5 GB/s of this PCIe link (16 GT/s x16) (39%)")
-    ((level, _),) = of_rule(judged(launch("cuda", cards=TWO, links=LINKS, rate=26e9)))
-    assert level == "information"
-    ((level, text),) = of_rule(judged(launch("cuda", cards=TWO, links=LINKS, rate=26e9), gpu_link=20e9))
-    assert level == "warning" and "of 20 GB/s of --gpu-link" in text
-
-
-def test_the_slower_link_and_nvlink_are_the_limit() -> None:
-    slower = (card(NVIDIA), card("0000:18:00.0", lanes=8))
-    assert "16 GT/s x8" in of_rule(judged(launch("cuda", cards=TWO, links=slower)))[0][1]
-    nvlinked = [card(one.address, nvlink=100e9) for one in LINKS]
-    assert "of 100 GB/s of the NVLinks" in of_rule(judged(launch("cuda", cards=TWO, links=nvlinked)))[0][1]
-    to_host = launch("cuda", receive="host", cards=TWO, links=nvlinked)
-    assert "PCIe link" in of_rule(judged(to_host))[0][1]
-
-
-@pytest.mark.parametrize(
-    ("found", "note"),
-    [
-        (launch("cuda", cards=[used(0), used(1)], links=LINKS), "ranks 0 and 1 use one GPU"),
-        (launch("cuda", cards=TWO, links=LINKS, host="n7"), "of the host that launches only"),
-        (launch("cuda", cards=()), "do not have the GPUs of ranks 0 and 1"),
-        (launch("cuda", cards=TWO, links=[Gpu(address=g.address, vendor="NVIDIA", name="H") for g in LINKS]), "does not show"),
-    ],
-)  # fmt: skip
-def test_without_a_limit_there_is_a_note(found: Launch, note: str) -> None:
-    said = judged(found)
-    assert of_rule(said) == [] and any(note in one for one in said.notes)
-
-
-def test_host_memory_has_no_link_of_a_gpu() -> None:
-    assert of_rule(judged(launch(None), gpu_link=20e9)) == []
-    said = judged(launch("cuda_managed", cards=TWO, links=LINKS), gpu_link=20e9)
-    assert of_rule(said) == [] and any("--gpu-link" in one for one in said.notes)
-
-
-def test_host_yardsticks_do_not_judge_gpu_memory() -> None:
-    said = judged(launch("cuda", cards=TWO, links=LINKS), memory=100e9)
-    assert not [one for one in said.findings if one.rule in ("memory", "latency")]
-    assert any("--memory" in one for one in said.notes)
-
-
-def test_diagnose_takes_the_rate_of_the_link(imb: Imb, tmp_path: Path) -> None:
-    folder = tmp_path / "runs"
-    folder.mkdir()
-    machines.save(folder / "1.jsonl", records("cuda", cards=TWO, rate=12e9))
-    said = imb("diagnose", folder, "--gpu-link", "25GB/s")
-    assert said.code == 1 and "of 25 GB/s of --gpu-link" in said.out
