@@ -16,6 +16,7 @@ from imb.archive.store import Archive
 from imb.measure import campaign
 from imb.model.gpus import Link, arguments, uses_gpu
 from imb.mpi import gpu_checks, gpu_support, gpus, installations
+from imb.mpi import nvml as nvml_of
 from imb.mpi.doctor import Check
 from imb.mpi.installations import Installation
 
@@ -58,8 +59,15 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+NOT_SUPPORTED, NOT_FOUND, DRIVER_NOT_LOADED, LIBRARY_NOT_FOUND, LOST, MISMATCH = 3, 6, 9, 12, 15, 18
+
+
 class NVMLError(Exception):
     """As the package has it."""
+
+    def __init__(self, value: int = NOT_SUPPORTED) -> None:
+        super().__init__(f"error {value}")
+        self.value = value
 
 
 def nvml(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> list[str]:
@@ -69,9 +77,12 @@ def nvml(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> list[str]:
     speed = SimpleNamespace(nvmlReturn=0, value=SimpleNamespace(uiVal=26562))
     said: dict[str, Any] = {
         "nvmlDeviceGetHandleByPciBusId": "handle",
+        "nvmlDeviceGetCount": 0,
         "nvmlSystemGetDriverVersion": b"570.86.10",
         "nvmlDeviceGetName": "NVIDIA H200",
         "nvmlDeviceGetNvLinkState": NVMLError(),
+        "nvmlDeviceGetNvLinkRemoteDeviceType": 2,
+        "nvmlDeviceGetMigMode": NVMLError(),
         "nvmlDeviceGetFieldValues": [speed],
         "nvmlDeviceGetEccMode": [1, 1],
         "nvmlDeviceGetMemoryInfo": SimpleNamespace(total=141 * 2**30),
@@ -82,7 +93,7 @@ def nvml(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> list[str]:
     def answering(answer: Any) -> Callable[..., Any]:
         def call(*words: Any) -> Any:
             value = answer(*words) if callable(answer) else answer
-            if isinstance(value, Exception):
+            if isinstance(value, BaseException):
                 raise value
             return value
 
@@ -91,22 +102,23 @@ def nvml(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> list[str]:
     for name, answer in said.items():
         setattr(module, name, answering(answer))
     constants = {
-        "NVMLError": NVMLError,
         "nvmlInit": lambda: calls.append("init"),
         "nvmlShutdown": lambda: calls.append("shutdown"),
         "NVML_SUCCESS": 0,
         "NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON": 90,
         "NVML_MEMORY_ERROR_TYPE_UNCORRECTED": 1,
         "NVML_VOLATILE_ECC": 0,
+        "NVML_NVLINK_MAX_LINKS": 36,
     }
     for name, value in constants.items():
-        setattr(module, name, value)
+        if name not in answers:
+            setattr(module, name, value)
     monkeypatch.setitem(sys.modules, "pynvml", module)
     return calls
 
 
 def findings() -> dict[str, Check]:
-    return {one.what: one for one in gpu_checks.checks(gpus.of_host(nvml=True))}
+    return {one.what: one for one in gpu_checks.checks(nvml_of.asked(gpus.of_host()))}
 
 
 def test_a_host_without_gpus_has_none(tree: Path) -> None:
@@ -169,6 +181,7 @@ def test_a_healthy_gpu_gives_no_warning(tree: Path, monkeypatch: pytest.MonkeyPa
     calls = nvml(monkeypatch, nvmlDeviceGetNvLinkState=lambda _, link: 1 if link < 12 else NVMLError())
     found = findings()
     assert {one.level for one in found.values()} == {"ok"}
+    assert found["NVML"].found == "driver 570.86.10"
     assert found[f"GPU {NVIDIA}"].found == "NVIDIA H200, 141 GiB, driver nvidia 570.86.10"
     assert found[f"GPU {NVIDIA}: NVLink"].found == "12 links up, 319 GB/s in one direction"
     assert calls == ["init", "shutdown"]
@@ -190,18 +203,137 @@ def test_nvml_findings(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert findings()[f"GPU {NVIDIA}: ECC"].level == "warning"
 
 
-def test_nvml_that_knows_nothing_leaves_what_sysfs_says(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpus_without_nvlinks(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    device(tree)
+    nvml(monkeypatch)
+    assert findings()[f"GPU {NVIDIA}: NVLink"].found == "none"
+    nvml(monkeypatch, nvmlDeviceGetNvLinkState=NVMLError(999))
+    assert f"GPU {NVIDIA}: NVLink" not in findings()
+
+
+def test_all_nvlinks_down(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    device(tree)
+    nvml(monkeypatch, nvmlDeviceGetNvLinkState=lambda _, link: 0 if link < 20 else NVMLError(2))
+    found = findings()[f"GPU {NVIDIA}: NVLink"]
+    assert (found.level, found.found) == ("warning", "0 of 20 links up")
+
+
+def test_what_nvlinks_end_at(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    device(tree)
+
+    def peers(**answers: Any) -> dict[str, int] | None:
+        nvml(
+            monkeypatch,
+            nvmlDeviceGetNvLinkState=lambda _, link: 1 if link < 6 else NVMLError(2),
+            nvmlDeviceGetNvLinkRemotePciInfo=lambda _, link: SimpleNamespace(
+                busId=f"00000000:{0x18 + link // 4:02X}:00.0".encode()
+            ),
+            **answers,
+        )
+        (gpu,) = nvml_of.asked(gpus.of_host()).gpus
+        assert gpu.nvlinks == 6 and gpu.nvlink_rate == 26.562e9
+        return gpu.nvlink_peers
+
+    assert peers() == {"switch": 6}
+    direct = {"00000000:18:00.0": 4, "00000000:19:00.0": 2}
+    assert peers(nvmlDeviceGetNvLinkRemoteDeviceType=0) == direct
+    assert peers(nvmlDeviceGetNvLinkRemoteDeviceType=255) is None
+    assert peers(nvmlDeviceGetNvLinkRemoteDeviceType=NVMLError(13)) is None
+
+
+def test_gpus_in_instances_are_named(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    device(tree)
+    nvml(monkeypatch, nvmlDeviceGetMigMode=[1, 1])
+    assert findings()[f"GPU {NVIDIA}"].found == "NVIDIA H200, 141 GiB, driver nvidia 570.86.10, MIG is on"
+
+
+def test_nvml_that_knows_nothing_leaves_what_sysfs_has(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     device(tree)
     plain = gpus.of_host()
-    nvml(monkeypatch, nvmlDeviceGetHandleByPciBusId=NVMLError())
-    assert gpus.of_host(nvml=True) == plain
-    calls = nvml(monkeypatch)
+    nvml(monkeypatch, nvmlDeviceGetHandleByPciBusId=NVMLError(NOT_FOUND))  # of another container
+    assert nvml_of.asked(plain).gpus == plain and findings()["NVML"].level == "ok"
+    calls = nvml(monkeypatch, nvmlInit=NVMLError(MISMATCH))
+    assert nvml_of.asked(plain).gpus == plain and calls == []
 
-    def fails() -> None:
-        raise NVMLError
 
-    monkeypatch.setattr(sys.modules["pynvml"], "nvmlInit", fails)
-    assert gpus.of_host(nvml=True) == plain and calls == []
+@pytest.mark.parametrize(
+    ("answers", "level", "text"),
+    [
+        ({"nvmlInit": NVMLError(MISMATCH)}, "warning", "error 18"),
+        ({"nvmlInit": NVMLError(LIBRARY_NOT_FOUND)}, "warning", "error 12"),
+        ({"nvmlInit": OSError("no\nway")}, "warning", "no way"),
+        ({"nvmlDeviceGetHandleByPciBusId": NVMLError(LOST)}, "warning", f"{NVIDIA}: error 15"),
+        ({"nvmlDeviceGetName": NVMLError(LOST)}, "warning", f"{NVIDIA}: error 15"),
+    ],
+)
+def test_why_nvml_has_no_answer(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any], level: str, text: str
+) -> None:
+    device(tree)
+    nvml(monkeypatch, **answers)
+    found = findings()["NVML"]
+    assert found.level == level and text in found.found and "nvidia-smi" in found.advice
+
+
+def test_without_the_package_nvml_is_not_asked(tree: Path) -> None:
+    device(tree)
+    found = findings()["NVML"]
+    assert (found.level, found.found) == ("ok", "not asked, its Python package is missing")
+    assert "openimb[gpu]" in found.advice
+
+
+def test_hosts_without_nvidia_have_no_finding_on_nvml(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert list(findings()) == ["GPUs"]
+    for code in (LIBRARY_NOT_FOUND, DRIVER_NOT_LOADED):
+        nvml(monkeypatch, nvmlInit=NVMLError(code))
+        assert list(findings()) == ["GPUs"]
+    nvml(monkeypatch, nvmlInit=NVMLError(MISMATCH))
+    assert findings()["NVML"].level == "warning"
+
+
+def test_gpus_that_only_nvml_shows(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In WSL2 and in sandboxes, sysfs has none."""
+    nvml(
+        monkeypatch,
+        nvmlDeviceGetCount=1,
+        nvmlDeviceGetHandleByIndex="handle",
+        nvmlDeviceGetPciInfo=SimpleNamespace(busId=b"00000000:C1:00.0"),
+    )
+    found = findings()
+    assert found["GPU 0000:c1:00.0"].found == "NVIDIA H200, 141 GiB, driver nvidia 570.86.10"
+    assert {one.level for one in found.values()} == {"ok"}
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {"nvmlDeviceGetName": UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")},
+        {"nvmlShutdown": NVMLError(999)},
+        {"NVML_VOLATILE_ECC": None},
+        {"nvmlDeviceGetMemoryInfo": "no structure"},
+    ],
+)
+def test_no_answer_of_nvml_ends_a_launch(
+    tree: Path, imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any]
+) -> None:
+    device(tree)
+    nvml(monkeypatch, **answers)
+    if None in answers.values():
+        monkeypatch.delattr(sys.modules["pynvml"], "NVML_VOLATILE_ECC")
+    said = imb("run", *fake_mpi.make(tree / "mpi"), "--memory", "cuda", "PingPong", "--classic")
+    assert said.code == 0, said.err
+    (name,) = archive.ids()
+    (one,) = archive.run(name).facts()["conditions"]["gpus"]
+    assert one["address"] == NVIDIA and one["driver"] == "nvidia 570.86.10"
+
+
+def test_doctor_prints_the_machine_before_it_asks_nvml(
+    tree: Path, imb: Imb, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A driver that hangs leaves its name on the screen."""
+    nvml(monkeypatch, nvmlInit=lambda: KeyboardInterrupt())
+    said = imb("doctor")
+    assert said.code == 130 and "host: " in said.out and "GPU" not in said.out
 
 
 def test_a_gpu_of_another_numa_node(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,7 +364,7 @@ def test_names_of_devices_are_data(tree: Path, monkeypatch: pytest.MonkeyPatch) 
     assert gpu.name == "?[31mevil? name\\xff"
     device(tree, "0000:18:00.0", current_link_width="²", numa_node="x", max_link_speed="Unknown")
     nvml(monkeypatch, nvmlDeviceGetName=b"\x1b]0;title\x07")
-    assert gpus.of_host(nvml=True)[1].name == "?]0;title?"
+    assert nvml_of.asked(gpus.of_host()).gpus[1].name == "?]0;title?"
 
 
 # What MPIs say

@@ -86,6 +86,7 @@ class Gpu(msgspec.Struct, frozen=True, kw_only=True):
     nvlink_peers: dict[str, int] | None = None
     pcie_replays: int | None = None
     ecc: bool | None = None
+    mig: bool | None = None
     uncorrected_errors: int | None = None
     memory_bytes: int | None = None
 

@@ -16,7 +16,7 @@ import psutil
 from imb.model.conditions import Cache, Conditions, Interface, Machine
 from imb.model.confidential import hidden
 from imb.model.text import now, readable
-from imb.mpi import gpus
+from imb.mpi import gpus, nvml
 from imb.mpi.installations import Installation, output_of
 
 # Settings of MPI libraries, their transports and schedulers that change figures.
@@ -41,7 +41,7 @@ def gather(mpi: Installation | None = None, *, with_gpus: bool = False) -> Condi
         mpi_wrapper=mpi.place if mpi else None,
         launcher=mpi.launcher if mpi else None,
         interfaces=interfaces(),
-        gpus=gpus.of_host(nvml=True) if with_gpus else [],
+        gpus=nvml.asked(gpus.of_host()).gpus if with_gpus else [],
         environment=steering(os.environ.items()),
     )
 

@@ -10,15 +10,18 @@ from imb.model.gpus import Gpu
 from imb.model.units import counted
 from imb.mpi import gpus
 from imb.mpi.doctor import Check
+from imb.mpi.nvml import Answer
 
 NODES = Path("/sys/devices/system/node")
 
 
-def checks(found: list[Gpu]) -> Iterator[Check]:
+def checks(told: Answer) -> Iterator[Check]:
     """Several lines for each GPU."""
-    if not found:
+    if not told.gpus:
         yield Check("ok", "GPUs", "none")
-    for gpu in found:
+    if told.found:
+        yield Check("warning" if told.failed else "ok", "NVML", told.found, told.advice)
+    for gpu in told.gpus:
         what = f"GPU {gpu.address}"
         yield _named(what, gpu)
         yield _link(what, gpu)
@@ -31,10 +34,11 @@ def _named(what: str, gpu: Gpu) -> Check:
     if gpu.driver is None:
         return Check("warning", what, f"{gpu.name}, no driver", "load the driver of its vendor (`lspci -k`)")
     memory = f", {gpu.memory_bytes / 2**30:.0f} GiB" if gpu.memory_bytes else ""
+    mig = ", MIG is on" if gpu.mig else ""
     if gpu.driver.partition(" ")[0] in ("nouveau", "vfio-pci"):
         advice = "CUDA needs the vendor's driver; vfio-pci hands the GPU to a virtual machine"
         return Check("warning", what, f"{gpu.name}{memory}, driver {gpu.driver}", advice)
-    return Check("ok", what, f"{gpu.name}{memory}, driver {gpu.driver}")
+    return Check("ok", what, f"{gpu.name}{memory}, driver {gpu.driver}{mig}")
 
 
 def _link(what: str, gpu: Gpu) -> Check:
@@ -97,13 +101,16 @@ def _cpus(path: Path) -> set[int]:
 def _nvlinks(what: str, gpu: Gpu) -> Iterator[Check]:
     if gpu.nvlinks is None:
         return
-    rate = f", {gpu.nvlink_rate / 1e9:.0f} GB/s in one direction" if gpu.nvlink_rate else ""
-    found = f"{counted(gpu.nvlinks, 'link')} up{rate}"
+    what = f"{what}: NVLink"
+    rate = f", {gpu.nvlinks * gpu.nvlink_rate / 1e9:.0f} GB/s in one direction" if gpu.nvlink_rate else ""
     if gpu.nvlinks_down:
-        advice = "see `nvidia-smi nvlink -s` and the fabric manager's log"
-        yield Check("warning", f"{what}: NVLink", f"{found}, {gpu.nvlinks_down} down", advice)
+        advice = (
+            "see `nvidia-smi nvlink -s` and the fabric manager's log; a card without a bridge has none up"
+        )
+        total = counted(gpu.nvlinks + gpu.nvlinks_down, "link")
+        yield Check("warning", what, f"{gpu.nvlinks} of {total} up{rate}", advice)
     else:
-        yield Check("ok", f"{what}: NVLink", found if gpu.nvlinks else "none")
+        yield Check("ok", what, f"{counted(gpu.nvlinks, 'link')} up{rate}" if gpu.nvlinks else "none")
 
 
 def _errors(what: str, gpu: Gpu) -> Iterator[Check]:
