@@ -14,7 +14,7 @@ from companion import machines
 from companion.door import Imb
 from imb.archive.store import Archive
 from imb.diagnose import Diagnosis, Limits, Thresholds, diagnose
-from imb.judge.condition_diff import differences
+from imb.judge.condition_diff import conditions_of, differences, unknown
 from imb.model.gpus import Gpu, Link, memory_of, same_address
 from imb.model.observations import Launch, Side, launches_of
 from imb.model.records import (
@@ -111,18 +111,76 @@ def test_a_load_on_the_gpu_is_a_condition_and_no_memory() -> None:
     assert not [note for note in judged(loaded("device")).notes if "host memory" in note]
 
 
-def test_gpu_driver_and_link_are_conditions() -> None:
-    x16 = Gpu(address=NVIDIA, vendor="NVIDIA", name="H", link=Link(speed=16.0, width=16))
-    x8 = Gpu(address=NVIDIA, vendor="NVIDIA", name="H", link=Link(speed=16.0, width=8))
-    newer = used(0)
-    newer.driver = "13.0"
-    a = side(launch("cuda", cards=[used(0)], links=[x16]))
-    for other, word in (
-        (launch("cuda", cards=[used(0)], links=[x8]), "x8"),
-        (launch("cuda", cards=[newer], links=[x16]), "13.0"),
-    ):
-        (found,) = [one for one in differences(a, side(other)) if one.name == "GPUs of ranks"]
-        assert word in found.b[0] and word not in found.a[0]
+def changed(a: Launch | Side, b: Launch | Side) -> dict[str, tuple[list[str], list[str]]]:
+    sides = (one if isinstance(one, Side) else side(one) for one in (a, b))
+    return {one.name: (one.a, one.b) for one in differences(*sides)}
+
+
+FULL = Gpu(
+    address=NVIDIA,
+    vendor="NVIDIA",
+    name="H",
+    driver="nvidia 570.86.10",
+    link=Link(speed=16.0, width=16),
+    nvlinks=12,
+    ecc=True,
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "values"),
+    [
+        ({"driver": "nvidia 570.124.06"}, "GPU driver", ("nvidia 570.86.10", "nvidia 570.124.06")),
+        ({"link": Link(speed=16.0, width=8)}, "GPU link", ("PCIe 4.0 x16", "PCIe 4.0 x8")),
+        ({"nvlinks": 6}, "NVLinks of a GPU", ("12", "6")),
+        ({"ecc": False}, "ECC of GPU memory", ("on", "off")),
+    ],
+)
+def test_what_differs_in_a_gpu_is_one_condition(
+    change: dict[str, Any], name: str, values: tuple[str, str]
+) -> None:
+    def of(gpu: Gpu) -> Launch:
+        return launch("cuda", cards=[used(0)], links=[gpu])
+
+    (found,) = changed(of(FULL), of(msgspec.structs.replace(FULL, **change))).items()
+    assert found == (name, ([values[0]], [values[1]]))
+
+
+def test_versions_of_the_interface_and_names_are_conditions() -> None:
+    newer, other = used(0), used(0)
+    newer.driver, other.name = "13.0", "NVIDIA B200"
+    found = launch("cuda", cards=[used(0)], links=[FULL])
+    assert changed(found, launch("cuda", cards=[newer], links=[FULL])) == {
+        "GPU interface": (["cuda 12.8"], ["cuda 13.0"])
+    }
+    assert changed(found, launch("cuda", cards=[other], links=[FULL])) == {
+        "GPU": (["NVIDIA H200"], ["NVIDIA B200"])
+    }
+
+
+def test_unknown_conditions_of_gpus_do_not_differ() -> None:
+    known, bare = launch("cuda", cards=[used(0)], links=[FULL]), launch("cuda", cards=[used(0)])
+    assert changed(known, bare) == {}
+    assert unknown(side(known), side(launch(None))) == ([], [])
+
+
+def test_gpus_of_another_host_at_the_same_address_have_no_known_link() -> None:
+    """Conditions are those of the host that launched."""
+    found = launch("cuda", cards=[used(0, host="n1")], links=[FULL])
+    assert "GPU link" not in dict(conditions_of(found))
+
+
+def test_gpus_that_vary_alike_on_both_sides_do_not_differ() -> None:
+    def varied() -> Side:
+        return side(*(launch("cuda", cards=[used(0, host=host)], name=host) for host in ("n0", "n1")))
+
+    assert changed(varied(), varied()) == {}
+    assert list(changed(varied(), launch("cuda", cards=[used(0, host="n2")]))) == ["GPUs of ranks"]
+
+
+def test_gpus_of_many_ranks_are_not_listed() -> None:
+    found = dict(conditions_of(launch("cuda", cards=[used(rank, index=rank % 4) for rank in range(17)])))
+    assert "GPUs of ranks" not in found and found["GPU"] == "NVIDIA H200"
 
 
 def test_addresses_of_pci_are_compared_by_value() -> None:
