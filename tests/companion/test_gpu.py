@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from companion import fake_mpi
 from companion.door import Imb
@@ -381,64 +383,113 @@ def mpi_of(folder: Path, flavour: Any, **tools: str) -> Installation:
     return Installation(flavour=flavour, version="MPI 1.0", major=1, wrapper=wrapper, launcher=launcher)
 
 
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [
-        ("mca:mpi:base:param:mpi_built_with_cuda_support:value:true", "yes"),
-        (
-            "mca:mpi:base:param:mpi_built_with_cuda_support:value:false\n"
-            "mca:accelerator:null:version:mca:2.1.0\nmca:accelerator:rocm:version:component:5.0.7",
-            "yes",
-        ),
-        (
-            "mca:mpi:base:param:mpi_built_with_cuda_support:value:false\nmca:accelerator:null:version:mca:2.1",
-            "no",
-        ),
-        ("mca:btl:self:version:mca:2.1.0", "unknown"),
-    ],
-)
-def test_open_mpi_by_ompi_info(tmp_path: Path, text: str, answer: str) -> None:
-    found = gpu_support.support(mpi_of(tmp_path / "mpi", "openmpi", ompi_info=text))
-    assert found.answer == answer and "ompi_info" in found.source
+CUDA = "mca:mpi:base:param:mpi_built_with_cuda_support:value:"
+ROCM = "mca:accelerator:null:version:mca:2.1.0\nmca:accelerator:rocm:version:component:5.0.7"
 
 
 @pytest.mark.parametrize(
-    ("options", "answer"),
+    ("text", "any_gpu", "cuda", "rocm"),
     [
-        ("'--prefix=/opt' '--with-cuda=/usr/local/cuda' '--with-device=ch4:ucx'", "yes"),
-        ("--without-cuda --with-device=ch4:ofi", "no"),
-        ("--with-cuda=no", "no"),
-        ("--with-device=ch4:ofi", "unknown"),
+        (f"{CUDA}true", "yes", "yes", "unknown"),
+        (f"{CUDA}false", "no", "no", "unknown"),
+        (f"{CUDA}false\n{ROCM}", "yes", "no", "yes"),
+        (ROCM, "yes", "no", "yes"),
+        (f"{CUDA}false\nmca:accelerator:null:version:mca:2.1", "no", "no", "no"),
+        ("mca:btl:self:version:mca:2.1.0", "unknown", "unknown", "unknown"),
     ],
 )
-def test_mpich_by_its_configure_line(tmp_path: Path, options: str, answer: str) -> None:
-    said = gpu_support.support(
-        mpi_of(tmp_path / "mpi", "mpich", mpichversion=f"MPICH Version: 4.3\nMPICH configure: {options}")
-    )
-    assert said.answer == answer and said.source.startswith("mpichversion")
+def test_open_mpi_by_ompi_info(tmp_path: Path, text: str, any_gpu: str, cuda: str, rocm: str) -> None:
+    mpi = mpi_of(tmp_path / "mpi", "openmpi", ompi_info=text)
+    found = {api: gpu_support.support(mpi, api) for api in (None, "cuda", "rocm")}
+    assert {api: one.answer for api, one in found.items()} == {None: any_gpu, "cuda": cuda, "rocm": rocm}
+    assert all("ompi_info" in one.source for one in found.values())
+    assert found["rocm"].answer != "no" or "--with-rocm" in found["rocm"].change
 
 
-def test_mpich_that_is_told_not_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mpi = mpi_of(tmp_path / "mpi", "mpich", mpichversion="MPICH configure: --with-cuda=/usr")
-    monkeypatch.setenv("MPIR_CVAR_ENABLE_GPU", "0")
-    assert gpu_support.support(mpi).answer == "no"
+@pytest.mark.parametrize(
+    ("options", "any_gpu", "cuda", "rocm"),
+    [
+        ("'--prefix=/opt' '--with-cuda=/usr/local/cuda' '--with-device=ch4:ucx'", "yes", "yes", "no"),
+        ("--with-hip=/opt/rocm", "yes", "no", "yes"),
+        ("--with-ze --with-device=ch4:ofi", "yes", "no", "no"),
+        ("--without-cuda --with-device=ch4:ofi", "no", "no", "unknown"),
+        ("--with-cuda=no", "no", "no", "unknown"),
+        ("--with-device=ch4:ofi", "unknown", "unknown", "unknown"),
+    ],
+)
+def test_mpich_by_its_configure_line(
+    tmp_path: Path, options: str, any_gpu: str, cuda: str, rocm: str
+) -> None:
+    mpi = mpi_of(tmp_path / "mpi", "mpich", mpichversion=f"MPICH Version: 4.3\nMPICH configure: {options}")
+    found = {api: gpu_support.support(mpi, api) for api in (None, "cuda", "rocm")}
+    assert {api: one.answer for api, one in found.items()} == {None: any_gpu, "cuda": cuda, "rocm": rocm}
+    assert all(one.source.startswith("mpichversion") for one in found.values())
 
 
-def test_intel_by_its_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mpi = mpi_of(tmp_path / "mpi", "intel")
-    monkeypatch.delenv("I_MPI_OFFLOAD", raising=False)
-    assert gpu_support.support(mpi)[:2] == ("no", "I_MPI_OFFLOAD is unset")
-    monkeypatch.setenv("I_MPI_OFFLOAD", "1")
-    assert gpu_support.support(mpi).answer == "yes"
+CRAY = "MPI VERSION    : CRAY MPICH version 8.1.28.15 (ANL base 3.4a2)"
+
+
+@pytest.mark.parametrize(
+    ("flavour", "text", "name", "unset"),
+    [
+        ("other", CRAY, "MPICH_GPU_SUPPORT_ENABLED", "no"),
+        ("intel", "", "I_MPI_OFFLOAD", "no"),
+        ("mpich", "MPICH configure: --with-cuda=/usr", "MPIR_CVAR_ENABLE_GPU", "yes"),
+    ],
+)
+def test_settings_switch_support_on_and_off_as_in_the_suite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flavour: str, text: str, name: str, unset: str
+) -> None:
+    mpi = mpi_of(tmp_path / "mpi", flavour, mpichversion=text)
+    monkeypatch.delenv(name, raising=False)
+    found = gpu_support.support(mpi, "cuda")
+    assert found.answer == unset
+    assert unset == "yes" or found[1:] == (f"{name} is not set", f"set {name}=1")
+    for value in ("0", "no", "off", "false", ""):
+        monkeypatch.setenv(name, value)
+        assert gpu_support.support(mpi, "cuda") == ("no", f"{name}={value}", f"set {name}=1")
+    monkeypatch.setenv(name, "1")
+    assert gpu_support.support(mpi, "cuda").answer == "yes"
+
+
+def test_settings_are_those_of_the_suite() -> None:
+    source = (Path(__file__).parents[2] / "src" / "plan" / "gpu_support.cpp").read_text()
+    body = source[source.index("bool is_off") :].partition("}")[0]
+    assert {*re.findall(r'value == "(\w+)"', body), ""} == set(gpu_support.OFF) and "value.empty()" in body
+    table = re.findall(r'\{"(\w+)", "[^"]+", (true|false)\}', source)
+    assert {name: needed == "true" for name, needed in table} == {
+        setting.name: setting.needed for setting in gpu_support.SETTINGS.values()
+    }
+
+
+def test_an_mpi_without_known_settings(tmp_path: Path) -> None:
+    assert gpu_support.support(mpi_of(tmp_path / "mpi", "other")).answer == "unknown"
+
+
+def test_values_that_are_no_utf_8_are_readable(tree: Path, imb: Imb, monkeypatch: pytest.MonkeyPatch) -> None:
+    mpi = mpi_of(tree / "mpi", "intel")
+    monkeypatch.setattr(installations, "find", lambda _: mpi)
+    monkeypatch.setenv("I_MPI_OFFLOAD", "\udcff")
+    said = imb("doctor", "--mpi", "intel", "--json")
+    assert "yes (I_MPI_OFFLOAD=\\\\xff)" in said.out
+
+
+def test_programs_beside_the_wrapper_go_before_those_beside_the_launcher(tmp_path: Path) -> None:
+    mpi = mpi_of(tmp_path / "a", "mpich", mpichversion="MPICH configure: --with-cuda")
+    other = mpi_of(tmp_path / "b", "mpich", mpichversion="MPICH configure: --without-cuda")
+    assert gpu_support.support(msgspec.structs.replace(mpi, launcher=other.launcher)).answer == "yes"
 
 
 def test_no_support_is_a_warning_only_where_there_is_a_gpu(tree: Path) -> None:
     mpi = mpi_of(tree / "mpi", "mpich", mpichversion="MPICH configure: --without-cuda")
     (without,) = gpu_support.checks(mpi, [])
-    assert (without.level, without.advice) == ("ok", "")
+    assert (without.what, without.level, without.advice) == ("MPI 1.0: GPU memory", "ok", "")
     device(tree)
-    (with_one,) = gpu_support.checks(mpi, gpus.of_host())
-    assert with_one.level == "warning" and "--with-cuda" in with_one.advice
+    device(tree, "0000:63:00.0", vendor="0x1002", **{"class": "0x120000"})
+    cuda, rocm = gpu_support.checks(mpi, gpus.of_host())
+    assert cuda.what == "MPI 1.0: GPU memory (CUDA)"
+    assert cuda.level == "warning" and "--with-cuda" in cuda.advice
+    assert rocm.what == "MPI 1.0: GPU memory (ROCm)" and rocm.level == "ok"
 
 
 def test_doctor_lists_gpus_and_what_the_mpi_says(
@@ -452,7 +503,7 @@ def test_doctor_lists_gpus_and_what_the_mpi_says(
     said = imb("doctor", "--mpi", "openmpi", "--json")
     found = {one["what"]: one for one in map(json.loads, said.out.splitlines())}
     assert found[f"GPU {NVIDIA}: PCIe"]["level"] == "warning"
-    assert found["MPI 1.0: GPU memory"]["found"] == "yes (ompi_info: mpi_built_with_cuda_support true)"
+    assert found["MPI 1.0: GPU memory (CUDA)"]["found"] == "yes (ompi_info: mpi_built_with_cuda_support true)"
 
 
 # Launches
