@@ -143,6 +143,39 @@ def test_gpus_are_found_without_any_library(tree: Path) -> None:
     assert found[NVIDIA].link.rate == pytest.approx(63.0e9, rel=1e-3)
 
 
+def bridge(folder: Path, vendor: str, speed: str, width: str) -> Path:
+    """A port of PCIe in a folder of devices."""
+    folder.mkdir(parents=True)
+    link = {"current_link_speed": speed, "max_link_speed": speed}
+    link |= {"current_link_width": width, "max_link_width": width}
+    for name, text in {"vendor": vendor, "class": "0x060400", **link}.items():
+        (folder / name).write_text(text + "\n")
+    return folder
+
+
+@pytest.mark.parametrize("host", ["0x1002", "0x1022"])
+def test_the_link_of_a_card_with_a_switch_is_that_of_its_upstream_port(tree: Path, host: str) -> None:
+    """AMD's cards, and Intel's: the link of the GPU itself is inside of the card."""
+    root = bridge(tree / "pci0000:00" / "0000:00:01.0", host, "8.0 GT/s PCIe", "16")
+    upstream = bridge(root / "0000:01:00.0", "0x1002", "16.0 GT/s PCIe", "8")
+    downstream = bridge(upstream / "0000:02:00.0", "0x1002", "2.5 GT/s PCIe", "1")
+    inside = {"current_link_speed": "2.5 GT/s PCIe", "current_link_width": "1"}
+    folder = device(tree, "0000:03:00.0", vendor="0x1002", **inside)
+    folder.rename(downstream / folder.name)
+    (tree / "pci" / folder.name).unlink()
+    (tree / "pci" / folder.name).symlink_to(downstream / folder.name)
+    (gpu,) = gpus.of_host()
+    assert gpu.link == Link(speed=16.0, width=8, max_speed=16.0, max_width=8, slot_speed=8.0)
+
+
+def test_virtual_functions_without_a_driver_are_no_gpus(tree: Path) -> None:
+    folder = device(tree)
+    (folder / "physfn").symlink_to(tree)
+    assert [gpu.address for gpu in gpus.of_host()] == [NVIDIA]  # passed on to this container
+    (folder / "driver").unlink()
+    assert gpus.of_host() == []
+
+
 @pytest.mark.parametrize(
     ("speed", "width", "rate"),
     [(2.5, 16, 4e9), (5.0, 8, 4e9), (8.0, 16, 15.754e9), (16.0, 16, 31.508e9), (64.0, 16, 121e9)],
@@ -163,19 +196,24 @@ def test_a_port_that_is_slower_than_its_link_is_virtual() -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "what", "advice"),
+    ("files", "rate", "advice"),
     [
-        ({"current_link_width": "8"}, "PCIe", "8 of 16 lanes"),
-        ({"slot": "16.0 GT/s PCIe", "current_link_speed": "16.0 GT/s PCIe"}, "PCIe", "the port above it"),
-        ({"current_link_speed": "2.5 GT/s PCIe"}, "PCIe", "an idle GPU lowers"),
+        ({"current_link_width": "8"}, "31.5 GB/s in one direction", "8 of 16 lanes"),
+        (
+            {"slot": "16.0 GT/s PCIe", "current_link_speed": "16.0 GT/s PCIe"},
+            "31.5 GB/s in one direction",
+            "the port above it reaches PCIe 4.0 only",
+        ),
+        ({"current_link_speed": "2.5 GT/s PCIe"}, "63.0 GB/s in one direction at most", "an idle GPU lowers"),
     ],
 )
 def test_a_link_below_its_maximum_is_a_warning(
-    tree: Path, files: dict[str, str], what: str, advice: str
+    tree: Path, files: dict[str, str], rate: str, advice: str
 ) -> None:
     device(tree, **files)
-    found = findings()[f"GPU {NVIDIA}: {what}"]
+    found = findings()[f"GPU {NVIDIA}: PCIe"]
     assert found.level == "warning" and advice in found.advice
+    assert found.found.endswith(" of 5.0 x16 (32 GT/s), " + rate)
 
 
 def test_a_healthy_gpu_gives_no_warning(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,6 +222,7 @@ def test_a_healthy_gpu_gives_no_warning(tree: Path, monkeypatch: pytest.MonkeyPa
     found = findings()
     assert {one.level for one in found.values()} == {"ok"}
     assert found["NVML"].found == "driver 570.86.10"
+    assert found[f"GPU {NVIDIA}: PCIe"].found == "5.0 x16 (32 GT/s), 63.0 GB/s in one direction"
     assert found[f"GPU {NVIDIA}"].found == "NVIDIA H200, 141 GiB, driver nvidia 570.86.10"
     assert found[f"GPU {NVIDIA}: NVLink"].found == "12 links up, 319 GB/s in one direction"
     assert calls == ["init", "shutdown"]
@@ -338,19 +377,34 @@ def test_doctor_prints_the_machine_before_it_asks_nvml(
     assert said.code == 130 and "host: " in said.out and "GPU" not in said.out
 
 
-def test_a_gpu_of_another_numa_node(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
-    for node, cpus, distance in ((0, "0-1", "10 21"), (1, "2-3", "21 10")):
+def nodes(tree: Path, told: dict[int, tuple[str, str]]) -> None:
+    """NUMA nodes: their CPUs, and their distances to all of them in this order."""
+    for node, (cpus, distances) in told.items():
         (tree / "nodes" / f"node{node}").mkdir(parents=True)
         (tree / "nodes" / f"node{node}" / "cpulist").write_text(cpus + "\n")
-        (tree / "nodes" / f"node{node}" / "distance").write_text(distance + "\n")
+        (tree / "nodes" / f"node{node}" / "distance").write_text(distances + "\n")
+    (tree / "nodes" / "online").write_text(",".join(map(str, told)) + "\n")
+
+
+def test_distances_are_of_the_nodes_that_are_online(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """POWER numbers its nodes 0 and 8."""
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {80})
+    nodes(tree, {0: ("0-79", "10 40"), 8: ("80-159", "40 10")})
+    device(tree, numa_node="0")
+    assert findings()[f"GPU {NVIDIA}: NUMA"].found == "node 0, no allowed CPU on it, distance 40"
+
+
+def test_a_gpu_of_another_numa_node(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    nodes(tree, {0: ("0-1", "10 21"), 1: ("2-3", "21 10")})
     device(tree, numa_node="1")
     device(tree, "0000:18:00.0", numa_node="0")
     device(tree, "0000:19:00.0", numa_node="-1")
     found = findings()
     far = found[f"GPU {NVIDIA}: NUMA"]
     assert (far.level, far.found) == ("warning", "node 1, no allowed CPU on it, distance 21")
-    assert found["GPU 0000:18:00.0: NUMA"].level == "ok"
+    near = found["GPU 0000:18:00.0: NUMA"]
+    assert (near.level, near.found) == ("ok", "node 0, distance 10")
     assert found["GPU 0000:19:00.0: NUMA"].level == "ok"
 
 

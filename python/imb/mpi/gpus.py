@@ -30,22 +30,36 @@ def _gpu(folder: Path) -> Gpu | None:
     kind = (text_of(folder / "class") or "")[:6]
     if vendor is None or not (kind in _CLASSES or (kind == _ACCELERATOR and vendor == "AMD")):
         return None
+    driver = _driver(folder)
+    if driver is None and (folder / "physfn").exists():
+        return None  # a virtual function for a guest
     node = text_of(folder / "numa_node") or ""
+    card = _card(folder)
     name = text_of(folder / "product_name") or f"{vendor} {text_of(folder / 'device') or 'GPU'}"
     return Gpu(
         address=shown(folder.name),
         vendor=vendor,
         name=shown(name),
-        driver=_driver(folder),
-        numa_node=int(node) if node.isdecimal() else None,  # -1: the firmware does not say
+        driver=driver,
+        numa_node=int(node) if node.isdecimal() else None,  # -1: unknown to the firmware
         link=Link(
-            speed=_speed(folder / "current_link_speed"),
-            width=_width(folder / "current_link_width"),
-            max_speed=_speed(folder / "max_link_speed"),
-            max_width=_width(folder / "max_link_width"),
-            slot_speed=_speed(folder.resolve().parent / "max_link_speed"),
+            speed=_speed(card / "current_link_speed"),
+            width=_width(card / "current_link_width"),
+            max_speed=_speed(card / "max_link_speed"),
+            max_width=_width(card / "max_link_width"),
+            slot_speed=_speed(card.parent / "max_link_speed"),
         ),
     )
+
+
+def _card(folder: Path) -> Path:
+    """The device whose link is that of the card. Cards of AMD and Intel have a switch: the upstream port of that. A port of
+    the same vendor that no device is above is the host's own."""
+    card = folder.resolve()
+    vendor = text_of(card / "vendor")
+    while text_of(card.parent / "vendor") == vendor and text_of(card.parent.parent / "vendor"):
+        card = card.parent
+    return card
 
 
 def _driver(folder: Path) -> str | None:
@@ -71,9 +85,9 @@ def _width(path: Path) -> int | None:
 
 
 def text_of(path: Path) -> str | None:
-    """Of a file of the kernel; None where it cannot be read."""
+    """Of a file of the kernel, for JSON; None where it cannot be read."""
     try:
-        return os.fsdecode(path.read_bytes()).strip()
+        return readable(os.fsdecode(path.read_bytes())).strip()
     except OSError:
         return None
 
