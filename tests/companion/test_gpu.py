@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -345,22 +346,17 @@ def test_gpus_that_only_nvml_shows(tree: Path, monkeypatch: pytest.MonkeyPatch) 
     assert {one.level for one in found.values()} == {"ok"}
 
 
-@pytest.mark.parametrize(
-    "answers",
-    [
-        {"nvmlDeviceGetName": UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")},
-        {"nvmlShutdown": NVMLError(999)},
-        {"NVML_VOLATILE_ECC": None},
-        {"nvmlDeviceGetMemoryInfo": "no structure"},
-    ],
-)
 def test_no_answer_of_nvml_ends_a_launch(
-    tree: Path, imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any]
+    tree: Path, imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device(tree)
-    nvml(monkeypatch, **answers)
-    if None in answers.values():
-        monkeypatch.delattr(sys.modules["pynvml"], "NVML_VOLATILE_ECC")
+    nvml(
+        monkeypatch,
+        nvmlDeviceGetName=UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
+        nvmlDeviceGetMemoryInfo="no structure",
+        nvmlShutdown=NVMLError(999),
+    )
+    monkeypatch.delattr(sys.modules["pynvml"], "NVML_VOLATILE_ECC")
     said = imb("run", *fake_mpi.make(tree / "mpi"), "--memory", "cuda", "PingPong", "--classic")
     assert said.code == 0, said.err
     (name,) = archive.ids()
@@ -506,6 +502,14 @@ def test_settings_switch_support_on_and_off_as_in_the_suite(
     assert gpu_support.support(mpi, "cuda").answer == "yes"
 
 
+def test_cray_mpich_by_its_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its launcher is in another folder, without mpichversion."""
+    monkeypatch.setenv("CRAY_MPICH_VERSION", "8.1.28")
+    monkeypatch.setenv("MPICH_GPU_SUPPORT_ENABLED", "1")
+    found = gpu_support.support(mpi_of(tmp_path / "mpi", "other"), "rocm")
+    assert found == ("yes", "MPICH_GPU_SUPPORT_ENABLED=1", "")
+
+
 def test_settings_are_those_of_the_suite() -> None:
     source = (Path(__file__).parents[2] / "src" / "plan" / "gpu_support.cpp").read_text()
     body = source[source.index("bool is_off") :].partition("}")[0]
@@ -516,7 +520,8 @@ def test_settings_are_those_of_the_suite() -> None:
     }
 
 
-def test_an_mpi_without_known_settings(tmp_path: Path) -> None:
+def test_an_mpi_without_known_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CRAY_MPICH_VERSION", raising=False)
     assert gpu_support.support(mpi_of(tmp_path / "mpi", "other")).answer == "unknown"
 
 
@@ -658,11 +663,39 @@ gpu = 0
     assert said.code == 2 and "variant device: memory: no such kind: cude; did you mean cuda?" in said.err
 
 
+TOP = Path(__file__).parents[2]
+READY = TOP / "examples" / "gpu-memory.toml"
+
+
 def test_the_ready_campaign() -> None:
-    made, _ = campaign.read(Path(__file__).parents[2] / "examples" / "gpu-memory.toml")
+    made, _ = campaign.read(READY)
     found = {name: campaign.gpu_arguments(one) for name, one in campaign.variants(made).items()}
     assert found["host"] == ["-memory", "host"]
     assert found["device"] == ["-memory", "D"] and found["managed"] == ["-memory", "M"]
+
+
+def test_documented_commands_on_gpu_memory_are_accepted(imb: Imb, tmp_path: Path, archive: Archive) -> None:
+    """All but imb doctor: first those of the ready campaign, then more of the cookbook."""
+    fake = fake_mpi.make(tmp_path / "mpi")
+    ready = READY.read_text()
+    common = f'[common]\nmpi = "{fake[1]}"\nprograms = "{fake[3]}"\n'
+    (tmp_path / "gpu-memory.toml").write_text(ready.replace("[common]\n", common))
+    page = (TOP / "docs" / "cookbook.md").read_text().partition("\n## GPU memory\n")[2].partition("\n## ")[0]
+    words = re.compile(r"imb (?:run|ab|campaign|compare|diagnose) [^\n#`&]+")
+    commands = [text.strip() for one in (ready, page) for text in words.findall(one)]
+    assert len(commands) == 10 and len(set(commands)) == 6
+    statuses = {"compare": (0, 10, 11, 12), "diagnose": (0, 1), "ab": (0, 10, 11, 12)}
+    for text in dict.fromkeys(commands):
+        _, *one = shlex.split(text)
+        match one[0]:
+            case "campaign":
+                one = ["campaign", str(tmp_path / "gpu-memory.toml"), "--launches", "1"]
+            case "ab":
+                one[1:1] = [*map(str, fake), "--launches", "1", "--classic"]
+            case "run":
+                one[1:1] = [*map(str, fake), "--dry-run"]
+        said = imb(*one)
+        assert said.code in statuses.get(one[0], (0,)), f"{text}: {said.err}"
 
 
 def test_variants_of_ab_say_their_memory() -> None:

@@ -88,14 +88,16 @@ def bandwidth(case: Case) -> Iterator[Finding]:
         case.note("--link: ranks 0 and 1 are on one host, their messages do not pass a link")
         link = None
     if memory and placement == "inter-node":
-        case.note("--memory: ranks 0 and 1 are on two hosts; their messages are judged by --link only")
+        case.note(
+            "--memory-bandwidth: ranks 0 and 1 are on two hosts; their messages are judged by --link only"
+        )
         memory = None
     if memory and case.memory:
-        case.note(f"--memory: is of the host, messages are in {case.memory} memory; see --gpu-link")
+        case.note(f"--memory-bandwidth: is of the host, messages are in {case.memory} memory; see --gpu-link")
         memory = None
     if (link or memory) and (best is None or longest is None):
         case.note(
-            "--link, --memory: need a transfer of 64 KiB or more between two processes, such as PingPong"
+            "--link, --memory-bandwidth: need a transfer of 64 KiB or more between two processes, such as PingPong"
         )
         return
     share = case.thresholds.link_share

@@ -51,7 +51,7 @@ def support(mpi: Installation, api: str | None = None) -> Support:
         return _of_setting(SETTINGS["intel"])
     told = _beside(mpi, "mpichversion")
     said = installations.output_of([told], mpi.env)[1] if told else ""
-    if "CRAY MPICH" in said:
+    if "CRAY MPICH" in said or (mpi.flavour == "other" and "CRAY_MPICH_VERSION" in os.environ):
         return _of_setting(SETTINGS["cray"])
     if mpi.flavour != "mpich":
         return Support("unknown", "it has no setting that is known")
