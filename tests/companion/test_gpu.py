@@ -217,6 +217,12 @@ def test_a_link_below_its_maximum_is_a_warning(
     assert found.found.endswith(" of 5.0 x16 (32 GT/s), " + rate)
 
 
+def test_a_port_of_a_virtual_machine_is_no_limit(tree: Path) -> None:
+    device(tree, slot="2.5 GT/s PCIe")
+    found = findings()[f"GPU {NVIDIA}: PCIe"]
+    assert (found.level, found.found) == ("ok", "5.0 x16 (32 GT/s), 63.0 GB/s in one direction")
+
+
 def test_a_healthy_gpu_gives_no_warning(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     device(tree)
     calls = nvml(monkeypatch, nvmlDeviceGetNvLinkState=lambda _, link: 1 if link < 12 else NVMLError())
@@ -305,6 +311,7 @@ def test_nvml_that_knows_nothing_leaves_what_sysfs_has(tree: Path, monkeypatch: 
         ({"nvmlInit": NVMLError(LIBRARY_NOT_FOUND)}, "warning", "error 12"),
         ({"nvmlInit": OSError("no\nway")}, "warning", "no way"),
         ({"nvmlDeviceGetHandleByPciBusId": NVMLError(LOST)}, "warning", f"{NVIDIA}: error 15"),
+        ({"nvmlDeviceGetHandleByPciBusId": NVMLError(999)}, "warning", f"{NVIDIA}: error 999"),
         ({"nvmlDeviceGetName": NVMLError(LOST)}, "warning", f"{NVIDIA}: error 15"),
     ],
 )

@@ -16,6 +16,7 @@ from imb.mpi.gpus import shown
 
 _WITHOUT_LINKS = (2, 3)  # NVML_ERROR_INVALID_ARGUMENT, _NOT_SUPPORTED
 _ABSENT = (9, 12)  # NVML_ERROR_DRIVER_NOT_LOADED, _LIBRARY_NOT_FOUND
+_HIDDEN = (2, 4, 6)  # of GPUs of other containers: _INVALID_ARGUMENT, _NO_PERMISSION, _NOT_FOUND
 _BROKEN = (15, 16)  # NVML_ERROR_GPU_IS_LOST, _RESET_REQUIRED
 _FIRST_NVLINKS = 18  # of packages before NVML_NVLINK_MAX_LINKS
 _TO_GPU, _TO_CPU, _TO_SWITCH = 0, 1, 2  # NVML_NVLINK_DEVICE_TYPE_...
@@ -66,10 +67,13 @@ def _answered(nvml: Any, found: list[Gpu]) -> Answer:
         return Answer(
             gpus, shown("; ".join(asking.broken)), "see `dmesg` for Xid errors, and `nvidia-smi`", True
         )
-    return Answer(gpus, f"driver {version}" if version and len(gpus) else "")
+    return Answer(
+        gpus, f"driver {version}" if version and any(gpu.vendor == "NVIDIA" for gpu in gpus) else ""
+    )
 
 
-def _code(error: Exception) -> object:
+def _code(error: Exception | None) -> object:
+    """Of an error of NVML."""
     return getattr(error, "value", None)
 
 
@@ -80,16 +84,16 @@ class _Asking:
         self.nvml = nvml
         self.gpu = ""  # that calls are about
         self.broken: dict[str, None] = {}  # GPUs, with the error, each once
-        self.code: object = None  # of the last call's error
+        self.error: Exception | None = None  # of the last call
 
     def ask(self, call: Callable[[], Any]) -> Any:
         """The answer; None where this GPU, driver or package does not have it."""
-        self.code = None
+        self.error = None
         try:
             return call()
         except Exception as error:
-            self.code = _code(error)
-            if self.code in _BROKEN:
+            self.error = error
+            if _code(error) in _BROKEN:
                 self.broken[f"{self.gpu}: {error}"] = None
             return None
 
@@ -113,6 +117,8 @@ class _Asking:
         nvml, self.gpu = self.nvml, gpu.address
         handle = self.ask(lambda: nvml.nvmlDeviceGetHandleByPciBusId(gpu.address.encode("ascii", "replace")))
         if handle is None:
+            if _code(self.error) not in _HIDDEN:
+                self.broken[f"{self.gpu}: {self.error}"] = None
             return gpu
         name, version = self.ask(lambda: nvml.nvmlDeviceGetName(handle)), self.driver()
         ecc = self.ask(lambda: nvml.nvmlDeviceGetEccMode(handle)[0])
@@ -138,7 +144,7 @@ class _Asking:
         nvml, active, down = self.nvml, [], 0
         for link in range(getattr(nvml, "NVML_NVLINK_MAX_LINKS", _FIRST_NVLINKS)):
             state = self.ask(partial(nvml.nvmlDeviceGetNvLinkState, handle, link))
-            if state is None and link == 0 and self.code not in _WITHOUT_LINKS:
+            if state is None and link == 0 and _code(self.error) not in _WITHOUT_LINKS:
                 return {}
             active += [link] if state == 1 else []
             down += state == 0
