@@ -1,37 +1,25 @@
-"""GPUs of a host and memory of messages: doctor, launches, conditions, diagnosis. Without a GPU: a tree of sysfs, and NVML in Python."""
+"""GPUs of a host and memory of messages: doctor, launches. Without a GPU: a tree of sysfs, and NVML in Python."""
 
 from __future__ import annotations
 
-import csv
 import json
+import re
+import shlex
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
-from companion import fake_mpi, machines
+from companion import fake_mpi
 from companion.door import Imb
 from imb.archive.store import Archive
-from imb.diagnose import Diagnosis, Limits, Thresholds, diagnose
-from imb.judge.condition_diff import differences
 from imb.measure import campaign
-from imb.model.gpus import Gpu, Link, arguments, memory_of, same_address, uses_gpu
-from imb.model.observations import Launch, Side, launches_of
-from imb.model.records import (
-    GpuSupport,
-    Memory,
-    Options,
-    Record,
-    Records,
-    Run,
-    Settings,
-    UsedGpu,
-    decode,
-    encode,
-)
+from imb.model.gpus import Link, arguments, uses_gpu
 from imb.mpi import gpu_checks, gpu_support, gpus, installations
+from imb.mpi import nvml as nvml_of
 from imb.mpi.doctor import Check
 from imb.mpi.installations import Installation
 
@@ -74,8 +62,15 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+NOT_SUPPORTED, NOT_FOUND, DRIVER_NOT_LOADED, LIBRARY_NOT_FOUND, LOST, MISMATCH = 3, 6, 9, 12, 15, 18
+
+
 class NVMLError(Exception):
     """As the package has it."""
+
+    def __init__(self, value: int = NOT_SUPPORTED) -> None:
+        super().__init__(f"error {value}")
+        self.value = value
 
 
 def nvml(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> list[str]:
@@ -85,9 +80,12 @@ def nvml(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> list[str]:
     speed = SimpleNamespace(nvmlReturn=0, value=SimpleNamespace(uiVal=26562))
     said: dict[str, Any] = {
         "nvmlDeviceGetHandleByPciBusId": "handle",
+        "nvmlDeviceGetCount": 0,
         "nvmlSystemGetDriverVersion": b"570.86.10",
         "nvmlDeviceGetName": "NVIDIA H200",
         "nvmlDeviceGetNvLinkState": NVMLError(),
+        "nvmlDeviceGetNvLinkRemoteDeviceType": 2,
+        "nvmlDeviceGetMigMode": NVMLError(),
         "nvmlDeviceGetFieldValues": [speed],
         "nvmlDeviceGetEccMode": [1, 1],
         "nvmlDeviceGetMemoryInfo": SimpleNamespace(total=141 * 2**30),
@@ -98,7 +96,7 @@ def nvml(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> list[str]:
     def answering(answer: Any) -> Callable[..., Any]:
         def call(*words: Any) -> Any:
             value = answer(*words) if callable(answer) else answer
-            if isinstance(value, Exception):
+            if isinstance(value, BaseException):
                 raise value
             return value
 
@@ -107,22 +105,23 @@ def nvml(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> list[str]:
     for name, answer in said.items():
         setattr(module, name, answering(answer))
     constants = {
-        "NVMLError": NVMLError,
         "nvmlInit": lambda: calls.append("init"),
         "nvmlShutdown": lambda: calls.append("shutdown"),
         "NVML_SUCCESS": 0,
         "NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON": 90,
         "NVML_MEMORY_ERROR_TYPE_UNCORRECTED": 1,
         "NVML_VOLATILE_ECC": 0,
+        "NVML_NVLINK_MAX_LINKS": 36,
     }
     for name, value in constants.items():
-        setattr(module, name, value)
+        if name not in answers:
+            setattr(module, name, value)
     monkeypatch.setitem(sys.modules, "pynvml", module)
     return calls
 
 
 def findings() -> dict[str, Check]:
-    return {one.what: one for one in gpu_checks.checks(gpus.of_host(nvml=True))}
+    return {one.what: one for one in gpu_checks.checks(nvml_of.asked(gpus.of_host()))}
 
 
 def test_a_host_without_gpus_has_none(tree: Path) -> None:
@@ -145,6 +144,39 @@ def test_gpus_are_found_without_any_library(tree: Path) -> None:
     assert found[NVIDIA].link.rate == pytest.approx(63.0e9, rel=1e-3)
 
 
+def bridge(folder: Path, vendor: str, speed: str, width: str) -> Path:
+    """A port of PCIe in a folder of devices."""
+    folder.mkdir(parents=True)
+    link = {"current_link_speed": speed, "max_link_speed": speed}
+    link |= {"current_link_width": width, "max_link_width": width}
+    for name, text in {"vendor": vendor, "class": "0x060400", **link}.items():
+        (folder / name).write_text(text + "\n")
+    return folder
+
+
+@pytest.mark.parametrize("host", ["0x1002", "0x1022"])
+def test_the_link_of_a_card_with_a_switch_is_that_of_its_upstream_port(tree: Path, host: str) -> None:
+    """AMD's cards, and Intel's: the link of the GPU itself is inside of the card."""
+    root = bridge(tree / "pci0000:00" / "0000:00:01.0", host, "8.0 GT/s PCIe", "16")
+    upstream = bridge(root / "0000:01:00.0", "0x1002", "16.0 GT/s PCIe", "8")
+    downstream = bridge(upstream / "0000:02:00.0", "0x1002", "2.5 GT/s PCIe", "1")
+    inside = {"current_link_speed": "2.5 GT/s PCIe", "current_link_width": "1"}
+    folder = device(tree, "0000:03:00.0", vendor="0x1002", **inside)
+    folder.rename(downstream / folder.name)
+    (tree / "pci" / folder.name).unlink()
+    (tree / "pci" / folder.name).symlink_to(downstream / folder.name)
+    (gpu,) = gpus.of_host()
+    assert gpu.link == Link(speed=16.0, width=8, max_speed=16.0, max_width=8, slot_speed=8.0)
+
+
+def test_virtual_functions_without_a_driver_are_no_gpus(tree: Path) -> None:
+    folder = device(tree)
+    (folder / "physfn").symlink_to(tree)
+    assert [gpu.address for gpu in gpus.of_host()] == [NVIDIA]  # passed on to this container
+    (folder / "driver").unlink()
+    assert gpus.of_host() == []
+
+
 @pytest.mark.parametrize(
     ("speed", "width", "rate"),
     [(2.5, 16, 4e9), (5.0, 8, 4e9), (8.0, 16, 15.754e9), (16.0, 16, 31.508e9), (64.0, 16, 121e9)],
@@ -155,24 +187,40 @@ def test_rates_of_pcie_links(speed: float, width: int, rate: float) -> None:
 
 def test_an_idle_link_is_limited_by_what_it_can_and_by_its_port() -> None:
     idle = Link(speed=2.5, width=8, max_speed=32.0, max_width=16, slot_speed=16.0)
-    assert str(idle) == "PCIe 16 GT/s x8"
+    assert str(idle) == "PCIe 4.0 x8"
     assert Link().rate is None and Link(speed=2.5).rate is None
 
 
+def test_a_port_that_is_slower_than_its_link_is_virtual() -> None:
+    passed_through = Link(speed=16.0, width=16, max_speed=32.0, max_width=16, slot_speed=2.5)
+    assert passed_through.best_speed == 32.0
+
+
 @pytest.mark.parametrize(
-    ("files", "what", "advice"),
+    ("files", "rate", "advice"),
     [
-        ({"current_link_width": "8"}, "PCIe", "8 of 16 lanes"),
-        ({"slot": "16.0 GT/s PCIe", "current_link_speed": "16.0 GT/s PCIe"}, "PCIe", "the port above it"),
-        ({"current_link_speed": "2.5 GT/s PCIe"}, "PCIe", "an idle GPU lowers"),
+        ({"current_link_width": "8"}, "31.5 GB/s in one direction", "8 of 16 lanes"),
+        (
+            {"slot": "16.0 GT/s PCIe", "current_link_speed": "16.0 GT/s PCIe"},
+            "31.5 GB/s in one direction",
+            "the port above it reaches PCIe 4.0 only",
+        ),
+        ({"current_link_speed": "2.5 GT/s PCIe"}, "63.0 GB/s in one direction at most", "an idle GPU lowers"),
     ],
 )
 def test_a_link_below_its_maximum_is_a_warning(
-    tree: Path, files: dict[str, str], what: str, advice: str
+    tree: Path, files: dict[str, str], rate: str, advice: str
 ) -> None:
     device(tree, **files)
-    found = findings()[f"GPU {NVIDIA}: {what}"]
+    found = findings()[f"GPU {NVIDIA}: PCIe"]
     assert found.level == "warning" and advice in found.advice
+    assert found.found.endswith(" of 5.0 x16 (32 GT/s), " + rate)
+
+
+def test_a_port_of_a_virtual_machine_is_no_limit(tree: Path) -> None:
+    device(tree, slot="2.5 GT/s PCIe")
+    found = findings()[f"GPU {NVIDIA}: PCIe"]
+    assert (found.level, found.found) == ("ok", "5.0 x16 (32 GT/s), 63.0 GB/s in one direction")
 
 
 def test_a_healthy_gpu_gives_no_warning(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,6 +228,8 @@ def test_a_healthy_gpu_gives_no_warning(tree: Path, monkeypatch: pytest.MonkeyPa
     calls = nvml(monkeypatch, nvmlDeviceGetNvLinkState=lambda _, link: 1 if link < 12 else NVMLError())
     found = findings()
     assert {one.level for one in found.values()} == {"ok"}
+    assert found["NVML"].found == "driver 570.86.10"
+    assert found[f"GPU {NVIDIA}: PCIe"].found == "5.0 x16 (32 GT/s), 63.0 GB/s in one direction"
     assert found[f"GPU {NVIDIA}"].found == "NVIDIA H200, 141 GiB, driver nvidia 570.86.10"
     assert found[f"GPU {NVIDIA}: NVLink"].found == "12 links up, 319 GB/s in one direction"
     assert calls == ["init", "shutdown"]
@@ -201,33 +251,163 @@ def test_nvml_findings(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert findings()[f"GPU {NVIDIA}: ECC"].level == "warning"
 
 
-def test_nvml_that_knows_nothing_leaves_what_sysfs_says(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpus_without_nvlinks(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    device(tree)
+    nvml(monkeypatch)
+    assert findings()[f"GPU {NVIDIA}: NVLink"].found == "none"
+    nvml(monkeypatch, nvmlDeviceGetNvLinkState=NVMLError(999))
+    assert f"GPU {NVIDIA}: NVLink" not in findings()
+
+
+def test_all_nvlinks_down(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    device(tree)
+    nvml(monkeypatch, nvmlDeviceGetNvLinkState=lambda _, link: 0 if link < 20 else NVMLError(2))
+    found = findings()[f"GPU {NVIDIA}: NVLink"]
+    assert (found.level, found.found) == ("warning", "0 of 20 links up")
+
+
+def test_what_nvlinks_end_at(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    device(tree)
+
+    def peers(**answers: Any) -> dict[str, int] | None:
+        nvml(
+            monkeypatch,
+            nvmlDeviceGetNvLinkState=lambda _, link: 1 if link < 6 else NVMLError(2),
+            nvmlDeviceGetNvLinkRemotePciInfo=lambda _, link: SimpleNamespace(
+                busId=f"00000000:{0x18 + link // 4:02X}:00.0".encode()
+            ),
+            **answers,
+        )
+        (gpu,) = nvml_of.asked(gpus.of_host()).gpus
+        assert gpu.nvlinks == 6 and gpu.nvlink_rate == 26.562e9
+        return gpu.nvlink_peers
+
+    assert peers() == {"switch": 6}
+    direct = {"00000000:18:00.0": 4, "00000000:19:00.0": 2}
+    assert peers(nvmlDeviceGetNvLinkRemoteDeviceType=0) == direct
+    assert peers(nvmlDeviceGetNvLinkRemoteDeviceType=255) is None
+    assert peers(nvmlDeviceGetNvLinkRemoteDeviceType=NVMLError(13)) is None
+
+
+def test_gpus_in_instances_are_named(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    device(tree)
+    nvml(monkeypatch, nvmlDeviceGetMigMode=[1, 1])
+    assert findings()[f"GPU {NVIDIA}"].found == "NVIDIA H200, 141 GiB, driver nvidia 570.86.10, MIG is on"
+
+
+def test_nvml_that_knows_nothing_leaves_what_sysfs_has(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     device(tree)
     plain = gpus.of_host()
-    nvml(monkeypatch, nvmlDeviceGetHandleByPciBusId=NVMLError())
-    assert gpus.of_host(nvml=True) == plain
-    calls = nvml(monkeypatch)
+    nvml(monkeypatch, nvmlDeviceGetHandleByPciBusId=NVMLError(NOT_FOUND))  # of another container
+    assert nvml_of.asked(plain).gpus == plain and findings()["NVML"].level == "ok"
+    calls = nvml(monkeypatch, nvmlInit=NVMLError(MISMATCH))
+    assert nvml_of.asked(plain).gpus == plain and calls == []
 
-    def fails() -> None:
-        raise NVMLError
 
-    monkeypatch.setattr(sys.modules["pynvml"], "nvmlInit", fails)
-    assert gpus.of_host(nvml=True) == plain and calls == []
+@pytest.mark.parametrize(
+    ("answers", "level", "text"),
+    [
+        ({"nvmlInit": NVMLError(MISMATCH)}, "warning", "error 18"),
+        ({"nvmlInit": NVMLError(LIBRARY_NOT_FOUND)}, "warning", "error 12"),
+        ({"nvmlInit": OSError("no\nway")}, "warning", "no way"),
+        ({"nvmlDeviceGetHandleByPciBusId": NVMLError(LOST)}, "warning", f"{NVIDIA}: error 15"),
+        ({"nvmlDeviceGetHandleByPciBusId": NVMLError(999)}, "warning", f"{NVIDIA}: error 999"),
+        ({"nvmlDeviceGetName": NVMLError(LOST)}, "warning", f"{NVIDIA}: error 15"),
+    ],
+)
+def test_why_nvml_has_no_answer(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any], level: str, text: str
+) -> None:
+    device(tree)
+    nvml(monkeypatch, **answers)
+    found = findings()["NVML"]
+    assert found.level == level and text in found.found and "nvidia-smi" in found.advice
+
+
+def test_without_the_package_nvml_is_not_asked(tree: Path) -> None:
+    device(tree)
+    found = findings()["NVML"]
+    assert (found.level, found.found) == ("ok", "not asked, its Python package is missing")
+    assert "openimb[gpu]" in found.advice
+
+
+def test_hosts_without_nvidia_have_no_finding_on_nvml(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert list(findings()) == ["GPUs"]
+    for code in (LIBRARY_NOT_FOUND, DRIVER_NOT_LOADED):
+        nvml(monkeypatch, nvmlInit=NVMLError(code))
+        assert list(findings()) == ["GPUs"]
+    nvml(monkeypatch, nvmlInit=NVMLError(MISMATCH))
+    assert findings()["NVML"].level == "warning"
+
+
+def test_gpus_that_only_nvml_shows(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In WSL2 and in sandboxes, sysfs has none."""
+    nvml(
+        monkeypatch,
+        nvmlDeviceGetCount=1,
+        nvmlDeviceGetHandleByIndex="handle",
+        nvmlDeviceGetPciInfo=SimpleNamespace(busId=b"00000000:C1:00.0"),
+    )
+    found = findings()
+    assert found["GPU 0000:c1:00.0"].found == "NVIDIA H200, 141 GiB, driver nvidia 570.86.10"
+    assert {one.level for one in found.values()} == {"ok"}
+
+
+def test_no_answer_of_nvml_ends_a_launch(
+    tree: Path, imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device(tree)
+    nvml(
+        monkeypatch,
+        nvmlDeviceGetName=UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
+        nvmlDeviceGetMemoryInfo="no structure",
+        nvmlShutdown=NVMLError(999),
+    )
+    monkeypatch.delattr(sys.modules["pynvml"], "NVML_VOLATILE_ECC")
+    said = imb("run", *fake_mpi.make(tree / "mpi"), "--memory", "cuda", "PingPong", "--classic")
+    assert said.code == 0, said.err
+    (name,) = archive.ids()
+    (one,) = archive.run(name).facts()["conditions"]["gpus"]
+    assert one["address"] == NVIDIA and one["driver"] == "nvidia 570.86.10"
+
+
+def test_doctor_prints_the_machine_before_it_asks_nvml(
+    tree: Path, imb: Imb, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A driver that hangs leaves its name on the screen."""
+    nvml(monkeypatch, nvmlInit=lambda: KeyboardInterrupt())
+    said = imb("doctor")
+    assert said.code == 130 and "host: " in said.out and "GPU" not in said.out
+
+
+def nodes(tree: Path, told: dict[int, tuple[str, str]]) -> None:
+    """NUMA nodes: their CPUs, and their distances to all of them in this order."""
+    for node, (cpus, distances) in told.items():
+        (tree / "nodes" / f"node{node}").mkdir(parents=True)
+        (tree / "nodes" / f"node{node}" / "cpulist").write_text(cpus + "\n")
+        (tree / "nodes" / f"node{node}" / "distance").write_text(distances + "\n")
+    (tree / "nodes" / "online").write_text(",".join(map(str, told)) + "\n")
+
+
+def test_distances_are_of_the_nodes_that_are_online(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """POWER numbers its nodes 0 and 8."""
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {80})
+    nodes(tree, {0: ("0-79", "10 40"), 8: ("80-159", "40 10")})
+    device(tree, numa_node="0")
+    assert findings()[f"GPU {NVIDIA}: NUMA"].found == "node 0, no allowed CPU on it, distance 40"
 
 
 def test_a_gpu_of_another_numa_node(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
-    for node, cpus, distance in ((0, "0-1", "10 21"), (1, "2-3", "21 10")):
-        (tree / "nodes" / f"node{node}").mkdir(parents=True)
-        (tree / "nodes" / f"node{node}" / "cpulist").write_text(cpus + "\n")
-        (tree / "nodes" / f"node{node}" / "distance").write_text(distance + "\n")
+    nodes(tree, {0: ("0-1", "10 21"), 1: ("2-3", "21 10")})
     device(tree, numa_node="1")
     device(tree, "0000:18:00.0", numa_node="0")
     device(tree, "0000:19:00.0", numa_node="-1")
     found = findings()
     far = found[f"GPU {NVIDIA}: NUMA"]
     assert (far.level, far.found) == ("warning", "node 1, no allowed CPU on it, distance 21")
-    assert found["GPU 0000:18:00.0: NUMA"].level == "ok"
+    near = found["GPU 0000:18:00.0: NUMA"]
+    assert (near.level, near.found) == ("ok", "node 0, distance 10")
     assert found["GPU 0000:19:00.0: NUMA"].level == "ok"
 
 
@@ -243,7 +423,7 @@ def test_names_of_devices_are_data(tree: Path, monkeypatch: pytest.MonkeyPatch) 
     assert gpu.name == "?[31mevil? name\\xff"
     device(tree, "0000:18:00.0", current_link_width="²", numa_node="x", max_link_speed="Unknown")
     nvml(monkeypatch, nvmlDeviceGetName=b"\x1b]0;title\x07")
-    assert gpus.of_host(nvml=True)[1].name == "?]0;title?"
+    assert nvml_of.asked(gpus.of_host()).gpus[1].name == "?]0;title?"
 
 
 # What MPIs say
@@ -260,64 +440,144 @@ def mpi_of(folder: Path, flavour: Any, **tools: str) -> Installation:
     return Installation(flavour=flavour, version="MPI 1.0", major=1, wrapper=wrapper, launcher=launcher)
 
 
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [
-        ("mca:mpi:base:param:mpi_built_with_cuda_support:value:true", "yes"),
-        (
-            "mca:mpi:base:param:mpi_built_with_cuda_support:value:false\n"
-            "mca:accelerator:null:version:mca:2.1.0\nmca:accelerator:rocm:version:component:5.0.7",
-            "yes",
-        ),
-        (
-            "mca:mpi:base:param:mpi_built_with_cuda_support:value:false\nmca:accelerator:null:version:mca:2.1",
-            "no",
-        ),
-        ("mca:btl:self:version:mca:2.1.0", "unknown"),
-    ],
-)
-def test_open_mpi_by_ompi_info(tmp_path: Path, text: str, answer: str) -> None:
-    found = gpu_support.support(mpi_of(tmp_path / "mpi", "openmpi", ompi_info=text))
-    assert found.answer == answer and "ompi_info" in found.source
+CUDA = "mca:mpi:base:param:mpi_built_with_cuda_support:value:"
+ROCM = "mca:accelerator:null:version:mca:2.1.0\nmca:accelerator:rocm:version:component:5.0.7"
 
 
 @pytest.mark.parametrize(
-    ("options", "answer"),
+    ("text", "any_gpu", "cuda", "rocm"),
     [
-        ("'--prefix=/opt' '--with-cuda=/usr/local/cuda' '--with-device=ch4:ucx'", "yes"),
-        ("--without-cuda --with-device=ch4:ofi", "no"),
-        ("--with-cuda=no", "no"),
-        ("--with-device=ch4:ofi", "unknown"),
+        (f"{CUDA}true", "yes", "yes", "unknown"),
+        (f"{CUDA}false", "no", "no", "unknown"),
+        (f"{CUDA}false\n{ROCM}", "yes", "no", "yes"),
+        (ROCM, "yes", "no", "yes"),
+        (f"{CUDA}false\nmca:accelerator:null:version:mca:2.1", "no", "no", "no"),
+        ("mca:btl:self:version:mca:2.1.0", "unknown", "unknown", "unknown"),
     ],
 )
-def test_mpich_by_its_configure_line(tmp_path: Path, options: str, answer: str) -> None:
-    said = gpu_support.support(
-        mpi_of(tmp_path / "mpi", "mpich", mpichversion=f"MPICH Version: 4.3\nMPICH configure: {options}")
-    )
-    assert said.answer == answer and said.source.startswith("mpichversion")
+def test_open_mpi_by_ompi_info(tmp_path: Path, text: str, any_gpu: str, cuda: str, rocm: str) -> None:
+    mpi = mpi_of(tmp_path / "mpi", "openmpi", ompi_info=text)
+    found = {api: gpu_support.support(mpi, api) for api in (None, "cuda", "rocm")}
+    assert {api: one.answer for api, one in found.items()} == {None: any_gpu, "cuda": cuda, "rocm": rocm}
+    assert all("ompi_info" in one.source for one in found.values())
+    assert found["rocm"].answer != "no" or "--with-rocm" in found["rocm"].change
 
 
-def test_mpich_that_is_told_not_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mpi = mpi_of(tmp_path / "mpi", "mpich", mpichversion="MPICH configure: --with-cuda=/usr")
-    monkeypatch.setenv("MPIR_CVAR_ENABLE_GPU", "0")
-    assert gpu_support.support(mpi).answer == "no"
+@pytest.mark.parametrize(
+    ("options", "any_gpu", "cuda", "rocm"),
+    [
+        ("'--prefix=/opt' '--with-cuda=/usr/local/cuda' '--with-device=ch4:ucx'", "yes", "yes", "no"),
+        ("--with-hip=/opt/rocm", "yes", "no", "yes"),
+        ("--with-ze --with-device=ch4:ofi", "yes", "no", "no"),
+        ("--without-cuda --with-device=ch4:ofi", "no", "no", "unknown"),
+        ("--with-cuda=no", "no", "no", "unknown"),
+        ("--with-device=ch4:ofi", "unknown", "unknown", "unknown"),
+    ],
+)
+def test_mpich_by_its_configure_line(
+    tmp_path: Path, options: str, any_gpu: str, cuda: str, rocm: str
+) -> None:
+    mpi = mpi_of(tmp_path / "mpi", "mpich", mpichversion=f"MPICH Version: 4.3\nMPICH configure: {options}")
+    found = {api: gpu_support.support(mpi, api) for api in (None, "cuda", "rocm")}
+    assert {api: one.answer for api, one in found.items()} == {None: any_gpu, "cuda": cuda, "rocm": rocm}
+    assert all(one.source.startswith("mpichversion") for one in found.values())
 
 
-def test_intel_by_its_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mpi = mpi_of(tmp_path / "mpi", "intel")
-    monkeypatch.delenv("I_MPI_OFFLOAD", raising=False)
-    assert gpu_support.support(mpi)[:2] == ("no", "I_MPI_OFFLOAD is unset")
+CRAY = "MPI VERSION    : CRAY MPICH version 8.1.28.15 (ANL base 3.4a2)"
+
+
+@pytest.mark.parametrize(
+    ("flavour", "text", "name", "unset"),
+    [
+        ("other", CRAY, "MPICH_GPU_SUPPORT_ENABLED", "no"),
+        ("intel", "", "I_MPI_OFFLOAD", "no"),
+        ("mpich", "MPICH configure: --with-cuda=/usr", "MPIR_CVAR_ENABLE_GPU", "yes"),
+    ],
+)
+def test_settings_switch_support_on_and_off_as_in_the_suite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flavour: str, text: str, name: str, unset: str
+) -> None:
+    mpi = mpi_of(tmp_path / "mpi", flavour, mpichversion=text)
+    monkeypatch.delenv(name, raising=False)
+    found = gpu_support.support(mpi, "cuda")
+    assert found.answer == unset
+    besides = " and LD_PRELOAD=libmpi_gtl_cuda.so" if text == CRAY else ""
+    assert unset == "yes" or found[1:] == (f"{name} is not set", f"set {name}=1{besides}")
+    for value in ("0", "no", "off", "false", ""):
+        monkeypatch.setenv(name, value)
+        assert gpu_support.support(mpi, "cuda") == ("no", f"{name}={value}", f"set {name}=1{besides}")
+    monkeypatch.setenv(name, "1")
+    assert gpu_support.support(mpi, "cuda").answer == "yes"
+
+
+def test_cray_mpich_by_its_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its launcher is in another folder, without mpichversion."""
+    monkeypatch.setenv("CRAY_MPICH_VERSION", "8.1.28")
+    monkeypatch.setenv("MPICH_GPU_SUPPORT_ENABLED", "1")
+    found = gpu_support.support(mpi_of(tmp_path / "mpi", "other"), "rocm")
+    assert found == ("yes", "MPICH_GPU_SUPPORT_ENABLED=1", "")
+
+
+def test_settings_are_those_of_the_suite() -> None:
+    source = (Path(__file__).parents[2] / "src" / "plan" / "gpu_support.cpp").read_text()
+    body = source[source.index("bool is_off") :].partition("}")[0]
+    assert {*re.findall(r'value == "(\w+)"', body), ""} == set(gpu_support.OFF) and "value.empty()" in body
+    table = re.findall(r'\{"(\w+)", "[^"]+", (true|false), (true|false)\}', source)
+    assert {(name, needed == "true", rocm == "true") for name, needed, rocm in table} == {
+        *map(tuple, gpu_support.SETTINGS.values())
+    }
+    assert f'offload_mode = "{gpu_support.OFFLOAD_MODE}"' in source
+
+
+@pytest.mark.parametrize(
+    ("mode", "api", "answer"),
+    [
+        (None, "cuda", "yes"),
+        ("auto", "cuda", "yes"),
+        ("level_zero", "cuda", "no"),
+        (None, "rocm", "no"),
+    ],
+)
+def test_intel_mpi_with_gpus_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str | None, api: str, answer: str
+) -> None:
     monkeypatch.setenv("I_MPI_OFFLOAD", "1")
-    assert gpu_support.support(mpi).answer == "yes"
+    monkeypatch.delenv("I_MPI_OFFLOAD_MODE", raising=False)
+    if mode:
+        monkeypatch.setenv("I_MPI_OFFLOAD_MODE", mode)
+    found = gpu_support.support(mpi_of(tmp_path / "mpi", "intel"), api)
+    assert found.answer == answer and bool(found.change) == (answer == "no")
+
+
+def test_an_mpi_without_known_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CRAY_MPICH_VERSION", raising=False)
+    assert gpu_support.support(mpi_of(tmp_path / "mpi", "other")).answer == "unknown"
+
+
+def test_values_that_are_no_utf_8_are_readable(tree: Path, imb: Imb, monkeypatch: pytest.MonkeyPatch) -> None:
+    mpi = mpi_of(tree / "mpi", "intel")
+    monkeypatch.setattr(installations, "find", lambda _: mpi)
+    monkeypatch.setenv("I_MPI_OFFLOAD", "\udcff")
+    said = imb("doctor", "--mpi", "intel", "--json")
+    assert "yes (I_MPI_OFFLOAD=\\\\xff)" in said.out
+
+
+def test_programs_beside_the_wrapper_go_before_those_beside_the_launcher(tmp_path: Path) -> None:
+    mpi = mpi_of(tmp_path / "a", "mpich", mpichversion="MPICH configure: --with-cuda")
+    other = mpi_of(tmp_path / "b", "mpich", mpichversion="MPICH configure: --without-cuda")
+    assert gpu_support.support(msgspec.structs.replace(mpi, launcher=other.launcher)).answer == "yes"
 
 
 def test_no_support_is_a_warning_only_where_there_is_a_gpu(tree: Path) -> None:
     mpi = mpi_of(tree / "mpi", "mpich", mpichversion="MPICH configure: --without-cuda")
     (without,) = gpu_support.checks(mpi, [])
-    assert (without.level, without.advice) == ("ok", "")
+    assert (without.what, without.level, without.advice) == ("MPI 1.0: GPU memory", "ok", "")
     device(tree)
-    (with_one,) = gpu_support.checks(mpi, gpus.of_host())
-    assert with_one.level == "warning" and "--with-cuda" in with_one.advice
+    device(tree, "0000:63:00.0", vendor="0x1002", **{"class": "0x120000"})
+    cuda, rocm = gpu_support.checks(mpi, gpus.of_host())
+    assert cuda.what == "MPI 1.0: GPU memory (CUDA)"
+    assert cuda.level == "warning" and "--with-cuda" in cuda.advice
+    assert rocm.what == "MPI 1.0: GPU memory (ROCm)" and rocm.level == "ok"
 
 
 def test_doctor_lists_gpus_and_what_the_mpi_says(
@@ -331,7 +591,7 @@ def test_doctor_lists_gpus_and_what_the_mpi_says(
     said = imb("doctor", "--mpi", "openmpi", "--json")
     found = {one["what"]: one for one in map(json.loads, said.out.splitlines())}
     assert found[f"GPU {NVIDIA}: PCIe"]["level"] == "warning"
-    assert found["MPI 1.0: GPU memory"]["found"] == "yes (ompi_info: mpi_built_with_cuda_support true)"
+    assert found["MPI 1.0: GPU memory (CUDA)"]["found"] == "yes (ompi_info: mpi_built_with_cuda_support true)"
 
 
 # Launches
@@ -432,11 +692,39 @@ gpu = 0
     assert said.code == 2 and "variant device: memory: no such kind: cude; did you mean cuda?" in said.err
 
 
+TOP = Path(__file__).parents[2]
+READY = TOP / "examples" / "gpu-memory.toml"
+
+
 def test_the_ready_campaign() -> None:
-    made, _ = campaign.read(Path(__file__).parents[2] / "examples" / "gpu-memory.toml")
+    made, _ = campaign.read(READY)
     found = {name: campaign.gpu_arguments(one) for name, one in campaign.variants(made).items()}
     assert found["host"] == ["-memory", "host"]
     assert found["device"] == ["-memory", "D"] and found["managed"] == ["-memory", "M"]
+
+
+def test_documented_commands_on_gpu_memory_are_accepted(imb: Imb, tmp_path: Path, archive: Archive) -> None:
+    """All but imb doctor: first those of the ready campaign, then more of the cookbook."""
+    fake = fake_mpi.make(tmp_path / "mpi")
+    ready = READY.read_text()
+    common = f'[common]\nmpi = "{fake[1]}"\nprograms = "{fake[3]}"\n'
+    (tmp_path / "gpu-memory.toml").write_text(ready.replace("[common]\n", common))
+    page = (TOP / "docs" / "cookbook.md").read_text().partition("\n## GPU memory\n")[2].partition("\n## ")[0]
+    words = re.compile(r"imb (?:run|ab|campaign|compare|diagnose) [^\n#`&]+")
+    commands = [text.strip() for one in (ready, page) for text in words.findall(one)]
+    assert len(commands) == 10 and len(set(commands)) == 6
+    statuses = {"compare": (0, 10, 11, 12), "diagnose": (0, 1), "ab": (0, 10, 11, 12)}
+    for text in dict.fromkeys(commands):
+        _, *one = shlex.split(text)
+        match one[0]:
+            case "campaign":
+                one = ["campaign", str(tmp_path / "gpu-memory.toml"), "--launches", "1"]
+            case "ab":
+                one[1:1] = [*map(str, fake), "--launches", "1", "--classic"]
+            case "run":
+                one[1:1] = [*map(str, fake), "--dry-run"]
+        said = imb(*one)
+        assert said.code in statuses.get(one[0], (0,)), f"{text}: {said.err}"
 
 
 def test_variants_of_ab_say_their_memory() -> None:
@@ -457,6 +745,9 @@ def test_variants_of_ab_say_their_memory() -> None:
         (["-memory", "pinned"], True),
         (["-mem_alloc_type", "cpu"], False),
         (["-mem_alloc_type", "device"], True),
+        (["-mem_alloc_type", "host"], True),
+        (["-memory", "host", "cuda"], True),
+        (["-memory", "host", "PingPong"], False),
         (["-gpu", "0"], True),
         (["-load", "device"], True),
         (["-load", "cpu"], False),
@@ -466,209 +757,3 @@ def test_variants_of_ab_say_their_memory() -> None:
 )
 def test_which_launches_use_gpus(words: list[str], uses: bool) -> None:
     assert uses_gpu(words) is uses
-
-
-# Records and conditions
-
-
-def used(rank: int, address: str = NVIDIA, host: str = "n0", index: int = 0) -> UsedGpu:
-    return UsedGpu(
-        host=host,
-        index=index,
-        name="NVIDIA H200",
-        api="cuda",
-        driver="12.8",
-        bus_address=address,
-        ranks=[rank],
-    )
-
-
-def records(
-    kind: str | None, *, receive: str | None = None, rate: float = 10e9, cards: Iterable[UsedGpu] = ()
-) -> list[Record]:
-    """PingPong of messages in this kind of memory; None: records from before -memory."""
-    more: dict[str, Any] = {"options": Options(settings=Settings())}
-    if kind:
-        more = {
-            "options": Options(settings=Settings(), memory=Memory(send=kind, receive=receive or kind)),
-            "gpus": list(cards),
-            "gpu_support": GpuSupport(answer="yes", source="MPIX_Query_cuda_support"),
-        }
-    rows = machines.curve(lambda n: 2e-6 + n / rate)
-    return machines.launch(rows, hosts=("n0", "n0"), **more)
-
-
-def launch(*args: Any, name: str = "x", links: Iterable[Gpu] = (), host: str = "n0", **kwargs: Any) -> Launch:
-    import msgspec
-
-    machine = {"host": host, "system": "Linux", "kernel": "Linux 6"}
-    facts = {"conditions": {"time": "t", "machine": machine, "gpus": msgspec.to_builtins(list(links))}}
-    (found,) = launches_of(Records(records(*args, **kwargs), []), name, facts)
-    return found
-
-
-def side(*launches: Launch, name: str = "side") -> Side:
-    return Side(name=name, launches=list(launches))
-
-
-def test_fields_of_records() -> None:
-    (run, *_) = records("cuda", receive="host", cards=[used(0)])
-    line = encode(run)
-    said = json.loads(line)
-    assert said["options"]["memory"] == {"send": "cuda", "receive": "host", "load": "cpu"}
-    assert said["gpus"][0]["bus_address"] == NVIDIA
-    again = decode(line)
-    assert isinstance(again, Run) and again == run and memory_of(again) == "cuda to host"
-    (before, *_) = records(None)
-    assert isinstance(before, Run) and memory_of(before) == "host" and memory_of(Run()) is None
-    assert {"gpus", "gpu_support"}.isdisjoint(json.loads(encode(before)))
-    assert "memory" not in json.loads(encode(before))["options"]
-
-
-def test_other_memory_is_a_condition_that_differs() -> None:
-    host, cuda = launch(None), launch("cuda", cards=[used(0), used(1)])
-    found = {one.name: (one.a, one.b) for one in differences(side(host), side(cuda))}
-    assert found["memory of messages"] == (["host"], ["cuda"])
-    assert found["GPUs of ranks"][0] == ["none"]
-    assert found["GPU memory, by the MPI"] == (["not asked"], ["yes by MPIX_Query_cuda_support"])
-    assert not [one for one in differences(side(host), side(launch(None))) if "emory" in one.name]
-
-
-def test_a_load_on_the_gpu_is_a_condition_and_no_memory() -> None:
-    def loaded(where: str | None) -> Launch:
-        found = launch(None)
-        assert found.run.options
-        found.run.component = "NBC"
-        if where:
-            found.run.options.memory = Memory(load=where)
-        return found
-
-    (one,) = differences(side(loaded(None)), side(loaded("device")))
-    assert (one.name, one.a, one.b) == ("overlap load on", ["cpu"], ["device"])
-    assert not [note for note in judged(loaded("device")).notes if "host memory" in note]
-
-
-def test_gpu_driver_and_link_are_conditions() -> None:
-    x16 = Gpu(address=NVIDIA, vendor="NVIDIA", name="H", link=Link(speed=16.0, width=16))
-    x8 = Gpu(address=NVIDIA, vendor="NVIDIA", name="H", link=Link(speed=16.0, width=8))
-    newer = used(0)
-    newer.driver = "13.0"
-    a = side(launch("cuda", cards=[used(0)], links=[x16]))
-    for other, word in (
-        (launch("cuda", cards=[used(0)], links=[x8]), "x8"),
-        (launch("cuda", cards=[newer], links=[x16]), "13.0"),
-    ):
-        (found,) = [one for one in differences(a, side(other)) if one.name == "GPUs of ranks"]
-        assert word in found.b[0] and word not in found.a[0]
-
-
-def test_addresses_of_pci_are_compared_by_value() -> None:
-    assert same_address("00000000:17:00.0", "0000:17:00.0") and same_address("0000:C1:00.0", "0:c1:00.0")
-    assert not same_address("0001:17:00.0", "0000:17:00.0")
-
-
-def saved(tmp_path: Path, name: str, *kinds: str | None) -> Path:
-    folder = tmp_path / name
-    folder.mkdir()
-    for number, kind in enumerate(kinds):
-        dated = records(kind, rate=10e9 + number, cards=[used(0), used(1)])
-        machines.save(folder / f"{number}.jsonl", dated)
-    return folder
-
-
-def test_compare_names_the_memory_and_refuses_a_mixed_side(imb: Imb, tmp_path: Path) -> None:
-    host, cuda = saved(tmp_path, "host", None, None), saved(tmp_path, "cuda", "cuda", "cuda")
-    said = imb("compare", host, cuda)
-    assert "memory of messages" in said.out and said.code in (0, 10, 11, 12)
-    mixed = saved(tmp_path, "mixed", None, "cuda")
-    said = imb("compare", host, mixed)
-    assert said.code == 2 and "several kinds of memory" in said.err
-    said = imb("diagnose", mixed)
-    assert said.code == 2 and "cuda memory" in said.err
-
-
-def test_lists_show_the_memory(imb: Imb, tmp_path: Path, archive: Archive) -> None:
-    for name, kind in (("h", None), ("c", "cuda")):
-        assert imb("import", saved(tmp_path, name, kind), "--label", name).code == 0
-    lines = imb("ls").out.splitlines()
-    assert sum("(cuda)" in line for line in lines) == 1
-    found = {one["memory"] for one in map(json.loads, imb("ls", "--json").out.splitlines())}
-    assert found == {"host", "cuda"}
-    shown = imb("show", "c").out
-    assert "memory       cuda" in shown and f"NVIDIA H200 0 on n0 at {NVIDIA}, ranks 0" in shown
-    assert "GPU support  yes by MPIX_Query_cuda_support" in shown
-    assert "\nGPU" not in imb("show", "h").out
-    exported = csv.DictReader(imb("export", "c", "--format", "csv").out.splitlines())
-    assert {one["memory"] for one in exported} == {"cuda"}
-
-
-# Diagnosis
-
-
-def card(address: str, *, lanes: int = 16, nvlink: float | None = None) -> Gpu:
-    link = Link(speed=2.5, width=lanes, max_speed=16.0, max_width=16)
-    return Gpu(address=address, vendor="NVIDIA", name="H", link=link, nvlinks=4, nvlink_rate=nvlink)
-
-
-def judged(found: Launch, **limits: float) -> Diagnosis:
-    return diagnose(side(found), Thresholds(), Limits(**limits))
-
-
-TWO = (used(0), used(1, "0000:18:00.0", index=1))
-LINKS = (card(NVIDIA), card("0000:18:00.0"))
-
-
-def of_rule(found: Diagnosis) -> list[tuple[str, str]]:
-    return [(one.level, one.found) for one in found.findings if one.rule == "gpu-link"]
-
-
-def test_bandwidth_of_device_memory_against_its_pcie_link() -> None:
-    ((level, text),) = of_rule(judged(launch("cuda", cards=TWO, links=LINKS, rate=12.5e9)))
-    assert level == "warning" and text.startswith("12.3 of 31.5 GB/s of this PCIe link (16 GT/s x16) (39%)")
-    ((level, _),) = of_rule(judged(launch("cuda", cards=TWO, links=LINKS, rate=26e9)))
-    assert level == "information"
-    ((level, text),) = of_rule(judged(launch("cuda", cards=TWO, links=LINKS, rate=26e9), gpu_link=20e9))
-    assert level == "warning" and "of 20 GB/s of --gpu-link" in text
-
-
-def test_the_slower_link_and_nvlink_are_the_limit() -> None:
-    slower = (card(NVIDIA), card("0000:18:00.0", lanes=8))
-    assert "16 GT/s x8" in of_rule(judged(launch("cuda", cards=TWO, links=slower)))[0][1]
-    nvlinked = [card(one.address, nvlink=100e9) for one in LINKS]
-    assert "of 100 GB/s of the NVLinks" in of_rule(judged(launch("cuda", cards=TWO, links=nvlinked)))[0][1]
-    to_host = launch("cuda", receive="host", cards=TWO, links=nvlinked)
-    assert "PCIe link" in of_rule(judged(to_host))[0][1]
-
-
-@pytest.mark.parametrize(
-    ("found", "note"),
-    [
-        (launch("cuda", cards=[used(0), used(1)], links=LINKS), "ranks 0 and 1 use one GPU"),
-        (launch("cuda", cards=TWO, links=LINKS, host="n7"), "of the host that launches only"),
-        (launch("cuda", cards=()), "do not have the GPUs of ranks 0 and 1"),
-        (launch("cuda", cards=TWO, links=[Gpu(address=g.address, vendor="NVIDIA", name="H") for g in LINKS]), "does not show"),
-    ],
-)  # fmt: skip
-def test_without_a_limit_there_is_a_note(found: Launch, note: str) -> None:
-    said = judged(found)
-    assert of_rule(said) == [] and any(note in one for one in said.notes)
-
-
-def test_host_memory_has_no_link_of_a_gpu() -> None:
-    assert of_rule(judged(launch(None), gpu_link=20e9)) == []
-    said = judged(launch("cuda_managed", cards=TWO, links=LINKS), gpu_link=20e9)
-    assert of_rule(said) == [] and any("--gpu-link" in one for one in said.notes)
-
-
-def test_host_yardsticks_do_not_judge_gpu_memory() -> None:
-    said = judged(launch("cuda", cards=TWO, links=LINKS), memory=100e9)
-    assert not [one for one in said.findings if one.rule in ("memory", "latency")]
-    assert any("--memory" in one for one in said.notes)
-
-
-def test_diagnose_takes_the_rate_of_the_link(imb: Imb, tmp_path: Path) -> None:
-    folder = tmp_path / "runs"
-    folder.mkdir()
-    machines.save(folder / "1.jsonl", records("cuda", cards=TWO, rate=12e9))
-    said = imb("diagnose", folder, "--gpu-link", "25GB/s")
-    assert said.code == 1 and "of 25 GB/s of --gpu-link" in said.out

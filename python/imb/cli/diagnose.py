@@ -40,7 +40,10 @@ def command(
     memory: Annotated[
         str | None,
         typer.Option(
-            "--memory", metavar="RATE", help="Bandwidth of host memory, of a NUMA node (STREAM copy): 20GB/s."
+            "--memory-bandwidth",
+            "--memory",
+            metavar="RATE",
+            help="Bandwidth of host memory, of a NUMA node (STREAM copy): 20GB/s.",
         ),
     ] = None,
     gpu_link: Annotated[
@@ -69,7 +72,7 @@ def command(
     \b
     Checks, on medians over all launches:
       defects and failures
-      latency and bandwidth, against common values and against --link and --memory
+      latency and bandwidth, against common values and against --link and --memory-bandwidth
       bandwidth of messages in GPU memory (imb run --memory cuda), against the GPU's PCIe link or NVLink
       spread over ranks, slowest rank, spread between launches, tails of repetitions
       variance components of launches in passes, launches in an unusual machine state

@@ -59,10 +59,10 @@ def command(
 
 
 def _findings(choice: str | None) -> Iterator[Check]:
-    from imb.mpi import conditions, doctor, gpu_checks, gpu_support, gpus, installations
+    from imb.mpi import conditions, doctor, gpu_checks, gpu_support, gpus, installations, nvml
 
-    present = gpus.of_host(nvml=True)
     yield from doctor.machine(conditions.gather())
+    present = nvml.asked(gpus.of_host())
     yield from gpu_checks.checks(present)
     yield from doctor.tools()
     found = [installations.find(choice)] if choice else installations.find_all()
@@ -75,4 +75,4 @@ def _findings(choice: str | None) -> Iterator[Check]:
         )
     for mpi in found:
         yield from doctor.installation(mpi)
-        yield from gpu_support.checks(mpi, present)
+        yield from gpu_support.checks(mpi, present.gpus)

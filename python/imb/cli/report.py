@@ -24,7 +24,10 @@ def command(
         typer.Option("--relevant", "-r", metavar="PERCENT", help="Smallest relevant change."),
     ] = "5%",
     link: Annotated[str | None, typer.Option("--link", metavar="RATE", help="See imb diagnose.")] = None,
-    memory: Annotated[str | None, typer.Option("--memory", metavar="RATE", help="See imb diagnose.")] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option("--memory-bandwidth", "--memory", metavar="RATE", help="See imb diagnose."),
+    ] = None,
     threshold: Annotated[
         list[str] | None, typer.Option("--threshold", metavar="NAME=VALUE", help="See imb diagnose.")
     ] = None,

@@ -57,7 +57,7 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
         float, _Said(description="best bandwidth of GPU memory over that of the GPU's link")
     ] = 0.7
     memory_share: Annotated[
-        float, _Said(description="bandwidth of the longest message over half of --memory")
+        float, _Said(description="bandwidth of the longest message over half of --memory-bandwidth")
     ] = 0.5
     latency_intra: Annotated[float, _Said(description="seconds of a short message within a node")] = 5e-6
     latency_inter: Annotated[float, _Said(description="seconds of a short message between nodes")] = 20e-6

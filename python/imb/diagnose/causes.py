@@ -6,7 +6,6 @@ which a rank waited for its CPU is a part of the time itself, and needs no assoc
 
 from __future__ import annotations
 
-import re
 from collections import Counter as Tally
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ from imb.diagnose.spread import place
 from imb.model.observations import Key, Launch, time_of
 from imb.model.path import seconds_of
 from imb.model.records import Evidence
+from imb.model.text import numbers_in
 from imb.model.units import and_others, counted
 
 # Of naming any cause in a side that has none, by samples and by launches: 1.5 % together.
@@ -148,9 +148,9 @@ def sharing(launch: Launch) -> list[str]:
         if rank.cpus:
             by_place.setdefault((rank.host, rank.cpus), []).append(rank.rank)
     return [
-        f"{_names(ranks)} share CPU{'' if len(_cpus(cpus)) == 1 else 's'} {cpus} of {host}"
+        f"{_names(ranks)} share CPU{'' if len(numbers_in(cpus)) == 1 else 's'} {cpus} of {host}"
         for (host, cpus), ranks in by_place.items()
-        if 0 < len(_cpus(cpus)) < len(ranks)
+        if 0 < len(numbers_in(cpus)) < len(ranks)
     ]
 
 
@@ -163,7 +163,7 @@ def misplaced(launch: Launch) -> list[str]:
     return [
         f"rank {rank.rank} is on CPUs {rank.cpus} instead of {asked[rank.rank % len(asked)]}"
         for rank in launch.run.ranks or []
-        if rank.cpus and _cpus(rank.cpus) != {asked[rank.rank % len(asked)]}
+        if rank.cpus and numbers_in(rank.cpus) != {asked[rank.rank % len(asked)]}
     ]
 
 
@@ -321,14 +321,3 @@ def _label(counter: str) -> str:
 def _names(ranks: Sequence[int]) -> str:
     shown = [str(rank) for rank in ranks[:8]] + (["…"] if len(ranks) > 8 else [])
     return f"ranks {', '.join(shown[:-1])} and {shown[-1]}"
-
-
-def _cpus(text: str) -> set[int]:
-    """Of a Linux list, `0-3,8`; empty where it is none."""
-    found: set[int] = set()
-    for piece in text.split(","):
-        match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", piece)
-        if not match:
-            return set()
-        found |= set(range(int(match[1]), int(match[2] or match[1]) + 1))
-    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -62,66 +63,79 @@ def pair_rates(case: Case) -> Iterator[tuple[Curve, Values, Values]]:
         yield curve, lengths, factor * lengths / medians
 
 
+class Best(NamedTuple):
+    """A bandwidth in one direction, the length that has it, and its curve."""
+
+    rate: float
+    bytes: float
+    curve: Curve
+
+
+def best_rate(case: Case, *, longest: bool = False) -> Best | None:
+    """Of two processes; `longest`: of the longest message of each curve only. None where there is no such curve."""
+    found = []
+    for curve, lengths, rates in pair_rates(case):
+        at = -1 if longest else int(np.argmax(rates))
+        found.append(Best(float(rates[at]), float(lengths[at]), curve))
+    return max(found, key=lambda one: one.rate, default=None)
+
+
 def bandwidth(case: Case) -> Iterator[Finding]:
     """The best bandwidth is far from that of link or memory, or above it."""
-    best: tuple[float, Curve, float] | None = None
-    longest: tuple[float, Curve, float] | None = None
-    for curve, lengths, rates in pair_rates(case):
-        at = int(np.argmax(rates))
-        best = max(filter(None, [best, (float(rates[at]), curve, lengths[at])]), key=lambda one: one[0])
-        last = (float(rates[-1]), curve, lengths[-1])
-        longest = max(filter(None, [longest, last]), key=lambda one: one[0])
+    best, longest = best_rate(case), best_rate(case, longest=True)
     link, memory, placement = case.limits.link, case.limits.memory, case.placement(2)
     if link and placement == "intra-node":
         case.note("--link: ranks 0 and 1 are on one host, their messages do not pass a link")
         link = None
     if memory and placement == "inter-node":
-        case.note("--memory: ranks 0 and 1 are on two hosts; their messages are judged by --link only")
+        case.note(
+            "--memory-bandwidth: ranks 0 and 1 are on two hosts; their messages are judged by --link only"
+        )
         memory = None
     if memory and case.memory:
-        case.note(f"--memory: is of the host, messages are in {case.memory} memory; see --gpu-link")
+        case.note(f"--memory-bandwidth: is of the host, messages are in {case.memory} memory; see --gpu-link")
         memory = None
     if (link or memory) and (best is None or longest is None):
         case.note(
-            "--link, --memory: need a transfer of 64 KiB or more between two processes, such as PingPong"
+            "--link, --memory-bandwidth: need a transfer of 64 KiB or more between two processes, such as PingPong"
         )
         return
     share = case.thresholds.link_share
-    if link and best and best[0] < share * link:
+    if link and best and best.rate < share * link:
         yield Finding(
             level="warning",
             rule="link",
-            where=str(best[1].key),
-            found=f"best bandwidth is {megabytes(best[0])} at {size(best[2])}, {best[0] / link:.0%} of the link's "
+            where=str(best.curve.key),
+            found=f"best bandwidth is {megabytes(best.rate)} at {size(best.bytes)}, {best.rate / link:.0%} of the link's "
             f"{megabytes(link)}; well-tuned systems reach 90 to 95 %",
             advice="check the link's rate and width (ibstat, ethtool), its MTU, the adapter's PCIe lanes and NUMA node, and "
             "which transport is used (UCX_LOG_LEVEL=info, FI_LOG_LEVEL=info)",
-            evidence={"bandwidth": best[0], "link": link, "bytes": int(best[2])},
-            weight=share * link / best[0],
+            evidence={"bandwidth": best.rate, "link": link, "bytes": int(best.bytes)},
+            weight=share * link / best.rate,
         )
-    if link and best and best[0] > 1.05 * link:
+    if link and best and best.rate > 1.05 * link:
         yield Finding(
             level="warning",
             rule="link",
-            where=str(best[1].key),
-            found=f"{megabytes(best[0])} at {size(best[2])} is more than the link's {megabytes(link)}",
+            where=str(best.curve.key),
+            found=f"{megabytes(best.rate)} at {size(best.bytes)} is more than the link's {megabytes(link)}",
             advice="messages do not use that link only: are the ranks on one node, or is there a second rail? is --link "
             "in bits (Gb/s) or bytes (GB/s)?",
-            evidence={"bandwidth": best[0], "link": link, "bytes": int(best[2])},
-            weight=best[0] / link,
+            evidence={"bandwidth": best.rate, "link": link, "bytes": int(best.bytes)},
+            weight=best.rate / link,
         )
     part = case.thresholds.memory_share
-    if memory and longest and longest[0] < part * memory / 2:
+    if memory and longest and longest.rate < part * memory / 2:
         yield Finding(
             level="warning",
             rule="memory",
-            where=str(longest[1].key),
-            found=f"{megabytes(longest[0])} at {size(longest[2])} is {longest[0] / (memory / 2):.0%} of half the memory's "
+            where=str(longest.curve.key),
+            found=f"{megabytes(longest.rate)} at {size(longest.bytes)} is {longest.rate / (memory / 2):.0%} of half the memory's "
             f"{megabytes(memory)}, which one copy (each byte read and written once) could use",
             advice="messages are copied more than once: enable single copy (CMA, XPMEM, KNEM), and bind both ranks to one "
             "NUMA node (--bind, --cpus)",
-            evidence={"bandwidth": longest[0], "memory": memory, "bytes": int(longest[2])},
-            weight=part * memory / 2 / longest[0],
+            evidence={"bandwidth": longest.rate, "memory": memory, "bytes": int(longest.bytes)},
+            weight=part * memory / 2 / longest.rate,
         )
 
 

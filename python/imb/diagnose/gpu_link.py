@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import numpy as np
-
-from imb.diagnose.case import Case, Curve, Finding
-from imb.diagnose.expected import pair_rates
-from imb.model.gpus import Gpu, gpus_in, of_device, same_address
+from imb.diagnose.case import Case, Finding, Level
+from imb.diagnose.expected import Best, best_rate
+from imb.model.gpus import both_of_device, gpu_of, nvlink_rate, of_device, of_managed, same_gpu
 from imb.model.observations import Launch
-from imb.model.records import UsedGpu
 from imb.model.units import size
 
 
@@ -32,40 +29,34 @@ def bandwidth(case: Case) -> Iterator[Finding]:
     if isinstance(limit, str):
         case.note(f"bandwidth against the GPU's link: {limit}")
         return
-    best: tuple[float, Curve, float] | None = None
-    for curve, lengths, rates in pair_rates(case):
-        at = int(np.argmax(rates))
-        best = max(
-            filter(None, [best, (float(rates[at]), curve, float(lengths[at]))]), key=lambda one: one[0]
-        )
+    best = best_rate(case)
     if best is None:
         case.note("bandwidth against the GPU's link: needs a transfer of 64 KiB or more, such as PingPong")
         return
     yield _finding(case, best, limit)
 
 
-def _finding(case: Case, best: tuple[float, Curve, float], limit: Limit) -> Finding:
-    rate, curve, length = best
-    share, threshold = rate / limit.rate, case.thresholds.gpu_link_share
-    found = f"{rate / 1e9:.3g} of {limit.rate / 1e9:.3g} GB/s of {limit.name} ({share:.0%}) at {size(length)}"
-    level, weight = "information", share
-    advice = "none needed; headers of packets take 10 to 20 % of a PCIe link"
+def _finding(case: Case, best: Best, limit: Limit) -> Finding:
+    share, threshold = best.rate / limit.rate, case.thresholds.gpu_link_share
+    level: Level = "warning"
+    weight = share
     if share < threshold:
-        level, weight = "warning", threshold / max(share, 1e-9)
+        weight = threshold / max(share, 1e-9)
         advice = (
             "messages pass host memory, or another path: check GPUDirect and peer access (UCX_TLS, nvidia-smi topo -m), the"
             " NUMA node of ranks (--cpus), and the link under load (imb doctor)"
         )
     elif share > 1.05:
-        level = "warning"
-        advice = "messages do not use that link only: is there an NVLink, or is --gpu-link in bits instead of bytes?"
+        advice = "messages do not use that link only: is there another, or is a given rate in bits instead of bytes?"
+    else:
+        level, advice = "information", "none needed; headers of packets take 10 to 20 % of a PCIe link"
     return Finding(
-        level="warning" if level == "warning" else "information",
+        level=level,
         rule="gpu-link",
-        where=str(curve.key),
-        found=found,
+        where=str(best.curve.key),
+        found=f"{best.rate / 1e9:.3g} of {limit.rate / 1e9:.3g} GB/s of {limit.name} ({share:.0%}) at {size(best.bytes)}",
         advice=advice,
-        evidence={"bandwidth": rate, "link": limit.rate, "name": limit.name, "bytes": int(length)},
+        evidence={"bandwidth": best.rate, "link": limit.rate, "name": limit.name, "bytes": int(best.bytes)},
         weight=weight,
     )
 
@@ -83,31 +74,32 @@ def _of_launch(case: Case, launch: Launch) -> Limit | str:
     first, second = used.get(0), used.get(1)
     if not memory or first is None or second is None:
         return "the records do not have the GPUs of ranks 0 and 1"
-    both = of_device(memory) and {memory.send, memory.receive} <= {"cuda", "rocm"}
-    if both and (first.host, first.index) == (second.host, second.index):
+    if of_managed(memory):
+        return "one side is managed memory, whose pages move between host and GPU"
+    if both_of_device(memory) and same_gpu(first, second):
         return "ranks 0 and 1 use one GPU, so no message passes its link"
+    if first.host != second.host:
+        return _between_hosts(case)
     if case.limits.gpu_link:
         return Limit(case.limits.gpu_link, "--gpu-link")
-    links = [_link_of(launch, gpu) for gpu in (first, second)]
-    known = [gpu for gpu in links if gpu]
+    known = [gpu for one in (first, second) if (gpu := gpu_of(launch.facts.get("conditions"), one))]
     if len(known) < 2:
         return "the link is recorded for GPUs of the host that launches only; give --gpu-link"
-    if both and first.host == second.host and all(gpu.nvlink_rate for gpu in known):
-        return Limit(min(gpu.nvlink_rate or 0.0 for gpu in known), "the NVLinks of this GPU")
+    if both_of_device(memory):
+        direct = nvlink_rate(*known)
+        if direct is None:
+            return "links between its GPUs are not known; install openimb[gpu] (NVIDIA), or give --gpu-link"
+        if direct:
+            return Limit(direct, "the NVLinks between these GPUs")
     slowest = min(known, key=lambda gpu: gpu.link.rate or float("inf"))
     if slowest.link.rate is None:
         return "the kernel does not show its speed and width; give --gpu-link"
     return Limit(slowest.link.rate, f"this PCIe link ({str(slowest.link).removeprefix('PCIe ')})")
 
 
-def _link_of(launch: Launch, used: UsedGpu) -> Gpu | None:
-    """Of the conditions, which are those of the host that launched."""
-    outside = launch.facts.get("conditions")
-    machine = outside.get("machine") if isinstance(outside, dict) else None
-    if (
-        not isinstance(machine, dict)
-        or str(machine.get("host")).partition(".")[0] != used.host.partition(".")[0]
-    ):
-        return None
-    address = used.bus_address or ""
-    return next((gpu for gpu in gpus_in(outside) if same_address(gpu.address, address)), None)
+def _between_hosts(case: Case) -> Limit | str:
+    """Messages pass the links of both GPUs, and the network."""
+    link, gpu_link = case.limits.link, case.limits.gpu_link
+    if not link or not gpu_link:
+        return "messages between hosts pass the network as well; give --gpu-link and --link"
+    return min(Limit(gpu_link, "--gpu-link"), Limit(link, "--link"))

@@ -7,7 +7,7 @@ What is known of a launch lies in three places: the records (what the suite saw 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
 from typing import Any
@@ -16,7 +16,7 @@ import msgspec
 
 from imb.model import path
 from imb.model.conditions import interfaces_in
-from imb.model.gpus import gpus_in, memory_of, same_address
+from imb.model.gpus import gpu_of, memory_of
 from imb.model.observations import Launch, Side
 
 BUSIER = 0.5  # runnable processes: less difference in load is nothing
@@ -39,7 +39,13 @@ NAMES = {
     "hosts": "hosts",
     "cpus": "CPUs of ranks",
     "memory": "memory of messages",
+    "gpu": "GPU",
     "gpus": "GPUs of ranks",
+    "gpu_driver": "GPU driver",
+    "gpu_interface": "GPU interface",
+    "gpu_link": "GPU link",
+    "nvlinks": "NVLinks of a GPU",
+    "ecc": "ECC of GPU memory",
     "gpu_support": "GPU memory, by the MPI",
     "overlap_load": "overlap load on",
     "mpi.name": "MPI library",
@@ -78,6 +84,9 @@ NAMES = {
     "file.path": "folder of files",
     "file.file_system": "file system",
 }
+_OF_GPUS = ("gpu", "gpu_driver", "gpu_interface", "gpu_link", "nvlinks", "ecc")
+_VARIED = ("hosts", "CPUs of ranks", "GPUs of ranks")
+_MOST_RANKS = 16  # whose places are one condition
 # Duplicates of the above, facts that differ in each launch, and what is compared.
 _PASSED_OVER = {
     "time",
@@ -125,7 +134,8 @@ def differences(a: Side, b: Side) -> list[Difference]:
 def unknown(a: Side, b: Side) -> tuple[list[str], list[str]]:
     """Conditions that are known for B only, and those for A only."""
     of_a, of_b = _said(a, b)
-    names = list(NAMES.values())
+    without = ["none"] in (of_a.get(NAMES["gpus"]), of_b.get(NAMES["gpus"]))
+    names = [name for place, name in NAMES.items() if not (without and place in _OF_GPUS)]
     return (
         [name for name in names if name in of_b and name not in of_a],
         [name for name in names if name in of_a and name not in of_b],
@@ -133,8 +143,8 @@ def unknown(a: Side, b: Side) -> tuple[list[str], list[str]]:
 
 
 def _differ(name: str, a: Sequence[str], b: Sequence[str]) -> bool:
-    # Hosts and CPUs that vary in the same way on both sides are a design, not a difference.
-    return set(a) != set(b) if name in ("hosts", "CPUs of ranks") else len({*a, *b}) > 1
+    # Places that vary in the same way on both sides are a design, not a difference.
+    return set(a) != set(b) if name in _VARIED else len({*a, *b}) > 1
 
 
 def of_the_job(name: str) -> bool:
@@ -212,22 +222,31 @@ def conditions_of(launch: Launch) -> Iterator[tuple[str, str]]:
 
 def _gpus(launch: Launch, outside: dict[str, Any]) -> dict[str, str | None]:
     """Memory of messages, and what is used for it: `none` where it is the host's alone."""
-    memory, run = memory_of(launch.run), launch.run
-    links = {gpu.address: str(gpu.link) for gpu in gpus_in(outside) if gpu.link.rate}
+    memory, run, used = memory_of(launch.run), launch.run, launch.run.gpus or []
+    known = [gpu for one in used if (gpu := gpu_of(outside, one))]
     outside.pop("gpus", None)
-    if memory == "host" and not run.gpus:
+    if memory == "host" and not used:
         return {"memory": memory, "gpus": "none", "gpu_support": "not asked"}
-    used = [
-        f"{gpu.name or 'GPU'} at {gpu.host} {gpu.bus_address or gpu.index}, driver {gpu.driver or 'unknown'},"
-        f" {_link(gpu.bus_address, links)} (ranks {', '.join(map(str, gpu.ranks))})"
-        for gpu in run.gpus or []
-    ]
     support = run.gpu_support
+    places = [
+        f"{gpu.host} {gpu.bus_address or gpu.index} (ranks {', '.join(map(str, gpu.ranks))})" for gpu in used
+    ]
     return {
         "memory": memory,
-        "gpus": "; ".join(used) or None,
+        "gpu": _each(gpu.name for gpu in used),
+        "gpus": ("; ".join(places) or None) if sum(len(gpu.ranks) for gpu in used) <= _MOST_RANKS else None,
+        "gpu_driver": _each(gpu.driver for gpu in known),
+        "gpu_interface": _each(f"{gpu.api} {gpu.driver}" if gpu.api and gpu.driver else None for gpu in used),
+        "gpu_link": _each(str(gpu.link) if gpu.link.rate else None for gpu in known),
+        "nvlinks": _each(None if gpu.nvlinks is None else str(gpu.nvlinks) for gpu in known),
+        "ecc": _each(None if gpu.ecc is None else "on" if gpu.ecc else "off" for gpu in known),
         "gpu_support": " by ".join(filter(None, [support.answer, support.source])) if support else None,
     }
+
+
+def _each(values: Iterable[str | None]) -> str | None:
+    """Known values, each once."""
+    return ", ".join(sorted({value for value in values if value})) or None
 
 
 def _overlap_load(launch: Launch) -> str | None:
@@ -236,10 +255,6 @@ def _overlap_load(launch: Launch) -> str | None:
     if options and options.memory and options.memory.load != "cpu":
         return options.memory.load
     return "cpu" if options and options.settings and launch.run.component in ("NBC", "MPI4") else None
-
-
-def _link(address: str | None, links: Mapping[str, str]) -> str:
-    return next((text for name, text in links.items() if same_address(name, address or "")), "link unknown")
 
 
 def _topology(launch: Launch) -> str | None:
@@ -265,7 +280,7 @@ def _arguments(launch: Launch) -> str | None:
 
 def _cpus(launch: Launch) -> str | None:
     known = [rank.cpus for rank in launch.run.ranks or [] if rank.cpus]
-    return " | ".join(known) if known and len(known) <= 16 else None
+    return " | ".join(known) if known and len(known) <= _MOST_RANKS else None
 
 
 def _flat(value: object, path: str = "") -> Iterator[tuple[str, str]]:

@@ -9,26 +9,28 @@ from difflib import get_close_matches
 import msgspec
 
 from imb.model.errors import ImbError
-from imb.model.records import Memory, Run
+from imb.model.records import Memory, Run, UsedGpu
 from imb.model.text import one_line
 
 KINDS = ("host", "pinned", "cuda", "cuda_managed", "rocm", "rocm_managed")
 LETTERS = ("H", "D", "M")  # of OSU's benchmarks: host, device, managed
 _ON_DEVICE = {"cuda", "rocm"}
+_MANAGED = {"cuda_managed", "rocm_managed"}
 
-# Share of a link's transfers that is data, by GT/s: 8b/10b up to generation 2, 128b/130b up to 5, then FLIT mode.
-_ENCODING = (
-    (2.5, 0.8),
-    (5.0, 0.8),
-    (8.0, 128 / 130),
-    (16.0, 128 / 130),
-    (32.0, 128 / 130),
-    (64.0, 242 / 256),
-)
+# PCIe by GT/s: generation, and the share of transfers that is data: 8b/10b, then 128b/130b, then FLIT mode.
+_GENERATIONS = {
+    2.5: ("1.0", 0.8),
+    5.0: ("2.0", 0.8),
+    8.0: ("3.0", 128 / 130),
+    16.0: ("4.0", 128 / 130),
+    32.0: ("5.0", 128 / 130),
+    64.0: ("6.0", 242 / 256),
+}
+SWITCH = "switch"
 
 
 class Link(msgspec.Struct, frozen=True, kw_only=True):
-    """A PCIe link: GT/s per lane and lanes, now and at most. `slot_speed`: the most that the port above it can."""
+    """A PCIe link: GT/s per lane and lanes, now and at most. `slot_speed`: maximum of the port above it."""
 
     speed: float | None = None
     width: int | None = None
@@ -37,28 +39,40 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
     slot_speed: float | None = None
 
     @property
+    def port_speed(self) -> float | None:
+        """`slot_speed`; None if the link is faster now, because a virtual machine invented the port."""
+        return self.slot_speed if (self.slot_speed or 0.0) >= (self.speed or 0.0) else None
+
+    @property
     def best_speed(self) -> float | None:
         """GT/s under load. An idle GPU lowers the current speed, so that is not a limit."""
-        known = [speed for speed in (self.max_speed, self.slot_speed) if speed]
+        known = [speed for speed in (self.max_speed, self.port_speed) if speed]
         return min(known) if known else self.speed
 
     @property
     def rate(self) -> float | None:
         """Bytes per second in one direction, after the encoding of the line; headers of packets are not subtracted."""
         speed, lanes = self.best_speed, self.width or self.max_width
-        share = next((share for most, share in _ENCODING if speed and speed <= most), None)
+        _, share = _GENERATIONS.get(speed or 0.0, (None, None))
         return speed * 1e9 * lanes * share / 8 if speed and lanes and share else None
 
     def __str__(self) -> str:
-        """`PCIe 16 GT/s x16`."""
+        """`PCIe 4.0 x16`."""
+        lanes = self.width or self.max_width
         return (
-            f"PCIe {self.best_speed:g} GT/s x{self.width or self.max_width}" if self.rate else "PCIe, unknown"
+            f"PCIe {generation(self.best_speed)} x{lanes}" if self.best_speed and lanes else "PCIe, unknown"
         )
+
+
+def generation(speed: float) -> str:
+    """`5.0` of 32 GT/s; other speeds as they are."""
+    return _GENERATIONS[speed][0] if speed in _GENERATIONS else f"{speed:g} GT/s"
 
 
 class Gpu(msgspec.Struct, frozen=True, kw_only=True):
     """One GPU of a host. `driver` is the kernel's, with its version where it is known. Figures of NVML are None without it:
-    `nvlinks` are its active NVLinks, `nvlink_rate` bytes per second of all of them in one direction."""
+    `nvlinks` are its active NVLinks, `nvlink_rate` the signaling rate of one of them (bytes per second, one direction),
+    `nvlink_peers` how many of them end at which device: an address, or `switch`."""
 
     address: str
     vendor: str
@@ -69,17 +83,52 @@ class Gpu(msgspec.Struct, frozen=True, kw_only=True):
     nvlinks: int | None = None
     nvlinks_down: int | None = None
     nvlink_rate: float | None = None
+    nvlink_peers: dict[str, int] | None = None
     pcie_replays: int | None = None
     ecc: bool | None = None
+    mig: bool | None = None
     uncorrected_errors: int | None = None
     memory_bytes: int | None = None
 
-    def __str__(self) -> str:
-        """As a condition: without what varies from moment to moment."""
-        words = [self.name, f"at {self.address}", self.driver and f"driver {self.driver}"]
-        words += [str(self.link) if self.link.rate else None]
-        words += [f"{self.nvlinks} NVLinks" if self.nvlinks else None]
-        return one_line(", ".join(filter(None, words)))
+
+def nvlink_rate(a: Gpu, b: Gpu) -> float | None:
+    """Of all NVLinks between two GPUs of one host, in one direction; 0 where there are none, None where that is unknown."""
+    rates = (_rate_to(a, b), _rate_to(b, a))
+    if 0.0 in rates:
+        return 0.0
+    known = [rate for rate in rates if rate is not None]
+    return min(known) if len(known) == len(rates) else None
+
+
+def _rate_to(gpu: Gpu, peer: Gpu) -> float | None:
+    """Of the NVLinks that `gpu` has to its peer, or to a switch."""
+    if gpu.nvlinks == 0:
+        return 0.0
+    if gpu.nvlink_peers is None or gpu.nvlink_rate is None:
+        return None
+    ends = gpu.nvlink_peers.items()
+    return gpu.nvlink_rate * sum(
+        count for end, count in ends if end == SWITCH or same_address(end, peer.address)
+    )
+
+
+def gpu_of(conditions: object, used: UsedGpu) -> Gpu | None:
+    """The GPU of a rank, as recorded conditions describe it. They have those of the host that launched."""
+    machine = conditions.get("machine") if isinstance(conditions, dict) else None
+    host = machine.get("host") if isinstance(machine, dict) else None
+    if not used.bus_address or str(host).partition(".")[0] != used.host.partition(".")[0]:
+        return None
+    address = used.bus_address
+    return next((gpu for gpu in gpus_in(conditions) if same_address(gpu.address, address)), None)
+
+
+def same_gpu(a: UsedGpu, b: UsedGpu) -> bool:
+    """By address. Indices count the GPUs that a rank sees, and ranks may see different ones."""
+    if a.host != b.host:
+        return False
+    if a.bus_address and b.bus_address:
+        return same_address(a.bus_address, b.bus_address)
+    return a.index == b.index
 
 
 def gpus_in(said: object) -> list[Gpu]:
@@ -114,6 +163,16 @@ def of_device(memory: Memory) -> bool:
     return bool({memory.send, memory.receive} & _ON_DEVICE)
 
 
+def both_of_device(memory: Memory) -> bool:
+    """Whether both sides are in such memory."""
+    return {memory.send, memory.receive} <= _ON_DEVICE
+
+
+def of_managed(memory: Memory) -> bool:
+    """Whether a side is in memory that migrates between host and GPU."""
+    return bool({memory.send, memory.receive} & _MANAGED)
+
+
 def arguments(memory: str | None, gpu: str | int | None, where: str = "--") -> list[str]:
     """The suite's -memory and -gpu. `where` precedes the names of the options in messages. Raises ImbError."""
     words = ["-memory", _memory(memory, where)] if memory is not None else []
@@ -143,6 +202,9 @@ def _gpu(text: str, where: str) -> str:
     raise ImbError(f"{where}gpu: no GPU: {one_line(text)}; give a number, local_rank or round_robin")
 
 
+_NOT_OF_THE_HOST = {"pinned", "cuda", "cuda_managed", "rocm", "rocm_managed", "d", "m"}
+
+
 def uses_gpu(words: Sequence[str]) -> bool:
     """Whether these arguments of the suite name memory other than the host's, a GPU, or its load. Both `-memory D,H` and
     `-memory D H`, and the names of IMB-MPI1-GPU."""
@@ -153,9 +215,9 @@ def uses_gpu(words: Sequence[str]) -> bool:
         value = said[at + 1] if at + 1 < len(said) else ""
         if word == "-load" and value == "device":
             return True
-        kinds = {*value.split(","), *(one for one in said[at + 2 : at + 3] if one in ("d", "m"))}
-        if word == "-memory" and kinds - {"host", "h", ""}:
+        second = said[at + 2] if at + 2 < len(said) else ""  # a side, or a benchmark
+        if word == "-memory" and _NOT_OF_THE_HOST & {*value.split(","), second}:
             return True
-        if word == "-mem_alloc_type" and value not in ("", "cpu", "host"):
+        if word == "-mem_alloc_type" and value in ("host", "device", "shared"):  # host: pinned
             return True
     return False

@@ -16,7 +16,8 @@ import psutil
 from imb.model.conditions import Cache, Conditions, Interface, Machine
 from imb.model.confidential import hidden
 from imb.model.text import now, readable
-from imb.mpi import gpus
+from imb.mpi import gpus, nvml
+from imb.mpi.gpus import text_of
 from imb.mpi.installations import Installation, output_of
 
 # Settings of MPI libraries, their transports and schedulers that change figures.
@@ -34,14 +35,14 @@ def gather(mpi: Installation | None = None, *, with_gpus: bool = False) -> Condi
         machine=machine(),
         governors=governors(),
         frequency_megahertz=_frequency(),
-        clock_source=_read(Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
+        clock_source=text_of(Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
         load=round(os.getloadavg()[0], 2),
         memory_free_bytes=psutil.virtual_memory().available,
         mpi=mpi.version if mpi else None,
         mpi_wrapper=mpi.place if mpi else None,
         launcher=mpi.launcher if mpi else None,
         interfaces=interfaces(),
-        gpus=gpus.of_host(nvml=True) if with_gpus else [],
+        gpus=nvml.asked(gpus.of_host()).gpus if with_gpus else [],
         environment=steering(os.environ.items()),
     )
 
@@ -63,12 +64,12 @@ def interfaces(rdma: Path = Path("/sys/class/infiniband")) -> list[Interface]:
     for device in sorted(rdma.glob("*")):
         ports = sorted(device.glob("ports/*"))
         for port in ports:
-            rate = re.match(r"([\d.]+) Gb/sec", _read(port / "rate") or "")
+            rate = re.match(r"([\d.]+) Gb/sec", text_of(port / "rate") or "")
             found.append(
                 Interface(
                     name=f"{device.name}:{port.name}" if len(ports) > 1 else device.name,
                     rdma=True,
-                    up="ACTIVE" in (_read(port / "state") or ""),
+                    up="ACTIVE" in (text_of(port / "state") or ""),
                     speed=float(rate[1]) * 1e9 if rate else None,
                 )
             )
@@ -84,7 +85,7 @@ def steering(variables: Iterable[tuple[str, str]]) -> dict[str, str]:
 def machine() -> Machine:
     """This machine, by lscpu, /sys and /proc."""
     says = lscpu(output_of(["lscpu", "-J"], {"LC_ALL": "C"})[1])
-    allowed = re.search(r"Cpus_allowed_list:\s*(\S+)", _read(Path("/proc/self/status")) or "")
+    allowed = re.search(r"Cpus_allowed_list:\s*(\S+)", text_of(Path("/proc/self/status")) or "")
     return Machine(
         host=socket.gethostname(),
         system=_distribution(),
@@ -129,7 +130,7 @@ def lscpu(text: str) -> dict[str, str]:
 def governors() -> list[str] | None:
     """Frequency governors in force, each once; None where the kernel shows none, as in most virtual machines."""
     files = Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")
-    return sorted({said for file in files if (said := _read(file))}) or None
+    return sorted({said for file in files if (said := text_of(file))}) or None
 
 
 def _container() -> str | None:
@@ -139,7 +140,7 @@ def _container() -> str | None:
         return "docker"
     if Path("/run/.containerenv").exists():
         return "podman"
-    found = re.search(r"docker|kubepods|containerd|lxc", _read(Path("/proc/1/cgroup")) or "")
+    found = re.search(r"docker|kubepods|containerd|lxc", text_of(Path("/proc/1/cgroup")) or "")
     return found[0] if found else None
 
 
@@ -152,13 +153,6 @@ def _distribution() -> str:
 
 def _whole(text: str | None) -> int | None:
     return int(text) if text and text.isdecimal() else None
-
-
-def _read(path: Path) -> str | None:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return None
 
 
 def _frequency() -> float | None:

@@ -6,19 +6,23 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from imb.model.gpus import Gpu
+from imb.model.gpus import Gpu, generation
+from imb.model.text import numbers_in
 from imb.model.units import counted
 from imb.mpi import gpus
 from imb.mpi.doctor import Check
+from imb.mpi.nvml import Answer
 
 NODES = Path("/sys/devices/system/node")
 
 
-def checks(found: list[Gpu]) -> Iterator[Check]:
+def checks(told: Answer) -> Iterator[Check]:
     """Several lines for each GPU."""
-    if not found:
+    if not told.gpus:
         yield Check("ok", "GPUs", "none")
-    for gpu in found:
+    if told.found:
+        yield Check("warning" if told.failed else "ok", "NVML", told.found, told.advice)
+    for gpu in told.gpus:
         what = f"GPU {gpu.address}"
         yield _named(what, gpu)
         yield _link(what, gpu)
@@ -31,10 +35,11 @@ def _named(what: str, gpu: Gpu) -> Check:
     if gpu.driver is None:
         return Check("warning", what, f"{gpu.name}, no driver", "load the driver of its vendor (`lspci -k`)")
     memory = f", {gpu.memory_bytes / 2**30:.0f} GiB" if gpu.memory_bytes else ""
+    mig = ", MIG is on" if gpu.mig else ""
     if gpu.driver.partition(" ")[0] in ("nouveau", "vfio-pci"):
         advice = "CUDA needs the vendor's driver; vfio-pci hands the GPU to a virtual machine"
         return Check("warning", what, f"{gpu.name}{memory}, driver {gpu.driver}", advice)
-    return Check("ok", what, f"{gpu.name}{memory}, driver {gpu.driver}")
+    return Check("ok", what, f"{gpu.name}{memory}, driver {gpu.driver}{mig}")
 
 
 def _link(what: str, gpu: Gpu) -> Check:
@@ -42,15 +47,13 @@ def _link(what: str, gpu: Gpu) -> Check:
     if not (link.speed and link.width):
         return Check("ok", what, "no link of its own, or not shown by the kernel")
     rate = f", {link.rate / 1e9:.1f} GB/s in one direction" if link.rate else ""
-    now = f"{link.speed:g} GT/s x{link.width}"
-    most = f"{link.max_speed or link.speed:g} GT/s x{link.max_width or link.width}"
+    now = _lanes(link.speed, link.width)
+    most = _lanes(link.max_speed or link.speed, link.max_width or link.width)
     if link.max_width and link.width < link.max_width:
         advice = f"{link.width} of {link.max_width} lanes: use a slot with all lanes, or seat the card or riser again"
         return Check("warning", what, f"{now} of {most}{rate}", advice)
-    if link.max_speed and link.slot_speed and link.slot_speed < link.max_speed:
-        advice = (
-            f"the port above it reaches {link.slot_speed:g} GT/s only: use a slot of the card's generation"
-        )
+    if link.max_speed and link.port_speed and link.port_speed < link.max_speed:
+        advice = f"the port above it reaches PCIe {generation(link.port_speed)} only: use a slot of the card's generation"
         return Check("warning", what, f"{now} of {most}{rate}", advice)
     if link.max_speed and link.speed < link.max_speed:
         advice = "an idle GPU lowers its speed: repeat while it transfers data; if it stays, check slot, riser and BIOS"
@@ -58,52 +61,54 @@ def _link(what: str, gpu: Gpu) -> Check:
     return Check("ok", what, f"{now}{rate}")
 
 
+def _lanes(speed: float, width: int) -> str:
+    """`5.0 x16 (32 GT/s)`"""
+    return f"{generation(speed)} x{width} ({speed:g} GT/s)"
+
+
 def _place(what: str, gpu: Gpu) -> Check:
     """Whether this process, whose place ranks inherit, may run beside the GPU."""
     what = f"{what}: NUMA"
     if gpu.numa_node is None:
         return Check("ok", what, "one node, or not known to the firmware")
-    node = f"node {gpu.numa_node}"
-    beside = _cpus(NODES / f"node{gpu.numa_node}" / "cpulist")
+    beside = _cpus(gpu.numa_node)
     allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set[int]()
+    far = _distance(gpu.numa_node, allowed)
     if beside and allowed and not beside & allowed:
-        far = _distance(gpu.numa_node, allowed)
         advice = "messages cross the link between sockets: start ranks on CPUs of the GPU's node (--cpus)"
-        return Check("warning", what, f"{node}, no allowed CPU on it{far}", advice)
-    return Check("ok", what, node)
+        return Check("warning", what, f"node {gpu.numa_node}, no allowed CPU on it{far}", advice)
+    return Check("ok", what, f"node {gpu.numa_node}{far}")
 
 
 def _distance(node: int, allowed: set[int]) -> str:
     """`, distance 21`: of the nearest node that has allowed CPUs, as the firmware gives it (10 is the own node)."""
     distances = (gpus.text_of(NODES / f"node{node}" / "distance") or "").split()
+    online = sorted(numbers_in(gpus.text_of(NODES / "online") or ""))
     near = [
         int(far)
-        for other, far in enumerate(distances)
-        if far.isdecimal() and _cpus(NODES / f"node{other}" / "cpulist") & allowed
+        for other, far in zip(online, distances, strict=False)
+        if far.isdecimal() and _cpus(other) & allowed
     ]
     return f", distance {min(near)}" if near else ""
 
 
-def _cpus(path: Path) -> set[int]:
-    """Of `0-3,8`."""
-    found: set[int] = set()
-    for part in (gpus.text_of(path) or "").split(","):
-        first, _, last = part.partition("-")
-        if first.isdecimal() and (last or first).isdecimal():
-            found |= set(range(int(first), int(last or first) + 1))
-    return found
+def _cpus(node: int) -> set[int]:
+    return numbers_in(gpus.text_of(NODES / f"node{node}" / "cpulist") or "")
 
 
 def _nvlinks(what: str, gpu: Gpu) -> Iterator[Check]:
     if gpu.nvlinks is None:
         return
-    rate = f", {gpu.nvlink_rate / 1e9:.0f} GB/s in one direction" if gpu.nvlink_rate else ""
-    found = f"{counted(gpu.nvlinks, 'link')} up{rate}"
+    what = f"{what}: NVLink"
+    rate = f", {gpu.nvlinks * gpu.nvlink_rate / 1e9:.0f} GB/s in one direction" if gpu.nvlink_rate else ""
     if gpu.nvlinks_down:
-        advice = "see `nvidia-smi nvlink -s` and the fabric manager's log"
-        yield Check("warning", f"{what}: NVLink", f"{found}, {gpu.nvlinks_down} down", advice)
+        advice = (
+            "see `nvidia-smi nvlink -s` and the fabric manager's log; a card without a bridge has none up"
+        )
+        total = counted(gpu.nvlinks + gpu.nvlinks_down, "link")
+        yield Check("warning", what, f"{gpu.nvlinks} of {total} up{rate}", advice)
     else:
-        yield Check("ok", f"{what}: NVLink", found if gpu.nvlinks else "none")
+        yield Check("ok", what, f"{counted(gpu.nvlinks, 'link')} up{rate}" if gpu.nvlinks else "none")
 
 
 def _errors(what: str, gpu: Gpu) -> Iterator[Check]:
