@@ -76,6 +76,23 @@ def test_the_default_list_and_lengths(mpi):
     assert re.findall(r"(?m)^  (\S+)", listed) == NAMES
 
 
+# All options of IMB-MT 2021 with their standard values.
+OF_IMB = (
+    "-thread_level single -stride 0 -warmup 100 -repeat 1000 -window_size 64 -barrier on -count 1,2,4,8 "
+    "-malloc_align 64 -malloc_algo serial -check false -datatype int"
+)
+
+
+def test_the_standard_command_line_of_imb_changes_nothing(mpi, tmp_path):
+    names = "-time 1 PingPongMT BarrierMT"
+    told, untold = (
+        lab.run(mpi, 2, f"{words} {names}", component="MT", records=tmp_path) for words in (OF_IMB, "")
+    )
+    assert told.code == untold.code == 0 and not told.own_errors
+    assert lab.identities(told.rows) == lab.identities(untold.rows)
+    assert told.records[0]["options"] == untold.records[0]["options"]
+
+
 def test_rates_follow_from_the_times(mpi, tmp_path):
     words = "-threads 2 -repeat 20 -count 64 -window_size 8 PingPongMT SendRecvMT UniBandMT BiBandMT"
     done = lab.run(mpi, 2, words, component="MT", records=tmp_path)
