@@ -56,6 +56,20 @@ def test_every_layout_is_complete_and_correct(mpi, component, layout, ranks, tmp
     assert done.records[0]["options"]["layout"] == layout
 
 
+@pytest.mark.parametrize(("ranks", "layout"), [(2, "vector:3:7"), (2, "indexed"), (3, "struct")])
+def test_nonblocking_collectives_are_complete_and_correct(mpi, layout, ranks, tmp_path):
+    """Those that overlap and their pure forms; of reductions and of Ibarrier a failure row each."""
+    names = lab.right_names(mpi, "NBC")
+    words = f"{few([1, 100])} -npmin {ranks} -layout {layout} {lab.SHORT_LOAD} {' '.join(names)}"
+    done = lab.run(mpi, ranks, words, component="NBC", records=tmp_path)
+    without = {f"I{name.lower()}{flavor}" for name in WITHOUT["MPI1"] for flavor in ("", "_pure")}
+    failed = {record["benchmark"] for record in done.records if record["record"] == "failure"}
+    assert failed == without & set(names), done.text
+    measured = [name for name in names if name not in failed]
+    assert [row["benchmark"] for row in done.rows] == [name for name in measured for _ in range(2)]
+    assert {row["defects"] for row in done.rows} == {0} and done.code == 3, done.errors
+
+
 @pytest.mark.parametrize("packing", ["mpi", "hand"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_packed_messages_arrive(mpi, layout, packing, tmp_path):

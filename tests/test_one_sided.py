@@ -341,6 +341,33 @@ def test_check_finds_a_lying_mpi_in_every_benchmark(mpi, liars, component, how, 
         assert caught(about_fetched) >= {pair for pair in every if pair[0] in FETCHING}
 
 
+@pytest.mark.parametrize("component", NAMES)
+def test_check_finds_a_byte_behind_what_was_fetched(mpi, liars, component, tmp_path):
+    """A put has no such case: a window ends where its message ends, so MPI refuses another byte."""
+    gets = {
+        "EXT": ["Unidir_Get", "Bidir_Get"],
+        "RMA": [name for name in NAMES["RMA"] if "get" in name.lower()],
+    }
+    fetching = [name for name in NAMES[component] if name in FETCHING]
+    for names, about in (
+        ([name for name in gets[component] if name not in FETCHING], "all"),
+        (fetching, "fetch"),
+    ):
+        if not names:
+            continue
+        wrap = [
+            "env",
+            f"LD_PRELOAD={liars(mpi, 'lying_mpi.cpp')}",
+            "LIE_RANK=0",
+            "LIE_HOW=late",
+            f"LIE_ABOUT={about}",
+        ]
+        words = f"-check -iter 4,1,4 -msgsize 64 {' '.join(names)}"
+        lied = lab.run(mpi, 2, words, component=component, records=tmp_path, wrap=wrap)
+        assert lied.code == 4
+        assert caught(lied) == {(name, mode) for name in names for mode in both(component, name)}
+
+
 @pytest.mark.parametrize(
     "mode",
     ["-multi 0", "-multi 1 -window allocate", "-off_cache 0.1 -window shared", "-contig_type resize_vec"],

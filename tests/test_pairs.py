@@ -123,6 +123,29 @@ def test_halo_of_any_dimensions(mpi, halo, ranks, title, neighbors, tmp_path):
     assert (said["halo_dimensions"], said["halo_corners"]) == (int(halo[0]), halo.endswith("corners"))
 
 
+# Of IMB 2021's simple_halo, which has no table: docs/methodology.md.
+SIMPLE_HALO = """\
+# Benchmarking simple_halo (processes: 2; threads: 1; dimensions: 1)
+4(x4)(bytes) 2.61713(usec) 6.11358(Mb/s)
+8(x4)(bytes) 2.48245(usec) 12.8905(Mb/s)
+16(x4)(bytes) 2.6036(usec) 24.5813(Mb/s)
+32(x4)(bytes) 2.48392(usec) 51.5313(Mb/s)
+"""
+
+
+def test_rates_of_halo_are_those_of_simple_halo(mpi, tmp_path):
+    lines = re.findall(r"(?m)^(\d+)\(x4\)\(bytes\) (\S+)\(usec\) (\S+)\(Mb/s\)$", SIMPLE_HALO)
+    for length, time, rate in lines:
+        assert float(rate) == pytest.approx(4 * int(length) / float(time), rel=1e-5)
+    lengths = ",".join(length for length, *_ in lines)
+    done = p2p(mpi, 2, f"-halo 1 -msgsize {lengths} -mbyte 1e6 -iter 100 Halo", records=tmp_path)
+    [table] = lab.tables(done.text)
+    for row, cells, (length, *_) in zip(done.rows, table.rows, lines, strict=True):
+        rate = 4 * int(length) / row["time_max_seconds"]
+        assert row["bytes_per_second"] == pytest.approx(rate)
+        assert (cells[0], float(cells[3])) == (length, pytest.approx(rate / 1e6, abs=0.0051))
+
+
 def test_options_without_effect_are_refused(mpi):
     for option, benchmark in (("-halo 2", "Halo"), ("-pairs 1", "Multi_pair"), ("-seed 2", "Unirandom")):
         refused = p2p(mpi, 2, f"{option} PingPong")

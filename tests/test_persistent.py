@@ -11,6 +11,7 @@ NAMES = lab.names("MPI4")
 TRANSFERS = ["Sendrecv_persist", "Exchange_persist"]
 PAIRS = ["Partitioned_PingPong", "Partitioned_overlap"]
 CREATION = ["Comm_create", "Comm_split", "Session_init"]
+AT_ROOT = [f"{name}_persist{flavor}" for name in ("Gather", "Gatherv", "Reduce") for flavor in ("", "_pure")]
 WITHOUT_LENGTH = ["Barrier_persist", "Barrier_persist_pure", *CREATION]
 
 MODES = {
@@ -63,10 +64,7 @@ def test_check_finds_a_lying_mpi_in_every_benchmark(mpi, liars, how, tmp_path):
     lied = lab.run(mpi, 3, arguments, component="MPI4", records=tmp_path, wrap=wrap)
     assert lied.code == (0 if how == "none" else 4), lied.text[-2000:] + lied.errors[-2000:]
     # A persistent collective has one root, rank 0, and rank 1 receives nothing from it.
-    at_root = {
-        f"{name}_persist{flavor}" for name in ("Gather", "Gatherv", "Reduce") for flavor in ("", "_pure")
-    }
-    unseen = {*WITHOUT_LENGTH, *at_root}
+    unseen = {*WITHOUT_LENGTH, *AT_ROOT}
     fooled = set() if how == "none" else {name for name in names if name not in unseen}
     assert {row["benchmark"] for row in lied.rows if row["defects"] > 0} == fooled
 
@@ -105,10 +103,10 @@ def test_wrong_partitions_are_refused(mpi, words, message):
     assert refused.code == 2 and "run IMB-MPI4" in refused.own_errors[0]
 
 
-@pytest.mark.parametrize("how", ["flip", "drop"])
+@pytest.mark.parametrize("how", ["flip", "drop", "late"])
 def test_check_finds_a_lying_root(mpi, liars, how, tmp_path):
     library = liars(mpi, "lying_mpi.cpp")
-    names = ["Gather_persist", "Gatherv_persist_pure", "Reduce_persist"]
+    names = [name for name in lab.right_names(mpi, "MPI4") if name in AT_ROOT]
     wrap = ["env", f"LD_PRELOAD={library}", "LIE_RANK=0", f"LIE_HOW={how}"]
     words = f"-check -iter 4 -msgsize 64 -npmin 3 {lab.SHORT_LOAD} {' '.join(names)}"
     lied = lab.run(mpi, 3, words, component="MPI4", records=tmp_path, wrap=wrap)

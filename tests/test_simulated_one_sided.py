@@ -359,6 +359,17 @@ def test_sync_modes_of_one_rank_with_all_others(mode, tmp_path):
         assert times(row) == (about(synchronized(row, mode, CALL)),) * 3, row
 
 
+@pytest.mark.parametrize("mode", ["lock", "lock_all", "flush", "flush_local"])
+def test_sync_modes_of_all_ranks_with_all_others(mode, tmp_path):
+    """Not of puts that complete locally: ranks are then out of step, and bar each other."""
+    names = ["All_get_all", "Exchange_get", *(["All_put_all"] if mode != "flush_local" else [])]
+    words = f"{' '.join(names)} -sync_mode {mode} -npmin 4 {SIZES} -iter 8 -imb_barrier on"
+    rows = simulate(tmp_path, 4, words, component="RMA", call=CALL).rows
+    assert len(rows) == len(names) * len(LENGTHS)
+    for row in rows:
+        assert times(row) == (about(synchronized(row, mode, CALL)),) * 3, row
+
+
 @pytest.mark.parametrize(
     ("component", "mode"),
     [("EXT", "pscw"), *(("RMA", mode) for mode in ("fence", "pscw", "lock", "lock_all", "flush_local"))],

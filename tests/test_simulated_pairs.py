@@ -47,6 +47,19 @@ def test_every_benchmark_takes_what_the_platform_implies(ranks, tmp_path):
         assert row["bytes_per_second"] == pytest.approx(row["bytes"] * sent * ranks / seconds, rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("halo", "ranks", "neighbors"), [("3,corners", 27, 26), ("2", 9, 4), ("2,corners", 9, 8)]
+)
+def test_halos_of_other_shapes(halo, ranks, neighbors, tmp_path):
+    """Three processes in each dimension: all neighbors are others, and each cable has one message of each."""
+    done = simulate(tmp_path, ranks, f"Halo -halo {halo} {SHORT} -iter 4", component="P2P")
+    assert [row["bytes"] for row in done.rows] == [1024, 2048]
+    for row in done.rows:
+        seconds = SWITCH.together(neighbors, row["bytes"])
+        assert times(row) == (about(seconds, ranks),) * 3, row
+        assert row["messages_per_second"] == pytest.approx(neighbors * ranks / seconds, rel=1e-9)
+
+
 def test_every_benchmark_has_its_time_here() -> None:
     assert list(PAIRS) == lab.names("P2P")
 

@@ -76,6 +76,23 @@ def test_the_default_list_and_lengths(mpi):
     assert re.findall(r"(?m)^  (\S+)", listed) == NAMES
 
 
+# All options of IMB-MT 2021 with their standard values.
+OF_IMB = (
+    "-thread_level single -stride 0 -warmup 100 -repeat 1000 -window_size 64 -barrier on -count 1,2,4,8 "
+    "-malloc_align 64 -malloc_algo serial -check false -datatype int"
+)
+
+
+def test_the_standard_command_line_of_imb_changes_nothing(mpi, tmp_path):
+    names = "-time 1 PingPongMT BarrierMT"
+    told, untold = (
+        lab.run(mpi, 2, f"{words} {names}", component="MT", records=tmp_path) for words in (OF_IMB, "")
+    )
+    assert told.code == untold.code == 0 and not told.own_errors
+    assert lab.identities(told.rows) == lab.identities(untold.rows)
+    assert told.records[0]["options"] == untold.records[0]["options"]
+
+
 def test_rates_follow_from_the_times(mpi, tmp_path):
     words = "-threads 2 -repeat 20 -count 64 -window_size 8 PingPongMT SendRecvMT UniBandMT BiBandMT"
     done = lab.run(mpi, 2, words, component="MT", records=tmp_path)
@@ -110,6 +127,31 @@ def test_pinned_threads_run(mpi, tmp_path):
     assert done.code == 0, done.errors
     assert done.records[0]["options"]["threads"]["pinned"] is True
     assert {row["defects"] for row in done.rows} == {0}
+
+
+def test_pinned_threads_may_use_one_cpu_each(mpi, tmp_path):
+    """As the system has it: the main thread, and another of those that the process has; its MPI may have more."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        lab.missing("two CPUs")
+    records = tmp_path / "records.jsonl"
+    words = f"-threads 2 -pin_threads on -budget 60 -repeat 2 -count 8 -json {records} PingPongMT"
+    wrap = ["taskset", "-c", ",".join(map(str, cpus))]
+    launch = lab.start(mpi, 2, words.split(), wrap=wrap, component="MT")
+    wait_for(lambda: records.exists() and '"sample"' in records.read_text())
+    found = {}
+    for rank, pid in ranks_of(launch.pid, mpi.program("MT")).items():
+        tasks = {
+            int(status.parent.name): re.findall(r"Cpus_allowed_list:\s*(\S+)", status.read_text())[0]
+            for status in Path(f"/proc/{pid}/task").glob("*/status")
+        }
+        found[rank] = (tasks.pop(pid), set(tasks.values()))
+    launch.terminate()
+    lab.finish(launch, 60)
+    assert sorted(found) == [0, 1]
+    for rank, (main, others) in found.items():
+        first, second = (str(cpus[(2 * rank + thread) % len(cpus)]) for thread in range(2))
+        assert main == first and second in others, found
 
 
 def test_passes_measure_threads_too(mpi, tmp_path):

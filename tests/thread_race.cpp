@@ -1,65 +1,17 @@
 // Threads of a team that exchange messages through a stand-in for MPI which takes calls of several threads:
 // built with ThreadSanitizer by tests/test_thread_race.py. What races here races in the team, its batch, its
 // turns or its rounds.
-#include <condition_variable>
 #include <cstdio>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <queue>
 #include <thread>
 #include <vector>
 
 #include "engine/team_batch.h"
+#include "thread_mail.h"
 
 using namespace openimb;
 
 namespace {
-
-// Messages by receiver and tag; blocking receives.
-class Mail {
- public:
-  void send(int to, int tag, std::vector<char> data) {
-    {
-      const std::lock_guard lock(mutex_);
-      boxes_[{to, tag}].push(std::move(data));
-    }
-    arrived_.notify_all();
-  }
-  void receive(int at, int tag, std::vector<char>& data) {
-    std::unique_lock lock(mutex_);
-    auto& box = boxes_[{at, tag}];
-    arrived_.wait(lock, [&] { return !box.empty(); });
-    data = std::move(box.front());
-    box.pop();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable arrived_;
-  std::map<std::pair<int, int>, std::queue<std::vector<char>>> boxes_;
-};
-
-// A rank meets the other one.
-class Meeting {
- public:
-  void meet() {
-    std::unique_lock lock(mutex_);
-    const int meeting = meetings_;
-    if (++here_ == 2) {
-      here_ = 0;
-      ++meetings_;
-      all_.notify_all();
-    } else {
-      all_.wait(lock, [&] { return meetings_ != meeting; });
-    }
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable all_;
-  int here_ = 0, meetings_ = 0;
-};
 
 class PingPong final : public Batch {
  public:

@@ -246,8 +246,10 @@ constexpr Option method_rows[] = {
      .help = "IMB-P2P: pairs of processes of Multi_pair",
      .standard = "half of the processes",
      .example = "-pairs 2 Multi_pair",
-     .details = "Rank i of the first half with rank i of the second, for the first N ranks of each; others "
-                "are idle.",
+     .details =
+         "N in all: rank i of the first half with rank i of the second, for the first N ranks of each; "
+         "others are idle. On two nodes with half of the ranks each, in order, N is the number of pairs "
+         "per node.",
      .apply =
          [](Draft& draft, std::string_view word) {
            pairs_of(draft).most_pairs = static_cast<int>(whole_number(word, 1, most_int));

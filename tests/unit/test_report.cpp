@@ -1153,6 +1153,71 @@ void partitioned_run(Reporter& out) {
   out.end(ending);
 }
 
+// Threads that take turns.
+void thread_run(Reporter& out) {
+  RunFacts facts = example_facts();
+  facts.component = "MT";
+  facts.quirks = {};
+  facts.part = "MT part";
+  facts.heads = Heads::threads;
+  facts.thread_level = "MPI_THREAD_SERIALIZED";
+  facts.command_line = {"./IMB-MT",   "-threads",   "2",        "-thread_level",
+                        "serialized", "PingPongMT", "UniBandMT"};
+  facts.benchmarks = {"PingPongMT", "UniBandMT"};
+  Options options;
+  options.standard = standard_of_threads;
+  options.settings = standard_of_threads.settings;
+  options.thread_level = ThreadLevel::serialized;
+  options.threads.count = 2;
+  options.data.type = options.reduction.type = DataType::integer;
+  options.in_flight = 64;
+  out.begin(facts, options);
+  const auto measured = [&](const Spec& spec, Row row) {
+    Table table = table_of(spec, all_of(2));
+    table.layout.threads = 2;
+    row.slowest_rank = 1;
+    row.slowest_thread = 1;
+    row.of_threads = {row.t_avg, row.t_max};
+    row.waiting_of_threads = {row.t_min / 2, row.t_max / 2};
+    out.open_table(table);
+    out.row(table, one_row(64, 1000, row));
+  };
+  measured({.name = "PingPongMT", .kind = Kind::parallel_transfer, .time_factor = 0.5, .threaded = true},
+           row_of(1, 2, 1.5, 32e6));
+  Row rate = row_of(1, 2, 1.5, 32e6);
+  rate.messages_per_second = 1e6;
+  measured({.name = "UniBandMT", .kind = Kind::parallel_transfer, .threaded = true, .message_rate = true},
+           rate);
+  out.end(ended(2, 0, 0));
+}
+
+// Random pairs, a halo with corners, and one pair.
+void pairs_run(Reporter& out) {
+  RunFacts facts = example_facts();
+  facts.component = "P2P";
+  facts.quirks = {};
+  facts.part = "IMB-P2P part";
+  facts.heads = Heads::pairs;
+  facts.command_line = {"./IMB-P2P", "-seed", "7",        "-halo", "2,corners",
+                        "-pairs",    "1",     "Birandom", "Halo",  "Multi_pair"};
+  facts.benchmarks = {"Birandom", "Halo", "Multi_pair"};
+  facts.ranks.assign(4, {"node1", "0-3"});
+  Options options = example_options();
+  options.pairs = PairOptions{.seed = 7, .halo = {.dimensions = 2, .corners = true}, .most_pairs = 1};
+  out.begin(facts, options);
+  const auto measured = [&](std::string_view name, double bytes_per_second) {
+    const Table table = table_of({.name = name, .kind = Kind::parallel_transfer, .sent = 1}, all_of(4));
+    Row row = row_of(1, 2, 1.5, bytes_per_second);
+    row.messages_per_second = bytes_per_second / 8;
+    out.open_table(table);
+    out.row(table, one_row(8, 1000, row));
+  };
+  measured("Birandom", 16e6);
+  measured("Halo", 128e6);
+  measured("Multi_pair", 512e6);
+  out.end(ended(3, 0, 0));
+}
+
 PairSample pair_of(EndpointPair pair, int round, double seconds) {
   return {.place = {.pass = 1, .round = round, .pair = pair},
           .bytes = 8,
@@ -1241,6 +1306,8 @@ constexpr Example examples[] = {{"complete.jsonl", complete_run},
                                 {"passes.jsonl", passes_run},
                                 {"passes-overlap.jsonl", overlap_in_passes},
                                 {"partitioned.jsonl", partitioned_run},
+                                {"threads.jsonl", thread_run},
+                                {"pairs.jsonl", pairs_run},
                                 {"fabric.jsonl", fabric_run},
                                 {"gpu.jsonl", gpu_run}};
 
