@@ -18,6 +18,8 @@ from pathlib import Path
 import lab
 import pytest
 from imb.mpi import prebuilt
+from imb.mpi.installations import PLACES
+from test_launcher import compiled
 
 sys.path.insert(0, str(lab.TOP / "tools"))
 import wheel as tool
@@ -391,18 +393,52 @@ def test_a_library_that_lacks_calls(venv, bare_tools, tmp_path):
     assert "no large-count calls" in done.stdout + done.stderr
 
 
+def launcher_alone(mpi: lab.Mpi, folder: Path) -> list[str]:
+    """The launcher of an MPI in an installation without MPI libraries."""
+    prefix = bin_of(mpi).parent
+    shutil.copytree(prefix / "bin", folder / "bin", symlinks=True)
+    (folder / "lib").mkdir()
+    for path in (prefix / "lib").iterdir():
+        if not path.name.startswith("libmpi"):
+            (folder / "lib" / path.name).symlink_to(path)
+    for name in ("etc", "share"):
+        if (prefix / name).exists():
+            (folder / name).symlink_to(prefix / name)
+    return [str(folder / "bin" / Path(mpi.launcher[0]).name), *mpi.launcher[1:]]
+
+
 @pytest.mark.needs_mpi
-def test_wrong_pair_is_one_line(venv, bare_tools, tmp_path):
-    """Hydra and Open MPI's library, real ones."""
+def test_wrong_pair_is_one_line(bare_tools, tmp_path):
+    """Real launchers and libraries, with nothing but LD_LIBRARY_PATH. MPICH and Intel MPI have the standard ABI, too."""
+    mpis = {mpi.key: mpi for mpi in lab.REAL}
+    (tmp_path / "bin").mkdir()
+    compiled(tmp_path / "bin" / "IMB-MPI1")
+    (tmp_path / "libexec").symlink_to(lab.wheel_tree() / "libexec")
+    alone = {key: launcher_alone(mpis[key], tmp_path / key) for key in ("mpich", "openmpi")}
+    for launcher, key in (("mpich", "openmpi"), ("openmpi", "mpich"), ("openmpi", "impi")):
+        if key not in mpis:
+            lab.missing("Intel MPI")
+        lib = bin_of(mpis[key]).parent / "lib"
+        env = surroundings(tmp_path, tmp_path / "bin", bare_tools, LD_LIBRARY_PATH=str(lib), **mpis[key].env)
+        done = run([*alone[launcher], "-n", "2", "IMB-MPI1", "PingPong"], env)
+        assert (done.returncode, done.stdout.strip()) == (2, ""), done.stderr
+        (line,) = [line for line in done.stderr.splitlines() if line.startswith("IMB-")]
+        assert f"({tmp_path / launcher}/bin/" in line and f"'s in {lib};" in line
+        # Everything else is the launcher's report of an exit status.
+        assert done.stderr.count("IMB-MPI1: ") == 1
+
+
+@pytest.mark.needs_mpi
+def test_interface_of_another_mpi_is_refused_in_one_line(venv, bare_tools, tmp_path):
     by_key = {mpi.key: mpi for mpi in lab.MAIN}
-    lib = bin_of(by_key["openmpi"]).parent / "lib"
-    env = surroundings(
-        tmp_path, venv / "bin", bare_tools, LD_LIBRARY_PATH=str(lib), OPENIMB_INTERFACE="openmpi"
-    )
-    done = run([*by_key["mpich"].launcher, "-n", "2", "IMB-MPI1", "PingPong"], env)
-    assert done.returncode == 2
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith("IMB-")]
-    assert "does not fit the launcher of MPICH" in line
+    for launcher, other, interface in (("mpich", "openmpi", "openmpi"), ("openmpi", "mpich", "mpich")):
+        lib = bin_of(by_key[other]).parent / "lib"
+        chosen = {"LD_LIBRARY_PATH": str(lib), "OPENIMB_INTERFACE": interface}
+        env = surroundings(tmp_path, venv / "bin", bare_tools, **chosen)
+        done = run([*by_key[launcher].launcher, "-n", "2", "IMB-MPI1", "PingPong"], env)
+        assert (done.returncode, done.stdout.strip()) == (2, "")
+        (line,) = [line for line in done.stderr.splitlines() if line.startswith("IMB-")]
+        assert f"does not fit the launcher of {'MPICH' if launcher == 'mpich' else 'Open MPI'}" in line
 
 
 # --- The companion --------------------------------------------------------------------------------
@@ -429,12 +465,25 @@ def test_the_first_minute(bare_tools, tmp_path):
     assert re.search(r"two ranks: one way", doctor.stdout)
 
 
-def test_without_any_mpi(venv, bare_tools, tmp_path, monkeypatch):
+OFFERS = "`pip install 'openimb[mpich]'` (or [openmpi], [intel])"
+
+
+def test_without_any_mpi(venv, bare_tools, tmp_path):
     env = surroundings(tmp_path, venv / "bin", bare_tools)
     done = run(["imb", "run", "PingPong", "--mpi", "intel"], env)
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert "pip install 'openimb[mpich]'" in line and "[openmpi], [intel]" in line
+    assert line.startswith("imb: no intel found") and line.endswith(OFFERS)
+    if any(path for place in PLACES for path in Path("/").glob(f"{place[1:]}/mpi*")):
+        pytest.skip("an MPI of this machine is in a usual place")
+    done = run(["imb", "run", "PingPong"], env)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("imb: no MPI found") and line.endswith(OFFERS)
+    doctor = run(["imb", "doctor"], env)
+    assert doctor.returncode == 2
+    lines = [line.strip() for line in doctor.stdout.splitlines()]
+    assert lines[lines.index("✗ MPI: none found") + 1] == f"load its module, or {OFFERS}"
 
 
 def differences_in(comparison: str) -> dict[str, list[str]]:
