@@ -306,6 +306,73 @@ def test_every_benchmark_under_the_standard_abi(component, venv, bare_tools, tmp
         assert record["build"]["interface"] == "MPI ABI"
 
 
+# Values that MPICH and Intel MPI give to names of the standard ABI (docs/known-mpi-issues.md). A program of ours is compiled with
+# MPICH's: under Intel MPI it would seek to a wrong place, abort instead of getting an error, or read another attribute.
+DIFFERENT = {f"MPI_SEEK_{name}" for name in ("SET", "CUR", "END")}
+DIFFERENT |= {"MPI_ERRORS_ABORT", "MPI_ERRORS_RETURN", "MPI_APPNUM", "MPI_UNIVERSE_SIZE", "MPI_LASTUSEDCODE"}
+
+
+def constants(header: Path) -> dict[str, str]:
+    text = header.read_text()
+    found = dict(re.findall(r"(?m)^#define +(MPI_\w+) +\(*(?:\(\w+\) *)?(-?(?:0x)?[0-9a-fA-F]+)\b", text))
+    return found | dict(re.findall(r"\b(MPI_\w+) *= *\(?(-?\w+)", text))
+
+
+@pytest.mark.needs_mpi
+def test_constants_that_differ_are_the_known_ones():
+    headers = {mpi.key: bin_of(mpi).parent / "include/mpi_abi.h" for mpi in with_standard_abi()}
+    if {"mpich", "impi"} - headers.keys():
+        lab.missing("MPICH 5 and Intel MPI with the standard ABI")
+    one, other = (constants(headers[key]) for key in ("mpich", "impi"))
+    assert one.keys() == other.keys() and len(one) > 300
+    assert {name for name in one if one[name] != other[name]} == DIFFERENT
+
+
+def test_no_source_uses_constants_that_differ():
+    names = re.compile(rf"\b({'|'.join(DIFFERENT)})\b")
+    suite = [path for path in (lab.TOP / "src").rglob("*") if path.suffix in (".h", ".cpp", ".c")]
+    for path in [*suite, lab.TOP / "python/imb/mpi/check.cpp"]:
+        assert not names.search(re.sub(r"//.*", "", path.read_text())), path
+
+
+NO_OPEN = """
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+#define REFUSING(name)                                                                        \\
+  int name(const char* path, int flags, int mode) {                                           \\
+    if (!strstr(path, "/IMB_out")) return ((int (*)(const char*, int, int))dlsym(RTLD_NEXT, #name))(path, flags, mode); \\
+    errno = EMFILE;                                                                           \\
+    return -1;                                                                                \\
+  }
+REFUSING(open)
+REFUSING(open64)
+"""
+
+
+@pytest.mark.needs_mpi
+def test_a_file_that_cannot_be_opened_under_the_standard_abi(venv, bare_tools, tmp_path, scratch):
+    """An error of MPI comes back, although MPICH's and Intel MPI's MPI_ERRORS_RETURN differ."""
+    source, library = tmp_path / "no_open.c", tmp_path / "no_open.so"
+    source.write_text(NO_OPEN)
+    subprocess.run(["gcc", "-D_GNU_SOURCE", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
+    for mpi in with_standard_abi():
+        records = tmp_path / f"{mpi.key}.jsonl"
+        env = surroundings(
+            tmp_path, venv / "bin", bin_of(mpi), bare_tools, OPENIMB_INTERFACE="mpi-abi", **mpi.env
+        )
+        words = ["-msgsize", "8", "-iter", "2", "-json", str(records), "-file", str(scratch)]
+        wrap = ["env", f"LD_PRELOAD={library}"]
+        done = run([*mpi.launcher, "-n", "2", *wrap, "IMB-IO", "C_Write_Expl", *words], env)
+        assert done.returncode == 3, done.stderr
+        (line,) = [line for line in done.stderr.splitlines() if line.startswith("IMB-")]
+        assert "C_Write_Expl" in line and "Too many open files" in line
+        lines = [json.loads(line) for line in records.read_text().splitlines()]
+        causes = [line["cause"] for line in lines if line["record"] == "failure"]
+        assert causes == ["io_error"] * 4  # on one process and on two, in both modes
+        assert lines[-1]["state"] == "complete"
+
+
 @pytest.mark.parametrize("component", COMPONENTS)
 def test_every_benchmark_under_every_mpi(any_mpi, component, venv, bare_tools, tmp_path, scratch):
     mpi = any_mpi
