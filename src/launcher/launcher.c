@@ -1,6 +1,6 @@
 // IMB-<component> of a wheel, on Linux. PREFIX/bin/IMB-MPI1 finds the MPI that starts it and becomes
 // PREFIX/libexec/openimb/<interface>/openimb-suite with that MPI's library, under its own name, by which that
-// program knows its component; PREFIX/libexec/openimb/NAME becomes <interface>/NAME. No MPI, no C++: it takes microseconds.
+// program knows its component; PREFIX/libexec/openimb/NAME becomes <interface>/NAME. No MPI, no C++: it takes 0.1 ms.
 //
 // The MPI is that of the launcher among the parents of this process; without one, that of the variables that
 // launchers set, else the first library in LD_LIBRARY_PATH, beside the launcher on the PATH, or in the
