@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import lab
 import pytest
+from imb.mpi import prebuilt
+from imb.mpi.installations import Installation
 
 LIBRARIES = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40", "mpi-abi": "libmpi_abi.so.1"}
 ABI = LIBRARIES["mpi-abi"]
@@ -237,6 +239,28 @@ def test_standard_abi_of_another_mpi_is_passed_over(machine):
 def test_standard_abi_alone_fits_any_launcher(machine):
     above = machine.mpi("a", ABI, launcher="prterun") / "bin" / "prterun"
     assert machine.chosen(above).interface == "mpi-abi"
+
+
+@pytest.mark.parametrize(
+    ("flavour", "libraries", "interface"),
+    [
+        ("openmpi", ["libmpi.so.12", ABI], None),
+        ("openmpi", ["libmpi.so.40", "libmpi.so.12", ABI], "openmpi"),
+        ("openmpi", [ABI], "mpi-abi"),
+        ("intel", ["libmpi.so.40", ABI], None),
+        ("mpich", ["libmpich.so.12", ABI], "mpich"),
+    ],
+)
+def test_the_companion_chooses_as_the_launcher_does(machine, flavour, libraries, interface):
+    names = {"openmpi": "prterun", "mpich": "mpiexec.hydra", "intel": "mpiexec.hydra"}
+    above = machine.mpi("a", *libraries, launcher=names[flavour]) / "bin" / names[flavour]
+    mpi = Installation(flavour=flavour, version="", major=5, wrapper="", launcher=str(above))
+    found = prebuilt.interface_of(mpi)
+    assert (found.key if found else None) == interface
+    if interface:
+        assert machine.chosen(above).interface == interface
+    else:
+        assert "but the only MPI library found is" in refused(machine.run(above))
 
 
 def test_damaged_installation(machine):
