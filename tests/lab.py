@@ -137,6 +137,10 @@ MAIN: list[
     Mpi
 ]  # the two that every test machine has, built with them; the others run the broad matrix of the wheel
 
+MAIN_KEYS = {"openmpi", "mpich"}
+# Of the one wheel, in CI: two releases of both families, and Intel MPI.
+MATRIX_KEYS = MAIN_KEYS | {"deb-openmpi", "deb-mpich", "impi"}
+
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
@@ -148,7 +152,7 @@ if not TYPE_CHECKING:
         real = [
             mpi for mpi in mpis.values() if mpi.flavour not in ("smpi", "windows") and mpi.program().exists()
         ]
-        main = [mpi for mpi in real if mpi.key in ("openmpi", "mpich")]
+        main = [mpi for mpi in real if mpi.key in MAIN_KEYS]
         return {"ALL": mpis, "REAL": real, "MAIN": main}[name]
 
 

@@ -39,6 +39,8 @@ OPERATING_SYSTEM = re.compile(
     r"|windows\.h|winsock2\.h|io\.h)>|\b(getpid|setenv|localtime_r|gmtime_r|strerror_r|usleep|ssize_t)\b"
 )
 
+CHECK = TOP / "python/imb/mpi/check.cpp"
+
 
 def sources():
     for path in sorted((TOP / "src").rglob("*")):
@@ -85,11 +87,44 @@ def test_pure_parts_of_the_engine_stay_pure():
 def test_operating_system_calls_live_in_one_folder():
     folders = {path.parts[:2] for path, text in sources() if OPERATING_SYSTEM.search(text)}
     assert folders == {("system", "posix"), ("system", "windows")}
-    named = re.compile(r"(?m)^ *# *(?:el)?if.*\b(_WIN32|_WIN64|__linux__|__APPLE__|__unix__|__FreeBSD__)\b")
-    elsewhere = [
-        str(path) for path, text in sources() if path.parts[:2] != ("system", "posix") and named.search(text)
-    ]
-    assert not elsewhere
+    # The check of `imb doctor` is compiled by users, too.
+    assert not OPERATING_SYSTEM.search(CHECK.read_text())
+
+
+SYSTEM_MACRO = re.compile(
+    r"\b(_WIN32|_WIN64|_MSC_VER|__MINGW32__|__MINGW64__|__CYGWIN__|__linux(?:__)?|__gnu_linux__|__APPLE__|__MACH__"
+    r"|__unix(?:__)?|__FreeBSD__|__NetBSD__|__OpenBSD__|__ANDROID__)\b"
+)
+
+
+def own_sources():
+    """What is compiled of us: the suite, the wheel's launcher and the check of `imb doctor`."""
+    yield from sources()
+    for path in [*(TOP / "src").rglob("*.c"), CHECK]:
+        yield path.relative_to(TOP / "src" if path.is_relative_to(TOP / "src") else TOP), path.read_text()
+
+
+def test_operating_systems_are_named_in_one_folder():
+    """No macro of an operating system, in conditions or elsewhere. Compilers differ in plan/attributes.h."""
+    found = {path for path, text in own_sources() if SYSTEM_MACRO.search(text)}
+    assert {str(path) for path in found if path.parts[:2] != ("system", "posix")} == {"plan/attributes.h"}
+
+
+def test_conditions_are_of_the_mpi():
+    """Outside of src/system: what CMake found in the MPI, and the simulator."""
+    found_by_cmake = (TOP / "cmake/MpiFeatures.cmake").read_text()
+    known = set(re.findall(r"openimb_mpi_feature\((\w+)", found_by_cmake)) | {"OPENIMB_PORTABLE"}
+    conditions = {
+        (str(path), name)
+        for path, text in own_sources()
+        if path.parts[0] != "system"
+        for line in re.findall(r"(?m)^ *# *(?:el)?if.*", text)
+        for name in re.findall(r"\w+", line.partition("//")[0])[1:]
+        if name not in known and name != "defined"
+    }
+    attributes = "plan/attributes.h"
+    of_a_test = ("launcher/launcher.c", "OPENIMB_SYSTEM_FOLDERS")
+    assert conditions == {(attributes, "_MSC_VER"), (attributes, "__clang__"), of_a_test}
 
 
 def test_each_concern_is_there_for_every_system():

@@ -9,8 +9,11 @@ from typing import NamedTuple
 
 import lab
 import pytest
+from imb.mpi import prebuilt
+from imb.mpi.installations import Installation
 
 LIBRARIES = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40", "mpi-abi": "libmpi_abi.so.1"}
+ABI = LIBRARIES["mpi-abi"]
 SHOW = '#!/bin/sh\necho "$0 $*"\necho "$LD_LIBRARY_PATH"\n'
 
 
@@ -20,16 +23,20 @@ class Chosen(NamedTuple):
     paths: list[str]  # LD_LIBRARY_PATH
 
 
-@pytest.fixture(scope="session")
-def launcher(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def compiled(program: Path) -> Path:
+    """The program, which sees no MPI in the system's folders."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         lab.missing("a C compiler")
-    program = tmp_path_factory.mktemp("launcher") / "launcher"
     words = [str(compiler), "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1"]
     words += ['-DOPENIMB_SYSTEM_FOLDERS="/nowhere"']
     subprocess.run([*words, str(lab.TOP / "src/launcher/launcher.c"), "-o", str(program)], check=True)
     return program
+
+
+@pytest.fixture(scope="session")
+def launcher(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(tmp_path_factory.mktemp("launcher") / "launcher")
 
 
 class Machine:
@@ -177,7 +184,7 @@ WRONG: list[tuple[Callable[[Machine], subprocess.CompletedProcess[str]], str]] =
             m.mpi("a", "libmpi.so.12", launcher="hydra_pmi_proxy") / "bin/hydra_pmi_proxy",
             OPENIMB_INTERFACE="mpi-abi",
         ),
-        "no libmpi_abi.so.1 in LD_LIBRARY_PATH, beside the launcher",
+        "no libmpi_abi.so.1 of the launcher's MPI in LD_LIBRARY_PATH, beside the launcher",
     ),
 ]
 
@@ -191,14 +198,69 @@ def test_no_mpi_at_all(machine):
     assert "no MPI library found" in refused(machine.run())
 
 
-def test_wrong_pair(machine):
-    """Hydra would start Open MPI's ranks as so many launches of one rank."""
-    hydra = machine.mpi("a", launcher="hydra_pmi_proxy") / "bin" / "hydra_pmi_proxy"
-    place = {"LD_LIBRARY_PATH": str(machine.mpi("b", "libmpi.so.40") / "lib")}
-    line = refused(machine.run(hydra, PMI_RANK="0", **place))
-    assert f"started by MPICH or Intel MPI ({hydra}), but the only MPI library found is Open MPI's in" in line
-    silent = machine.run(hydra, PMI_RANK="1", **place)
+@pytest.mark.parametrize(
+    ("started_by", "of_launcher", "libraries", "of_library", "rank"),
+    [
+        ("hydra_pmi_proxy", "MPICH or Intel MPI", ["libmpi.so.40"], "Open MPI", "PMI_RANK"),
+        ("hydra_pmi_proxy", "MPICH or Intel MPI", ["libmpi.so.40", ABI], "Open MPI", "PMI_RANK"),
+        ("prterun", "Open MPI", ["libmpi.so.12"], "MPICH or Intel MPI", "OMPI_COMM_WORLD_RANK"),
+        ("prterun", "Open MPI", ["libmpich.so.12"], "MPICH or Intel MPI", "OMPI_COMM_WORLD_RANK"),
+        ("prterun", "Open MPI", ["libmpi.so.12", ABI], "MPICH or Intel MPI", "OMPI_COMM_WORLD_RANK"),
+    ],
+)
+def test_wrong_pair(machine, started_by, of_launcher, libraries, of_library, rank):
+    """The launcher would start so many launches of one rank, or ranks that abort. A library of the standard ABI is of
+    the MPI in whose folder it is."""
+    above = machine.mpi("a", launcher=started_by) / "bin" / started_by
+    folder = machine.mpi("b", *libraries) / "lib"
+    place = {"LD_LIBRARY_PATH": str(folder)}
+    line = refused(machine.run(above, **{rank: "0"}, **place))
+    library = f"{of_library}'s in {folder}"
+    assert f"started by {of_launcher} ({above}), but the only MPI library found is {library}" in line
+    silent = machine.run(above, **{rank: "1"}, **place)
     assert (silent.returncode, silent.stderr) == (2, "")  # one line of all ranks
+
+
+def test_standard_abi_of_another_mpi_cannot_be_chosen(machine):
+    above = machine.mpi("a", "libmpi.so.40", launcher="prterun") / "bin" / "prterun"
+    place = {"LD_LIBRARY_PATH": str(machine.mpi("b", "libmpi.so.12", ABI) / "lib")}
+    line = refused(machine.run(above, OPENIMB_INTERFACE="mpi-abi", **place))
+    assert f"no {ABI} of the launcher's MPI in LD_LIBRARY_PATH" in line
+    assert machine.chosen(above, **place).interface == "openmpi"
+
+
+def test_standard_abi_of_another_mpi_is_passed_over(machine):
+    above = machine.mpi("a", launcher="prterun") / "bin" / "prterun"
+    other, own = machine.mpi("b", "libmpi.so.12", ABI) / "lib", machine.mpi("c", "libmpi.so.40", ABI) / "lib"
+    chosen = machine.chosen(above, LD_LIBRARY_PATH=f"{other}:{own}", OPENIMB_INTERFACE="mpi-abi")
+    assert (chosen.interface, chosen.paths) == ("mpi-abi", [str(own), str(other), str(own)])
+
+
+def test_standard_abi_alone_fits_any_launcher(machine):
+    above = machine.mpi("a", ABI, launcher="prterun") / "bin" / "prterun"
+    assert machine.chosen(above).interface == "mpi-abi"
+
+
+@pytest.mark.parametrize(
+    ("flavour", "libraries", "interface"),
+    [
+        ("openmpi", ["libmpi.so.12", ABI], None),
+        ("openmpi", ["libmpi.so.40", "libmpi.so.12", ABI], "openmpi"),
+        ("openmpi", [ABI], "mpi-abi"),
+        ("intel", ["libmpi.so.40", ABI], None),
+        ("mpich", ["libmpich.so.12", ABI], "mpich"),
+    ],
+)
+def test_the_companion_chooses_as_the_launcher_does(machine, flavour, libraries, interface):
+    names = {"openmpi": "prterun", "mpich": "mpiexec.hydra", "intel": "mpiexec.hydra"}
+    above = machine.mpi("a", *libraries, launcher=names[flavour]) / "bin" / names[flavour]
+    mpi = Installation(flavour=flavour, version="", major=5, wrapper="", launcher=str(above))
+    found = prebuilt.interface_of(mpi)
+    assert (found.key if found else None) == interface
+    if interface:
+        assert machine.chosen(above).interface == interface
+    else:
+        assert "but the only MPI library found is" in refused(machine.run(above))
 
 
 def test_damaged_installation(machine):

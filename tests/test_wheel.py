@@ -18,6 +18,8 @@ from pathlib import Path
 import lab
 import pytest
 from imb.mpi import prebuilt
+from imb.mpi.installations import PLACES
+from test_launcher import compiled
 
 sys.path.insert(0, str(lab.TOP / "tools"))
 import wheel as tool
@@ -223,6 +225,12 @@ def library_of(mpi: lab.Mpi, interface: tool.Interface) -> Path | None:
     return next((folder / name for folder in folders for name in names if (folder / name).exists()), None)
 
 
+# MPIs of the matrix whose library has the interface.
+HAVE = {
+    "mpich": {"mpich", "deb-mpich", "impi"},
+    "openmpi": {"openmpi", "deb-openmpi"},
+    "mpi-abi": {"mpich", "impi"},
+}
 NO_LARGE_COUNTS = ("openmpi", "deb-openmpi")
 NO_MPI_4 = ("deb-openmpi",)  # persistent collectives, sessions
 
@@ -239,20 +247,15 @@ def test_libraries_lack_what_is_known(interface):
     since_4 = {
         name for name in optional if name.endswith("_init") or name.startswith(("MPI_Session_", "MPI_Pready"))
     }
-    family = {"mpich": ("mpich", "intel"), "openmpi": ("openmpi",), "mpi-abi": ("mpich", "intel")}[
-        interface.key
-    ]
-    looked = 0
     for mpi in lab.REAL:
-        if mpi.flavour in family and (library := library_of(mpi, interface)):
-            has = set(mpi_symbols(library, "--defined-only"))
-            assert not calls.keys() - optional - has, mpi.key
-            lacks = (large if mpi.key in NO_LARGE_COUNTS else set()) | (
-                since_4 if mpi.key in NO_MPI_4 else set()
-            )
-            assert optional - has == lacks, mpi.key
-            looked += 1
-    assert looked
+        if mpi.key not in HAVE[interface.key]:
+            continue
+        library = library_of(mpi, interface)
+        assert library, mpi.key
+        has = set(mpi_symbols(library, "--defined-only"))
+        assert not calls.keys() - optional - has, mpi.key
+        lacks = (large if mpi.key in NO_LARGE_COUNTS else set()) | (since_4 if mpi.key in NO_MPI_4 else set())
+        assert optional - has == lacks, mpi.key
 
 
 # --- Under MPIs -----------------------------------------------------------------------------------
@@ -303,6 +306,73 @@ def test_every_benchmark_under_the_standard_abi(component, venv, bare_tools, tmp
         assert record["build"]["interface"] == "MPI ABI"
 
 
+# Values that MPICH and Intel MPI give to names of the standard ABI (docs/known-mpi-issues.md). A program of ours is compiled with
+# MPICH's: under Intel MPI it would seek to a wrong place, abort instead of getting an error, or read another attribute.
+DIFFERENT = {f"MPI_SEEK_{name}" for name in ("SET", "CUR", "END")}
+DIFFERENT |= {"MPI_ERRORS_ABORT", "MPI_ERRORS_RETURN", "MPI_APPNUM", "MPI_UNIVERSE_SIZE", "MPI_LASTUSEDCODE"}
+
+
+def constants(header: Path) -> dict[str, str]:
+    text = header.read_text()
+    found = dict(re.findall(r"(?m)^#define +(MPI_\w+) +\(*(?:\(\w+\) *)?(-?(?:0x)?[0-9a-fA-F]+)\b", text))
+    return found | dict(re.findall(r"\b(MPI_\w+) *= *\(?(-?\w+)", text))
+
+
+@pytest.mark.needs_mpi
+def test_constants_that_differ_are_the_known_ones():
+    headers = {mpi.key: bin_of(mpi).parent / "include/mpi_abi.h" for mpi in with_standard_abi()}
+    if {"mpich", "impi"} - headers.keys():
+        lab.missing("MPICH 5 and Intel MPI with the standard ABI")
+    one, other = (constants(headers[key]) for key in ("mpich", "impi"))
+    assert one.keys() == other.keys() and len(one) > 300
+    assert {name for name in one if one[name] != other[name]} == DIFFERENT
+
+
+def test_no_source_uses_constants_that_differ():
+    names = re.compile(rf"\b({'|'.join(DIFFERENT)})\b")
+    suite = [path for path in (lab.TOP / "src").rglob("*") if path.suffix in (".h", ".cpp", ".c")]
+    for path in [*suite, lab.TOP / "python/imb/mpi/check.cpp"]:
+        assert not names.search(re.sub(r"//.*", "", path.read_text())), path
+
+
+NO_OPEN = """
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+#define REFUSING(name)                                                                        \\
+  int name(const char* path, int flags, int mode) {                                           \\
+    if (!strstr(path, "/IMB_out")) return ((int (*)(const char*, int, int))dlsym(RTLD_NEXT, #name))(path, flags, mode); \\
+    errno = EMFILE;                                                                           \\
+    return -1;                                                                                \\
+  }
+REFUSING(open)
+REFUSING(open64)
+"""
+
+
+@pytest.mark.needs_mpi
+def test_a_file_that_cannot_be_opened_under_the_standard_abi(venv, bare_tools, tmp_path, scratch):
+    """An error of MPI comes back, although MPICH's and Intel MPI's MPI_ERRORS_RETURN differ."""
+    source, library = tmp_path / "no_open.c", tmp_path / "no_open.so"
+    source.write_text(NO_OPEN)
+    subprocess.run(["gcc", "-D_GNU_SOURCE", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
+    for mpi in with_standard_abi():
+        records = tmp_path / f"{mpi.key}.jsonl"
+        env = surroundings(
+            tmp_path, venv / "bin", bin_of(mpi), bare_tools, OPENIMB_INTERFACE="mpi-abi", **mpi.env
+        )
+        words = ["-msgsize", "8", "-iter", "2", "-json", str(records), "-file", str(scratch)]
+        wrap = ["env", f"LD_PRELOAD={library}"]
+        done = run([*mpi.launcher, "-n", "2", *wrap, "IMB-IO", "C_Write_Expl", *words], env)
+        assert done.returncode == 3, done.stderr
+        (line,) = [line for line in done.stderr.splitlines() if line.startswith("IMB-")]
+        assert "C_Write_Expl" in line and "Too many open files" in line
+        lines = [json.loads(line) for line in records.read_text().splitlines()]
+        causes = [line["cause"] for line in lines if line["record"] == "failure"]
+        assert causes == ["io_error"] * 4  # on one process and on two, in both modes
+        assert lines[-1]["state"] == "complete"
+
+
 @pytest.mark.parametrize("component", COMPONENTS)
 def test_every_benchmark_under_every_mpi(any_mpi, component, venv, bare_tools, tmp_path, scratch):
     mpi = any_mpi
@@ -315,6 +385,21 @@ def test_every_benchmark_under_every_mpi(any_mpi, component, venv, bare_tools, t
     )
     record = assert_all_measured(mpi, done, records, component)
     assert record["build"]["interface"] == f"{'Open MPI' if mpi.flavour == 'openmpi' else 'MPICH'} ABI"
+
+
+@pytest.mark.needs_mpi
+def test_stencils_that_two_ranks_cannot_run(venv, bare_tools, tmp_path):
+    """The only names that the catalogue on two ranks omits for its size (lab.NOT_OF_TWO)."""
+    (mpi,) = [mpi for mpi in lab.MAIN if mpi.key == "openmpi"]
+    env = surroundings(tmp_path, venv / "bin", bin_of(mpi), bare_tools, **mpi.env)
+    for ranks, name in ((4, "Stencil2D"), (8, "Stencil3D")):  # 2 in each dimension
+        records = tmp_path / f"{name}.jsonl"
+        words = [name, "-npmin", str(ranks), "-msglog", "0:6", "-iter", "4", "-check", "-json", str(records)]
+        done = run([*mpi.launcher, *mpi.oversubscribe, "-n", str(ranks), "IMB-P2P", *words], env)
+        assert done.returncode == 0, done.stderr
+        lines = [json.loads(line) for line in records.read_text().splitlines()]
+        rows = [line for line in lines if line["record"] == "result"]
+        assert {(row["benchmark"], row["processes"], row["defects"]) for row in rows} == {(name, ranks, 0)}
 
 
 def without(library: Path, folder: Path, *calls: str) -> Path:
@@ -375,18 +460,52 @@ def test_a_library_that_lacks_calls(venv, bare_tools, tmp_path):
     assert "no large-count calls" in done.stdout + done.stderr
 
 
+def launcher_alone(mpi: lab.Mpi, folder: Path) -> list[str]:
+    """The launcher of an MPI in an installation without MPI libraries."""
+    prefix = bin_of(mpi).parent
+    shutil.copytree(prefix / "bin", folder / "bin", symlinks=True)
+    (folder / "lib").mkdir()
+    for path in (prefix / "lib").iterdir():
+        if not path.name.startswith("libmpi"):
+            (folder / "lib" / path.name).symlink_to(path)
+    for name in ("etc", "share"):
+        if (prefix / name).exists():
+            (folder / name).symlink_to(prefix / name)
+    return [str(folder / "bin" / Path(mpi.launcher[0]).name), *mpi.launcher[1:]]
+
+
 @pytest.mark.needs_mpi
-def test_wrong_pair_is_one_line(venv, bare_tools, tmp_path):
-    """Hydra and Open MPI's library, real ones."""
+def test_wrong_pair_is_one_line(bare_tools, tmp_path):
+    """Real launchers and libraries, with nothing but LD_LIBRARY_PATH. MPICH and Intel MPI have the standard ABI, too."""
+    mpis = {mpi.key: mpi for mpi in lab.REAL}
+    (tmp_path / "bin").mkdir()
+    compiled(tmp_path / "bin" / "IMB-MPI1")
+    (tmp_path / "libexec").symlink_to(lab.wheel_tree() / "libexec")
+    alone = {key: launcher_alone(mpis[key], tmp_path / key) for key in ("mpich", "openmpi")}
+    for launcher, key in (("mpich", "openmpi"), ("openmpi", "mpich"), ("openmpi", "impi")):
+        if key not in mpis:
+            lab.missing("Intel MPI")
+        lib = bin_of(mpis[key]).parent / "lib"
+        env = surroundings(tmp_path, tmp_path / "bin", bare_tools, LD_LIBRARY_PATH=str(lib), **mpis[key].env)
+        done = run([*alone[launcher], "-n", "2", "IMB-MPI1", "PingPong"], env)
+        assert (done.returncode, done.stdout.strip()) == (2, ""), done.stderr
+        (line,) = [line for line in done.stderr.splitlines() if line.startswith("IMB-")]
+        assert f"({tmp_path / launcher}/bin/" in line and f"'s in {lib};" in line
+        # Everything else is the launcher's report of an exit status.
+        assert done.stderr.count("IMB-MPI1: ") == 1
+
+
+@pytest.mark.needs_mpi
+def test_interface_of_another_mpi_is_refused_in_one_line(venv, bare_tools, tmp_path):
     by_key = {mpi.key: mpi for mpi in lab.MAIN}
-    lib = bin_of(by_key["openmpi"]).parent / "lib"
-    env = surroundings(
-        tmp_path, venv / "bin", bare_tools, LD_LIBRARY_PATH=str(lib), OPENIMB_INTERFACE="openmpi"
-    )
-    done = run([*by_key["mpich"].launcher, "-n", "2", "IMB-MPI1", "PingPong"], env)
-    assert done.returncode == 2
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith("IMB-")]
-    assert "does not fit the launcher of MPICH" in line
+    for launcher, other, interface in (("mpich", "openmpi", "openmpi"), ("openmpi", "mpich", "mpich")):
+        lib = bin_of(by_key[other]).parent / "lib"
+        chosen = {"LD_LIBRARY_PATH": str(lib), "OPENIMB_INTERFACE": interface}
+        env = surroundings(tmp_path, venv / "bin", bare_tools, **chosen)
+        done = run([*by_key[launcher].launcher, "-n", "2", "IMB-MPI1", "PingPong"], env)
+        assert (done.returncode, done.stdout.strip()) == (2, "")
+        (line,) = [line for line in done.stderr.splitlines() if line.startswith("IMB-")]
+        assert f"does not fit the launcher of {'MPICH' if launcher == 'mpich' else 'Open MPI'}" in line
 
 
 # --- The companion --------------------------------------------------------------------------------
@@ -413,12 +532,40 @@ def test_the_first_minute(bare_tools, tmp_path):
     assert re.search(r"two ranks: one way", doctor.stdout)
 
 
-def test_without_any_mpi(venv, bare_tools, tmp_path, monkeypatch):
+OFFERS = "`pip install 'openimb[mpich]'` (or [openmpi], [intel])"
+
+
+def test_without_any_mpi(venv, bare_tools, tmp_path):
     env = surroundings(tmp_path, venv / "bin", bare_tools)
     done = run(["imb", "run", "PingPong", "--mpi", "intel"], env)
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert "pip install 'openimb[mpich]'" in line and "[openmpi], [intel]" in line
+    assert line.startswith("imb: no intel found") and line.endswith(OFFERS)
+    if any(path for place in PLACES for path in Path("/").glob(f"{place[1:]}/mpi*")):
+        pytest.skip("an MPI of this machine is in a usual place")
+    done = run(["imb", "run", "PingPong"], env)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("imb: no MPI found") and line.endswith(OFFERS)
+    doctor = run(["imb", "doctor"], env)
+    assert doctor.returncode == 2
+    lines = [line.strip() for line in doctor.stdout.splitlines()]
+    assert lines[lines.index("✗ MPI: none found") + 1] == f"load its module, or {OFFERS}"
+
+
+def differences_in(comparison: str) -> dict[str, list[str]]:
+    """A's and B's values of each condition under "Environment differences"; long ones go on in the next line."""
+    heading, *lines = comparison.partition("Environment differences\n")[2].partition("\n\n")[0].splitlines()
+    columns = [heading.index(name) for name in ("condition", "A ", "B ")]
+    found: dict[str, list[str]] = {}
+    name = ""
+    for line in lines:
+        name = line[: columns[1]].strip() or name
+        values = (line[columns[1] : columns[2]].strip(), line[columns[2] :].strip())
+        found[name] = [
+            f"{old} {new}".strip() for old, new in zip(found.get(name, ["", ""]), values, strict=True)
+        ]
+    return found
 
 
 @pytest.mark.needs_mpi
@@ -443,6 +590,9 @@ def test_ab_of_two_mpis_has_the_identical_program(venv, bare_tools, tmp_path):
     ]
     done = run([*words, "--", "-msglog", "2:3", "-iter", "50"], env)
     assert done.returncode in (0, 10, 11, 12), done.stderr
+    libraries = differences_in(done.stdout)["MPI library"]
+    assert re.match(r"MPICH Version: 5.*, MPI ABI$", libraries[0])
+    assert re.match(r"Intel\(R\) MPI Library 2021.*, MPI ABI$", libraries[1])
     exported = run(["imb", "export", "--format", "json"], env).stdout.splitlines()
     runs = [line for line in map(json.loads, exported) if line["record"] == "run"]
     assert len(runs) == 4

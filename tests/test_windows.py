@@ -112,33 +112,52 @@ def test_facts_of_the_machine(wine, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("component", "words", "message"),
     [
-        ("PingPon", 'unknown benchmark "PingPon": did you mean PingPong?'),
-        ("-json no/such/folder PingPong", '-json: cannot write "no/such/folder": No such file or directory'),
-        ("-turns 4,127.0.0.1:1,abc PingPong", "-turns: 127.0.0.1:1: "),
+        ("MPI1", "PingPon", 'unknown benchmark "PingPon": did you mean PingPong?'),
+        (
+            "MPI1",
+            "-json no/such/folder PingPong",
+            '-json: cannot write "no/such/folder": No such file or directory',
+        ),
+        ("MPI1", "-turns 4,127.0.0.1:1,abc PingPong", "-turns: 127.0.0.1:1: "),
+        ("MPI1", "-memory cuda PingPong", "-memory cuda: nvcuda.dll: "),
+        ("MT", "-threads 0 PingPongMT", '-threads: "0" is below the minimum'),
+        ("FABRIC", "-endpoint rack Pair_Latency", '-endpoint: "rack"'),
     ],
 )
-def test_a_usage_error_is_one_line(wine, words, message, tmp_path):
-    launch = wine.start("MPI1", 2, words, tmp_path)
+def test_a_usage_error_is_one_line(wine, component, words, message, tmp_path):
+    launch = wine.start(component, 2, words, tmp_path)
     done = finished(launch, tmp_path)
     assert done.code == 2 and not done.text
     (line,) = done.own_errors
-    assert line.startswith(f"IMB-MPI1: {message}")
+    assert line.startswith(f"IMB-{component}: {message}")
+
+
+BETWEEN_ROWS, WITHIN_A_ROW = (1, 0.02, 3, "a signal to another rank"), (0, 60, 130, "SIGINT")
 
 
 @pytest.mark.parametrize(
-    ("rank", "seconds", "code", "reason"),
-    [(1, 0.02, 3, "a signal to another rank"), (0, 60, 130, "SIGINT")],
-    ids=["between rows", "within a row"],
+    ("name", "where"),
+    [
+        ("MPI1 PingPong", BETWEEN_ROWS),
+        ("MPI1 PingPong", WITHIN_A_ROW),
+        ("MT -threads 2 PingPongMT", BETWEEN_ROWS),
+        ("MT -threads 2 PingPongMT", WITHIN_A_ROW),
+        ("FABRIC Pair_Latency", BETWEEN_ROWS),  # it does not print the start of a row
+    ],
+    ids=lambda one: one if isinstance(one, str) else one[-1],
 )
-def test_ctrl_c(wine, rank, seconds, code, reason, tmp_path):
+def test_ctrl_c(wine, name, where, tmp_path):
     """Wine makes Ctrl-C of SIGINT. Rank 0 waits for the end of its row for a moment only, other ranks wait for it."""
+    rank, seconds, code, reason = where
+    component, _, benchmark = name.partition(" ")
     lengths = ",".join(map(str, range(8, 2008, 2)))
-    words = f"-json records.jsonl -iter 100000000,100000000 -time {seconds} -msgsize {lengths} PingPong"
-    launch = wine.start("MPI1", 2, words, tmp_path)
+    words = f"-json records.jsonl -iter 100000000,100000000 -time {seconds} -msgsize {lengths} {benchmark}"
+    launch = wine.start(component, 2, words, tmp_path)
     text = tmp_path / "stdout"
-    wait_for(lambda: "#bytes" in text.read_text())
+    begun = "# Rounds" if component == "FABRIC" else "#bytes"
+    wait_for(lambda: begun in text.read_text())
     os.kill(launch.processes[rank].pid, signal.SIGINT)
     done = finished(launch, tmp_path)
     assert done.code == code, done.errors

@@ -1,6 +1,6 @@
 // IMB-<component> of a wheel, on Linux. PREFIX/bin/IMB-MPI1 finds the MPI that starts it and becomes
 // PREFIX/libexec/openimb/<interface>/openimb-suite with that MPI's library, under its own name, by which that
-// program knows its component; PREFIX/libexec/openimb/NAME becomes <interface>/NAME. No MPI, no C++: it takes microseconds.
+// program knows its component; PREFIX/libexec/openimb/NAME becomes <interface>/NAME. No MPI, no C++: it takes 0.1 ms.
 //
 // The MPI is that of the launcher among the parents of this process; without one, that of the variables that
 // launchers set, else the first library in LD_LIBRARY_PATH, beside the launcher on the PATH, or in the
@@ -154,43 +154,60 @@ static bool has(const char* folder, const char* name) {
          access(path, R_OK) == 0;
 }
 
-static bool look_in(const char* folder, int interface, struct library* found) {
+static bool has_library(const char* folder, int interface) {
+  return has(folder, interface_of[interface].soname) || has(folder, interface_of[interface].other_soname);
+}
+
+// A library of the standard ABI is of the MPI whose own library is beside it; alone it may be of any.
+static bool fits(const char* folder, int interface, int family) {
+  if (interface != mpi_abi || family == unknown) return true;
+  return has_library(folder, family) || !has_library(folder, family == mpich ? openmpi : mpich);
+}
+
+// For the ranks of a launcher of `family`.
+static bool look_in(const char* folder, int interface, int family, struct library* found) {
+  if (!has_library(folder, interface) || !fits(folder, interface, family)) return false;
   const bool usual = has(folder, interface_of[interface].soname);
-  if (!usual && !has(folder, interface_of[interface].other_soname)) return false;
   *found = (struct library){.interface = interface, .compat = !usual};
   snprintf(found->folder, sizeof found->folder, "%s", folder);
   return true;
 }
 
-static bool in_list(const char* list, int interface, struct library* found) {
+static bool in_list(const char* list, int interface, int family, struct library* found) {
   while (list && *list) {
     char folder[PATH_MAX];
     const size_t length = strcspn(list, ":");
     snprintf(folder, sizeof folder, "%.*s", (int)length, list);
-    if (length > 0 && look_in(folder, interface, found)) return found->reachable = true;
+    if (length > 0 && look_in(folder, interface, family, found)) {
+      found->reachable = interface != mpi_abi;  // one that does not fit may come before it
+      return true;
+    }
     list += length + (list[length] == ':');
   }
   return false;
 }
 
-// Of the installation that a program in its bin folder belongs to.
-static bool beside(const char* path, int interface, struct library* found) {
+// Of the installation that the launcher in its bin folder belongs to.
+static bool beside(const struct launcher* launcher, int interface, struct library* found) {
   static const char* const places[] = {"lib", "lib64", "lib/release"};
   char prefix[PATH_MAX];
-  snprintf(prefix, sizeof prefix, "%s", path);
+  snprintf(prefix, sizeof prefix, "%s", launcher->path);
   cut(prefix, 2);
   if (!*prefix) return false;
   for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
     char folder[PATH_MAX + 16];
     snprintf(folder, sizeof folder, "%s/%s", prefix, places[i]);
-    if (look_in(folder, interface, found)) return true;
+    if (look_in(folder, interface, launcher->family, found)) return true;
   }
   return false;
 }
 
-static bool in_system(int interface, struct library* found) {
+static bool in_system(int interface, int family, struct library* found) {
   for (size_t i = 0; i < sizeof system_folders / sizeof *system_folders; ++i) {
-    if (look_in(system_folders[i], interface, found)) return found->reachable = true;
+    if (look_in(system_folders[i], interface, family, found)) {
+      found->reachable = interface != mpi_abi;
+      return true;
+    }
   }
   return false;
 }
@@ -199,13 +216,13 @@ static bool in_system(int interface, struct library* found) {
 static bool find(const int* wanted, int count, const struct launcher* launcher, struct library* found) {
   const char* const own = getenv("LD_LIBRARY_PATH");
   for (int i = 0; i < count; ++i) {
-    if (in_list(own, wanted[i], found)) return true;
+    if (in_list(own, wanted[i], launcher->family, found)) return true;
   }
   for (int i = 0; i < count; ++i) {
-    if (beside(launcher->path, wanted[i], found)) return true;
+    if (beside(launcher, wanted[i], found)) return true;
   }
   for (int i = 0; i < count; ++i) {
-    if (in_system(wanted[i], found)) return true;
+    if (in_system(wanted[i], launcher->family, found)) return true;
   }
   return false;
 }
@@ -259,8 +276,9 @@ static struct library library_for(struct launcher* launcher) {
   }
   if (chosen != unknown) {
     if (find(&chosen, 1, launcher, &found)) return found;
-    REFUSE("OPENIMB_INTERFACE=%s: no %s in LD_LIBRARY_PATH, beside the launcher or in the system's folders",
-           interface_of[chosen].name, interface_of[chosen].soname);
+    REFUSE("OPENIMB_INTERFACE=%s: no %s%s in LD_LIBRARY_PATH, beside the launcher or in the system's folders",
+           interface_of[chosen].name, interface_of[chosen].soname,
+           launched ? " of the launcher's MPI" : "");
   }
   const int fitting[] = {launcher->family, mpi_abi}, all[] = {mpich, openmpi, mpi_abi};
   if (launched) {
@@ -275,10 +293,10 @@ static struct library library_for(struct launcher* launcher) {
   } else {
     const bool given = getenv("OPENIMB_MPI_PREFIX") && *launcher->path;
     for (int i = 0; given && i < interfaces; ++i) {
-      if (beside(launcher->path, i, &found)) return found;
+      if (beside(launcher, i, &found)) return found;
     }
     for (int i = 0; i < interfaces; ++i) {
-      if (in_list(getenv("LD_LIBRARY_PATH"), i, &found)) return found;
+      if (in_list(getenv("LD_LIBRARY_PATH"), i, unknown, &found)) return found;
     }
     if (launcher->family != unknown && find(fitting, 2, launcher, &found)) return found;
     if (find(all, interfaces, launcher, &found)) return found;

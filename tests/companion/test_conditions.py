@@ -242,6 +242,30 @@ def test_how_messages_are_sent_is_a_condition() -> None:
     assert differences(side("a", "ready"), side("b", "ready")) == []
 
 
+def test_libraries_behind_one_binary_interface_name_it() -> None:
+    """It is no difference, but the executable can be the same because of it."""
+    text = (EXAMPLES / "complete.jsonl").read_bytes()
+
+    def side(name: str, library: str, interface: str) -> Side:
+        said = text.replace(b"MPICH Version: 4.3.0", library.encode())
+        if interface:
+            said = said.replace(b'"build":{', f'"build":{{"interface":"{interface}",'.encode())
+        return Side(name=name, launches=[*launches_of(read(said, name), name, {})])
+
+    one, other = "MPICH 5", "Intel MPI 2021"
+    (found,) = differences(side("a", one, "MPI ABI"), side("b", other, "MPI ABI"))
+    assert found == Difference("MPI library", [f"{one}, MPI ABI"], [f"{other}, MPI ABI"])
+    assert differences(side("a", one, "MPI ABI"), side("b", one, "MPI ABI")) == []
+    assert differences(side("a", one, "MPI ABI"), side("b", other, "MPICH ABI")) == [
+        Difference("MPI library", [one], [other]),
+        Difference("binary interface", ["MPI ABI"], ["MPICH ABI"]),
+    ]
+    for of_a in ("", "MPI ABI"):
+        assert differences(side("a", one, of_a), side("b", other, "")) == [
+            Difference("MPI library", [one], [other])
+        ]
+
+
 def test_compare_and_check_name_a_busy_neighbor(
     imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -128,7 +128,16 @@ def differences(a: Side, b: Side) -> list[Difference]:
         for name in names
         if _differ(name, of_a[name], of_b[name]) and not _of_each(name, of_a[name], of_b[name], launches)
     ]
-    return found + _loads(a, b)
+    return [_with_interface(one, of_a, of_b) for one in found] + _loads(a, b)
+
+
+def _with_interface(found: Difference, of_a: dict[str, list[str]], of_b: dict[str, list[str]]) -> Difference:
+    """Different libraries behind one binary interface: it is named, as the executable can then be the same."""
+    interfaces = [said.get(NAMES["build.interface"], []) for said in (of_a, of_b)]
+    if found.name != NAMES["mpi.name"] or interfaces[0] != interfaces[1] or len(interfaces[0]) != 1:
+        return found
+    a, b = ([f"{one}, {interfaces[0][0]}" for one in side] for side in (found.a, found.b))
+    return Difference(found.name, a, b)
 
 
 def unknown(a: Side, b: Side) -> tuple[list[str], list[str]]:

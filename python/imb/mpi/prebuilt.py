@@ -53,10 +53,22 @@ def library_of(mpi: Installation, interface: Interface) -> Path | None:
     folders = [prefix / place for place in _PLACES]
     if prefix == Path("/usr"):
         folders += map(Path, _SYSTEM)
+    fitting = (folder for folder in folders if interface.key != STANDARD or _is_of(mpi, folder))
     return next(
-        (folder / name for folder in folders for name in interface.libraries if (folder / name).exists()),
+        (folder / name for folder in fitting for name in interface.libraries if (folder / name).exists()),
         None,
     )
+
+
+def _is_of(mpi: Installation, folder: Path) -> bool:
+    """Whether a library of the standard ABI in this folder is of this MPI: that whose own library is beside it; alone it may
+    be of any."""
+    owners = {
+        one.key
+        for one in INTERFACES
+        if one.key != STANDARD and any((folder / name).exists() for name in one.libraries)
+    }
+    return not owners or _USUAL.get(mpi.flavour) in owners
 
 
 def interface_of(mpi: Installation) -> Interface | None:
