@@ -1,5 +1,6 @@
 """The house as docs/architecture.md draws it: an include that is not listed there is not allowed."""
 
+import ast
 import re
 
 from lab import TOP
@@ -283,6 +284,26 @@ def test_first_line_of_a_room_says_what_it_is_for():
     for room in ROOMS:
         first = (TOP / "python" / "imb" / room / "__init__.py").read_text().splitlines()[0]
         assert re.match(r'"""[A-Z].{20,}\."""$|"""[A-Z].{20,}\.$', first), room
+
+
+# Names of two things, where each is called so by those who use it.
+TWO_MEANINGS = {
+    "Endpoint": "of a sweep as it is judged, and the record of one, whose name is in the schema",
+    "checks": "of GPUs and of what an MPI does with their memory: `imb doctor` calls each with its module",
+    "holm": "of all p-values, and of the smallest of a known number of tests: one correction in two forms",
+}
+
+
+def test_one_name_for_one_thing():
+    """A public function or class is found by its name alone; the commands' modules, of which each has a `command`, aside."""
+    homes: dict[str, list[str]] = {}
+    for path, text in python_sources():
+        if path.parts[0] != "cli":
+            for node in ast.parse(text).body:
+                if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+                    homes.setdefault(node.name, []).append(str(path))
+    assert len(homes) > 400, "too few names were found"
+    assert {name for name, files in homes.items() if len(files) > 1} == set(TWO_MEANINGS)
 
 
 def test_one_door_to_the_terminal():

@@ -433,7 +433,7 @@ gpu = 0
 
 
 def test_the_ready_campaign() -> None:
-    made, _ = campaign.read(Path(__file__).parents[2] / "examples" / "gpu-memory.toml")
+    made, _ = campaign.read_campaign(Path(__file__).parents[2] / "examples" / "gpu-memory.toml")
     found = {name: campaign.gpu_arguments(one) for name, one in campaign.variants(made).items()}
     assert found["host"] == ["-memory", "host"]
     assert found["device"] == ["-memory", "D"] and found["managed"] == ["-memory", "M"]

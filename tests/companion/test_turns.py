@@ -354,9 +354,9 @@ def test_cells_of_a_round_that_measure_the_same_run_together(tmp_path: Path) -> 
     from imb.cli.launching import locate_variant
     from imb.measure import session
 
-    made, _ = campaign.read(file)
+    made, _ = campaign.read_campaign(file)
     plan = planning.campaign_plan(made, locate_variant, seed=1)
-    lots = session.together(plan, plan.items)
+    lots = session.launch_batches(plan, plan.items)
     assert len(lots) == 2 * 2 * 3  # rounds, ranks, launches of a variant
     for lot in lots:
         assert sorted(item.variant for item in lot) == [0, 1, 2]

@@ -83,7 +83,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
                 yield unpacked
 
 
-def read(path: Path) -> bytes:
+def read_source(path: Path) -> bytes:
     """The text of a file. Raises Unreadable, and OSError."""
     with _opened(path) as file:
         plain = isinstance(file, io.BufferedReader)

@@ -62,7 +62,7 @@ def _findings(choice: str | None) -> Iterator[Check]:
     from imb.mpi import conditions, doctor, gpu_checks, gpu_support, gpus, installations
 
     present = gpus.of_host(nvml=True)
-    yield from doctor.machine(conditions.gather())
+    yield from doctor.machine_checks(conditions.gather())
     yield from gpu_checks.checks(present)
     yield from doctor.tools()
     found = [installations.find(choice)] if choice else installations.find_all()

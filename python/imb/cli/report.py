@@ -56,7 +56,7 @@ def command(
     from datetime import datetime
 
     from imb import diagnose
-    from imb.archive.names import named, side_from
+    from imb.archive.names import named_runs, side_from
     from imb.archive.store import Archive
     from imb.cli.failed import failed_among
     from imb.cli.peers import earlier, variance_of
@@ -71,7 +71,7 @@ def command(
         relevant=share_of(relevant, "--relevant"), force=force, assume_one_session=assume_one_session
     )
     store = Archive(archive)
-    runs = [list(named(store, side)) for side in sides]
+    runs = [list(named_runs(store, side)) for side in sides]
     loaded = [side_from(of, side, status=2) for of, side in zip(runs, sides, strict=True)]
     page = report_page(
         loaded,

@@ -16,7 +16,7 @@ Values = npt.NDArray[np.float64]
 _LEAST = 3  # points that a segment needs to be distinguished from its neighbor
 
 
-class Fit(msgspec.Struct, frozen=True, kw_only=True):
+class CurveFit(msgspec.Struct, frozen=True, kw_only=True):
     """Latency in seconds and seconds per byte, each with its confidence interval. `deviation` is the root mean square
     of the relative residuals, `worst` the largest of them (measured / model - 1), at `worst_bytes`."""
 
@@ -50,7 +50,7 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     per_byte: float
 
 
-def fit(lengths: Values, times: Values, confidence: float = 0.95) -> Fit | None:
+def fit(lengths: Values, times: Values, confidence: float = 0.95) -> CurveFit | None:
     """Weighted least squares of the model, by scipy.optimize.curve_fit; None for fewer than four points, or where
     the points leave latency or slope open.
 
@@ -74,7 +74,7 @@ def fit(lengths: Values, times: Values, confidence: float = 0.95) -> Fit | None:
     seconds, per_byte = float(np.median(times)), float(np.median(times) / lengths.max())
     residuals = y / (latency + slope * x) - 1
     at = int(np.argmax(np.abs(residuals)))
-    return Fit(
+    return CurveFit(
         latency=float(latency) * seconds,
         latency_low=float(latency - width[0]) * seconds,
         latency_high=float(latency + width[0]) * seconds,

@@ -62,7 +62,7 @@ def pair_rates(case: Case) -> Iterator[tuple[Curve, Values, Values]]:
         yield curve, lengths, factor * lengths / medians
 
 
-def bandwidth(case: Case) -> Iterator[Finding]:
+def peak_bandwidth(case: Case) -> Iterator[Finding]:
     """The best bandwidth is far from that of link or memory, or above it."""
     best: tuple[float, Curve, float] | None = None
     longest: tuple[float, Curve, float] | None = None

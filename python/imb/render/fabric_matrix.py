@@ -43,7 +43,7 @@ def relative(times: Values, endpoints: Sequence[Endpoint], topology: Topology) -
     return found
 
 
-def drawn(
+def drawn_matrices(
     views: Sequence[tuple[str, Values, str, int]],
     endpoints: Sequence[Endpoint],
     order: Order,

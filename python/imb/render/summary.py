@@ -18,7 +18,7 @@ from imb.render.comparison import verdict_in_words
 from imb.render.marks import CHANGED, MARKS, bracketed, letter, percentiles, speedup
 
 
-def verdict_of(comparison: Comparison, a: int, b: int) -> dict[str, Any]:
+def comparison_summary(comparison: Comparison, a: int, b: int) -> dict[str, Any]:
     """A comparison in a sentence, with its heat map and its rows; `a` and `b` are the numbers of its sides."""
     counts = Counter(one.effect.verdict for one in comparison.bands)
     counted_verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in MARKS if counts[verdict])
