@@ -306,6 +306,20 @@ def test_one_name_for_one_thing():
     assert {name for name, files in homes.items() if len(files) > 1} == set(TWO_MEANINGS)
 
 
+def test_one_helper_for_percentiles_and_one_room_for_units():
+    """Those of launches are imb.model.observations.percentiles; figures become text in imb.model.units."""
+    percentile = re.compile(r"\b(?:np|statistics)\.(?:nan)?(?:quantiles?|percentile)\(")
+    unit = re.compile(
+        r"\{[^{}\n]*(?:[*/] ?(?:1e[369]|1000|2\*\*[123]0)|>> ?[123]0)(?::[^{}]*)?\} ?[kMGmµ]?[iBsb]"
+    )
+    # Scores of tests; bits per second; IMB's own layout; GPUs' memory and links, which have units of makers.
+    percentiles = {"model/observations.py", "fabric/classes.py", "fabric/significance.py"}
+    units = {"model/units.py", "model/conditions.py", "mpi/gpu_checks.py", "diagnose/gpu_link.py"}
+    texts = {str(path): text for path, text in python_sources()}
+    assert {path for path, text in texts.items() if percentile.search(text)} <= percentiles
+    assert {path for path, text in texts.items() if unit.search(text)} <= units
+
+
 def test_one_door_to_the_terminal():
     """Text of logs and users is cleaned in imb.render.terminal; what prints elsewhere would let it through."""
     prints = re.compile(

@@ -13,7 +13,7 @@ from imb.archive.store import Archive
 from imb.model.errors import ImbError
 from imb.model.network import Network
 from imb.model.text import one_line
-from imb.model.units import counted
+from imb.model.units import counted, rounded_size
 
 if TYPE_CHECKING:
     from imb.cli.fabric_stages import Sources
@@ -47,7 +47,9 @@ def network_in(path: Path) -> Network:
     except sources.Unreadable as error:
         raise ImbError(f"{path}: {error}") from error
     if len(text) > topology_text.LARGEST:
-        raise ImbError(f"{path}: {len(text) >> 20} MiB; larger than any topology; {topology_text.ACCEPTED}")
+        raise ImbError(
+            f"{path}: {rounded_size(len(text))}; larger than any topology; {topology_text.ACCEPTED}"
+        )
     return topology_text.parse_topology(text, str(path))
 
 

@@ -9,7 +9,7 @@ import typer
 
 from imb.cli.common import SIDE, ArchiveOption, AssumeOneSessionOption, share_of
 from imb.cli.extras import need
-from imb.model.units import counted
+from imb.model.units import amount, counted
 from imb.render.terminal import say
 
 
@@ -88,4 +88,4 @@ def command(
     )
     output.write_text(page, encoding="utf-8")
     launches = sum(len(side.launches) for side in loaded)
-    say(f"{output}: {counted(launches, 'launch')}, {len(page.encode()) / 1e6:.1f} MB")
+    say(f"{output}: {counted(launches, 'launch')}, {amount(len(page.encode()))}")

@@ -12,6 +12,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from imb.model.observations import percentiles
+
 Values = npt.NDArray[np.float64]
 _LEAST = 3  # points that a segment needs to be distinguished from its neighbor
 
@@ -163,4 +165,5 @@ def _noise(lengths: Values, times: Values) -> float:
     w = (here - before) / (after - before)
     expected = (1 - w) * times[:-2] + w * times[2:]
     factor = np.sqrt(1 + ((1 - w) * times[:-2] / expected) ** 2 + (w * times[2:] / expected) ** 2)
-    return float(1.4826 * np.quantile(np.abs(times[1:-1] / expected - 1) / factor, 0.6))
+    (distance,) = percentiles(np.abs(times[1:-1] / expected - 1) / factor, (60,))
+    return float(1.4826 * distance)

@@ -19,6 +19,7 @@ from imb.model.conditions import Conditions, Machine
 from imb.model.errors import ImbError
 from imb.model.path import LOOPBACK, Way, way_of
 from imb.model.suite import packaged_programs
+from imb.model.units import rounded_size
 from imb.mpi import build, installations, launch, own_word, prebuilt
 from imb.mpi.installations import Installation
 from imb.mpi.prebuilt import library_with
@@ -121,8 +122,8 @@ def _shared_memory() -> Check:
     except OSError:
         return Check("ok", "/dev/shm", "none")
     if free < 64 * 2**20:
-        return Check("problem", "/dev/shm", f"{free / 2**20:.0f} MiB free", "MPIs keep buffers there: remove leftovers of dead jobs, or enlarge it (docker: --shm-size)")  # fmt: skip
-    return Check("ok", "/dev/shm", f"{free / 2**20:.0f} MiB free")
+        return Check("problem", "/dev/shm", f"{rounded_size(free)} free", "MPIs keep buffers there: remove leftovers of dead jobs, or enlarge it (docker: --shm-size)")  # fmt: skip
+    return Check("ok", "/dev/shm", f"{rounded_size(free)} free")
 
 
 def tools() -> Iterator[Check]:

@@ -10,11 +10,10 @@ import msgspec
 import numpy as np
 
 from imb.model.errors import ImbError
-from imb.model.observations import METRICS, Key, Side
+from imb.model.observations import METRICS, Key, Side, percentiles
 from imb.model.text import one_line
 from imb.model.units import short_size, unit_of
 from imb.render import shortened
-from imb.render.marks import percentiles
 
 FORMATS = (".png", ".svg", ".pdf")
 # Okabe and Ito's colors, which color-blind people can distinguish; dash and marker repeat the information.
