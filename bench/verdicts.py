@@ -635,7 +635,7 @@ def report(pool: Path, draws: int) -> str:
                 )
             )
         ),
-        "**Other tests** on bands of the same launches, with the same control of false discoveries:",
+        "**Other tests** on bands of the same launches, with the same control of the family-wise error rate (Holm's method):",
         table_of(list(others(table, draws // 4, random))),
         "**Launches a side that are needed** to find a change in 19 of 20 comparisons of 16 bands, by formula:",
         table_of(list(needed())),

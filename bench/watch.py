@@ -99,7 +99,7 @@ Judge = Callable[[Values], set[int]]  # sessions at which some series of a histo
 
 
 def ours(logs: Values) -> set[int]:
-    return {step.at for step in steps.find(logs, least=LEAST).steps}
+    return {step.at for step in steps.find_steps(logs, least=LEAST).steps}
 
 
 def otava(p: float) -> Judge:

@@ -1,5 +1,6 @@
 """The house as docs/architecture.md draws it: an include that is not listed there is not allowed."""
 
+import ast
 import re
 
 from lab import TOP
@@ -318,6 +319,40 @@ def test_first_line_of_a_room_says_what_it_is_for():
     for room in ROOMS:
         first = (TOP / "python" / "imb" / room / "__init__.py").read_text().splitlines()[0]
         assert re.match(r'"""[A-Z].{20,}\."""$|"""[A-Z].{20,}\.$', first), room
+
+
+# Names of two things, where each is called so by those who use it.
+TWO_MEANINGS = {
+    "Endpoint": "of a sweep as it is judged, and the record of one, whose name is in the schema",
+    "checks": "of GPUs and of what an MPI does with their memory: `imb doctor` calls each with its module",
+    "holm": "of all p-values, and of the smallest of a known number of tests: one correction in two forms",
+}
+
+
+def test_one_name_for_one_thing():
+    """A public function or class is found by its name alone; the commands' modules, of which each has a `command`, aside."""
+    homes: dict[str, list[str]] = {}
+    for path, text in python_sources():
+        if path.parts[0] != "cli":
+            for node in ast.parse(text).body:
+                if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+                    homes.setdefault(node.name, []).append(str(path))
+    assert len(homes) > 400, "too few names were found"
+    assert {name for name, files in homes.items() if len(files) > 1} == set(TWO_MEANINGS)
+
+
+def test_one_helper_for_percentiles_and_one_room_for_units():
+    """Those of launches are imb.model.observations.percentiles; figures become text in imb.model.units."""
+    percentile = re.compile(r"\b(?:np|statistics)\.(?:nan)?(?:quantiles?|percentile)\(")
+    unit = re.compile(
+        r"\{[^{}\n]*(?:[*/] ?(?:1e[369]|1000|2\*\*[123]0)|>> ?[123]0)(?::[^{}]*)?\} ?[kMGmµ]?[iBsb]"
+    )
+    # Scores of tests; bits per second; IMB's own layout; GPUs' memory and links, which have units of makers.
+    percentiles = {"model/observations.py", "fabric/classes.py", "fabric/significance.py"}
+    units = {"model/units.py", "model/conditions.py", "mpi/gpu_checks.py", "diagnose/gpu_link.py"}
+    texts = {str(path): text for path, text in python_sources()}
+    assert {path for path, text in texts.items() if percentile.search(text)} <= percentiles
+    assert {path for path, text in texts.items() if unit.search(text)} <= units
 
 
 def test_one_door_to_the_terminal():

@@ -76,7 +76,9 @@ def test_functions_and_constants_of_cuda() -> None:
         "attach_global": "CU_MEM_ATTACH_GLOBAL",
         "non_blocking": "CU_STREAM_NON_BLOCKING",
     }
-    lines += [f"static_assert(int(openimb::cuda::{ours}) == int({theirs}));" for ours, theirs in constants.items()]
+    lines += [
+        f"static_assert(int(openimb::cuda::{ours}) == int({theirs}));" for ours, theirs in constants.items()
+    ]
     text = ['#include "device/cuda_calls.h"', f'#include "{header}"', SHAPE, *lines]
     compiles("\n".join(text))
 

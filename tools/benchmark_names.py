@@ -10,17 +10,17 @@ from typing import Any
 FILE = Path(__file__).resolve().parent.parent / "schema" / "benchmarks.json"
 
 
-def lasting(catalogue: dict[str, Any]) -> dict[str, Any]:
-    """The catalogue without what differs between builds: the version, and what the MPI lacks."""
+def lasting(catalog: dict[str, Any]) -> dict[str, Any]:
+    """The catalog without what differs between builds: the version, and what the MPI lacks."""
 
     def without(record: dict[str, Any], name: str) -> dict[str, Any]:
         return {key: value for key, value in record.items() if key != name}
 
     components = [
         {**component, "benchmarks": [without(each, "unavailable") for each in component["benchmarks"]]}
-        for component in catalogue["components"]
+        for component in catalog["components"]
     ]
-    return {**without(catalogue, "version"), "components": components}
+    return {**without(catalog, "version"), "components": components}
 
 
 if __name__ == "__main__":

@@ -292,7 +292,7 @@ def compiler_of(wrapper: Path, env: dict[str, str]) -> str:
         if not program.exists():
             errors = [line.strip() for line in said if re.search(r"error|undefined", line)]
             raise SetupError(
-                f"{wrapper} builds no C++20 program with MPI ({[*errors, *said, 'it says nothing'][0]});"
+                f"{wrapper} builds no C++20 program with MPI ({[*errors, *said, 'no output'][0]});"
                 " needs a C++ wrapper with g++ >= 11 or clang++ >= 14 behind it"
             )
     return shutil.which(compiler) or "" if compiler else ""

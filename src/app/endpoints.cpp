@@ -96,7 +96,7 @@ Choice choose(const std::vector<std::string>& sites, EndpointKind kind) {
     if (key.empty()) {
       choice.why_not =
           option + "rank " + std::to_string(rank) + " on " + site.host +
-          " may run on several, or this system does not tell; bind ranks by options of the launcher";
+          " may run on several, or this system does not report it; bind ranks by options of the launcher";
       return choice;
     }
     if (!seen.insert(key).second) continue;

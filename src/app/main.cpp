@@ -1,4 +1,4 @@
-// The main of every executable: OPENIMB_COMPONENT names its catalogue (mpi1, ext, ...).
+// The main of every executable: OPENIMB_COMPONENT names its catalog (mpi1, ext, ...).
 #include "app/run.h"
 #include "benchmarks/catalogues.h"
 

@@ -101,7 +101,7 @@ class Measuring {
         world_(world),
         launch_(launch),
         gpu_(gpu),
-        // Files last of all that can be a usage error: opening them empties them.
+        // Files last: opening them empties them, and all else may still be a usage error.
         off_cache_(known_off_cache(world, launch.options, gpu.cache_bytes())),
         interleave_(connect_interleave(world, launch.options)),
         team_(make_team(world, launch.options, gpu.device.get())),

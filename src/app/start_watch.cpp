@@ -14,7 +14,7 @@ namespace {
 
 constexpr double share_of_start = 10;  // of -pair_timeout: large launches start in minutes
 
-// By the launcher, as MPI may not be up. Without a launcher that says so, every rank is rank 0.
+// By the launcher, as MPI may not be up. Without a launcher that numbers them, every rank is rank 0.
 bool is_rank(const char* which) {
   for (const char* const name : {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
     if (const char* const rank = std::getenv(name)) return std::strcmp(rank, which) == 0;

@@ -1,4 +1,4 @@
-// Catalogues: a component's benchmarks as an ordered list of types. Their specs can be had without their
+// Catalogs: a component's benchmarks as an ordered list of types. Their specs can be had without their
 // loops, so that every executable knows the names of all components and compiles one.
 #pragma once
 

@@ -15,7 +15,7 @@ namespace openimb {
 
 namespace {
 
-/// With the reason where a benchmark's call cannot be used with the MPI at hand.
+/// With the reason where a benchmark's call cannot be used with this MPI.
 template <class Catalogue>
 std::span<const Spec> specs_of() {
   static const auto specs = [] {

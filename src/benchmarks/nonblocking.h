@@ -1,5 +1,5 @@
 // Nonblocking collectives: what the blocking one does, started, and waited for. The engine computes in
-// between where a spec says so. Source: guide, "IMB-NBC Benchmarks".
+// between where a spec asks for it. Source: guide, "IMB-NBC Benchmarks".
 #pragma once
 
 #include "benchmarks/collective.h"

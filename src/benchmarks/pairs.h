@@ -35,7 +35,7 @@ void exchange(const C& c, const Lap& lap, int to, int from) {
   MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-/// Rank i of the first half with rank i of the second; with an odd number the last rank stands aside.
+/// Rank i of the first half with rank i of the second; with an odd number the last rank is idle.
 struct PairsPingPong : PairsInFlight {
   static constexpr Spec spec = [] {
     Spec spec = for_all_pairs("PingPong", 0.5);
@@ -71,7 +71,7 @@ struct Partner {
 };
 inline Partner partner_in(const Endpoint& e, int round) {
   const int count = e.ranks / 2 * 2;
-  if (e.rank >= count) return {};  // stands aside
+  if (e.rank >= count) return {};  // idle
   const std::vector<int> order = random_order(e.pairs.seed, round, count);
   const auto at = static_cast<std::size_t>(std::ranges::find(order, e.rank) - order.begin());
   return {order[at ^ 1], at % 2 == 0};

@@ -71,7 +71,7 @@ struct Exchange : ExchangeSends {
 };
 
 /// Pairs of ranks at a distance: -stride, else half of the ranks. The lower rank leads. A rank without a
-/// partner stands aside.
+/// partner is idle.
 struct Pairs {
   static int distance(const Endpoint& e) { return e.stride > 0 ? e.stride : std::max(1, e.ranks / 2); }
   static bool leads(const Endpoint& e) { return e.rank / distance(e) % 2 == 0; }

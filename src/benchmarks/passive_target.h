@@ -23,7 +23,7 @@ constexpr Spec pair(std::string_view name, Exposed exposed, bool in_default_list
   return spec;
 }
 
-/// What its name says to be complete at the origin, -sync_mode leaves so.
+/// What is complete by its name at the origin, -sync_mode leaves so.
 constexpr Spec local(Spec spec) {
   spec.one_sided.sync = SyncMode::flush_local;
   spec.one_sided.any_sync = false;
@@ -106,7 +106,7 @@ struct Truly_passive_put : PassivePair<Put, OneWay> {
   }();
 };
 
-/// One process, or every one, with all others. Where a put lands, and what a get fetches, is told apart by
+/// One process, or every one, with all others. Where a put lands, and what a get fetches, is identified by
 /// the origin's or the target's rank.
 struct One {
   static constexpr Kind kind = Kind::multiple_transfer;

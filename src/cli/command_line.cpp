@@ -85,7 +85,7 @@ class Reader {
     return words;
   }
 
-  // What may be a benchmark is left to the selection, which must not become the default list by mistake.
+  // What may be a benchmark is left to the selection, which must not become the default list unnoticed.
   std::string dropped_words() {
     std::string dropped;
     while (at_word() && find_benchmark(program_, rest_.front()) == nullptr &&

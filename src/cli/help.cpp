@@ -1,4 +1,4 @@
-// -help, -list and -version: all from the option table and the catalogue.
+// -help, -list and -version: all from the option table and the catalog.
 #include <algorithm>
 
 #include "cli/command_line.h"

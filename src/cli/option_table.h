@@ -19,7 +19,7 @@ struct Option {
   Values values = Values::one;
   std::string_view syntax = {};    ///< of the values: "N[,VOL]"
   std::string_view help = {};      ///< what it does, in one line
-  std::string_view standard = {};  ///< what holds without it; empty where that says nothing
+  std::string_view standard = {};  ///< what holds without it; empty where nothing does
   /// The same where components differ, in place of `standard`.
   std::string (*standard_of)(const Standard& standard) = nullptr;
   std::string_view example = {};  ///< option and values
@@ -49,7 +49,7 @@ std::span<const Option> fabric_options();
 std::span<const Option> memory_options();
 std::span<const Option> own_options();
 
-/// What holds in a component without the option; empty where that says nothing.
+/// What holds in a component without the option; empty where nothing does.
 std::string standard_value(const Option& option, const Standard& standard);
 
 /// Whether it is the option of this name.

@@ -103,7 +103,7 @@ void add_names(std::vector<NamedBenchmark>& list, std::string_view word, const s
     if (const std::string_view name = trimmed(piece); !name.empty())
       list.push_back({std::string(name), where});
   }
-  // A word of commas only is a mistake that must not vanish.
+  // A word of commas only is an error that must be reported.
   if (list.size() == before) list.push_back({std::string(word), where});
 }
 

@@ -31,7 +31,7 @@ std::vector<Selected> select_benchmarks(const Program& program, const NameLists&
 /// The benchmark of this name, in any case and with or without Multi-; nullptr where there is none.
 const Spec* find_benchmark(const Program& program, std::string_view name);
 
-/// Its name in the catalogue where `word` looks like a misspelt benchmark, or an empty text.
+/// Its name in the catalog where `word` looks like a misspelled benchmark, or an empty text.
 std::string_view nearest_benchmark(const Program& program, std::string_view word);
 
 }  // namespace openimb

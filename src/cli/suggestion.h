@@ -1,4 +1,4 @@
-// What a misspelt word was probably meant to be.
+// What a misspelled word was probably meant to be.
 #pragma once
 
 #include <span>

@@ -45,7 +45,7 @@ void check_degree(const Topology& topology, int world) {
                    ", give at most random:" + std::to_string(most));
 }
 
-// A grid that no group can have is a mistake, not one that some groups cannot.
+// A grid that no group can have is a usage error, not one that some groups cannot.
 void check_extents(const Topology& topology, const Options& options, int world) {
   if (!topology.has_extents()) return;
   const int available = static_cast<int>(rank_order(world, options.map).size());

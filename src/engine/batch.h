@@ -129,7 +129,7 @@ class ContextBatch : public BufferBatch {
   EndpointContext<Context, Count> endpoint_;
 };
 
-/// What differs from pattern to pattern: the timed loops, and what each has to say of itself.
+/// What differs from pattern to pattern: the timed loops, and how each describes itself.
 template <class Pattern, class Count>
 class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Count>::Type, Count> {
   static constexpr Spec spec = Pattern::spec;

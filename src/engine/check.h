@@ -10,7 +10,7 @@
 
 namespace openimb {
 
-/// What a benchmark says of its repetitions.
+/// What a benchmark expects of its repetitions.
 struct Expectation {
   Expected (*expects)(const Endpoint&);
   bool (*updates)(const Endpoint&);

@@ -55,7 +55,7 @@ std::uint32_t mixed(std::uint64_t rank, std::uint64_t index) {
   return static_cast<std::uint32_t>(x >> 32);
 }
 
-// A prime, so that segments of any power of two are told apart; short, so that sums over many ranks are a
+// A prime, so that segments of any power of two differ; short, so that sums over many ranks are a
 // table.
 constexpr std::int64_t reduction_period = 1021;
 // Each of them 1 to 3, so that none can get lost unnoticed; sums stay below 3 * 32 + 1: exact in bfloat16 (8

@@ -8,7 +8,7 @@ namespace openimb {
 
 #ifdef OPENIMB_SMPI
 
-// On SimGrid's simulated machine computing takes time only when the simulator is told so: about a nanosecond
+// On SimGrid's simulated machine computing takes time only when the simulator is called: about a nanosecond
 // a unit, a power of two, so that its clock stays exact. It leaves out what is shorter than
 // smpi/cpu-threshold, a microsecond unless set to 0.
 void CpuLoad::compute(std::int64_t units) {
@@ -22,7 +22,7 @@ void CpuLoad::compute(std::int64_t units) {
   for (; units > 0; --units) {
     const Vector& column = data_->columns[column_];
     const float factor = data_->vector[column_];
-    // Along a column: no sum depends on the order of its terms, so that any compiler can vectorise it.
+    // Along a column: no sum depends on the order of its terms, so that any compiler can vectorize it.
     for (int row = 0; row < size; ++row) data_->product[row] += column[row] * factor;
     if (++column_ == size) {
       column_ = 0;

@@ -1,4 +1,4 @@
-// A row of a catalogue: what a benchmark is, and what makes its batches. Without its loops.
+// A row of a catalog: what a benchmark is, and what makes its batches. Without its loops.
 #pragma once
 
 #include <memory>

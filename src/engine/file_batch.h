@@ -155,7 +155,7 @@ class FileBatchOf final : public FileBatch {
   }
 };
 
-/// A row of a catalogue of benchmarks on files.
+/// A row of a catalog of benchmarks on files.
 template <class Pattern>
 constexpr Entry file_entry() {
   return entry<Pattern, FileBatchOf>();

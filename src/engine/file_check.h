@@ -1,4 +1,4 @@
-// -check of benchmarks on files: contents that tell where each byte belongs, and what a file or a buffer has
+// -check of benchmarks on files: contents that show where each byte belongs, and what a file or a buffer has
 // of them, looked at in chunks. Nothing here is timed.
 #pragma once
 

@@ -1,5 +1,5 @@
-// What files hold, as a function of the place alone, and how blocks that came to lie in any order are told
-// apart. Pure, no MPI.
+// What files hold, as a function of the place alone, and how blocks that came to lie in any order are
+// distinguished. Pure, no MPI.
 #pragma once
 
 #include <cstddef>

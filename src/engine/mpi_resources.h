@@ -19,7 +19,7 @@ namespace openimb {
 
 class MpiResources final : public Resources {
  public:
-  /// `entries`: the component's, indexed as its catalogue; `file_base`: path of its files without suffixes;
+  /// `entries`: the component's, indexed as its catalog; `file_base`: path of its files without suffixes;
   /// `device`: null where all buffers are on the host. All but `file_base` outlive the resources.
   MpiResources(const Communicator& world, std::span<const Entry> entries, const Options& options,
                Loads& loads, ThreadTeam& team, std::string file_base, Device* device)

@@ -39,7 +39,7 @@ class PackedMessages {
     char* out;
     char* in;
     std::int64_t packed;  ///< bytes from one contiguous message to the next: it is as long
-    std::int64_t room;    ///< for packing one; MPI_Pack_size may say more than MPI_Pack needs
+    std::int64_t room;    ///< for packing one; MPI_Pack_size may return more than MPI_Pack needs
     std::int64_t span;    ///< the same of messages with gaps
     int sends;
     int receives;

@@ -158,7 +158,7 @@ void PatientAgreement::call_roll() {
   leave_out(silent);
 }
 
-// As long as everyone may take to be told and to answer.
+// As long as every rank may take to get the question and to answer.
 std::vector<int> PatientAgreement::those_silent() {
   std::vector<int> silent(present_.begin() + 1, present_.end());
   steps_.clear();
@@ -192,7 +192,7 @@ void PatientAgreement::answer_roll() {
   const std::vector<int> verdict = receive(0, tag_of_verdict);
   const std::span silent = std::span(verdict).subspan(1);
   if (silent.empty()) return;
-  // Rank 0 says why and ends the job.
+  // Rank 0 reports why and ends the job.
   if (verdict.front() == 0 || std::ranges::count(silent, rank_) > 0) sleep_until_the_end_of_the_job();
   leave_out(silent);
 }

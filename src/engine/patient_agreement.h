@@ -16,7 +16,7 @@ namespace openimb {
 
 /// Collective calls are nonblocking ones that are polled. When one does not end in time, rank 0 calls the
 /// roll: who does not answer is lost, the others go on in a communicator of their own. Elsewhere, a rank that
-/// waits in a blocking call cannot be freed; `watch` is told when that may be. A rank that has been left out
+/// waits in a blocking call cannot be freed; `watch` learns when that may be. A rank that has been left out
 /// and comes back sleeps until the job ends. With anyone lost, MPI_Finalize would not return.
 class PatientAgreement final : public Agreement {
  public:

@@ -55,7 +55,7 @@
 //       Of benchmarks with Spec::packs that answer what they receive: the repetition with -packing
 //       (engine/packing.h).
 //
-//   static bool takes_part(const Endpoint& e);   some ranks of the group stand aside
+//   static bool takes_part(const Endpoint& e);   some ranks of the group are idle
 //   static int peer_of(const Endpoint& e);       the other rank of a pair is not the right neighbor
 //   static bool updates(const Endpoint& e);      the receive buffer is input, too, on some ranks
 #pragma once

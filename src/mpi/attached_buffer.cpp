@@ -51,7 +51,7 @@ void detach([[maybe_unused]] std::int64_t bytes) {
 // Errors of attaching belong to no communicator: MPI 4 reports them to MPI_COMM_SELF, MPI 3 to
 // MPI_COMM_WORLD.
 AttachedBuffer::AttachedBuffer(std::int64_t messages, std::int64_t elements, MPI_Datatype type, MPI_Comm comm)
-    // The overhead of the library at hand may be another one than that of mpi.h.
+    // The overhead of the library in use may be another one than that of mpi.h.
     : bytes_(messages * (packed_size(elements, type, elements * size_of(type), comm) + most_send_overhead)) {
   if (!can_attach(bytes_)) return;
   memory_.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(bytes_)]);

@@ -207,8 +207,8 @@ T wrapping_sum(T a, T b) {
   }
 }
 
-// All derived types here are runs of equally spaced base elements, so size and extent say how many and how
-// far apart.
+// All derived types here are runs of equally spaced base elements, so size and extent are their number and
+// their distance.
 template <class T>
 void sum_spaced(void* in, void* inout, int* length, MPI_Datatype* type) {
   MPI_Count size = 0;  // not int: a vector may be a whole message of more than 2 GiB

@@ -9,7 +9,7 @@ namespace openimb {
 
 namespace {
 
-/// Who hears of errors on which open file: an error handler is told the handle alone.
+/// Who hears of errors on which open file: an error handler gets the handle alone.
 std::vector<std::pair<MPI_File, FileErrors*>>& open_files() {
   static std::vector<std::pair<MPI_File, FileErrors*>> files;
   return files;

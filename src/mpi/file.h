@@ -55,7 +55,7 @@ class File {
   /// Leaves the file to MPI: where another rank has none, nothing can close this one.
   void abandon();
   MPI_File handle() const { return file_; }
-  /// In bytes; 0 where MPI does not say.
+  /// In bytes; 0 where MPI does not report it.
   MPI_Offset size() const;
   /// Through the view of an individual pointer, one process sees its own tiles alone; collective. A process
   /// without a share sees all of the file, and has nothing to move.

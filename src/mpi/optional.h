@@ -1,4 +1,4 @@
-// Calls that the MPI library at hand may lack. A program for a binary interface (OPENIMB_PORTABLE) runs with
+// Calls that the MPI library in use may lack. A program for a binary interface (OPENIMB_PORTABLE) runs with
 // any library that has it: it refers to these calls weakly, so that it starts without them, and asks what
 // there is. Other programs have what their MPI had when they were built. Source: ELF gABI, "Symbol Table"
 // (weak symbols).

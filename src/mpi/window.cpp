@@ -9,7 +9,7 @@ namespace openimb {
 namespace {
 
 // As open_window, but what attaching reports comes back: it goes to the window's error handler, which ends
-// the job unless told otherwise.
+// the job by default.
 int attach_to_new(void* memory, MPI_Aint bytes, MPI_Info info, MPI_Comm comm, MPI_Win& win) {
   const int code = MPI_Win_create_dynamic(info, comm, &win);
   if (code != MPI_SUCCESS) return code;

@@ -122,7 +122,7 @@ struct Map {
   int columns = 1;  ///< Q
 };
 
-/// One benchmark to run: its place in the component's catalogue, and whether a Multi- prefix asked for
+/// One benchmark to run: its place in the component's catalog, and whether a Multi- prefix asked for
 /// groups.
 struct Selected {
   int index = 0;

@@ -33,7 +33,7 @@ struct Point {
 
 /// Names a table; small, so that the whole plan of a large launch is.
 struct TableKey {
-  int benchmark = 0;  ///< index into the catalogue
+  int benchmark = 0;  ///< index into the catalog
   Multi multi = Multi::off;
   int processes = 0;
   Transfers transfers = Transfers::unmarked;

@@ -163,8 +163,8 @@ struct Spec {
 
   bool in_default_list = true;
   std::string_view needs = {};  ///< an MPI call, without "MPI_", that a library may lack (mpi/optional.h)
-  std::string_view unavailable = {};  ///< why the MPI at hand cannot run it; empty: it can
-  std::string_view measures = {};     ///< sentences for -help, where name and kind do not say what is timed
+  std::string_view unavailable = {};  ///< why this MPI cannot run it; empty: it can
+  std::string_view measures = {};     ///< sentences for -help, where name and kind do not show what is timed
   std::string_view notes = {};        ///< comment lines under its name in the banner, each with # and newline
 
   constexpr bool on_files() const { return access == Access::file; }

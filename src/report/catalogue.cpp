@@ -16,7 +16,7 @@ const char* name_of(Kind kind) {
 
 namespace {
 
-// Bytes moved per reported time are this times the length, where a table says so by its Mbytes/sec.
+// Bytes moved per reported time are this times the length, where a table has them as Mbytes/sec.
 std::optional<int> turnover(const Spec& spec) {
   const TableKind kind = table_kind(spec, Multi::off);
   const bool shows = kind == TableKind::time_and_bandwidth || kind == TableKind::range_and_bandwidth;

@@ -36,7 +36,7 @@ void write_point(JsonWriter& json, const Table& table, int group) {
   json.field("threads", layout.threads);
   json.field("group_count", layout.group_count());
   json.field("group", group < 0 ? std::nullopt : std::optional(group));
-  // Without a map and with one group they are 0, 1, 2, ...: said by `processes`.
+  // Without a map and with one group they are 0, 1, 2, ...: `processes` has them.
   if (layout.groups.empty() || (!layout.map && layout.group_count() == 1)) return;
   const std::span<const std::vector<int>> groups = layout.groups;
   json.field("groups", group < 0 ? groups : groups.subspan(static_cast<std::size_t>(group), 1));

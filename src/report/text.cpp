@@ -31,7 +31,7 @@ std::string rank_lines(std::string lead, std::span<const int> ranks) {
   return text += "# \n";
 }
 
-// Where there is one thread, the reference layout does not say so, but for benchmarks of threads.
+// Where there is one thread, the reference layout does not print it, but for benchmarks of threads.
 std::string threads_of(const Table& table) {
   const bool told = table.layout.threads > 1 || table.spec.threaded;
   return told ? formatted(" (threads: %d)", table.layout.threads) : "";

@@ -15,7 +15,7 @@
 
 namespace openimb {
 
-/// What is to be said behind a table that was measured in passes.
+/// Lines behind a table that was measured in passes.
 class PassesNotes {
  public:
   /// `where`: the row, "8 B"; `group`: Row::group.

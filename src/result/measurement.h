@@ -22,7 +22,7 @@ inline constexpr std::array<const char*, 12> tail_names = {"min", "p10", "p25", 
                                                            "p95", "p99", "p99.5", "p99.9", "p99.99", "max"};
 using Tail = std::array<double, 12>;
 
-/// What the samples of a row say together, where they were taken in passes (result/passes.h).
+/// What the samples of a row show together, where they were taken in passes (result/passes.h).
 struct PassesFigure {
   struct State {
     double level = 0;  ///< of the probes, seconds per exchange
@@ -36,7 +36,7 @@ struct PassesFigure {
   std::optional<Interval> interval = {};  ///< of t_max, or t_ovrl where the table has it: 95 %, seconds
   std::optional<double>
       half_width;        ///< of the interval, as a share of the median; the largest of the times shown
-  double effective = 0;  ///< number of independent samples that say as much
+  double effective = 0;  ///< number of independent samples that show as much
   std::vector<State> states = {};  ///< of the machine, the fastest first
   int between_states = 0;          ///< samples whose two probes saw different states
   bool reference = true;           ///< whether the samples used are those of the fastest state
@@ -66,7 +66,7 @@ struct Row {
   std::optional<std::int64_t> defects;  ///< received bytes that differ from what a correct MPI delivers
   std::optional<Tail> tail;             ///< with -show_tail or -dumpfile
   std::vector<double> samples;          ///< then also each repetition's time in seconds, in order; else empty
-  std::optional<Evidence> evidence;     ///< where the system tells
+  std::optional<Evidence> evidence;     ///< where the system has it
   std::optional<PassesFigure> passes;
 };
 

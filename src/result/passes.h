@@ -34,7 +34,7 @@ struct RowSeries {
 };
 
 /// Finds the states of the machine from the probes of all rows that were measured on the same ranks, and puts
-/// each sample into one. `fitted`: see find_states(). States that no probe tells are one.
+/// each sample into one. `fitted`: see find_states(). States that no probe distinguishes are one.
 MachineStates assign_states(std::span<RowSeries* const> rows, std::size_t fitted);
 
 /// The row of a series with at least one sample.
@@ -45,7 +45,7 @@ struct Summary {
 Summary summarize(const Table& table, std::int64_t bytes, int in_flight, const RowSeries& series,
                   const MachineStates& states);
 
-/// Whether the samples used lie at two or three levels all the same: then these, else nothing.
+/// Whether the samples used lie at two or three levels anyway: then these, else nothing.
 std::vector<PassesFigure::State> modes_of(const RowSeries& series, const PassesFigure& figure);
 
 /// Whether the row's figures are known as well as that.

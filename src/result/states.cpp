@@ -16,7 +16,7 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-constexpr int fewest_probes = 20;     // fewer say nothing about states
+constexpr int fewest_probes = 20;     // fewer do not show states
 constexpr double degrees = 3;         // of freedom: the weight of the tails
 constexpr double least_scale = 1e-3;  // states closer than some of these are one
 constexpr double least_share = 0.05;  // of a state that is well visited

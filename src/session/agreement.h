@@ -1,4 +1,4 @@
-// What ranks have to agree on, and what they tell each other. The session knows ranks by this interface
+// What ranks have to agree on, and what they send each other. The session knows ranks by this interface
 // alone: MPI's is engine/mpi_agreement.h, the unit tests have one between threads.
 #pragma once
 

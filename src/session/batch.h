@@ -1,4 +1,4 @@
-// A benchmark on one rank for one point, as the session sees it: something that repeats, checks, and says
+// A benchmark on one rank for one point, as the session sees it: something that repeats, checks, and reports
 // what went wrong. Idle ranks have a batch, too, which does nothing.
 #pragma once
 

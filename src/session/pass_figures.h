@@ -1,4 +1,4 @@
-// A launch in passes as it stands: its tables and points, and at rank 0 what their samples say.
+// A launch in passes as it stands: its tables and points, and at rank 0 what their samples show.
 #pragma once
 
 #include <algorithm>

@@ -289,7 +289,7 @@ void PointRun::prepare() {
   require_no_error(batch_->take_error());
 }
 
-// What storage has left, as far as it says so, must hold all that a point writes.
+// What storage has left, as far as it is known, must hold all that a point writes.
 void PointRun::require_space() const {
   const std::int64_t needed = point_.planned * point_.bytes * plan_.table.layout.group_count();
   const double least = -parts_.world.largest(-static_cast<double>(parts_.surroundings.free_bytes()));

@@ -13,7 +13,7 @@
 namespace openimb {
 
 /// What is open for one table on this rank. Collective over all ranks of the launch to make, to use and to
-/// destroy, unless said otherwise.
+/// destroy, unless noted otherwise.
 class OpenTable {
  public:
   virtual ~OpenTable() = default;

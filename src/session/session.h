@@ -30,7 +30,7 @@ struct PassProgress {
 
 /// What a rank is at.
 struct Activity {
-  std::string_view benchmark = {};         ///< of the catalogue; empty: between two tables
+  std::string_view benchmark = {};         ///< of the catalog; empty: between two tables
   int processes = 0;                       ///< of one group
   std::optional<std::int64_t> bytes = {};  ///< empty: at no length
   std::optional<int> partner = {};         ///< endpoint with which this rank alone exchanges messages

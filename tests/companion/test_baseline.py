@@ -162,7 +162,7 @@ def test_writers_at_once_take_no_version_from_each_other(imb: Imb, kept: Archive
     for writer in writers:
         writer.join()
         assert writer.exitcode == 0
-    assert [one.version for one in baselines.named(kept, "fabric")] == list(range(1, 22))
+    assert [one.version for one in baselines.baseline_versions(kept, "fabric")] == list(range(1, 22))
 
 
 def measured(imb: Imb, folder: Path) -> list[object]:
@@ -229,7 +229,7 @@ def test_a_check_under_another_mpi_takes_programs_of_that_mpi(
     said = imb("run", "PingPong", *fake_mpi.make(tmp_path / "old"), "--launches", 2, "--label", "first")
     assert said.code == 0 and imb("baseline", "set", "ours", "first").code == 0
     fake_mpi.make(tmp_path / "new")
-    cached = build.cache_folder() / build.key_of(installations.find(str(tmp_path / "new")))
+    cached = build.cache_folder() / build.build_key(installations.find(str(tmp_path / "new")))
     cached.mkdir(parents=True)
     (cached / "bin").symlink_to(tmp_path / "new" / "bin")
     said = imb("baseline", "check", "ours", "--mpi", tmp_path / "new")

@@ -321,6 +321,19 @@ def test_a_narrow_window_needs_no_sideways_scrolling(chromium: Any, report: Path
         assert box["x"] >= 0 and box["x"] + box["width"] <= 360
 
 
+def test_a_wide_window_is_used(chromium: Any, report: Path) -> None:
+    """Charts side by side to both edges, the history over all of it, no sideways scrolling."""
+    for page in _page(chromium, viewport={"width": 1600, "height": 1000}):
+        open_page(page, report / "report.html")
+        boxes = [one.bounding_box() for one in drawn(page).all()]
+        left, right = min(one["x"] for one in boxes), max(one["x"] + one["width"] for one in boxes)
+        assert len(boxes) == 3 and len({one["y"] for one in boxes}) == 1
+        assert sum(one["width"] for one in boxes) > 0.85 * 1600 and left < 0.08 * 1600 and right > 0.92 * 1600
+        for name in (".verdict", ".benchmark", "#history-chart"):
+            assert page.locator(name).first.bounding_box()["width"] > 0.88 * 1600, name
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1600
+
+
 def test_printing_draws_every_chart_on_white(page: Any, report: Path) -> None:
     open_page(page, report / "report.html")
     page.locator("#theme").click()

@@ -23,7 +23,7 @@ BENCHMARKS = 'benchmarks = ["PingPong"]\n'
 
 
 def parse(text: str) -> campaign.Campaign:
-    return campaign.parse(text, Path("/somewhere/trial.toml"))
+    return campaign.parse_campaign(text, Path("/somewhere/trial.toml"))
 
 
 # --- Files ---------------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ def test_every_example_is_a_campaign() -> None:
     files = sorted((lab.TOP / "examples").glob("*.toml"))
     assert len(files) >= 6
     for file in files:
-        made, _ = campaign.read(file)
+        made, _ = campaign.read_campaign(file)
         assert made.name == file.stem and len(campaign.variants(made)) >= 2
 
 
@@ -248,13 +248,13 @@ def test_a_plan_has_all_cells_of_the_matrix(tmp_path: Path) -> None:
 
 def test_time_left_is_that_of_like_launches(tmp_path: Path) -> None:
     made = plan('benchmarks = ["PingPong"]\nlaunches = 3\n[variants.a]\n[variants.b]', tmp_path)
-    assert session.seconds_of(made, []) is None
+    assert session.remaining_seconds(made, []) is None
     first = {variant: next(i for i in made.items if i.variant == variant) for variant in (0, 1)}
     over = [session.Done(number=first[0].number, run="x", outcome="measured", wall=10.0)]
-    assert session.seconds_of(made, over) == 50  # nothing of b is known: as a
-    assert session.seconds_of(made, over, {first[1].like(): 1.0}) == 23
+    assert session.remaining_seconds(made, over) == 50  # nothing of b is known: as a
+    assert session.remaining_seconds(made, over, {first[1].like(): 1.0}) == 23
     over.append(session.Done(number=first[1].number, run="y", outcome="measured", wall=2.0))
-    assert session.seconds_of(made, over) == 24
+    assert session.remaining_seconds(made, over) == 24
 
 
 # --- Launches ------------------------------------------------------------------------------------------

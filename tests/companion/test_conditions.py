@@ -20,7 +20,7 @@ from imb.model.observations import Side, launches_of
 from imb.model.records import read
 from imb.mpi import conditions, doctor, own_word
 from imb.mpi.launch import Ended
-from imb.mpi.load import Load, Moment, between, moment
+from imb.mpi.load import Load, Moment, load_between, moment
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "schema" / "examples"
 QUIET = Conditions(
@@ -80,7 +80,7 @@ def test_each_trouble_is_a_warning_with_advice(
 ) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: set(range(8)), raising=False)
     now = msgspec.structs.replace(QUIET, machine=msgspec.structs.replace(QUIET.machine, **machine), **change)
-    findings = [finding for finding in doctor.machine(now) if finding.level != "ok"]
+    findings = [finding for finding in doctor.machine_checks(now) if finding.level != "ok"]
     assert [finding.what for finding in findings if finding.what != "/dev/shm"] == ([what] if what else [])
     assert all(finding.advice for finding in findings)
 
@@ -132,7 +132,7 @@ def test_each_trouble_is_a_warning_with_advice(
 )
 def test_verdicts_on_two_ranks(outcome: Any, status: int, text: str, level: str, says: str) -> None:
     ended = Ended(outcome=outcome, status=status, seconds=0.5)
-    finding = doctor.verdict("two ranks", "mpiexec …", ended, text, ["no such device"])
+    finding = doctor.launch_check("two ranks", "mpiexec …", ended, text, ["no such device"])
     assert finding.level == level and says in finding.found and bool(finding.advice) == (level != "ok")
 
 
@@ -156,8 +156,8 @@ def test_cpu_time_of_others_is_what_is_not_ours(tmp_path: Path) -> None:
         own=19.0,
         at=20.0,
     )
-    assert between(before, after) == Load(other_cpus=1.4, stolen_cpus=0.2, runnable=3, pressure=0.5)
-    assert between(before, before) is None and moment(tmp_path / "none") is None
+    assert load_between(before, after) == Load(other_cpus=1.4, stolen_cpus=0.2, runnable=3, pressure=0.5)
+    assert load_between(before, before) is None and moment(tmp_path / "none") is None
 
 
 @pytest.mark.parametrize(
@@ -355,7 +355,7 @@ def test_transports_that_an_mpi_names_itself(flavour: str, text: str, said: str 
 
 def test_doctor_has_the_word_of_the_mpi_beside_the_measured_path() -> None:
     text = "openimb-check 2 1 0.3 x\nopenimb-path 33554432 lo=0\n"
-    finding = doctor.verdict(
+    finding = doctor.launch_check(
         "two ranks", "mpiexec", Ended(outcome="finished", status=0, seconds=0.5), text, [], "on-host sm"
     )
     assert "by shared memory (the MPI itself: on-host sm)" in finding.found

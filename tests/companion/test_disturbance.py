@@ -16,7 +16,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two launches, the second one beside other processes."""
     loads = iter([0.05, 1.1, 0.98, 0.01, 0.01])
     monkeypatch.setattr(
-        "imb.mpi.load.between",
+        "imb.mpi.load.load_between",
         lambda before, after: Load(other_cpus=next(loads), stolen_cpus=0.0, runnable=2, pressure=0.5),
     )
 
@@ -63,7 +63,7 @@ def test_latency_warns_of_load(imb: Imb, tmp_path: Path) -> None:
 
 
 def test_latency_warns_of_a_wide_interval(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("imb.mpi.load.between", lambda before, after: None)
+    monkeypatch.setattr("imb.mpi.load.load_between", lambda before, after: None)
     said = imb("latency", *measuring(tmp_path / "mpi", 2.82))
     warning = "imb: warning: the interval is wider than +-20 %; repeat on an idle machine"
     assert said.code == 0 and "+-282 %" in said.out and said.err.splitlines() == [warning], said

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from companion import fabrics
 from companion.door import Imb
-from imb.logs.topology_text import parse
+from imb.logs.topology_text import parse_topology
 from imb.measure.drain import drain_of
 from imb.model.errors import ImbError
 from imb.model.hostlist import expanded
@@ -23,7 +23,7 @@ def test_host_lists() -> None:
 
 
 def test_slurm_topology() -> None:
-    found = parse(
+    found = parse_topology(
         b"SwitchName=s0 Nodes=n[1-2]\nSwitchName=s1 Nodes=n3\nSwitchName=top Switches=s[0-1]\n", "f"
     )
     assert found.attached == {"n1": "s0", "n2": "s0", "n3": "s1"}
@@ -33,7 +33,7 @@ def test_slurm_topology() -> None:
 @pytest.mark.parametrize("text", [b"", b"\0\1", b"hello\n", b"a: b\nb: a\n", b"a: a\n"])
 def test_odd_topologies(text: bytes) -> None:
     with pytest.raises(ImbError):
-        parse(text, "f")
+        parse_topology(text, "f")
 
 
 @pytest.mark.parametrize("host", ["$(reboot)", "a;b", 'a"b', "a,b", "n[1-9]", "-x", "a b", ""])

@@ -167,7 +167,7 @@ def test_drain_in_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
             Drain("n2", "imb fabric: Pair_Latency 8 bytes 12.3 % longer"),
             Drain("n3", "imb fabric: no answer"),
         )
-        assert drain.execute(one) is None
+        assert drain.drain_node(one) is None
         subprocess.run(str(other), shell=True, check=True)
         said = subprocess.run(
             ["sinfo", "-h", "-N", "-o", "%N %T %E"], capture_output=True, text=True, check=True
@@ -175,7 +175,7 @@ def test_drain_in_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         states = dict(line.split(" ", 1) for line in said.splitlines())
         assert states["n1"].startswith("idle") and states["n2"] == f"drained {one.reason}"
         assert states["n3"] == f"drained {other.reason}"
-        assert "exit status 1" in str(drain.execute(Drain("n9", "x")))
+        assert "exit status 1" in str(drain.drain_node(Drain("n9", "x")))
 
 
 def test_in_an_allocation(mpi: lab.Mpi, tmp_path: Path, archive: Archive) -> None:

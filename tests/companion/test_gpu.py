@@ -697,7 +697,7 @@ READY = TOP / "examples" / "gpu-memory.toml"
 
 
 def test_the_ready_campaign() -> None:
-    made, _ = campaign.read(READY)
+    made, _ = campaign.read_campaign(READY)
     found = {name: campaign.gpu_arguments(one) for name, one in campaign.variants(made).items()}
     assert found["host"] == ["-memory", "host"]
     assert found["device"] == ["-memory", "D"] and found["managed"] == ["-memory", "M"]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import lab
 import pytest
@@ -21,7 +23,9 @@ PAGES = [
 EXAMPLES = [
     path for path in sorted((lab.TOP / "examples").rglob("*")) if path.suffix in (".toml", ".py", ".md")
 ]
-SOURCES = sorted((lab.TOP / "python" / "imb").rglob("*.py"))
+SOURCES = [*sorted((lab.TOP / "python" / "imb").rglob("*.py")), *sorted((lab.TOP / "tools").glob("*.py"))]
+SUITE = [path for path in sorted((lab.TOP / "src").rglob("*")) if path.suffix in (".h", ".cpp")]
+SCHEMAS = sorted((lab.TOP / "schema").glob("*.json"))
 COMMANDS = [
     *(path.stem.rstrip("_") for path in (lab.TOP / "python" / "imb" / "cli").glob("*.py") if '"""imb ' in path.read_text()[:8]),
     "baseline set",
@@ -41,7 +45,7 @@ TERMS = {
     r"\bmistakes?\b": "usage error",
     r"\b(?:tells?|told|telling)\b": "prints, reports, shows",
     r"\bknows? of\b": "has, lists, supports",
-    r"\b(?:nobody|no one)\b": "no rank, no process",
+    r"\b(?:nobody|no one(?!-))\b": "no rank, no process",
     r"\btroubles?\b": "error",
     r"\bso to say\b|\bof whom\b|\bas it were\b": "nothing: idiom",
     r"\bwho waits?\b|\bstands? aside\b": "idle ranks",
@@ -91,6 +95,35 @@ def prose(page: str) -> str:
     return re.sub(r"`[^`\n]*`", "``", page)
 
 
+# Comment lines that follow each other are one comment; strings, of which those of one word are names; characters.
+CPP = re.compile(
+    r'(?P<comment>//[^\n]*(?:\n[ \t]*//[^\n]*)*)|/\*(?P<block>.*?)\*/|R"(?P<mark>[^(\n]*)\((?P<raw>.*?)\)(?P=mark)"'
+    r"|\"(?P<string>(?:\\.|[^\"\\\n])*)\"|(?<!\w)'(?:\\.|[^'\\\n])*'",
+    re.DOTALL,
+)
+
+
+def cpp_texts(text: str) -> Iterator[tuple[int, str]]:
+    """Comments and strings of C++ with the lines where they begin."""
+    for found in CPP.finditer(text):
+        comment = re.sub(r"\s*\n\s*//[/<]*\s*", " ", found["comment"] or found["block"] or "")
+        string = found["raw"] or found["string"] or ""
+        yield text.count("\n", 0, found.start()) + 1, comment or (string if " " in string else "")
+
+
+def descriptions(schema: Any) -> Iterator[str]:
+    """Those of a JSON schema, at any depth."""
+    if isinstance(schema, dict):
+        for name, value in schema.items():
+            if name in ("title", "description") and isinstance(value, str):
+                yield value
+            else:
+                yield from descriptions(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from descriptions(value)
+
+
 def test_the_scan_finds_what_it_is_for() -> None:
     bad = "Tells nobody. The colour is set by turns; synchronise, cancelled, catalogue. It says so."
     assert len(faults(bad, TERMS, BRITISH, SPEAKING)) == 8
@@ -98,6 +131,17 @@ def test_the_scan_finds_what_it_is_for() -> None:
         "Print the label. The catalog has no raised exercise; noise rises.", TERMS, BRITISH, SPEAKING
     )
     assert not faults(prose("A `catalogue`.\n```console\nnobody\n```\n"), TERMS, BRITISH)
+
+
+def test_the_scan_reads_cpp_and_schemas() -> None:
+    text = """int tells = 'b';  // measured by
+// turns
+const char* said = "it says \\"nothing\\"";  /// colour
+R"(nobody here)"; "tell"; '"'; "of // the colour";"""
+    found = [(line, faults(one, TERMS, BRITISH, SPEAKING)) for line, one in cpp_texts(text)]
+    assert [(line, len(wrong)) for line, wrong in found if wrong] == [(1, 1), (3, 1), (3, 1), (4, 1), (4, 1)]
+    schema = {"title": "a", "$defs": {"x": {"anyOf": [{"description": "b"}], "description": {"type": "c"}}}}
+    assert list(descriptions(schema)) == ["a", "b"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
@@ -175,3 +219,20 @@ def test_messages_and_comments(source: Path) -> None:
         for number, line in enumerate(text.splitlines(), 1)
         for fault in faults(line, BRITISH, idioms)
     ]
+
+
+def test_the_suites_strings_and_comments() -> None:
+    """All of src: what a program prints, and why it is written so."""
+    assert not [
+        f"{path.relative_to(lab.TOP)}:{line}: {fault}"
+        for path in SUITE
+        for line, text in cpp_texts(path.read_text())
+        for fault in faults(text, TERMS, BRITISH, SPEAKING)
+    ]
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=lambda path: path.name)
+def test_descriptions_of_schemas(schema: Path) -> None:
+    found = list(descriptions(json.loads(schema.read_text())))
+    assert found or "schema" not in schema.name
+    assert not [fault for text in found for fault in faults(text, TERMS, BRITISH, SPEAKING)]

@@ -165,7 +165,7 @@ def planned(tmp_path: Path, **words: str) -> dict[str, str]:
     """The IMB arguments by variant."""
     mpi, programs = fake_mpi.make(tmp_path / "mpi")[1::2]
     text = FILE.format(**{"top": "", "common": "", "a": ""} | words, mpi=mpi, programs=programs)
-    made = campaign.parse(text, tmp_path / "trial.toml")
+    made = campaign.parse_campaign(text, tmp_path / "trial.toml")
     plan = planning.campaign_plan(made, locate_variant, seed=1)
     return {plan.variants[item.variant].name: " ".join(item.arguments[3:]) for item in plan.items}
 
@@ -278,7 +278,7 @@ def test_a_session_that_was_planned_before_goes_on_as_planned(
     """plan.json of an older version: its arguments are all there is."""
     words = ["run", "PingPong", *with_(mpi), "--classic", "--launches", 2, "--", "-msglog", 2, "-iter", 5]
     assert imb(*words).code == 0
-    plan = stored_sessions.find(archive)
+    plan = stored_sessions.find_session(archive)
     old = msgspec.structs.replace(plan, id="2020-old")
     session.save(archive, old)
     assert imb("run", "--resume", "2020-old").code == 0

@@ -19,7 +19,7 @@ from imb.judge.effects import latched, verdict_of
 from imb.judge.sequential import looked_at
 from imb.model.observations import Side
 from imb.model.sequential_design import FACT, FIRST, MOST, SequentialDesign, design_of
-from imb.render.comparison import headline, markdown
+from imb.render.comparison import comparison_markdown, headline
 from imb.render.page import comparison_page
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
@@ -211,7 +211,7 @@ def test_before_the_first_look_nothing_is_decided() -> None:
     assert found.sequential and (found.sequential.looks, found.sequential.share) == (0, 0)
     assert found.verdict == "inconclusive" and {x.effect.low for x in found.bands} == {None}
     assert "first look after round 5" in " ".join(headline(found))
-    assert "first look after round 5" in markdown(found) and comparison_page(found)
+    assert "first look after round 5" in comparison_markdown(found) and comparison_page(found)
 
 
 def test_launches_of_other_campaigns_are_judged_as_if_they_had_been_looked_at() -> None:

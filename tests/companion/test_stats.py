@@ -13,6 +13,8 @@ from imb.judge.stats import (
     shift,
     shift_of_pairs,
 )
+from imb.model.observations import percentiles
+from imb.model.units import duration, rounded_size
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -203,3 +205,21 @@ def test_false_changes_are_as_rare_as_said(count: int) -> None:
     assert false / 1000 < 0.06
     heavy = 0.1 * random.standard_t(3, (400, count))
     assert sum(bool(change_points(np.exp(one), 0.05)) for one in heavy) / 400 < 0.08
+
+
+def test_percentiles_are_of_launches_that_have_a_figure() -> None:
+    rows = np.array([[4.0, 1.0, 3.0, 2.0, 5.0], [np.nan, 7.0, np.nan, 9.0, np.nan], [np.nan] * 5])
+    low, middle, high = percentiles(rows)
+    assert low[:2] == pytest.approx([1.4, 7.2]) and middle[:2] == pytest.approx([3, 8])
+    assert high[:2] == pytest.approx([4.6, 8.8]) and np.isnan([low[2], middle[2], high[2]]).all()
+    assert percentiles(rows[0], (0, 25, 100)).tolist() == [1, 2, 5]
+
+
+def test_sizes_and_durations_have_three_digits() -> None:
+    sizes = [640, 1024, 66_993_520, 1023 * 2**20, 2**30, 2000 * 2**30]
+    assert [rounded_size(one) for one in sizes] == [
+        "640 bytes", "1 KiB", "63.9 MiB", "1,023 MiB", "1 GiB", "2,000 GiB"
+    ]  # fmt: skip
+    assert [duration(one) for one in (0.0005, 0.02, 1, 12.44, 1240)] == [
+        "0.5 ms", "20 ms", "1 s", "12.4 s", "1,240 s"
+    ]  # fmt: skip

@@ -163,6 +163,29 @@ def test_a_turn_that_lasts_too_long_is_taken_away() -> None:
     assert [word[1:] for word in log[::2]] == ["ar", "ap", "ap", "ap", "ar"]
 
 
+@pytest.mark.parametrize(("longest", "limit"), [(0.0, 60.0), (5.9, 60.0), (6.1, 61.0), (30.0, 300.0)])
+def test_a_turn_may_last_a_minute_or_ten_times_the_longest_one(longest: float, limit: float) -> None:
+    """By default. Without a minute's waiting: what the server has measured is set, not measured."""
+    text = 'benchmarks = ["PingPong"]\n[variants.a]\n[variants.b]\n'
+    assert campaign.parse_campaign(text, Path("x.toml")).turn_timeout == 60
+    for waited, lost in (
+        (limit - 0.1, None),
+        (
+            limit,
+            f"1 of 1 ranks did not end the turn within {limit:.3g} s (turns took {longest:.2g} s at most)",
+        ),
+    ):
+        conductor = Conductor([1, 1], seed=1)
+        for side in conductor._sides:
+            side.connected = 1
+        with conductor._alarm, conductor._bell, conductor._listener, socket.socket() as rank:
+            conductor._sides[0].wishes[rank] = b"p"  # waits for its turn, as the other one's goes on
+            conductor._longest, conductor._waited = longest, waited
+            conductor._give_up()
+        conductor._selector.close()
+        assert [conductor.lost(side) for side in (0, 1)] == [None, lost]
+
+
 def test_a_launch_that_never_comes_is_not_waited_for_for_ever() -> None:
     log: list[str] = []
     with Conductor([1, 2], seed=1, limit=0.2) as conductor:
@@ -354,9 +377,9 @@ def test_cells_of_a_round_that_measure_the_same_run_together(tmp_path: Path) -> 
     from imb.cli.launching import locate_variant
     from imb.measure import session
 
-    made, _ = campaign.read(file)
+    made, _ = campaign.read_campaign(file)
     plan = planning.campaign_plan(made, locate_variant, seed=1)
-    lots = session.together(plan, plan.items)
+    lots = session.launch_batches(plan, plan.items)
     assert len(lots) == 2 * 2 * 3  # rounds, ranks, launches of a variant
     for lot in lots:
         assert sorted(item.variant for item in lot) == [0, 1, 2]

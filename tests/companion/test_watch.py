@@ -47,7 +47,9 @@ def gaps(random: np.random.Generator, sessions: int, series: int) -> steps.Value
 def test_histories_without_a_change_show_none(made: Any) -> None:
     """At most 1 % of them: of 100, five or more with a probability of 0.3 %."""
     random = np.random.default_rng(20261101)
-    alarms = [bool(steps.find(made(random, sessions, 12)).steps) for sessions in (12, 40) for _ in range(50)]
+    alarms = [
+        bool(steps.find_steps(made(random, sessions, 12)).steps) for sessions in (12, 40) for _ in range(50)
+    ]
     assert sum(alarms) <= 4
 
 
@@ -58,7 +60,7 @@ def test_a_step_of_five_percent_is_found_within_five_sessions(made: Any) -> None
     for _ in range(20):
         logs = made(random, 60, 12)
         logs[55:, :4] += FIVE
-        found += any(abs(step.at - 55) <= 1 and step.size > 0 for step in steps.find(logs).steps)
+        found += any(abs(step.at - 55) <= 1 and step.size > 0 for step in steps.find_steps(logs).steps)
     assert found >= 19
 
 
@@ -66,12 +68,12 @@ def test_what_changed_is_named_with_its_size() -> None:
     logs = noise(np.random.default_rng(1), 60, 12, 0.005)
     logs[30:, 3] += 0.10
     logs[45:, [3, 7]] -= 0.06
-    found = steps.find(logs)
+    found = steps.find_steps(logs)
     assert [(step.series, step.at) for step in found.steps] == [(3, 30), (3, 45), (7, 45)]
     assert not found.drifts
     for step, size in zip(found.steps, (0.10, -0.06, -0.06), strict=True):
         assert step.low < size < step.high and step.high - step.low < 0.03
-    assert [step.series for step in steps.find(logs, least=0.08).steps] == [3]
+    assert [step.series for step in steps.find_steps(logs, least=0.08).steps] == [3]
 
 
 def test_intervals_cover_what_they_promise() -> None:
@@ -80,7 +82,7 @@ def test_intervals_cover_what_they_promise() -> None:
     for _ in range(60):
         logs = noise(random, 40, 8)
         logs[20:, :2] += 0.08
-        covered += [step.low <= 0.08 <= step.high for step in steps.find(logs).steps if step.at == 20]
+        covered += [step.low <= 0.08 <= step.high for step in steps.find_steps(logs).steps if step.at == 20]
     assert len(covered) > 80 and np.mean(covered) >= 0.93
 
 
@@ -88,13 +90,13 @@ def test_one_session_that_stands_out_is_no_step() -> None:
     logs = noise(np.random.default_rng(3), 30, 6)
     logs[17] += 0.5
     logs[-1] += 0.5
-    assert not steps.find(logs).steps
+    assert not steps.find_steps(logs).steps
 
 
 def test_a_drift_is_no_step() -> None:
     logs = noise(np.random.default_rng(4), 60, 6, 0.005)
     logs[:, 2] += np.linspace(0, 0.15, 60)
-    found = steps.find(logs)
+    found = steps.find_steps(logs)
     assert not found.steps and [one.series for one in found.drifts] == [2]
     assert found.drifts[0].low < 0.15 < found.drifts[0].high
 
@@ -103,7 +105,7 @@ def test_two_steps_in_one_direction_are_no_drift() -> None:
     logs = noise(np.random.default_rng(5), 60, 6, 0.005)
     logs[20:, 2] += 0.08
     logs[40:, 2] += 0.08
-    found = steps.find(logs)
+    found = steps.find_steps(logs)
     assert [(one.series, one.at) for one in found.steps] == [(2, 20), (2, 40)] and not found.drifts
 
 
@@ -120,15 +122,15 @@ def test_correlation_is_seen_and_steps_are_none() -> None:
 
 def test_equal_figures_have_no_step_and_exact_ones_do() -> None:
     logs = np.zeros((20, 3))
-    assert steps.find(logs) == steps.Found([], [], 0.0)
+    assert steps.find_steps(logs) == steps.Found([], [], 0.0)
     logs[12:, 1] = 0.05
-    assert [(one.series, one.at) for one in steps.find(logs).steps] == [(1, 12)]
+    assert [(one.series, one.at) for one in steps.find_steps(logs).steps] == [(1, 12)]
 
 
 @pytest.mark.parametrize("logs", [np.zeros((7, 2)), np.full((20, 2), np.inf)])
 def test_what_cannot_be_judged_is_refused(logs: steps.Values) -> None:
     with pytest.raises(ValueError, match="8 sessions"):
-        steps.find(logs)
+        steps.find_steps(logs)
 
 
 def test_series_without_a_figure_are_passed_over() -> None:
@@ -136,7 +138,7 @@ def test_series_without_a_figure_are_passed_over() -> None:
     logs[:, 1] = np.nan
     logs[:26, 2] = np.nan
     logs[20:, 0] += 0.1
-    assert [(one.series, one.at) for one in steps.find(logs).steps] == [(0, 20)]
+    assert [(one.series, one.at) for one in steps.find_steps(logs).steps] == [(0, 20)]
 
 
 def at(date: str, **facts: Any) -> Launch:
@@ -269,7 +271,7 @@ def test_sessions_alike_name_no_newest_one() -> None:
 def test_a_drift_has_no_newest_session_that_stands_out() -> None:
     logs = noise(np.random.default_rng(5), 40, 4)
     logs[:, 2] += np.linspace(0, 1, 40)
-    found = steps.find(logs)
+    found = steps.find_steps(logs)
     assert [one.series for one in found.drifts] == [2] and not found.steps
     assert not steps.newest(logs, found.steps, found.drifts, found.correlation, 0.01)
     assert 2 in steps.newest(logs, found.steps, [], found.correlation, 0.01)

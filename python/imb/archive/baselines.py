@@ -88,7 +88,7 @@ def files(archive: Archive, name: str | None = None) -> list[Path]:
     return sorted(path for path in found if path.stem.isdecimal())
 
 
-def load(path: Path) -> Baseline:
+def load_baseline(path: Path) -> Baseline:
     """Raises ImbError, also where the file is not as it was made."""
     try:
         text = path.read_bytes()
@@ -106,11 +106,11 @@ def load(path: Path) -> Baseline:
     return found
 
 
-def named(archive: Archive, name: str) -> list[Baseline]:
+def baseline_versions(archive: Archive, name: str) -> list[Baseline]:
     """The versions that NAME or NAME@VERSION means, oldest first. Raises ImbError where there is none."""
     bare, at, version = name.partition("@")
     there = files(archive, bare) if _NAME.match(bare) else []
-    found = [load(path) for path in there if not at or str(int(path.stem)) == version]
+    found = [load_baseline(path) for path in there if not at or str(int(path.stem)) == version]
     if not found:
         known = ", ".join(sorted({path.parent.name for path in files(archive)})) or "none yet"
         raise ImbError(

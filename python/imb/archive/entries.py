@@ -91,7 +91,7 @@ def runs_of(entries: Sequence[Entry]) -> Columns:
     return {name: [row[name] for row in rows] for name in RUNS}
 
 
-def tables_of(entries: Sequence[Entry]) -> dict[str, pa.Table]:
+def index_tables(entries: Sequence[Entry]) -> dict[str, pa.Table]:
     """The rows of these runs in the index's tables `results` and `failures`."""
     named = [(entry.manifest.id, entry) for entry in entries if entry.manifest]
     from_logs = [(run, launch) for run, entry in named for launch in entry.launches]

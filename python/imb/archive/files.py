@@ -9,7 +9,7 @@ from typing import Any
 
 from imb.archive import sources
 from imb.archive.entries import Entry
-from imb.archive.importer import files_in, read_file
+from imb.archive.importer import files_in, read_for_import
 from imb.archive.store import FORMAT, Content, Manifest, file_facts, name_of
 from imb.model.errors import ImbError
 from imb.model.records import Problem, Records, read
@@ -56,7 +56,7 @@ def runs_in(path: Path) -> Iterator[FileRun]:
     empty = True
     for file in files_in([path]):
         try:
-            report, found = read_file(file)
+            report, found = read_for_import(file)
         except sources.Unreadable as error:
             raise ImbError(f"{file}: {error}") from error
         reasons += map(str, report.problems[:1])

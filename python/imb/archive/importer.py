@@ -104,13 +104,13 @@ def _batches(files: Sequence[Path]) -> Iterator[list[Path]]:
         yield batch
 
 
-def read_file(file: Path) -> tuple[FileReport, list[tuple[Content, Entry]]]:
+def read_for_import(file: Path) -> tuple[FileReport, list[tuple[Content, Entry]]]:
     """The runs of one file as an import would store them, and what was not understood; the report names no runs.
 
     Raises sources.Unreadable, OSError.
     """
     report = FileReport(str(file))
-    found = _runs_of([(report, sources.read(file))], ())
+    found = _runs_of([(report, sources.read_source(file))], ())
     return report, [(content, entry) for _, content, entry in found]
 
 
@@ -121,7 +121,7 @@ def _import_batch(files: Sequence[Path], folder: Path, labels: Sequence[str]) ->
     texts: list[tuple[FileReport, bytes]] = []
     for report in reports:
         try:
-            texts.append((report, sources.read(Path(report.file))))
+            texts.append((report, sources.read_source(Path(report.file))))
         except OSError as error:
             report.problems.append(Problem(report.file, 0, f"cannot be read: {error.strerror}"))
         except sources.Unreadable as error:

@@ -67,9 +67,9 @@ class Index:
         """Puts runs into a new segment. Raises ImbError."""
         if not entries:
             return
-        from imb.archive.entries import runs_of, tables_of  # read logs and records, which a list does not
+        from imb.archive.entries import index_tables, runs_of  # read logs and records, which a list does not
 
-        self._write(runs_of(entries), tables_of(entries))
+        self._write(runs_of(entries), index_tables(entries))
 
     def _write(self, runs: Columns, tables: dict[str, pa.Table]) -> None:
         """Raises ImbError where the cache cannot be written; Arrow's errors do not name the file."""

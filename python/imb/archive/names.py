@@ -33,12 +33,12 @@ def load(archive: Archive, what: str) -> Side:
     A name is a run or a label (see `runs`), a file or folder of logs or records (which need not be in the archive), or,
     alone, a query: `sql:` and a SELECT statement that answers with a column `run`. Runs with the same content count once.
     """
-    return side_from(named(archive, what), what, status=2)
+    return side_from(named_runs(archive, what), what, status=2)
 
 
-def named(archive: Archive, what: str) -> Iterator[StoredRun | FileRun]:
+def named_runs(archive: Archive, what: str) -> Iterator[StoredRun | FileRun]:
     """The runs of these names, as of `load`. Raises ImbError where there is none."""
-    return readable(archive, *_names_in(archive, what))
+    return readable_runs(archive, *_names_in(archive, what))
 
 
 def side_of(archive: Archive, runs: Iterable[str], name: str) -> Side:
@@ -64,7 +64,7 @@ def launches_in(archive: Archive, run: str) -> list[Launch]:
     return list(_of_run(archive.run(run)))
 
 
-def readable(archive: Archive, *names: str) -> Iterator[StoredRun | FileRun]:
+def readable_runs(archive: Archive, *names: str) -> Iterator[StoredRun | FileRun]:
     """The runs of these names, to read: as of `runs`, but those of a file need not be stored. Raises ImbError where there is
     none."""
     present = archive.ids()
@@ -142,12 +142,12 @@ def listed(archive: Archive, names: Iterable[str], tags: Mapping[str, Tags]) -> 
     found: set[str] = set()
     for name in names:
         if not (ids := _ids_named(archive, name, present, lambda: tags)):
-            raise unknown(name)
+            raise unknown_name(name)
         found.update(ids)
     return found
 
 
-def unknown(name: str) -> ImbError:
+def unknown_name(name: str) -> ImbError:
     """What is said where no run has this name, and a file would be none."""
     return ImbError(f"no run or label {name!r}; `imb ls` lists them")
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from imb.model.errors import ImbError
+from imb.model.units import rounded_size
 
 LONGEST = 1 << 34  # bytes of a file that is read in pieces
 LARGEST = 1 << 30  # bytes of one file, unpacked; its tables need several times as much memory
@@ -46,10 +47,10 @@ def blocks(path: Path, size: int = 1 << 26) -> Iterator[bytes]:
         while piece := _piece(file, size):
             total += len(piece)
             if total > LONGEST:
-                raise Unreadable(f"has more than {LONGEST / 2**30:.3g} GiB; divide it into smaller files")
+                raise Unreadable(f"has more than {rounded_size(LONGEST)}; divide it into smaller files")
             whole, newline, rest = (rest + piece).rpartition(b"\n")
             if len(rest) > size:
-                raise Unreadable("has a line of more than 64 MiB; it is not a file of records")
+                raise Unreadable(f"has a line of more than {rounded_size(size)}; it is not a file of records")
             yield whole + newline
         if rest:
             yield rest
@@ -83,7 +84,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
                 yield unpacked
 
 
-def read(path: Path) -> bytes:
+def read_source(path: Path) -> bytes:
     """The text of a file. Raises Unreadable, and OSError."""
     with _opened(path) as file:
         plain = isinstance(file, io.BufferedReader)
@@ -114,7 +115,7 @@ def _unpacked(file: IO[bytes]) -> bytes:
 
 
 def _too_large(verb: str) -> str:
-    return f"{verb} more than {LARGEST / 2**30:.3g} GiB; divide it into smaller files"
+    return f"{verb} more than {rounded_size(LARGEST)}; divide it into smaller files"
 
 
 def _as_utf_8(text: bytes) -> bytes:

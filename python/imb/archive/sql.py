@@ -11,14 +11,14 @@ from imb.model.text import one_line
 _LONGEST = 400  # characters of a message that are shown
 
 
-class Answer(NamedTuple):
+class QueryResult(NamedTuple):
     """Names of the columns, and the rows."""
 
     columns: list[str]
     rows: list[tuple[Any, ...]]
 
 
-def ask(archive: Archive, sql: str) -> Answer:
+def ask(archive: Archive, sql: str) -> QueryResult:
     """The answer to one SELECT statement. Raises ImbError for any other statement, and where the query fails."""
     import duckdb
 
@@ -33,6 +33,6 @@ def ask(archive: Archive, sql: str) -> Answer:
             )
         connection = Index(archive).connect()  # held here: an answer of an older DuckDB does not keep it open
         answer = connection.sql(statements[0])
-        return Answer(answer.columns, answer.fetchall()) if answer else Answer([], [])
+        return QueryResult(answer.columns, answer.fetchall()) if answer else QueryResult([], [])
     except (duckdb.Error, ValueError, OverflowError) as error:
         raise ImbError(f"query failed: {one_line(' '.join(str(error).split()))[:_LONGEST]}") from error

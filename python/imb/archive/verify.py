@@ -139,7 +139,7 @@ def _verify_records(finding: Damage, where: str, data: bytes, validator: jsonsch
 def _verify_baselines(archive: Archive) -> Iterator[Damage]:
     for path in baselines.files(archive):
         try:
-            baselines.load(path)
+            baselines.load_baseline(path)
         except ImbError as error:
             yield Damage(damage=[str(error)])
 

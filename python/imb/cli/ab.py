@@ -253,8 +253,8 @@ def _planned(
         variants={"a": a, "b": b},
         **{key: value for key, value in keys.items() if value is not None},
     )
-    campaign.examine(made)
-    tell_classic(campaign.why_classic(made))
+    campaign.examine_campaign(made)
+    tell_classic(campaign.why_variant_classic(made))
     chosen = secrets.randbelow(2**31) if seed is None else seed
     each = [planning.on_hosts(made, pair) for pair in pairs_of(host_pairs)] if host_pairs else [made]
     return made, [planning.campaign_plan(one, locate_variant, seed=chosen) for one in each]

@@ -115,7 +115,7 @@ def list_(archive: ArchiveOption = None) -> None:
     found, bad = [], []
     for path in baselines.files(Archive(archive)):
         try:
-            found.append(baselines.load(path))
+            found.append(baselines.load_baseline(path))
         except ImbError as error:
             bad.append(str(error))
     rows = [
@@ -138,7 +138,7 @@ def show(name: Named, format: FormatOption = "terminal", archive: ArchiveOption 
 
     from imb.archive import baselines
 
-    found = baselines.named(Archive(archive), name)
+    found = baselines.baseline_versions(Archive(archive), name)
     if format == "json":
         data(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
         return
@@ -218,7 +218,7 @@ def check(
     from imb.model.baselines import machine_of, placement_of
 
     store = Archive(archive)
-    found = baselines.named(store, name)
+    found = baselines.baseline_versions(store, name)
     well, old = True, None
     if side is not None and with_old:
         raise ImbError(f"--with-old cannot be combined with existing results: {side}; omit one of them")

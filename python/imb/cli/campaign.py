@@ -140,7 +140,7 @@ def _tell(store: Archive, made: session.Plan) -> None:
 
     for item in made.items:
         say(str(session.command_of(made, item, Path(), shown=True)))
-    left = session.seconds_of(
+    left = session.remaining_seconds(
         made, session.done(store, made).values(), stored_sessions.usual_seconds(store, made)
     )
     words = "duration unknown" if left is None else f"about {in_time(left)}"
@@ -156,10 +156,10 @@ def _chosen(file: Path | None, launches: int | None) -> tuple[Campaign, str]:
 
     if file is None:
         raise ImbError("FILE is missing; give a campaign (see examples/), or --resume")
-    made, source = campaign.read(file)
+    made, source = campaign.read_campaign(file)
     made = msgspec.structs.replace(made, launches=launches or made.launches)
-    campaign.examine(made)
-    tell_classic(campaign.why_classic(made))
+    campaign.examine_campaign(made)
+    tell_classic(campaign.why_variant_classic(made))
     return made, source
 
 
@@ -181,7 +181,7 @@ def _resumed(store: Archive, file: Path | None, launches: int | None, seed: int 
         raise ImbError(
             "--launches and --seed cannot be combined with --resume, which executes the recorded plan"
         )
-    made, source = campaign.read(file) if file else (None, None)
+    made, source = campaign.read_campaign(file) if file else (None, None)
     plans = stored_sessions.of_campaign(store, made.name if made else None, own=True)
     if (chosen := stored_sessions.to_resume(store, reversed(plans))) is None:
         what = f"campaign {made.name}" if made else "a campaign"

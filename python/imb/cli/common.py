@@ -70,7 +70,7 @@ def readable(archive: Archive, what: Sequence[str]) -> list[StoredRun | FileRun]
     """The runs of these names, each once; lines of files that cannot be read are reported. Raises ImbError."""
     from imb.archive import names
 
-    found = {(run.id, run.name): run for run in names.readable(archive, *what)}
+    found = {(run.id, run.name): run for run in names.readable_runs(archive, *what)}
     unread = [line for run in found.values() if not isinstance(run, StoredRun) for line in run.problems]
     for line in dict.fromkeys(map(str, unread)):
         say(f"imb: {line}", err=True)

@@ -106,9 +106,9 @@ def command(
 
         data(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
     elif format is Format.markdown:
-        from imb.render.comparison import markdown
+        from imb.render.comparison import comparison_markdown
 
-        data(markdown(found, all_rows=rows))
+        data(comparison_markdown(found, all_rows=rows))
     elif format is Format.html:
         from imb.render.page import comparison_page
 

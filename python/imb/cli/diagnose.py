@@ -92,7 +92,7 @@ def command(
       imb diagnose results/monday.log --format markdown > findings.md
     """
     from imb import diagnose
-    from imb.archive.names import NoResult, named, side_from
+    from imb.archive.names import NoResult, named_runs, side_from
     from imb.archive.store import Archive
     from imb.cli.peers import variance_of
     from imb.render import findings
@@ -110,7 +110,7 @@ def command(
     if not side:
         raise ImbError("SIDE is missing; give a label, a run, a file or a query")
     store = Archive(archive)
-    runs = list(named(store, side))
+    runs = list(named_runs(store, side))
     try:
         loaded = side_from(runs, side)
     except NoResult:
@@ -121,7 +121,7 @@ def command(
     if format is Format.json:
         data(findings.json(found) + "\n")
     elif format is Format.markdown:
-        data(findings.markdown(found) + "\n")
+        data(findings.findings_markdown(found) + "\n")
     else:
         _show(found)
     raise typer.Exit(0 if found.healthy else 1)

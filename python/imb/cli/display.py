@@ -62,7 +62,7 @@ class Display:
         from imb.measure import session
 
         rounds = self.made.items[-1].turn
-        left = session.seconds_of(self.made, over, self.known)
+        left = session.remaining_seconds(self.made, over, self.known)
         if self.made.campaign and turn not in (None, self.turn) and left is not None:
             self.turn = turn or 0
             most = " at most" if self.made.until else ""
@@ -75,7 +75,7 @@ class Display:
         self.tell_time(over, items[0].turn)
         self.number = items[0].number
         self.at_once = len(items)
-        self.usual = session.seconds_of(self.made, over, self.known)
+        self.usual = session.remaining_seconds(self.made, over, self.known)
         self.count = len(over)
 
     def tell_command(self, item: Item, command: object) -> None:

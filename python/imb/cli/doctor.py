@@ -61,7 +61,7 @@ def command(
 def _findings(choice: str | None) -> Iterator[Check]:
     from imb.mpi import conditions, doctor, gpu_checks, gpu_support, gpus, installations, nvml
 
-    yield from doctor.machine(conditions.gather())
+    yield from doctor.machine_checks(conditions.gather())
     present = nvml.asked(gpus.of_host())
     yield from gpu_checks.checks(present)
     yield from doctor.tools()

@@ -258,11 +258,11 @@ def _print(
     judged: Judged, drains: Sequence[Drain], unnamable: Sequence[str], results: Mapping[Drain, str | None]
 ) -> None:
     """The verdict first."""
-    from imb.render.fabric import HEADINGS, after_table, basis, headline, table_rows
+    from imb.render.fabric import HEADINGS, after_table, basis, sweep_headline, table_rows
     from imb.render.terminal import Screen
 
     style = {"healthy": "bold green", "bad": "bold red"}.get(judged.verdict.state, "bold yellow")
-    Screen().line((headline(judged), style))
+    Screen().line((sweep_headline(judged), style))
     say(basis(judged))
     rows, more = table_rows(judged)
     if rows:

@@ -13,7 +13,7 @@ from imb.archive.store import Archive
 from imb.model.errors import ImbError
 from imb.model.network import Network
 from imb.model.text import one_line
-from imb.model.units import counted
+from imb.model.units import counted, rounded_size
 
 if TYPE_CHECKING:
     from imb.cli.fabric_stages import Sources
@@ -43,12 +43,14 @@ def network_in(path: Path) -> Network:
     from imb.logs import topology_text
 
     try:
-        text = sources.read(path)
+        text = sources.read_source(path)
     except sources.Unreadable as error:
         raise ImbError(f"{path}: {error}") from error
     if len(text) > topology_text.LARGEST:
-        raise ImbError(f"{path}: {len(text) >> 20} MiB; larger than any topology; {topology_text.ACCEPTED}")
-    return topology_text.parse(text, str(path))
+        raise ImbError(
+            f"{path}: {rounded_size(len(text))}; larger than any topology; {topology_text.ACCEPTED}"
+        )
+    return topology_text.parse_topology(text, str(path))
 
 
 def sources_named(archive: Archive, names: Sequence[str]) -> Sources:
@@ -66,7 +68,7 @@ def launches_of(sources: Sources, notes: list[str]) -> list[PairLaunch]:
     found: list[PairLaunch] = []
     for name, path in sources:
         try:
-            here = pairs.read(blocks(path), name)
+            here = pairs.read_pairs(blocks(path), name)
         except Unreadable as error:
             raise ImbError(f"{name}: {error}") from error
         for one in here:
@@ -217,7 +219,7 @@ def execute(judged: Judged, drains: Sequence[Drain]) -> dict[Drain, str | None]:
     if len(drains) > max(1, MOST_DRAINED * hosts):
         why = f"not drained: {len(drains)} of {hosts} hosts are more than {MOST_DRAINED:.0%}; run the command if you are sure"
         return dict.fromkeys(drains, why)
-    return {one: drain.execute(one) for one in drains}
+    return {one: drain.drain_node(one) for one in drains}
 
 
 def _some(names: Sequence[str]) -> str:

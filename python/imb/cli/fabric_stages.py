@@ -90,7 +90,7 @@ class Stages(msgspec.Struct, kw_only=True):
             if share < _LEAST and self.sources:
                 self.notes.append(f"--budget is used up; {one[0]}, {one[1]} bytes was not measured")
                 continue
-            made = fabric.plan(
+            made = fabric.plan_sweep(
                 self.archive,
                 mpi=self.mpi,
                 programs=self.programs,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,7 +25,7 @@ from imb.cli.launching import (
 )
 from imb.cli.sampling import ClassicOption
 from imb.model.errors import ImbError
-from imb.model.units import counted
+from imb.model.units import counted, decimal
 from imb.render.terminal import say
 
 if TYPE_CHECKING:
@@ -176,17 +175,18 @@ def _seconds(budget: float | None, timeout: float) -> float:
 
 def _summary(rows: Sequence[Result]) -> str:
     """Median first. Microseconds."""
-    times = [(row.time_max_seconds or 0) * 1e6 for row in rows]
+    import numpy as np
+
+    from imb.model.observations import percentiles
+
+    times = np.array([(row.time_max_seconds or 0) * 1e6 for row in rows])
     error = _error(rows)
     percent = (error or 0) * 100
     one_way = "one way" if error is None else f"one way +-{percent:.{0 if percent >= 10 else 1}f} %"
     if len(times) == 1:
-        return f"{times[0]:.2f} µs {one_way} (1 launch)"
-    low, middle, high = statistics.quantiles(times, n=4, method="inclusive")
-    return (
-        f"{middle:.2f} µs {one_way} (min {min(times):.2f}, p25 {low:.2f}, p75 {high:.2f}, max {max(times):.2f}"
-        f" of {len(times)} launches)"
-    )
+        return f"{decimal(times[0])} µs {one_way} (1 launch)"
+    least, low, middle, high, most = map(decimal, percentiles(times, (0, 25, 50, 75, 100)))
+    return f"{middle} µs {one_way} (min {least}, p25 {low}, p75 {high}, max {most} of {len(times)} launches)"
 
 
 def _error(rows: Sequence[Result]) -> float | None:

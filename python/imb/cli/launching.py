@@ -176,10 +176,10 @@ def built(mpi: Installation, compiler: str | None, *, again: bool = False) -> Pa
 
     from imb.mpi import build
 
-    found = build.key_of(mpi, compiler)
+    found = build.build_key(mpi, compiler)
     if (programs := build.programs(found)) and not again:
         return programs
-    about = in_time(build.usual_seconds())
+    about = in_time(build.build_seconds())
     screen = Screen(err=True)
     screen.line(f"building the suite for {mpi.version} (about {about}; {mpi.wrapper}) ...")
     console = screen.console
@@ -285,7 +285,7 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
     ):
         if not made.until:  # that may be decided already
             display.tell_time(over, todo[0].turn if todo else None)
-        for items in session.together(made, todo):
+        for items in session.launch_batches(made, todo):
             if stopped := deciding.before(items[0].turn, over, display.say):
                 break
             if not standing.switch(items[0].variant):  # several at the same time have no setup
@@ -351,7 +351,7 @@ def _in_words(archive: Archive, made: Plan, one: Done) -> str:
     number, comma, what = _called(made, item).partition(", ")
     where = f"{number} of {len(made.items)}{comma}{what}, IMB-{item.component}, round {item.turn}"
     note = f" ({one.note})" if one.note else ""
-    return f"{where}: {session.rows_of(archive, one)} in {one.seconds or 0:.1f} s{how}{note}"
+    return f"{where}: {session.measured_amount(archive, one)} in {one.seconds or 0:.1f} s{how}{note}"
 
 
 def problem_of(archive: Archive, made: Plan, one: Done) -> str:

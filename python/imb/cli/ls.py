@@ -68,7 +68,7 @@ def command(
       imb ls --json | jq .command
     """
     from imb.archive.index import Index
-    from imb.archive.names import listed, unknown
+    from imb.archive.names import listed, unknown_name
 
     index = Index(Archive(archive))
     if missing := index.archive.missing():
@@ -80,7 +80,7 @@ def command(
     for run in runs:
         run["labels"] = tags[run["run"]].labels if run["run"] in tags else []
     if label is not None and not any(label in run["labels"] for run in runs):
-        raise unknown(label)
+        raise unknown_name(label)
     runs = [
         run
         for run in runs

@@ -51,7 +51,7 @@ def command(
     need("imb plot", "matplotlib" if output else "plotext")
     from imb.archive.names import load
     from imb.archive.store import Archive
-    from imb.render.picture import draw, lines_of, text
+    from imb.render.picture import draw, lines_of, terminal_chart
 
     store = Archive(archive)
     lines = lines_of([load(store, side) for side in sides], metric, benchmark or [])
@@ -60,5 +60,5 @@ def command(
         charts = len({line.benchmark for line in lines})
         say(f"{output}: {counted(charts, 'chart')} of {counted(len(sides), 'sample set')}")
         return
-    for chart in text(lines, metric, width=min(Screen().width, 100)):
+    for chart in terminal_chart(lines, metric, width=min(Screen().width, 100)):
         say(*chart, "")

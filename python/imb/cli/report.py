@@ -9,7 +9,7 @@ import typer
 
 from imb.cli.common import SIDE, ArchiveOption, AssumeOneSessionOption, share_of
 from imb.cli.extras import need
-from imb.model.units import counted
+from imb.model.units import amount, counted
 from imb.render.terminal import say
 
 
@@ -59,7 +59,7 @@ def command(
     from datetime import datetime
 
     from imb import diagnose
-    from imb.archive.names import named, side_from
+    from imb.archive.names import named_runs, side_from
     from imb.archive.store import Archive
     from imb.cli.failed import failed_among
     from imb.cli.peers import earlier, variance_of
@@ -74,7 +74,7 @@ def command(
         relevant=share_of(relevant, "--relevant"), force=force, assume_one_session=assume_one_session
     )
     store = Archive(archive)
-    runs = [list(named(store, side)) for side in sides]
+    runs = [list(named_runs(store, side)) for side in sides]
     loaded = [side_from(of, side, status=2) for of, side in zip(runs, sides, strict=True)]
     page = report_page(
         loaded,
@@ -91,4 +91,4 @@ def command(
     )
     output.write_text(page, encoding="utf-8")
     launches = sum(len(side.launches) for side in loaded)
-    say(f"{output}: {counted(launches, 'launch')}, {len(page.encode()) / 1e6:.1f} MB")
+    say(f"{output}: {counted(launches, 'launch')}, {amount(len(page.encode()))}")

@@ -180,7 +180,7 @@ def command(
             raise ImbError(
                 f"--resume: too many arguments: {' '.join(words)}; give one session and no IMB arguments"
             )
-        plans = [stored_sessions.find(store, words[0] if words else None, force_owner=force_owner)]
+        plans = [stored_sessions.find_session(store, words[0] if words else None, force_owner=force_owner)]
     else:
         split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
         arguments, words = words[split:], words[:split]

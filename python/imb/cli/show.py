@@ -206,7 +206,7 @@ def _path(run: Run, records: Records, found: StoredRun | FileRun) -> str | None:
     settings = ", ".join(f"{name}={value}" for name, value in told.items())
     words = "; ".join(filter(None, [path.own_word(found.facts()), settings]))
     mean = path.mean_repetitions(found.records(samples=True).of(Sample))
-    said = path.summary(path.ways(run, path.with_repetitions(records.of(Result), mean)))
+    said = path.paths_summary(path.ways(run, path.with_repetitions(records.of(Result), mean)))
     return f"{said}{f' ({words})' if words else ''}" if said else None
 
 

@@ -86,7 +86,7 @@ def command(
     refuse_missing_cpus(intent)
     found, folder = prepare(mpi, programs)
     store = Archive(archive)
-    made = startup.plan(
+    made = startup.plan_startup(
         mpi=found,
         programs=folder,
         intent=intent,

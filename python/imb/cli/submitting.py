@@ -132,7 +132,7 @@ def _hand_over(archive: Archive, made: Plan, job: Job) -> int:
 def _minutes(archive: Archive, made: Plan) -> float:
     from imb.measure import session, stored_sessions
 
-    left = session.seconds_of(
+    left = session.remaining_seconds(
         made, session.done(archive, made).values(), stored_sessions.usual_seconds(archive, made)
     )
     return max(LEAST_MINUTES, math.ceil(1.5 * (left or 0.0) / 60))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from imb.archive.store import Archive, StoredRun
 from imb.model.errors import ImbError
-from imb.model.units import counted
+from imb.model.units import counted, decimal
 from imb.render.terminal import Screen, say
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _launch(launch: Launch) -> str:
     """When it was, how it measured, and what the probes took in its fastest state."""
     from imb.judge.usual import references_of
 
-    probes = " and ".join(f"{seconds * 1e6:.2f}" for seconds in references_of(launch).values())
+    probes = " and ".join(decimal(seconds * 1e6) for seconds in references_of(launch).values())
     words = [
         launch.name,
         launch.run.date,

@@ -77,9 +77,9 @@ def command(
 
         data(history_page(found))
     else:
-        from imb.render.watch import text
+        from imb.render.watch import history_text
 
-        say(*text(found).splitlines())
+        say(*history_text(found).splitlines())
     raise typer.Exit(EXIT[found.verdict])
 
 

@@ -50,7 +50,7 @@ RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     causes.placed,
     causes.disturbances,
     expected.latency,
-    expected.bandwidth,
+    expected.peak_bandwidth,
     gpu_link.bandwidth,
     spread.rank_spread,
     spread.slowest_rank,

@@ -142,7 +142,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     """The latency-bandwidth model of one curve, and the straight lines it falls into."""
 
     curve: Key
-    fit: curves.Fit
+    fit: curves.CurveFit
     segments: list[curves.Segment]
 
 
@@ -198,7 +198,7 @@ class Curve:
         return lengths, self.medians[good], self.times[:, good]
 
     @cached_property
-    def fit(self) -> curves.Fit | None:
+    def fit(self) -> curves.CurveFit | None:
         """The latency-bandwidth model of the medians."""
         return curves.fit(*self.shape[:2])
 

@@ -20,7 +20,7 @@ from imb.model.observations import Key, Launch, time_of
 from imb.model.path import seconds_of
 from imb.model.records import Evidence
 from imb.model.text import numbers_in
-from imb.model.units import and_others, counted
+from imb.model.units import and_others, counted, duration
 
 # Of naming any cause in a side that has none, by samples and by launches: 1.5 % together.
 OF_SAMPLES, OF_LAUNCHES = 0.005, 0.01
@@ -296,13 +296,13 @@ def _sentence(cause: Cause, one: Within) -> str:
         most = series.most[one.counter].sum()
         switches = series.amounts.get("involuntary_switches", np.zeros(1)).sum()
         figures = (
-            f"waited for a CPU {min(most / total, 1.0):.0%} of {total:.3g} s (the worst rank of each sample), "
+            f"waited for a CPU {min(most / total, 1.0):.0%} of {duration(total)} (the worst rank of each sample), "
             f"{switches / total:.0f} involuntary switches a second"
         )
     elif one.counter == "steal_seconds":
-        figures = f"{amount * 1e3:.3g} ms of CPU time withheld in {total:.3g} s"
+        figures = f"{duration(amount)} of CPU time withheld in {duration(total)}"
     else:
-        figures = f"{amount:.0f} {_label(one.counter)} in {total:.3g} s"
+        figures = f"{amount:.0f} {_label(one.counter)} in {duration(total)}"
     return f"{cause.name}{whom}: {figures}"
 
 

@@ -12,11 +12,13 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from imb.model.observations import percentiles
+
 Values = npt.NDArray[np.float64]
 _LEAST = 3  # points that a segment needs to be distinguished from its neighbor
 
 
-class Fit(msgspec.Struct, frozen=True, kw_only=True):
+class CurveFit(msgspec.Struct, frozen=True, kw_only=True):
     """Latency in seconds and seconds per byte, each with its confidence interval. `deviation` is the root mean square
     of the relative residuals, `worst` the largest of them (measured / model - 1), at `worst_bytes`."""
 
@@ -50,7 +52,7 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     per_byte: float
 
 
-def fit(lengths: Values, times: Values, confidence: float = 0.95) -> Fit | None:
+def fit(lengths: Values, times: Values, confidence: float = 0.95) -> CurveFit | None:
     """Weighted least squares of the model, by scipy.optimize.curve_fit; None for fewer than four points, or where
     the points leave latency or slope open.
 
@@ -74,7 +76,7 @@ def fit(lengths: Values, times: Values, confidence: float = 0.95) -> Fit | None:
     seconds, per_byte = float(np.median(times)), float(np.median(times) / lengths.max())
     residuals = y / (latency + slope * x) - 1
     at = int(np.argmax(np.abs(residuals)))
-    return Fit(
+    return CurveFit(
         latency=float(latency) * seconds,
         latency_low=float(latency - width[0]) * seconds,
         latency_high=float(latency + width[0]) * seconds,
@@ -163,4 +165,5 @@ def _noise(lengths: Values, times: Values) -> float:
     w = (here - before) / (after - before)
     expected = (1 - w) * times[:-2] + w * times[2:]
     factor = np.sqrt(1 + ((1 - w) * times[:-2] / expected) ** 2 + (w * times[2:] / expected) ** 2)
-    return float(1.4826 * np.quantile(np.abs(times[1:-1] / expected - 1) / factor, 0.6))
+    (distance,) = percentiles(np.abs(times[1:-1] / expected - 1) / factor, (60,))
+    return float(1.4826 * distance)

@@ -80,7 +80,7 @@ def best_rate(case: Case, *, longest: bool = False) -> Best | None:
     return max(found, key=lambda one: one.rate, default=None)
 
 
-def bandwidth(case: Case) -> Iterator[Finding]:
+def peak_bandwidth(case: Case) -> Iterator[Finding]:
     """The best bandwidth is far from that of link or memory, or above it."""
     best, longest = best_rate(case), best_rate(case, longest=True)
     link, memory, placement = case.limits.link, case.limits.memory, case.placement(2)

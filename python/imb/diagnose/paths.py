@@ -41,7 +41,7 @@ def used(case: Case) -> Iterator[Finding]:
                 yield _finding(said[0], said[1], launch, way, len(same), len(case.side.launches))
 
 
-def offered(launch: Launch) -> list[Interface]:
+def offered_interfaces(launch: Launch) -> list[Interface]:
     """Interfaces that could carry messages: those in the launch's conditions, of the host that launched, else those that
     its ranks' hosts listed, of which only the names are known."""
     known = interfaces_in(launch.facts.get("conditions"))
@@ -71,7 +71,7 @@ def _within(launch: Launch, way: Way) -> tuple[str, str] | None:
 
 def _between(launch: Launch, way: Way) -> tuple[str, str] | None:
     """The same of messages between hosts."""
-    there = offered(launch)
+    there = offered_interfaces(launch)
     mine = [one for one in there if one.name in way.interfaces]
     idle = [one for one in there if one.name not in {*way.interfaces, *way.above}]
     fabric = [one for one in idle if one.rdma]

@@ -9,7 +9,7 @@ import numpy as np
 
 from imb.diagnose.case import Case, Finding, median
 from imb.model import collective_models
-from imb.model.observations import Launch
+from imb.model.observations import Launch, percentiles
 from imb.model.units import and_others, counted, size, sizes, us
 
 
@@ -112,7 +112,7 @@ def launch_spread(case: Case) -> Iterator[Finding]:
         enough = (~np.isnan(curve.times)).sum(axis=0) >= 3
         if not enough.any():
             continue
-        low, high = np.nanpercentile(curve.times[:, enough], [10, 90], axis=0)
+        low, high = percentiles(curve.times[:, enough].T, (10, 90))
         spread = high / low
         keys = [one for one, good in zip(curve.keys, enough, strict=True) if good]
         all_medians.append(float(np.median(spread)))

@@ -13,7 +13,7 @@ from imb.model.errors import ImbError
 from imb.model.observations import Launch, Side, refuse_unknown_metric
 
 
-class Check(msgspec.Struct, frozen=True, kw_only=True):
+class BaselineCheck(msgspec.Struct, frozen=True, kw_only=True):
     """Result of a check: a comparison per metric, and notes to print before it."""
 
     name: str
@@ -52,7 +52,7 @@ def check(
     earlier: Sequence[Launch] = (),
     force: bool = False,
     assume_one_session: bool = False,
-) -> Check:
+) -> BaselineCheck:
     """Judges a side against a baseline, by each metric that has a tolerance; `old`: what the baseline was measured with,
     measured again beside this side, takes the place of its launches. `earlier` launches define the usual state. Raises ImbError."""
     machine = machine_of(side)
@@ -70,7 +70,7 @@ def check(
     limits = {**made.tolerances, **(tolerances or {})}
     for metric in limits:
         refuse_unknown_metric(metric)
-    return Check(
+    return BaselineCheck(
         name=made.name,
         version=made.version,
         placement=made.placement,

@@ -104,7 +104,7 @@ def compare(
         _refuse_other_sampling(a, b)
         _refuse_mixed_memory(a, b)
     keys, only_a, only_b = _rows_of_both(a, b, settings)
-    known = len(pairing.sessions_of(a)), len(pairing.sessions_of(b))
+    known = len(pairing.known_sessions(a)), len(pairing.known_sessions(b))
     design = pairing.designed(a, b, assume_one_session=settings.assume_one_session)
     a, b, pairs = design.a, design.b, design.pairs
     both = logs_of(a, b, keys, settings.metric)

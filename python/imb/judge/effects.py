@@ -71,7 +71,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     adjusted: bool = False
 
 
-class Judged(NamedTuple):
+class JudgedFigures(NamedTuple):
     """Figures by launch (session) and column as they are judged, and how many launches have each column."""
 
     a: Values
@@ -116,11 +116,11 @@ def effects_of(
 
 def _judged(
     a: Values, b: Values, rounding: Values, sessions: tuple[Sequence[int], Sequence[int]] | None
-) -> Judged:
+) -> JudgedFigures:
     counts = [np.isfinite(one).sum(axis=0) for one in (a, b)]
     if sessions:
         a, b = by_session(a, sessions[0]), by_session(b, sessions[1])
-    return Judged(a, b, rounding, *counts)
+    return JudgedFigures(a, b, rounding, *counts)
 
 
 def _differs(effect: Effect) -> bool:
@@ -128,7 +128,7 @@ def _differs(effect: Effect) -> bool:
 
 
 def _judge(
-    figures: Judged,
+    figures: JudgedFigures,
     pairs: bool,
     settings: CompareSettings,
     share: float,
@@ -186,7 +186,12 @@ def planning_level(settings: CompareSettings, share: float, many: int) -> float:
 
 
 def _families(
-    found: Shift, figures: Judged, pairs: bool, level: float, share: float, families: Sequence[Sequence[int]]
+    found: Shift,
+    figures: JudgedFigures,
+    pairs: bool,
+    level: float,
+    share: float,
+    families: Sequence[Sequence[int]],
 ) -> Family:
     """What holds for all columns of the first family. Of a column with several results the most significant one counts, as each family
     has its part of the level."""

@@ -130,7 +130,9 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
     drifts: list[Change] = []
     found = None
     if len(sessions) >= steps.FEWEST:
-        found = steps.find(levels, settings.level, float(np.log1p(settings.relevant)), settings.confidence)
+        found = steps.find_steps(
+            levels, settings.level, float(np.log1p(settings.relevant)), settings.confidence
+        )
         places = list(members.items())
         for at in sorted({step.at for step in found.steps}):
             changes = [_change(places[step.series], step) for step in found.steps if step.at == at]
@@ -256,7 +258,7 @@ def _verdict(events: Sequence[ChangePoint], drifts: Sequence[Change], since: str
 
 
 def _detectable(levels: Values, found: steps.Found, settings: HistorySettings) -> float | None:
-    change = steps.detectable(levels, found.correlation, settings.level, AFTER)
+    change = steps.detectable_step(levels, found.correlation, settings.level, AFTER)
     return None if change is None else max(settings.relevant, float(np.expm1(change)))
 
 

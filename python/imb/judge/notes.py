@@ -15,7 +15,7 @@ from imb.judge.figures import NO_MESSAGE
 from imb.judge.stats import FEWEST, Values
 from imb.judge.usual import unusual, words
 from imb.model.observations import Key, Launch, Side, in_parts
-from imb.model.units import counted
+from imb.model.units import counted, duration, us
 
 if TYPE_CHECKING:
     from imb.judge.compare import Comparison
@@ -55,7 +55,7 @@ def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[La
     if empty := sorted((key for key in both.alone if key.bytes == 0), key=str):
         yield f"0-byte rows {apart}: {_some(empty)}"
     if fast := sorted((key for key in both.alone if key.bytes), key=str):
-        yield f"rows below {NO_MESSAGE * 1e6:g} µs {apart}: no operation was timed: {_some(fast)}"
+        yield f"rows below {us(NO_MESSAGE)} {apart}: no operation was timed: {_some(fast)}"
     placed = sum(band.rows for band in made.bands) + len(both.alone)
     if placed < len(made.rows):
         yield f"{counted(len(made.rows) - placed, 'row')} outside all size bands; see --bands"
@@ -178,7 +178,7 @@ def _by_turns(a: Side, b: Side, made: Comparison) -> Iterator[str]:
         counted = [(row.repetitions or 0) * (row.time_avg_seconds or 0) for row in single]
         if single and _middle(np.array(counted)) < LONG_ENOUGH:
             yield (
-                f"half of the rows are shorter than {LONG_ENOUGH * 1000:g} ms, too short to interleave: each segment starts"
+                f"half of the rows are shorter than {duration(LONG_ENOUGH)}, too short to interleave: each segment starts"
                 " with cold caches; use -time 0.2 -iter 1000000,100000"
             )
     elif made.pairs and made.needed and made.needed > few:

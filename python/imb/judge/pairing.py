@@ -61,7 +61,7 @@ def session_of(launch: Launch) -> str | None:
     return session if isinstance(session, str) else None
 
 
-def sessions_of(side: Side) -> list[str]:
+def known_sessions(side: Side) -> list[str]:
     """Known sessions of a side, each once."""
     return list(dict.fromkeys(filter(None, map(session_of, side.launches))))
 
@@ -120,7 +120,7 @@ def _why_unknown(unknown: Sequence[int]) -> str:
 
 
 def _numbers(side: Side) -> list[int]:
-    order = {session: number for number, session in enumerate(sessions_of(side))}
+    order = {session: number for number, session in enumerate(known_sessions(side))}
     return [order[session_of(launch) or ""] for launch in side.launches]
 
 

@@ -42,7 +42,7 @@ def verdict(found: Variance, *, figures: bool = True) -> str | None:
     if not found.parts:
         return None
     first = found.dominates
-    if first is None and found.in_passes and (lacking := unknown(found)):
+    if first is None and found.in_passes and (lacking := unknown_parts(found)):
         return f"largest component unknown: {', '.join(f'{PARTS[name]} ({why})' for name, why in lacking.items())}"
     if first is None:
         return "no variance component above 0.01 %"
@@ -60,7 +60,7 @@ def verdict(found: Variance, *, figures: bool = True) -> str | None:
     return f"largest component: {PARTS[first.name]}{doubt}{known}"
 
 
-def unknown(found: Variance) -> dict[Name, str]:
+def unknown_parts(found: Variance) -> dict[Name, str]:
     """Components that are not known, and why."""
     return {
         name: "one launch" if name == "launches" and found.all_launches < 2 else UNKNOWN[name]
@@ -193,7 +193,7 @@ def _seconds(value: float) -> str:
 def notes(found: Variance) -> list[str]:
     """Notes: launches that never saw the usual state, unknown components."""
     said = words(found.unusual)
-    lacking = unknown(found)
+    lacking = unknown_parts(found)
     if found.in_passes and "states" in lacking:
         said.append(f"states of the machine unknown: {lacking['states']}")
     if found.in_passes and "within" in lacking:

@@ -59,7 +59,7 @@ class Found(NamedTuple):
     correlation: float
 
 
-def find(logs: Values, level: float = 0.01, least: float = 0.0, confidence: float = 0.95) -> Found:
+def find_steps(logs: Values, level: float = 0.01, least: float = 0.0, confidence: float = 0.95) -> Found:
     """Steps and drifts of at least `least` (of the logarithm).
 
     logs: shape (sessions, series), in the order of time, NaN where a session lacks a series; infinities are refused.
@@ -89,7 +89,7 @@ def find(logs: Values, level: float = 0.01, least: float = 0.0, confidence: floa
     )
 
 
-def detectable(
+def detectable_step(
     logs: Values, correlation: float, level: float, after: int, power: float = 0.95
 ) -> float | None:
     """The step at the end of the history that is found when `after` sessions follow it, in `power` of all cases, in the

@@ -19,6 +19,7 @@ from scipy.special import stdtrit
 from imb.judge.condition_diff import NAMES, conditions_of, of_the_job
 from imb.model.observations import Launch
 from imb.model.records import MachineState, Result
+from imb.model.units import decimal, us
 
 Values = npt.NDArray[np.float64]
 
@@ -179,11 +180,11 @@ def names(group: Sequence[Unusual]) -> str:
 def explanation(group: Sequence[Unusual]) -> str:
     """What their probes took, and what is usual."""
     first = group[0]
-    seconds = _range([f"{one.probe_seconds * 1e6:.2f}" for one in group])
+    seconds = _range([decimal(one.probe_seconds * 1e6) for one in group])
     ratios = _range([f"{one.ratio:.2f}" for one in group])
     return (
         f"never saw the usual state of the machine: in {'their' if len(group) > 1 else 'its'} fastest state a probe takes"
-        f" {seconds} µs, in the usual one {first.usual_seconds * 1e6:.2f} µs ({first.others} other launches),"
+        f" {seconds} µs, in the usual one {us(first.usual_seconds)} ({first.others} other launches),"
         f" {ratios} times as long"
     )
 

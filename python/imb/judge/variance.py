@@ -129,7 +129,7 @@ def parts_of(
     logs = {key: {name: log for name, (log, _) in by_launch.items()} for key, by_launch in figures.items()}
     rows = [_row(key, launches, gone, figures[key]) for key in keys]
     count = round(_median([row.launches for row in rows if row.launches]) or 0)
-    degrees = (count - 1) * alike(list(logs.values()), [launch.name for launch in launches])
+    degrees = (count - 1) * independent_rows(list(logs.values()), [launch.name for launch in launches])
     parts = [part for name in NAMES if (part := _part(name, rows, degrees)) is not None]
     parts.sort(key=lambda one: -one.typical)
     ends = [launch.end for launch in launches if launch.end]
@@ -313,7 +313,7 @@ def _offsets(passes: Passes) -> list[tuple[float, float]] | None:
 # --- All rows ----------------------------------------------------------------------------------------------------
 
 
-def alike(logs: Sequence[Mapping[str, float]], names: Sequence[str]) -> float:
+def independent_rows(logs: Sequence[Mapping[str, float]], names: Sequence[str]) -> float:
     """As how many independent rows these count, 1 at least, as evidence about the spread of launches.
 
     What a launch does to all rows alike is seen once, however many rows there are. The ratio of the variance of a row to that

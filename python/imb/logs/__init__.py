@@ -17,7 +17,9 @@ def parse_many(files: Sequence[tuple[bytes, str]]) -> list[Log]:
     with_osu = [osu_text.looks_like(text) for text, _ in files]
     of_osu = [osu and imb_rows.MARK not in text for osu, (text, _) in zip(with_osu, files, strict=True)]
     of_imb = iter(imb_text.read_many([file for file, osu in zip(files, of_osu, strict=True) if not osu]))
-    logs = [osu_text.read(*file) if osu else next(of_imb) for file, osu in zip(files, of_osu, strict=True)]
+    logs = [
+        osu_text.read_osu(*file) if osu else next(of_imb) for file, osu in zip(files, of_osu, strict=True)
+    ]
     for log, (_, name), osu, some in zip(logs, files, of_osu, with_osu, strict=True):
         if some and not osu and log.launches:
             log.problems.append(

@@ -180,7 +180,7 @@ class _Reader:
 
     def read_above(self, start: int, stop: int, prefix: bytes, *, last: bool = False) -> above.Preamble:
         """Reads the text before a table, or behind the last one."""
-        found = above.read(self.text[start:stop], prefix)
+        found = above.read_preamble(self.text[start:stop], prefix)
         if found.events:
             self.events(found.events, start)
         if last:
@@ -354,7 +354,7 @@ class _Reader:
                 stop = self.text.find(b"#", item.at)
                 stop = len(self.text) if stop < 0 else stop
                 end = self.irregular(item.head, Header(b"", item.columns), item.line, item.at)
-                for event in above.read(self.text[end:stop], b"").events:
+                for event in above.read_preamble(self.text[end:stop], b"").events:
                     self.passed_over.append((end + event.at, event.text))
             launch.items = items
 

@@ -68,7 +68,7 @@ def looks_like(text: bytes) -> bool:
     return at >= 0 and text.find(MARK, max(at - len(MARK), 0)) >= 0
 
 
-def read(text: bytes, name: str) -> Log:
+def read_osu(text: bytes, name: str) -> Log:
     """Every benchmark in a file as a launch. Never fails: what is not understood becomes a problem with its line."""
     log = Log(name, FORMAT)
     launch: LoggedLaunch | None = None

@@ -143,7 +143,7 @@ def command_in(line: str) -> str | None:
     return found[1][:4000] if found else None
 
 
-def read(text: bytes, prefix: bytes) -> Preamble:
+def read_preamble(text: bytes, prefix: bytes) -> Preamble:
     """The facts in the text. Pure, so short texts, which are most, are cached."""
     key = (text, prefix)
     found = _remembered.get(key)

@@ -19,7 +19,7 @@ _SLURM = re.compile(r"\s*(?:SwitchName|BlockName)\s*=", re.IGNORECASE)
 _ASSIGNED = re.compile(r"(\w+)\s*=\s*(\S+)", re.ASCII)
 
 
-def parse(text: bytes, name: str) -> Network:
+def parse_topology(text: bytes, name: str) -> Network:
     """The network in the text of a file. Raises ImbError; `name` is the file's, for the message."""
     if b"\0" in text[:4096] or not text.strip():
         raise ImbError(f"{name}: {'not text' if text.strip() else 'empty'}; {ACCEPTED}")

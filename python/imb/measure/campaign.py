@@ -1,4 +1,4 @@
-"""A campaign as its file or a command line says it, read and examined. Pure, but for `read`. imb.measure.planning makes the launches."""
+"""A campaign as its file or a command line says it, read and examined. Pure, but for `read_campaign`. imb.measure.planning makes the launches."""
 
 from __future__ import annotations
 
@@ -80,17 +80,17 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     axes: dict[str, dict[str, VariantSettings]] = {}
 
 
-def read(path: Path) -> tuple[Campaign, str]:
+def read_campaign(path: Path) -> tuple[Campaign, str]:
     """The campaign of a file, and a hash of the file. Raises ImbError that names the key that is wrong, OSError."""
     data = path.read_bytes()
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         raise ImbError(f"{path} is no TOML file ({error.reason} at byte {error.start})") from error
-    return parse(text, path), hashlib.sha256(data).hexdigest()
+    return parse_campaign(text, path), hashlib.sha256(data).hexdigest()
 
 
-def parse(text: str, path: Path) -> Campaign:
+def parse_campaign(text: str, path: Path) -> Campaign:
     """The campaign of a file's text; relative paths in it are relative to the file. Raises ImbError."""
     try:
         found = tomllib.loads(text)
@@ -99,7 +99,7 @@ def parse(text: str, path: Path) -> Campaign:
     try:
         made: Campaign = _converted(found, Campaign)
         made = msgspec.structs.replace(made, name=made.name or path.stem)
-        examine(made)
+        examine_campaign(made)
     except ImbError as error:
         raise ImbError(f"{path}: {error}") from error
     return _anchored(made, path.parent)
@@ -146,7 +146,7 @@ def _explained(words: str, kind: Any, key: str) -> str:
     return f"{key}: {words[:1].lower()}{words[1:]}"
 
 
-def examine(made: Campaign) -> None:
+def examine_campaign(made: Campaign) -> None:
     """Raises ImbError where what is wanted does not go together."""
     from imb.model.observations import refuse_unknown_metric
 
@@ -234,14 +234,14 @@ def _refuse_both_ways(made: Campaign) -> None:
 
 def is_classic(made: Campaign, one: VariantSettings) -> bool:
     """Whether the launches of a variant measure each row in one burst."""
-    arguments = [*split(made.arguments), *split(one.arguments)]
+    arguments = [*split_words(made.arguments), *split_words(one.arguments)]
     return sampling_of(made, one).classic or passes.why_classic(arguments) is not None
 
 
-def why_classic(made: Campaign) -> str | None:
+def why_variant_classic(made: Campaign) -> str | None:
     """The first of IMB's arguments that makes a variant classic which was not asked to be."""
     found = (
-        passes.why_classic([*split(made.arguments), *split(one.arguments)])
+        passes.why_classic([*split_words(made.arguments), *split_words(one.arguments)])
         for one in variants(made).values()
         if not sampling_of(made, one).classic
     )
@@ -301,15 +301,15 @@ def merged(first: VariantSettings, then: VariantSettings) -> VariantSettings:
     }
     added: dict[str, Any] = {
         "env": {**first.env, **then.env},
-        "launcher_options": [*split(first.launcher_options), *split(then.launcher_options)],
-        "arguments": [*split(first.arguments), *split(then.arguments)],
+        "launcher_options": [*split_words(first.launcher_options), *split_words(then.launcher_options)],
+        "arguments": [*split_words(first.arguments), *split_words(then.arguments)],
         "setup": [*commands(first.setup), *commands(then.setup)],
         "teardown": [*commands(then.teardown), *commands(first.teardown)],
     }
     return msgspec.structs.replace(first, **(said | added))
 
 
-def split(words: Words) -> list[str]:
+def split_words(words: Words) -> list[str]:
     """Words, of a string as a shell divides it. Raises ImbError."""
     try:
         return shlex.split(words) if isinstance(words, str) else list(words)
@@ -347,7 +347,7 @@ def spoken(text: str) -> VariantSettings:
     Words NAME=VALUE are variables, but those that begin with a key of a variant (mpi, compiler, programs, launcher, bind,
     cpus, hosts, ppn, memory, gpu, arguments); from the first word that begins with - on all go to the launcher. Raises ImbError.
     """
-    words = split(text)
+    words = split_words(text)
     first = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
     said: dict[str, Any] = {"launcher_options": words[first:], "env": {}}
     for word in words[:first]:

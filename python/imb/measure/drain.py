@@ -51,7 +51,7 @@ def node_of(host: str, environment: Mapping[str, str]) -> str:
     return short if short in known and host not in known else host
 
 
-def execute(one: Drain) -> str | None:
+def drain_node(one: Drain) -> str | None:
     """Drains the node. Returns why it could not; None where it is done."""
     try:
         ended = subprocess.run(

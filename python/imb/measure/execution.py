@@ -111,7 +111,7 @@ def execute(
             _see_all_through(made, started, turns, on_progress, on_problem)
         # Ranks that srun starts are not our children: their CPU time is not known here.
         ours = all(intent_of(made, item).launcher != "srun" for item in items)
-        if ours and (during := load.between(before, load.moment())):
+        if ours and (during := load.load_between(before, load.moment())):
             for one in started:
                 one.facts["load"] = msgspec.to_builtins(during)
     seconds = (time.monotonic() - began) / len(items)

@@ -21,7 +21,7 @@ Endpoint = Literal["host", "socket", "numa", "core"]
 BINDS: Mapping[str, Literal["core", "socket", "numa"]] = {"core": "core", "socket": "socket", "numa": "numa"}
 
 
-def plan(
+def plan_sweep(
     archive: Archive,
     *,
     mpi: Installation,

@@ -24,7 +24,7 @@ from imb.measure.campaign import (
     gpu_arguments,
     sampling_of,
     selections,
-    split,
+    split_words,
     variants,
 )
 from imb.model import sequential_design
@@ -98,7 +98,7 @@ def campaign_plan(made: Campaign, prepare: Prepare, *, seed: int, source: str | 
         for ranks, chosen in itertools.product(counts, chosen_names):
             labels = [f"{made.name}/{name}"]
             labels += [f"{made.name}/{name}/np{ranks}"] if len(counts) > 1 else []
-            words = [*gpu_arguments(one), *split(made.arguments), *split(one.arguments)]
+            words = [*gpu_arguments(one), *split_words(made.arguments), *split_words(one.arguments)]
             if "-npmin" not in words:  # a process count is a cell of its own, not a part of a larger one
                 words = ["-npmin", str(ranks), *words]
             sampling = sampling_of(made, one)
@@ -168,7 +168,7 @@ def _variant(name: str, one: VariantSettings, prepare: Prepare) -> session.Varia
             cpus=tuple(one.cpus or ()),
             env={key: str(value) for key, value in one.env.items()},
             launcher=one.launcher or "mpiexec",
-            extra=tuple(split(one.launcher_options)),
+            extra=tuple(split_words(one.launcher_options)),
         ),
         setup=commands(one.setup),
         teardown=commands(one.teardown),

@@ -212,7 +212,7 @@ def refuse_missing_programs(made: Plan, items: Iterable[Item] | None = None) -> 
             raise ImbError(f"no program {program}; build it with `imb build`")
 
 
-def together(made: Plan, todo: Sequence[Item]) -> list[list[Item]]:
+def launch_batches(made: Plan, todo: Sequence[Item]) -> list[list[Item]]:
     """What is to be launched in its order; what is in one list at the same time."""
     if made.parts == 1:
         return [[item] for item in todo]
@@ -296,7 +296,7 @@ def elsewhere(intent: launch.Intent) -> bool:
     return bool(intent.hosts or intent.ppn or words & set(intent.extra) or allocated)
 
 
-def rows_of(archive: Archive, over: Done) -> str:
+def measured_amount(archive: Archive, over: Done) -> str:
     """How much a launch measured, as text."""
     end: End | None = None
     rows = failed = 0
@@ -309,7 +309,7 @@ def rows_of(archive: Archive, over: Done) -> str:
     return words + (f", {end.defects} defects" if end and end.defects else "")
 
 
-def seconds_of(
+def remaining_seconds(
     made: Plan, over: Iterable[Done], known: Mapping[tuple[object, ...], float] | None = None
 ) -> float | None:
     """How long the launches that are not over will take; None where no duration is known.

@@ -12,7 +12,7 @@ from imb.mpi.installations import Installation
 from imb.mpi.launch import Intent
 
 
-def plan(
+def plan_startup(
     *,
     mpi: Installation,
     programs: Path,

@@ -15,7 +15,7 @@ from imb.measure.session import Plan, done
 from imb.model.errors import ImbError
 
 
-def find(archive: Archive, session: str | None = None, *, force_owner: bool = False) -> Plan:
+def find_session(archive: Archive, session: str | None = None, *, force_owner: bool = False) -> Plan:
     """The plan of this session, of which the beginning is enough; None: the one that `to_resume` chooses of this user's.
 
     Raises ImbError where there is none, and where it is another user's, unless `force_owner`.

@@ -248,6 +248,16 @@ def key_of(row: Result | Failure | SampledRow, run: Run | None) -> Key:
     )
 
 
+def percentiles(values: Values, at: Sequence[float] = (10, 50, 90)) -> Values:
+    """Of the last axis, as a rule that of launches: of values of shape (rows, launches) those of shape (len(at), rows). NaN is
+    a launch without a value; a row without any has NaN."""
+    found = np.full((len(at), *values.shape[:-1]), np.nan)
+    some = ~np.isnan(values).all(axis=-1)
+    if some.any():
+        found[:, some] = np.nanpercentile(values[some], at, axis=-1)
+    return found
+
+
 def in_parts(*sides: Side) -> bool:
     """Whether all launches were interleaved with others, in alternating segments of a row (imb.measure.interleave)."""
     options = [launch.run.options for side in sides for launch in side.launches]

@@ -57,7 +57,7 @@ class PairLaunch(msgspec.Struct, frozen=True, kw_only=True):
     wrong: int
 
 
-def read(blocks: Iterable[bytes], name: str) -> list[PairLaunch]:
+def read_pairs(blocks: Iterable[bytes], name: str) -> list[PairLaunch]:
     """The launches in pieces of JSON lines, each of whole lines; a torn last line and foreign ones become problems. Never
     fails; a file without records of IMB-FABRIC has no launches."""
     readers: list[_Reader] = []

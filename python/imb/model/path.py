@@ -130,7 +130,7 @@ def with_repetitions(rows: Iterable[Result], mean: Mapping[int, int]) -> list[Re
     ]
 
 
-def summary(found: Iterable[Way]) -> str | None:
+def paths_summary(found: Iterable[Way]) -> str | None:
     """`within hosts shared memory; between hosts eth0`; None where no path is known."""
     words = {"intra-node": "within a host", "inter-node": "between hosts"}
     return "; ".join(f"{words[one.placement]}: {one}" for one in found) or None

@@ -126,7 +126,7 @@ class FabricOptions(msgspec.Struct, kw_only=True):
     timeout_seconds: float | None = None
 
 
-class Topology(msgspec.Struct, kw_only=True):
+class ProcessTopology(msgspec.Struct, kw_only=True):
     """-topo: of neighborhood collectives. Of a grid: `dimensions` and, where given, `extents`; of a random graph the others."""
 
     kind: str
@@ -205,7 +205,7 @@ class Options(msgspec.Struct, kw_only=True):
     parts: int | None = None
     passes: PassLimits | UnsetType = UNSET
     pairs: PairOptions | UnsetType = UNSET
-    topology: Topology | UnsetType = UNSET
+    topology: ProcessTopology | UnsetType = UNSET
     fabric: FabricOptions | UnsetType = UNSET
     memory: Memory | UnsetType = UNSET
     check: bool | None = None

@@ -39,6 +39,15 @@ def amount(count: float) -> str:
     return f"{count:.0f} bytes"
 
 
+def rounded_size(count: float) -> str:
+    """Of memory or a file: `640 bytes`, `63.9 MiB`, `1 GiB`, of powers of 1024."""
+    for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if count >= 1 << power:
+            value = count / (1 << power)
+            return f"{value:.3g} {unit}" if value < 999.5 else f"{value:,.0f} {unit}"
+    return f"{count:.0f} bytes"
+
+
 def sizes(lengths: Sequence[int | None]) -> str:
     """All of them, or how many where they are more than three."""
     if len(lengths) > 3:
@@ -57,6 +66,13 @@ def us(seconds: float) -> str:
     """Microseconds with their unit."""
     micro = seconds * 1e6
     return f"{decimal(micro)} µs" if micro < 100 else f"{micro:,.0f} µs"
+
+
+def duration(seconds: float) -> str:
+    """`3.21 ms`, `12.4 s`, `1,240 s`."""
+    if seconds < 1:
+        return f"{seconds * 1e3:.3g} ms"
+    return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:,.0f} s"
 
 
 def unit_of(metric: str) -> tuple[str, float]:

@@ -41,7 +41,7 @@ def cache_folder() -> Path:
     return platformdirs.user_cache_path("openimb") / "builds"
 
 
-def key_of(mpi: Installation, compiler: str | None = None) -> str:
+def build_key(mpi: Installation, compiler: str | None = None) -> str:
     """Names a build: MPI and version in words, and a hash of wrapper, compiler and sources. Raises ImbError."""
     if not mpi.wrapper:
         raise ImbError(
@@ -55,14 +55,14 @@ def key_of(mpi: Installation, compiler: str | None = None) -> str:
     return f"{readable}-{hashlib.sha256(chr(0).join(said).encode()).hexdigest()[:12]}"
 
 
-def folder_of(key: str) -> Path:
+def build_folder(key: str) -> Path:
     """Where the executables of a build are, or will be."""
     return cache_folder() / key / "bin"
 
 
 def programs(key: str) -> Path | None:
     """The folder with the executables of a build; None where it is not there."""
-    folder = folder_of(key)
+    folder = build_folder(key)
     return folder if folder.is_dir() else None
 
 
@@ -72,11 +72,11 @@ def place_of(mpi: Installation, compiler: str | None = None) -> Path:
     packaged = None if compiler else prebuilt.programs_for(mpi)
     if packaged and not (mpi.wrapper and cache_folder().is_dir()):  # to name a build costs two processes
         return packaged
-    native = folder_of(key_of(mpi, compiler))
+    native = build_folder(build_key(mpi, compiler))
     return packaged if packaged and not native.is_dir() else native
 
 
-def usual_seconds() -> float:
+def build_seconds() -> float:
     """What a build takes here: as the last one, else an estimate by the number of CPUs."""
     try:
         return float((cache_folder() / "seconds").read_text())
@@ -95,7 +95,7 @@ def build(
     Raises BuildError with the compiler's output, ImbError where there is no CMake or compiler.
     """
     began = time.monotonic()
-    key = key_of(mpi, compiler)
+    key = build_key(mpi, compiler)
     work = cache_folder() / f"{key}.{os.getpid()}-{secrets.token_hex(3)}"
     cmake, generator = tool("cmake"), _generator()
     try:

@@ -19,9 +19,10 @@ from imb.model.conditions import Conditions, Machine
 from imb.model.errors import ImbError
 from imb.model.path import LOOPBACK, Way, way_of
 from imb.model.suite import packaged_programs
+from imb.model.units import rounded_size
 from imb.mpi import build, installations, launch, own_word, prebuilt
 from imb.mpi.installations import Installation
-from imb.mpi.prebuilt import library_of
+from imb.mpi.prebuilt import library_with
 
 Level: TypeAlias = Literal["ok", "warning", "problem"]
 SCHEDULERS = {"sbatch": "Slurm", "qsub": "PBS", "bsub": "LSF", "flux": "Flux"}
@@ -38,7 +39,7 @@ class Check(msgspec.Struct, frozen=True):
     advice: str = ""
 
 
-def machine(now: Conditions) -> Iterator[Check]:
+def machine_checks(now: Conditions) -> Iterator[Check]:
     """On the machine as it is: no file is read here."""
     m = now.machine
     yield Check("ok", "host", f"{m.host}, {m.system}, {m.kernel}")
@@ -121,8 +122,8 @@ def _shared_memory() -> Check:
     except OSError:
         return Check("ok", "/dev/shm", "none")
     if free < 64 * 2**20:
-        return Check("problem", "/dev/shm", f"{free / 2**20:.0f} MiB free", "MPIs keep buffers there: remove leftovers of dead jobs, or enlarge it (docker: --shm-size)")  # fmt: skip
-    return Check("ok", "/dev/shm", f"{free / 2**20:.0f} MiB free")
+        return Check("problem", "/dev/shm", f"{rounded_size(free)} free", "MPIs keep buffers there: remove leftovers of dead jobs, or enlarge it (docker: --shm-size)")  # fmt: skip
+    return Check("ok", "/dev/shm", f"{rounded_size(free)} free")
 
 
 def tools() -> Iterator[Check]:
@@ -165,10 +166,12 @@ def suite_for(mpi: Installation) -> Check:
     """Which programs `imb run` starts with an MPI."""
     what = f"{mpi.version}: suite"
     interface = prebuilt.interface_of(mpi)
-    if mpi.wrapper and (native := build.programs(build.key_of(mpi))):
+    if mpi.wrapper and (native := build.programs(build.build_key(mpi))):
         return Check("ok", what, f"built for it, {native}")
     if packaged_programs() and interface:
-        return Check("ok", what, f"of the package, for the {interface.title} ({library_of(mpi, interface)})")
+        return Check(
+            "ok", what, f"of the package, for the {interface.title} ({library_with(mpi, interface)})"
+        )
     if mpi.wrapper:
         return Check("ok", what, "built when it is first used (`imb build`)")
     advice = "install the MPI's development files, or the wheel of openimb for this machine"
@@ -218,10 +221,10 @@ def _two_ranks(mpi: Installation) -> Check:
     if ended.outcome == "interrupted":
         raise KeyboardInterrupt
     own = own_word.transports_in(mpi.flavour, text)
-    return verdict(what, str(command), ended, text, words, own)
+    return launch_check(what, str(command), ended, text, words, own)
 
 
-def verdict(
+def launch_check(
     what: str, command: str, ended: launch.Ended, text: str, words: list[str], own: str | None = None
 ) -> Check:
     """On a check that has ended, by its output and the lines of its standard error; `own`: the transports that the MPI
@@ -301,7 +304,7 @@ def _way(between: bool, asked: float, counted: list[str]) -> Way:
 def _compiled(mpi: Installation) -> tuple[Path | None, str]:
     """The check program for an MPI, compiled once, where the package has none that fits; or the compiler's output."""
     if prebuilt.programs_for(mpi):
-        return prebuilt.check(), ""
+        return prebuilt.packaged_check(), ""
     if not mpi.wrapper:
         return None, "there is none"
     source = Path(__file__).with_name("check.cpp")

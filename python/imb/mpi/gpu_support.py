@@ -69,7 +69,9 @@ def support(mpi: Installation, api: str | None = None) -> Support:
 def _of_intel(api: str | None) -> Support:
     setting = SETTINGS["intel"]
     if api == "rocm" and not setting.rocm:
-        return Support("no", "Intel MPI is for other GPUs", f"use an MPI that was configured {_options('hip', ())}")
+        return Support(
+            "no", "Intel MPI is for other GPUs", f"use an MPI that was configured {_options('hip', ())}"
+        )
     found = _of_setting(setting)
     mode = os.environ.get(OFFLOAD_MODE, "auto")
     if found.answer == "yes" and mode not in ("auto", "cuda"):

@@ -59,7 +59,7 @@ def moment(proc: Path = _PROC) -> Moment | None:
     )
 
 
-def between(before: Moment | None, after: Moment | None) -> Load | None:
+def load_between(before: Moment | None, after: Moment | None) -> Load | None:
     """The load between two moments; None where they are not known, or too close for the counters."""
     if before is None or after is None or after.at - before.at < _LEAST:
         return None

@@ -25,7 +25,7 @@ STANDARD = "mpi-abi"
 CHOICE = "OPENIMB_INTERFACE"  # the variable by which the programs are told the interface
 
 
-class Interface(NamedTuple):
+class Abi(NamedTuple):
     """`libraries`: file names of MPI libraries that have it."""
 
     key: str
@@ -34,20 +34,20 @@ class Interface(NamedTuple):
 
 
 INTERFACES = (
-    Interface("mpich", "MPICH ABI", ("libmpi.so.12", "libmpich.so.12")),
-    Interface("openmpi", "Open MPI ABI", ("libmpi.so.40",)),
-    Interface(STANDARD, "MPI ABI", ("libmpi_abi.so.1",)),
+    Abi("mpich", "MPICH ABI", ("libmpi.so.12", "libmpich.so.12")),
+    Abi("openmpi", "Open MPI ABI", ("libmpi.so.40",)),
+    Abi(STANDARD, "MPI ABI", ("libmpi_abi.so.1",)),
 )
 _USUAL = {"mpich": "mpich", "intel": "mpich", "openmpi": "openmpi"}
 
 
-def check() -> Path | None:
+def packaged_check() -> Path | None:
     """The check of `imb doctor`, as `packaged_programs`."""
     folder = packaged_programs()
     return folder.parent / "libexec" / "openimb" / "openimb-check" if folder else None
 
 
-def library_of(mpi: Installation, interface: Interface) -> Path | None:
+def library_with(mpi: Installation, interface: Abi) -> Path | None:
     """The library of this MPI with this interface, as the programs find it."""
     prefix = Path(mpi.launcher).resolve().parent.parent
     folders = [prefix / place for place in _PLACES]
@@ -71,11 +71,11 @@ def _is_of(mpi: Installation, folder: Path) -> bool:
     return not owners or _USUAL.get(mpi.flavour) in owners
 
 
-def interface_of(mpi: Installation) -> Interface | None:
+def interface_of(mpi: Installation) -> Abi | None:
     """What the programs choose under this MPI's launcher; None where nothing fits."""
     usual = _USUAL.get(mpi.flavour)
     wanted = [one for one in INTERFACES if one.key in (usual, STANDARD)]
-    return next((one for one in wanted if usual and library_of(mpi, one)), None)
+    return next((one for one in wanted if usual and library_with(mpi, one)), None)
 
 
 def programs_for(mpi: Installation) -> Path | None:
@@ -91,4 +91,4 @@ def telling(mpi: Installation) -> dict[str, str]:
 
 def has_standard(mpi: Installation) -> bool:
     """Whether this MPI has the standard's binary interface (MPI 5.0, chapter 20)."""
-    return library_of(mpi, INTERFACES[-1]) is not None
+    return library_with(mpi, INTERFACES[-1]) is not None

@@ -32,7 +32,7 @@ def curve(table: Table, *, width: int = 78, height: int = 16) -> list[str] | Non
     figure.title(f"{one_line(table.title)}: {'MB/s' if rate else 'µs'} over bytes")
     figure.draw(figure.signal([x for x, _ in points], [y for _, y in points]))
     scale(figure, [x for x, _ in points], [y for _, y in points])
-    return lines_of(figure)
+    return chart_lines(figure)
 
 
 def scale(figure: Any, x: Sequence[float], y: Sequence[float], *, linear: bool = False) -> None:
@@ -42,6 +42,6 @@ def scale(figure: Any, x: Sequence[float], y: Sequence[float], *, linear: bool =
             figure.ruler(axis, 0).scale("log")
 
 
-def lines_of(figure: Any) -> list[str]:
+def chart_lines(figure: Any) -> list[str]:
     """A chart without colors."""
     return [line.rstrip() for line in str(plotext.uncolorize(str(figure.build()))).split("\n")]

@@ -211,7 +211,7 @@ def cell(effect: Effect) -> str:
     )
 
 
-def markdown(found: Comparison, *, all_rows: bool = False) -> str:
+def comparison_markdown(found: Comparison, *, all_rows: bool = False) -> str:
     """Pipe tables under headings of level 3."""
     lines = [f"**{escaped(summary(found))}**", "", *(f"- {escaped(text)}" for text in headline(found))]
     if not found.conditions:

@@ -13,7 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from imb.archive.durable import write_whole
-from imb.archive.entries import runs_of, tables_of
+from imb.archive.entries import index_tables, runs_of
 from imb.archive.files import FileRun
 from imb.archive.index import Index
 from imb.archive.runs_table import arrow_of
@@ -36,7 +36,7 @@ def _results(archive: Archive, runs: Sequence[AnyRun]) -> pa.Table:
     tables = {name: name for name in ("runs", "results")}
     if read:
         entries = [run.entry for run in read]
-        of_files = {"runs": arrow_of(runs_of(entries)), "results": _plain(tables_of(entries)["results"])}
+        of_files = {"runs": arrow_of(runs_of(entries)), "results": _plain(index_tables(entries)["results"])}
         for name in tables:
             connection.register(f"{name}_of_files", of_files[name])
             tables[name] = f"(SELECT * FROM {name} UNION ALL BY NAME SELECT * FROM {name}_of_files)"

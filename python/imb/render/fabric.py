@@ -47,7 +47,7 @@ def components(judged: Judged) -> list[list[Suspect]]:
     return [sorted(same, key=lambda one: not one.named) for same in found.values()]
 
 
-def headline(judged: Judged) -> str:
+def sweep_headline(judged: Judged) -> str:
     """What was found, and nothing else."""
     verdict = judged.verdict
     named = [same[0] for same in components(judged) if same[0].named]
@@ -72,7 +72,7 @@ def headline(judged: Judged) -> str:
         return f"bad: {'; '.join(parts) or 'see the notes'}"
     if verdict.state == "healthy":
         past = f" than in {judged.baseline}" if judged.baseline else ""
-        return f"healthy: no component is significantly slower by {percent(judged.least)[1:]} or more{past}"
+        return f"healthy: no component is significantly slower by {signed_percent(judged.least)[1:]} or more{past}"
     if several := [one for one in unsure if one.p_value <= judged.level]:
         names = list(dict.fromkeys((several[0].name, *several[0].alternatives)))
         return f"inconclusive: one of {shortened_list(names, 5)} is slow; the pairs measured do not separate them"
@@ -131,7 +131,7 @@ def _level(judged: Judged, one: SizeResult) -> float:
     return statistics.median(known) if known else float("nan")
 
 
-def detectable(judged: Judged) -> str | None:
+def detectable_effect(judged: Judged) -> str | None:
     """The smallest effect that such a sweep names, in the words of a table's foot."""
     found = [one.detectable for one in judged.verdict.per_size if one.detectable == one.detectable]
     if not found:
@@ -147,14 +147,14 @@ def standing(one: Suspect, level: float) -> str:
     return "significant, but not separated" if one.p_value <= level else "suspected, not significant"
 
 
-def row_of(one: Suspect, number: int) -> list[str]:
+def suspect_cells(one: Suspect, number: int) -> list[str]:
     """Cells under HEADINGS."""
     return [
         str(number) if one.named else f"({number})",
         one.kind,
         one.name,
-        percent(one.effect),
-        f"{percent(one.interval[0])} to {percent(one.interval[1])}",
+        signed_percent(one.effect),
+        f"{signed_percent(one.interval[0])} to {signed_percent(one.interval[1])}",
         probability(one.p_value),
         f"{one.benchmark} {size(one.bytes)}",
         shortened_list(one.alternatives),
@@ -163,7 +163,7 @@ def row_of(one: Suspect, number: int) -> list[str]:
 
 def line_of(one: Suspect) -> str:
     """`Pair_Latency 8 bytes takes +12.1 % longer (95 % CI +11.9 % to +12.3 %, p 1e-09)`."""
-    interval = f"95 % CI {percent(one.interval[0])} to {percent(one.interval[1])}"
+    interval = f"95 % CI {signed_percent(one.interval[0])} to {signed_percent(one.interval[1])}"
     return f"{one.benchmark} {size(one.bytes)} takes {longer(one.effect)} ({interval}, p {probability(one.p_value)})"
 
 
@@ -175,11 +175,13 @@ def probability(value: float) -> str:
 def longer(share: float) -> str:
     """`12.3 % longer`, `11 times as long`."""
     return (
-        f"{1 + share:.0f} times as long" if share >= 9.995 else f"{percent(share).removeprefix('+')} longer"
+        f"{1 + share:.0f} times as long"
+        if share >= 9.995
+        else f"{signed_percent(share).removeprefix('+')} longer"
     )
 
 
-def percent(share: float) -> str:
+def signed_percent(share: float) -> str:
     """`+12.3 %`; large ones as a multiple: `x11`."""
     if share != share:
         return "-"
@@ -217,7 +219,7 @@ def after_table(judged: Judged) -> list[str]:
     for advice in dict.fromkeys(one.next for one in verdict.suspects if one.next):
         lines.append(f"next: {advice}")
     lines += [f"note: {note}" for note in dict.fromkeys((*judged.notes, *verdict.notes))]
-    if (foot := detectable(judged)) is not None:
+    if (foot := detectable_effect(judged)) is not None:
         lines.append(foot)
     return lines
 
@@ -225,7 +227,7 @@ def after_table(judged: Judged) -> list[str]:
 def table_rows(judged: Judged) -> tuple[list[list[str]], int]:
     """Rows of suspects, and how many components were left out."""
     every = components(judged)
-    rows = [row_of(one, number) for number, same in enumerate(every[:_SHOWN], 1) for one in same]
+    rows = [suspect_cells(one, number) for number, same in enumerate(every[:_SHOWN], 1) for one in same]
     return rows, max(0, len(every) - _SHOWN)
 
 
@@ -243,7 +245,7 @@ def value(judged: Judged, status: int, drained: Sequence[Mapping[str, Any]]) -> 
     whole = {
         "format": "openimb-fabric/1",
         "state": verdict.state,
-        "summary": headline(judged),
+        "summary": sweep_headline(judged),
         "exit_status": status,
         "level": judged.level,
         "least_effect": judged.least,

@@ -14,6 +14,7 @@ from imb.fabric.order import Order
 from imb.fabric.sweep import Endpoint, Values
 from imb.fabric.topology import Topology
 from imb.fabric.verdict import Suspect
+from imb.model.observations import percentiles
 from imb.model.text import one_line
 from imb.render.colors import COLORS, Theme
 from imb.render.page_charts import CONFIG, THEMES, template
@@ -43,7 +44,7 @@ def relative(times: Values, endpoints: Sequence[Endpoint], topology: Topology) -
     return found
 
 
-def drawn(
+def drawn_matrices(
     views: Sequence[tuple[str, Values, str, int]],
     endpoints: Sequence[Endpoint],
     order: Order,
@@ -136,7 +137,7 @@ def _range(values: np.ndarray[Any, Any]) -> tuple[float, float]:
     known = values[np.isfinite(values)]
     if not known.size:
         return 0.0, 1.0
-    low, middle, most = (float(one) for one in np.quantile(known, [0.002, 0.5, 0.998]))
+    low, middle, most = percentiles(known, (0.2, 50, 99.8)).tolist()
     return min(low, 0.95 * middle), max(most, 1.3 * middle)
 
 

@@ -17,13 +17,13 @@ from imb.render.fabric import (
     after_table,
     basis,
     components,
-    detectable,
-    headline,
+    detectable_effect,
     line_of,
     shortened_list,
     standing,
+    sweep_headline,
 )
-from imb.render.fabric_matrix import drawn, relative
+from imb.render.fabric_matrix import drawn_matrices, relative
 from imb.render.page import rendered
 
 _SHOWN = 30  # components that are listed
@@ -36,7 +36,7 @@ def fabric_page(
     """One file that loads nothing. `drains`: commands, as text."""
     verdict, endpoints = judged.verdict, judged.endpoints
     slug, mark = _LOOKS[verdict.state]
-    word, _, sentence = headline(judged).partition(": ")
+    word, _, sentence = sweep_headline(judged).partition(": ")
     times = [matrix(sweep) for sweep in judged.sweeps]
     views: list[tuple[str, Any, str, int]] = []
     for sweep, found in zip(judged.sweeps, times, strict=True):
@@ -57,7 +57,7 @@ def fabric_page(
         "mark": mark,
         "word": word,
         "sentence": sentence,
-        "basis": "; ".join(filter(None, (basis(judged), detectable(judged)))),
+        "basis": "; ".join(filter(None, (basis(judged), detectable_effect(judged)))),
         "contents": [("Verdict", "verdict"), ("Matrix", "matrix"), ("Endpoints", "endpoints")],
         "matrices": [name for name, *_ in views],
         "caption": f"Median over passes, ordered by {order.by}",
@@ -73,7 +73,9 @@ def fabric_page(
         "effects": _effects(judged),
         "made": now.strftime("%Y-%m-%d %H:%M") if now else None,
     }
-    return rendered("fabric.html.j2", page, drawn(views, endpoints, order, suspected), drawn=bool(views))
+    return rendered(
+        "fabric.html.j2", page, drawn_matrices(views, endpoints, order, suspected), drawn=bool(views)
+    )
 
 
 def _card(number: int, same: Sequence[Suspect], level: float) -> dict[str, Any]:

@@ -17,7 +17,7 @@ def json(found: Diagnosis) -> str:
     return msgspec.json.format(msgspec.json.encode(found), indent=2).decode()
 
 
-def markdown(found: Diagnosis) -> str:
+def findings_markdown(found: Diagnosis) -> str:
     """Findings as a list, models as a table."""
     lines = [f"## Diagnosis of {escaped(found.side)}", ""]
     for one in found.findings:

@@ -96,15 +96,6 @@ def positive(values: Values) -> Values:
     return np.where(values > 0, values, np.nan)
 
 
-def percentiles(values: Values) -> Values:
-    """10th, 50th and 90th over launches, shape (3, rows); `values` of shape (rows, launches), NaN where a launch has none."""
-    found = np.full((3, len(values)), np.nan)
-    some = (~np.isnan(values)).any(axis=1)
-    if some.any():
-        found[:, some] = np.nanpercentile(values[some], [10, 50, 90], axis=1)
-    return found
-
-
 def short(value: float) -> float | None:
     """Four digits are more than a launch repeats; the file stays small."""
     return float(f"{value:.4g}") if np.isfinite(value) else None

@@ -25,7 +25,7 @@ from imb.render.findings import MODEL_HEADINGS, model_rows
 from imb.render.history import history_of
 from imb.render.marks import letter
 from imb.render.panels import IN_PASSES, Section, compared_sections, sections_of
-from imb.render.summary import conditions_shown, difference_shown, repeatability, verdict_of
+from imb.render.summary import comparison_summary, conditions_shown, difference_shown, repeatability
 
 
 def report_page(
@@ -59,7 +59,7 @@ def report_page(
             }
             for i, side in enumerate(sides)
         ],
-        "verdicts": [verdict_of(one, 0, i + 1) for i, one in enumerate(comparisons)],
+        "verdicts": [comparison_summary(one, 0, i + 1) for i, one in enumerate(comparisons)],
         "findings": [{"side": one.side, "all": one.findings, "notes": one.notes} for one in diagnoses]
         if diagnoses
         else None,
@@ -106,7 +106,7 @@ def comparison_page(comparison: Comparison, *, title: str | None = None, now: da
             {"letter": letter(i), "name": name, "about": counted(counts[i], "launch"), "runs": []}
             for i, name in enumerate(names)
         ],
-        "verdicts": [verdict_of(comparison, 0, 1)],
+        "verdicts": [comparison_summary(comparison, 0, 1)],
         "findings": None,
         "heats": [],
         "conditions": [difference_shown(one) for one in comparison.conditions],

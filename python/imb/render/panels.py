@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from imb.judge.compare import Comparison, Effect, RowEffect, Verdict
-from imb.model.observations import Key, Launch, Side, Values
+from imb.model.observations import Key, Launch, Side, Values, percentiles
 from imb.model.units import counted, unit_of
 from imb.render import shortened
 from imb.render.marks import (
@@ -18,7 +18,6 @@ from imb.render.marks import (
     digits,
     factor,
     letter,
-    percentiles,
     positive,
     short,
     short_speedup,

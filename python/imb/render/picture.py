@@ -10,11 +10,10 @@ import msgspec
 import numpy as np
 
 from imb.model.errors import ImbError
-from imb.model.observations import METRICS, Key, Side
+from imb.model.observations import METRICS, Key, Side, percentiles
 from imb.model.text import one_line
 from imb.model.units import short_size, unit_of
 from imb.render import shortened
-from imb.render.marks import percentiles
 
 FORMATS = (".png", ".svg", ".pdf")
 # Okabe and Ito's colors, which color-blind people can distinguish; dash and marker repeat the information.
@@ -149,12 +148,13 @@ def _chart(axes: Any, lines: Sequence[Line], metric: str, title: str) -> None:
         axes.legend(frameon=False, fontsize=8)
 
 
-def text(lines: Sequence[Line], metric: str, *, width: int = 78, height: int = 18) -> list[list[str]]:
+def terminal_chart(
+    lines: Sequence[Line], metric: str, *, width: int = 78, height: int = 18
+) -> list[list[str]]:
     """The same on a terminal: lines of a chart per benchmark and layout; a letter marks the points of a side."""
     import plotext
 
-    from imb.render.chart import LEAST, MOST, scale
-    from imb.render.chart import lines_of as drawn_lines
+    from imb.render.chart import LEAST, MOST, chart_lines, scale
 
     charts = list(dict.fromkeys(line.benchmark for line in lines))
     made = []
@@ -183,7 +183,7 @@ def text(lines: Sequence[Line], metric: str, *, width: int = 78, height: int = 1
             figure.draw(signal)
         scale(figure, every_x, every_y, linear=metric == "overlap")
         names = [line.name for line in same] if len(same) > 1 else []
-        made.append([*drawn_lines(figure), *names])
+        made.append([*chart_lines(figure), *names])
     return made
 
 

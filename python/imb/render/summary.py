@@ -12,13 +12,13 @@ import numpy as np
 from imb.judge.bands import band_of
 from imb.judge.compare import BANDS, Band, Comparison, Effect, RowEffect
 from imb.judge.condition_diff import Difference, conditions_of
-from imb.model.observations import Key, Side
+from imb.model.observations import Key, Side, percentiles
 from imb.model.units import counted, decimal, size, unit_of
 from imb.render.comparison import verdict_in_words
-from imb.render.marks import CHANGED, MARKS, bracketed, letter, percentiles, speedup
+from imb.render.marks import CHANGED, MARKS, bracketed, letter, speedup
 
 
-def verdict_of(comparison: Comparison, a: int, b: int) -> dict[str, Any]:
+def comparison_summary(comparison: Comparison, a: int, b: int) -> dict[str, Any]:
     """A comparison in a sentence, with its heat map and its rows; `a` and `b` are the numbers of its sides."""
     counts = Counter(one.effect.verdict for one in comparison.bands)
     counted_verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in MARKS if counts[verdict])
@@ -137,7 +137,7 @@ def repeatability(side: Side) -> dict[str, Any]:
         values = side.values(key)
         values = values[values > 0]
         if len(values) >= 3:
-            (low,), _, (high,) = percentiles(values[np.newaxis])
+            low, _, high = percentiles(values)
             band = band_of(key.bytes) or none
             curves.setdefault(key.curve(), {}).setdefault(band, []).append(float(high / low))
     bands = [band for band in (*BANDS, none) if any(band in of for of in curves.values())]

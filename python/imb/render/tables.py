@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from imb.model.records import Counter, Failure, Result, added
-from imb.model.units import amount, decimal
+from imb.model.units import amount, decimal, duration
 from imb.render.markup import escaped, pipes
 
 # Field of a result, heading, factor; MB are 10^6 bytes here, as everywhere in the companion.
@@ -120,9 +120,7 @@ def _count(counter: Counter | None, one: str, several: str) -> str | None:
 
 
 def _seconds(counter: Counter | None, what: str) -> str | None:
-    if counter is None:
-        return None
-    return f"{what} {counter.sum * 1e3:.3g} ms" if counter.sum < 1 else f"{what} {counter.sum:.3g} s"
+    return f"{what} {duration(counter.sum)}" if counter else None
 
 
 def markdown(tables: Sequence[Table], failures: Sequence[str]) -> str:

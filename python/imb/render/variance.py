@@ -42,7 +42,7 @@ def block(found: Variance, *, told: Collection[str] = ()) -> list[str]:
     return [*([] if "variance" in told else [*lines, said]), *noted]
 
 
-class Table(NamedTuple):
+class CurveTable(NamedTuple):
     """Of a curve; `lines` of shape (rows, headings)."""
 
     title: str
@@ -50,7 +50,7 @@ class Table(NamedTuple):
     lines: list[list[str]]
 
 
-def tables(found: Variance) -> list[Table]:
+def tables(found: Variance) -> list[CurveTable]:
     """Of each curve: median of launches, half width of a launch's interval, parts; units are UNITS. Columns that are empty in
     all rows are left out."""
     curves = [
@@ -63,7 +63,9 @@ def tables(found: Variance) -> list[Table]:
         if any(line[number] for _, lines in curves for line in lines)
     ]
     headings = [_HEADINGS[number] for number in kept]
-    return [Table(title, headings, [[line[i] for i in kept] for line in lines]) for title, lines in curves]
+    return [
+        CurveTable(title, headings, [[line[i] for i in kept] for line in lines]) for title, lines in curves
+    ]
 
 
 def _line(row: RowParts) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from imb.render.marks import apart, short
 MOST = 8  # changes of one session on the terminal; the other formats have all
 
 
-def text(found: History) -> str:
+def history_text(found: History) -> str:
     """A line on the sessions, a block per session with a change, the smallest step that would be found."""
     lines = [f"{found.name}: {about(found)}"]
     since = found.settings.since
@@ -23,7 +23,7 @@ def text(found: History) -> str:
     lines += _blocks(news)
     if found.drifts:
         lines += ["", "drift over the whole history, no step"]
-        lines += [f"  {_series(one)}: {amount(one)}" for one in found.drifts]
+        lines += [f"  {_series(one)}: {change_amount(one)}" for one in found.drifts]
     lines += ["", *(f"note: {note}" for note in found.notes)] if found.notes else []
     if found.newest:
         lines += ["", _newest(found.newest)]
@@ -46,7 +46,7 @@ def _blocks(events: Sequence[ChangePoint]) -> list[str]:
     lines = []
     for event in events:
         lines += ["", f"{_what(event)} from {_where(event)}"]
-        lines += [f"  {_series(one)}: {amount(one)}" for one in event.changes[:MOST]]
+        lines += [f"  {_series(one)}: {change_amount(one)}" for one in event.changes[:MOST]]
         if len(event.changes) > MOST:
             lines.append(f"  and {len(event.changes) - MOST} more: --format json")
         lines.append(f"  {_conditions(event)}")
@@ -68,7 +68,7 @@ def about(found: History) -> str:
     )
 
 
-def amount(change: Change) -> str:
+def change_amount(change: Change) -> str:
     """`12.3 % slower (95 % CI 9.8 to 14.9 %)`; slower is more time, or less bandwidth."""
     word, size, low, high = apart(change.speed, change.low, change.high)
     return f"{100 * size:.1f} % {word} (95 % CI {100 * low:.1f} to {100 * high:.1f} %)"
@@ -81,7 +81,7 @@ def findings(found: History) -> list[dict[str, str]]:
             "level": "warning" if "slower" in _what(event) else "information",
             "rule": "step",
             "where": f"{_what(event)} from {_where(event)}",
-            "found": "; ".join(f"{_series(one)}: {amount(one)}" for one in event.changes[:MOST])
+            "found": "; ".join(f"{_series(one)}: {change_amount(one)}" for one in event.changes[:MOST])
             + (
                 f"; and {len(event.changes) - MOST} more in the table below"
                 if len(event.changes) > MOST
@@ -96,7 +96,7 @@ def findings(found: History) -> list[dict[str, str]]:
             "level": "warning" if one.speed < 1 else "information",
             "rule": "drift",
             "where": _series(one),
-            "found": f"{amount(one)} over the whole history, no step",
+            "found": f"{change_amount(one)} over the whole history, no step",
             "advice": "compare the conditions of the first and the last session",
         }
         for one in found.drifts
@@ -135,7 +135,7 @@ def charted(found: History) -> dict[str, Any]:
                 "date": event.date,
                 "before": "1.000",
                 "after": f"{1 / change.speed:.3f}",
-                "change": amount(change),
+                "change": change_amount(change),
             }
             for event, change in changed
         ],

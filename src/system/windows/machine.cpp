@@ -23,7 +23,7 @@ std::string architecture() {
   }
 }
 
-// GetVersionEx reports the version that a program says to be made for.
+// GetVersionEx reports the version that a program declares to be made for.
 OSVERSIONINFOW version() {
   using Get = LONG(WINAPI*)(OSVERSIONINFOW*);
   OSVERSIONINFOW facts{};
