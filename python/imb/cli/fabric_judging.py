@@ -103,11 +103,12 @@ def judged_of(
     if against.past is not None:
         known = endpoints_of(against.past, endpoints)
         past = sweeps_of(against.past, known)
-        new = set(endpoints) - set(endpoints_of(against.past))
+        before = {one.name for one in endpoints_of(against.past)}  # their indices are others
+        new = [one.name for one in endpoints if one.name not in before]
         if gone := [one.name for one in known[len(endpoints) :]]:
             every.append(f"in {against.past_name}, but not measured now: {_some(gone)}")
         if new:
-            every.append(f"not in {against.past_name}: {_some(sorted(one.name for one in new))}")
+            every.append(f"not in {against.past_name}: {_some(new)}")
         sweeps, words, largest = over_past(sweeps, past, against.past_name or "")
         every += words
     verdict = (
