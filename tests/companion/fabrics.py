@@ -13,11 +13,11 @@ BASE = {"Pair_Latency": 1.5e-6, "Pair_Bandwidth": 9e-5}
 BYTES = {"Pair_Latency": 8, "Pair_Bandwidth": 1 << 20}
 
 
-def circle(count: int) -> list[list[tuple[int, int]]]:
-    """All pairs in rounds of disjoint ones; `count` is even."""
+def circle(count: int, most: int | None = None) -> list[list[tuple[int, int]]]:
+    """All pairs in rounds of disjoint ones, or so many of these rounds; `count` is even."""
     ring = list(range(count))
     rounds = []
-    for _ in range(count - 1):
+    for _ in range(count - 1 if most is None else most):
         rounds.append(
             [
                 (min(x, y), max(x, y))
@@ -42,6 +42,7 @@ def records(
     benchmarks: Sequence[str] = ("Pair_Latency",),
     endpoint: str = "host",
     end: bool = True,
+    most_rounds: int | None = None,
 ) -> bytes:
     """`slow`: by number, 0.5 takes 50 % longer. `slow_leaf`: pairs between this leaf switch and others take 50 % longer.
     `slow_pairs`: share of pairs that do, no matter which. Pairs of two leaf switches take 30 % longer than those of one."""
@@ -64,7 +65,7 @@ def records(
         "endpoints": places,
     }
     lines = [json.dumps(run, separators=(",", ":"))]
-    rounds = circle(len(names))
+    rounds = circle(len(names), most_rounds)
     for benchmark in benchmarks:
         length = BYTES[benchmark]
         for number in range(1, passes + 1):

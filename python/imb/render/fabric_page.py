@@ -60,7 +60,7 @@ def fabric_page(
         "basis": "; ".join(filter(None, (basis(judged), detectable(judged)))),
         "contents": [("Verdict", "verdict"), ("Matrix", "matrix"), ("Endpoints", "endpoints")],
         "matrices": [name for name, *_ in views],
-        "caption": f"Median over passes, ordered by {order.by}",
+        "caption": f"Median over passes, ordered by {order.by}{_directions(judged)}",
         "hint": "Hover for the figures of a pair; drag to zoom, double-click to reset.",
         "components": [
             _card(number, same, judged.level) for number, same in enumerate(suspected[:_SHOWN], 1)
@@ -74,6 +74,11 @@ def fabric_page(
         "made": now.strftime("%Y-%m-%d %H:%M") if now else None,
     }
     return rendered("fabric.html.j2", page, drawn(views, endpoints, order, suspected), drawn=bool(views))
+
+
+def _directions(judged: Judged) -> str:
+    both = any(((one.a < one.b).any() and (one.a > one.b).any()) for one in judged.sweeps)
+    return "; from the row's endpoint to the column's" if both else ""
 
 
 def _card(number: int, same: Sequence[Suspect], level: float) -> dict[str, Any]:
