@@ -288,3 +288,22 @@ def test_suspects_that_are_not_separated(imb: Imb, tmp_path: Path) -> None:
     [advice] = [line for line in said.out.splitlines() if line.startswith("next: ")]
     assert advice.startswith("next: measure pairs that cross only one of ") and "n001" in advice, advice
     assert "scontrol" not in said.out
+
+
+@pytest.mark.parametrize(("slow", "code"), [({}, 0), ({3: 0.5}, 10)])
+def test_a_quick_sweep_that_is_decided_at_once(
+    imb: Imb, tmp_path: Path, slow: dict[int, float], code: int
+) -> None:
+    """One stage: 12 rounds of 16 hosts."""
+    said = imb(*launched(tmp_path / "mpi", slow=slow), "--quick", "-f", "json")
+    found = json.loads(said.out)
+    assert (said.code, found["level"]) == (code, 0.01) and len(found["sources"]) == 1, said
+    assert "12 rounds in all; a whole sweep has 15" in found["notes"]
+
+
+def test_a_quick_sweep_that_stays_undecided(imb: Imb, tmp_path: Path) -> None:
+    """Five looks and no more."""
+    said = imb(*launched(tmp_path / "mpi", noise=0.5), "--quick", "-f", "json")
+    found = json.loads(said.out)
+    assert said.code == 11 and len(found["sources"]) == 5, said
+    assert said.err.count(" more on ") == 4

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from imb.fabric.history import against
 from imb.fabric.inference import groups_of, judge_sweeps
-from imb.fabric.rounds import quick_rounds, targeted_rounds
+from imb.fabric.rounds import TARGETED, quick_rounds, quick_search, share_of_look, targeted_rounds
 from imb.fabric.sweep import Endpoint, Indices, Sweep
 from imb.fabric.topology import tree
 from imb.fabric.verdict import Verdict
@@ -179,6 +179,28 @@ def test_quick_rounds() -> None:
         assert all(len({end for pair in one for end in pair}) == 2 * len(one) for one in rounds)
         every = [pair for one in rounds for pair in one]
         assert len(every) == len(set(every))
+
+
+def test_all_looks_of_a_quick_search_share_the_level() -> None:
+    assert sum(map(share_of_look, range(1, TARGETED + 2))) == pytest.approx(1)
+    looks: list[int] = []
+
+    def judge(look: int) -> Verdict:
+        looks.append(look)
+        return Verdict("inconclusive")
+
+    assert len(list(quick_search(16, 1, judge))) == TARGETED + 1 and looks == [1, 2, 3, 4]
+    assert len(list(quick_search(16, 1, lambda look: Verdict("healthy")))) == 1
+    assert len(list(quick_search(3, 1, judge))) == 1
+
+
+def test_a_look_at_a_share_of_the_level() -> None:
+    """Of an effect that one look alone finds significant. P-values are adjusted, so that they are compared with the level itself."""
+    sweep = made(16, lambda a, b: 0.06 * ((a == 3) | (b == 3)), passes=2, noise=0.06, seed=5)
+    [once] = judge_sweeps([sweep], None).suspects
+    [often] = judge_sweeps([sweep], None, share=0.05).suspects
+    assert once.named and not often.named
+    assert often.p_value == pytest.approx(20 * once.p_value) and often.p_value > 0.01
 
 
 def test_targeted_rounds_have_the_suspect() -> None:

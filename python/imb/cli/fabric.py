@@ -226,8 +226,15 @@ def command(
         )
         if quick:
             stages.quick(
-                lambda sofar: judging.judged_of(judging.launches_of(sofar, []), sofar, against, [])[0].verdict
+                lambda sofar, share: (
+                    judging.judged_of(
+                        judging.launches_of(sofar, []), sofar, against._replace(share=share), []
+                    )[0].verdict
+                )
             )
+            from imb.fabric.rounds import share_of_look
+
+            against = against._replace(share=share_of_look(max(stages.looks, 1)))
         else:
             stages.sweep()
         sources, notes = stages.sources, stages.notes

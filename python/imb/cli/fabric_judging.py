@@ -31,6 +31,7 @@ class Against(NamedTuple):
     """What a sweep is judged by, besides itself."""
 
     least: float
+    share: float = 1.0  # of the level, in one of several looks
     network: Network | None = None
     network_file: Path | None = None
     past: Sequence[PairLaunch] | None = None
@@ -117,6 +118,7 @@ def judged_of(
             _of_one_distance(topology) if against.past is not None else topology,
             level=LEVEL,
             least_effect=against.least,
+            share=against.share,
         )
         if sweeps
         else Verdict("inconclusive", notes=("no pair was measured",))
