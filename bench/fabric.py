@@ -11,7 +11,8 @@ machine that recorded them, a shared one) is scaled to 2 % unless --noise has `r
 
 --differ adds a deviation by host, normal with this spread: healthy hosts that are not alike.
 
-Full sweeps have all pairs, in 3 passes; quick ones have 2 log2(N) + 4 rounds, in 3 passes, then targeted rounds where needed.
+Full sweeps have all pairs, in 3 passes; quick ones have the stages of `imb fabric --quick`: 2 log2(N) + 4 rounds, in 3 passes,
+then targeted rounds, at most four times, each look at its share of the level.
 Beside it, on the same data: thresholds on the mean time of a host's pairs, 5 % above the median of hosts, and mean + 3 standard
 deviations of hosts.
 
@@ -27,6 +28,7 @@ import resource
 import sys
 import time
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,9 +36,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 from imb.fabric.inference import judge_sweeps
-from imb.fabric.rounds import quick_rounds, targeted_rounds
+from imb.fabric.rounds import quick_search, share_of_look
 from imb.fabric.sweep import Endpoint, Sweep
 from imb.fabric.topology import LinkGroup, Topology, graph
+from imb.fabric.verdict import Verdict
 
 HERE = Path(__file__).resolve().parent
 PASSES = 3
@@ -190,9 +193,10 @@ def sweep_of(
     )
 
 
-def joined(one: Sweep, other: Sweep) -> Sweep:
+def joined(parts: Sequence[Sweep]) -> Sweep:
+    one = parts[0]
     arrays = (
-        np.concatenate([getattr(one, key), getattr(other, key)])
+        np.concatenate([getattr(part, key) for part in parts])
         for key in ("a", "b", "passes", "rounds", "seconds")
     )
     return Sweep(one.endpoints, one.benchmark, one.bytes, *arrays)
@@ -222,17 +226,27 @@ def judged(
         sweep, used = sweep_of(truth, None, noise, random, 0, passes), count - 1
         verdict = judge_sweeps([sweep], topology)
     else:
-        rounds = quick_rounds(count, int(random.integers(1 << 30)))
-        sweep, used = sweep_of(truth, rounds, noise, random, 0, passes), len(rounds)
-        verdict = judge_sweeps([sweep], topology)
-        more = targeted_rounds(verdict, count, int(random.integers(1 << 30)))
-        if more:
-            used += len(more)
-            sweep = joined(sweep, sweep_of(truth, more, noise, random, passes, passes))
-            verdict = judge_sweeps([sweep], topology)
+        sweep, verdict, used = searched(truth, noise, random, passes)
     named = {one.name for one in verdict.suspects if one.named}
     others = {one.name: {one.name, *one.alternatives} for one in verdict.suspects if one.p_value <= LEVEL}
     return named, others, sweep, used
+
+
+def searched(
+    truth: Truth, noise: Noise, random: np.random.Generator, passes: int
+) -> tuple[Sweep, Verdict, int]:
+    """The stages of `imb fabric --quick`: the sweep, the last verdict, rounds."""
+    topology = truth.network.topology
+    parts: list[Sweep] = []
+
+    def judge(look: int) -> Verdict:
+        return judge_sweeps([joined(parts)], topology, share=share_of_look(look))
+
+    used = 0
+    for rounds in quick_search(len(topology.hosts), int(random.integers(1 << 30)), judge):
+        parts.append(sweep_of(truth, rounds, noise, random, passes * len(parts), passes))
+        used += len(rounds)
+    return joined(parts), judge(len(parts)), used
 
 
 def tally(
@@ -325,9 +339,7 @@ def speed() -> str:
             *(x[keep] for x in (last.a, last.b, last.passes, last.rounds, last.seconds)),
         )
     )
-    sweep = parts[0]
-    for one in parts[1:]:
-        sweep = joined(sweep, one)
+    sweep = joined(parts)
     del parts
     begin = time.perf_counter()
     verdict = judge_sweeps([sweep], network.topology)

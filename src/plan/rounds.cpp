@@ -1,6 +1,7 @@
 #include "plan/rounds.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "plan/partners.h"
 
@@ -38,7 +39,15 @@ RoundPlan::RoundPlan(const FabricOptions& options, int endpoints) : options_(opt
   }
 }
 
-EndpointPairs RoundPlan::pairs(int round) const {
+EndpointPairs RoundPlan::pairs(int round, int pass) const {
+  EndpointPairs pairs = forth(round);
+  if (pass % 2 == 0 && !has_hub() && options_.rounds != RoundKind::listed) {
+    for (EndpointPair& pair : pairs) std::swap(pair.a, pair.b);
+  }
+  return pairs;
+}
+
+EndpointPairs RoundPlan::forth(int round) const {
   switch (options_.rounds) {
     case RoundKind::circle:
       return circle(round);

@@ -20,7 +20,8 @@ enum class RoundKind {
   listed       ///< those of -pairs_file
 };
 
-/// By number of the endpoint. `a` sends where one of them does; in rounds of a hub, `a` is the hub.
+/// By number of the endpoint. `a` sends where only one of the two does, and sends first where both do; in rounds of a hub, `a`
+/// is the hub.
 struct EndpointPair {
   int a = 0;
   int b = 0;
@@ -53,7 +54,9 @@ class RoundPlan {
   /// `options` outlives the plan.
   RoundPlan(const FabricOptions& options, int endpoints);
   int count() const { return count_; }
-  EndpointPairs pairs(int round) const;
+  /// In pass 1 and every second one after it the lower number is `a`, in the others the higher one: an even number of passes
+  /// has both directions alike. Pairs of a hub and those of a file are the same in all passes.
+  EndpointPairs pairs(int round, int pass) const;
   /// Numbers of the rounds in the order in which a pass, from 1 on, has them.
   std::vector<int> order(int pass) const;
   RoundPartners meeting(const EndpointPairs& pairs, int endpoint) const;
@@ -62,6 +65,7 @@ class RoundPlan {
   }
 
  private:
+  EndpointPairs forth(int round) const;
   EndpointPairs circle(int round) const;
   EndpointPairs of_hub(int hub) const;
   EndpointPairs across(int round) const;

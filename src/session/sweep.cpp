@@ -110,7 +110,7 @@ void Sweeps::open_tables() {
 void Sweeps::run_pass() {
   for (const int round : plan_.order(pass_)) {
     round_ = round;
-    const EndpointPairs pairs = plan_.pairs(round);
+    const EndpointPairs pairs = plan_.pairs(round, pass_);
     if (!fabric_.serial) {
       if (must_end()) return;
       run_round(round, pairs);

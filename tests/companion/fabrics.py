@@ -13,11 +13,11 @@ BASE = {"Pair_Latency": 1.5e-6, "Pair_Bandwidth": 9e-5}
 BYTES = {"Pair_Latency": 8, "Pair_Bandwidth": 1 << 20}
 
 
-def circle(count: int) -> list[list[tuple[int, int]]]:
-    """All pairs in rounds of disjoint ones; `count` is even."""
+def circle(count: int, most: int | None = None) -> list[list[tuple[int, int]]]:
+    """All pairs in rounds of disjoint ones, or so many of these rounds; `count` is even."""
     ring = list(range(count))
     rounds = []
-    for _ in range(count - 1):
+    for _ in range(count - 1 if most is None else most):
         rounds.append(
             [
                 (min(x, y), max(x, y))
@@ -32,6 +32,8 @@ def records(
     names: Sequence[str],
     *,
     slow: Mapping[int, float] = {},
+    slow_leaf: int | None = None,
+    slow_pairs: float = 0.0,
     silent: Sequence[int] = (),
     leaf: int = 16,
     passes: int = 3,
@@ -40,8 +42,10 @@ def records(
     benchmarks: Sequence[str] = ("Pair_Latency",),
     endpoint: str = "host",
     end: bool = True,
+    most_rounds: int | None = None,
 ) -> bytes:
-    """`slow`: by number, 0.5 takes 50 % longer. Pairs of two leaf switches take 30 % longer than those of one."""
+    """`slow`: by number, 0.5 takes 50 % longer. `slow_leaf`: pairs between this leaf switch and others take 50 % longer.
+    `slow_pairs`: share of pairs that do, no matter which. Pairs of two leaf switches take 30 % longer than those of one."""
     random = np.random.default_rng(seed)
     places: list[dict[str, Any]] = [
         {"rank": n, "host": host, "cpus": [n if endpoint == "core" else 0]} for n, host in enumerate(names)
@@ -61,7 +65,7 @@ def records(
         "endpoints": places,
     }
     lines = [json.dumps(run, separators=(",", ":"))]
-    rounds = circle(len(names))
+    rounds = circle(len(names), most_rounds)
     for benchmark in benchmarks:
         length = BYTES[benchmark]
         for number in range(1, passes + 1):
@@ -73,6 +77,10 @@ def records(
                         lines.append(f'{{"record":"failure",{where},"cause":"time_out"}}')
                         continue
                     seconds = BASE[benchmark] * (1 if a // leaf == b // leaf else 1.3)
+                    if (slow_leaf is not None and (a // leaf == slow_leaf) != (b // leaf == slow_leaf)) or (
+                        (a * 7919 + b * 104729) % 1000 < 1000 * slow_pairs
+                    ):
+                        seconds *= 1.5
                     seconds *= by * (1 + max(slow.get(a, 0.0), slow.get(b, 0.0)))
                     lines.append(
                         f'{{"record":"pair",{where},"repetitions":100,"time_seconds":{seconds!r}}}'.replace(

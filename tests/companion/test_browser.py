@@ -8,15 +8,19 @@ The pictures of the docs are taken from a report of real launches:
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import lab
 import numpy as np
 import pytest
+from companion import fabrics
+from companion.door import Imb
 from companion.machines import curve, healthy, launch, message, row
 from imb.archive.names import load
 from imb.archive.store import Archive, Content
@@ -361,6 +365,55 @@ def test_a_comparison_alone_is_drawn(page: Any, report: Path) -> None:
     open_page(page, report / "comparison.html")
     assert drawn(page).count() == 2
     assert page.locator(".verdict .word").inner_text() == "B is slower than A"
+
+
+def fabric_page(imb: Imb, folder: Path, count: int) -> Path:
+    """`imb fabric` of hosts below switches whose order is not that of their names; n0003 is slow. Of many hosts a quick sweep."""
+    names = fabrics.hosts(count)
+    leaf = 2 if count == 4 else 32
+    by_leaf = [names[at] for first in range(leaf) for at in range(first, count, leaf)]
+    rounds = None if count == 4 else 12
+    (folder / "records").write_bytes(
+        fabrics.records(names, leaf=count, slow={2: 0.5}, passes=2, most_rounds=rounds)
+    )
+    topology = fabrics.topology_file(folder / "topology", by_leaf, leaf=leaf)
+    said = imb("fabric", folder / "records", "--topology", topology, "--page", folder / "fabric.html")
+    assert said.code in (10, 11), said
+    return folder / "fabric.html"
+
+
+@pytest.mark.parametrize("count", [4, 1024])
+def test_a_matrix_of_hosts(page: Any, imb: Imb, tmp_path: Path, count: int) -> None:
+    """Order of the topology, names that can be read, figures of the pair under the pointer, and on paper what is shown."""
+    open_page(page, fabric_page(imb, tmp_path, count))
+    chart = drawn(page).first
+    assert "ordered by topology" in page.locator("figcaption").inner_text()
+    names = page.locator(".chart .ytick text")
+    below = [one.bounding_box() for one in names.all()]
+    order = sorted(range(len(below)), key=lambda one: below[one]["y"])
+    ticks, boxes = [names.all_text_contents()[one] for one in order], [below[one] for one in order]
+    if count == 4:
+        assert ticks == ["n001", "n003", "n002", "n004"]
+    else:  # the first hosts of switches
+        assert 16 <= len(ticks) <= 40 and ticks[:3] == ["n0001", "n0002", "n0003"]
+    assert all(above["y"] + above["height"] <= below["y"] + 2 for above, below in pairwise(boxes))
+    assert min(box["height"] for box in boxes) >= (12 if count == 4 else 9) and min(b["x"] for b in boxes) >= 0
+    place = chart.locator(".nsewdrag").first.bounding_box()
+    usual = page.locator("figure .key").inner_text()
+    cell = place["width"] / count
+    page.mouse.move(place["x"] + 1.5 * cell, place["y"] + cell / 2)
+    if count == 4:
+        until(page, f"document.querySelector('figure .key').textContent !== {usual!r}")
+        assert re.fullmatch(r"n001 – n003: 1\.\d+ times the median", page.locator("figure .key").inner_text())
+    assert page.locator(".findings .where").first.inner_text().startswith("n")
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 688, "height": 980})
+    until(page, "document.querySelector('.chart .main-svg').getBoundingClientRect().width <= 690")
+    assert page.locator("figure .key").is_hidden() and page.locator(".fabric select").is_visible()
+    assert page.locator("#endpoints").is_visible() == (count == 4)
+    box = chart.bounding_box()
+    assert box["x"] >= 0 and box["height"] < 900  # a sheet of A4 has it whole
+    assert page.pdf(format="A4").startswith(b"%PDF")
 
 
 @pytest.mark.skipif(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-from companion import fabrics
+from companion import fabrics, fake_mpi
 from companion.door import Imb
 from imb.logs.topology_text import parse_topology
 from imb.measure.drain import drain_of
@@ -61,3 +64,246 @@ def test_odd_records(imb: Imb, tmp_path: Path) -> None:
     for name in ("empty", "binary", "pipe", "none"):
         said = imb("fabric", tmp_path / name)
         assert said.code == 2 and len(said.err.splitlines()) == 1, said.err
+
+
+INFINIBAND = """\
+# Topology file: generated on Mon Mar  2 08:00:00 2026
+vendid=0x2c9
+switchguid=0x2c90300000001(2c90300000001)
+Switch\t4 "S-0001"\t\t# "leaf1" enhanced port 0 lid 1 lmc 0
+[1]\t"H-0001"[1](2c903000a0001) \t\t# "n001 HCA-1" lid 5 4xHDR
+[2]\t"H-0002"[1](2c903000a0002) \t\t# "n002 mlx5_0" lid 6 4xHDR
+[3]\t"S-0003"[1]\t\t# "spine" lid 3 4xHDR
+[4]\t"S-0003"[2]\t\t# "spine" lid 3 4xHDR
+
+Switch\t4 "S-0002"\t\t# "leaf2" enhanced port 0 lid 2 lmc 0
+[1]\t"H-0003"[1](2c903000a0003) \t\t# "'n003' mlx5_0" lid 7 4xHDR
+[2]\t"H-0002"[2](2c903000a0012) \t\t# "n002 mlx5_0" lid 8 4xHDR
+[3]\t"S-0003"[3]\t\t# "spine" lid 3 4xHDR
+[4]\t"H-0009"[1](2c903000a0009) \t\t# "Mellanox Technologies Aggregation Node" lid 9 4xHDR
+
+Switch\t3 "S-0003"\t\t# "spine" base port 0 lid 3 lmc 0
+[1]\t"S-0001"[3]\t\t# "leaf1" lid 1 4xHDR
+[2]\t"S-0001"[4]\t\t# "leaf1" lid 1 4xHDR
+[3]\t"S-0002"[3]\t\t# "leaf2" lid 2 4xHDR
+
+vendid=0x2c9
+caguid=0x2c903000a0001
+Ca\t1 "H-0001"\t\t# "n001 HCA-1"
+[1](2c903000a0001) \t"S-0001"[1]\t\t# lid 5 lmc 0 "leaf1" lid 1 4xHDR
+Ca\t2 "H-0002"\t\t# "n002 mlx5_0"
+[1](2c903000a0002) \t"S-0001"[2]\t\t# lid 6 lmc 0 "leaf1" lid 1 4xHDR
+[2](2c903000a0012) \t"S-0002"[2]\t\t# lid 8 lmc 0 "leaf2" lid 2 4xHDR
+Ca\t1 "H-0003"\t\t# "'n003' mlx5_0"
+[1](2c903000a0003) \t"S-0002"[1]\t\t# lid 7 lmc 0 "leaf2" lid 2 4xHDR
+Ca\t1 "H-0009"\t\t# "Mellanox Technologies Aggregation Node"
+[1](2c903000a0009) \t"S-0002"[4]\t\t# lid 9 lmc 0 "leaf2" lid 2 4xHDR
+"""
+
+
+def test_output_of_ibnetdiscover() -> None:
+    """Hosts by the first word of a description; links once, although both ends list them; a host with two rails."""
+    found = parse(INFINIBAND.encode(), "f")
+    assert found.attached == {"n001": "leaf1", "n002": "leaf1", "n003": "leaf2"}
+    assert sorted(map(sorted, found.links)) == [["leaf1", "spine"], ["leaf1", "spine"], ["leaf2", "spine"]]
+    assert found.rails == {"n002": 2}
+
+
+def test_two_ports_at_one_switch_are_no_rails() -> None:
+    text = INFINIBAND.replace('[2](2c903000a0012) \t"S-0002"[2]', '[2](2c903000a0012) \t"S-0001"[5]')
+    assert not parse(text.encode(), "f").rails
+
+
+def test_switches_of_one_description_are_told_apart() -> None:
+    text = INFINIBAND.replace("leaf2", "leaf1")
+    assert set(parse(text.encode(), "f").attached.values()) == {"leaf1 S-0001", "leaf1 S-0002"}
+
+
+def test_a_torn_output_of_ibnetdiscover_is_refused() -> None:
+    with pytest.raises(ImbError, match="f:1: a port before any node; is this the whole output"):
+        parse(INFINIBAND[INFINIBAND.index("[1]") :].encode(), "f")
+
+
+def infiniband_of(names: Sequence[str], leaf: int) -> str:
+    """The same network as fabrics.topology_file()."""
+    lines = []
+    for number, name in enumerate(names):
+        lines += [f'Ca\t1 "H-{number}"\t# "{name} HCA-1"', f'[1](x) \t"S-{number // leaf}"[{number % leaf + 2}]']
+    for number in range(-(-len(names) // leaf)):
+        lines += [f'Switch\t40 "S-{number}"\t# "leaf{number + 1}"', f'[1]\t"S-spine"[{number + 1}]']
+    return "\n".join([*lines, 'Switch\t40 "S-spine"\t# "spine"']) + "\n"
+
+
+def test_a_slow_link_of_an_infiniband_network(imb: Imb, tmp_path: Path) -> None:
+    """By its name in the output of ibnetdiscover."""
+    names = fabrics.hosts(32)
+    text = fabrics.records(names, leaf=8, slow_leaf=2, noise=0.01)
+    (tmp_path / "r.jsonl").write_bytes(text)
+    (tmp_path / "t").write_text(infiniband_of(names, 8))
+    found = json.loads(imb("fabric", tmp_path / "r.jsonl", "--topology", tmp_path / "t", "-f", "json").out)
+    named = {name for one in found["suspects"] if one["named"] for name in (one["name"], *one["alternatives"])}
+    assert found["state"] == "bad" and any("leaf3" in name for name in named), found["summary"]
+
+
+# --- Against the past ------------------------------------------------------------------------------------------------
+
+
+def test_baseline(imb: Imb, tmp_path: Path) -> None:
+    """n018 always was slow, n005 became slow; n033 is new, and n001 is no longer there."""
+    names = fabrics.hosts(33)
+    before, now = tmp_path / "before.jsonl", tmp_path / "now.jsonl"
+    before.write_bytes(fabrics.records(names[:32], leaf=32, slow={17: 0.5}, seed=1))
+    now.write_bytes(fabrics.records(names[1:], leaf=32, slow={16: 0.5}, seed=2))
+    said = imb("fabric", now, "--baseline", before)
+    assert (said.code, said.out.splitlines()[0]) == (
+        0,
+        f"healthy: no component is significantly slower by 5.0 % or more than in {before}",
+    )
+    now.write_bytes(fabrics.records(names[1:], leaf=32, slow={16: 0.5, 3: 0.5}, seed=2))
+    said = imb("fabric", now, "--baseline", before)
+    assert said.code == 10 and said.out.startswith("bad: slow: host n005\n")
+    found = json.loads(imb("fabric", now, "--baseline", before, "-f", "json").out)
+    assert found["baseline"] == str(before) and [one["node"] for one in found["drain"]] == ["n005"]
+    assert f"not in {before}: n033" in found["notes"], found["notes"]
+    assert f"in {before}, but not measured now: n001" in found["notes"]
+
+
+def test_a_fabric_slower_as_a_whole_is_inconclusive(imb: Imb, tmp_path: Path) -> None:
+    names = fabrics.hosts(16)
+    before, now = tmp_path / "before.jsonl", tmp_path / "now.jsonl"
+    before.write_bytes(fabrics.records(names))
+    now.write_bytes(fabrics.records(names, slow=dict.fromkeys(range(16), 0.2), seed=2))
+    said = imb("fabric", now, "--baseline", before)
+    assert said.code == 11 and "longer than in" in said.out and "no single component does" in said.out
+
+
+def test_a_baseline_of_other_hosts_judges_nothing(imb: Imb, tmp_path: Path) -> None:
+    before, now = tmp_path / "before.jsonl", tmp_path / "now.jsonl"
+    before.write_bytes(fabrics.records(["x1", "x2", "x3", "x4"]))
+    now.write_bytes(fabrics.records(fabrics.hosts(8)))
+    said = imb("fabric", now, "--baseline", before)
+    assert said.code == 11 and f"no pair is in {before}; not judged" in said.out
+    said = imb("fabric", now, "--baseline", "nothing-of-this-name")
+    assert said.code == 2 and len(said.err.splitlines()) == 1, said.err
+
+
+# --- Drain -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def scontrol(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What Slurm was told. It knows no node n018."""
+    folder = tmp_path / "slurm"
+    folder.mkdir()
+    program = folder / "scontrol"
+    program.write_text(
+        f'#!/bin/sh\nfor one; do printf "[%s]" "$one" >> {folder}/said; done\necho >> {folder}/said\n'
+        'case "$2" in *n018) echo "Invalid node name specified" >&2; exit 1;; esac\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    (folder / "said").touch()
+    return folder / "said"
+
+
+def launched(folder: Path, **how: Any) -> list[object]:
+    """imb fabric with an MPI that gives these records of 16 hosts, from n011 on."""
+    names = fabrics.hosts(26)[10:]
+    options = fake_mpi.make(folder)
+    shutil.copy(folder / "bin" / "IMB-MPI1", folder / "bin" / "IMB-FABRIC")
+    (folder / "bin" / "records-16").write_bytes(fabrics.records(names, **how))
+    return ["fabric", "--hosts", "n[011-026]", "-b", "Pair_Latency:8", *options]
+
+
+def test_drain(imb: Imb, tmp_path: Path, scontrol: Path) -> None:
+    command = launched(tmp_path / "mpi", slow={3: 0.5, 7: 0.4})
+    printed = imb(*command)
+    assert printed.code == 10 and printed.out.count("scontrol update nodename=") == 2
+    assert not scontrol.read_text()
+    said = imb(*command, "--drain")
+    assert said.code == 10 and "drained: n014" in said.out
+    assert "imb: n018: scontrol failed with exit status 1: Invalid node name specified" in said.err
+    [one, other] = scontrol.read_text().splitlines()
+    assert one.startswith("[update][nodename=n014][state=drain][reason=imb fabric: Pair_Latency 8 bytes ")
+    assert other.startswith("[update][nodename=n018]")
+    listed = json.loads(imb(*command, "--drain", "-f", "json").out)["drain"]
+    assert [(one["node"], one["drained"]) for one in listed] == [("n014", True), ("n018", False)]
+    assert "Invalid node name" in listed[1]["error"]
+
+
+def test_a_healthy_fabric_drains_nothing(imb: Imb, tmp_path: Path, scontrol: Path) -> None:
+    said = imb(*launched(tmp_path / "mpi"), "--drain")
+    assert said.code == 0 and not scontrol.read_text()
+
+
+def test_more_than_a_quarter_of_the_hosts_is_not_drained(imb: Imb, tmp_path: Path, scontrol: Path) -> None:
+    said = imb(*launched(tmp_path / "mpi", silent=(0, 1, 2, 3, 4, 5, 6)), "--drain")
+    assert said.code == 10 and "not drained: 7 of 16 hosts are more than 25%" in said.err
+    assert not scontrol.read_text() and said.out.count("scontrol update") == 7
+
+
+def test_earlier_records_drain_nothing(imb: Imb, tmp_path: Path, scontrol: Path) -> None:
+    (tmp_path / "r.jsonl").write_bytes(fabrics.records(fabrics.hosts(16), slow={3: 0.5}))
+    said = imb("fabric", tmp_path / "r.jsonl", "--drain")
+    assert said.code == 2 and "--drain needs a measurement of now" in said.err
+    assert not scontrol.read_text()
+
+
+# --- What a sweep cannot decide --------------------------------------------------------------------------------------
+
+
+def test_two_populations_of_hosts(imb: Imb, tmp_path: Path) -> None:
+    """A third of the hosts is slower: another kind of host, not a list of bad ones."""
+    names = fabrics.hosts(24)
+    (tmp_path / "r.jsonl").write_bytes(fabrics.records(names, slow=dict.fromkeys(range(0, 24, 3), 0.3), leaf=24))
+    said = imb("fabric", tmp_path / "r.jsonl")
+    assert said.code == 11 and "scontrol" not in said.out, said.out
+    assert "two populations of endpoints: 33% take" in said.out
+    assert ": n001, n004, n007, n010, n013, n016, n019, n022" in said.out
+
+
+def test_two_populations_of_pairs(imb: Imb, tmp_path: Path) -> None:
+    """Every tenth pair is slower, and no host or link explains it."""
+    names = fabrics.hosts(32)
+    (tmp_path / "r.jsonl").write_bytes(fabrics.records(names, leaf=32, slow_pairs=0.1))
+    said = imb("fabric", tmp_path / "r.jsonl")
+    assert said.code in (0, 11) and "two populations of pairs: " in said.out, said.out
+    assert "measure with -serial" in said.out and "scontrol" not in said.out
+
+
+def test_suspects_that_are_not_separated(imb: Imb, tmp_path: Path) -> None:
+    """Of n001 and n002 below one switch, only n001 met the others: host and link differ by one pair, in noise."""
+    names = fabrics.hosts(32)
+    text = fabrics.records(names, slow={0: 0.08}, leaf=2, noise=0.06)
+    kept = [
+        line
+        for line in text.splitlines()
+        if (b'"a":1,' not in line and b'"b":1,' not in line) or b'"a":0,"b":1,' in line
+    ]
+    (tmp_path / "r.jsonl").write_bytes(b"\n".join(kept) + b"\n")
+    topology = fabrics.topology_file(tmp_path / "t", names, leaf=2)
+    said = imb("fabric", tmp_path / "r.jsonl", "--topology", topology)
+    assert said.code == 11 and said.out.startswith("inconclusive: one of "), said.out
+    assert "is slow; the pairs measured do not separate them" in said.out
+    [advice] = [line for line in said.out.splitlines() if line.startswith("next: ")]
+    assert advice.startswith("next: measure pairs that cross only one of ") and "n001" in advice, advice
+    assert "scontrol" not in said.out
+
+
+@pytest.mark.parametrize(("slow", "code"), [({}, 0), ({3: 0.5}, 10)])
+def test_a_quick_sweep_that_is_decided_at_once(
+    imb: Imb, tmp_path: Path, slow: dict[int, float], code: int
+) -> None:
+    """One stage: 12 rounds of 16 hosts."""
+    said = imb(*launched(tmp_path / "mpi", slow=slow), "--quick", "-f", "json")
+    found = json.loads(said.out)
+    assert (said.code, found["level"]) == (code, 0.01) and len(found["sources"]) == 1, said
+    assert "12 rounds in all; a whole sweep has 15" in found["notes"]
+
+
+def test_a_quick_sweep_that_stays_undecided(imb: Imb, tmp_path: Path) -> None:
+    """Five looks and no more."""
+    said = imb(*launched(tmp_path / "mpi", noise=0.5), "--quick", "-f", "json")
+    found = json.loads(said.out)
+    assert said.code == 11 and len(found["sources"]) == 5, said
+    assert said.err.count(" more on ") == 4

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from imb.fabric.history import against
 from imb.fabric.inference import groups_of, judge_sweeps
-from imb.fabric.rounds import quick_rounds, targeted_rounds
+from imb.fabric.rounds import TARGETED, quick_rounds, quick_search, share_of_look, targeted_rounds
 from imb.fabric.sweep import Endpoint, Indices, Sweep
 from imb.fabric.topology import tree
 from imb.fabric.verdict import Verdict
@@ -47,6 +48,58 @@ def named(verdict: Verdict) -> set[str]:
 def test_healthy_sweep_names_nothing(seed: int) -> None:
     verdict = judge_sweeps([made(16, lambda a, b: 0.0 * a, seed=seed)], None)
     assert verdict.state == "healthy" and not verdict.suspects
+
+
+def both_ways(sweep: Sweep) -> Sweep:
+    """Every second pass the other way, as IMB-FABRIC measures."""
+    back = sweep.passes % 2 == 1
+    return replace(sweep, a=np.where(back, sweep.b, sweep.a), b=np.where(back, sweep.a, sweep.b))
+
+
+def slowed(sweep: Sweep, a: int, b: int, effect: float) -> Sweep:
+    """Messages from a to b take longer, those from b to a do not."""
+    hit = (sweep.a == a) & (sweep.b == b)
+    return replace(sweep, seconds=np.where(hit, sweep.seconds * (1 + effect), sweep.seconds))
+
+
+@pytest.mark.parametrize("passes", [4, 7])
+@pytest.mark.parametrize("ends", [(3, 9), (9, 3)])
+def test_an_asymmetric_pair_is_named_with_its_direction(passes: int, ends: tuple[int, int]) -> None:
+    sweep = slowed(both_ways(made(16, lambda a, b: 0.0 * a, passes=passes)), *ends, 0.5)
+    [found] = judge_sweeps([sweep], None).asymmetric
+    assert (found.a, found.b) == ends and found.effect == pytest.approx(0.5, abs=0.1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_healthy_sweep_has_no_asymmetric_pair(seed: int) -> None:
+    """Nor one whose passes differ, one with a pair that is slow both ways, or one with a single odd time."""
+    sweep = both_ways(made(16, lambda a, b: 0.5 * ((a == 3) & (b == 9)), passes=4, seed=seed))
+    drift = replace(sweep, seconds=sweep.seconds * (1 + 0.3 * (sweep.passes % 2)))
+    odd = replace(sweep, seconds=np.where(np.arange(len(sweep.a)) == 7, 1.0, sweep.seconds))
+    for one in (sweep, drift, odd):
+        assert not judge_sweeps([one], None).asymmetric
+
+
+def test_a_round_trip_has_no_direction() -> None:
+    sweep = slowed(both_ways(made(16, lambda a, b: 0.0 * a, passes=4)), 3, 9, 0.5)
+    assert not judge_sweeps([replace(sweep, benchmark="Pair_Latency")], None).asymmetric
+
+
+def test_one_time_in_a_direction_is_not_enough() -> None:
+    sweep = slowed(both_ways(made(16, lambda a, b: 0.0 * a, passes=3)), 9, 3, 0.5)
+    assert not judge_sweeps([sweep], None).asymmetric
+
+
+def test_a_baseline_of_one_direction_serves_both() -> None:
+    """Each direction has its own past where it was measured."""
+    past = made(8, lambda a, b: 0.0 * a, passes=3)
+    now = both_ways(made(8, lambda a, b: 0.5 * ((a == 3) | (b == 3)), passes=4, seed=2))
+    ratios, notes, _ = against([now], [past], "before")
+    assert len(ratios[0].seconds) == len(now.seconds) and not any("left out" in note for note in notes)
+    assert named(judge_sweeps(ratios, None)) == {"n3"}
+    always = slowed(now, 5, 6, 3.0)
+    ratios, _, _ = against([always], [slowed(both_ways(past), 5, 6, 3.0)], "before")
+    assert ratios[0].seconds.max() < 2e-6
 
 
 @pytest.mark.parametrize("effect", [0.1, 0.5])
@@ -126,6 +179,28 @@ def test_quick_rounds() -> None:
         assert all(len({end for pair in one for end in pair}) == 2 * len(one) for one in rounds)
         every = [pair for one in rounds for pair in one]
         assert len(every) == len(set(every))
+
+
+def test_all_looks_of_a_quick_search_share_the_level() -> None:
+    assert sum(map(share_of_look, range(1, TARGETED + 2))) == pytest.approx(1)
+    looks: list[int] = []
+
+    def judge(look: int) -> Verdict:
+        looks.append(look)
+        return Verdict("inconclusive")
+
+    assert len(list(quick_search(16, 1, judge))) == TARGETED + 1 and looks == [1, 2, 3, 4]
+    assert len(list(quick_search(16, 1, lambda look: Verdict("healthy")))) == 1
+    assert len(list(quick_search(3, 1, judge))) == 1
+
+
+def test_a_look_at_a_share_of_the_level() -> None:
+    """Of an effect that one look alone finds significant. P-values are adjusted, so that they are compared with the level itself."""
+    sweep = made(16, lambda a, b: 0.06 * ((a == 3) | (b == 3)), passes=2, noise=0.06, seed=5)
+    [once] = judge_sweeps([sweep], None).suspects
+    [often] = judge_sweeps([sweep], None, share=0.05).suspects
+    assert once.named and not often.named
+    assert often.p_value == pytest.approx(20 * once.p_value) and often.p_value > 0.01
 
 
 def test_targeted_rounds_have_the_suspect() -> None:

@@ -3,6 +3,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "plan/rounds.h"
 
@@ -17,7 +18,7 @@ std::map<Number, int> met(const RoundPlan& plan, int endpoints) {
   std::map<Number, int> met;
   for (int round = 0; round < plan.count(); ++round) {
     std::set<int> busy;
-    for (const auto& [a, b] : plan.pairs(round)) {
+    for (const auto& [a, b] : plan.pairs(round, 1)) {
       CHECK(a < b);
       CHECK(a >= 0);
       CHECK(b < endpoints);
@@ -47,7 +48,7 @@ TEST_CASE("the circle method has every pair once, in rounds of disjoint pairs") 
     CHECK(all.size() == static_cast<std::size_t>(endpoints) * static_cast<std::size_t>(endpoints - 1) / 2);
     for (const auto& [pair, times] : all) CHECK(times == 1);
     for (int round = 0; round < plan.count(); ++round) {
-      CHECK(plan.pairs(round).size() == static_cast<std::size_t>(endpoints / 2));
+      CHECK(plan.pairs(round, 1).size() == static_cast<std::size_t>(endpoints / 2));
     }
   }
 }
@@ -74,8 +75,8 @@ TEST_CASE("of some rounds, each endpoint meets as many others as were asked for"
 TEST_CASE("another seed chooses other pairs") {
   FabricOptions one = options_of(RoundKind::some, 2), other = one;
   other.seed = 2;
-  CHECK(RoundPlan(one, 64).pairs(0) == RoundPlan(one, 64).pairs(0));
-  CHECK(RoundPlan(one, 64).pairs(0) != RoundPlan(other, 64).pairs(0));
+  CHECK(RoundPlan(one, 64).pairs(0, 1) == RoundPlan(one, 64).pairs(0, 1));
+  CHECK(RoundPlan(one, 64).pairs(0, 1) != RoundPlan(other, 64).pairs(0, 1));
   CHECK(RoundPlan(one, 64).order(1) == RoundPlan(one, 64).order(1));
 }
 
@@ -92,6 +93,32 @@ TEST_CASE("each pass has all rounds, in an order of its own") {
     CHECK(order == all);
   }
   CHECK(orders.size() == 10);
+}
+
+TEST_CASE("every second pass has the other direction of each pair") {
+  for (const RoundKind kind : {RoundKind::circle, RoundKind::some, RoundKind::halves}) {
+    const FabricOptions options = options_of(kind, 3);
+    const RoundPlan plan(options, 9);
+    for (int round = 0; round < plan.count(); ++round) {
+      const EndpointPairs forth = plan.pairs(round, 1);
+      EndpointPairs back = plan.pairs(round, 2);
+      CHECK(back.size() == forth.size());
+      for (EndpointPair& pair : back) {
+        CHECK(pair.a > pair.b);
+        std::swap(pair.a, pair.b);
+      }
+      CHECK(back == forth);
+      CHECK(plan.pairs(round, 3) == forth);
+    }
+  }
+}
+
+TEST_CASE("pairs of a hub and those of a file keep their direction") {
+  FabricOptions file = options_of(RoundKind::listed);
+  file.listed = {{{3, 1}, {0, 2}}};
+  const FabricOptions out = options_of(RoundKind::one_to_all);
+  CHECK(RoundPlan(file, 4).pairs(0, 2) == file.listed[0]);
+  CHECK(RoundPlan(out, 4).pairs(1, 2) == RoundPlan(out, 4).pairs(1, 1));
 }
 
 TEST_CASE("halves: every pair across the middle once, and no other") {
@@ -113,7 +140,7 @@ TEST_CASE("a hub meets all others in its round") {
   const RoundPlan from(out, 4), to(in, 4);
   CHECK(from.count() == 4);
   CHECK(from.has_hub());
-  const EndpointPairs pairs = from.pairs(2);
+  const EndpointPairs pairs = from.pairs(2, 1);
   CHECK(pairs == EndpointPairs{{2, 0}, {2, 1}, {2, 3}});
   CHECK(from.meeting(pairs, 2).partners == std::vector{0, 1, 3});
   CHECK(from.meeting(pairs, 2).sends_first);
@@ -129,7 +156,7 @@ TEST_CASE("who has no partner in a round is idle") {
   for (int round = 0; round < 3; ++round) {
     int idle = 0;
     for (int endpoint = 0; endpoint < 3; ++endpoint) {
-      idle += plan.meeting(plan.pairs(round), endpoint).partners.empty() ? 1 : 0;
+      idle += plan.meeting(plan.pairs(round, 1), endpoint).partners.empty() ? 1 : 0;
     }
     CHECK(idle == 1);
   }

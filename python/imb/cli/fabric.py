@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 EXIT = {"healthy": 0, "bad": 10, "inconclusive": 11}
 BENCHMARKS = ("Pair_Latency", "Pair_Bandwidth", "Pair_Bidirectional")
+PASSES = 4  # two of each direction
+QUICK_PASSES = 3  # of rounds whose pairs have one direction
 SIZES = (("Pair_Latency", 8), ("Pair_Bandwidth", 1 << 20))
 
 
@@ -88,7 +90,16 @@ def command(
             show_default="Pair_Latency:8 and Pair_Bandwidth:1048576",
         ),
     ] = None,
-    passes: Annotated[int, typer.Option("--passes", min=1, metavar="N", help="Run all rounds N times.")] = 3,
+    passes: Annotated[
+        int | None,
+        typer.Option(
+            "--passes",
+            min=1,
+            metavar="N",
+            help="Run all rounds N times, with both directions of pairs in turn.",
+            show_default="4; with --quick 3",
+        ),
+    ] = None,
     rounds: Annotated[
         int | None,
         typer.Option(
@@ -197,7 +208,7 @@ def command(
         refuse_missing_cpus(intent)
         found, folder = prepare(mpi, programs)
         drawn = secrets.randbelow(2**31) if seed is None else seed
-        options = ["-seed", str(drawn), "-passes", str(passes)]
+        options = ["-seed", str(drawn), "-passes", str(passes or (QUICK_PASSES if quick else PASSES))]
         options += (["-rounds", str(rounds)] if rounds else []) + (["-serial"] if serial else [])
         stages = Stages(
             archive=store,
@@ -215,8 +226,15 @@ def command(
         )
         if quick:
             stages.quick(
-                lambda sofar: judging.judged_of(judging.launches_of(sofar, []), sofar, against, [])[0].verdict
+                lambda sofar, share: (
+                    judging.judged_of(
+                        judging.launches_of(sofar, []), sofar, against._replace(share=share), []
+                    )[0].verdict
+                )
             )
+            from imb.fabric.rounds import share_of_look
+
+            against = against._replace(share=share_of_look(max(stages.looks, 1)))
         else:
             stages.sweep()
         sources, notes = stages.sources, stages.notes

@@ -31,6 +31,7 @@ class Against(NamedTuple):
     """What a sweep is judged by, besides itself."""
 
     least: float
+    share: float = 1.0  # of the level, in one of several looks
     network: Network | None = None
     network_file: Path | None = None
     past: Sequence[PairLaunch] | None = None
@@ -105,11 +106,12 @@ def judged_of(
     if against.past is not None:
         known = endpoints_of(against.past, endpoints)
         past = sweeps_of(against.past, known)
-        new = set(endpoints) - set(endpoints_of(against.past))
+        before = {one.name for one in endpoints_of(against.past)}  # their indices are others
+        new = [one.name for one in endpoints if one.name not in before]
         if gone := [one.name for one in known[len(endpoints) :]]:
             every.append(f"in {against.past_name}, but not measured now: {_some(gone)}")
         if new:
-            every.append(f"not in {against.past_name}: {_some(sorted(one.name for one in new))}")
+            every.append(f"not in {against.past_name}: {_some(new)}")
         sweeps, words, largest = over_past(sweeps, past, against.past_name or "")
         every += words
     verdict = (
@@ -118,6 +120,7 @@ def judged_of(
             _of_one_distance(topology) if against.past is not None else topology,
             level=LEVEL,
             least_effect=against.least,
+            share=against.share,
         )
         if sweeps
         else Verdict("inconclusive", notes=("no pair was measured",))

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from imb.mpi.launch import Intent
 
 USAGE = 2  # exit status of the suite for options that it refuses
-TARGETED = 4  # stages of targeted rounds, at most
 _LEAST = 2.0  # seconds that a launch needs at least
 Sources = list[tuple[str, Path]]
 
@@ -46,35 +45,36 @@ class Stages(msgspec.Struct, kw_only=True):
     began: float = msgspec.field(default_factory=time.monotonic)
     sources: Sources = []
     notes: list[str] = []
+    looks: int = 0  # with --quick: stages that were launched
 
     def sweep(self) -> None:
         """All rounds, as the arguments want them."""
         self._launch(None)
 
-    def quick(self, judge: Callable[[Sources], Verdict | None]) -> None:
-        """Few rounds; then, while nothing is decided, rounds for the suspects so far."""
-        from imb.fabric.inference import FEWEST_ENDPOINTS
-        from imb.fabric.rounds import quick_rounds, targeted_rounds
+    def quick(self, judge: Callable[[Sources, float], Verdict]) -> None:
+        """Few rounds; then, while something is undecided, rounds for the suspects so far. `judge` gets the share of the level."""
+        from imb.fabric.rounds import quick_search, share_of_look
 
         ranks = self.intent.ranks
-        rounds = quick_rounds(ranks, self.seed)
-        self._launch(rounds)
-        ran = len(rounds)
-        for stage in range(1, TARGETED + 1 if ranks >= FEWEST_ENDPOINTS else 1):
-            verdict = judge(self.sources)
-            if verdict is None or not _undecided(verdict):
-                break
-            if self._left() < _LEAST * len(self.sizes):
-                self.notes.append(
-                    f"--budget is used up after {counted(ran, 'round')}; suspects were not measured again"
-                )
-                break
-            more = targeted_rounds(verdict, ranks, self.seed + stage)
-            if not more:
-                break
-            say(f"imb: {counted(len(more), 'round')} more on {_suspected(verdict)}", err=True)
-            self._launch(more)
-            ran += len(more)
+        ran = 0
+        verdict: Verdict | None = None
+
+        def look(number: int) -> Verdict:
+            nonlocal verdict
+            verdict = judge(self.sources, share_of_look(number))
+            return verdict
+
+        for rounds in quick_search(ranks, self.seed, look):
+            if verdict is not None:
+                if self._left() < _LEAST * len(self.sizes):
+                    self.notes.append(
+                        f"--budget is used up after {counted(ran, 'round')}; suspects were not measured again"
+                    )
+                    break
+                say(f"imb: {counted(len(rounds), 'round')} more on {_suspected(verdict)}", err=True)
+            self._launch(rounds)
+            self.looks += 1
+            ran += len(rounds)
         self.notes.append(f"{counted(ran, 'round')} in all; a whole sweep has {ranks - 1 + ranks % 2}")
 
     def _left(self) -> float:
@@ -127,12 +127,6 @@ class Stages(msgspec.Struct, kw_only=True):
             self.notes.append(f"{run.name}: {why}")
         if recorded:
             self.sources.append((run.name, run.folder / "records.jsonl"))
-
-
-def _undecided(verdict: Verdict) -> bool:
-    """Whether further rounds may change it."""
-    unclear = [one for one in verdict.suspects if not one.named or one.alternatives]
-    return verdict.state == "inconclusive" or bool(unclear)
 
 
 def _suspected(verdict: Verdict) -> str:

@@ -53,7 +53,14 @@ def against(
 
 
 def _ratios(sweep: Sweep, past: Sweep) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """NaN: failed now; infinite: not in the past."""
+    """By the past of the same direction; where it has none, of the other one. NaN: failed now; infinite: not in the past."""
+    ratios = _ratios_of(sweep, past)
+    if np.isinf(ratios).any():
+        ratios = np.where(np.isinf(ratios), _ratios_of(sweep, replace(past, a=past.b, b=past.a)), ratios)
+    return ratios
+
+
+def _ratios_of(sweep: Sweep, past: Sweep) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     count = np.int64(max(len(sweep.endpoints), len(past.endpoints)))
     good = np.isfinite(past.seconds)
     keys = past.a[good] * count + past.b[good]

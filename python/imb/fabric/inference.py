@@ -39,10 +39,16 @@ _MISSES = 2.0  # times least_effect: a verdict that would miss such a host is in
 
 
 def judge_sweeps(
-    sweeps: Sequence[Sweep], topology: Topology | None, *, level: float = 0.01, least_effect: float = 0.05
+    sweeps: Sequence[Sweep],
+    topology: Topology | None,
+    *,
+    level: float = 0.01,
+    least_effect: float = 0.05,
+    share: float = 1.0,
 ) -> Verdict:
     """One verdict of all sweeps, which have the same endpoints. `level`: probability that anything is named in a healthy
-    sweep, at most; `least_effect`: what is less slow than this is not named."""
+    sweep, at most; `least_effect`: what is less slow than this is not named. `share`: of the level, where this is one of several looks; p-values are
+    adjusted for that, too."""
     if not sweeps:
         return Verdict("inconclusive", notes=("no pairs were measured",))
     prepared: tuple[Pairs, Components] | None = None
@@ -54,13 +60,13 @@ def judge_sweeps(
         else:
             components = components_of(sweep.endpoints, pairs.a, pairs.b, topology)
         prepared = (pairs, components)
-        found.append(_Size(sweep, pairs, components, topology, level / len(sweeps), least_effect))
+        found.append(_Size(sweep, pairs, components, topology, share * level / len(sweeps), least_effect))
     silent = sorted({one for size in found for one in size.silent})
     suspects = sorted(
         (one for size in found for one in size.suspects),
         key=lambda one: (not one.named, one.kind == "pair", -one.effect),
     )
-    suspects = [replace(one, p_value=min(1.0, one.p_value * len(sweeps))) for one in suspects]
+    suspects = [replace(one, p_value=min(1.0, one.p_value * len(sweeps) / share)) for one in suspects]
     notes = list(dict.fromkeys(note for size in found for note in size.notes))
     together = tuple(dict.fromkeys(one for size in found for one in silent_together(size.sweep, size.silent)))
     state: State = "healthy"

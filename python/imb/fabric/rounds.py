@@ -1,18 +1,49 @@
-"""Plans of rounds: few of them to find a slow component, and targeted ones on suspects. Pure."""
+"""Plans of rounds: few of them to find a slow component, and targeted ones on suspects. Pure.
+
+A quick search judges after each stage, and ends as soon as nothing is undecided. So each look has a share of the level, and all shares
+add up to 1: together they have the level (alpha spending: Lan and DeMets, Biometrika 70 (1983) 659; Bonferroni between looks).
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import numpy as np
 
+from imb.fabric.inference import FEWEST_ENDPOINTS
 from imb.fabric.verdict import Verdict
 
 Round = list[tuple[int, int]]
 
+TARGETED = 4  # stages of targeted rounds, at most
+_FIRST_LOOK = 0.5  # share of the level: most searches end with it
 _PARTNERS = 8  # of a suspect, in targeted rounds
 _ROUNDS = 16  # targeted rounds at most
+
+
+def quick_search(n: int, seed: int, judge: Callable[[int], Verdict]) -> Iterator[list[Round]]:
+    """The rounds of each stage, which are to be measured before the next one is asked for. `judge`: the verdict on all that was
+    measured, in this look, from 1 on."""
+    yield quick_rounds(n, seed)
+    for look in range(1, TARGETED + 1 if n >= FEWEST_ENDPOINTS else 1):
+        verdict = judge(look)
+        more = targeted_rounds(verdict, n, seed + look) if undecided(verdict) else []
+        if not more:
+            return
+        yield more
+
+
+def share_of_look(look: int) -> float:
+    """Of the level: half for the first look, equal parts for those behind targeted rounds."""
+    return _FIRST_LOOK if look == 1 else (1 - _FIRST_LOOK) / TARGETED
+
+
+def undecided(verdict: Verdict) -> bool:
+    """Whether further rounds may change it."""
+    unclear = [one for one in verdict.suspects if not one.named or one.alternatives]
+    return verdict.state == "inconclusive" or bool(unclear)
 
 
 def quick_rounds(n: int, seed: int) -> list[Round]:

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import bdtrc, ndtr, stdtr
+import numpy.typing as npt
+from scipy.special import bdtrc, ndtr
 
 from imb.fabric.pairs import LEAST_SPREAD, TO_DEVIATION, Pairs
 from imb.fabric.search import Fit
@@ -24,6 +25,7 @@ _FAR = 5.0  # standard deviations
 _MANY = 0.01  # share of all pairs: so many slow ones are a population
 _FEWEST_MANY = 10
 _TAIL = 0.05  # share of pairs that show the tail
+_BOTH_WAYS = ("Pair_Latency", "Pair_Bidirectional")  # a time is that of both directions
 
 
 class Single(NamedTuple):
@@ -99,38 +101,45 @@ def _beyond_tail(away: Values, one: int) -> float:
 
 
 def asymmetric_pairs(sweep: Sweep, level: float, least: float) -> tuple[Asymmetric, ...]:
-    """Pairs that were measured in both directions (a < b and a > b), in three passes or more each, and differ. Student's test of
-    differences between passes, Bonferroni over pairs; the spread is that of all pairs at least."""
-    back = sweep.a > sweep.b
-    if not back.any():
+    """Pairs of which one direction is slower, from two times or more of each. The difference is that of the lower median of the slow
+    direction and the upper median of the fast one, so that one odd time proves nothing. It must exceed the spread of all pairs (normal)
+    and the tail of all other pairs; Bonferroni over pairs. This is a family of its own: at most `level` in a healthy sweep."""
+    if sweep.benchmark in _BOTH_WAYS or not (sweep.a > sweep.b).any():
         return ()
-    count = len(sweep.endpoints)
-    low, high = np.minimum(sweep.a, sweep.b).astype(np.int64), np.maximum(sweep.a, sweep.b)
-    good = np.isfinite(sweep.seconds) & (sweep.seconds > 0)
-    key = (low * count + high) * (int(sweep.passes.max(initial=0)) + 1) + sweep.passes
-    forth_key, forth_at = np.unique(np.where(good & ~back, key, -1), return_index=True)
-    back_key, back_at = np.unique(np.where(good & back, key, -1), return_index=True)
-    common, one, other = np.intersect1d(forth_key, back_key, return_indices=True)
-    one, other = one[common >= 0], other[common >= 0]
-    difference = np.log(sweep.seconds[forth_at[one]]) - np.log(sweep.seconds[back_at[other]])
-    pair = low[forth_at[one]] * count + high[forth_at[one]]
-    names, where = np.unique(pair, return_inverse=True)
-    where = np.reshape(where, -1)
-    many = np.bincount(where)
-    if not len(many) or many.max() < 3:
+    pair, difference, sure, forth = _directions(sweep)
+    if len(pair) < _FEWEST_MANY:
         return ()
-    mean = np.bincount(where, difference) / many
-    squares = np.bincount(where, (difference - mean[where]) ** 2)
-    degrees = np.maximum(many - 1.0, 1.0)
-    usual = TO_DEVIATION * float(np.median(np.abs(difference - np.median(difference))))
-    spread = np.maximum(np.sqrt(squares / degrees), max(usual, LEAST_SPREAD))
-    p = np.minimum(1.0, 2 * stdtr(degrees, -np.abs(mean) / (spread / np.sqrt(many))) * len(names))
+    away = sure - np.median(sure)
+    spread = max(TO_DEVIATION * float(np.median(np.abs(away))), LEAST_SPREAD)
     found = []
-    for at in np.flatnonzero((many >= 3) & (p <= level) & (np.abs(mean) >= least)).tolist():
-        a, b = divmod(int(names[at]), count)
-        if mean[at] < 0:
-            a, b = b, a
-        found.append(
-            Asymmetric(a, b, float(np.expm1(abs(mean[at]))), float(p[at]), sweep.benchmark, sweep.bytes)
-        )
+    far = np.flatnonzero((away > _FAR * spread) & (difference >= least))
+    for one in far[np.argsort(-away[far], kind="stable")][:_TRIED].tolist():
+        chance = max(2 * float(ndtr(-away[one] / spread)), _beyond_tail(away, one)) * len(pair)
+        if chance <= level:
+            a, b = divmod(int(pair[one]), len(sweep.endpoints))
+            a, b = (a, b) if forth[one] else (b, a)
+            effect = float(np.expm1(difference[one]))
+            found.append(Asymmetric(a, b, effect, chance, sweep.benchmark, sweep.bytes))
     return tuple(found)
+
+
+def _directions(sweep: Sweep) -> tuple[npt.NDArray[np.int64], Values, Values, npt.NDArray[np.bool_]]:
+    """Of each pair with two times or more in each direction: low * count + high, how much longer the slower direction takes by
+    medians, and for sure (negative where the times overlap), whether it is the one from low to high. Logarithms."""
+    count = len(sweep.endpoints)
+    good = np.isfinite(sweep.seconds) & (sweep.seconds > 0)
+    a, b = sweep.a[good].astype(np.int64), sweep.b[good]
+    key = 2 * (np.minimum(a, b) * count + np.maximum(a, b)) + (a > b)
+    order = np.lexsort((sweep.seconds[good], key))
+    times = np.log(sweep.seconds[good][order])
+    each, first, many = np.unique(key[order], return_index=True, return_counts=True)
+    enough = many > 1
+    each, first, many = each[enough], first[enough], many[enough]
+    lower, upper = times[first + (many - 1) // 2], times[first + many // 2]
+    at = np.flatnonzero((each[:-1] ^ 1 == each[1:]) & (each[:-1] % 2 == 0))
+    # What all pairs share is no matter of a pair: passes differ, and each has one direction.
+    shared = np.median(lower[at] + upper[at] - lower[at + 1] - upper[at + 1]) / 2 if len(at) else 0.0
+    middle = (lower[at] + upper[at] - lower[at + 1] - upper[at + 1]) / 2 - shared
+    forth = middle > 0
+    sure = np.where(forth, lower[at] - upper[at + 1] - shared, lower[at + 1] - upper[at] + shared)
+    return each[at] // 2, np.abs(middle), sure, forth

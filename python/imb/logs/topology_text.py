@@ -168,10 +168,8 @@ def _infiniband(lines: Sequence[str]) -> Network:
         ):
             seen.add((one, one_port))
             host = _host(names[one])
-            if host in attached:
+            if host and attached.setdefault(host, switches[other]) != switches[other]:
                 rails[host] = rails.get(host, 1) + 1
-            elif host:
-                attached[host] = switches[other]
     return Network(attached, list(links.values()), rails)
 
 

@@ -21,6 +21,7 @@ from imb.render.page_charts import CONFIG, THEMES, template
 
 _OUTLINED = 64  # rows of named endpoints that have an outline; where a row is less than a pixel, it is all there is to see
 _EVERY_NAME = 64  # and up to which each has its name at the axes
+_LARGE_NAMES = 16  # and up to which these are as large as other text
 _SCALES: dict[Theme, list[str]] = {  # Okabe and Ito's blue is usual, orange is slow
     "light": ["#f3f7fa", "#b4d4ec", "#f6c8a5", "#d55e00", "#6b2f00"],
     "dark": ["#1b2a36", "#20608f", "#8f6a3c", "#f0833a", "#ffd9b8"],
@@ -118,6 +119,7 @@ def _figure(
         "showgrid": False,
         "range": [-0.5, count - 0.5],
         "constrain": "domain",
+        **({"tickfont": {"size": 12}} if count <= _LARGE_NAMES else {}),
         **ticks,
     }
     layout = {

@@ -60,7 +60,7 @@ def fabric_page(
         "basis": "; ".join(filter(None, (basis(judged), detectable_effect(judged)))),
         "contents": [("Verdict", "verdict"), ("Matrix", "matrix"), ("Endpoints", "endpoints")],
         "matrices": [name for name, *_ in views],
-        "caption": f"Median over passes, ordered by {order.by}",
+        "caption": f"Median over passes, ordered by {order.by}{_directions(judged)}",
         "hint": "Hover for the figures of a pair; drag to zoom, double-click to reset.",
         "components": [
             _card(number, same, judged.level) for number, same in enumerate(suspected[:_SHOWN], 1)
@@ -76,6 +76,11 @@ def fabric_page(
     return rendered(
         "fabric.html.j2", page, drawn_matrices(views, endpoints, order, suspected), drawn=bool(views)
     )
+
+
+def _directions(judged: Judged) -> str:
+    both = any(((one.a < one.b).any() and (one.a > one.b).any()) for one in judged.sweeps)
+    return "; from the row's endpoint to the column's" if both else ""
 
 
 def _card(number: int, same: Sequence[Suspect], level: float) -> dict[str, Any]:
