@@ -143,7 +143,8 @@ def test_rates_of_halo_are_those_of_simple_halo(mpi, tmp_path):
     for row, cells, (length, *_) in zip(done.rows, table.rows, lines, strict=True):
         rate = 4 * int(length) / row["time_max_seconds"]
         assert row["bytes_per_second"] == pytest.approx(rate)
-        assert (cells[0], float(cells[3])) == (length, pytest.approx(rate / 1e6, abs=0.0051))
+        assert cells[0] == length
+        assert float(cells[3]) == pytest.approx(rate / 1e6, abs=0.0051)
 
 
 def test_options_without_effect_are_refused(mpi):

@@ -397,7 +397,9 @@ def test_a_matrix_of_hosts(page: Any, imb: Imb, tmp_path: Path, count: int) -> N
     else:  # the first hosts of switches
         assert 16 <= len(ticks) <= 40 and ticks[:3] == ["n0001", "n0002", "n0003"]
     assert all(above["y"] + above["height"] <= below["y"] + 2 for above, below in pairwise(boxes))
-    assert min(box["height"] for box in boxes) >= (12 if count == 4 else 9) and min(b["x"] for b in boxes) >= 0
+    assert (
+        min(box["height"] for box in boxes) >= (12 if count == 4 else 9) and min(b["x"] for b in boxes) >= 0
+    )
     place = chart.locator(".nsewdrag").first.bounding_box()
     usual = page.locator("figure .key").inner_text()
     cell = place["width"] / count

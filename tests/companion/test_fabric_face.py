@@ -103,7 +103,7 @@ Ca\t1 "H-0009"\t\t# "Mellanox Technologies Aggregation Node"
 
 def test_output_of_ibnetdiscover() -> None:
     """Hosts by the first word of a description; links once, although both ends list them; a host with two rails."""
-    found = parse(INFINIBAND.encode(), "f")
+    found = parse_topology(INFINIBAND.encode(), "f")
     assert found.attached == {"n001": "leaf1", "n002": "leaf1", "n003": "leaf2"}
     assert sorted(map(sorted, found.links)) == [["leaf1", "spine"], ["leaf1", "spine"], ["leaf2", "spine"]]
     assert found.rails == {"n002": 2}
@@ -111,24 +111,27 @@ def test_output_of_ibnetdiscover() -> None:
 
 def test_two_ports_at_one_switch_are_no_rails() -> None:
     text = INFINIBAND.replace('[2](2c903000a0012) \t"S-0002"[2]', '[2](2c903000a0012) \t"S-0001"[5]')
-    assert not parse(text.encode(), "f").rails
+    assert not parse_topology(text.encode(), "f").rails
 
 
 def test_switches_of_one_description_are_told_apart() -> None:
     text = INFINIBAND.replace("leaf2", "leaf1")
-    assert set(parse(text.encode(), "f").attached.values()) == {"leaf1 S-0001", "leaf1 S-0002"}
+    assert set(parse_topology(text.encode(), "f").attached.values()) == {"leaf1 S-0001", "leaf1 S-0002"}
 
 
 def test_a_torn_output_of_ibnetdiscover_is_refused() -> None:
     with pytest.raises(ImbError, match="f:1: a port before any node; is this the whole output"):
-        parse(INFINIBAND[INFINIBAND.index("[1]") :].encode(), "f")
+        parse_topology(INFINIBAND[INFINIBAND.index("[1]") :].encode(), "f")
 
 
 def infiniband_of(names: Sequence[str], leaf: int) -> str:
     """The same network as fabrics.topology_file()."""
     lines = []
     for number, name in enumerate(names):
-        lines += [f'Ca\t1 "H-{number}"\t# "{name} HCA-1"', f'[1](x) \t"S-{number // leaf}"[{number % leaf + 2}]']
+        lines += [
+            f'Ca\t1 "H-{number}"\t# "{name} HCA-1"',
+            f'[1](x) \t"S-{number // leaf}"[{number % leaf + 2}]',
+        ]
     for number in range(-(-len(names) // leaf)):
         lines += [f'Switch\t40 "S-{number}"\t# "leaf{number + 1}"', f'[1]\t"S-spine"[{number + 1}]']
     return "\n".join([*lines, 'Switch\t40 "S-spine"\t# "spine"']) + "\n"
@@ -141,7 +144,9 @@ def test_a_slow_link_of_an_infiniband_network(imb: Imb, tmp_path: Path) -> None:
     (tmp_path / "r.jsonl").write_bytes(text)
     (tmp_path / "t").write_text(infiniband_of(names, 8))
     found = json.loads(imb("fabric", tmp_path / "r.jsonl", "--topology", tmp_path / "t", "-f", "json").out)
-    named = {name for one in found["suspects"] if one["named"] for name in (one["name"], *one["alternatives"])}
+    named = {
+        name for one in found["suspects"] if one["named"] for name in (one["name"], *one["alternatives"])
+    }
     assert found["state"] == "bad" and any("leaf3" in name for name in named), found["summary"]
 
 
@@ -255,7 +260,9 @@ def test_earlier_records_drain_nothing(imb: Imb, tmp_path: Path, scontrol: Path)
 def test_two_populations_of_hosts(imb: Imb, tmp_path: Path) -> None:
     """A third of the hosts is slower: another kind of host, not a list of bad ones."""
     names = fabrics.hosts(24)
-    (tmp_path / "r.jsonl").write_bytes(fabrics.records(names, slow=dict.fromkeys(range(0, 24, 3), 0.3), leaf=24))
+    (tmp_path / "r.jsonl").write_bytes(
+        fabrics.records(names, slow=dict.fromkeys(range(0, 24, 3), 0.3), leaf=24)
+    )
     said = imb("fabric", tmp_path / "r.jsonl")
     assert said.code == 11 and "scontrol" not in said.out, said.out
     assert "two populations of endpoints: 33% take" in said.out

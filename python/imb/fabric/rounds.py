@@ -29,7 +29,7 @@ def quick_search(n: int, seed: int, judge: Callable[[int], Verdict]) -> Iterator
     yield quick_rounds(n, seed)
     for look in range(1, TARGETED + 1 if n >= FEWEST_ENDPOINTS else 1):
         verdict = judge(look)
-        more = targeted_rounds(verdict, n, seed + look) if undecided(verdict) else []
+        more = targeted_rounds(verdict, n, seed + look) if may_change(verdict) else []
         if not more:
             return
         yield more
@@ -40,7 +40,7 @@ def share_of_look(look: int) -> float:
     return _FIRST_LOOK if look == 1 else (1 - _FIRST_LOOK) / TARGETED
 
 
-def undecided(verdict: Verdict) -> bool:
+def may_change(verdict: Verdict) -> bool:
     """Whether further rounds may change it."""
     unclear = [one for one in verdict.suspects if not one.named or one.alternatives]
     return verdict.state == "inconclusive" or bool(unclear)
