@@ -384,14 +384,16 @@ def test_a_matrix_of_hosts(page: Any, imb: Imb, tmp_path: Path, count: int) -> N
     else:  # the first hosts of switches
         assert 16 <= len(ticks) <= 40 and ticks[:3] == ["n0001", "n0002", "n0003"]
     assert all(above["y"] + above["height"] <= below["y"] + 2 for above, below in pairwise(boxes))
-    assert min(box["height"] for box in boxes) >= (12 if count == 4 else 9) and min(b["x"] for b in boxes) >= 0
+    assert (
+        min(box["height"] for box in boxes) >= (12 if count == 4 else 9) and min(b["x"] for b in boxes) >= 0
+    )
     place = chart.locator(".nsewdrag").first.bounding_box()
     usual = page.locator("figure .key").inner_text()
     cell = place["width"] / count
     page.mouse.move(place["x"] + 1.5 * cell, place["y"] + cell / 2)
     if count == 4:
         until(page, f"document.querySelector('figure .key').textContent !== {usual!r}")
-        assert re.fullmatch(r"n001 – n003: 1\.\d+ times the median", page.locator("figure .key").inner_text())
+        assert re.fullmatch(r"n001 \u2013 n003: 1\.\d+ times the median", page.locator("figure .key").inner_text())
     assert page.locator(".findings .where").first.inner_text().startswith("n")
     page.emulate_media(media="print")
     page.set_viewport_size({"width": 688, "height": 980})

@@ -128,7 +128,10 @@ def infiniband_of(names: Sequence[str], leaf: int) -> str:
     """The same network as fabrics.topology_file()."""
     lines = []
     for number, name in enumerate(names):
-        lines += [f'Ca\t1 "H-{number}"\t# "{name} HCA-1"', f'[1](x) \t"S-{number // leaf}"[{number % leaf + 2}]']
+        lines += [
+            f'Ca\t1 "H-{number}"\t# "{name} HCA-1"',
+            f'[1](x) \t"S-{number // leaf}"[{number % leaf + 2}]',
+        ]
     for number in range(-(-len(names) // leaf)):
         lines += [f'Switch\t40 "S-{number}"\t# "leaf{number + 1}"', f'[1]\t"S-spine"[{number + 1}]']
     return "\n".join([*lines, 'Switch\t40 "S-spine"\t# "spine"']) + "\n"
@@ -141,7 +144,9 @@ def test_a_slow_link_of_an_infiniband_network(imb: Imb, tmp_path: Path) -> None:
     (tmp_path / "r.jsonl").write_bytes(text)
     (tmp_path / "t").write_text(infiniband_of(names, 8))
     found = json.loads(imb("fabric", tmp_path / "r.jsonl", "--topology", tmp_path / "t", "-f", "json").out)
-    named = {name for one in found["suspects"] if one["named"] for name in (one["name"], *one["alternatives"])}
+    named = {
+        name for one in found["suspects"] if one["named"] for name in (one["name"], *one["alternatives"])
+    }
     assert found["state"] == "bad" and any("leaf3" in name for name in named), found["summary"]
 
 
@@ -255,7 +260,9 @@ def test_earlier_records_drain_nothing(imb: Imb, tmp_path: Path, scontrol: Path)
 def test_two_populations_of_hosts(imb: Imb, tmp_path: Path) -> None:
     """A third of the hosts is slower: another kind of host, not a list of bad ones."""
     names = fabrics.hosts(24)
-    (tmp_path / "r.jsonl").write_bytes(fabrics.records(names, slow=dict.fromkeys(range(0, 24, 3), 0.3), leaf=24))
+    (tmp_path / "r.jsonl").write_bytes(
+        fabrics.records(names, slow=dict.fromkeys(range(0, 24, 3), 0.3), leaf=24)
+    )
     said = imb("fabric", tmp_path / "r.jsonl")
     assert said.code == 11 and "scontrol" not in said.out, said.out
     assert "two populations of endpoints: 33% take" in said.out
