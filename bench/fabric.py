@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How often `imb fabric` names the slow component, and how often one that is not slow.
 
-    bench/fabric.py [--draws 1000] [--hosts 64,256,1024] [--seconds 600] [--noise 0.02,recorded] [--passes 3] [--differ 0]
+    bench/fabric.py [--draws 1000] [--hosts 64,256,1024] [--seconds 600] [--noise 0.02,recorded] [--passes N] [--differ 0]
 
 Sweeps over pairs of a fat tree and of a dragonfly are computed, not run: the time of a pair is that of its distance, divided by
 the least speed on its route (a max-min model of one flow at a time, without contention between pairs of a round). 0 to 3
@@ -11,7 +11,7 @@ machine that recorded them, a shared one) is scaled to 2 % unless --noise has `r
 
 --differ adds a deviation by host, normal with this spread: healthy hosts that are not alike.
 
-Full sweeps have all pairs, in 3 passes; quick ones have the stages of `imb fabric --quick`: 2 log2(N) + 4 rounds, in 3 passes,
+Full sweeps have all pairs, in 4 passes; quick ones have the stages of `imb fabric --quick`: 2 log2(N) + 4 rounds, in 3 passes,
 then targeted rounds, at most four times, each look at its share of the level.
 Beside it, on the same data: thresholds on the mean time of a host's pairs, 5 % above the median of hosts, and mean + 3 standard
 deviations of hosts.
@@ -42,7 +42,8 @@ from imb.fabric.topology import LinkGroup, Topology, graph
 from imb.fabric.verdict import Verdict
 
 HERE = Path(__file__).resolve().parent
-PASSES = 3
+PASSES = 3  # of a quick sweep
+FULL_PASSES = 4
 LEVEL = 0.01
 Values = npt.NDArray[np.float64]
 BASE = 1.0e-6
@@ -363,7 +364,7 @@ def main() -> int:
     parser.add_argument("--slow", default="0.1,0.5")
     parser.add_argument("--noise", default="0.02", help="spreads, or `recorded`")
     parser.add_argument("--seconds", type=float, default=60.0, help="at most, for each row of the table")
-    parser.add_argument("--passes", type=int, default=PASSES)
+    parser.add_argument("--passes", type=int, help="4; of quick sweeps 3")
     parser.add_argument("--differ", type=float, default=0.0, help="spread of healthy hosts")
     parser.add_argument("--no-speed", action="store_true")
     options = parser.parse_args()
@@ -388,7 +389,7 @@ def main() -> int:
                                 noise,
                                 options.draws,
                                 options.seconds,
-                                options.passes,
+                                options.passes or (PASSES if quick else FULL_PASSES),
                                 options.differ,
                             )
                             print(line(network, spread, quick, count, slow, found), flush=True)

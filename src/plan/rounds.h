@@ -20,8 +20,8 @@ enum class RoundKind {
   listed       ///< those of -pairs_file
 };
 
-/// By number of the endpoint. `a` sends where only one of the two does, and sends first where both do; in rounds of a hub, `a`
-/// is the hub.
+/// By number of the endpoint. `a` sends where only one of the two does, and sends first where both do; in
+/// rounds of a hub, `a` is the hub.
 struct EndpointPair {
   int a = 0;
   int b = 0;
@@ -54,8 +54,8 @@ class RoundPlan {
   /// `options` outlives the plan.
   RoundPlan(const FabricOptions& options, int endpoints);
   int count() const { return count_; }
-  /// In pass 1 and every second one after it the lower number is `a`, in the others the higher one: an even number of passes
-  /// has both directions alike. Pairs of a hub and those of a file are the same in all passes.
+  /// In pass 1 and every second one after it the lower number is `a`, in the others the higher one: an even
+  /// number of passes has both directions alike. Pairs of a hub and those of a file are the same in all.
   EndpointPairs pairs(int round, int pass) const;
   /// Numbers of the rounds in the order in which a pass, from 1 on, has them.
   std::vector<int> order(int pass) const;

@@ -64,15 +64,18 @@ using Counts = std::map<std::string, int>;
 
 }  // namespace
 
-TEST_CASE("a sweep has every pair in each pass, and the tables behind all of them") {
+TEST_CASE("a sweep has every pair in each pass, directions in turn, and the tables behind all") {
   const Spec catalogue[] = {latency, bandwidth};
   Options options = options_of({0, 1, 2, 3}, 2);
   options.lengths = {8, 64};
   options.passes = Passes{.most = 2, .precision = {}, .budget = {}};
   const Outcome outcome = launch(catalogue, options, 4, {});
   const Counts each = measured(outcome);
-  CHECK(each.size() == 6);
-  for (const auto& [pair, times] : each) CHECK(times == 2 * 2 * 2);
+  CHECK(each.size() == 6 * 2);
+  for (const auto& [pair, times] : each) CHECK(times == 2 * 2);
+  for (const PairSample& one : pairs_of(outcome)) {
+    CHECK((one.place.pair.a < one.place.pair.b) == (one.place.pass == 1));
+  }
   CHECK(outcome.ending().measured == 6 * 2 * 2 * 2);
   CHECK(outcome.ending().failed == 0);
   const Lines story = outcome.story();
@@ -223,8 +226,8 @@ TEST_CASE("pairs of a rank that falls silent fail, the others of the round are m
   Model model;
   model.silence = [](int agreements) { return agreements == 5 ? std::vector{3} : std::vector<int>{}; };
   const Outcome outcome = launch(catalogue, options, 4, model);
-  CHECK(measured(outcome) == Counts{{"0-1", 2}, {"0-2", 2}, {"1-2", 2}});
-  CHECK(failed(outcome) == Counts{{"0-3", 2}, {"1-3", 2}, {"2-3", 2}});
+  CHECK(measured(outcome) == Counts{{"0-1", 1}, {"0-2", 1}, {"1-2", 1}, {"1-0", 1}, {"2-0", 1}, {"2-1", 1}});
+  CHECK(failed(outcome) == Counts{{"0-3", 1}, {"1-3", 1}, {"2-3", 1}, {"3-0", 1}, {"3-1", 1}, {"3-2", 1}});
   CHECK(outcome.ending().measured == 6);
   CHECK(outcome.ending().failed == 6);
   CHECK(outcome.ending().state == Ending::State::complete);
