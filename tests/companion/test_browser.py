@@ -393,7 +393,9 @@ def test_a_matrix_of_hosts(page: Any, imb: Imb, tmp_path: Path, count: int) -> N
     page.mouse.move(place["x"] + 1.5 * cell, place["y"] + cell / 2)
     if count == 4:
         until(page, f"document.querySelector('figure .key').textContent !== {usual!r}")
-        assert re.fullmatch(r"n001 \u2013 n003: 1\.\d+ times the median", page.locator("figure .key").inner_text())
+        assert re.fullmatch(
+            r"n001 \u2013 n003: 1\.\d+ times the median", page.locator("figure .key").inner_text()
+        )
     assert page.locator(".findings .where").first.inner_text().startswith("n")
     page.emulate_media(media="print")
     page.set_viewport_size({"width": 688, "height": 980})
