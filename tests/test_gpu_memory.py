@@ -182,7 +182,7 @@ def test_no_driver(mpi, kind, tmp_path):
 def test_a_driver_that_cannot_be_loaded(mpi, tmp_path):
     (tmp_path / "libcuda.so.1").write_bytes(b"no library")
     done = gpu.Machine(mpi, apis=(str(tmp_path),)).run("-memory cuda PingPong", folder=tmp_path)
-    refused(done, "-memory cuda: libcuda.so.1", "file too short")
+    refused(done, "-memory cuda: rank 0 on ", ": libcuda.so.1", "file too short")
 
 
 @pytest.mark.parametrize(
@@ -350,6 +350,7 @@ def test_every_driver_call_may_fail(mpi, kinds, tmp_path):
             ended_in_order(done, time.monotonic() - start, (name, at, code))
             if name in ENDS_BEFORE and at == 1:
                 assert done.code == 2 and name.split("_v2")[0] in done.own_errors[0], done.errors
+                assert ": rank 1 on " in done.own_errors[0]
             if done.code == 2 and code == 2:  # the device is not lost
                 assert done.unbalanced() == [], name
 

@@ -37,13 +37,13 @@ struct FoundApi {
 FoundApi find_api() {
   FoundApi found;
   for (const GpuApi api : {GpuApi::cuda, GpuApi::rocm}) {
-    std::string why = std::string(title_of(api)) + ": no GPU";
+    std::string why = "no GPU";
     try {
       if (count_devices(device_api(api)) > 0) return {api, {}};
     } catch (const DeviceError& error) {
       why = error.what();
     }
-    (found.why += found.why.empty() ? "" : "; ") += why;
+    ((found.why += found.why.empty() ? "" : "; ") += title_of(api)) += ": " + why;
   }
   return found;
 }
@@ -55,7 +55,7 @@ GpuApi settle_api(const Communicator& world, MemoryChoice& memory) {
   const FoundApi mine = world.rank() == 0 ? find_api() : FoundApi{};
   const std::string why = world.broadcast(mine.why);
   const std::string name = world.broadcast(mine.api ? name_of(*mine.api) : "");
-  if (name.empty()) throw UsageError(asked_for(memory) + ": no GPU driver: " + why);
+  if (name.empty()) throw UsageError(asked_for(memory) + ": no usable GPU: " + why);
   api = name == name_of(GpuApi::cuda) ? GpuApi::cuda : GpuApi::rocm;
   memory.send = of_api(memory.send, *api);
   memory.receive = of_api(memory.receive, *api);
@@ -93,18 +93,24 @@ void require_managed(const Device& device, const MemoryChoice& memory) {
 std::unique_ptr<Device> open(const Communicator& world, const MemoryChoice& memory, GpuApi api) {
   const Communicator host = world.of_host();
   std::unique_ptr<Device> device;
-  std::string why;
+  std::string what = asked_for(memory), why;
   try {
     const int index = index_of(world, host, memory, count_devices(device_api(api)));
     device = open_device(device_api(api), index);
     require_managed(*device, memory);
-    if (memory.load == LoadPlace::device) device->prepare_load();
+    if (memory.load == LoadPlace::device) {
+      what = "-load device";
+      device->prepare_load();
+    }
   } catch (const DeviceError& error) {
     why = error.what();
   } catch (const std::bad_alloc&) {
     why = "out of memory";
   }
-  why = first_message(world, why.empty() ? why : asked_for(memory) + ": " + why);
+  if (!why.empty()) {
+    why = what + ": rank " + std::to_string(world.rank()) + " on " + system::host_name() + ": " + why;
+  }
+  why = first_message(world, why);
   if (!why.empty()) throw UsageError(why);
   return device;
 }
@@ -166,9 +172,9 @@ GpuSupport require_support(const Communicator& world, GpuApi api, Options& optio
   std::string why;
   if (mine.answer == GpuSupport::Answer::no) {
     why =
-        "does not handle memory of " + std::string(title_of(api)) + " (" + mine.source + "); " + mine.remedy;
+        "does not support memory of " + std::string(title_of(api)) + " (" + mine.source + "); " + mine.remedy;
   } else if (mine.answer == GpuSupport::Answer::unknown) {
-    why = "may not handle memory of " + std::string(title_of(api)) + " (" + mine.source +
+    why = "may not support memory of " + std::string(title_of(api)) + " (" + mine.source +
           "), and then crashes; use another MPI";
   }
   why = first_message(world, why);
@@ -182,7 +188,7 @@ void warn_of_shared_gpus(const std::vector<GpuFacts>& all, Options& options) {
     if (options.memory.load != LoadPlace::device || gpu.ranks.size() < 2) continue;
     options.warnings.push_back("-load device: " + std::to_string(gpu.ranks.size()) + " ranks use " +
                                gpu.name + " at " + gpu.host + " " + gpu.bus_address +
-                               "; without MPS their computations wait for each other");
+                               "; without MPS their kernels run one after the other");
     return;
   }
 }

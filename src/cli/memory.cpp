@@ -26,12 +26,13 @@ void check_load(const MemoryChoice& memory) {
 
 void check_memory(const Draft& draft, std::span<const std::string_view> given) {
   const auto is_given = [&](std::string_view name) { return std::ranges::find(given, name) != given.end(); };
+  const MemoryChoice& memory = draft.options.memory;
   for (const std::string_view option : of_gpus) {
     if (!draft.program.uses_files || !is_given(option)) continue;
+    if (memory.is_host() && option.starts_with("mem")) continue;
     throw UsageError("-" + std::string(option) + ": " + std::string(draft.program.name) +
                      " writes and reads files from memory of the host; leave it out");
   }
-  const MemoryChoice& memory = draft.options.memory;
   check_load(memory);
   if (memory.needs_gpu()) {
     if (draft.options.packing == Packing::hand && memory.on_device()) {

@@ -30,7 +30,7 @@ std::string why_not_in_memory(const Spec& spec, const MemoryChoice& memory, Wind
   if (memory.is_host()) return {};
   const std::string asked = "-memory " + memory.names();
   if (spec.one_sided.loads_and_stores) {
-    return asked + ": its processes copy by loads and stores, in memory of the host";
+    return asked + ": loads and stores of the CPU need memory of the host";
   }
   if (memory.limited_mpi && memory.on_device() && spec.on_windows()) {
     return asked +

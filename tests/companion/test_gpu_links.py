@@ -349,7 +349,7 @@ def test_managed_memory_of_one_side_is_not_judged(kinds: tuple[str, str]) -> Non
     ("found", "note"),
     [
         (launch("cuda", cards=[used(0), used(1)], links=LINKS), "ranks 0 and 1 use one GPU"),
-        (launch("cuda", cards=TWO, links=LINKS, host="n7"), "of the host that launches only"),
+        (launch("cuda", cards=TWO, links=LINKS, host="n7"), "do not have the links of both GPUs"),
         (launch("cuda", cards=()), "do not have the GPUs of ranks 0 and 1"),
         (launch("cuda", cards=TWO, links=[Gpu(address=g.address, vendor="NVIDIA", name="H", nvlinks=0) for g in LINKS]), "does not show"),
     ],

@@ -147,6 +147,8 @@ TEST_CASE("what cannot be meant is one line") {
         "-packing hand: its loops cannot access -memory cuda; give -packing mpi, or -memory host");
   CHECK(error_of("-memory cuda", of_files) ==
         "-memory: IMB-IO writes and reads files from memory of the host; leave it out");
+  CHECK(error_of("-memory host", of_files) == "no error");
+  CHECK(error_of("-mem_alloc_type cpu", of_files) == "no error");
 }
 
 TEST_CASE("benchmarks that cannot use a kind of memory") {
@@ -162,7 +164,7 @@ TEST_CASE("benchmarks that cannot use a kind of memory") {
         "-memory cuda: MPI allocates the memory of this window, on the host; use -window create or dynamic");
   put.one_sided.loads_and_stores = true;
   CHECK(why_not_in_memory(put, source, WindowKind::create) ==
-        "-memory cuda,host: its processes copy by loads and stores, in memory of the host");
+        "-memory cuda,host: loads and stores of the CPU need memory of the host");
 }
 
 TEST_CASE("what Open MPI does not have for memory of GPUs") {

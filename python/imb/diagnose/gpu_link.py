@@ -84,7 +84,7 @@ def _of_launch(case: Case, launch: Launch) -> Limit | str:
         return Limit(case.limits.gpu_link, "--gpu-link")
     known = [gpu for one in (first, second) if (gpu := gpu_of(launch.facts.get("conditions"), one))]
     if len(known) < 2:
-        return "the link is recorded for GPUs of the host that launches only; give --gpu-link"
+        return "the conditions do not have the links of both GPUs; give --gpu-link"
     if both_of_device(memory):
         direct = nvlink_rate(*known)
         if direct is None:
