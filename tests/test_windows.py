@@ -3,6 +3,7 @@
 Times under Wine mean nothing, and no test looks at them.
 """
 
+import fnmatch
 import json
 import os
 import re
@@ -121,7 +122,7 @@ def test_facts_of_the_machine(wine, tmp_path):
             '-json: cannot write "no/such/folder": No such file or directory',
         ),
         ("MPI1", "-turns 4,127.0.0.1:1,abc PingPong", "-turns: 127.0.0.1:1: "),
-        ("MPI1", "-memory cuda PingPong", "-memory cuda: nvcuda.dll: "),
+        ("MPI1", "-memory cuda PingPong", "-memory cuda: rank ? on *: nvcuda.dll: "),
         ("MT", "-threads 0 PingPongMT", '-threads: "0" is below the minimum'),
         ("FABRIC", "-endpoint rack Pair_Latency", '-endpoint: "rack"'),
     ],
@@ -131,7 +132,7 @@ def test_a_usage_error_is_one_line(wine, component, words, message, tmp_path):
     done = finished(launch, tmp_path)
     assert done.code == 2 and not done.text
     (line,) = done.own_errors
-    assert line.startswith(f"IMB-{component}: {message}")
+    assert fnmatch.fnmatchcase(line, f"IMB-{component}: {message}*")
 
 
 BETWEEN_ROWS, WITHIN_A_ROW = (1, 0.02, 3, "a signal to another rank"), (0, 60, 130, "SIGINT")
