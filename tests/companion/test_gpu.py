@@ -604,6 +604,7 @@ def test_doctor_lists_gpus_and_what_the_mpi_says(
         ("cuda", None, ["-memory", "cuda"]),
         ("CUDA, host", "1", ["-memory", "cuda,host", "-gpu", "1"]),
         ("d,H", "round_robin", ["-memory", "D,H", "-gpu", "round_robin"]),
+        ("D H", None, ["-memory", "D,H"]),
         (None, 0, ["-gpu", "0"]),
     ],
 )
@@ -617,9 +618,10 @@ def test_options_of_the_suite(memory: str | None, gpu: Any, words: list[str]) ->
         ("cude", None, "--memory: no such kind: cude; did you mean cuda?"),
         ("", None, "--memory: no such kind: an empty word; choose from host"),
         ("cuda,host,host", None, "--memory: too many kinds"),
+        ("cuda,rocm_managed", None, "--memory: CUDA and ROCm cannot be combined"),
         ("\x1b[31m", None, r"--memory: no such kind: ?[31m"),
-        ("cuda", "first", "--gpu: no GPU: first; give a number, local_rank or round_robin"),
-        ("cuda", "-1", "--gpu: no GPU: -1"),
+        ("cuda", "first", "--gpu: not the choice of a GPU: first; give a number, local_rank or round_robin"),
+        ("cuda", "-1", "--gpu: not the choice of a GPU: -1"),
     ],
 )
 def test_wrong_kinds_are_usage_errors(imb: Imb, tmp_path: Path, memory: str, gpu: Any, message: str) -> None:

@@ -174,15 +174,19 @@ def of_managed(memory: Memory) -> bool:
 
 
 def arguments(memory: str | None, gpu: str | int | None, where: str = "--") -> list[str]:
-    """The suite's -memory and -gpu. `where` precedes the names of the options in messages. Raises ImbError."""
+    """The suite's -memory and -gpu. A comma or a blank is between the kinds. `where` precedes the names of the options in messages.
+    Raises ImbError."""
     words = ["-memory", _memory(memory, where)] if memory is not None else []
     return words + (["-gpu", _gpu(str(gpu), where)] if gpu is not None else [])
 
 
 def _memory(text: str, where: str) -> str:
-    kinds = [_kind(word.strip(), where) for word in text.split(",")]
+    kinds = [_kind(word, where) for word in re.split(r"\s*,\s*|\s+", text.strip())]
     if len(kinds) > 2:
         raise ImbError(f"{where}memory: too many kinds: {one_line(text)}; give one, or two for send,receive")
+    apis = {kind.removesuffix("_managed") for kind in kinds} & {"cuda", "rocm"}
+    if len(apis) > 1:
+        raise ImbError(f"{where}memory: CUDA and ROCm cannot be combined: {one_line(text)}")
     return ",".join(kinds)
 
 
@@ -199,7 +203,9 @@ def _kind(word: str, where: str) -> str:
 def _gpu(text: str, where: str) -> str:
     if re.fullmatch(r"\d{1,4}", text, re.ASCII) or text in ("local_rank", "round_robin"):
         return text
-    raise ImbError(f"{where}gpu: no GPU: {one_line(text)}; give a number, local_rank or round_robin")
+    raise ImbError(
+        f"{where}gpu: not the choice of a GPU: {one_line(text)}; give a number, local_rank or round_robin"
+    )
 
 
 _NOT_OF_THE_HOST = {"pinned", "cuda", "cuda_managed", "rocm", "rocm_managed", "d", "m"}
