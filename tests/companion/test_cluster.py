@@ -261,7 +261,12 @@ def two_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
 def test_run_and_latency_over_two_hosts(two_hosts: Hosts, mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     common = ["--hosts", "h1,h2", *with_(mpi), *ACROSS[mpi.key], "--timeout", "60"]
     here = two_hosts.on("h1", [])
-    said = imb_at(here, ["run", "PingPong", *common, "--ppn", "1", *SHORT], two_hosts.environment())
+    words = ["run", "PingPong", *common, "--ppn", "1", *SHORT]
+    said = imb_at(here, words, two_hosts.environment())
+    if mpi.key == "mpich" and ": 0 rows in " in said.out:  # docs/known-mpi-issues.md
+        warnings.warn("MPICH did not start between two namespaces; launched again", stacklevel=1)
+        assert imb("rm", said.out.split()[0]).code == 0
+        said = imb_at(here, words, two_hosts.environment())
     assert said.code == 0 and ": 5 rows in " in said.out, said.out + said.err
     [run] = stored(archive)
     [launch] = launches_of(run.records(), run.id)
