@@ -156,9 +156,11 @@ def test_ctrl_c(wine, name, where, tmp_path):
     lengths = ",".join(map(str, range(8, 2008, 2)))
     words = f"-json records.jsonl -iter 100000000,100000000 -time {seconds} -msgsize {lengths} {benchmark}"
     launch = wine.start(component, 2, words, tmp_path)
-    text = tmp_path / "stdout"
-    begun = "# Rounds" if component == "FABRIC" else "#bytes"
-    wait_for(lambda: begun in text.read_text())
+    if component == "FABRIC":  # its text begins before signals are handled
+        text, begun = tmp_path / "records.jsonl", '"record":"pair"'
+    else:
+        text, begun = tmp_path / "stdout", "#bytes"
+    wait_for(lambda: text.exists() and begun in text.read_text())
     os.kill(launch.processes[rank].pid, signal.SIGINT)
     done = finished(launch, tmp_path)
     assert done.code == code, done.errors
