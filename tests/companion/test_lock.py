@@ -9,6 +9,7 @@ import threading
 import time
 from pathlib import Path
 
+import filelock
 import msgspec
 import pytest
 from companion import fake_mpi
@@ -143,3 +144,15 @@ def test_a_session_has_heartbeats(
     assert imb("run", "--resume", session.name).code == 0
     watcher.join()
     assert len(seen) >= 4
+
+
+def test_a_job_waits_for_the_last_one_of_its_chain(
+    session: Path, imb: Imb, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A scheduler starts the next job while the one that it ended stores its last launch."""
+    last = filelock.FileLock(session / "lock", thread_local=False)
+    last.acquire()
+    assert imb("run", "--resume", session.name).code == 2
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    threading.Timer(0.5, last.release).start()
+    assert imb("run", "--resume", session.name).code == 0

@@ -31,6 +31,8 @@ from imb.model.text import now
 BEAT = 10.0  # seconds between heartbeats
 EXPIRY = 6 * BEAT  # seconds after which an owner on another host without a heartbeat is taken to be dead
 _POLL = 0.2
+# Seconds that a job waits: a scheduler starts the next one of a chain while a job that it ended still stores its last launch.
+_LAST_JOB = 30.0
 _NO_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP}  # of the file system
 
 
@@ -87,7 +89,7 @@ def is_held(archive: Archive, made: Plan) -> bool:
 
 def _lock(path: Path, stack: contextlib.ExitStack) -> None:
     """Raises filelock.Timeout where another process has it, OSError. Where the file system has no locks there is none."""
-    lock = filelock.FileLock(path, timeout=0)
+    lock = filelock.FileLock(path, timeout=_LAST_JOB if "SLURM_JOB_ID" in os.environ else 0)
     try:
         stack.enter_context(lock)
     except NotImplementedError:
