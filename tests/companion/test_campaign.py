@@ -525,6 +525,8 @@ def test_ab_judges_what_it_has_measured(
         *options,
         "--launches",
         6,
+        "--seed",
+        1,
         "--name",
         "t",
         "--format",
@@ -577,8 +579,8 @@ def test_mistakes_of_ab(imb: Imb, tmp_path: Path) -> None:
 
 def until_decided(imb: Imb, folder: Path, *words: object, b: int = 1) -> Said:
     return imb(
-        "ab", "--a", "FAKE_TIME=1", "--b", f"FAKE_TIME={b}", *fake_mpi.make(folder), "--name", "t", "--until-decided",
-        "--format", "json", *words, "--", "PingPong",
+        "ab", "--a", "FAKE_TIME=1", "--b", f"FAKE_TIME={b}", *fake_mpi.make(folder), "--name", "t", "--seed", 1,
+        "--until-decided", "--format", "json", *words, "--", "PingPong",
     )  # fmt: skip
 
 
