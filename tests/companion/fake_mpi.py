@@ -3,7 +3,8 @@
 Asked for its version, the suite prints nothing and the MPI that ranks are connected by $FAKE_TRANSPORTS (sm).
 A launch takes FAKE_TIME microseconds (`--env FAKE_TIME=2`) and up to a percent more, by its number in the session: the
 same order of launches gives the same figures. It appends its FAKE_NAME to the file
-$FAKE_LOG, and waits as long as the file $FAKE_HOLD is there, or $FAKE_HOLD-NAME.
+$FAKE_LOG, and waits as long as the file $FAKE_HOLD is there, or $FAKE_HOLD-NAME. After its records it waits for the file
+$FAKE_END, and fails without it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ done
 number=${1%.part/*} number=1${number##*/}
 case $number in *[!0-9]*) number=1;; esac
 sed "s/77.0/$time.00$((number * 7 % 10))e-6/" "${0%/*}/records-$ranks" > "$1"
+left=250
+while [ -n "$FAKE_END" ] && [ ! -e "$FAKE_END" ]; do
+    [ $((left -= 1)) -gt 0 ] || { echo "no $FAKE_END after five seconds" >&2; exit 1; }
+    sleep 0.02
+done
 """
 
 

@@ -201,24 +201,27 @@ def test_a_core_installation_does_what_needs_no_extra(core: Path, two: list[str]
         assert (done.returncode, done.stdout, done.stderr) == (2, "", line), words
 
 
-def test_a_table_is_printed_before_statistics_are_imported(tmp_path: Path) -> None:
-    """The first `imb run` of a terminal shows its rows at once; SciPy, Arrow and the judge take longer to import."""
+def test_a_table_is_printed_before_statistics_are_imported_and_mpi_ends(tmp_path: Path) -> None:
+    """The first `imb run` of a terminal shows its rows at once; SciPy, Arrow and the judge take longer to import, and
+    Open MPI takes most of a second to end."""
     options = [str(word) for word in fake_mpi.make(tmp_path / "mpi")]
     run = """
-import io, sys
+import io, os, sys
 from imb.cli import main, show
 class Terminal(io.TextIOWrapper):
     def isatty(self): return True
 sys.stdout = Terminal(sys.stdout.buffer, line_buffering=True)
 def print_tables(*words, ours=show.print_tables):
     ours(*words)
+    open(os.environ["FAKE_END"], "x").close()
     found = {name.partition(".")[0] for name in sys.modules} | {name for name in sys.modules if name.startswith("imb.")}
     print("loaded:", *sorted(found))
 show.print_tables = print_tables
 main(sys.argv[1:])
 """
     words = ["run", "PingPong", *options, "--archive", str(tmp_path / "archive")]
-    done = subprocess.run([sys.executable, "-c", run, *words], capture_output=True, text=True)
+    env = os.environ | {"FAKE_END": str(tmp_path / "shown")}
+    done = subprocess.run([sys.executable, "-c", run, *words], capture_output=True, text=True, env=env)
     assert done.returncode == 0, done.stderr
     head, loaded = (
         done.stdout.split("loaded:")[0],

@@ -85,10 +85,19 @@ def execute(
     """Launches, several interleaved, and puts what came of it into the archive, whatever that is. To be called by who holds
     the session (imb.measure.lock).
 
-    `on_measured` gets the file of records of a complete launch, before it is stored. `on_progress` gets the progress of the
+    `on_measured` gets the file of records of a complete launch, before it is stored, and before MPI has ended where the
+    launch is alone. `on_progress` gets the progress of the
     first of them; `on_problem` one line where a launch makes no progress, or is ended because it stopped. Raises ImbError.
     """
     began = time.monotonic()
+    told = set[int]()
+
+    def tell(one: _Started) -> None:
+        kept = one.spool / "records.jsonl"
+        if one.item.number not in told and kept.exists():
+            told.add(one.item.number)
+            on_measured(one.item, kept)
+
     with contextlib.ExitStack() as stack:
         turns = None
         if made.parts > 1:
@@ -106,7 +115,7 @@ def execute(
             on_start(one.item, one.shown)
         before = load.moment()
         if turns is None:
-            _see_through(made, started[0], on_progress, on_problem)
+            _see_through(made, started[0], on_progress, on_problem, tell)
         else:
             _see_all_through(made, started, turns, on_progress, on_problem)
         # Ranks that srun starts are not our children: their CPU time is not known here.
@@ -116,8 +125,8 @@ def execute(
                 one.facts["load"] = msgspec.to_builtins(during)
     seconds = (time.monotonic() - began) / len(items)
     for one in started:
-        if one.facts["outcome"] == "measured" and (one.spool / "records.jsonl").exists():
-            on_measured(one.item, one.spool / "records.jsonl")
+        if one.facts["outcome"] == "measured":
+            tell(one)
     interrupted = any(_ask_transports(made, one) for one in started)
     over = [
         _store(archive, made, one.item, one.facts, None if "note" in one.facts else seconds)
@@ -173,9 +182,11 @@ def _see_through(
     one: _Started,
     on_progress: Callable[[Progress, float], None],
     on_problem: Callable[[Item, str], None],
+    on_complete: Callable[[_Started], None] = lambda one: None,
 ) -> None:
-    """Launches, and completes the facts."""
+    """Launches, and completes the facts. `on_complete`: all records are there, though MPI may take a second to end."""
     spool, facts, progress = one.spool, one.facts, one.progress
+    ranks = intent_of(made, one.item).ranks
     stopped: str | None = None
 
     def tick(seconds: float) -> None:
@@ -187,6 +198,8 @@ def _see_through(
         except _Stopped as stop:
             stopped = str(stop)
             raise
+        if (end := progress.end) and not end.exit_status and progress.ranks in (None, ranks):
+            on_complete(one)
 
     try:
         ended = launch.run(
@@ -213,7 +226,6 @@ def _see_through(
         outcome, facts["problem"] = "stopped", stopped
     if outcome == "finished":
         # A launcher of another MPI starts N programs of one rank each, which all end well.
-        ranks = intent_of(made, one.item).ranks
         alone = progress.ranks not in (None, ranks)
         cut = progress.end is None and (spool / "records.jsonl").exists()
         outcome = "failed" if status or cut or alone else "measured"
