@@ -235,11 +235,11 @@ def test_the_theme_follows_the_system_and_is_remembered(page: Any, report: Path)
       const [red, green, blue] = document.querySelector('.chart .point').style.fill.match(/\\d+/g).map(Number);
       return "#" + ((1 << 24) + (red << 16) + (green << 8) + blue).toString(16).slice(1);
     })()"""
-    light, grey = page.evaluate(background), page.evaluate(ink)
+    light, gray = page.evaluate(background), page.evaluate(ink)
     assert page.evaluate(marker) == COLORS["light"]["s0"]
     page.emulate_media(color_scheme="dark")
     assert page.evaluate(background) != light
-    until(page, f"{ink} !== '{grey}'")  # the charts follow
+    until(page, f"{ink} !== '{gray}'")  # the charts follow
     assert page.evaluate(marker) == COLORS["dark"]["s0"]
     button = page.locator("#theme")
     assert button.inner_text() == "Theme: auto"

@@ -429,7 +429,7 @@ def test_names_of_devices_are_data(tree: Path, monkeypatch: pytest.MonkeyPatch) 
 # What MPIs say
 
 
-def mpi_of(folder: Path, flavour: Any, **tools: str) -> Installation:
+def mpi_of(folder: Path, flavor: Any, **tools: str) -> Installation:
     (folder / "bin").mkdir(parents=True)
     for name, text in {"mpicxx": "", "mpiexec": "", **tools}.items():
         (folder / "bin" / name).write_text(
@@ -437,7 +437,7 @@ def mpi_of(folder: Path, flavour: Any, **tools: str) -> Installation:
         )  # compiles nothing
         (folder / "bin" / name).chmod(0o755)
     wrapper, launcher = (str(folder / "bin" / name) for name in ("mpicxx", "mpiexec"))
-    return Installation(flavour=flavour, version="MPI 1.0", major=1, wrapper=wrapper, launcher=launcher)
+    return Installation(flavor=flavor, version="MPI 1.0", major=1, wrapper=wrapper, launcher=launcher)
 
 
 CUDA = "mca:mpi:base:param:mpi_built_with_cuda_support:value:"
@@ -487,7 +487,7 @@ CRAY = "MPI VERSION    : CRAY MPICH version 8.1.28.15 (ANL base 3.4a2)"
 
 
 @pytest.mark.parametrize(
-    ("flavour", "text", "name", "unset"),
+    ("flavor", "text", "name", "unset"),
     [
         ("other", CRAY, "MPICH_GPU_SUPPORT_ENABLED", "no"),
         ("intel", "", "I_MPI_OFFLOAD", "no"),
@@ -495,9 +495,9 @@ CRAY = "MPI VERSION    : CRAY MPICH version 8.1.28.15 (ANL base 3.4a2)"
     ],
 )
 def test_settings_switch_support_on_and_off_as_in_the_suite(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flavour: str, text: str, name: str, unset: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flavor: str, text: str, name: str, unset: str
 ) -> None:
-    mpi = mpi_of(tmp_path / "mpi", flavour, mpichversion=text)
+    mpi = mpi_of(tmp_path / "mpi", flavor, mpichversion=text)
     monkeypatch.delenv(name, raising=False)
     found = gpu_support.support(mpi, "cuda")
     assert found.answer == unset
