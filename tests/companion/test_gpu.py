@@ -518,6 +518,33 @@ def test_cray_mpich_by_its_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert found == ("yes", "MPICH_GPU_SUPPORT_ENABLED=1", "")
 
 
+def test_cray_mpich_is_found_though_srun_starts_it(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder has no launcher. Another MPI is preferred where none is chosen."""
+    for name, text in {"cray/mpicxx": "", "cray/mpichversion": f"echo '{CRAY}'", "slurm/srun": ""}.items():
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"#!/bin/sh\n{text}\n")
+        file.chmod(0o755)
+    options = fake_mpi.make(tmp_path / "mpi")
+    monkeypatch.delenv("IMB_MPI", raising=False)
+    folders = [tmp_path / "cray", tmp_path / "mpi" / "bin"]
+    monkeypatch.setattr(installations, "_folders", lambda: folders)
+    monkeypatch.setenv("PATH", f"{tmp_path}/slurm")
+    cray = next(mpi for mpi in installations.find_all() if mpi.place == f"{tmp_path}/cray/mpicxx")
+    assert (cray.flavor, cray.version) == ("other", "Cray MPICH 8.1.28.15")
+    assert cray.launcher == f"{tmp_path}/slurm/srun" and installations.find(None).flavor != "other"
+    words = ["run", "PingPong", "--mpi", cray.place, "--programs", options[3], "--dry-run"]
+    said = imb(*words, "--launcher", "srun")
+    assert said.code == 0 and said.out.startswith("srun --mpi=pmi2"), said.err
+    said = imb(*words)
+    assert said.code == 2 and "unsupported launcher (Cray MPICH 8.1.28.15)" in said.err
+    (tmp_path / "slurm" / "srun").unlink()
+    said = imb(*words)
+    assert said.code == 2 and "no launcher for Cray MPICH 8.1.28.15" in said.err
+
+
 def test_settings_are_those_of_the_suite() -> None:
     source = (Path(__file__).parents[2] / "src" / "plan" / "gpu_support.cpp").read_text()
     body = source[source.index("bool is_off") :].partition("}")[0]
@@ -666,6 +693,20 @@ def test_ab_passes_memory_to_variants_that_have_none(imb: Imb, tmp_path: Path, a
     }
     texts = {labels[0]: " ".join(command) for labels, command in commands.items()}
     assert "-memory cuda -gpu 1" in texts["x/a"] and "-memory host -gpu 1" in texts["x/b"]
+
+
+def test_memory_is_given_once(imb: Imb, tmp_path: Path) -> None:
+    fake = fake_mpi.make(tmp_path / "mpi")
+    for words, says in (
+        (["--memory", "cuda", "--", "-memory", "host"], "--memory and the IMB argument -memory exclude"),
+        (["--gpu", "1", "--", "-off_cache", "-1", "--GPU", "0"], "--gpu and the IMB argument -gpu exclude"),
+    ):
+        said = imb("run", *fake, "PingPong", "--dry-run", *words)
+        assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1
+    assert imb("run", *fake, "PingPong", "--dry-run", "--", "-memory", "host").code == 0
+    variants = ["--a", "", "--b", "memory=host arguments='-memory cuda'"]
+    said = imb("ab", *fake, *variants, "PingPong")
+    assert said.code == 2 and "variant b: memory and the IMB argument -memory exclude" in said.err
 
 
 def test_files_have_no_gpu_memory(imb: Imb, tmp_path: Path) -> None:

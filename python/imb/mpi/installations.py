@@ -21,6 +21,7 @@ from imb.mpi import compiler_wrappers
 Flavor: TypeAlias = Literal["openmpi", "mpich", "intel", "other"]
 PLACES = ("/usr/lib64/*/bin", "/opt/*/bin", "/opt/*/*/bin", "/usr/local/*/bin")  # where sites put MPIs
 _KINDS: dict[Flavor, str] = {"openmpi": "Open MPI", "mpich": "MPICH", "intel": "Intel MPI"}
+_CRAY = re.compile(r"CRAY MPICH version (\S+)")
 _NAMES = {"openmpi": "openmpi", "ompi": "openmpi", "mpich": "mpich", "intel": "intel", "impi": "intel"}
 
 
@@ -67,11 +68,36 @@ def _asked(launcher: str) -> tuple[str, str]:
 def mpi_of(wrapper: Path) -> Installation:
     """The MPI of a C++ wrapper. Raises ImbError where its launcher is missing."""
     wrapper = compiler_wrappers.followed(wrapper)
+    if version := _cray_version(wrapper):
+        return _of_cray(wrapper, version)
     try:
         launcher = compiler_wrappers.launcher_of(wrapper)
     except LookupError as error:
         raise ImbError(f"{error}; name the wrapper of a complete MPI (--mpi)") from None
     return _installation(str(wrapper), launcher)
+
+
+def _cray_version(wrapper: Path) -> str | None:
+    """`Cray MPICH 8.1.28`, by the mpichversion beside its wrapper; None: another MPI."""
+    asked = wrapper.with_name("mpichversion")
+    found = _CRAY.search(output_of([str(asked)])[1]) if asked.is_file() else None
+    return f"Cray MPICH {found[1]}" if found else None
+
+
+def _of_cray(wrapper: Path, version: str) -> Installation:
+    """It has no launcher of its own: the system's starts it. Raises ImbError where there is none."""
+    beside = (wrapper.with_name(name) for name in compiler_wrappers.LAUNCHERS)
+    launcher = next((str(path) for path in beside if os.access(path, os.X_OK)), None)
+    launcher = launcher or next(filter(None, map(shutil.which, ("srun", *compiler_wrappers.LAUNCHERS))), None)
+    if launcher is None:
+        raise ImbError(f"no launcher for {version}: {wrapper}; load the module of srun or mpiexec")
+    return Installation(
+        flavor="other",
+        version=version,
+        major=0,
+        wrapper=str(wrapper),
+        launcher=str(Path(launcher).absolute()),
+    )
 
 
 def _installation(wrapper: str, launcher: Path) -> Installation:
@@ -96,7 +122,7 @@ def find_all() -> list[Installation]:
                 mpi = mpi_of(wrapper)
             except ImbError:
                 continue
-            if mpi.flavor != "other":
+            if mpi.flavor != "other" or mpi.version.startswith("Cray"):
                 found.setdefault(mpi.wrapper, mpi)
         if not packaged_programs():
             continue
@@ -211,7 +237,8 @@ def find(choice: str | None) -> Installation:
         if Path(path).name.partition(".")[0] in compiler_wrappers.LAUNCHERS:
             return _installation("", Path(path).absolute())
         return mpi_of(Path(path))
-    for mpi in find_all():
+    # An MPI that needs another launcher than its own is the last choice.
+    for mpi in sorted(find_all(), key=lambda mpi: mpi.flavor == "other"):
         if choice is None or mpi.flavor == _NAMES[choice]:
             return mpi
     raise ImbError(
