@@ -157,7 +157,7 @@ check: $(ENV)/bin/cmake | $(TOOLS)/pytest $(ENV)/catch2 ## tests without an MPI:
 	PYTHONPATH='$(CURDIR)/python' OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python -m pytest tests --no-mpi -m 'not browser' $(PYTEST_ARGS); python=$$?; \
 	wait $$!; unit=$$?; cat build/check/unit-tests.log; [ $$python -eq 0 ] && [ $$unit -eq 0 ]
 
-# Tests of reading, archive, judgement and display, without an MPI.
+# Tests of reading, archive, judgment and display, without an MPI.
 lowest_tests := extras archive records query resolver compare report plot cli
 lowest_settings := tests/companion/test_campaign.py::test_mistakes_in_a_file_name_the_key
 .PHONY: lowest

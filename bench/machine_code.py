@@ -436,7 +436,7 @@ def _benchmark_of(pattern: str, loaded: bool) -> str:
         if found[1] in ATOMIC:
             return ATOMIC[found[1]] + (LOCAL if found[2] == "Origin" else "")
         return f"Unidir_{found[1].lower()}" if found[2] == "Target" else f"{found[1]}_local"
-    if found := re.fullmatch(r"MoveToNeighbours<(\w+),At(\w+)>", name):
+    if found := re.fullmatch(r"MoveToNeighbors<(\w+),At(\w+)>", name):
         return f"Exchange_{found[1].lower()}" + (LOCAL if found[2] == "Origin" else "")
     if found := re.fullmatch(r"InSync<(\w+),\(SyncMode\)(\d)>", name):
         return f"{found[1]}, -sync_mode {SYNC_MODES[int(found[2])]}"

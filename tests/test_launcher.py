@@ -242,7 +242,7 @@ def test_standard_abi_alone_fits_any_launcher(machine):
 
 
 @pytest.mark.parametrize(
-    ("flavour", "libraries", "interface"),
+    ("flavor", "libraries", "interface"),
     [
         ("openmpi", ["libmpi.so.12", ABI], None),
         ("openmpi", ["libmpi.so.40", "libmpi.so.12", ABI], "openmpi"),
@@ -251,10 +251,10 @@ def test_standard_abi_alone_fits_any_launcher(machine):
         ("mpich", ["libmpich.so.12", ABI], "mpich"),
     ],
 )
-def test_the_companion_chooses_as_the_launcher_does(machine, flavour, libraries, interface):
+def test_the_companion_chooses_as_the_launcher_does(machine, flavor, libraries, interface):
     names = {"openmpi": "prterun", "mpich": "mpiexec.hydra", "intel": "mpiexec.hydra"}
-    above = machine.mpi("a", *libraries, launcher=names[flavour]) / "bin" / names[flavour]
-    mpi = Installation(flavour=flavour, version="", major=5, wrapper="", launcher=str(above))
+    above = machine.mpi("a", *libraries, launcher=names[flavor]) / "bin" / names[flavor]
+    mpi = Installation(flavor=flavor, version="", major=5, wrapper="", launcher=str(above))
     found = prebuilt.interface_of(mpi)
     assert (found.key if found else None) == interface
     if interface:

@@ -88,7 +88,7 @@ def with_all(net: Switch, ranks: int, n: int, count: int, call: float) -> float:
     return train(net, count * (ranks - 1), n, call)
 
 
-def with_neighbours(net: Switch, ranks: int, n: int, count: int, call: float) -> float:
+def with_neighbors(net: Switch, ranks: int, n: int, count: int, call: float) -> float:
     return train(net, 2 * count, n, call)
 
 
@@ -118,8 +118,8 @@ MANY_ORIGINS: dict[str, Passive] = {
     "Bidir_get": pair,
     "All_put_all": with_all,
     "All_get_all": with_all,
-    "Exchange_put": with_neighbours,
-    "Exchange_get": with_neighbours,
+    "Exchange_put": with_neighbors,
+    "Exchange_get": with_neighbors,
 }
 PASSIVE = ONE_ORIGIN | MANY_ORIGINS
 WITH_ALL = ("Put_all_local", "Get_all_local", "One_put_all", "One_get_all", "All_put_all", "All_get_all")
@@ -409,7 +409,7 @@ def test_target_that_computes_does_not_delay_a_put(tmp_path):
 
 def check_figures(done: Simulation, wanted: Callable[[dict], float], with_throughput: set[str]) -> None:
     """Records and text of all rows. A pair moves n bytes, one rank with all others n for each of them; of all with
-    all, of neighbours and of collectives a throughput is not shown."""
+    all, of neighbors and of collectives a throughput is not shown."""
     lines = [(table, line) for table in lab.tables(done.text) for line in table.rows]
     for row, (table, line) in zip(done.rows, lines, strict=True):
         if row["benchmark"] in PASSIVE and in_flight(row, CALL):

@@ -341,7 +341,7 @@ def set_up_wrapper(choice: str) -> Mpi:
     except LookupError as error:
         words = "to start the program in another way, build it with"
         raise SetupError(f"{error}; {words} `make CXX={wrapper}`") from None
-    flavour, version = compiler_wrappers.flavour_of(output_of([str(launcher), "--version"]))
+    flavour, version = compiler_wrappers.flavor_of(output_of([str(launcher), "--version"]))
     env = {"I_MPI_ROOT": str(wrapper.parent.parent)} if flavour == "intel" else {}
     compiler = compiler_of(wrapper, env)
     if flavour == "smpi":

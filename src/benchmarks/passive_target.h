@@ -205,7 +205,7 @@ constexpr Spec with_neighbors(std::string_view name, Exposed exposed) {
 }
 
 template <class Move, class Completion>
-struct MoveToNeighbours {
+struct MoveToNeighbors {
   static constexpr bool puts = Move::exposed == Exposed::receive;
   template <class C>
   static void step(const C& c, const Lap& lap) {
@@ -224,10 +224,10 @@ struct MoveToNeighbours {
 /// Both neighbors in the periodic chain, as in Exchange: message 0 travels to the right, message 1 to the
 /// left.
 template <class What>
-struct WithNeighbours {
+struct WithNeighbors {
   using Move = What;
-  using Loop = MoveToNeighbours<Move, AtTarget>;
-  using LocalLoop = MoveToNeighbours<Move, AtOrigin>;
+  using Loop = MoveToNeighbors<Move, AtTarget>;
+  using LocalLoop = MoveToNeighbors<Move, AtOrigin>;
   template <class C>
   static LockTwo epoch(const C& c) {
     return LockTwo(c.left, c.right, c.win);
@@ -242,10 +242,10 @@ struct WithNeighbours {
   }
 };
 
-struct Exchange_put : WithNeighbours<Put> {
+struct Exchange_put : WithNeighbors<Put> {
   static constexpr Spec spec = with_neighbors("Exchange_put", Put::exposed);
 };
-struct Exchange_get : WithNeighbours<Get> {
+struct Exchange_get : WithNeighbors<Get> {
   static constexpr Spec spec = with_neighbors("Exchange_get", Get::exposed);
 };
 

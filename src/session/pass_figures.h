@@ -25,7 +25,7 @@ struct PassPoint {
   double cost = 0;        ///< seconds of the last sample, with all that goes with it; of this rank
   int samples = 0;
   bool done = false;
-  bool within = false;  ///< the precision, at the last judgement
+  bool within = false;  ///< the precision, at the last judgment
   std::optional<Failure> failure;
   std::vector<RowSeries> rows;
 };

@@ -59,7 +59,7 @@ class PassSession {
   const double start_;
   double waited_ = 0;   ///< for other launches
   int of_turn_ = 0;     ///< samples and tables begun in this turn
-  double judging_ = 0;  ///< seconds that the last judgement took
+  double judging_ = 0;  ///< seconds that the last judgment took
   double shown_ = 0;    ///< when progress was shown last
   double sample_seconds_ = 0;
   double tick_ = 0;      ///< of the coarsest clock, in seconds
@@ -256,7 +256,7 @@ void PassSession::choose_exchanges(OpenTable& open) {
   exchanges_ = 0;
 }
 
-// A judgement is still to come when the budget is spent.
+// A judgment is still to come when the budget is spent.
 bool PassSession::must_end(double next) {
   const bool late = parts_.world.rank() == 0 && passes_.budget &&
                     elapsed() + std::max(next, sample_seconds_) + judging_ > *passes_.budget;

@@ -63,18 +63,18 @@ def slower(records: list[Record], factor: float, benchmarks: tuple[str, ...]) ->
 
 @pytest.fixture(scope="session")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two sides of eight launches: Bcast slower on B, Allreduce faster, and from the fifth launch of A on Alltoall."""
+    """Twelve sessions of one launch and eight: Bcast slower on B, Allreduce faster, and from the seventh of A on Alltoall."""
     folder = tmp_path_factory.mktemp("report")
     archive = Archive(folder / "archive")
     random = np.random.default_rng(11)
-    for number in range(16):
-        side = "before" if number < 8 else "after"
+    for number in range(20):
+        side = "before" if number < 12 else "after"
         rows = healthy(random, noise=0.02)
-        slower(rows, 1.25 if number >= 8 else 1.0, ("Bcast", "Gather"))
-        slower(rows, 0.6 if number >= 8 else 1.0, ("Allreduce",))
-        slower(rows, 1.3 if 4 <= number < 8 else 1.0, ("Alltoall",))
-        records = launch(rows, date=f"2026-03-{number % 8 + 1:02}T08:00:00Z", environment={"UCX_TLS": side})
-        archive.add(Content(records=write(records), facts={"session": "s"}, labels=[side]))
+        slower(rows, 1.25 if number >= 12 else 1.0, ("Bcast", "Gather"))
+        slower(rows, 0.6 if number >= 12 else 1.0, ("Allreduce",))
+        slower(rows, 1.3 if 6 <= number < 12 else 1.0, ("Alltoall",))
+        records = launch(rows, date=f"2026-03-{number % 12 + 1:02}T08:00:00Z", environment={"UCX_TLS": side})
+        archive.add(Content(records=write(records), facts={"session": f"s{number}"}, labels=[side]))
     a, b = load(archive, "before"), load(archive, "after")
     (folder / "report.html").write_text(report_page([a, b], [compare(a, b)], [diagnose(a), diagnose(b)]))
     (folder / "comparison.html").write_text(comparison_page(compare(a, b)))
@@ -235,11 +235,11 @@ def test_the_theme_follows_the_system_and_is_remembered(page: Any, report: Path)
       const [red, green, blue] = document.querySelector('.chart .point').style.fill.match(/\\d+/g).map(Number);
       return "#" + ((1 << 24) + (red << 16) + (green << 8) + blue).toString(16).slice(1);
     })()"""
-    light, grey = page.evaluate(background), page.evaluate(ink)
+    light, gray = page.evaluate(background), page.evaluate(ink)
     assert page.evaluate(marker) == COLORS["light"]["s0"]
     page.emulate_media(color_scheme="dark")
     assert page.evaluate(background) != light
-    until(page, f"{ink} !== '{grey}'")  # the charts follow
+    until(page, f"{ink} !== '{gray}'")  # the charts follow
     assert page.evaluate(marker) == COLORS["dark"]["s0"]
     button = page.locator("#theme")
     assert button.inner_text() == "Theme: auto"

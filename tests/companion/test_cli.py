@@ -85,7 +85,7 @@ def test_an_empty_archive(imb: Imb) -> None:
     assert imb("query", "SELECT count(*) AS n FROM results").out.split() == ["n", "0"]
 
 
-def test_a_page_of_results_becomes_labelled_runs(imb: Imb) -> None:
+def test_a_page_of_results_becomes_labeled_runs(imb: Imb) -> None:
     said = imb("import", BOARD)
     assert said.code == 0
     assert said.out.splitlines()[-1] == "1 file: 432 rows in 18 tables, 0 failures; 18 runs, 18 of them new"

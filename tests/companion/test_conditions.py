@@ -321,7 +321,7 @@ def test_progress_only_grows_and_ends_at_one(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flavour", "text", "said"),
+    ("flavor", "text", "said"),
     [
         (
             "openmpi",
@@ -349,8 +349,8 @@ def test_progress_only_grows_and_ends_at_one(path: Path) -> None:
         ("other", "on-host: sm\n", None),
     ],
 )
-def test_transports_that_an_mpi_names_itself(flavour: str, text: str, said: str | None) -> None:
-    assert own_word.transports_in(flavour, text) == said
+def test_transports_that_an_mpi_names_itself(flavor: str, text: str, said: str | None) -> None:
+    assert own_word.transports_in(flavor, text) == said
 
 
 def test_doctor_has_the_word_of_the_mpi_beside_the_measured_path() -> None:

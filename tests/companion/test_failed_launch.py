@@ -170,3 +170,16 @@ def test_diagnose_of_a_log_without_a_result_stays_an_error(imb: Imb, tmp_path: P
     log.write_bytes(fake_mpi.records(1.0, rows=0))
     found = imb("diagnose", log)
     assert found.code == 2 and found.err.startswith("imb: no results in"), found
+
+
+def test_a_usage_error_of_the_suite_is_launched_once(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    line = 'IMB-MPI1: -msglog: "x" is not a whole number; for example: -msglog 3:7'
+    words = ["run", "mpi1", "rma", "--launches", 3, "--", "-msglog", "x"]
+    said = imb(*words[:3], *failing(tmp_path / "two", f"{line}\n", status=2), *words[3:])
+    assert said.code == 1 and said.out.count(line) == 2 == len(archive.ids())  # once for each program
+    assert said.err.count("2 launches with the same usage error skipped") == 2
+    for errors, status in ((f"{line}\n", 5), ("mpiexec: a host is down\n", 1)):  # another launch may succeed
+        before = len(archive.ids())
+        options = failing(tmp_path / f"status-{status}", errors, status=status)
+        assert imb("run", "PingPong", *options, "--launches", 2).code == 1
+        assert len(archive.ids()) == before + 2

@@ -429,7 +429,7 @@ def test_names_of_devices_are_data(tree: Path, monkeypatch: pytest.MonkeyPatch) 
 # What MPIs say
 
 
-def mpi_of(folder: Path, flavour: Any, **tools: str) -> Installation:
+def mpi_of(folder: Path, flavor: Any, **tools: str) -> Installation:
     (folder / "bin").mkdir(parents=True)
     for name, text in {"mpicxx": "", "mpiexec": "", **tools}.items():
         (folder / "bin" / name).write_text(
@@ -437,7 +437,7 @@ def mpi_of(folder: Path, flavour: Any, **tools: str) -> Installation:
         )  # compiles nothing
         (folder / "bin" / name).chmod(0o755)
     wrapper, launcher = (str(folder / "bin" / name) for name in ("mpicxx", "mpiexec"))
-    return Installation(flavour=flavour, version="MPI 1.0", major=1, wrapper=wrapper, launcher=launcher)
+    return Installation(flavor=flavor, version="MPI 1.0", major=1, wrapper=wrapper, launcher=launcher)
 
 
 CUDA = "mca:mpi:base:param:mpi_built_with_cuda_support:value:"
@@ -487,7 +487,7 @@ CRAY = "MPI VERSION    : CRAY MPICH version 8.1.28.15 (ANL base 3.4a2)"
 
 
 @pytest.mark.parametrize(
-    ("flavour", "text", "name", "unset"),
+    ("flavor", "text", "name", "unset"),
     [
         ("other", CRAY, "MPICH_GPU_SUPPORT_ENABLED", "no"),
         ("intel", "", "I_MPI_OFFLOAD", "no"),
@@ -495,9 +495,9 @@ CRAY = "MPI VERSION    : CRAY MPICH version 8.1.28.15 (ANL base 3.4a2)"
     ],
 )
 def test_settings_switch_support_on_and_off_as_in_the_suite(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flavour: str, text: str, name: str, unset: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flavor: str, text: str, name: str, unset: str
 ) -> None:
-    mpi = mpi_of(tmp_path / "mpi", flavour, mpichversion=text)
+    mpi = mpi_of(tmp_path / "mpi", flavor, mpichversion=text)
     monkeypatch.delenv(name, raising=False)
     found = gpu_support.support(mpi, "cuda")
     assert found.answer == unset
@@ -516,6 +516,33 @@ def test_cray_mpich_by_its_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("MPICH_GPU_SUPPORT_ENABLED", "1")
     found = gpu_support.support(mpi_of(tmp_path / "mpi", "other"), "rocm")
     assert found == ("yes", "MPICH_GPU_SUPPORT_ENABLED=1", "")
+
+
+def test_cray_mpich_is_found_though_srun_starts_it(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder has no launcher. Another MPI is preferred where none is chosen."""
+    for name, text in {"cray/mpicxx": "", "cray/mpichversion": f"echo '{CRAY}'", "slurm/srun": ""}.items():
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"#!/bin/sh\n{text}\n")
+        file.chmod(0o755)
+    options = fake_mpi.make(tmp_path / "mpi")
+    monkeypatch.delenv("IMB_MPI", raising=False)
+    folders = [tmp_path / "cray", tmp_path / "mpi" / "bin"]
+    monkeypatch.setattr(installations, "_folders", lambda: folders)
+    monkeypatch.setenv("PATH", f"{tmp_path}/slurm")
+    cray = next(mpi for mpi in installations.find_all() if mpi.place == f"{tmp_path}/cray/mpicxx")
+    assert (cray.flavor, cray.version) == ("other", "Cray MPICH 8.1.28.15")
+    assert cray.launcher == f"{tmp_path}/slurm/srun" and installations.find(None).flavor != "other"
+    words = ["run", "PingPong", "--mpi", cray.place, "--programs", options[3], "--dry-run"]
+    said = imb(*words, "--launcher", "srun")
+    assert said.code == 0 and said.out.startswith("srun --mpi=pmi2"), said.err
+    said = imb(*words)
+    assert said.code == 2 and "unsupported launcher (Cray MPICH 8.1.28.15)" in said.err
+    (tmp_path / "slurm" / "srun").unlink()
+    said = imb(*words)
+    assert said.code == 2 and "no launcher for Cray MPICH 8.1.28.15" in said.err
 
 
 def test_settings_are_those_of_the_suite() -> None:
@@ -666,6 +693,20 @@ def test_ab_passes_memory_to_variants_that_have_none(imb: Imb, tmp_path: Path, a
     }
     texts = {labels[0]: " ".join(command) for labels, command in commands.items()}
     assert "-memory cuda -gpu 1" in texts["x/a"] and "-memory host -gpu 1" in texts["x/b"]
+
+
+def test_memory_is_given_once(imb: Imb, tmp_path: Path) -> None:
+    fake = fake_mpi.make(tmp_path / "mpi")
+    for words, says in (
+        (["--memory", "cuda", "--", "-memory", "host"], "--memory and the IMB argument -memory exclude"),
+        (["--gpu", "1", "--", "-off_cache", "-1", "--GPU", "0"], "--gpu and the IMB argument -gpu exclude"),
+    ):
+        said = imb("run", *fake, "PingPong", "--dry-run", *words)
+        assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1
+    assert imb("run", *fake, "PingPong", "--dry-run", "--", "-memory", "host").code == 0
+    variants = ["--a", "", "--b", "memory=host arguments='-memory cuda'"]
+    said = imb("ab", *fake, *variants, "PingPong")
+    assert said.code == 2 and "variant b: memory and the IMB argument -memory exclude" in said.err
 
 
 def test_files_have_no_gpu_memory(imb: Imb, tmp_path: Path) -> None:

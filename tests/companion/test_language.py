@@ -74,7 +74,6 @@ SPEAKING = {r"\b(?:says?|speaks?|said)\b": "prints, reports, shows, has"}
 ALLOWED = {
     r"`imb\.logs\.catalogue`|`catalogue`|imb\.logs\.catalogue|import catalogue|\bcatalogue(?=\.[a-z_])": "the name of a module",
     r"\bsynchronisation\b|\bsynchronise_each\b": "a value and a field of the records' schema",
-    r"\b_?labelled\b": "a field of the importer's report, which no text shows",
     r"\b_?centred?\b": "names of variables and of functions",
     r"standing\.json": "the name of a file in archives",
 }

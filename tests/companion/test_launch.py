@@ -12,15 +12,15 @@ from typing import Any
 import psutil
 import pytest
 from imb.model.errors import ImbError
-from imb.mpi.compiler_wrappers import flavour_of
+from imb.mpi.compiler_wrappers import flavor_of
 from imb.mpi.installations import Installation
 from imb.mpi.launch import Command, Intent, run, spell
 
 
-def made_up(flavour: Any, major: int = 5) -> Installation:
-    env = {"I_MPI_ROOT": "/opt/impi"} if flavour == "intel" else {}
+def made_up(flavor: Any, major: int = 5) -> Installation:
+    env = {"I_MPI_ROOT": "/opt/impi"} if flavor == "intel" else {}
     return Installation(
-        flavour=flavour, version="x", major=major, wrapper="mpicxx", launcher="mpiexec", env=env
+        flavor=flavor, version="x", major=major, wrapper="mpicxx", launcher="mpiexec", env=env
     )
 
 
@@ -34,7 +34,7 @@ HOSTS = {"hosts": ("a", "b"), "ppn": 2, "ranks": 4}
 
 
 @pytest.mark.parametrize(
-    ("flavour", "wanted", "root", "words"),
+    ("flavor", "wanted", "root", "words"),
     [
         (MPICH, {}, True, "mpiexec -n 2 P"),
         (MPICH, {"ranks": 9}, False, "mpiexec -n 9 P"),
@@ -67,8 +67,8 @@ HOSTS = {"hosts": ("a", "b"), "ppn": 2, "ranks": 4}
         (MPICH, {"launcher": "srun", "hosts": ("a",), "ranks": 9}, False, "srun --mpi=pmi2 --kill-on-bad-exit=1 -n 9 -N 1 --nodelist=a --overcommit P"),
     ],
 )  # fmt: skip
-def test_spelling(flavour: Installation, wanted: dict[str, Any], root: bool, words: str) -> None:
-    command = spell(flavour, Intent(**{"ranks": 2, **wanted}), ["P"], cores=4, root=root)
+def test_spelling(flavor: Installation, wanted: dict[str, Any], root: bool, words: str) -> None:
+    command = spell(flavor, Intent(**{"ranks": 2, **wanted}), ["P"], cores=4, root=root)
     assert str(command) == words
 
 
@@ -80,7 +80,7 @@ def test_what_cannot_be_said_is_a_mistake() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "flavour", "version"),
+    ("said", "flavor", "version"),
     [
         ("mpirun (Open MPI) 4.1.4\n\nReport bugs", "openmpi", "Open MPI 4.1.4"),
         ("mpiexec (OpenRTE) 2.1.1\n", "openmpi", "Open MPI 2.1.1"),
@@ -90,8 +90,8 @@ def test_what_cannot_be_said_is_a_mistake() -> None:
         ("", "other", "unknown"),
     ],
 )
-def test_launchers_are_known_by_what_they_say(said: str, flavour: str, version: str) -> None:
-    assert flavour_of(said) == (flavour, version)
+def test_launchers_are_known_by_what_they_say(said: str, flavor: str, version: str) -> None:
+    assert flavor_of(said) == (flavor, version)
 
 
 def script(tmp_path: Path, text: str) -> Command:

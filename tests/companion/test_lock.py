@@ -146,13 +146,14 @@ def test_a_session_has_heartbeats(
     assert len(seen) >= 4
 
 
+@pytest.mark.parametrize("job", ["SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"])
 def test_a_job_waits_for_the_last_one_of_its_chain(
-    session: Path, imb: Imb, monkeypatch: pytest.MonkeyPatch
+    session: Path, imb: Imb, monkeypatch: pytest.MonkeyPatch, job: str
 ) -> None:
     """A scheduler starts the next job while the one that it ended stores its last launch."""
     last = filelock.FileLock(session / "lock", thread_local=False)
     last.acquire()
     assert imb("run", "--resume", session.name).code == 2
-    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv(job, "7")
     threading.Timer(0.5, last.release).start()
     assert imb("run", "--resume", session.name).code == 0

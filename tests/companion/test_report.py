@@ -223,6 +223,8 @@ def test_a_new_level_is_found_and_dated(archive: Archive) -> None:
     fill(archive, "runs", 12)
     side = load(archive, "runs")
     ordered = sorted(side.launches, key=lambda one: one.run.date or "")
+    for one in ordered:
+        one.facts["session"] = one.name
     for one in ordered[8:]:
         for key, result in one.rows.items():
             if key.benchmark == "Bcast":
@@ -234,8 +236,15 @@ def test_a_new_level_is_found_and_dated(archive: Archive) -> None:
     assert {one["time"] for one in changes} == {"2026-01-09T00:00:00Z"}
     assert all(one["change"].startswith(("+2", "+19")) for one in changes)
     fill(archive, "steady", 12, seed=3)
-    steady = Page(report_page([load(archive, "steady")], [], []))
+    nights = load(archive, "steady")
+    for one in nights.launches:
+        one.facts["session"] = one.name
+    steady = Page(report_page([nights], [], []))
     assert "No change of level" in steady.text and not steady.table("Changes of level")
+    for one in ordered:
+        one.facts["session"] = "one evening"  # its launches count once
+    evening = Page(report_page([side], [], []))
+    assert "histories of 8 sessions or more" in evening.text and not evening.table("Changes of level")
 
 
 def test_every_figure_is_one_that_plotly_knows(two: tuple[Side, Side]) -> None:

@@ -278,9 +278,9 @@ def test_an_interrupted_launch_does_not_count_beside_its_repetition(
     outcomes = {name: archive.run(name).facts()["outcome"] for name in archive.ids()}
     tags = archive.tags()
     assert sorted(outcomes.values()) == ["interrupted", "measured", "measured", "measured"]
-    labelled = {name for name in outcomes if "intr" in tags[name].labels}
-    assert labelled == {name for name, outcome in outcomes.items() if outcome == "measured"}
-    [cut] = set(outcomes) - labelled
+    labeled = {name for name in outcomes if "intr" in tags[name].labels}
+    assert labeled == {name for name, outcome in outcomes.items() if outcome == "measured"}
+    [cut] = set(outcomes) - labeled
     assert tags[cut].notes[0].startswith("interrupted; repeated as ")
     assert not list(archive.folder.glob("sessions/*/*.interrupted"))
 

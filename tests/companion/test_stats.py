@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from imb.judge.multiplicity import Permutations, holm, permits
 from imb.judge.stats import (
-    change_points,
     detectable,
     launches_needed,
     level_of,
@@ -17,15 +16,6 @@ from imb.model.observations import percentiles
 from imb.model.units import duration, rounded_size
 from numpy.typing import NDArray
 from scipy import stats
-
-# The Nile's yearly flow at Aswan from 1871 on (Cobb, Biometrika 65 (1978) 243): it fell after 1898.
-NILE = [
-    *(1120, 1160, 963, 1210, 1160, 1160, 813, 1230, 1370, 1140, 995, 935, 1110, 994, 1020, 960, 1180, 799, 958, 1140),
-    *(1100, 1210, 1150, 1250, 1260, 1220, 1030, 1100, 774, 840, 874, 694, 940, 833, 701, 916, 692, 1020, 1050, 969),
-    *(831, 726, 456, 824, 702, 1120, 1100, 832, 764, 821, 768, 845, 864, 862, 698, 845, 744, 796, 1040, 759),
-    *(781, 865, 845, 944, 984, 897, 822, 1010, 771, 676, 649, 846, 812, 742, 801, 1040, 860, 874, 848, 890),
-    *(744, 749, 838, 1050, 918, 986, 797, 923, 975, 815, 1020, 906, 901, 1170, 912, 746, 919, 718, 714, 740),
-]  # fmt: skip
 
 
 def drawn(shape: tuple[int, int], spread: float = 0.1, seed: int = 1) -> NDArray[np.float64]:
@@ -180,31 +170,6 @@ def test_level() -> None:
     assert np.isnan(level_of([3.0])[1])
     with pytest.raises(ValueError, match="no figure"):
         level_of([0.0])
-
-
-def test_the_nile_fell_after_1898() -> None:
-    assert [1871 + index for index in change_points(NILE)] == [1899]
-
-
-def test_changes_of_level_are_found_where_they_are() -> None:
-    noise = np.exp(np.random.default_rng(3).normal(0, 0.01, 30))
-    levels = np.repeat([1.0, 1.2, 0.9], 10)
-    assert change_points(noise * levels) == [10, 20]
-    assert change_points([1, 1.01, 1.0, 2.0, 2.01, 2.0]) == [3]
-    assert change_points([1, 1.01, 1.0, 7.0, 1.01, 1.0]) == []  # one bad day
-    assert change_points([]) == change_points([1.0]) == change_points([2.0] * 50) == []
-    with pytest.raises(ValueError, match="above 0"):
-        change_points([1.0, 0.0])
-
-
-@pytest.mark.parametrize("count", [6, 12, 40])
-def test_false_changes_are_as_rare_as_said(count: int) -> None:
-    random = np.random.default_rng(4)
-    histories = random.normal(0, 0.1, (1000, count))
-    false = sum(bool(change_points(np.exp(one), 0.05)) for one in histories)
-    assert false / 1000 < 0.06
-    heavy = 0.1 * random.standard_t(3, (400, count))
-    assert sum(bool(change_points(np.exp(one), 0.05)) for one in heavy) / 400 < 0.08
 
 
 def test_percentiles_are_of_launches_that_have_a_figure() -> None:

@@ -465,8 +465,8 @@ def test_a_stopped_rank_costs_its_launch_and_no_other(mpi: lab.Mpi, archive: Arc
     lost = next(f for f in facts if f["outcome"] == "stopped")
     assert "did not end" in lost["problem"]
     assert process.returncode in (0, 10, 11) and json.loads(out)["bands"]
-    labelled = [label for tags in archive.tags().values() for label in tags.labels]
-    assert len(labelled) == 5 and set(labelled) == {"t/a", "t/b"}  # what was lost is on no side
+    labeled = [label for tags in archive.tags().values() for label in tags.labels]
+    assert len(labeled) == 5 and set(labeled) == {"t/a", "t/b"}  # what was lost is on no side
     assert not stopped.is_running()
 
 

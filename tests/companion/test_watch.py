@@ -15,6 +15,14 @@ from imb.model.observations import Launch
 from imb.model.records import Platform, Result, Run
 
 FIVE = float(np.log(1.05))
+# The Nile's yearly flow at Aswan from 1871 on (Cobb, Biometrika 65 (1978) 243): it fell after 1898.
+NILE = [
+    *(1120, 1160, 963, 1210, 1160, 1160, 813, 1230, 1370, 1140, 995, 935, 1110, 994, 1020, 960, 1180, 799, 958, 1140),
+    *(1100, 1210, 1150, 1250, 1260, 1220, 1030, 1100, 774, 840, 874, 694, 940, 833, 701, 916, 692, 1020, 1050, 969),
+    *(831, 726, 456, 824, 702, 1120, 1100, 832, 764, 821, 768, 845, 864, 862, 698, 845, 744, 796, 1040, 759),
+    *(781, 865, 845, 944, 984, 897, 822, 1010, 771, 676, 649, 846, 812, 742, 801, 1040, 860, 874, 848, 890),
+    *(744, 749, 838, 1050, 918, 986, 797, 923, 975, 815, 1020, 906, 901, 1170, 912, 746, 919, 718, 714, 740),
+]  # fmt: skip
 
 
 def noise(random: np.random.Generator, sessions: int, series: int, spread: float = 0.01) -> steps.Values:
@@ -84,6 +92,11 @@ def test_intervals_cover_what_they_promise() -> None:
         logs[20:, :2] += 0.08
         covered += [step.low <= 0.08 <= step.high for step in steps.find_steps(logs).steps if step.at == 20]
     assert len(covered) > 80 and np.mean(covered) >= 0.93
+
+
+def test_the_nile_fell_after_1898() -> None:
+    [step] = steps.find_steps(np.log(np.array(NILE, dtype=np.float64))[:, np.newaxis]).steps
+    assert 1871 + step.at == 1899 and np.exp(step.size) == pytest.approx(850 / 1098, abs=0.02)
 
 
 def test_one_session_that_stands_out_is_no_step() -> None:

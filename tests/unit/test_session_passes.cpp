@@ -87,7 +87,7 @@ TEST_CASE("a launch in passes ends when every row is known well enough") {
   Passes passes = exactly(1000);
   passes.precision = 0.01;
   const Outcome outcome = launch(catalogue, in_passes(1, passes), 2, {});
-  CHECK(outcome.ending().passes == 24);  // the second judgement
+  CHECK(outcome.ending().passes == 24);  // the second judgment
   for (const Measurement& measurement : outcome.rows("Sendrecv")) {
     const PassesFigure& figure = *measurement.rows.front().passes;
     CHECK(figure.half_width == 0);

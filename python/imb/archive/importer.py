@@ -35,7 +35,7 @@ _BATCH_FILES = 1000
 
 
 class FileReport(msgspec.Struct):
-    """What became of one file. `runs`: their names; `new`: how many of them the archive had not; `labelled`: how many of the
+    """What became of one file. `runs`: their names; `new`: how many of them the archive had not; `labeled`: how many of the
     others got a label; `cut_off`: the last row of each launch without an end."""
 
     file: str
@@ -47,7 +47,7 @@ class FileReport(msgspec.Struct):
     problems: list[Problem] = []
     notes: list[Problem] = []
     cut_off: list[str] = []
-    labelled: int = 0
+    labeled: int = 0
 
 
 def files_in(paths: Iterable[Path]) -> list[Path]:
@@ -161,7 +161,7 @@ def _label_present(index: Index, present: Mapping[str, list[FileReport]], labels
         has = tags[run].labels if run in tags else []
         if lacking := [label for label in labels if label not in has]:
             index.archive.label(run, add=lacking)
-            reports[0].labelled += 1
+            reports[0].labeled += 1
 
 
 def _runs_of(

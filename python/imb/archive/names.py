@@ -162,7 +162,7 @@ def _names_in(archive: Archive, what: str) -> list[str]:
     """The names that commas divide. A query, a file, and a label of an earlier version may have commas themselves."""
     if what.startswith(QUERY):
         return [what]
-    if "," in what and (_labelled(what, archive.ids(), archive.tags()) or _path(what)):
+    if "," in what and (_labeled(what, archive.ids(), archive.tags()) or _path(what)):
         return [what]
     names = list(filter(None, (word.strip() for word in what.split(","))))
     if any(name.startswith(QUERY) for name in names):
@@ -186,14 +186,14 @@ def matching(name: str, runs: Sequence[str], tags: Callable[[], Mapping[str, Tag
     A label cannot hide a run whose shown name is given; shorter names are labels first, as `2026` may be one.
     """
     begun = [run for run in runs if len(name) >= LEAST and run.startswith(name.lower())]
-    if (not begun or len(name) < SHORT) and (labelled := _labelled(name, runs, tags())):
-        return labelled
+    if (not begun or len(name) < SHORT) and (labeled := _labeled(name, runs, tags())):
+        return labeled
     if len(begun) > 1:
         raise ambiguous(name, [run[:SHORT] for run in begun])
     return begun
 
 
-def _labelled(name: str, runs: Iterable[str], tags: Mapping[str, Tags]) -> list[str]:
+def _labeled(name: str, runs: Iterable[str], tags: Mapping[str, Tags]) -> list[str]:
     """Those of these runs that have this label, in the order in which they first got a label."""
     some = set(runs)
     return [run for run, tag in tags.items() if name in tag.labels and run in some]

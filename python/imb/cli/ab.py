@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import ArchiveOption, share_of
+from imb.cli.common import ArchiveOption, FormatOption, share_of
 from imb.cli.gpu_options import GpuOption, MemoryOption
 from imb.cli.judging import show
 from imb.cli.launching import (
@@ -124,9 +124,7 @@ def command(
     ] = "5%",
     metric: Annotated[str, typer.Option("--metric", "-m", metavar="NAME", help="See imb compare.")] = "time",
     rows: Annotated[bool, typer.Option("--rows", help="Show all rows, not only those that changed.")] = False,
-    format: Annotated[
-        Literal["terminal", "json"], typer.Option("--format", "-f", help="Output format.")
-    ] = "terminal",
+    format: FormatOption = "terminal",
     memory: MemoryOption = None,
     gpu: GpuOption = None,
     mpi: MpiOption = None,

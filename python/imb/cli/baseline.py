@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import ArchiveOption, AssumeOneSessionOption, share_of
+from imb.cli.common import ArchiveOption, AssumeOneSessionOption, FormatOption, share_of
 from imb.cli.judging import show as show_comparison
 from imb.cli.judging import worst
 from imb.cli.launching import MpiOption, ProgramsOption, all_measured, launch_all, ready
@@ -49,7 +49,6 @@ ToleranceOption = Annotated[
         help="Smallest relevant change of a metric (see imb compare); may be repeated.",
     ),
 ]
-FormatOption = Annotated[Literal["terminal", "json"], typer.Option("--format", "-f", help="Output format.")]
 
 
 def _tolerances(words: list[str] | None) -> dict[str, float]:

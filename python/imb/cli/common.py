@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -52,6 +52,8 @@ RunArgument = Annotated[
         help="First digits of a run's name (4 or more), a label that only one run has, or a file that is stored.",
     ),
 ]
+FORMAT = typer.Option("--format", "-f", help="Output format.")  # of what, each command has in its type
+FormatOption = Annotated[Literal["terminal", "json"], FORMAT]
 AssumeOneSessionOption = Annotated[
     bool,
     typer.Option(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import enum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from imb.archive.store import Archive
 from imb.cli.common import (
+    FORMAT,
     SIDE,
     USUAL_BANDS,
     ArchiveOption,
@@ -20,15 +20,6 @@ from imb.cli.common import (
 from imb.cli.extras import need
 from imb.cli.judging import show
 from imb.render.terminal import data
-
-
-class Format(enum.StrEnum):
-    """Output format."""
-
-    terminal = "terminal"
-    markdown = "markdown"
-    json = "json"
-    html = "html"
 
 
 def command(
@@ -49,7 +40,7 @@ def command(
     bands: BandsOption = USUAL_BANDS,
     benchmark: BenchmarkOption = None,
     rows: Annotated[bool, typer.Option("--rows", help="Show all rows, not only those that changed.")] = False,
-    format: Annotated[Format, typer.Option("--format", "-f", help="Output format.")] = Format.terminal,
+    format: Annotated[Literal["terminal", "markdown", "json", "html"], FORMAT] = "terminal",
     force: Annotated[
         bool,
         typer.Option(
@@ -87,7 +78,7 @@ def command(
     from imb.cli.peers import earlier
     from imb.judge.compare import EXIT, CompareSettings, compare, parse_bands
 
-    if format is Format.html:
+    if format == "html":
         need("imb compare --format html", "jinja2", "plotly")
     settings = CompareSettings(
         metric=metric,
@@ -101,15 +92,15 @@ def command(
     sides = load(store, a), load(store, b)
     launches = [launch for side in sides for launch in side.launches]
     found = compare(*sides, settings, earlier(store, launches))
-    if format is Format.json:
+    if format == "json":
         import msgspec
 
         data(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
-    elif format is Format.markdown:
+    elif format == "markdown":
         from imb.render.comparison import comparison_markdown
 
         data(comparison_markdown(found, all_rows=rows))
-    elif format is Format.html:
+    elif format == "html":
         from imb.render.page import comparison_page
 
         data(comparison_page(found))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from imb.cli.common import ArchiveOption, SideArgument
+from imb.cli.common import FORMAT, ArchiveOption, SideArgument
 from imb.cli.failed import failed_among
 from imb.model.errors import ImbError
 from imb.model.text import one_line
@@ -21,12 +20,6 @@ if TYPE_CHECKING:
     from imb.diagnose import Diagnosis
 
 _MARKS = {"problem": ("✗", "red"), "warning": ("!", "yellow"), "information": ("i", "cyan")}
-
-
-class Format(StrEnum):
-    terminal = "terminal"
-    markdown = "markdown"
-    json = "json"
 
 
 def command(
@@ -64,7 +57,7 @@ def command(
         ),
     ] = None,
     thresholds: Annotated[bool, typer.Option("--thresholds", help="List the thresholds and exit.")] = False,
-    format: Annotated[Format, typer.Option("--format", help="Output format.")] = Format.terminal,
+    format: Annotated[Literal["terminal", "markdown", "json"], FORMAT] = "terminal",
     archive: ArchiveOption = None,
 ) -> None:
     """Find anomalies in results and suggest what to check next.
@@ -118,9 +111,9 @@ def command(
     else:
         failed = failed_among(runs, loaded)
         found = diagnose.diagnose(loaded, limits, known, variance_of(store, loaded), failed)
-    if format is Format.json:
+    if format == "json":
         data(findings.json(found) + "\n")
-    elif format is Format.markdown:
+    elif format == "markdown":
         data(findings.findings_markdown(found) + "\n")
     else:
         _show(found)

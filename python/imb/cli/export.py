@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import ArchiveOption, readable
+from imb.cli.common import FORMAT, ArchiveOption, readable
 from imb.model.errors import ImbError
 from imb.render.terminal import say
-
-
-class Format(enum.StrEnum):
-    """Output format."""
-
-    csv = "csv"
-    json = "json"
-    parquet = "parquet"
-    markdown = "markdown"
-    log = "log"
 
 
 def command(
@@ -33,7 +22,7 @@ def command(
             show_default="all",
         ),
     ] = None,
-    format: Annotated[Format, typer.Option("--format", "-f", help="Output format.")] = Format.csv,
+    format: Annotated[Literal["csv", "json", "parquet", "markdown", "log"], FORMAT] = "csv",
     output: Annotated[
         Path | None,
         typer.Option(
@@ -79,24 +68,22 @@ def command(
 
     if len(separator) != 1 or separator in '"\n\r.' or separator.isalnum():
         raise ImbError(f"--separator: not one punctuation character: {separator!r}; give one such as ';'")
-    if output is None and format in (Format.parquet, Format.log):
-        raise ImbError(f"{format.value} needs --output {'FOLDER' if format is Format.log else 'FILE'}")
-    if samples and format not in (Format.csv, Format.parquet):
-        raise ImbError(
-            f"--samples: not with --format {format.value}; use csv or parquet (json has them always)"
-        )
+    if output is None and format in ("parquet", "log"):
+        raise ImbError(f"{format} needs --output {'FOLDER' if format == 'log' else 'FILE'}")
+    if samples and format not in ("csv", "parquet"):
+        raise ImbError(f"--samples: not with --format {format}; use csv or parquet (json has them always)")
     store = Archive(archive)
     chosen = readable(store, runs) if runs else [store.run(run) for run in store.ids()]
     match format:
-        case Format.csv:
+        case "csv":
             write_csv(store, chosen, output, separator, samples=samples)
-        case Format.parquet:
+        case "parquet":
             assert output
             write_parquet(store, chosen, output, samples=samples)
-        case Format.json:
+        case "json":
             write_json(chosen, output)
-        case Format.markdown:
+        case "markdown":
             write_markdown(chosen, output)
-        case Format.log:
+        case "log":
             assert output
             say(f"{write_logs(chosen, output)} logs in {output}")

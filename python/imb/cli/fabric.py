@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import ArchiveOption, LabelOption, share_of
+from imb.cli.common import ArchiveOption, FormatOption, LabelOption, share_of
 from imb.cli.launching import (
     CpusOption,
     EnvOption,
@@ -38,13 +37,6 @@ BENCHMARKS = ("Pair_Latency", "Pair_Bandwidth", "Pair_Bidirectional")
 PASSES = 4  # two of each direction
 QUICK_PASSES = 3  # of rounds whose pairs have one direction
 SIZES = (("Pair_Latency", 8), ("Pair_Bandwidth", 1 << 20))
-
-
-class Format(enum.StrEnum):
-    """Output format."""
-
-    terminal = "terminal"
-    json = "json"
 
 
 def command(
@@ -139,7 +131,7 @@ def command(
         Path | None,
         typer.Option("--page", metavar="FILE", help="Write an HTML page with the matrix of all pairs."),
     ] = None,
-    format: Annotated[Format, typer.Option("--format", "-f", help="Output format.")] = Format.terminal,
+    format: FormatOption = "terminal",
     timeout: Annotated[
         float, typer.Option("--timeout", min=0.1, metavar="SECONDS", help="End a launch that takes longer.")
     ] = 3600,
@@ -252,7 +244,7 @@ def command(
 
         text = fabric_page(judged, known, [str(one) for one in drains], now=datetime.now())
         page.write_text(text, encoding="utf-8")
-    if format is Format.json:
+    if format == "json":
         listed = [
             {
                 "node": one.node,

@@ -80,7 +80,7 @@ def _live(reports: Iterable[FileReport], files: int) -> Iterable[FileReport]:
 
 def _render(reports: Iterable[FileReport], *, names: bool, notes: bool) -> None:
     """Exits with 1 where something was not understood."""
-    files = runs = new = labelled = tables = rows = failures = problems = 0
+    files = runs = new = labeled = tables = rows = failures = problems = 0
     for report in reports:
         for problem in report.problems:
             say(f"imb: {problem}", err=True)
@@ -95,13 +95,13 @@ def _render(reports: Iterable[FileReport], *, names: bool, notes: bool) -> None:
         for run in dict.fromkeys(report.runs) if names else ():
             say(f"{run[:SHORT]}  {report.file}")
         files, runs, new = files + 1, runs + len(report.runs), new + report.new
-        labelled += report.labelled
+        labeled += report.labeled
         tables, rows = tables + report.tables, rows + report.rows
         failures, problems = failures + report.failures, problems + len(report.problems)
     say(
         f"{counted(files, 'file')}: {counted(rows, 'row')} in {counted(tables, 'table')},"
         f" {counted(failures, 'failure')}; {counted(runs, 'run')}, {new} of them new"
-        + (f", {labelled} others labeled" if labelled else "")
+        + (f", {labeled} others labeled" if labeled else "")
     )
     if problems:
         raise typer.Exit(1)

@@ -271,6 +271,7 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
         tell_shared_cpus(variant.intent, most_ranks, variant.name)
     over = list(before.values())
     left_out = 0
+    refused: set[tuple[object, ...]] = set()  # whose arguments the suite refuses, every time
     stopped: str | None = None
 
     def show_table(item: Item, kept: Path) -> None:
@@ -288,6 +289,8 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
         for items in session.launch_batches(made, todo):
             if stopped := deciding.before(items[0].turn, over, display.say):
                 break
+            if any(item.like() in refused for item in items):
+                continue
             if not standing.switch(items[0].variant):  # several at the same time have no setup
                 left_out += len(items)
                 continue
@@ -305,6 +308,13 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
             over += now_over
             for one in now_over:
                 say(f"{one.run[:SHORT]}  {_in_words(archive, made, one)}", err=results_to_stderr)
+            for one in now_over:
+                if _is_usage_error(archive, one):
+                    refused.add(like := made.items[one.number - 1].like())
+                    gone = {each.number for each in over}
+                    skipped = sum(item.like() == like and item.number not in gone for item in todo)
+                    if skipped:
+                        say(f"imb: {counted(skipped, 'launch')} with the same usage error skipped", err=True)
             if any(one.outcome == "interrupted" for one in now_over):
                 say(f"imb: interrupted; continue with `imb run --resume {made.id}`", err=True)
                 raise typer.Exit(130)
@@ -339,6 +349,7 @@ def _title(made: Plan) -> str:
 
 
 # Exit statuses of the suite.
+_USAGE_ERRORS = (1, 2)
 _FAILURES = {0: "failed", 3: "some rows could not be measured", 4: "wrong data received"}
 
 
@@ -367,6 +378,16 @@ def problem_of(archive: Archive, made: Plan, one: Done) -> str:
             return one.problem or "stopped"
         case _:
             return ""
+
+
+def _is_usage_error(archive: Archive, one: Done) -> bool:
+    """Whether the suite refused its arguments, which another launch does not change: its one line, and no records."""
+    from imb.archive.names import reason_of
+
+    if one.outcome != "failed" or one.status not in _USAGE_ERRORS:
+        return False
+    run = archive.run(one.run)
+    return not run.part("records.jsonl") and (reason_of(run) or "").startswith("IMB-")
 
 
 def _called(made: Plan, item: Item) -> str:

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import csv
-import enum
 import io
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import ArchiveOption
+from imb.cli.common import FORMAT, ArchiveOption
 from imb.render.terminal import columns, data, say
-
-
-class Format(enum.StrEnum):
-    """Output format."""
-
-    table = "table"
-    csv = "csv"
-    json = "json"
 
 
 def command(
     sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT statement.")],
-    format: Annotated[Format, typer.Option("--format", "-f", help="Output format.")] = Format.table,
+    format: Annotated[Literal["table", "csv", "json"], FORMAT] = "table",
     archive: ArchiveOption = None,
 ) -> None:
     """Query the archive in SQL (DuckDB), read only: one SELECT statement over these tables.
@@ -48,11 +39,11 @@ def command(
     from imb.archive.sql import ask
 
     names, rows = ask(Archive(archive), sql)
-    if format is Format.csv:
+    if format == "csv":
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([names, *rows])
         data(text.getvalue())
-    elif format is Format.json:
+    elif format == "json":
         import msgspec
 
         lines = [

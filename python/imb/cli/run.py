@@ -190,6 +190,7 @@ def command(
                 raise ImbError(f"--map: not PxQ: {map_}; give one such as 2x4")
             np = np or int(rows) * int(columns)
             arguments = ["-map", f"{rows}x{columns}", *arguments]
+        gpus.refuse_twice(memory, gpu, arguments)
         arguments = [*gpus.arguments(memory, gpu), *arguments]
         if host_pairs and hosts:
             raise ImbError(

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import enum
 from datetime import date
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from imb.cli.common import SIDE, USUAL_BANDS, ArchiveOption, BandsOption, BenchmarkOption, share_of
+from imb.cli.common import (
+    FORMAT,
+    SIDE,
+    USUAL_BANDS,
+    ArchiveOption,
+    BandsOption,
+    BenchmarkOption,
+    share_of,
+)
 from imb.model.errors import ImbError
 from imb.render.terminal import data, say
-
-
-class Format(enum.StrEnum):
-    """Output format."""
-
-    terminal = "terminal"
-    json = "json"
-    html = "html"
 
 
 def command(
@@ -33,7 +32,7 @@ def command(
     metric: Annotated[str, typer.Option("--metric", "-m", metavar="NAME", help="See imb compare.")] = "time",
     bands: BandsOption = USUAL_BANDS,
     benchmark: BenchmarkOption = None,
-    format: Annotated[Format, typer.Option("--format", "-f", help="Output format.")] = Format.terminal,
+    format: Annotated[Literal["terminal", "json", "html"], FORMAT] = "terminal",
     archive: ArchiveOption = None,
 ) -> None:
     """Find the sessions of a history at which results became slower or faster.
@@ -68,11 +67,11 @@ def command(
     store = Archive(archive)
     launches = [launch for name in names for launch in load(store, name).launches]
     found = history(Side(name=", ".join(names), launches=launches), settings)
-    if format is Format.json:
+    if format == "json":
         import msgspec
 
         data(msgspec.json.format(msgspec.json.encode(found)).decode() + "\n")
-    elif format is Format.html:
+    elif format == "html":
         from imb.render.page import history_page
 
         data(history_page(found))

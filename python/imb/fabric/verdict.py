@@ -1,4 +1,4 @@
-"""What a judgement of sweeps finds: suspects with effects, endpoints that do not answer, and figures for each size. Pure."""
+"""What a judgment of sweeps finds: suspects with effects, endpoints that do not answer, and figures for each size. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inference from few launches about a difference, and changes of level in a history. Pure.
+"""Inference from few launches about a difference. Pure.
 
 Figures are logarithms, so a difference is the logarithm of a ratio: a machine that is slower for a while is slower by a
 share of each time. docs/verdicts.md has the reasons for Welch's test instead of one of ranks, with the error rates of both.
@@ -241,45 +241,7 @@ def level_of(values: Sequence[float] | Values, confidence: float = 0.95) -> tupl
     return mean, float(mean * np.exp(-half)), float(mean * np.exp(half))
 
 
-def change_points(values: Sequence[float] | Values, level: float = 0.01) -> list[int]:
-    """Indices at which a new level begins, ascending; [] for a history that never changed.
-
-    Figures above 0 in the order of time; their logarithms are split where Student's t between the parts before and
-    behind is largest, if its p-value times the number of possible splits (Bonferroni) is at most `level`; then each
-    part likewise (binary segmentation, Scott and Knott, Biometrics 30 (1974) 507). So a history of normal figures that
-    never changes shows a change with a probability of at most `level`. A level lasts two figures at least: one alone
-    that stands out is no change. Raises ValueError for figures that have no logarithm.
-    """
-    logs = _logs(values)
-    if not np.isfinite(logs).all():
-        raise ValueError("change points require figures above 0")
-    found: list[int] = []
-    parts = [(0, len(logs))]
-    while parts:
-        begin, end = parts.pop()
-        if (at := _split(logs[begin:end], level)) is not None:
-            found.append(begin + at)
-            parts += [(begin, begin + at), (begin + at, end)]
-    return sorted(found)
-
-
 def _logs(values: Sequence[float] | Values) -> Values:
     with np.errstate(divide="ignore", invalid="ignore"):
         logs: Values = np.log(np.asarray(values, dtype=np.float64))
     return logs
-
-
-def _split(logs: Values, level: float) -> int | None:
-    count = len(logs)
-    if count < 5:
-        return None
-    logs = logs - logs.mean()
-    before = np.arange(2, count - 1)
-    behind = count - before
-    sums = np.cumsum(logs)[before - 1]
-    between = sums**2 * (1 / before + 1 / behind)  # of the squares, what the split explains
-    within = np.maximum(np.sum(logs**2) - between, 0.0) + LEAST_SPREAD**2 * (count - 2)
-    best = int(np.argmax(between / within))
-    t = np.sqrt(between[best] / within[best] * (count - 2))
-    p = 2 * stdtr(count - 2.0, -t) * len(before)
-    return int(before[best]) if p <= level else None

@@ -180,7 +180,9 @@ def examine_campaign(made: Campaign) -> None:
 
 
 def _refuse_memory(made: Campaign, name: str, variant: VariantSettings) -> None:
-    """Raises ImbError where there is no such memory or GPU, or it is of files."""
+    """Raises ImbError where there is no such memory or GPU, it is of files, or IMB's arguments have another one."""
+    words = [*split_words(made.arguments), *split_words(variant.arguments)]
+    gpus.refuse_twice(variant.memory, variant.gpu, words, f"variant {name}: ")
     if gpu_arguments(variant, f"variant {name}: "):
         for chosen in selections(made):
             selection.refuse_files(chosen, f"variant {name}: memory and gpu")

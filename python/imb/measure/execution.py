@@ -303,8 +303,8 @@ def _ask_transports(made: Plan, one: _Started) -> bool:
         _reported[key] = None
         with contextlib.suppress(ImbError, OSError):
             if command := asking_command_of(made, one.item):
-                flavour = made.variants[one.item.variant].mpi.flavour
-                _reported[key], interrupted = own_word.answered(flavour, command)
+                flavor = made.variants[one.item.variant].mpi.flavor
+                _reported[key], interrupted = own_word.answered(flavor, command)
     one.facts["conditions"]["transports"] = _reported[key]
     return interrupted
 

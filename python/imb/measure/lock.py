@@ -24,7 +24,7 @@ import psutil
 
 from imb.archive.durable import write_whole
 from imb.archive.store import Archive, user
-from imb.measure.session import Plan, folder_of
+from imb.measure.session import Plan, folder_of, in_job
 from imb.model.errors import ImbError
 from imb.model.text import now
 
@@ -89,7 +89,7 @@ def is_held(archive: Archive, made: Plan) -> bool:
 
 def _lock(path: Path, stack: contextlib.ExitStack) -> None:
     """Raises filelock.Timeout where another process has it, OSError. Where the file system has no locks there is none."""
-    lock = filelock.FileLock(path, timeout=_LAST_JOB if "SLURM_JOB_ID" in os.environ else 0)
+    lock = filelock.FileLock(path, timeout=_LAST_JOB if in_job() else 0)
     try:
         stack.enter_context(lock)
     except NotImplementedError:

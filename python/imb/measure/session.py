@@ -239,7 +239,7 @@ def asking_command_of(made: Plan, item: Item) -> launch.Command | None:
     """A launch like this one that measures nothing, in which the MPI reports its transports; None where it has no setting
     for that."""
     variant, intent = made.variants[item.variant], _with_secrets(intent_of(made, item))
-    if not (asking := own_word.asking(variant.mpi.flavour)):
+    if not (asking := own_word.asking(variant.mpi.flavor)):
         return None
     intent = msgspec.structs.replace(intent, env={**asking, **intent.env})
     words = [str(program_of(made, item)), "-version"]
@@ -290,10 +290,16 @@ def intent_of(made: Plan, item: Item) -> launch.Intent:
 def elsewhere(intent: launch.Intent) -> bool:
     """Whether ranks may be on other hosts, if an allocation or launcher arguments allow it."""
     words = {"-f", "-hosts", "-host", "--host", "-hostfile", "--hostfile", "-machinefile", "--machinefile"}
-    allocated = any(
-        name in os.environ for name in ("SLURM_JOB_ID", "PBS_NODEFILE", "LSB_HOSTS", "PE_HOSTFILE")
-    )
-    return bool(intent.hosts or intent.ppn or words & set(intent.extra) or allocated)
+    return bool(intent.hosts or intent.ppn or words & set(intent.extra) or in_job())
+
+
+# What Slurm, PBS, LSF and Grid Engine set in their jobs. LSF leaves LSB_HOSTS out if the list is long.
+_OF_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "PBS_NODEFILE", "LSB_JOBID", "LSB_HOSTS", "PE_HOSTFILE")
+
+
+def in_job() -> bool:
+    """Whether this process is part of a scheduler's job."""
+    return any(name in os.environ for name in _OF_JOBS)
 
 
 def measured_amount(archive: Archive, over: Done) -> str:

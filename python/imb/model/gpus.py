@@ -180,6 +180,15 @@ def arguments(memory: str | None, gpu: str | int | None, where: str = "--") -> l
     return words + (["-gpu", _gpu(str(gpu), where)] if gpu is not None else [])
 
 
+def refuse_twice(memory: str | None, gpu: str | int | None, words: Sequence[str], where: str = "--") -> None:
+    """Raises ImbError where IMB's arguments have -memory or -gpu as well: the last one would win without a note."""
+    for name, value in (("memory", memory), ("gpu", gpu)):
+        if value is not None and {f"-{name}", f"--{name}"} & {word.lower() for word in words}:
+            raise ImbError(
+                f"{where}{name} and the IMB argument -{name} exclude each other: {one_line(str(value))}; give one of them"
+            )
+
+
 def _memory(text: str, where: str) -> str:
     kinds = [_kind(word, where) for word in re.split(r"\s*,\s*|\s+", text.strip())]
     if len(kinds) > 2:

@@ -48,9 +48,9 @@ def launcher_of(wrapper: Path) -> Path:
     raise LookupError(f"no {' or '.join(names)} beside {wrapper}")
 
 
-def flavour_of(said: str) -> tuple[str, str]:
-    """Flavour (openmpi, intel, mpich, smpi, other), and name with version, by what `mpiexec --version` prints."""
-    for flavour, name, mark in _SAYS:
+def flavor_of(said: str) -> tuple[str, str]:
+    """Flavor (openmpi, intel, mpich, smpi, other), and name with version, by what `mpiexec --version` prints."""
+    for flavor, name, mark in _SAYS:
         if found := re.search(mark, said):
-            return flavour, f"{name} {found[1]}"
+            return flavor, f"{name} {found[1]}"
     return "other", (said.strip().splitlines() or ["unknown"])[0]

@@ -181,7 +181,7 @@ def suite_for(mpi: Installation) -> Check:
 def transports(mpi: Installation) -> str:
     """The transports that the library reports; empty where it reports none."""
     folder = Path(mpi.place).parent
-    if mpi.flavour == "openmpi":
+    if mpi.flavor == "openmpi":
         names = [folder / f"ompi_info{suffix}" for suffix in (Path(mpi.place).suffix, "")]
         info = next((str(name) for name in names if name.exists()), None)
         said = installations.output_of([info, "--parsable"])[1] if info else ""
@@ -190,12 +190,12 @@ def transports(mpi: Installation) -> str:
             kind: sorted({n for k, n in found if k == kind and n != "self"}) for kind in ("pml", "mtl", "btl")
         }
         return "; ".join(f"{kind} {', '.join(names)}" for kind, names in kinds.items() if names)
-    if mpi.flavour == "mpich":
+    if mpi.flavor == "mpich":
         device = re.search(
             r"--with-device=(\S+?)['\s]", installations.output_of([mpi.launcher, "--version"])[1] + "\n"
         )
         return f"device {device[1]}" if device else ""
-    if mpi.flavour == "intel":
+    if mpi.flavor == "intel":
         return "libfabric " + os.environ.get(
             "FI_PROVIDER", "(chooses the provider itself; FI_PROVIDER names one)"
         )
@@ -209,7 +209,7 @@ def _two_ranks(mpi: Installation) -> Check:
         advice = "install the compiler that the wrapper calls (`" + mpi.wrapper + " -show`)"
         return Check("problem", what, f"the wrapper builds no MPI program: {said}", advice)
     cores = psutil.cpu_count(logical=False) or 1
-    intent = launch.Intent(ranks=2, env=own_word.asking(mpi.flavour))
+    intent = launch.Intent(ranks=2, env=own_word.asking(mpi.flavor))
     command = launch.spell(mpi, intent, [str(program)], cores=cores, root=os.geteuid() == 0)
     with tempfile.TemporaryDirectory() as folder:
         output, errors = Path(folder, "output"), Path(folder, "errors")
@@ -220,7 +220,7 @@ def _two_ranks(mpi: Installation) -> Check:
         ]
     if ended.outcome == "interrupted":
         raise KeyboardInterrupt
-    own = own_word.transports_in(mpi.flavour, text)
+    own = own_word.transports_in(mpi.flavor, text)
     return launch_check(what, str(command), ended, text, words, own)
 
 

@@ -47,17 +47,17 @@ class Support(NamedTuple):
 
 def support(mpi: Installation, api: str | None = None) -> Support:
     """By the MPI's own tools and settings. `api`: cuda or rocm; None: of any GPU."""
-    if mpi.flavour == "openmpi":
+    if mpi.flavor == "openmpi":
         return _of_openmpi(mpi, api)
-    if mpi.flavour == "intel":
+    if mpi.flavor == "intel":
         return _of_intel(api)
     told = _beside(mpi, "mpichversion")
     said = installations.output_of([told], mpi.env)[1] if told else ""
-    if "CRAY MPICH" in said or (mpi.flavour == "other" and "CRAY_MPICH_VERSION" in os.environ):
+    if "CRAY MPICH" in said or (mpi.flavor == "other" and "CRAY_MPICH_VERSION" in os.environ):
         found = _of_setting(SETTINGS["cray"])
         library = f"libmpi_gtl_{'hsa' if api == 'rocm' else 'cuda'}.so"
         return found._replace(change=f"{found.change} and LD_PRELOAD={library}") if found.change else found
-    if mpi.flavour != "mpich":
+    if mpi.flavor != "mpich":
         return Support("unknown", "it has no setting that is known")
     if (set_off := _of_setting(SETTINGS["mpich"])).answer == "no":
         return set_off

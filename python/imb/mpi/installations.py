@@ -18,9 +18,10 @@ from imb.model.errors import ImbError
 from imb.model.suite import packaged_programs
 from imb.mpi import compiler_wrappers
 
-Flavour: TypeAlias = Literal["openmpi", "mpich", "intel", "other"]
+Flavor: TypeAlias = Literal["openmpi", "mpich", "intel", "other"]
 PLACES = ("/usr/lib64/*/bin", "/opt/*/bin", "/opt/*/*/bin", "/usr/local/*/bin")  # where sites put MPIs
-_KINDS: dict[Flavour, str] = {"openmpi": "Open MPI", "mpich": "MPICH", "intel": "Intel MPI"}
+_KINDS: dict[Flavor, str] = {"openmpi": "Open MPI", "mpich": "MPICH", "intel": "Intel MPI"}
+_CRAY = re.compile(r"CRAY MPICH version (\S+)")
 _NAMES = {"openmpi": "openmpi", "ompi": "openmpi", "mpich": "mpich", "intel": "intel", "impi": "intel"}
 
 
@@ -28,7 +29,7 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
     """An MPI. `major` is its launcher's, 0 where it is unknown; `wrapper` is empty where only programs can be started, as
     with packages of a library alone; `env` is for wrapper, launcher and program."""
 
-    flavour: Flavour
+    flavor: Flavor = msgspec.field(name="flavour")  # as stored plans have it
     version: str
     major: int
     wrapper: str
@@ -61,12 +62,14 @@ def output_of(words: list[str], env: Mapping[str, str] | None = None, timeout: f
 
 @lru_cache
 def _asked(launcher: str) -> tuple[str, str]:
-    return compiler_wrappers.flavour_of(output_of([launcher, "--version"])[1])
+    return compiler_wrappers.flavor_of(output_of([launcher, "--version"])[1])
 
 
 def mpi_of(wrapper: Path) -> Installation:
     """The MPI of a C++ wrapper. Raises ImbError where its launcher is missing."""
     wrapper = compiler_wrappers.followed(wrapper)
+    if version := _cray_version(wrapper):
+        return _of_cray(wrapper, version)
     try:
         launcher = compiler_wrappers.launcher_of(wrapper)
     except LookupError as error:
@@ -74,16 +77,39 @@ def mpi_of(wrapper: Path) -> Installation:
     return _installation(str(wrapper), launcher)
 
 
+def _cray_version(wrapper: Path) -> str | None:
+    """`Cray MPICH 8.1.28`, by the mpichversion beside its wrapper; None: another MPI."""
+    asked = wrapper.with_name("mpichversion")
+    found = _CRAY.search(output_of([str(asked)])[1]) if asked.is_file() else None
+    return f"Cray MPICH {found[1]}" if found else None
+
+
+def _of_cray(wrapper: Path, version: str) -> Installation:
+    """It has no launcher of its own: the system's starts it. Raises ImbError where there is none."""
+    beside = (wrapper.with_name(name) for name in compiler_wrappers.LAUNCHERS)
+    launcher = next((str(path) for path in beside if os.access(path, os.X_OK)), None)
+    launcher = launcher or next(filter(None, map(shutil.which, ("srun", *compiler_wrappers.LAUNCHERS))), None)
+    if launcher is None:
+        raise ImbError(f"no launcher for {version}: {wrapper}; load the module of srun or mpiexec")
+    return Installation(
+        flavor="other",
+        version=version,
+        major=0,
+        wrapper=str(wrapper),
+        launcher=str(Path(launcher).absolute()),
+    )
+
+
 def _installation(wrapper: str, launcher: Path) -> Installation:
-    flavour, version = _asked(str(launcher))
+    flavor, version = _asked(str(launcher))
     number = re.search(r"(\d+)\.", version)
     return Installation(
-        flavour=flavour if flavour in get_args(Flavour) else "other",  # type: ignore[arg-type]
+        flavor=flavor if flavor in get_args(Flavor) else "other",  # type: ignore[arg-type]
         version=version,
         major=int(number[1]) if number else 0,
         wrapper=wrapper,
         launcher=str(launcher),
-        env={"I_MPI_ROOT": str(launcher.parent.parent)} if flavour == "intel" else {},
+        env={"I_MPI_ROOT": str(launcher.parent.parent)} if flavor == "intel" else {},
     )
 
 
@@ -96,7 +122,7 @@ def find_all() -> list[Installation]:
                 mpi = mpi_of(wrapper)
             except ImbError:
                 continue
-            if mpi.flavour != "other":
+            if mpi.flavor != "other" or mpi.version.startswith("Cray"):
                 found.setdefault(mpi.wrapper, mpi)
         if not packaged_programs():
             continue
@@ -105,7 +131,7 @@ def find_all() -> list[Installation]:
             if launcher.resolve() in launched:
                 continue
             mpi = _installation("", launcher.absolute())
-            if mpi.flavour != "other":
+            if mpi.flavor != "other":
                 found.setdefault(str(launcher.resolve()), mpi)
                 launched.add(launcher.resolve())
     return list(found.values())
@@ -141,12 +167,12 @@ def _folders() -> Iterable[Path]:
 class Linked(NamedTuple):
     """What programs are linked with: the MPIs that can launch them, and the library."""
 
-    flavours: tuple[Flavour, ...]
+    flavors: tuple[Flavor, ...]
     library: Path | None
 
 
 def linked_with(programs: Path) -> Linked:
-    """By what `ldd` prints of a program in this folder; no flavour where that is unknown, as of static programs and
+    """By what `ldd` prints of a program in this folder; no flavor where that is unknown, as of static programs and
     scripts. MPICH and Intel MPI share one ABI."""
     program = next((one for one in sorted(programs.glob("IMB-*")) if os.access(one, os.X_OK)), None)
     status, printed = output_of(["ldd", str(program)]) if program else (127, "")
@@ -164,19 +190,19 @@ def find_for(choice: str | None, programs: Path) -> Installation:
 
     Raises ImbError where there is none, and where the chosen one cannot launch them.
     """
-    flavours, library = linked_with(programs)
+    flavors, library = linked_with(programs)
     chosen = choice or os.environ.get("IMB_MPI")
-    if chosen or not flavours:
+    if chosen or not flavors:
         mpi = find(choice)
-        if not flavours or mpi.flavour in (*flavours, "other"):
+        if not flavors or mpi.flavor in (*flavors, "other"):
             return mpi
-    kind = " or ".join(_KINDS[flavour] for flavour in flavours)
+    kind = " or ".join(_KINDS[flavor] for flavor in flavors)
     if chosen:
         raise ImbError(
             f"--programs {programs} is linked with {kind}, but {mpi.launcher} is of {mpi.version};"
-            f" give --mpi {flavours[0]}"
+            f" give --mpi {flavors[0]}"
         )
-    if not (fitting := [mpi for mpi in find_all() if mpi.flavour in flavours]):
+    if not (fitting := [mpi for mpi in find_all() if mpi.flavor in flavors]):
         raise ImbError(
             f"--programs {programs} is linked with {kind}, which was not found; name its folder with --mpi"
         )
@@ -211,8 +237,9 @@ def find(choice: str | None) -> Installation:
         if Path(path).name.partition(".")[0] in compiler_wrappers.LAUNCHERS:
             return _installation("", Path(path).absolute())
         return mpi_of(Path(path))
-    for mpi in find_all():
-        if choice is None or mpi.flavour == _NAMES[choice]:
+    # An MPI that needs another launcher than its own is the last choice.
+    for mpi in sorted(find_all(), key=lambda mpi: mpi.flavor == "other"):
+        if choice is None or mpi.flavor == _NAMES[choice]:
             return mpi
     raise ImbError(
         f"no {choice or 'MPI'} found on the PATH or in the usual places; load its module, name its folder with --mpi,"

@@ -80,11 +80,11 @@ def spell(mpi: Installation, intent: Intent, program: Sequence[str], *, cores: i
         raise ImbError("--cpus and --bind exclude each other; --cpus pins each rank to one CPU")
     if intent.launcher == "srun":
         return _srun(mpi, intent, program, cores)
-    if mpi.flavour == "openmpi":
+    if mpi.flavor == "openmpi":
         return _openmpi(mpi, intent, program, cores, root)
-    if mpi.flavour == "intel":
+    if mpi.flavor == "intel":
         return _intel(mpi, intent, program)
-    if mpi.flavour == "mpich":
+    if mpi.flavor == "mpich":
         return _hydra(mpi, intent, program)
     raise ImbError(
         f"{mpi.launcher} is an unsupported launcher ({mpi.version}); supported: Hydra, Open MPI, Intel MPI, srun"
@@ -153,7 +153,7 @@ def _openmpi(mpi: Installation, intent: Intent, program: Sequence[str], cores: i
 
 def _srun(mpi: Installation, intent: Intent, program: Sequence[str], cores: int) -> Command:
     # Open MPI starts through PMIx alone; MPICH and Intel MPI through PMI-2 wherever Slurm is.
-    words = ["srun", "--mpi=" + ("pmix" if mpi.flavour == "openmpi" else "pmi2"), "--kill-on-bad-exit=1"]
+    words = ["srun", "--mpi=" + ("pmix" if mpi.flavor == "openmpi" else "pmi2"), "--kill-on-bad-exit=1"]
     words += ["-n", str(intent.ranks)]
     if intent.hosts:
         words += ["-N", str(len(intent.hosts)), "--nodelist=" + ",".join(intent.hosts)]

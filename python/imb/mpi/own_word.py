@@ -24,29 +24,29 @@ _ASKING = {
 }
 
 
-def asking(flavour: str) -> dict[str, str]:
+def asking(flavor: str) -> dict[str, str]:
     """Variables for a launch whose output is ours to read; empty where the MPI has none."""
-    return dict(_ASKING.get(flavour, {}))
+    return dict(_ASKING.get(flavor, {}))
 
 
-def answered(flavour: str, command: launch.Command) -> tuple[str | None, bool]:
+def answered(flavor: str, command: launch.Command) -> tuple[str | None, bool]:
     """The transports that the MPI reports in this launch, which is only made for that; whether it was interrupted."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder, "output")
         ended = launch.run(command, output=output, errors=Path(folder, "errors"), timeout=_SECONDS)
-        return transports_in(flavour, output.read_text(errors="replace")), ended.outcome == "interrupted"
+        return transports_in(flavor, output.read_text(errors="replace")), ended.outcome == "interrupted"
 
 
-def transports_in(flavour: str, text: str) -> str | None:
+def transports_in(flavor: str, text: str) -> str | None:
     """`on-host sm`, `netmod ucx`, `provider tcp`: from what ranks printed; None where it reports none."""
     found: list[str] = []
-    if flavour == "openmpi":
+    if flavor == "openmpi":
         pairs = re.findall(r"^\s*(on|off)-host:\s+(?:all connections are )?(.+?)\s*$", text, re.MULTILINE)
         found = [f"{place}-host {name[:60]}" for place, name in pairs if name != "n/a"]
-    elif flavour == "mpich":
+    elif flavor == "mpich":
         netmod = re.search(r"^==== (\w+) (?:netmod )?Capability", text, re.MULTILINE | re.IGNORECASE)
         found += [f"netmod {netmod[1].lower()}"] if netmod else []
-    if flavour in ("mpich", "intel"):  # not `provider: NAME, score = ...`, which lists candidates
+    if flavor in ("mpich", "intel"):  # not `provider: NAME, score = ...`, which lists candidates
         provider = re.search(r"libfabric provider: *([\w;]+)", text)
         found += [f"provider {provider[1]}"] if provider else []
     return ", ".join(found) or None

@@ -68,12 +68,12 @@ def _is_of(mpi: Installation, folder: Path) -> bool:
         for one in INTERFACES
         if one.key != STANDARD and any((folder / name).exists() for name in one.libraries)
     }
-    return not owners or _USUAL.get(mpi.flavour) in owners
+    return not owners or _USUAL.get(mpi.flavor) in owners
 
 
 def interface_of(mpi: Installation) -> Abi | None:
     """What the programs choose under this MPI's launcher; None where nothing fits."""
-    usual = _USUAL.get(mpi.flavour)
+    usual = _USUAL.get(mpi.flavor)
     wanted = [one for one in INTERFACES if one.key in (usual, STANDARD)]
     return next((one for one in wanted if usual and library_with(mpi, one)), None)
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from imb.judge.bands import Band, band_of
-from imb.judge.stats import change_points
+from imb.judge.history import History, HistorySettings, history
+from imb.judge.steps import FEWEST
+from imb.model.errors import ImbError
 from imb.model.observations import Key, Side, Values
 from imb.render.marks import letter, positive, short
 
@@ -26,7 +29,7 @@ def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
         band = band_of(key.bytes) or none
         groups.setdefault(key.curve(), {}).setdefault(band, []).append(key)
     # The probability of a change that is none is 1 % in all of the page together.
-    level = 0.01 / max(1, len(sides) * sum(map(len, groups.values())))
+    found = [_history(side, 0.01 / len(sides)) for side in ordered]
     curves: list[dict[str, Any]] = []
     changes: list[dict[str, Any]] = []
     for curve, of_bands in groups.items():
@@ -37,22 +40,23 @@ def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
                 name = "other lengths" if any(key.bytes for key in keys) else "0 bytes"
             logs = [np.log(positive(np.array([side.values(key) for key in keys]))) for side in ordered]
             levels = [_means(of - _centre(of)) for of in logs]
-            found = [_changes(values, level) for values in levels]
-            for number, places in enumerate(found):
+            where = [_changes(one, curve, band, side) for one, side in zip(found, ordered, strict=True)]
+            for number, places in enumerate(where):
                 changes += _told(places, levels[number], ordered[number], letter(number), str(curve), name)
             drawn.append(
-                {"band": name, "values": [[short(v) for v in values] for values in levels], "changes": found}
+                {"band": name, "values": [[short(v) for v in values] for values in levels], "changes": where}
             )
         curves.append({"title": str(curve), "bands": drawn})
     changes.sort(key=lambda one: -one["weight"])
     first = next((i for i, one in enumerate(curves) if changes and one["title"] == changes[0]["curve"]), 0)
     return {
         "about": "A point is a launch: the geometric mean of its times in a band of lengths, 1 is the median of the side's "
-        "launches. Dashed lines are where a new level begins.",
+        "launches. Dashed lines are where a new level begins, by sessions, as imb watch finds it.",
         "curves": curves,
         "first": first,
         "dated": dated,
         "changes": changes[:40],
+        "no_changes": _without_changes(found),
         "sides": [
             {
                 "letter": letter(number),
@@ -81,10 +85,28 @@ def _means(logs: Values) -> Values:
     return np.where(counts > 0, np.exp(sums / np.maximum(counts, 1)), np.nan)
 
 
-def _changes(values: Values, level: float) -> list[int]:
-    """Indices into `values` where a new level begins; launches without a figure are passed over."""
-    known = np.flatnonzero(~np.isnan(values))
-    return [int(known[i]) for i in change_points(values[known], level)] if len(known) >= 4 else []
+def _history(side: Side, level: float) -> History | None:
+    """As `imb watch` judges it; None where no launch has a date."""
+    with suppress(ImbError):
+        return history(side, HistorySettings(level=level))
+    return None
+
+
+def _changes(found: History | None, curve: Key, band: Band, side: Side) -> list[int]:
+    """Indices of the launches of `side` with which a new level of this curve and band begins."""
+    runs = {
+        event.run
+        for event in (found.events if found else [])
+        if any((change.curve, change.band) == (curve, band) for change in event.changes)
+    }
+    return [number for number, launch in enumerate(side.launches) if launch.name in runs]
+
+
+def _without_changes(found: Sequence[History | None]) -> str:
+    """What takes the place of an empty table of changes."""
+    if any(one is None or one.verdict == "too little history" for one in found):
+        return f"Changes of level are found in histories of {FEWEST} sessions or more, with dates."
+    return "No change of level."
 
 
 def _told(
