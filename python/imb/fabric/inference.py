@@ -83,6 +83,7 @@ def judge_sweeps(
         tuple(one for size in found for one in size.asymmetric),
         tuple(one for size in found for one in size.populations),
         together,
+        tuple(dict.fromkeys(one for size in found for one in size.unjudged)),
     )
 
 
@@ -109,6 +110,7 @@ class _Size:
         self.suspects: list[Suspect] = self._failed()
         self.asymmetric: tuple[Asymmetric, ...] = ()
         self.populations: tuple[Populations, ...] = ()
+        self.unjudged: tuple[str, ...] = ()
         self.unsure = False
         count = len(sweep.endpoints)
         if count - len(self.silent) < FEWEST_ENDPOINTS or len(pairs.a) < FEWEST_ENDPOINTS:
@@ -265,12 +267,17 @@ class _Size:
             self.notes.append(
                 f"{sweep.benchmark}, {sweep.bytes} B: {len(classes.groups)} groups of endpoints by their times"
             )
-        confounded = np.flatnonzero(self.search.confounded)
-        names = [self.components.each[one].name for one in confounded.tolist()]
+        self._leave_out()
+
+    def _leave_out(self) -> None:
+        """What all pairs of a distance cross has no peers: trunks of one class are compared where there are three or more."""
+        confounded = [self.components.each[one] for one in np.flatnonzero(self.search.confounded).tolist()]
+        names = [" = ".join((one.name, *one.alternatives[:2])) for one in confounded]
+        self.unjudged = tuple(one.name for one in confounded if one.kind in ("link", "group"))
         if names:
             self.notes.append(
-                f"all pairs of a distance cross {', '.join(names[:3])}{' ...' if len(names) > 3 else ''}: "
-                "only a baseline shows whether it is slow"
+                "not judged without --baseline or a sibling trunk, as all pairs of a distance cross it: "
+                f"{', '.join(names[:3])}{' ...' if len(names) > 3 else ''}"
             )
 
     def _result(self, fit: Fit | None, effects: Values, detectable: float) -> SizeResult:

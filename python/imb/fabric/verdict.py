@@ -82,7 +82,8 @@ class SizeResult:
 class Verdict:
     """`state`: "bad" if a component is named or an endpoint does not answer; "inconclusive" if a slow component is not excluded;
     else "healthy". `suspects`: named ones first, then by effect. `silent_together`: silent endpoints that fell silent in an exchange
-    with each other, so that one of the two may only have waited."""
+    with each other, so that one of the two may only have waited. `unjudged`: links and groups of links that all pairs of a distance cross, so that
+    nothing here is to compare them with."""
 
     state: State
     suspects: tuple[Suspect, ...] = ()
@@ -92,3 +93,4 @@ class Verdict:
     asymmetric: tuple[Asymmetric, ...] = ()
     populations: tuple[Populations, ...] = field(default=())
     silent_together: tuple[tuple[int, int], ...] = ()
+    unjudged: tuple[str, ...] = ()

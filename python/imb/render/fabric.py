@@ -72,7 +72,8 @@ def sweep_headline(judged: Judged) -> str:
         return f"bad: {'; '.join(parts) or 'see the notes'}"
     if verdict.state == "healthy":
         past = f" than in {judged.baseline}" if judged.baseline else ""
-        return f"healthy: no component is significantly slower by {signed_percent(judged.least)[1:]} or more{past}"
+        open_ones = f"; not judged: {shortened_list(verdict.unjudged)}" if verdict.unjudged else ""
+        return f"healthy: no component is significantly slower by {signed_percent(judged.least)[1:]} or more{past}{open_ones}"
     if several := [one for one in unsure if one.p_value <= judged.level]:
         names = list(dict.fromkeys((several[0].name, *several[0].alternatives)))
         return f"inconclusive: one of {shortened_list(names, 5)} is slow; the pairs measured do not separate them"
@@ -258,6 +259,7 @@ def value(judged: Judged, status: int, drained: Sequence[Mapping[str, Any]]) -> 
         "asymmetric": plain(verdict.asymmetric),
         "populations": plain(verdict.populations),
         "sizes": plain(verdict.per_size),
+        "unjudged": list(verdict.unjudged),
         "notes": [*judged.notes, *verdict.notes],
         "drain": list(drained),
     }
