@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <set>
 #include <string>
 
@@ -109,6 +110,18 @@ Choice choose(const std::vector<std::string>& sites, EndpointKind kind) {
   return choice;
 }
 
+// The first rank of each endpoint's host.
+std::vector<int> readers_of(const std::vector<std::string>& sites,
+                            const std::vector<EndpointFacts>& endpoints) {
+  std::map<std::string, int> first;
+  for (std::size_t rank = 0; rank < sites.size(); ++rank) {
+    first.try_emplace(site_in(sites[rank]).host, static_cast<int>(rank));
+  }
+  std::vector<int> readers;
+  for (const EndpointFacts& endpoint : endpoints) readers.push_back(first.at(endpoint.host));
+  return readers;
+}
+
 // Of the rounds, what so few endpoints do not have.
 std::string why_not_these_rounds(const FabricOptions& fabric) {
   const int endpoints = static_cast<int>(fabric.ranks.size());
@@ -136,6 +149,7 @@ std::vector<EndpointFacts> settle_endpoints(const Communicator& world, Options& 
   Choice choice;
   if (world.rank() == 0) choice = choose(sites, fabric.endpoint);
   if (const std::string why = world.broadcast(choice.why_not); !why.empty()) throw UsageError(why);
+  if (world.rank() == 0) fabric.readers = readers_of(sites, choice.endpoints);
   std::string ranks;
   for (const EndpointFacts& endpoint : choice.endpoints)
     (ranks += std::to_string(endpoint.rank)) += separator;

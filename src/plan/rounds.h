@@ -41,6 +41,7 @@ struct FabricOptions {
   std::vector<EndpointPairs> listed;  ///< -pairs_file
   std::vector<int> ranks = {};  ///< by endpoint its world rank, ascending; known once all ranks have sent
                                 ///< where they run
+  std::vector<int> readers = {};  ///< by endpoint the rank that reads the counters of its host; at rank 0
 };
 
 /// Of one rank in a round.

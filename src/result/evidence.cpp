@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace openimb {
 
@@ -33,6 +34,13 @@ Reading between(std::span<const double> before, std::span<const double> after) {
 }
 
 Evidence evidence_of(std::span<const Reading> by_rank, std::span<const int> ranks) {
+  std::vector<int> all(by_rank.size());
+  std::iota(all.begin(), all.end(), 0);
+  return evidence_of(by_rank, ranks, all);
+}
+
+Evidence evidence_of(std::span<const Reading> by_rank, std::span<const int> ranks,
+                     std::span<const int> readers) {
   Evidence found;
   for (const int rank : ranks) {
     const Reading& change = by_rank[static_cast<std::size_t>(rank)];
@@ -42,13 +50,13 @@ Evidence evidence_of(std::span<const Reading> by_rank, std::span<const int> rank
     }
     if (change[cpu_place] < -1) found.moved.push_back(rank);
   }
-  for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
-    const Reading& change = by_rank[rank];
+  for (const int rank : readers) {
+    const Reading& change = by_rank[static_cast<std::size_t>(rank)];
     if (change.size() < first_interface) continue;
-    include(found.totals[steal_place], change[steal_place], static_cast<int>(rank));
+    include(found.totals[steal_place], change[steal_place], rank);
     for (std::size_t i = first_interface; i + 1 < change.size(); i += 2) {
       if (!(change[i] > 0) && !(change[i + 1] > 0)) continue;
-      found.interfaces.push_back({static_cast<int>(rank), (i - first_interface) / 2, std::max(0.0, change[i]),
+      found.interfaces.push_back({rank, (i - first_interface) / 2, std::max(0.0, change[i]),
                                   std::max(0.0, change[i + 1])});
     }
   }

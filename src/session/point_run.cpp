@@ -242,6 +242,10 @@ void PointRun::add_observations(Row& row) {
     }
   }
   if (!parts_.surroundings.evidence) return;
+  if (row.group >= 0 && !course_.readers.empty()) {  // of many rows: each without a look at all ranks
+    row.evidence = evidence_of(observed_, ranks, course_.readers[static_cast<std::size_t>(row.group)]);
+    return;
+  }
   std::vector<Reading> counters = observed_;
   if (course_.exchanges > 0) {
     for (Reading& mine : counters) mine.resize(mine.size() - 2);

@@ -26,6 +26,7 @@ struct PointCourse {
   bool check = false;              ///< with a check pass
   bool drift = false;              ///< the load is looked after
   int exchanges = 0;               ///< of a probe before and one behind what is timed; 0: none
+  std::vector<std::vector<int>> readers = {};  ///< by group: ranks that read its hosts; empty: of all hosts
 };
 
 /// Collective over the world to make, to use and to destroy.

@@ -49,6 +49,7 @@ class Sweeps {
   void lose(const Silence& silence);
   bool is_lost(int endpoint) const { return !lost_[static_cast<std::size_t>(endpoint)].empty(); }
   bool too_few() const { return std::ranges::count(lost_, std::string()) < 2; }
+  std::vector<std::vector<int>> readers_of(const EndpointPairs& pairs) const;
   void measure(SweepTable& table, const Point& point, int round, const EndpointPairs& pairs);
   void report(const SweepTable& table, const Measurement& measurement, int round, const EndpointPairs& pairs);
   PairSample sample_of(const Row& row, EndpointPair pair) const;
@@ -204,11 +205,24 @@ void Sweeps::lose(const Silence& silence) {
   }
 }
 
+// A pair has the counters of its own hosts: with those of all hosts in each pair, a round of N endpoints had N * N.
+std::vector<std::vector<int>> Sweeps::readers_of(const EndpointPairs& pairs) const {
+  std::vector<std::vector<int>> readers;
+  if (!reports()) return readers;
+  const std::vector<int>& of = fabric_.readers.empty() ? fabric_.ranks : fabric_.readers;
+  for (const auto& [a, b] : pairs) {
+    const int one = of[static_cast<std::size_t>(a)], other = of[static_cast<std::size_t>(b)];
+    readers.push_back(one == other ? std::vector{one} : std::vector{one, other});
+  }
+  return readers;
+}
+
 void Sweeps::measure(SweepTable& table, const Point& point, int round, const EndpointPairs& pairs) {
   PointRun run(parts_, table.in_round, *table.open, point,
                {.sampling = parts_.schedule.sampling(table.in_round, point),
                 .stopping = [] { return false; },
-                .check = parts_.options.check && pass_ == 1});
+                .check = parts_.options.check && pass_ == 1,
+                .readers = readers_of(pairs)});
   const std::optional<Measurement> measurement = run.measure();
   if (!measurement) return;
   outcome_.count(*measurement);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +12,18 @@ import numpy as np
 import pytest
 from imb.fabric.history import against
 from imb.fabric.inference import groups_of, judge_sweeps
-from imb.fabric.rounds import TARGETED, quick_rounds, quick_search, share_of_look, targeted_rounds
+from imb.fabric.rounds import (
+    TARGETED,
+    after_quick,
+    quick_rounds,
+    quick_search,
+    share_of_look,
+    targeted_rounds,
+    whole_sweep,
+)
 from imb.fabric.sweep import Endpoint, Indices, Sweep
-from imb.fabric.topology import tree
-from imb.fabric.verdict import Verdict
+from imb.fabric.topology import Topology, tree
+from imb.fabric.verdict import Suspect, Verdict
 
 CORE_PAIRS = Path(__file__).with_name("data") / "core-pairs.txt"
 Slow = Callable[[Indices, Indices], Any]
@@ -118,6 +127,42 @@ def test_slow_link_is_no_slow_host() -> None:
     assert named(verdict) == {"leaf0 - root"}
 
 
+def leaves_of(leaves: int, hosts: int) -> Topology:
+    """Hosts below leaf switches, these below one switch."""
+    below = {f"leaf{x}": [f"n{hosts * x + y}" for y in range(hosts)] for x in range(leaves)}
+    return tree({"root": list(below), **below})
+
+
+@pytest.mark.parametrize(("leaves", "hosts"), [(3, 4), (3, 16), (4, 4)])
+def test_a_slow_trunk_among_siblings(leaves: int, hosts: int) -> None:
+    """Of three trunks, each is crossed by most pairs of its distance: the median of these is that of the slow one."""
+    topology = leaves_of(leaves, hosts)
+
+    def slow(a: Indices, b: Indices) -> Any:
+        return 0.3 * ((a < hosts) != (b < hosts))
+
+    verdict = judge_sweeps([made(leaves * hosts, slow)], topology)
+    assert named(verdict) == {"leaf0 - root"} and not verdict.unjudged
+    healthy = judge_sweeps([made(leaves * hosts, lambda a, b: 0.0 * a)], topology)
+    assert healthy.state == "healthy" and not healthy.unjudged
+
+
+def test_the_only_trunk_is_not_judged() -> None:
+    """Slow or not, alone; slow, against its past."""
+    topology = leaves_of(2, 4)
+
+    def slow(a: Indices, b: Indices) -> Any:
+        return 0.3 * ((a < 4) != (b < 4))
+
+    for how in (slow, lambda a, b: 0.0 * a):
+        verdict = judge_sweeps([made(8, how)], topology)
+        assert verdict.unjudged == ("leaf0 - root",)
+        [note] = [
+            one for one in verdict.notes if one.startswith("not judged without --baseline or a sibling")
+        ]
+        assert note.endswith(": leaf0 - root = leaf1 - root = root"), note
+
+
 def test_slow_pair_needs_passes() -> None:
     def slow(a: Indices, b: Indices) -> Any:
         return 0.5 * ((a == 3) & (b == 9))
@@ -181,17 +226,68 @@ def test_quick_rounds() -> None:
         assert len(every) == len(set(every))
 
 
-def test_all_looks_of_a_quick_search_share_the_level() -> None:
-    assert sum(map(share_of_look, range(1, TARGETED + 2))) == pytest.approx(1)
+def suspecting(*names: str) -> Verdict:
+    """Undecided, with suspects by name."""
+    number = {"a": 1, "b": 2, "c": 3}
+    return Verdict(
+        "inconclusive",
+        tuple(
+            Suspect("host", one, (number[one],), 0.1, (0.0, 0.2), 0.5, "Pair_Latency", 8, False)
+            for one in names
+        ),
+    )
+
+
+def looks_of(n: int, verdicts: list[Verdict]) -> tuple[int, int]:
+    """Looks and rounds of a quick search that sees these verdicts, the last one again and again."""
     looks: list[int] = []
 
     def judge(look: int) -> Verdict:
         looks.append(look)
-        return Verdict("inconclusive")
+        return verdicts[min(look, len(verdicts)) - 1]
 
-    assert len(list(quick_search(16, 1, judge))) == TARGETED + 1 and looks == [1, 2, 3, 4]
-    assert len(list(quick_search(16, 1, lambda look: Verdict("healthy")))) == 1
-    assert len(list(quick_search(3, 1, judge))) == 1
+    stages = list(quick_search(n, 1, judge))
+    assert looks == list(range(1, len(looks) + 1))
+    return len(stages), sum(map(len, stages))
+
+
+def test_all_looks_of_a_quick_search_share_the_level() -> None:
+    assert sum(map(share_of_look, range(1, TARGETED + 2))) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 7, 8, 16, 17, 64, 256])
+def test_a_quick_search_has_no_more_rounds_than_a_full_sweep(count: int) -> None:
+    """Although the same host stays suspect at each look."""
+    stages, rounds = looks_of(count, [suspecting("a")])
+    assert rounds <= whole_sweep(count)
+    assert stages <= TARGETED + 1
+
+
+def test_a_quick_search_follows_suspects_that_stay() -> None:
+    assert looks_of(256, [suspecting("a")])[0] == TARGETED + 1
+    assert looks_of(256, [suspecting("a", "b"), suspecting("b")])[0] == TARGETED + 1
+    assert looks_of(256, [suspecting("a"), suspecting("b")])[0] == 2  # noise names others each time
+    assert looks_of(256, [Verdict("inconclusive")])[0] == 1  # nothing to measure again
+    assert looks_of(256, [Verdict("healthy")])[0] == 1
+
+
+def test_an_undecided_quick_search_has_a_next_step() -> None:
+    """As many passes of a full sweep as show what was asked for: with them, the same noise is decided."""
+    noisy = made(32, lambda a, b: 0.0 * a, passes=3, noise=0.3)
+    few = np.isin(noisy.a + 32 * noisy.b, [a + 32 * b for one in quick_rounds(32, 1) for a, b in one])
+    columns = {name: getattr(noisy, name)[few] for name in ("a", "b", "passes", "rounds", "seconds")}
+    verdict = judge_sweeps([replace(noisy, **columns)], None)
+    assert verdict.state == "inconclusive"
+    found = re.search(
+        r"31 rounds \(omit --quick\) with --passes (\d+) or more", after_quick(verdict, 32, 0.1, 1000)
+    )
+    assert found
+    passes = int(found[1])
+    enough = judge_sweeps([made(32, lambda a, b: 0.0 * a, passes=2 * passes, noise=0.3)], None)
+    [short] = judge_sweeps([made(32, lambda a, b: 0.0 * a, passes=passes // 4, noise=0.3)], None).per_size
+    assert enough.per_size[0].detectable < 0.1 < short.detectable, (passes, enough.per_size)
+    assert "more than 5 passes" in after_quick(verdict, 32, 0.1, 5)
+    assert not after_quick(Verdict("healthy"), 32, 0.1, 1000)
 
 
 def test_a_look_at_a_share_of_the_level() -> None:

@@ -49,3 +49,9 @@ def test_without_outliers_the_error_is_the_standard_deviation() -> None:
 def test_a_wider_spread_of_few_components_has_their_degrees_of_freedom() -> None:
     assert Wider(1.0, 64).degrees(500.0) == pytest.approx(500.0)
     assert Wider(10.0, 64).degrees(500.0) == pytest.approx(0.37 * 63, rel=0.03)
+
+
+def test_no_values_have_no_location_and_no_deviation() -> None:
+    """Of pairs that cross no slow component, where every pair crosses one."""
+    none = np.zeros(0)
+    assert (location(none, 1.0), deviation(none, 1.0)) == (0.0, 0.0)

@@ -289,7 +289,7 @@ Surroundings surroundings_of(const Model& model, Rank& rank, std::vector<Ending>
           .progress = [&](const Ending& so_far) { progress.push_back(so_far); },
           .take_turn = [&](bool row) { rank.log.push_back(row ? "turn for a row" : "turn for a segment"); },
           .free_bytes = [&] { return model.free_bytes ? model.free_bytes(rank) : std::int64_t{1} << 50; },
-          .evidence = {},
+          .evidence = model.reading ? std::function<Reading()>([&] { return model.reading(rank); }) : nullptr,
           .now = [&] { return rank.clock; },
           .clock_resolution = 1e-9,
           .pass_progress = {}};

@@ -50,6 +50,7 @@ struct Model {
   std::function<bool(const Table&)> loses_memory = {};  ///< before a further pass
   std::function<double(const Rank&)> probe = {};        ///< seconds of one exchange
   std::function<std::int64_t(const Rank&)> free_bytes = {};
+  std::function<Reading(const Rank&)> reading = {};  ///< counters
   /// Ranks that are lost after the nth agreement, the same on all ranks; they go on, so that none is waited
   /// for.
   std::function<std::vector<int>(int agreements)> silence = {};

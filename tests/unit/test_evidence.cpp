@@ -42,6 +42,16 @@ TEST_CASE("steal and interfaces are of hosts, whichever of their ranks reads the
   CHECK(evidence.interfaces[0].received == 200);
 }
 
+TEST_CASE("with readers, steal and interfaces are of their hosts only") {
+  std::vector<Reading> ranks = {reading(0, 0, 0, 0.25, 0), reading(0, 0, 0, 0.5, 0), reading(0, 0, 0, 1, 0)};
+  for (Reading& one : ranks) one.insert(one.end(), {100, 200});
+  const std::vector<int> mine = {1, 2}, readers = {1};
+  const Evidence evidence = evidence_of(ranks, mine, readers);
+  CHECK(total(evidence, Counter::steal).sum == 0.5);
+  REQUIRE(evidence.interfaces.size() == 1);
+  CHECK(evidence.interfaces[0].rank == 1);
+}
+
 TEST_CASE("a rank that changed its CPU is named") {
   const Reading before = reading(1, 1, 1, 0, 0), stayed = reading(3, 1, 1, 0, 0),
                 moved = reading(1, 1, 1, 0, 3);

@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
+#include <numeric>
+#include <optional>
 #include <set>
 
+#include "allocations.h"
 #include "fake_launch.h"
 
 using namespace openimb;
@@ -299,4 +302,59 @@ TEST_CASE("seeds have their orders of rounds") {
   };
   CHECK(rounds(7) == rounds(7));
   CHECK(rounds(7) != rounds(8));
+}
+
+namespace {
+
+// A rank whose host has one interface, with a byte more at each reading.
+Reading one_interface(const Rank& rank) {
+  static thread_local double bytes = 0;
+  ++bytes;
+  return {0, 0, 0, 0, 0, 0, static_cast<double>(rank.rank), bytes, bytes};
+}
+
+// What rank `by` allocates in a round, on average; the first one is not counted.
+double allocated_in_a_round(int ranks, int by) {
+  std::vector<int> every(static_cast<std::size_t>(ranks));
+  std::iota(every.begin(), every.end(), 0);
+  Model model;
+  model.reading = one_interface;
+  std::optional<std::size_t> first;
+  std::size_t last = 0;
+  model.seconds = [&](const At& at) {
+    if (at.rank != by || at.repetition != 0) return 0x1p-10;
+    last = allocated_by_this_thread();
+    if (!first) first = last;
+    return 0x1p-10;
+  };
+  const Spec catalogue[] = {latency};
+  launch(catalogue, options_of(every), ranks, model);
+  return static_cast<double>(last - *first) / (ranks - 2);
+}
+
+}  // namespace
+
+TEST_CASE("a pair has the counters of its own hosts") {
+  const Spec catalogue[] = {latency};
+  Options options = options_of({0, 1, 2, 3});
+  options.fabric->readers = {0, 1, 1, 3};
+  Model model;
+  model.reading = one_interface;
+  for (const PairSample& one : pairs_of(launch(catalogue, options, 4, model))) {
+    std::set<int> read;
+    REQUIRE(one.evidence);
+    for (const InterfaceBytes& bytes : one.evidence->interfaces) read.insert(bytes.rank);
+    const auto reader = [&](int endpoint) { return options.fabric->readers[std::size_t(endpoint)]; };
+    CHECK(read == std::set{reader(one.place.pair.a), reader(one.place.pair.b)});
+  }
+}
+
+TEST_CASE("the memory of a round is linear in the endpoints") {
+  // Differences of N = 8, 16, 32: twice as much where it is linear, four times where it is quadratic.
+  const int by = GENERATE(0, 7);
+  const double few = allocated_in_a_round(8, by), more = allocated_in_a_round(16, by),
+               most = allocated_in_a_round(32, by);
+  INFO(few << " " << more << " " << most);
+  CHECK(few > 0);
+  CHECK(most - more < 2.8 * (more - few));
 }

@@ -39,19 +39,22 @@ class Unreadable(ImbError):
     """A file that is not readable text. The message states what it is, without its name."""
 
 
-def blocks(path: Path, size: int = 1 << 26) -> Iterator[bytes]:
+def blocks(path: Path, size: int = 1 << 23, longest_line: int = 1 << 26) -> Iterator[bytes]:
     """The bytes of a file that may be larger than memory, of LONGEST at most, unpacked, in pieces of whole lines. Raises
-    Unreadable, and OSError."""
+    Unreadable, and OSError. Larger pieces cost more: their memory is new each time."""
     with _opened(path) as file:
         rest, total = b"", 0
         while piece := _piece(file, size):
             total += len(piece)
             if total > LONGEST:
                 raise Unreadable(f"has more than {rounded_size(LONGEST)}; divide it into smaller files")
-            whole, newline, rest = (rest + piece).rpartition(b"\n")
-            if len(rest) > size:
-                raise Unreadable(f"has a line of more than {rounded_size(size)}; it is not a file of records")
-            yield whole + newline
+            end = piece.rfind(b"\n") + 1
+            whole, rest = (rest + piece[:end], piece[end:]) if end else (b"", rest + piece)
+            if len(rest) > longest_line:
+                words = f"has a line of more than {rounded_size(longest_line)}; it is not a file of records"
+                raise Unreadable(words)
+            if whole:
+                yield whole
         if rest:
             yield rest
 

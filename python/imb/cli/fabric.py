@@ -236,6 +236,8 @@ def command(
             )
     launches = judging.launches_of(sources, notes)
     judged, known = judging.judged_of(launches, sources, against, notes)
+    if quick:
+        judged = judging.with_next_of_quick(judged)
     drains, unnamable = judging.drains_of(judged)
     results = judging.execute(judged, drains) if drain else {}
     status = EXIT[judged.verdict.state]

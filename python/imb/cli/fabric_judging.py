@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from imb.render.fabric import Judged
 
 LEVEL = 0.01
+DETECTED = 2.0  # times the smallest relevant slowdown: a sweep that would miss such a host is inconclusive
+MOST_PASSES = 100  # that are advised
 MOST_DRAINED = 0.25  # of the hosts: if more are slow, the cause is rarely in them
 
 
@@ -147,6 +149,15 @@ def judged_of(
         else "endpoint",
     )
     return judged, topology
+
+
+def with_next_of_quick(judged: Judged) -> Judged:
+    """With what to measure after a quick search that ends undecided."""
+    from imb.fabric.rounds import after_quick
+
+    least = DETECTED * judged.least
+    words = after_quick(judged.verdict, len(judged.endpoints), least, MOST_PASSES)
+    return judged._replace(notes=[*judged.notes, words]) if words else judged
 
 
 def topology_of(against: Against, endpoints: Sequence[Endpoint], notes: list[str]) -> Topology:

@@ -33,10 +33,15 @@ class Classes(NamedTuple):
 
 
 def classes_of(
-    endpoints: Sequence[Endpoint], pairs: Pairs, topology: Topology | None, least: float
+    endpoints: Sequence[Endpoint],
+    pairs: Pairs,
+    topology: Topology | None,
+    least: float,
+    *,
+    clusters: bool = True,
 ) -> Classes:
     """Distances from the topology, else pairs within a host and between hosts; then populations of endpoints, and, where the
-    distances are unknown, groups of endpoints."""
+    distances are unknown, groups of endpoints (`clusters`)."""
     named = _distances(endpoints, pairs, topology)
     effects = endpoint_effects(len(endpoints), pairs, pairs.level - _medians(pairs.level, named[0]))
     slow, by = two_populations(effects, least)
@@ -44,7 +49,7 @@ def classes_of(
         parts = slow[pairs.a].astype(np.int64) + slow[pairs.b]
         named = _refined(named, parts, ("", ", one of the slower group", ", both of the slower group"))
     groups: tuple[tuple[int, ...], ...] = ()
-    if topology is None:
+    if topology is None and clusters:
         label = _clusters(len(endpoints), pairs, effects, least)
         if label is not None:
             groups = tuple(

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from imb.fabric.sweep import Endpoint, Indices, Values
+from imb.fabric.rails import rail_components
+from imb.fabric.sweep import Endpoint, Indices, Rails, Values
 from imb.fabric.topology import Topology
 from imb.fabric.verdict import Kind
 
@@ -59,7 +61,11 @@ class Components:
 
 
 def components_of(
-    endpoints: Sequence[Endpoint], a: Indices, b: Indices, topology: Topology | None
+    endpoints: Sequence[Endpoint],
+    a: Indices,
+    b: Indices,
+    topology: Topology | None,
+    rails: Rails | None = None,
 ) -> Components:
     """Endpoints, hosts with several endpoints and their links, and groups of links; those without FEWEST pairs are left out,
     and those that the same measured pairs cross are one."""
@@ -69,7 +75,10 @@ def components_of(
     column[a, b] = column[b, a] = np.arange(len(a), dtype=np.int32)
     hash_of = np.random.default_rng(7).integers(1, 2**40, len(a))
     found: dict[tuple[int, int], tuple[Component, npt.NDArray[np.int32]]] = {}
-    for one, crossing in _candidates(endpoints, column, topology):
+    candidates = _candidates(endpoints, column, topology)
+    if rails is not None:
+        candidates = chain(candidates, _rails(rails, endpoints, a, b))
+    for one, crossing in candidates:
         if len(crossing) < FEWEST:
             continue
         key = (len(crossing), int(hash_of[crossing].sum()))
@@ -127,6 +136,13 @@ def _candidates(
             else tuple(sorted(ends))
         )
         yield Component(group.kind, group.name, short, group.alternatives), np.concatenate(crossing)
+
+
+def _rails(
+    rails: Rails, endpoints: Sequence[Endpoint], a: Indices, b: Indices
+) -> Iterator[tuple[Component, npt.NDArray[np.int32]]]:
+    for name, ends, crossing in rail_components(rails, endpoints, a, b):
+        yield Component("rail", name, ends), crossing
 
 
 def _rectangle(

@@ -23,16 +23,18 @@ from scipy.special import stdtr, stdtrit
 from imb.fabric.classes import Classes, classes_of, endpoint_effects
 from imb.fabric.components import Components, components_of
 from imb.fabric.pairs import Pairs, pairs_of, silent_endpoints, silent_together
+from imb.fabric.rails import quiet_rails, shares
 from imb.fabric.search import Fit, Search
 from imb.fabric.significance import Effects, holm
 from imb.fabric.single_pairs import asymmetric_pairs, slow_pairs
 from imb.fabric.sweep import Sweep, Values
 from imb.fabric.topology import Topology
-from imb.fabric.verdict import Asymmetric, Populations, SizeResult, State, Suspect, Verdict
+from imb.fabric.verdict import Asymmetric, Populations, QuietRail, SizeResult, State, Suspect, Verdict
 
 FEWEST_ENDPOINTS = 4
 _CONFIDENCE = 0.95
 _PAIRS_SHARE = 0.2  # of `level` for single pairs, which are many
+_RAILS = 0.1  # times `level`: for quiet rails, a family of its own
 _UNNAMED = 5  # suspects that are listed though they are not named
 _MOST_PASSES = 1000
 _MISSES = 2.0  # times least_effect: a verdict that would miss such a host is inconclusive
@@ -55,11 +57,11 @@ def judge_sweeps(
     found: list[_Size] = []
     for sweep in sweeps:
         pairs = pairs_of(sweep)
-        if prepared is not None and _same(prepared[0], pairs):
+        if prepared is not None and sweep.rails is None and _same(prepared[0], pairs):
             components = prepared[1]
         else:
-            components = components_of(sweep.endpoints, pairs.a, pairs.b, topology)
-        prepared = (pairs, components)
+            components = components_of(sweep.endpoints, pairs.a, pairs.b, topology, sweep.rails)
+        prepared = (pairs, components) if sweep.rails is None else None
         found.append(_Size(sweep, pairs, components, topology, share * level / len(sweeps), least_effect))
     silent = sorted({one for size in found for one in size.silent})
     suspects = sorted(
@@ -70,7 +72,8 @@ def judge_sweeps(
     notes = list(dict.fromkeys(note for size in found for note in size.notes))
     together = tuple(dict.fromkeys(one for size in found for one in silent_together(size.sweep, size.silent)))
     state: State = "healthy"
-    if silent or any(one.named for one in suspects):
+    quiet = tuple(one for size in found for one in size.quiet)
+    if silent or quiet or any(one.named for one in suspects):
         state = "bad"
     elif suspects or any(size.unsure for size in found):
         state = "inconclusive"
@@ -83,6 +86,8 @@ def judge_sweeps(
         tuple(one for size in found for one in size.asymmetric),
         tuple(one for size in found for one in size.populations),
         together,
+        tuple(dict.fromkeys(one for size in found for one in size.unjudged)),
+        tuple(replace(one, p_value=min(1.0, one.p_value * len(sweeps) / share)) for one in quiet),
     )
 
 
@@ -109,6 +114,8 @@ class _Size:
         self.suspects: list[Suspect] = self._failed()
         self.asymmetric: tuple[Asymmetric, ...] = ()
         self.populations: tuple[Populations, ...] = ()
+        self.unjudged: tuple[str, ...] = ()
+        self.quiet: tuple[QuietRail, ...] = ()
         self.unsure = False
         count = len(sweep.endpoints)
         if count - len(self.silent) < FEWEST_ENDPOINTS or len(pairs.a) < FEWEST_ENDPOINTS:
@@ -119,7 +126,8 @@ class _Size:
             )
             self.result = self._result(None, np.full(count, np.nan), float("nan"))
             return
-        self.classes = classes_of(sweep.endpoints, pairs, topology, self.least)
+        by_rails = any(one.kind == "rail" for one in components.each)  # a slow rail would make groups
+        self.classes = classes_of(sweep.endpoints, pairs, topology, self.least, clusters=not by_rails)
         least_noise = pairs.noise / np.sqrt(pairs.repeats) if pairs.repeats > 1 else float("nan")
         self.search = Search(pairs.level, self.classes.of, components, least_noise, self.least)
         self.fit = self.search.best()
@@ -133,6 +141,7 @@ class _Size:
         ]
         self.asymmetric = asymmetric_pairs(sweep, self.level, self.least)
         self._populate(single.share, single.effect)
+        self._judge_rails()
         effects = endpoint_effects(count, pairs, self._away())
         detectable = self._detectable()
         if not detectable <= np.log1p(_MISSES * least_effect):
@@ -265,12 +274,32 @@ class _Size:
             self.notes.append(
                 f"{sweep.benchmark}, {sweep.bytes} B: {len(classes.groups)} groups of endpoints by their times"
             )
-        confounded = np.flatnonzero(self.search.confounded)
-        names = [self.components.each[one].name for one in confounded.tolist()]
+        self._leave_out()
+
+    def _judge_rails(self) -> None:
+        sweep = self.sweep
+        if sweep.rails is None:
+            return
+        found = shares(sweep.rails, len(sweep.endpoints))
+        self.quiet = tuple(
+            replace(one, benchmark=sweep.benchmark, bytes=sweep.bytes)
+            for one in quiet_rails(found, _RAILS * self.level)
+        )
+        if found.unused:
+            self.notes.append(
+                f"{sweep.benchmark}, {sweep.bytes} B: no host has bytes on {', '.join(found.unused[:4])}, all on "
+                f"{', '.join(found.names)}: an unused rail, or a network for another purpose"
+            )
+
+    def _leave_out(self) -> None:
+        """What all pairs of a distance cross has no peers: trunks of one class are compared where there are three or more."""
+        confounded = [self.components.each[one] for one in np.flatnonzero(self.search.confounded).tolist()]
+        names = [" = ".join((one.name, *one.alternatives[:2])) for one in confounded]
+        self.unjudged = tuple(one.name for one in confounded if one.kind in ("link", "group"))
         if names:
             self.notes.append(
-                f"all pairs of a distance cross {', '.join(names[:3])}{' ...' if len(names) > 3 else ''}: "
-                "only a baseline shows whether it is slow"
+                "not judged without --baseline or a sibling trunk, as all pairs of a distance cross it: "
+                f"{', '.join(names[:3])}{' ...' if len(names) > 3 else ''}"
             )
 
     def _result(self, fit: Fit | None, effects: Values, detectable: float) -> SizeResult:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from imb.fabric.sweep import Endpoint, Sweep
-from imb.model.pairs import PairLaunch
+from imb.fabric.sweep import Endpoint, Rails, Sweep
+from imb.model.pairs import LOOPBACK, PairLaunch
 from imb.model.records import Endpoint as Place
 from imb.model.records import Run
 
@@ -55,6 +56,7 @@ def _sweep(
         a, b = table[columns.a[mine]], table[columns.b[mine]]
         parts.append((a, b, own_passes, own_rounds, columns.seconds[mine]))
         passes, rounds = int(own_passes.max()) + 1, int(own_rounds.max()) + 1
+    rails = _rails(key, launches, tables)
     a, b, every_pass, every_round, seconds = (np.concatenate(column) for column in zip(*parts, strict=True))
     return Sweep(
         endpoints,
@@ -65,7 +67,33 @@ def _sweep(
         passes=np.asarray(every_pass, dtype=np.int32),
         rounds=np.asarray(every_round, dtype=np.int32),
         seconds=np.asarray(seconds, dtype=np.float64),
+        rails=rails,
     )
+
+
+def _rails(
+    key: tuple[str, int], launches: Sequence[PairLaunch], tables: Sequence[npt.NDArray[np.int32]]
+) -> Rails | None:
+    """Of all launches together; None where nothing is known."""
+    names: dict[str, int] = {}
+    listed: dict[str, None] = {}
+    parts: list[tuple[npt.NDArray[Any], ...]] = []
+    for launch, table in zip(launches, tables, strict=True):
+        traffic = launch.traffic
+        if traffic is None or key[0] not in launch.columns.names:
+            continue
+        number = launch.columns.names.index(key[0])
+        mine = (traffic.benchmark == number) & (traffic.bytes == key[1])
+        rail = np.array([names.setdefault(name, len(names)) for name in traffic.names], dtype=np.int32)
+        end, other = table[traffic.end[mine]], table[traffic.other[mine]]
+        parts.append((end, other, rail[traffic.interface[mine]], traffic.carried[mine]))
+        for rank in launch.run.ranks or []:
+            if isinstance(rank.interfaces, list):
+                listed.update(dict.fromkeys(name for name in rank.interfaces if not LOOPBACK.match(name)))
+    if not parts or not any(len(one[0]) for one in parts):
+        return None
+    end, other, rail, carried = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Rails(tuple(names), tuple(listed), end, other, rail, carried)
 
 
 def named(run: Run) -> list[tuple[str, str]]:

@@ -32,13 +32,15 @@ _TRIED = 12  # components with the largest scores
 _AT_HALF = 0.15  # share of pairs that may miss what noise permits
 _UNSURE = 3.0  # of a log likelihood: components as close as this are alternatives
 _SMALL = 500  # pairs: with fewer, a second start is tried
+_MAJORITY = 0.5  # share of a class; a component that has more hides in the median of the class
 _WHOLE = 0.9  # share of a class that a component may have before the class has no level of its own
 
 
 @dataclass
 class Fit:
     """`chosen`: components; `effects`: of each, of the logarithm; `alone`: how many pairs each has that cross no other one;
-    `covered`: how many of them each pair crosses; `levels`: by class; `spread`: standard deviation of residuals."""
+    `covered`: how many of them each pair crosses; `levels`: by class; `spread`: standard deviation of residuals. `low`: levels are near the
+    fast pairs."""
 
     chosen: list[int]
     effects: list[float]
@@ -47,6 +49,7 @@ class Fit:
     levels: Values
     residual: Values
     spread: float
+    low: bool = False
 
 
 class Search:
@@ -60,26 +63,27 @@ class Search:
         self.least_noise = max(least_noise if np.isfinite(least_noise) else 0.0, LEAST_SPREAD)
         self.least = least
         self.many = int(classes.max(initial=-1)) + 1
-        self.confounded = self._confounded()
+        self.confounded, self.majority = self._shares()
 
-    def _confounded(self) -> npt.NDArray[np.bool_]:
-        """Components that all pairs of a class cross, and hardly any other pair: their effect is the level of the class."""
+    def _shares(self) -> tuple[npt.NDArray[np.bool_], bool]:
+        """Components that all pairs of a class cross, and hardly any other pair: their effect is the level of the class. And whether
+        another one is crossed by most pairs of a class, as each of three trunks is."""
         member = self.components.member
-        inside = np.zeros(member.shape[0])
+        inside, most = np.zeros(member.shape[0]), np.zeros(member.shape[0])
         for one in range(self.many):
             of_class = (self.classes == one).astype(np.float64)
             crossing = member @ of_class
             inside += np.where(crossing > _WHOLE * of_class.sum(), crossing, 0.0)
+            most = np.maximum(most, crossing / max(of_class.sum(), 1.0))
         found: npt.NDArray[np.bool_] = inside > _WHOLE * self.components.counts
-        return found
+        return found, bool((~found & (most > _MAJORITY) & (most <= _WHOLE)).any())
 
     def best(self) -> Fit:
         """Of two starts, that which explains more with less: levels at the median of pairs, and, as more than half of the pairs of
-        a small sweep may cross a slow component, near the fast ones."""
+        a small sweep or of a class may cross a slow component, near the fast ones."""
         usual = self._grown(low=False)
-        if (
-            len(self.time) > _SMALL or self.least_noise <= LEAST_SPREAD
-        ):  # without repeats the noise is unknown
+        many = len(self.time) > _SMALL and not self.majority
+        if many or self.least_noise <= LEAST_SPREAD:  # without repeats the noise is unknown
             return usual
         low = self._grown(low=True)
         spread = max(min(usual.spread, low.spread), self.least_noise)
@@ -167,9 +171,8 @@ class Search:
         residual = away - np.clip(away, least, np.maximum(least, most))
         single = covered == 1
         residual[single] = (away - least)[single]
-        return Fit(
-            list(chosen), effects, alone, covered, levels, residual, self._spread(residual, covered == 0)
-        )
+        spread = self._spread(residual, covered == 0)
+        return Fit(list(chosen), effects, alone, covered, levels, residual, spread, low)
 
     def _levels(self, clean: npt.NDArray[np.bool_], *, low: bool) -> Values:
         levels = np.zeros(self.many)
@@ -193,7 +196,7 @@ class Search:
     def alternatives(self, fit: Fit, at: int) -> list[int]:
         """Components that explain the pairs of `fit.chosen[at]` about as well, best first."""
         one = fit.chosen[at]
-        without = self.fitted([*fit.chosen[:at], *fit.chosen[at + 1 :]])
+        without = self.fitted([*fit.chosen[:at], *fit.chosen[at + 1 :]], low=fit.low)
         clean = without.covered == 0
         spread = fit.spread
         pairs = self.components.pairs(one)

@@ -107,6 +107,8 @@ def bound(away: Values, least: float) -> float:
 
 def location(values: Values, scale: float) -> float:
     """Huber's, from the median; `scale`: values farther away count as this far."""
+    if not len(values):  # every pair crosses a slow component
+        return 0.0
     found = float(np.median(values))
     for _ in range(8):
         away = values - found
@@ -117,6 +119,8 @@ def location(values: Values, scale: float) -> float:
 
 def deviation(values: Values, scale: float) -> float:
     """Standard deviation of one value in Huber's location, from its asymptotic variance."""
+    if not len(values):
+        return 0.0
     away = values - location(values, scale)
     inside = max(float(np.mean(np.abs(away) < scale)), 0.5)
     return float(np.sqrt(np.mean(np.clip(away, -scale, scale) ** 2)) / inside)

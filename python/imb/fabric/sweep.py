@@ -25,11 +25,24 @@ class Endpoint:
 
 
 @dataclass(frozen=True)
+class Rails:
+    """Bytes that interfaces of hosts counted; one element per host, partner and interface. `names`: of interfaces; `listed`: those
+    that hosts have, whether they carried anything or not; `end`: endpoint of the host; `other`: its partner."""
+
+    names: tuple[str, ...]
+    listed: tuple[str, ...]
+    end: Indices
+    other: Indices
+    rail: Indices
+    carried: Values
+
+
+@dataclass(frozen=True)
 class Sweep:
     """Times of one benchmark and one size; one element per record of a pair, all arrays of equal length.
 
     a, b: indices into `endpoints`, a is the sender; a > b is the other direction of a pair. `seconds`: per message, NaN where
-    the pair failed or did not answer.
+    the pair failed or did not answer. `rails`: where hosts have several interfaces and messages are long.
     """
 
     endpoints: tuple[Endpoint, ...]
@@ -40,6 +53,7 @@ class Sweep:
     passes: Indices
     rounds: Indices
     seconds: Values
+    rails: Rails | None = None
 
     def __post_init__(self) -> None:
         count = len(self.seconds)

@@ -47,6 +47,19 @@ class Asymmetric:
 
 
 @dataclass(frozen=True)
+class QuietRail:
+    """An interface of a host that carries `share` of the host's bytes; the median of hosts is `usual`."""
+
+    endpoint: int
+    name: str
+    share: float
+    usual: float
+    p_value: float
+    benchmark: str = ""
+    bytes: int = 0
+
+
+@dataclass(frozen=True)
 class Populations:
     """Two groups of endpoints (`of` is "endpoints") or of pairs (`of` is "pairs") of different level. `slower`: indices of
     endpoints, empty for pairs; `share`: part of all that is slower; `effect`: how much longer the slower group takes."""
@@ -80,9 +93,10 @@ class SizeResult:
 
 @dataclass(frozen=True)
 class Verdict:
-    """`state`: "bad" if a component is named or an endpoint does not answer; "inconclusive" if a slow component is not excluded;
+    """`state`: "bad" if a component is named, an endpoint does not answer or a rail of a host is quiet; "inconclusive" if a slow component is not excluded;
     else "healthy". `suspects`: named ones first, then by effect. `silent_together`: silent endpoints that fell silent in an exchange
-    with each other, so that one of the two may only have waited."""
+    with each other, so that one of the two may only have waited. `unjudged`: links and groups of links that all pairs of a distance cross, so that
+    nothing here is to compare them with."""
 
     state: State
     suspects: tuple[Suspect, ...] = ()
@@ -92,3 +106,5 @@ class Verdict:
     asymmetric: tuple[Asymmetric, ...] = ()
     populations: tuple[Populations, ...] = field(default=())
     silent_together: tuple[tuple[int, int], ...] = ()
+    unjudged: tuple[str, ...] = ()
+    quiet_rails: tuple[QuietRail, ...] = ()

@@ -1,18 +1,25 @@
-"""Pairs of IMB-FABRIC as columns: millions of records, which would need gigabytes as objects."""
+"""Pairs of IMB-FABRIC as columns: millions of records, which would need gigabytes as objects.
+
+Arrow reads them. Where it refuses a piece of a file, or its lines are no pairs, that piece is read line by line, for the problems.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import json as arrow_json
 
 from imb.model.records import PAIR, SCHEMA, End, Failure, Pair, Problem, Run, decode
 
+_NEXT = b"\n" + PAIR
 _OTHER = re.compile(rb"(?m)^(?!" + re.escape(PAIR) + rb").*\n?")
 _SHOWN = 5  # problems of a file that are kept; others are counted
 _Number = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
@@ -31,6 +38,24 @@ class _Line(msgspec.Struct, gc=False, rename={"pass_": "pass"}):
 
 
 _decoder = msgspec.json.Decoder(_Line)
+_WHOLE = [(name, pa.int64()) for name in ("bytes", "pass", "round", "a", "b")]
+_PLAIN = [("benchmark", pa.string()), *_WHOLE, ("time_seconds", pa.float64())]
+_INTERFACE = [
+    ("host", pa.string()),
+    ("name", pa.string()),
+    ("sent_bytes", pa.float64()),
+    ("received_bytes", pa.float64()),
+]
+_COUNTED = [
+    *_PLAIN,
+    ("repetitions", pa.int64()),
+    ("evidence", pa.struct([("interfaces", pa.list_(pa.struct(_INTERFACE)))])),
+]
+LOOPBACK = re.compile(r"lo\d*$")
+LONG = 4096  # bytes of a message: of shorter ones, headers are most of what an interface counts
+_COUNTS = (
+    0.5  # of the bytes of one message per repetition: with less on all interfaces, the bytes went another way
+)
 
 
 class Columns(msgspec.Struct, frozen=True):
@@ -46,6 +71,19 @@ class Columns(msgspec.Struct, frozen=True):
     seconds: npt.NDArray[np.float64]
 
 
+class Traffic(msgspec.Struct, frozen=True):
+    """What the interfaces of a host counted while one of its pairs exchanged LONG messages; one element per benchmark, length, pair,
+    host and interface. `names`: of interfaces; `end`: endpoint of the host; `other`: its partner; `carried`: bytes sent and received."""
+
+    names: list[str]
+    benchmark: npt.NDArray[np.int32]
+    bytes: npt.NDArray[np.int64]
+    end: npt.NDArray[np.int32]
+    other: npt.NDArray[np.int32]
+    interface: npt.NDArray[np.int32]
+    carried: npt.NDArray[np.float64]
+
+
 class PairLaunch(msgspec.Struct, frozen=True, kw_only=True):
     """One launch of IMB-FABRIC. `end` None: it was cut off; `wrong`: lines that are no records."""
 
@@ -55,6 +93,7 @@ class PairLaunch(msgspec.Struct, frozen=True, kw_only=True):
     columns: Columns
     problems: list[Problem]
     wrong: int
+    traffic: Traffic | None = None
 
 
 def read_pairs(blocks: Iterable[bytes], name: str) -> list[PairLaunch]:
@@ -63,6 +102,12 @@ def read_pairs(blocks: Iterable[bytes], name: str) -> list[PairLaunch]:
     readers: list[_Reader] = []
     number = 1
     for block in blocks:
+        lines = block.count(b"\n")
+        if readers and block.startswith(PAIR) and block.count(_NEXT) == lines - 1 and block.endswith(b"\n"):
+            number += _pairs(
+                readers, block, name, number
+            )  # nothing else: the search below takes as long as all the rest
+            continue
         at = 0
         for other in _OTHER.finditer(block):
             if other.end() == other.start():
@@ -113,7 +158,7 @@ def _pairs(readers: list[_Reader], lines: bytes, name: str, first: int) -> int:
     if not lines:
         return 0
     count = lines.count(b"\n") + (not lines.endswith(b"\n"))
-    if not readers:
+    if not readers or readers[-1].add_whole(lines, count):
         return count
     try:
         readers[-1].add(_decoder.decode_lines(lines))
@@ -132,6 +177,7 @@ def _pairs(readers: list[_Reader], lines: bytes, name: str, first: int) -> int:
 class _Reader:
     """A launch so far."""
 
+    _FIELDS = ("bytes", "pass", "round", "a", "b")
     _TYPES = ("bytes", np.int64), ("pass_", np.int32), ("round", np.int32), ("a", np.int32), ("b", np.int32)
 
     def __init__(self, run: Run) -> None:
@@ -141,11 +187,77 @@ class _Reader:
         self.wrong = 0
         self.names: dict[str, int] = {}
         self.parts: list[list[npt.NDArray[np.generic]]] = []
+        self.hosts = _hosts_with_rails(run)
+        self.interfaces: dict[str, int] = {}
+        self.traffic: list[tuple[npt.NDArray[np.generic], ...]] = []
 
     def problem(self, found: Problem) -> None:
         self.wrong += 1
         if len(self.problems) < _SHOWN:
             self.problems.append(found)
+
+    def add_whole(self, lines: bytes, count: int) -> bool:
+        """So many lines at once; False: nothing was added, as not all of them are good."""
+        schema = pa.schema(_COUNTED if self.hosts else _PLAIN)
+        options = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+        reading = arrow_json.ReadOptions(
+            block_size=max(len(lines) // 2, 1 << 20)
+        )  # two CPUs have a part each
+        try:
+            table = arrow_json.read_json(pa.BufferReader(lines), read_options=reading, parse_options=options)
+        except pa.ArrowInvalid:
+            return False
+        if table.num_rows != count or any(table[name].null_count for name in ("benchmark", *self._FIELDS)):
+            return False
+        columns = [table[name].to_numpy() for name in self._FIELDS]
+        most = (1 << 62, *[1 << 31] * 4)
+        if any(one.min() < 0 or one.max() >= limit for one, limit in zip(columns, most, strict=True)):
+            return False
+        encoded = table["benchmark"].combine_chunks().dictionary_encode()
+        numbers = [self.names.setdefault(name, len(self.names)) for name in encoded.dictionary.to_pylist()]
+        codes = np.array(numbers, dtype=np.int32)[encoded.indices.to_numpy()]
+        typed = [one.astype(kind) for one, (_, kind) in zip(columns, self._TYPES, strict=True)]
+        good = self._add(codes, typed, table["time_seconds"].to_numpy())
+        if self.hosts:
+            self._count(table, codes, typed, good)
+        return True
+
+    def _count(
+        self,
+        table: pa.Table,
+        codes: npt.NDArray[np.int32],
+        columns: Sequence[npt.NDArray[Any]],
+        good: npt.NDArray[np.bool_],
+    ) -> None:
+        """Bytes on the interfaces of the two hosts of each pair."""
+        each = table["evidence"].combine_chunks().field("interfaces")
+        lengths, _, _, a, b = columns
+        entries = each.flatten()
+        if not len(entries):
+            return
+        many = pc.fill_null(pc.list_value_length(each), 0).to_numpy()
+        at = np.repeat(np.arange(len(lengths)), many)
+        host = _codes(entries.field("host"), lambda text: self.hosts.get(text, -1))
+        name = _codes(entries.field("name"), self._number_of)
+        carried = sum(
+            pc.fill_null(entries.field(key), 0.0).to_numpy() for key in ("sent_bytes", "received_bytes")
+        )
+        first = host == a[at]
+        mine = good[at] & (lengths[at] >= LONG) & (first | (host == b[at])) & (name >= 0)
+        at, first, name, carried = at[mine], first[mine], name[mine], carried[mine]
+        # Where the interfaces counted too little, messages went another way.
+        side = 2 * at + ~first
+        counted = np.bincount(side, carried, 2 * len(lengths))
+        asked = np.nan_to_num(table["repetitions"].to_numpy().astype(np.float64)) * lengths
+        mine = counted[side] >= _COUNTS * asked[at]
+        at, first, name, carried = at[mine], first[mine], name[mine], carried[mine]
+        end, other = np.where(first, a[at], b[at]), np.where(first, b[at], a[at])
+        self.traffic.append(_summed((codes[at], lengths[at], end, other, name), carried))
+
+    def _number_of(self, interface: str) -> int:
+        return (
+            -1 if LOOPBACK.match(interface) else self.interfaces.setdefault(interface, len(self.interfaces))
+        )
 
     def add(self, lines: Sequence[_Line]) -> None:
         """As columns; a pair with an endpoint that is not there, or with one endpoint twice, is dropped and counted."""
@@ -154,15 +266,23 @@ class _Reader:
         codes = np.fromiter((names.setdefault(one.benchmark, len(names)) for one in lines), np.int32, count)
         columns = [np.fromiter(map(attrgetter(field), lines), kind, count) for field, kind in self._TYPES]
         times = (np.nan if one.time_seconds is None else one.time_seconds for one in lines)
-        seconds = np.fromiter(times, np.float64, count)
-        seconds[~(seconds > 0)] = np.nan
+        self._add(codes, columns, np.fromiter(times, np.float64, count))
+
+    def _add(
+        self, codes: npt.NDArray[np.int32], columns: list[npt.NDArray[Any]], times: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.bool_]:
+        """Which of them were added."""
+        seconds = np.where(times > 0, times, np.nan)
         a, b = columns[3], columns[4]
-        good = (np.maximum(a, b) < len(self.run.endpoints or ())) & (a != b)
+        good: npt.NDArray[np.bool_] = (np.maximum(a, b) < len(self.run.endpoints or ())) & (a != b)
         if not good.all():
             self.problem(
                 Problem("pairs", 0, f"{int((~good).sum())} pairs of endpoints that the run does not list")
             )
-        self.parts.append([column[good] for column in (codes, *columns, seconds)])
+            self.parts.append([column[good] for column in (codes, *columns, seconds)])
+        else:
+            self.parts.append([codes, *columns, seconds])
+        return good
 
     def launch(self, name: str) -> PairLaunch:
         """All of it."""
@@ -178,4 +298,43 @@ class _Reader:
             columns=Columns(list(self.names), *joined),
             problems=self.problems,
             wrong=self.wrong,
+            traffic=self._all_traffic(),
         )
+
+    def _all_traffic(self) -> Traffic | None:
+        if not self.traffic:
+            return None
+        *keys, carried = (np.concatenate(one) for one in zip(*self.traffic, strict=True))
+        return Traffic(list(self.interfaces), *_summed(keys, carried))
+
+
+def _hosts_with_rails(run: Run) -> dict[str, int]:
+    """Endpoints by host, if each host has one endpoint and any has several interfaces: else what an interface counts is of several
+    pairs, or there is no choice between interfaces."""
+    hosts = {one.host: number for number, one in enumerate(run.endpoints or [])}
+    if len(hosts) < len(run.endpoints or []):
+        return {}
+    listed = (one.interfaces for one in run.ranks or [] if isinstance(one.interfaces, list))
+    several = any(sum(not LOOPBACK.match(name) for name in names) > 1 for names in listed)
+    return hosts if several else {}
+
+
+def _codes(texts: pa.Array, number: Callable[[str], int]) -> npt.NDArray[np.int32]:
+    """The number of each text; -1 where there is none."""
+    encoded = texts.dictionary_encode()
+    numbers = [-1 if text is None else number(text) for text in encoded.dictionary.to_pylist()]
+    found = np.array([*numbers, -1], dtype=np.int32)
+    return found[pc.fill_null(encoded.indices, -1).to_numpy()]
+
+
+def _summed(
+    keys: Sequence[npt.NDArray[Any]], carried: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[Any], ...]:
+    """One element for each key, with the sum of its bytes."""
+    if not len(carried):
+        return (*keys, carried)
+    order = np.lexsort(keys)
+    keys = [key[order] for key in keys]
+    changes = np.any([np.diff(key) != 0 for key in keys], axis=0)
+    first = np.concatenate([[0], np.flatnonzero(changes) + 1])
+    return (*(key[first] for key in keys), np.add.reduceat(carried[order], first))

@@ -68,11 +68,17 @@ def sweep_headline(judged: Judged) -> str:
     ]
     if silent:
         parts.append(f"no answer: {', '.join(silent)}")
+    if verdict.quiet_rails:
+        rails = dict.fromkeys(
+            f"{one.name} of {judged.endpoints[one.endpoint].host}" for one in verdict.quiet_rails
+        )
+        parts.append(f"too few bytes: {_of_kind('rail', list(rails))}")
     if verdict.state == "bad":
         return f"bad: {'; '.join(parts) or 'see the notes'}"
     if verdict.state == "healthy":
         past = f" than in {judged.baseline}" if judged.baseline else ""
-        return f"healthy: no component is significantly slower by {signed_percent(judged.least)[1:]} or more{past}"
+        open_ones = f"; not judged: {shortened_list(verdict.unjudged)}" if verdict.unjudged else ""
+        return f"healthy: no component is significantly slower by {signed_percent(judged.least)[1:]} or more{past}{open_ones}"
     if several := [one for one in unsure if one.p_value <= judged.level]:
         names = list(dict.fromkeys((several[0].name, *several[0].alternatives)))
         return f"inconclusive: one of {shortened_list(names, 5)} is slow; the pairs measured do not separate them"
@@ -210,6 +216,11 @@ def after_table(judged: Judged) -> list[str]:
             f"asymmetric: {endpoints[pair.a].name} to {endpoints[pair.b].name} takes {longer(pair.effect)} than"
             f" back ({pair.benchmark} {size(pair.bytes)}, p {probability(pair.p_value)})"
         )
+    for rail in verdict.quiet_rails[:_SHOWN]:
+        lines.append(
+            f"rail: {rail.name} of {endpoints[rail.endpoint].host} carries {rail.share:.0%} of the bytes of its host; median of hosts"
+            f" {rail.usual:.0%} ({rail.benchmark} {size(rail.bytes)}, p {probability(rail.p_value)})"
+        )
     for two in verdict.populations:
         who = shortened_list([endpoints[one].name for one in two.slower], 8)
         lines.append(
@@ -256,8 +267,12 @@ def value(judged: Judged, status: int, drained: Sequence[Mapping[str, Any]]) -> 
         "silent": [names[one] for one in verdict.silent],
         "silent_together": [[names[end] for end in ends] for ends in verdict.silent_together],
         "asymmetric": plain(verdict.asymmetric),
+        "quiet_rails": [
+            {**plain(one), "host": judged.endpoints[one.endpoint].host} for one in verdict.quiet_rails
+        ],
         "populations": plain(verdict.populations),
         "sizes": plain(verdict.per_size),
+        "unjudged": list(verdict.unjudged),
         "notes": [*judged.notes, *verdict.notes],
         "drain": list(drained),
     }

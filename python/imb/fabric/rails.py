@@ -1,0 +1,141 @@
+"""Rails: the interfaces of a host, by the bytes that they counted while its pairs exchanged long messages. Pure.
+
+Two findings. A host whose share of bytes on a rail is less than half of that of its peers: its share against the median of all hosts,
+in units of the larger of two spreads: of hosts (median absolute deviation), and of a mean of so many pairs. One-sided Student's, Bonferroni over hosts and rails. This is a family of its own.
+And, where most bytes of a pair went by one rail, the rail is a component like a link: its pairs may be slow (imb.fabric.components).
+
+A rail that no host uses is no finding: a network of another purpose looks the same. It is a note.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtr
+
+from imb.fabric.pairs import TO_DEVIATION
+from imb.fabric.sweep import Endpoint, Indices, Rails, Values
+from imb.fabric.verdict import QuietRail
+
+PART = 0.1  # of all bytes: rails that carry less are not in use
+_LESS = 0.5  # of the share of its peers
+_LEAST_SPREAD = 0.02  # of shares: headers and background
+_OF_A_DEVIATION = 0.37  # efficiency of the median absolute deviation
+_MOSTLY = 0.8  # of the bytes of a pair
+_FEWEST_HOSTS = 4
+
+
+@dataclass(frozen=True)
+class Shares:
+    """`names`: of rails in use; `of`: share of each host's bytes on each of them, NaN where a host has no bytes; `error`: of such a
+    share, by rail, from the pairs of a host; `unused`: names of other rails that differ from one in use by their number only."""
+
+    names: tuple[str, ...]
+    of: Values
+    error: Values
+    unused: tuple[str, ...]
+
+
+def shares(rails: Rails, count: int) -> Shares:
+    """By host, over all its pairs."""
+    many = len(rails.names)
+    each = np.bincount(rails.end * many + rails.rail, rails.carried, count * many).reshape(count, many)
+    total = each.sum(axis=1, keepdims=True)
+    part = np.divide(each, total, out=np.full(each.shape, np.nan), where=total > 0)
+    known = np.isfinite(part).all(axis=1)
+    usual = np.median(part[known], axis=0) if known.any() else np.zeros(many)
+    used = np.flatnonzero(usual >= PART)
+    kept = part[:, used]
+    names = tuple(rails.names[one] for one in used.tolist())
+    stems = {_stem(name) for name in names}
+    every = dict.fromkeys((*rails.names, *rails.listed))
+    unused = tuple(name for name in every if name not in names and _stem(name) in stems)
+    return Shares(names, part[:, used], _error(rails, count)[used], unused)
+
+
+def _by_pair(rails: Rails, count: int) -> tuple[npt.NDArray[np.int64], Values]:
+    """Host * count + partner, in order; bytes on each rail."""
+    each, inverse = np.unique(rails.end.astype(np.int64) * count + rails.other, return_inverse=True)
+    many = len(rails.names)
+    carried = np.bincount(inverse * many + rails.rail, rails.carried, len(each) * many)
+    return each, carried.reshape(-1, many)
+
+
+def _error(rails: Rails, count: int) -> Values:
+    """Standard error of a host's share, by rail: pairs differ, most where each goes by one rail."""
+    each, carried = _by_pair(rails, count)
+    part = carried / np.maximum(carried.sum(axis=1, keepdims=True), 1.0)
+    end = each // count
+    pairs = np.maximum(np.bincount(end, minlength=count), 1)[:, None]
+    mean = np.stack([np.bincount(end, column, count) for column in part.T], axis=1) / pairs
+    away = (part - mean[end]) ** 2
+    variance = np.stack([np.bincount(end, column, count) for column in away.T], axis=1) / pairs
+    hosts = np.unique(end)
+    found: Values = np.median(np.sqrt(variance / pairs)[hosts], axis=0)
+    return found
+
+
+def _stem(name: str) -> str:
+    """mlx5_0, mlx5_1 and mlx5_1:2 have one."""
+    return re.sub(r"\d+(:\d+)?$", "", name)
+
+
+def quiet_rails(found: Shares, level: float) -> tuple[QuietRail, ...]:
+    """Rails of single hosts that carry less than half of what they carry on other hosts."""
+    known = np.flatnonzero(np.isfinite(found.of).all(axis=1))
+    if len(known) < _FEWEST_HOSTS or len(found.names) < 2:
+        return ()
+    part = found.of[known]
+    usual = np.median(part, axis=0)
+    spread = np.maximum(TO_DEVIATION * np.median(np.abs(part - usual), axis=0), found.error)
+    spread = np.maximum(spread, _LEAST_SPREAD)
+    degrees = max(_OF_A_DEVIATION * (len(known) - 1), 1.0)
+    p = np.minimum(1.0, stdtr(degrees, (part - usual) / spread) * part.size)
+    quiet = (p <= level) & (part < _LESS * usual)
+    return tuple(
+        QuietRail(
+            int(known[host]),
+            found.names[rail],
+            float(part[host, rail]),
+            float(usual[rail]),
+            float(p[host, rail]),
+        )
+        for host, rail in np.argwhere(quiet).tolist()
+    )
+
+
+def rail_components(
+    rails: Rails, endpoints: Sequence[Endpoint], a: Indices, b: Indices
+) -> Iterator[tuple[str, tuple[int, ...], npt.NDArray[np.int32]]]:
+    """Name, endpoints and pairs (columns of a, b) of each rail of a host, and of each rail of all hosts, by which pairs went that had a
+    choice. A pair went by a rail of all hosts if it did at both ends."""
+    count = len(endpoints)
+    used = shares(rails, count).names
+    if len(used) < 2:
+        return
+    each, carried = _by_pair(rails, count)
+    best = np.argmax(carried, axis=1)
+    sure = carried[np.arange(len(each)), best] >= _MOSTLY * carried.sum(axis=1)
+    mostly = np.where(sure, best, -1)
+
+    def by(one: Indices, other: Indices) -> npt.NDArray[np.int64]:
+        wanted = one.astype(np.int64) * count + other
+        at = np.minimum(np.searchsorted(each, wanted), len(each) - 1)
+        return np.where(each[at] == wanted, mostly[at], -1)
+
+    at_a, at_b = by(a, b), by(b, a)
+    for rail in (rails.names.index(name) for name in used):
+        name = rails.names[rail]
+        both = np.flatnonzero((at_a == rail) & (at_b == rail))
+        if 0 < len(both) < len(a):
+            ends = np.unique(np.concatenate([a[both], b[both]])).tolist()
+            yield f"{name} of all hosts", tuple(ends), both.astype(np.int32)
+        for end in endpoints:
+            own = np.flatnonzero(((a == end.index) & (at_a == rail)) | ((b == end.index) & (at_b == rail)))
+            every = np.count_nonzero((a == end.index) | (b == end.index))
+            if 0 < len(own) < every:
+                yield f"{name} of {end.host}", (end.index,), own.astype(np.int32)
