@@ -183,11 +183,14 @@ test: $(if $(PYTEST_ARGS),,lowest) ## build with Open MPI, MPICH, SimGrid and MP
 wheel: ## write dist/openimb-*.whl with the suite's executables for every MPI, and its bill of materials; WHEEL_ARCH=aarch64
 	@SOURCE_DATE_EPOCH=$(release_time) $(PYTHON) tools/wheel.py $(WHEEL_ARCH)
 
-bench: build ## build, then bench/run.py, passes.py, verdicts.py, variance.py and fabric.py; BENCH_ARGS=..., PASSES_ARGS=... for the first two
+EVIDENCE_ARGS ?= --launches 20
+bench: build ## build, then bench/run.py, passes.py, evidence.py, verdicts.py, rounds.py, variance.py, fabric.py; BENCH_ARGS=..., PASSES_ARGS=..., EVIDENCE_ARGS=...
 	@$(PYTHON) tools/setup.py tools test
 	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python bench/run.py $(if $(extra_mpi),--mpi $(KEY)) $(BENCH_ARGS)
 	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python bench/passes.py $(if $(extra_mpi),--mpi $(KEY)) $(PASSES_ARGS)
+	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python bench/evidence.py $(if $(extra_mpi),--mpi $(KEY)) $(EVIDENCE_ARGS)
 	@$(TOOLS)/python bench/verdicts.py
+	@$(TOOLS)/python bench/rounds.py
 	@$(TOOLS)/python bench/variance.py
 	@$(TOOLS)/python bench/fabric.py --noise 0.02,recorded --seconds 20
 

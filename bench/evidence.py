@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """How often `imb diagnose` names the cause that is there, and how often one that is not; how often the path is right.
 
-    bench/evidence.py [--launches 100] [--mpi openmpi,mpich] [--series path,interface,busy,core] [--build FOLDER]
+    bench/evidence.py [--launches 100] [--mpi openmpi,mpich] [--series cost,path,interface,busy,core] [--build FOLDER]
 
-Launches of two ranks, one after the other. In a random half of them (fixed seed) a cause is injected:
+First the cost of one reading of the counters (bench/evidence_cost.cpp), least and median of many. Then
+launches of two ranks, one after the other. In a random half of them (fixed seed) a cause is injected:
 
 path       TCP is forced: the path must be loopback TCP, else shared memory
 interface  two hosts (network namespaces on this machine, as root) with two interfaces each: one or the other is forced
@@ -45,7 +46,12 @@ from imb.mpi import installations
 from imb.mpi.launch import Command, Intent, run, spell
 
 TOP = Path(__file__).resolve().parent.parent
-SERIES = ("path", "interface", "busy", "core")
+SERIES = ("cost", "path", "interface", "busy", "core")
+COSTS = {
+    "rank": "of a rank",
+    "host": "of the rank that also reads its host",
+    "switched": "of a rank that had left its CPU",
+}
 QUICK = ["-passes", "8", "-budget", "3", "PingPong", "-msglog", "12:16"]
 SAMPLED = ["-budget", "2", "PingPong", "-msglog", "12:16"]
 CLASSIC = [
@@ -291,6 +297,19 @@ def core_series(place: Lab, options: argparse.Namespace) -> list[Tally]:
     return [tally]
 
 
+def cost(folder: Path) -> None:
+    """Printed: what one reading costs."""
+    program = folder / "evidence_cost"
+    sources = [TOP / "bench/evidence_cost.cpp", TOP / "src/system/posix/evidence.cpp"]
+    compiler = os.environ.get("CXX", "c++")
+    subprocess.run([compiler, "-std=c++20", "-O2", "-I", TOP / "src", *sources, "-o", program], check=True)
+    lines = subprocess.run([program], check=True, capture_output=True, text=True).stdout.splitlines()
+    for name, least, middle in map(str.split, lines):
+        print(
+            f"one reading {COSTS[name]}: {float(middle) / 1e3:.2f} us in the median, at least {float(least) / 1e3:.2f}"
+        )
+
+
 def progress(place: Lab, series: str, halves: list[bool]) -> Iterator[bool]:
     """The same, with a line on standard error where that is a terminal."""
     for number, one in enumerate(halves, start=1):
@@ -309,20 +328,35 @@ def progress(place: Lab, series: str, halves: list[bool]) -> Iterator[bool]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--launches", type=int, default=100, help="of each series and MPI (100)")
-    parser.add_argument("--mpi", default="openmpi,mpich", help="which MPIs (openmpi,mpich)")
+    parser.add_argument("--mpi", help="which MPIs, of openmpi and mpich (those that are built)")
     parser.add_argument("--series", default=",".join(SERIES), help=f"which series ({','.join(SERIES)})")
     parser.add_argument("--seed", type=int, default=1, help="of the halves (1)")
     parser.add_argument("--build", default=str(TOP / "build"), help="where MPI/bin/IMB-MPI1 are (build)")
     options = parser.parse_args()
     series = {"path": path_series, "interface": interface_series, "busy": busy_series, "core": core_series}
+    chosen = options.series.split(",")
+    keys = options.mpi.split(",") if options.mpi else [mpi.key for mpi in lab.MAIN]
+    if "cost" in chosen:
+        chosen.remove("cost")
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                cost(Path(folder))
+        except subprocess.CalledProcessError as error:
+            print(f"bench/evidence.py: {error}", file=sys.stderr)
+            return 1
+        if not chosen:
+            return 0
     print(
         f"{'':34}{'named, with cause':>18}   {'named, without':>18}   {'named, others busy':>18}", flush=True
     )
     try:
-        for key in options.mpi.split(","):
+        for key in keys:
+            if key not in TCP:
+                print(f"{key}: no series; TCP can be forced under {' and '.join(TCP)} only")
+                continue
             with tempfile.TemporaryDirectory() as folder:
                 place = Lab(key, options, Path(folder))
-                for name in options.series.split(","):
+                for name in chosen:
                     for tally in series[name](place, options):
                         print(tally)
                         for line in tally.said[:8]:

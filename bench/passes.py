@@ -9,8 +9,9 @@ median over launches, over all of them and over each three in a row; shown are t
 percentile. A launch in passes whose fastest state is not the one that is usual among them (imb.judge.usual) is named and counted,
 not judged; the others are compared by the figures of their fastest states, and by those of the state that most of them saw.
 
-Then the share of the time that measures, that of probes and counters, and how often a launch's 95 % interval holds the
-median over all launches. Then states and intervals on series whose truth is known, and intervals on recorded ones (bench/made_up.cpp).
+Then the share of the time that measures, that of probes and counters, how often a launch's 95 % interval holds the
+median over all launches, and how often the interval over three and over five launches holds the median over the others.
+Then the share of the time that measures of two launches that take turns, 27 rows of 0.2 s each. Then states and intervals on series whose truth is known, and intervals on recorded ones (bench/made_up.cpp).
 
 Exit status: 0 when everything ran, whatever it shows; else 1.
 """
@@ -24,6 +25,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
@@ -32,12 +34,16 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import lab
+import scipy.stats
 from imb.judge.common_state import FEWEST_SAMPLES, common_state
 from imb.judge.usual import split
+from imb.measure.interleave import Conductor
 
 TOP = Path(__file__).resolve().parent.parent
 BINDING = {"openmpi": ["--bind-to", "core"], "mpich": ["-bind-to", "core"]}
 FEWEST_RECORDED = 1000  # samples of a row
+DRAWS = 200  # of launches whose interval is held against the others
+ROWS_IN_TURNS, PARTS = ["-msglog", "8:15", "PingPong", "Sendrecv", "Allreduce"], 100
 
 Key = tuple[str, int]
 
@@ -164,6 +170,64 @@ def covered(launches: list[Launch]) -> float:
     return float(np.mean(held)) if held else float("nan")
 
 
+def over_launches(launches: list[Launch], count: int) -> str:
+    """How often the 95 % interval over so many launches, Student's of logarithms, holds the median over the other launches;
+    over draws of launches, of all rows."""
+    if len(launches) < count + 2:
+        return "too few launches"
+    random = np.random.default_rng(1)
+    times = np.log([[one.times[key] for key in launches[0].times] for one in launches])
+    quantile = scipy.stats.t.ppf(0.975, count - 1) / np.sqrt(count)
+    held = []
+    for _ in range(DRAWS):
+        order = random.permutation(len(launches))
+        drawn, others = times[order[:count]], times[order[count:]]
+        off = np.abs(drawn.mean(axis=0) - np.median(others, axis=0))
+        held.append(off <= quantile * drawn.std(axis=0, ddof=1))
+    return f"{np.mean(held):.1%}"
+
+
+def in_turns(mpi: lab.Mpi, folder: Path) -> None:
+    """Two launches that measure in turns, as `imb ab --parts` has them: in passes, and classic rows in segments."""
+    for kind, words in (
+        ("in passes", ["-budget", "5.4"]),
+        ("classic", ["-time", "0.2", "-iter", "1000000,100000"]),
+    ):
+        files = [folder / f"{mpi.key}-turns-{side}.jsonl" for side in range(2)]
+        begun = time.monotonic()
+        with Conductor([2, 2], 1) as conductor:
+            both = [
+                subprocess.Popen(
+                    [*mpi.launcher, "-n", "2", *BINDING.get(mpi.flavour, []), str(mpi.program("MPI1")),
+                     *words, *ROWS_IN_TURNS, *conductor.words(side, PARTS), "-json", str(file)],
+                    env={**os.environ, **mpi.env}, stdout=subprocess.DEVNULL,
+                )
+                for side, file in enumerate(files)
+            ]  # fmt: skip
+            statuses = [one.wait() for one in both]
+        seconds = time.monotonic() - begun
+        if any(statuses):
+            raise Failed(f"{mpi.key}: launches in turns: exit statuses {statuses}")
+        measuring, rows = 0.0, 0
+        for file in files:
+            records = [json.loads(line) for line in file.read_text().splitlines()]
+            results = [one for one in records if one["record"] == "result"]
+            rows = len(results)
+            if kind == "in passes":
+                measuring += records[-1]["measuring_seconds"]
+            else:
+                measuring += sum(timed(one) for one in results)
+        print(
+            f"{mpi.key}: two launches in turns, {kind}, {rows} rows of 0.2 s each: {seconds:.1f} s, {measuring / seconds:.0%} measures"
+        )
+
+
+def timed(result: dict) -> float:
+    """Seconds; PingPong's time is that of one way of two."""
+    ways = 2 if result["benchmark"] == "PingPong" else 1
+    return float(result["time_max_seconds"] * result["repetitions"] * ways)
+
+
 def compare(mpi: lab.Mpi, options: argparse.Namespace, folder: Path) -> None:
     arguments = options.arguments.split()
     kinds: dict[str, list[Launch]] = {"classic": [], "classic, as long": [], "passes": []}
@@ -213,6 +277,10 @@ def compare(mpi: lab.Mpi, options: argparse.Namespace, folder: Path) -> None:
         f"{median(probes):.1%} is for probes and counters"
     )
     print(f"intervals of a launch that hold the median over launches: {covered(judged):.1%}")
+    for some in (3, 5):
+        print(
+            f"intervals over {some} launches that hold the median over the others: {over_launches(judged, some)}"
+        )
 
 
 def recorded(mpi: lab.Mpi, folder: Path) -> list[list[float]]:
@@ -266,6 +334,9 @@ def main() -> int:
     parser.add_argument("--arguments", default="", help="of IMB-MPI1 (none: the default table)")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the records of all launches there")
     parser.add_argument("--series", type=int, default=300, help="made-up ones of each kind; 0: none (300)")
+    parser.add_argument(
+        "--turns", action=argparse.BooleanOptionalAction, default=True, help="measure launches in turns (yes)"
+    )
     options = parser.parse_args()
     keys = [mpi.key for mpi in lab.MAIN] if options.mpi is None else filter(None, options.mpi.split(","))
     mpis = [lab.ALL[key] for key in keys]
@@ -275,6 +346,8 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as name:
             for mpi in mpis if options.launches else []:
                 compare(mpi, options, options.keep or Path(name))
+            for mpi in mpis if options.turns else []:
+                in_turns(mpi, Path(name))
             if options.series:
                 print(flush=True)
                 series = [one for mpi in mpis for one in recorded(mpi, options.keep or Path(name))]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import signal
 import statistics
 import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -413,6 +415,46 @@ def test_a_disk_without_room_under_the_tables_is_said_too(mpi):
             env=lab.environment(mpi), stdout=full, stderr=subprocess.PIPE, text=True, timeout=60,
         )  # fmt: skip
     assert done.returncode == 3 and "No space left on device" in done.stderr
+
+
+# --- Progress --------------------------------------------------------------------------------------------------------
+
+# Runs a program whose standard error is a terminal of its own, and keeps what it writes there.
+TERMINAL = """
+import os, subprocess, sys
+terminal, theirs = os.openpty()
+child = subprocess.Popen(sys.argv[2:], stderr=theirs, close_fds=False)
+os.close(theirs)
+with open(f"{sys.argv[1]}/seen-{os.getpid()}", "wb") as seen:
+    try:
+        while data := os.read(terminal, 4096):
+            seen.write(data)
+    except OSError:
+        pass
+sys.exit(child.wait())
+"""
+PROGRESS = re.compile(r"pass (\d+), (\d+) of 2 rows done, (\d+) s left")
+
+
+def test_progress_is_written_to_a_terminal_and_to_nothing_else(mpi, tmp_path):
+    """One line of rank 0, which overwrites itself and is gone in the end."""
+    words = "-budget 1 -msgsize 0,8 PingPong"
+    wrap = [sys.executable, "-c", TERMINAL, str(tmp_path)]
+    done = lab.run(mpi, 2, words, wrap=wrap)
+    assert done.code == 0
+    seen = sorted((file.read_bytes().decode() for file in tmp_path.glob("seen-*")), key=len)
+    assert len(seen) == 2 and not PROGRESS.search(seen[0])
+    first, *shown, last = seen[1].split("\r")
+    assert "pass" not in first and last == "\x1b[K"
+    matches = [PROGRESS.fullmatch(one.removesuffix("\x1b[K")) for one in shown]
+    assert shown and all(matches), shown
+    passes, ready, left = zip(*(map(int, match.groups()) for match in matches if match), strict=True)
+    assert passes == tuple(sorted(passes)) and set(ready) == {0} and set(left) <= {0, 1}
+    assert "rows done" not in done.text
+
+    plain = lab.run(mpi, 2, words.replace("-budget 1", "-budget 0.5"))
+    assert plain.code == 0 and "rows done" not in plain.text + plain.errors
+    assert "\x1b" not in plain.text + plain.errors
 
 
 # --- Usage errors ----------------------------------------------------------------------------------------------------

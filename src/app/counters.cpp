@@ -1,6 +1,7 @@
 #include "app/counters.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <span>
 #include <string_view>
@@ -49,15 +50,16 @@ Counters::Counters(const Communicator& host) : evidence_(host.rank() == 0, {.cpu
 
 Reading Counters::read() {
   const system::ThreadCounters thread = evidence_.thread();
-  Reading reading = {thread.voluntary_switches,
-                     thread.involuntary_switches,
-                     thread.minor_faults,
-                     thread.major_faults,
-                     thread.run_delay_seconds,
-                     evidence_.steal_seconds(),
-                     static_cast<double>(thread.cpu)};
-  const std::size_t first_interface = reading.size();
-  reading.resize(first_interface + 2 * evidence_.interfaces().size());
+  const std::array own = {thread.voluntary_switches,
+                          thread.involuntary_switches,
+                          thread.minor_faults,
+                          thread.major_faults,
+                          thread.run_delay_seconds,
+                          evidence_.steal_seconds(),
+                          static_cast<double>(thread.cpu)};
+  const std::size_t first_interface = own.size();
+  Reading reading(first_interface + 2 * evidence_.interfaces().size());
+  std::ranges::copy(own, reading.begin());
   evidence_.traffic(std::span(reading).subspan(first_interface));
   return reading;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <optional>
 
 #include "chance.h"
 #include "fake_launch.h"
@@ -202,7 +203,7 @@ TEST_CASE("a table that cannot run fails once, not in every pass") {
   CHECK(outcome.rows("Sendrecv").size() == 3);
 }
 
-TEST_CASE("every sample stands between two probes, and they take a twentieth of its time") {
+TEST_CASE("every sample stands between two probes") {
   const Spec catalogue[] = {sendrecv};
   Model model;
   model.probe = [](const Rank& rank) { return rank.rank == 0 ? 1e-7 : 2e-7; };
@@ -212,6 +213,26 @@ TEST_CASE("every sample stands between two probes, and they take a twentieth of 
     CHECK(sample.probes[0].before == 2e-7);
     CHECK(sample.probes[0].after == 2e-7);
   }
+}
+
+// In the time of the model: of one exchange, and of the launch. Nothing else of this launch is observed.
+TEST_CASE("probes take at most a twentieth of the time, however long an exchange and a sample last") {
+  const Spec catalogue[] = {sendrecv};
+  const double exchange = GENERATE(1e-8, 3e-7, 2e-6, 1e-5, 5e-5);
+  const std::optional<double> budget = GENERATE(std::optional<double>(), std::optional<double>(0.3),
+                                                std::optional<double>(3), std::optional<double>(100));
+  Passes passes = exactly(4);
+  passes.budget = budget;
+  Options options = in_passes(1, passes);
+  options.settings.repetitions = 100000;
+  Model model;
+  model.seconds = [](const At&) { return 5e-6; };
+  model.probe = [exchange](const Rank&) { return exchange; };
+  const Ending ending = launch(catalogue, options, 2, model).ending();
+  CAPTURE(exchange, budget.value_or(0), ending.observing_seconds, ending.measuring_seconds);
+  REQUIRE(ending.measuring_seconds > 0);
+  CHECK(ending.observing_seconds > 0);
+  CHECK(ending.observing_seconds <= 0.05 * (ending.observing_seconds + ending.measuring_seconds));
 }
 
 TEST_CASE("where exchanges are slow there are no probes, and no states") {

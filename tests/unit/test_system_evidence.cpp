@@ -70,6 +70,9 @@ std::vector<double> traffic_of(Evidence& evidence) {
   return bytes;
 }
 
+/// A switch from this thread to another one: run delay is read anew only after one.
+void let_others_run() { pause_for(1e-6); }
+
 /// Longer than steal time is kept for.
 void let_steal_expire() { pause_for(0.025); }
 
@@ -261,11 +264,42 @@ TEST_CASE("time waiting for a CPU comes from schedstat") {
   const Evidence evidence(false, tree.sources());
   CHECK(evidence.thread().run_delay_seconds == Approx(1.5));
   tree.write("proc/thread-self/schedstat", "124 1750000000 8\n");
+  let_others_run();
   CHECK(evidence.thread().run_delay_seconds == Approx(1.75));
   for (const char* unknown : {"", "0 0 0\n", "1 2\n", "1 x 3\n", "nothing"}) {
     tree.write("proc/thread-self/schedstat", unknown);
+    let_others_run();
     CHECK(std::isnan(evidence.thread().run_delay_seconds));
   }
+}
+
+// The file is changed through mapped memory: a system call might switch.
+TEST_CASE("the file of run delay is read again only after a switch") {
+  Tree tree;
+  const std::string name = "proc/thread-self/schedstat", text = "123 1000000000 7\n";
+  tree.write(name, text);
+  const int file = open((tree.sources().proc + "/thread-self/schedstat").c_str(), O_RDWR);
+  REQUIRE(file >= 0);
+  void* const mapped = mmap(nullptr, text.size(), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  REQUIRE(mapped != MAP_FAILED);
+  volatile char& seconds = static_cast<volatile char*>(mapped)[text.find('1', 1)];
+  const Evidence evidence(false, tree.sources());
+  int without_switch = 0;
+  for (int i = 0; i < 1000 && without_switch < 3; ++i) {
+    seconds = '1';
+    let_others_run();
+    const ThreadCounters first = evidence.thread();
+    CHECK(first.run_delay_seconds == Approx(1));
+    seconds = '2';
+    const ThreadCounters then = evidence.thread();
+    const bool switched = then.voluntary_switches != first.voluntary_switches ||
+                          then.involuntary_switches != first.involuntary_switches;
+    CHECK(then.run_delay_seconds == Approx(switched ? 2 : 1));
+    if (!switched) ++without_switch;
+  }
+  munmap(mapped, text.size());
+  CHECK(without_switch == 3);
 }
 
 TEST_CASE("no run delay of another thread") {

@@ -308,13 +308,33 @@ struct Evidence::Host {
 };
 
 struct Evidence::State {
-  State(bool has_host, const EvidenceSources& sources) : schedstat(sources.proc + "/thread-self/schedstat") {
+  State(bool has_host, const EvidenceSources& sources) : schedstat_(sources.proc + "/thread-self/schedstat") {
     if (has_host) host.emplace(sources);
   }
 
-  KeptFile schedstat;
+  /// Of the owner. The kernel adds to a thread's run delay only when the thread gets a CPU anew, and counts a
+  /// switch whenever it has left one. So while no switch is counted, the last value holds and no file is
+  /// read.
+  double run_delay_seconds(const ThreadCounters& now) noexcept {
+    const double switches = now.voluntary_switches + now.involuntary_switches;
+    if (switches == switches_) return run_delay_;  // not so where either is unknown
+    switches_ = switches;
+    run_delay_ = unknown;
+    // Nanoseconds on CPUs, nanoseconds waiting for one, turns on a CPU. No turn at all: the kernel does not
+    // count.
+    std::array<char, 128> space;
+    const std::string_view text = schedstat_.read(space);
+    const auto delay = number(text, 2), turns = number(text, 3);
+    if (delay && turns && *turns > 0) run_delay_ = *delay * 1e-9;
+    return run_delay_;
+  }
+
   pthread_t owner = pthread_self();
   std::optional<Host> host;
+
+ private:
+  KeptFile schedstat_;
+  double switches_ = unknown, run_delay_ = unknown;
 };
 
 Evidence::Evidence(bool host, const EvidenceSources& sources)
@@ -340,14 +360,8 @@ ThreadCounters Evidence::thread() const noexcept {
 #ifdef __linux__
   now.cpu = sched_getcpu();
 #endif
-  // Nanoseconds on CPUs, nanoseconds waiting for one, turns on a CPU. No turn at all: the kernel does not
-  // count.
-  if (pthread_equal(state_->owner, pthread_self()) != 0) {
-    std::array<char, 128> space;
-    const std::string_view text = state_->schedstat.read(space);
-    const auto delay = number(text, 2), turns = number(text, 3);
-    if (delay && turns && *turns > 0) now.run_delay_seconds = *delay * 1e-9;
-  }
+  if (pthread_equal(state_->owner, pthread_self()) != 0)
+    now.run_delay_seconds = state_->run_delay_seconds(now);
   return now;
 }
 
