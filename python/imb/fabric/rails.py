@@ -25,6 +25,7 @@ PART = 0.1  # of all bytes: rails that carry less are not in use
 _LESS = 0.5  # of the share of its peers
 _LEAST_SPREAD = 0.02  # of shares: headers and background
 _OF_A_DEVIATION = 0.37  # efficiency of the median absolute deviation
+_BETTER = 10.0  # times the degrees of freedom, at most
 _MOSTLY = 0.8  # of the bytes of a pair
 _FEWEST_HOSTS = 4
 
@@ -91,9 +92,12 @@ def quiet_rails(found: Shares, level: float) -> tuple[QuietRail, ...]:
         return ()
     part = found.of[known]
     usual = np.median(part, axis=0)
-    spread = np.maximum(TO_DEVIATION * np.median(np.abs(part - usual), axis=0), found.error)
-    spread = np.maximum(spread, _LEAST_SPREAD)
-    degrees = max(_OF_A_DEVIATION * (len(known) - 1), 1.0)
+    between = TO_DEVIATION * np.median(np.abs(part - usual), axis=0)
+    spread = np.maximum(np.maximum(between, found.error), _LEAST_SPREAD)
+    # Where the spread is not that of few hosts, it is known better (Satterthwaite).
+    degrees = max(_OF_A_DEVIATION * (len(known) - 1), 1.0) * np.minimum(
+        spread / np.maximum(between, 1e-9), _BETTER
+    )
     p = np.minimum(1.0, stdtr(degrees, (part - usual) / spread) * part.size)
     quiet = (p <= level) & (part < _LESS * usual)
     return tuple(
