@@ -162,8 +162,14 @@ def test_a_prolog_without_an_answer(mpi: lab.Mpi, imb: Imb) -> None:
     assert (said.code, said.out) == (2, "") and "--quick has rounds of its own" in said.err
 
 
-def test_a_host_that_falls_silent(net: Switched, mpi: lab.Mpi, tmp_path: Path) -> None:
-    with net.stopped("h8", after=1.0):
+def test_a_host_that_falls_silent(net: Switched, mpi: lab.Mpi, tmp_path: Path, archive: Archive) -> None:
+    """Once pairs are recorded: a rank that stops while MPI starts ends the launch, or the launcher waits for it."""
+
+    def measures() -> bool:
+        files = archive.folder.glob("sessions/*/*/records.jsonl")
+        return any(b'"record":"pair"' in one.read_bytes() for one in files)
+
+    with net.stopped("h8", measures):
         words = [*BANDWIDTH[:3], "4", "--", "-iter", "3", "-window_size", "16", "-pair_timeout", "2"]
         said = at(net, mpi, tmp_path, *words)
     found = json.loads(said.out)
