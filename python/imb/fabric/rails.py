@@ -50,7 +50,6 @@ def shares(rails: Rails, count: int) -> Shares:
     known = np.isfinite(part).all(axis=1)
     usual = np.median(part[known], axis=0) if known.any() else np.zeros(many)
     used = np.flatnonzero(usual >= PART)
-    kept = part[:, used]
     names = tuple(rails.names[one] for one in used.tolist())
     stems = {_stem(name) for name in names}
     every = dict.fromkeys((*rails.names, *rails.listed))
