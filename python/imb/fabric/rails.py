@@ -62,7 +62,7 @@ def _by_pair(rails: Rails, count: int) -> tuple[npt.NDArray[np.int64], Values]:
     each, inverse = np.unique(rails.end.astype(np.int64) * count + rails.other, return_inverse=True)
     many = len(rails.names)
     carried = np.bincount(inverse * many + rails.rail, rails.carried, len(each) * many)
-    return each, carried.reshape(-1, many)
+    return np.asarray(each, dtype=np.int64), np.asarray(carried.reshape(-1, many), dtype=np.float64)
 
 
 def _error(rails: Rails, count: int) -> Values:
@@ -131,14 +131,19 @@ def rail_components(
         return np.where(each[at] == wanted, mostly[at], -1)
 
     at_a, at_b = by(a, b), by(b, a)
+    every = np.bincount(np.concatenate([a, b]), minlength=count)
     for rail in (rails.names.index(name) for name in used):
         name = rails.names[rail]
         both = np.flatnonzero((at_a == rail) & (at_b == rail))
         if 0 < len(both) < len(a):
-            ends = np.unique(np.concatenate([a[both], b[both]])).tolist()
-            yield f"{name} of all hosts", tuple(ends), both.astype(np.int32)
+            met = np.unique(np.concatenate([a[both], b[both]])).tolist()
+            yield f"{name} of all hosts", tuple(met), both.astype(np.int32)
+        first, second = np.flatnonzero(at_a == rail), np.flatnonzero(at_b == rail)
+        ends = np.concatenate([a[first], b[second]])
+        order = np.argsort(ends, kind="stable")
+        columns = np.concatenate([first, second])[order].astype(np.int32)
+        limits = np.searchsorted(ends[order], np.arange(count + 1))
         for end in endpoints:
-            own = np.flatnonzero(((a == end.index) & (at_a == rail)) | ((b == end.index) & (at_b == rail)))
-            every = np.count_nonzero((a == end.index) | (b == end.index))
-            if 0 < len(own) < every:
-                yield f"{name} of {end.host}", (end.index,), own.astype(np.int32)
+            own = columns[limits[end.index] : limits[end.index + 1]]
+            if 0 < len(own) < every[end.index]:
+                yield f"{name} of {end.host}", (end.index,), own
