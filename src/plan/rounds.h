@@ -39,8 +39,8 @@ struct FabricOptions {
   double timeout_seconds = 30;  ///< -pair_timeout: a rank that does not answer for so long is lost; 0: wait
   std::uint64_t seed = 1;       ///< of the order of rounds and, where only some run, of the choice
   std::vector<EndpointPairs> listed;  ///< -pairs_file
-  std::vector<int> ranks = {};  ///< by endpoint its world rank, ascending; known once all ranks have sent
-                                ///< where they run
+  std::vector<int> ranks = {};    ///< by endpoint its world rank, ascending; known once all ranks have sent
+                                  ///< where they run
   std::vector<int> readers = {};  ///< by endpoint the rank that reads the counters of its host; at rank 0
 };
 

@@ -56,8 +56,8 @@ Evidence evidence_of(std::span<const Reading> by_rank, std::span<const int> rank
     include(found.totals[steal_place], change[steal_place], rank);
     for (std::size_t i = first_interface; i + 1 < change.size(); i += 2) {
       if (!(change[i] > 0) && !(change[i + 1] > 0)) continue;
-      found.interfaces.push_back({rank, (i - first_interface) / 2, std::max(0.0, change[i]),
-                                  std::max(0.0, change[i + 1])});
+      found.interfaces.push_back(
+          {rank, (i - first_interface) / 2, std::max(0.0, change[i]), std::max(0.0, change[i + 1])});
     }
   }
   return found;

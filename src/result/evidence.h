@@ -52,8 +52,8 @@ struct Evidence {
   Evidence& operator+=(const Evidence& other);
 };
 
-/// `by_rank`: what between() gave, by world rank; `ranks`: those of the row; `readers`: ranks whose readings of
-/// their hosts count. Without them those of all hosts do.
+/// `by_rank`: what between() gave, by world rank; `ranks`: those of the row; `readers`: ranks whose readings
+/// of their hosts count. Without them those of all hosts do.
 Evidence evidence_of(std::span<const Reading> by_rank, std::span<const int> ranks,
                      std::span<const int> readers);
 Evidence evidence_of(std::span<const Reading> by_rank, std::span<const int> ranks);

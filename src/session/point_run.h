@@ -21,11 +21,11 @@ struct PointFailed {
 /// How the samples of a point are taken, and what goes with them.
 struct PointCourse {
   std::unique_ptr<Sampling> sampling;
-  std::function<bool()> stopping;  ///< whether the launch is to end; collective
-  std::int64_t gone = 0;           ///< repetitions measured in earlier passes
-  bool check = false;              ///< with a check pass
-  bool drift = false;              ///< the load is looked after
-  int exchanges = 0;               ///< of a probe before and one behind what is timed; 0: none
+  std::function<bool()> stopping;              ///< whether the launch is to end; collective
+  std::int64_t gone = 0;                       ///< repetitions measured in earlier passes
+  bool check = false;                          ///< with a check pass
+  bool drift = false;                          ///< the load is looked after
+  int exchanges = 0;                           ///< of a probe before and one behind what is timed; 0: none
   std::vector<std::vector<int>> readers = {};  ///< by group: ranks that read its hosts; empty: of all hosts
 };
 

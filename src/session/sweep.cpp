@@ -205,7 +205,8 @@ void Sweeps::lose(const Silence& silence) {
   }
 }
 
-// A pair has the counters of its own hosts: with those of all hosts in each pair, a round of N endpoints had N * N.
+// A pair has the counters of its own hosts: with those of all hosts in each pair, a round of N endpoints had
+// N * N.
 std::vector<std::vector<int>> Sweeps::readers_of(const EndpointPairs& pairs) const {
   std::vector<std::vector<int>> readers;
   if (!reports()) return readers;

@@ -77,17 +77,16 @@ class Switched:
         self.limits[process, device] = rate
 
     @contextlib.contextmanager
-    def stopped(self, host: str, after: float = 3.0) -> Iterator[None]:
-        """The rank of IMB-FABRIC on a host stops for good, so many seconds after it began."""
+    def stopped(self, host: str, ready: Callable[[], bool]) -> Iterator[None]:
+        """The rank of IMB-FABRIC on a host stops for good, as soon as it is there and `ready`."""
         found: list[psutil.Process] = []
 
         def stop(over: threading.Event) -> None:
             while not over.wait(0.1) and not found:
-                found.extend(_ranks_in(self.holders[host]))
-            if not over.wait(after):
-                for one in found:
-                    with contextlib.suppress(psutil.Error):
-                        one.suspend()
+                found.extend(_ranks_in(self.holders[host]) if ready() else [])
+            for one in found:
+                with contextlib.suppress(psutil.Error):
+                    one.suspend()
 
         try:
             with _beside(stop):

@@ -25,6 +25,7 @@ PART = 0.1  # of all bytes: rails that carry less are not in use
 _LESS = 0.5  # of the share of its peers
 _LEAST_SPREAD = 0.02  # of shares: headers and background
 _OF_A_DEVIATION = 0.37  # efficiency of the median absolute deviation
+_BETTER = 10.0  # times the degrees of freedom, at most
 _MOSTLY = 0.8  # of the bytes of a pair
 _FEWEST_HOSTS = 4
 
@@ -49,7 +50,6 @@ def shares(rails: Rails, count: int) -> Shares:
     known = np.isfinite(part).all(axis=1)
     usual = np.median(part[known], axis=0) if known.any() else np.zeros(many)
     used = np.flatnonzero(usual >= PART)
-    kept = part[:, used]
     names = tuple(rails.names[one] for one in used.tolist())
     stems = {_stem(name) for name in names}
     every = dict.fromkeys((*rails.names, *rails.listed))
@@ -62,7 +62,7 @@ def _by_pair(rails: Rails, count: int) -> tuple[npt.NDArray[np.int64], Values]:
     each, inverse = np.unique(rails.end.astype(np.int64) * count + rails.other, return_inverse=True)
     many = len(rails.names)
     carried = np.bincount(inverse * many + rails.rail, rails.carried, len(each) * many)
-    return each, carried.reshape(-1, many)
+    return np.asarray(each, dtype=np.int64), np.asarray(carried.reshape(-1, many), dtype=np.float64)
 
 
 def _error(rails: Rails, count: int) -> Values:
@@ -91,9 +91,12 @@ def quiet_rails(found: Shares, level: float) -> tuple[QuietRail, ...]:
         return ()
     part = found.of[known]
     usual = np.median(part, axis=0)
-    spread = np.maximum(TO_DEVIATION * np.median(np.abs(part - usual), axis=0), found.error)
-    spread = np.maximum(spread, _LEAST_SPREAD)
-    degrees = max(_OF_A_DEVIATION * (len(known) - 1), 1.0)
+    between = TO_DEVIATION * np.median(np.abs(part - usual), axis=0)
+    spread = np.maximum(np.maximum(between, found.error), _LEAST_SPREAD)
+    # Where the spread is not that of few hosts, it is known better (Satterthwaite).
+    degrees = max(_OF_A_DEVIATION * (len(known) - 1), 1.0) * np.minimum(
+        spread / np.maximum(between, 1e-9), _BETTER
+    )
     p = np.minimum(1.0, stdtr(degrees, (part - usual) / spread) * part.size)
     quiet = (p <= level) & (part < _LESS * usual)
     return tuple(
@@ -128,14 +131,19 @@ def rail_components(
         return np.where(each[at] == wanted, mostly[at], -1)
 
     at_a, at_b = by(a, b), by(b, a)
+    every = np.bincount(np.concatenate([a, b]), minlength=count)
     for rail in (rails.names.index(name) for name in used):
         name = rails.names[rail]
         both = np.flatnonzero((at_a == rail) & (at_b == rail))
         if 0 < len(both) < len(a):
-            ends = np.unique(np.concatenate([a[both], b[both]])).tolist()
-            yield f"{name} of all hosts", tuple(ends), both.astype(np.int32)
+            met = np.unique(np.concatenate([a[both], b[both]])).tolist()
+            yield f"{name} of all hosts", tuple(met), both.astype(np.int32)
+        first, second = np.flatnonzero(at_a == rail), np.flatnonzero(at_b == rail)
+        ends = np.concatenate([a[first], b[second]])
+        order = np.argsort(ends, kind="stable")
+        columns = np.concatenate([first, second])[order].astype(np.int32)
+        limits = np.searchsorted(ends[order], np.arange(count + 1))
         for end in endpoints:
-            own = np.flatnonzero(((a == end.index) & (at_a == rail)) | ((b == end.index) & (at_b == rail)))
-            every = np.count_nonzero((a == end.index) | (b == end.index))
-            if 0 < len(own) < every:
-                yield f"{name} of {end.host}", (end.index,), own.astype(np.int32)
+            own = columns[limits[end.index] : limits[end.index + 1]]
+            if 0 < len(own) < every[end.index]:
+                yield f"{name} of {end.host}", (end.index,), own

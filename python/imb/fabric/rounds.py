@@ -35,7 +35,7 @@ def quick_search(n: int, seed: int, judge: Callable[[int], Verdict]) -> Iterator
         if not left:
             return
         verdict = judge(look)
-        unclear = {(one.kind, one.name) for one in unclear_suspects(verdict)}
+        unclear: set[tuple[str, str]] = {(one.kind, one.name) for one in unclear_suspects(verdict)}
         if not unclear or (before is not None and not unclear & before):
             return
         more = targeted_rounds(verdict, n, seed + look)[:left]

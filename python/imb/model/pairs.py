@@ -324,7 +324,8 @@ def _codes(texts: pa.Array, number: Callable[[str], int]) -> npt.NDArray[np.int3
     encoded = texts.dictionary_encode()
     numbers = [-1 if text is None else number(text) for text in encoded.dictionary.to_pylist()]
     found = np.array([*numbers, -1], dtype=np.int32)
-    return found[pc.fill_null(encoded.indices, -1).to_numpy()]
+    numbered: npt.NDArray[np.int32] = found[pc.fill_null(encoded.indices, -1).to_numpy()]
+    return numbered
 
 
 def _summed(
