@@ -156,7 +156,7 @@ def test_the_launches_that_are_said_to_be_needed_do(spread: float, change: float
     error, degrees = spread * np.sqrt(2 / n), 2 * n - 2
     critical = stats.t.ppf(1 - level / 2, degrees)
     power = stats.nct.sf(critical, degrees, change / error)
-    assert 0.95 <= power + 1e-5 and (n <= 4 or power < 0.98)
+    assert power + 1e-5 >= 0.95 and (n <= 4 or power < 0.98)
     assert detectable(spread, n, n, level) <= change * 1.01
     assert (
         np.isnan(launches_needed(float("nan"), change, level)) and detectable(spread, 1, 1, level) == np.inf
