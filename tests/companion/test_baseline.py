@@ -11,6 +11,7 @@ from companion.door import Imb
 from imb.archive import baselines
 from imb.archive.names import load
 from imb.archive.store import Archive, Content
+from imb.measure import recheck
 from imb.mpi import build, installations
 
 
@@ -209,12 +210,65 @@ def test_a_check_with_the_old_build_is_interleaved(
     assert labels.count(["baseline-check/ours/old"]) == labels.count(["baseline-check/ours/new"]) == 8
 
 
+def test_a_check_with_the_old_setting_is_interleaved(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new setting is of the command and of the environment; the old one is as recorded."""
+    for name in ("UCX_TLS", "UCX_NET_DEVICES", "UCX_IB_SL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("UCX_TLS", "rc")
+    options = measured(imb, tmp_path / "mpi")
+    monkeypatch.setenv("UCX_TLS", "tcp")
+    monkeypatch.setenv("UCX_IB_SL", "1")
+    setting = "FAKE_TIME=2 cpus=0 ppn=2 arguments='-iter 7' --mca btl self"
+    words = ["--with-old", *options, "--setting", setting, "--launches", 8, "--format", "json"]
+    said = imb("baseline", "check", "ours", *words)
+    assert said.code == 10, said.err
+    assert said.err.count("imb: note: ours@1 not restored: UCX_IB_SL (was not set)\n") == 1
+    found = json.loads(said.out)["comparisons"][0]
+    assert (found["unit"], found["launches_a"], found["launches_b"]) == ("pair", 8, 8)
+    commands = [line for line in said.err.splitlines() if line.startswith("$ ")]
+    old = [line for line in commands if line.startswith("$ UCX_TLS=rc ")]
+    new = [line for line in commands if line not in old]
+    assert len(old) == len(new) == 8
+    assert all("--bind-to core" in line and "FAKE" not in line and "btl" not in line for line in old)
+    assert all("FAKE_TIME=2" in line and "ppr:2:node" in line and "--mca btl self" in line for line in new)
+    assert all("taskset -c 0" in line and " -iter 7" in line and "UCX_TLS" not in line for line in new)
+
+
+def test_what_cannot_be_restored_is_named(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UCX_AUTH_KEY", "a very secret word")
+    for device in ("a", "b"):
+        monkeypatch.setenv("UCX_NET_DEVICES", device)
+        options = fake_mpi.make(tmp_path / device)
+        assert imb("run", "PingPong", *options, "--label", "first").code == 0
+    assert imb("baseline", "set", "ours", "first").code == 0
+    monkeypatch.delenv("UCX_AUTH_KEY")
+    [made] = baselines.baseline_versions(archive, "ours")
+    restored, lost = recheck.environment_of(made)
+    assert not restored and lost == [
+        "UCX_AUTH_KEY (value not recorded)",
+        "UCX_NET_DEVICES (not the same in all launches)",
+    ]
+    made.launches[0].facts["setup"] = ["modprobe xpmem"]
+    assert recheck.environment_of(made)[1][-1] == "setup command modprobe xpmem"
+    del made.launches[0].facts["conditions"]["environment"]
+    assert recheck.environment_of(made) == ({}, ["environment (not recorded)"])
+
+
 def test_what_cannot_be_checked_with_the_old_build(imb: Imb, tmp_path: Path) -> None:
     options = measured(imb, tmp_path / "old")
     new = fake_mpi.make(tmp_path / "new")
     for words, says in (
-        (options, "old and new are the same MPI and programs; give the new ones with --mpi or --programs"),
+        (
+            options,
+            "old and new are the same MPI, programs and settings; give the new ones with --mpi, --programs or --setting",
+        ),
         (["first"], "--with-old cannot be combined with existing results: first"),
+        ([*options, "--setting", "mpi=mpich"], "--setting: mpi is not a setting of a launch"),
+        ([*options, "--setting", "UCX_TLS"], "give NAME=VALUE"),
     ):
         said = imb("baseline", "check", "ours", "--with-old", *words)
         assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1, said.err

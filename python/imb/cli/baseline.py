@@ -178,9 +178,17 @@ def check(
         bool,
         typer.Option(
             "--with-old",
-            help="Measure the baseline's MPI and programs again, interleaved with those of --mpi or --programs.",
+            help="Measure the baseline's MPI, programs and settings again, interleaved with the new ones.",
         ),
     ] = False,
+    setting: Annotated[
+        str | None,
+        typer.Option(
+            "--setting",
+            metavar="TEXT",
+            help="With --with-old: new settings, written as a variant of imb ab: 'UCX_TLS=tcp bind=core'.",
+        ),
+    ] = None,
     assume_one_session: AssumeOneSessionOption = False,
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
@@ -198,8 +206,10 @@ def check(
     labeled baseline-check/NAME. Each metric with a tolerance is compared.
 
     A baseline and results of different sessions are judged by session: take three sessions of each. With --with-old the
-    MPI and programs of the baseline are measured again, interleaved with the new ones, and these launches are judged: ten
-    of each (--launches) find small changes in one session.
+    MPI, programs and settings of the baseline are measured again, interleaved with the new ones, and these launches are
+    judged: ten of each (--launches) find small changes in one session. The new ones are those of --mpi, --programs and
+    --setting, and variables of MPIs and transports as they are set now. The old launches get the recorded variables. What
+    cannot be restored is printed, such as setup commands and a variable that was not set then.
 
     Exit status: that of imb compare (0 same or faster, 10 slower, 11 inconclusive, 12 differs), the worst of the metrics;
     1 a launch failed and nothing was slower; 2 usage error, or no baseline of this machine and placement; 130 interrupted.
@@ -208,6 +218,7 @@ def check(
     Examples:
       imb baseline check fabric
       imb baseline check fabric --with-old --mpi /opt/openmpi-next --format json
+      imb baseline check fabric --with-old --setting "UCX_TLS=tcp bind=core"
       imb baseline check fabric@1 after-update --tolerance time=10%
     """
     from imb.archive import baselines, names
@@ -221,11 +232,15 @@ def check(
     well, old = True, None
     if side is not None and with_old:
         raise ImbError(f"--with-old cannot be combined with existing results: {side}; omit one of them")
+    if setting is not None and not with_old:
+        raise ImbError("--setting requires --with-old; without it, the baseline's settings are measured")
     if side is not None:
         results = names.load(store, side)
     else:
         here = _of_here(found, placement, force)
-        results, old, well = _measure(store, here, mpi, programs, launches, timeout, with_old=with_old)
+        results, old, well = _measure(
+            store, here, mpi, programs, launches, timeout, with_old=with_old, setting=setting
+        )
     chosen = found[-1] if force else baseline.choose(found, machine_of(results), placement_of(results))
     launched = [*(old.launches if old else ()), *results.launches]
     judged = baseline.check(
@@ -284,10 +299,12 @@ def _measure(
     timeout: float | None,
     *,
     with_old: bool,
+    setting: str | None,
 ) -> tuple[Side, Side | None, bool]:
     """Results; with_old: those of the baseline's MPI and programs; whether all was measured."""
     from imb.archive import names
     from imb.measure import recheck, session
+    from imb.measure.campaign import spoken
     from imb.mpi import installations
 
     recheck.refuse_if_imported(chosen)
@@ -298,7 +315,12 @@ def _measure(
     if with_old:
         seed = secrets.randbelow(2**31)
         before = installations.find(wrapper)
-        made = recheck.plan_with_old(chosen, before, found, programs, launches, timeout, seed=seed)
+        new = None if setting is None else spoken(setting)
+        made = recheck.plan_with_old(
+            chosen, before, found, programs, launches, timeout, seed=seed, setting=new
+        )
+        if lost := recheck.environment_of(chosen)[1]:
+            say(f"imb: note: {chosen} not restored: {', '.join(lost)}", err=True)
     else:
         made = recheck.baseline_plan(chosen, found, programs, launches, timeout)
     session.save(store, made)

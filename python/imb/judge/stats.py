@@ -3,8 +3,8 @@
 Figures are logarithms, so a difference is the logarithm of a ratio: a machine that is slower for a while is slower by a
 share of each time. docs/verdicts.md has the reasons for Welch's test instead of one of ranks, with the error rates of both.
 
-scipy.special and not scipy.stats: importing the latter takes longer than a comparison. The tests hold every function
-here against scipy.stats.
+scipy.special and not scipy.stats, whose import takes longer: docs/verdicts.md, "Libraries", has what is our own and why. The
+tests hold every function here against scipy.stats.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtr, stdtrit
+from scipy.special import nctdtrinc, stdtr, stdtrit
 
 Values = npt.NDArray[np.float64]
 
@@ -218,13 +218,17 @@ def detectable(
     pairs: bool = False,
 ) -> float:
     """The difference that this many launches find (p below `level`) in `power` of all comparisons. Infinite for one launch
-    against one. The usual approximation: (t(1 - level/2) + t(power)) standard errors; the tests hold it against the
-    noncentral t."""
+    against one."""
     degrees = launches_a - 1.0 if pairs else launches_a + launches_b - 2.0
     if degrees < 1:
         return float("inf")
-    quantiles = stdtrit(degrees, 1 - level / 2) + stdtrit(degrees, power)
-    return float(quantiles * spread * np.sqrt(1 / launches_a + 1 / launches_b))
+    return noncentrality(degrees, level, power) * float(spread * np.sqrt(1 / launches_a + 1 / launches_b))
+
+
+def noncentrality(degrees: float, level: float, power: float) -> float:
+    """How many standard errors a difference is that Student's two-sided test at this level finds with this power: of the
+    noncentral t."""
+    return float(nctdtrinc(degrees, 1 - power, stdtrit(degrees, 1 - level / 2)))
 
 
 def level_of(values: Sequence[float] | Values, confidence: float = 0.95) -> tuple[float, float, float]:

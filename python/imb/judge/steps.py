@@ -16,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
+from imb.judge.stats import noncentrality
+
 Values = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
@@ -101,7 +103,7 @@ def detectable_step(
         return None
     spreads = _spread(np.nanmedian(between[:, known], axis=0), correlation)
     degrees = max(1, len(logs) - 2)
-    reach = stdtrit(degrees, 1 - level / (2 * logs.size)) + stdtrit(degrees, power)
+    reach = noncentrality(degrees, level / logs.size, power)
     size = 1 / after + 1 / max(1, len(logs) - after)
     return float(np.median(spreads) * reach * np.sqrt(size * (1 + correlation) / (1 - correlation)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +11,10 @@ from random import Random
 import msgspec
 
 from imb.measure import session
+from imb.measure.campaign import VariantSettings, gpu_arguments, split_words
+from imb.model import gpus
 from imb.model.baselines import Baseline, Hardware
+from imb.model.confidential import is_secret
 from imb.model.errors import ImbError
 from imb.model.text import now
 from imb.mpi import conditions
@@ -63,10 +67,14 @@ def plan_with_old(
     timeout: float | None,
     *,
     seed: int,
+    setting: VariantSettings | None = None,
 ) -> session.Plan:
-    """What the baseline was measured with, with its own MPI and programs (`old`) and under the new ones, interleaved: both
-    in each round, in random order. Raises ImbError."""
+    """What the baseline was measured with, with its own MPI, programs and environment (`old`) and under the new ones with this
+    setting, interleaved: both in each round, in random order. Raises ImbError."""
     cells = cells_of(made)
+    setting = setting or VariantSettings()
+    _refuse_options(setting)
+    old = msgspec.structs.replace(old, env={**old.env, **environment_of(made)[0]})
     gone = sorted(
         {said["programs"] for said in map(msgspec.json.decode, cells) if not Path(said["programs"]).is_dir()}
     )
@@ -77,18 +85,21 @@ def plan_with_old(
     variants: list[session.Variant] = []
     pairs: list[list[session.Item]] = []
     for place, cell in enumerate(cells):
-        variants += [_variant("old", old, None, cell), _variant("new", new, programs, cell)]
-        pairs.append(
-            [
-                _item(cell, place, 2 * place + which, f"baseline-check/{made.name}/{name}")
-                for which, name in enumerate(("old", "new"))
-            ]
+        fresh = _variant("new", new, programs, cell)
+        fresh = msgspec.structs.replace(fresh, intent=_with_setting(fresh.intent, setting))
+        variants += [_variant("old", old, None, cell), fresh]
+        before, after = (
+            _item(cell, place, 2 * place + which, f"baseline-check/{made.name}/{name}")
+            for which, name in enumerate(("old", "new"))
         )
-    if all(
-        one == other for one, other in zip(_made_by(variants[::2]), _made_by(variants[1::2]), strict=True)
-    ):
+        pairs.append([before, _with_arguments(after, setting)])
+    alike = (
+        _made_by(one) == _made_by(other) for one, other in zip(variants[::2], variants[1::2], strict=True)
+    )
+    if all(alike) and all(one.arguments == other.arguments for one, other in pairs):
         raise ImbError(
-            f"baseline {made}: old and new are the same MPI and programs; give the new ones with --mpi or --programs"
+            f"baseline {made}: old and new are the same MPI, programs and settings; give the new ones with --mpi,"
+            " --programs or --setting"
         )
     random = Random(seed)
     rounds = []
@@ -98,8 +109,68 @@ def plan_with_old(
     return _examined(variants, rounds, timeout, seed=seed)
 
 
-def _made_by(variants: list[session.Variant]) -> list[tuple[str, str]]:
-    return [(str(Path(one.mpi.place).resolve()), str(Path(one.programs).resolve())) for one in variants]
+def environment_of(made: Baseline) -> tuple[dict[str, str], list[str]]:
+    """The variables that steered the baseline's launches and have another value now; and what else differed then, as far as
+    known, and cannot be restored."""
+    said = [(kept.facts.get("conditions") or {}).get("environment") for kept in made.launches]
+    recorded = [one for one in said if one is not None]
+    if len(recorded) < len(said):
+        return {}, ["environment (not recorded)"]
+    present = {name for name, _ in conditions.steering(os.environ.items()).items() if _is_setting(name)}
+    restored: dict[str, str] = {}
+    lost = []
+    for name in sorted(present.union(*recorded)):
+        values = {one.get(name) for one in recorded}
+        if not _is_setting(name) or values == {os.environ.get(name)}:
+            continue
+        [value, *others] = values
+        if others:
+            lost.append(f"{name} (not the same in all launches)")
+        elif value is None:
+            lost.append(f"{name} (was not set)")
+        elif is_secret(name):
+            if name not in os.environ:
+                lost.append(f"{name} (value not recorded)")
+        else:
+            restored[name] = value
+    commands = {command: None for kept in made.launches for command in kept.facts.get("setup") or ()}
+    return restored, lost + [f"setup command {command}" for command in commands]
+
+
+def _is_setting(name: str) -> bool:
+    """Of the variables that steer: whether someone set it. A scheduler sets others for each job."""
+    return not name.startswith("SLURM_")
+
+
+def _refuse_options(setting: VariantSettings) -> None:
+    for name in ("mpi", "programs", "compiler"):
+        if getattr(setting, name) is not None:
+            raise ImbError(f"--setting: {name} is not a setting of a launch; use --mpi or --programs")
+
+
+def _with_setting(intent: Intent, setting: VariantSettings) -> Intent:
+    """What was recorded, changed. Binding and CPUs take each other's place."""
+    pinned = setting.bind is not None or bool(setting.cpus)
+    return msgspec.structs.replace(
+        intent,
+        env={**intent.env, **{name: str(value) for name, value in setting.env.items()}},
+        bind=setting.bind if pinned else intent.bind,
+        cpus=tuple(setting.cpus or ()) if pinned else intent.cpus,
+        hosts=tuple(setting.hosts or intent.hosts),
+        ppn=setting.ppn or intent.ppn,
+        launcher=setting.launcher or intent.launcher,
+        extra=(*intent.extra, *split_words(setting.launcher_options)),
+    )
+
+
+def _with_arguments(item: session.Item, setting: VariantSettings) -> session.Item:
+    words = [*item.arguments, *split_words(setting.arguments)]
+    gpus.refuse_twice(setting.memory, setting.gpu, words, "--setting: ")
+    return msgspec.structs.replace(item, arguments=[*words, *gpu_arguments(setting, "--setting: ")])
+
+
+def _made_by(one: session.Variant) -> tuple[object, ...]:
+    return Path(one.mpi.place).resolve(), Path(one.programs).resolve(), one.mpi.env, one.intent
 
 
 def cells_of(made: Baseline) -> Counter[bytes]:
