@@ -52,7 +52,8 @@ COSTS = {
     "host": "of the rank that also reads its host",
     "switched": "of a rank that had left its CPU",
 }
-QUICK = ["-passes", "8", "-budget", "3", "PingPong", "-msglog", "12:16"]
+# The budget makes samples long enough for many bytes, and leaves time to connections that are slow to come about.
+QUICK = ["-passes", "8", "-budget", "8", "PingPong", "-msglog", "12:16"]
 SAMPLED = ["-budget", "2", "PingPong", "-msglog", "12:16"]
 CLASSIC = [
     "PingPong",
@@ -131,7 +132,7 @@ class Lab:
     def __init__(self, key: str, options: argparse.Namespace, folder: Path) -> None:
         self.key = key
         self.mpi = installations.mpi_of(Path(lab.ALL[key].wrapper))
-        self.program = str(Path(options.build) / key / "bin/IMB-MPI1")
+        self.program = str(Path(options.build).resolve() / key / "bin/IMB-MPI1")
         self.folder = folder
         self.count = 0
 

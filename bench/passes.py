@@ -204,10 +204,16 @@ def in_turns(mpi: lab.Mpi, folder: Path) -> None:
                 )
                 for side, file in enumerate(files)
             ]  # fmt: skip
-            statuses = [one.wait() for one in both]
+            statuses: dict[int, int] = {}
+            while len(statuses) < len(both):
+                for side, one in enumerate(both):
+                    if side not in statuses and (status := one.poll()) is not None:
+                        statuses[side] = status
+                        conductor.leave(side)  # it may never have come
+                time.sleep(0.02)
         seconds = time.monotonic() - begun
-        if any(statuses):
-            raise Failed(f"{mpi.key}: launches in turns: exit statuses {statuses}")
+        if any(statuses.values()):
+            raise Failed(f"{mpi.key}: launches in turns: exit statuses {list(statuses.values())}")
         measuring, rows = 0.0, 0
         for file in files:
             records = [json.loads(line) for line in file.read_text().splitlines()]
