@@ -244,7 +244,10 @@ BENCHMARKS["P2P"] = {
     "Unirandom": Repetition("Send | Recv"),
     "Birandom": Repetition("Irecv Send Wait"),
     "Corandom": Repetition("Irecv Send Wait"),
-    **dict.fromkeys(("Stencil2D", "Stencil3D", "Halo"), Repetition("Irecv Isend Waitall", in_vain="Waitall")),
+    **dict.fromkeys(
+        ("Stencil2D", "Stencil3D", "Halo", "simple_halo"),
+        Repetition("Irecv Isend Waitall", in_vain="Waitall"),
+    ),
     "SendRecv_Replace": Repetition("Sendrecv_replace"),
     "Multi_pair": Repetition("Isend Waitall | Irecv Waitall", in_vain="Waitall"),
 }
@@ -338,7 +341,7 @@ ROOTED = {
     *(NONBLOCKING[name] + flavour for name in BLOCKING_ROOTED for flavour in ("", "_pure")),
     *RANDOM,  # the round of partners moves as a root does
 }
-STENCILS = {"Stencil2D", "Stencil3D", "Halo"}
+STENCILS = {"Stencil2D", "Stencil3D", "Halo", "simple_halo"}
 IN_LISTS = STENCILS | BENCHMARKS["FABRIC"].keys()  # partners of a hub lie in a list, too
 WINDOWED = {"Uniband", "Biband", "Multi_pair", *STENCILS}
 WINDOWED |= {"Partitioned_PingPong", "Partitioned_overlap", "Partitioned_Exchange"}

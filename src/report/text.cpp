@@ -61,9 +61,9 @@ std::string map_lines(const Table& table, const Map& map) {
 }
 
 std::string idle_line(const Layout& layout) {
-  if (layout.idle() <= 0) return "";
-  return formatted("# ( %d additional process%s waiting in MPI_Barrier)\n", layout.idle(),
-                   layout.idle() == 1 ? "" : "es");
+  return layout.idle() <= 0 ? ""
+                            : formatted("# ( %d additional process%s waiting in MPI_Barrier)\n",
+                                        layout.idle(), layout.idle() == 1 ? "" : "es");
 }
 
 std::string layout_lines(const Table& table) {
@@ -110,15 +110,14 @@ std::string window_lines(const Table& table, Heads heads, int in_flight) {
   return pairs + formatted("# window_size = %d\n", in_flight);
 }
 
-// Of labeled rows: one line, and more of them only where there is more to state.
 std::string labeled_head(const Table& table) {
   const Layout& layout = table.layout;
-  const std::string several = layout.group_count() > 1 ? "Multi-" : "";
-  std::string text = "\n# Benchmarking " + several + std::string(table.spec.name);
-  text += formatted(" (processes: %d; threads: %d; dimensions: %d%s)\n", layout.processes, layout.threads,
+  std::string text = layout.group_count() > 1 ? "\n# Benchmarking Multi-" : "\n# Benchmarking ";
+  text += std::string(table.spec.name) +
+          formatted(" (processes: %d; threads: %d; dimensions: %d%s)\n", layout.processes, layout.threads,
                     table.spec.stencil.dimensions, table.spec.stencil.corners ? "; corners" : "");
-  return without_blanks_at_ends(
-      text + (layout.group_count() > 1 || layout.map ? layout_lines(table) : idle_line(layout)));
+  const bool plain = layout.group_count() == 1 && !layout.map;
+  return without_blanks_at_ends(text + (plain ? idle_line(layout) : layout_lines(table)));
 }
 
 std::string table_head(const Table& table, Heads heads, int in_flight) {
@@ -205,9 +204,7 @@ std::string lines_of(const Table& table, const Measurement& measurement, double 
 }
 
 std::string failure_row(const Table& table, std::int64_t bytes, const std::string& words) {
-  if (table.kind == TableKind::labeled) {
-    return "# " + labeled_length_of(table, bytes) + " " + words + "\n";
-  }
+  if (table.kind == TableKind::labeled) return "# " + labeled_length_of(table, bytes) + " " + words + "\n";
   const char* const group_cell = table.multi == Multi::each_group ? "\n             " : "";
   return formatted("%s%13lld %s\n", group_cell, static_cast<long long>(bytes), words.c_str());
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
+from imb.logs import labeled_rows
 from imb.logs import preamble as above
 from imb.logs.imb_facts import (
     complete,
@@ -23,6 +24,7 @@ from imb.logs.imb_rows import (
     MARK,
     Header,
     Rows,
+    converted,
     failure_of,
     header_of,
     quantiles_of,
@@ -30,11 +32,7 @@ from imb.logs.imb_rows import (
     regular_until_blank,
     row_of,
 )
-from imb.logs.labeled_rows import MARK as LABELED
-from imb.logs.labeled_rows import begins_row, ends_head, labeled_failure
-from imb.logs.labeled_rows import row_of as labeled_row_of
 from imb.logs.line_ends import as_in_file, without_cr
-from imb.logs.plain import columns_of
 from imb.logs.table import Head, Log, LoggedLaunch, Stretch, lacks_time, no_time
 from imb.logs.unread import (
     UnreadRow,
@@ -47,7 +45,7 @@ from imb.logs.unread import (
     problems_of,
 )
 from imb.model.catalog import kind_of
-from imb.model.records import Failure, Options, Problem
+from imb.model.records import Failure, Problem
 
 FORMAT = "imb"
 
@@ -66,24 +64,8 @@ def read_many(files: Sequence[tuple[bytes, str]]) -> list[Log]:
 
 def _convert(readers: Sequence[_Reader]) -> None:
     """Turns all blocks into numbers together; those that turn out not to be plain are read again, row by row."""
-    alike: dict[tuple[str, ...], list[Stretch]] = {}
-    odd: set[int] = set()
-    for reader in readers:
-        for launch in reader.log.launches:
-            for stretch in launch.stretches():
-                if stretch.block:
-                    alike.setdefault(stretch.columns, []).append(stretch)
-    for columns, stretches in alike.items():
-        arrays = columns_of([stretch.block for stretch in stretches], columns)
-        first = 0
-        for stretch in stretches:
-            own = arrays or columns_of([stretch.block], columns)
-            if own is None:
-                odd.add(id(stretch))
-                continue
-            stretch.arrays, stretch.first = own, first if arrays else 0
-            stretch.block = b""
-            first += stretch.count
+    launches = [launch for reader in readers for launch in reader.log.launches]
+    odd = converted(stretch for launch in launches for stretch in launch.stretches())
     if odd:
         for reader in readers:
             reader.read_again(odd)
@@ -112,11 +94,11 @@ class _Reader:
 
     def scan(self) -> None:
         text, at, start = self.text, 0, 0
-        labeled = text.find(LABELED)
+        labeled = text.find(labeled_rows.MARK)
         while max(mark := text.find(MARK, at), labeled) >= 0:
             if labeled >= 0 and not 0 <= mark < labeled:
                 start = at = self.labeled_table(start, labeled)
-                labeled = text.find(LABELED, at)
+                labeled = text.find(labeled_rows.MARK, at)
                 continue
             row_end = text.find(b"\n", mark)
             if next_start := self.known_table(start, row_end):
@@ -350,67 +332,15 @@ class _Reader:
         rows.move_to(self.launch)
         return min(end, len(self.text))
 
-    def line_at_byte(self, at: int, prefix: bytes) -> tuple[str, int]:
-        """The line that begins there, without prefix and blanks, and where the next one begins."""
-        stop = self.text.find(b"\n", at)
-        stop = len(self.text) if stop < 0 else stop
-        return above.without(self.text[at:stop], prefix).decode("utf-8", "replace").strip(), stop + 1
-
     def labeled_table(self, start: int, mark: int) -> int:
         """Takes the table whose title holds `mark`, with the text from `start` above it; returns where it ends."""
-        title_at = self.text.rfind(b"\n", 0, mark) + 1
-        sign = self.text.find(b"#", title_at, mark)
-        self.prefix = prefix = self.text[title_at : max(sign, title_at)].rstrip()
-        _, rows_at = self.line_at_byte(title_at, prefix)
-        while rows_at < len(self.text):
-            text, behind = self.line_at_byte(rows_at, prefix)
-            if ends_head(text):
-                break
-            rows_at = behind
-        rows_at = min(rows_at, len(self.text))
-        head = self.read_above(start, rows_at, prefix).head
-        if head.benchmark not in LABELED.decode():  # the title is text in a line of something else
-            return rows_at
-        return self.labeled_rows(head, self.line_of(title_at), rows_at, prefix)
-
-    def labeled_rows(self, head: Head, line: int, start: int, prefix: bytes) -> int:
-        assert self.launch is not None
-        rows = Rows(head, (), line)
-        at_line, at = self.line_of(start), start
-        while at < len(self.text):
-            text, behind = self.line_at_byte(at, prefix)
-            if row := labeled_row_of(text):
-                if row.columns != rows.columns:
-                    rows.move_to(self.launch)
-                    rows = Rows(self.with_multi(head, "group" in row.columns), row.columns, line)
-                rows.add(row.values)
-                self.take_unit(row.unit)
-                if lacks_time(row.values, row.columns, text.replace("(", " (")):
-                    self.problem(at_line, no_time(text))
-            elif failure := labeled_failure(text, self.with_multi(head, grouped=False), at_line):
-                failure.kind = kind_of(head.benchmark, self.launch.run.component)
-                rows.move_to(self.launch)
-                self.launch.items.append(failure)
-            elif text[:1] == "[" and rows.values and (quantiles := quantiles_of(text)) is not None:
-                rows.quantiles[len(rows.values) - 1] = quantiles
-            elif begins_row(text):
-                torn = behind > len(self.text)
-                words = "incomplete last row" if torn else f"not a row of {head.benchmark}: {text[:60]!r}"
-                self.problem(at_line, f"{words}; skipped")
-            elif text and not rows.take_note(text, self.launch):
-                break
-            at_line, at = at_line + 1, behind
-        rows.move_to(self.launch)
-        return min(at, len(self.text))
-
-    def take_unit(self, unit: float | None) -> None:
-        """A megabyte as a row shows it, where the launch states none."""
-        assert self.launch is not None
-        run = self.launch.run
-        if unit is None or (run.options and run.options.bytes_per_megabyte):
-            return
-        run.options = run.options or Options()
-        run.options.bytes_per_megabyte = unit
+        title_at, rows_at, self.prefix = labeled_rows.head_at(self.text, mark)
+        head = self.read_above(start, rows_at, self.prefix).head
+        if head.benchmark != labeled_rows.BENCHMARK or self.launch is None:
+            return rows_at  # the title is text in a line of something else
+        heads = self.with_multi(head, grouped=False), self.with_multi(head, grouped=True)
+        place = labeled_rows.RowsAt(self.text, rows_at, self.prefix, self.line_of(title_at))
+        return labeled_rows.read_table(place, heads, self.launch, self.line_of(rows_at), self.problem)
 
     def read_again(self, odd: set[int]) -> None:
         """Replaces the stretches with these ids, which look regular and are not, by what is in them."""
