@@ -272,7 +272,7 @@ def test_a_query_over_everything(imb: Imb) -> None:
             ).out.splitlines()
         )
     )
-    assert rows[0] == ["benchmark", "n"] and sum(int(n) for _, n in rows[1:]) == 432 + 912
+    assert rows[0] == ["benchmark", "n"] and sum(int(n) for _, n in rows[1:]) == 432 + 916
 
 
 def test_export_csv(imb: Imb, tmp_path: Path) -> None:
