@@ -57,3 +57,11 @@ void measure(const char* name, int bytes, double factor, int rank, long repetiti
   }
   return MPI_Wtime() - start;
 }
+
+[[gnu::noinline]] inline double allreduce(char* send, char* receive, int bytes, int, MPI_Comm comm,
+                                          long repetitions) {
+  const int count = bytes / static_cast<int>(sizeof(float));
+  const double start = MPI_Wtime();
+  for (long i = 0; i < repetitions; ++i) MPI_Allreduce(send, receive, count, MPI_FLOAT, MPI_SUM, comm);
+  return MPI_Wtime() - start;
+}

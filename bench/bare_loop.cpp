@@ -38,14 +38,6 @@
   return MPI_Wtime() - start;
 }
 
-[[gnu::noinline]] double allreduce(char* send, char* receive, int bytes, int, MPI_Comm comm,
-                                   long repetitions) {
-  const int count = bytes / static_cast<int>(sizeof(float));
-  const double start = MPI_Wtime();
-  for (long i = 0; i < repetitions; ++i) MPI_Allreduce(send, receive, count, MPI_FLOAT, MPI_SUM, comm);
-  return MPI_Wtime() - start;
-}
-
 [[gnu::noinline]] double iallreduce_and_wait(char* send, char* receive, int bytes, int, MPI_Comm comm,
                                              long repetitions) {
   const int count = bytes / static_cast<int>(sizeof(float));

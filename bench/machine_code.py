@@ -460,7 +460,12 @@ def same_code(benchmark: str) -> str:
         return f"Unidir_{found[1]}"
     if found := re.fullmatch(r"(?:One|All)_(put|get)_all", benchmark):
         return f"One_{found[1]}_all"
-    same = {"Stencil3D": "Stencil2D", "Halo": "Stencil2D", "Partitioned_overlap": "Partitioned_PingPong"}
+    same = {
+        "Stencil3D": "Stencil2D",
+        "Halo": "Stencil2D",
+        "simple_halo": "Stencil2D",
+        "Partitioned_overlap": "Partitioned_PingPong",
+    }
     if benchmark.endswith("_persist_pure"):
         return "PersistentCollective"
     return same.get(benchmark, benchmark.removesuffix("_pure").removesuffix("MT"))
@@ -469,6 +474,8 @@ def same_code(benchmark: str) -> str:
 def default_loop(loops: Iterable[TimedLoop], benchmark: str) -> TimedLoop:
     """As the suite runs it when nothing else is asked for. `benchmark`: its name, or "NAME, aggregate"."""
     pattern, _, aggregate = benchmark.partition(", ")
+    if aggregate.startswith("-"):  # an option that has loops of its own
+        pattern, aggregate = benchmark, ""
 
     def fits(loop: TimedLoop) -> bool:
         plain = not (loop.loaded or loop.large or loop.laps[0] or loop.threads)

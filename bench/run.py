@@ -44,6 +44,7 @@ RANKS = 2
 LENGTHS = (0, 8)
 LENGTHS_ON_FILES = (65536, 1048576)
 LENGTHS_OF_PARTS = (8, 1024)
+LENGTHS_OF_COPIES = (8, 4096)
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,11 @@ class Contest:
     by_hand: dict[str, str]
     lengths: tuple[int, ...] = LENGTHS
     options: tuple[str, ...] = ()
+    part: str = ""  # of the component, in the program written by hand
+    form: str = ""  # of benchmarks that another contest has, too: behind their names
+
+    def named(self, benchmark: str) -> str:
+        return f"{benchmark}, {self.form}" if self.form else benchmark
 
     def benchmarks(self, mpi: lab.Mpi) -> list[str]:
         names = dict.fromkeys(name.partition(",")[0] for name in self.by_hand)
@@ -80,37 +86,98 @@ CONTESTS = (
     Contest(
         "bare_today",
         "MPI1",
-        {"Neighbor_alltoall": "neighbor_alltoall", "PingPong_mprobe": "ping_pong_with_probe"},
+        {
+            "Neighbor_alltoall": "neighbor_alltoall",
+            "Neighbor_allgather": "neighbor_allgather",
+            "PingPong_mprobe": "ping_pong_with_probe",
+        },
     ),
-    Contest("bare_today", "RMA", {"Rput": "put_and_wait"}),
+    Contest(
+        "bare_today",
+        "MPI1",
+        {"PingPong": "ping_pong_synchronous"},
+        options=("-send_mode", "synchronous"),
+        part="synchronous",
+        form="-send_mode synchronous",
+    ),
+    Contest("bare_today", "NBC", {"Ineighbor_alltoall_pure": "ineighbor_alltoall_and_wait"}),
+    Contest(
+        "bare_today",
+        "RMA",
+        {"Rput": "put_and_wait", "Rget": "get_and_wait", "Raccumulate": "accumulate_and_wait"},
+    ),
+    Contest(
+        "bare_today",
+        "RMA",
+        {"Shared_store": "store_and_sync", "Shared_load": "sync_and_load"},
+        lengths=LENGTHS_OF_COPIES,
+        part="shared",
+    ),
+    Contest(
+        "bare_today",
+        "RMA",
+        {"Unidir_put": "put_from_post_to_wait"},
+        options=("-sync_mode", "pscw", "-aggregate_mode", "non_aggregate"),
+        part="pscw",
+        form="-sync_mode pscw",
+    ),
+    Contest("bare_today", "EXT", {"Attach_detach": "attach_and_detach"}, lengths=LENGTHS_OF_COPIES),
     Contest(
         "bare_today",
         "P2P",
-        {"SendRecv_Replace": "send_receive_replace", "Halo": "stencil"},
-        options=("-halo", "2"),
+        {
+            "Unirandom": "unirandom",
+            "Birandom": "random_exchange",
+            "Corandom": "random_exchange",
+            "Multi_pair": "multi_pair",
+            "SendRecv_Replace": "send_receive_replace",
+            "Halo": "stencil",
+        },
+        options=("-halo", "2", "-window_size", "16"),
+    ),
+    Contest(
+        "bare_today",
+        "P2P",
+        {"PingPong": "paired_pingpong", "PingPing": "paired_pingping"},
+        part="pairs",
+        form="of pairs",
     ),
     Contest(
         "bare_today",
         "MPI4",
         {
-            "Sendrecv_persist": "start_all_and_wait",
+            "Sendrecv_persist": "start_two_and_wait",
+            "Exchange_persist": "start_four_and_wait",
             "Allreduce_persist_pure": "start_and_wait",
             "Partitioned_PingPong": "ping_pong_in_parts",
+            "Partitioned_Exchange": "exchange_in_parts",
         },
         lengths=LENGTHS_OF_PARTS,
     ),
+    Contest("bare_today", "MPI4", {"Comm_split": "split_and_free"}, lengths=(0,), part="creation"),
     Contest(
         "bare_today",
         "MT",
-        {"PingPongMT": "ping_pong"},
+        {"PingPongMT": "ping_pong", "AllReduceMT": "allreduce"},
         options=("-thread_level", "multiple", "-threads", "1"),
     ),
 )
 FIRST_OF_RANK_0 = {
     "PingPong": "MPI_Send",
     "PingPongMT": "MPI_Send",
+    "PingPong, of pairs": "MPI_Send",
+    "PingPong, -send_mode synchronous": "MPI_Ssend",
     "Unidir_Put": "MPI_Put",
 }  # where the ranks differ: its first call
+# What machine_code calls the loops of a form.
+LOOPS = {
+    "PingPong, of pairs": "PairsPingPong",
+    "PingPing, of pairs": "PairsPingPing",
+    "Unidir_put, -sync_mode pscw": "Put, -sync_mode pscw",
+    "AllReduceMT": "Allreduce",
+}
+# Where both roles are in one loop of ours, and in two of those written by hand.
+TIMES_ALONE = {"Unidir_put, -sync_mode pscw", "Multi_pair"}
 START_UP = "start to end"
 IN_MEMORY = Path("/dev/shm")
 RESAMPLES = 4000
@@ -180,7 +247,13 @@ class Duel:
         program, component = self.bare[contest.source], contest.component
         file = [str(self.file)] if component == "IO" else []
         text, _ = self.launch(
-            program, [component, self.repetitions(component), *file, *self.lengths(contest)]
+            program,
+            [
+                f"{component}/{contest.part}" if contest.part else component,
+                self.repetitions(component),
+                *file,
+                *self.lengths(contest),
+            ],
         )
         for line in text.splitlines():
             if found := re.fullmatch(r"(\w.*) (\d+) (\S+)", line):
@@ -202,7 +275,7 @@ class Duel:
             options += ["-npmin", str(RANKS), "-file", str(self.file)]
         else:
             options += ["-iter", f"{repetitions},40,{repetitions}"]
-        if component in ("RMA", "EXT"):
+        if component in ("RMA", "EXT") and contest.source == "bare_loop":
             options += ["-aggregate_mode", "non_aggregate"]
         self.launch(program, [*contest.benchmarks(self.mpi), *options, "-json", str(records)])
         for line in records.read_text().splitlines():
@@ -210,7 +283,8 @@ class Duel:
             if record["record"] == "result":
                 aggregate = f"{record['benchmark']}, aggregate"
                 together = record.get("mode") == "aggregate" and aggregate in contest.by_hand
-                name = point(aggregate if together else record["benchmark"], record["bytes"])
+                shown = aggregate if together else contest.named(record["benchmark"])
+                name = point(shown, record.get("bytes") or 0)
                 batches.setdefault(name, []).append(record["time_max_seconds"])
         if contest is CONTESTS[0]:
             batches[START_UP] = [self.launch(program, ["Barrier", "-iter", "1"])[1]]
@@ -289,7 +363,7 @@ def steps(loop: Loop) -> list[tuple[str, int]]:
 
 
 def role(benchmark: str, loop: Loop) -> str:
-    if benchmark == "Unidir_put":
+    if benchmark in ("Unidir_put", "Shared_store", "Shared_load"):
         return "rank 0"
     if benchmark not in FIRST_OF_RANK_0:
         return "every rank"
@@ -304,10 +378,14 @@ def instructions(duel: Duel) -> list[dict]:
         for benchmark, function in contest.by_hand.items():
             if benchmark.partition(",")[0] not in available:
                 continue
+            named = contest.named(benchmark)
+            if named in TIMES_ALONE:
+                continue
             [by_hand] = machine_code.functions(duel.bare[contest.source], f"{function}(")
-            for name, bare in by_role(benchmark, by_hand).items():
-                ours = by_role(benchmark, machine_code.default_loop(loops, benchmark).function)[name]
-                rows.append({"benchmark": benchmark, "role": name, "bare": steps(bare), "ours": steps(ours)})
+            our_loop = machine_code.default_loop(loops, LOOPS.get(named, named)).function
+            for name, bare in by_role(named, by_hand).items():
+                ours = by_role(named, our_loop)[name]
+                rows.append({"benchmark": named, "role": name, "bare": steps(bare), "ours": steps(ours)})
     return rows
 
 

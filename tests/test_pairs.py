@@ -6,6 +6,7 @@ import lab
 import pytest
 
 NAMES = lab.names("P2P")
+HALOS = {"Halo", "simple_halo"}
 STENCILS = {"Stencil2D": 2, "Stencil3D": 3}
 PAIRS = {"PingPong", "PingPing", "Unirandom", "Birandom", "Multi_pair"}
 WINDOW = 4
@@ -22,7 +23,7 @@ def is_valid(name: str, ranks: int) -> bool:
     """A grid of that many dimensions, each of two processes or more."""
     if name in STENCILS:
         return (ranks, STENCILS[name]) in {(4, 2), (6, 2), (8, 2), (8, 3)}
-    return name == "Halo" or ranks > 1
+    return name in HALOS or ranks > 1
 
 
 def messages(name: str, ranks: int) -> float:
@@ -38,6 +39,7 @@ def messages(name: str, ranks: int) -> float:
         "Stencil3D": 6 * ranks,
         "SendRecv_Replace": ranks,
         "Halo": 6 * ranks,
+        "simple_halo": 6 * ranks,
         "Multi_pair": WINDOW * pairs,
     }[name]
 
@@ -70,7 +72,8 @@ def test_every_benchmark_is_complete_and_correct(mpi, mode, ranks, tmp_path):
         assert row["bytes_per_second"] == pytest.approx(rate * row["bytes"])
     if mode == "standard":
         cells = [line for table in lab.tables(done.text) for line in table.rows]
-        for row, line in zip(done.rows, cells, strict=True):
+        in_tables = [row for row in done.rows if row["benchmark"] != "simple_halo"]
+        for row, line in zip(in_tables, cells, strict=True):
             assert float(line[2]) == pytest.approx(row["time_avg_seconds"] * 1e6, abs=0.0051)
             assert float(line[4]) == pytest.approx(row["messages_per_second"], abs=0.51)
 
@@ -123,28 +126,42 @@ def test_halo_of_any_dimensions(mpi, halo, ranks, title, neighbors, tmp_path):
     assert (said["halo_dimensions"], said["halo_corners"]) == (int(halo[0]), halo.endswith("corners"))
 
 
-# Of IMB 2021's simple_halo, which has no table: docs/methodology.md.
-SIMPLE_HALO = """\
-# Benchmarking simple_halo (processes: 2; threads: 1; dimensions: 1)
-4(x4)(bytes) 2.61713(usec) 6.11358(Mb/s)
-8(x4)(bytes) 2.48245(usec) 12.8905(Mb/s)
-16(x4)(bytes) 2.6036(usec) 24.5813(Mb/s)
-32(x4)(bytes) 2.48392(usec) 51.5313(Mb/s)
-"""
+RECORDED_HALO = (lab.TOP / "tests" / "reference" / "halo-np2.txt").read_text()
+LABELED = re.compile(r"(?m)^(\d+)\(x(\d+)\)\(bytes\) (\S+)\(usec\) (\S+)\(Mb/s\)((?: \S+)*)$")
 
 
 def test_rates_of_halo_are_those_of_simple_halo(mpi, tmp_path):
-    lines = re.findall(r"(?m)^(\d+)\(x4\)\(bytes\) (\S+)\(usec\) (\S+)\(Mb/s\)$", SIMPLE_HALO)
-    for length, time, rate in lines:
-        assert float(rate) == pytest.approx(4 * int(length) / float(time), rel=1e-5)
-    lengths = ",".join(length for length, *_ in lines)
-    done = p2p(mpi, 2, f"-halo 1 -msgsize {lengths} -mbyte 1e6 -iter 100 Halo", records=tmp_path)
-    [table] = lab.tables(done.text)
-    for row, cells, (length, *_) in zip(done.rows, table.rows, lines, strict=True):
-        rate = 4 * int(length) / row["time_max_seconds"]
-        assert row["bytes_per_second"] == pytest.approx(rate)
-        assert cells[0] == length
-        assert float(cells[3]) == pytest.approx(rate / 1e6, abs=0.0051)
+    recorded = LABELED.findall(RECORDED_HALO)
+    assert len(recorded) == 4
+    for length, messages, time, rate, _ in recorded:
+        assert float(rate) == pytest.approx(int(messages) * int(length) / float(time), rel=1e-5)
+    lengths = ",".join(length for length, *_ in recorded)
+    words = f"-halo 1 -msgsize {lengths} -mbyte 1e6 -iter 100 Halo simple_halo"
+    done = p2p(mpi, 2, words, records=tmp_path)
+    lines = LABELED.findall(done.text)
+    assert len(done.rows) == 8 and len(lines) == 4
+    for row in done.rows:
+        assert row["bytes_per_second"] == pytest.approx(4 * row["bytes"] / row["time_max_seconds"])
+    for row, (length, messages, time, rate, more) in zip(done.rows[4:], lines, strict=True):
+        assert (row["benchmark"], row["bytes"], messages, more) == ("simple_halo", int(length), "4", "")
+        assert time == f"{row['time_max_seconds'] * 1e6:g}"
+        assert rate == f"{row['bytes_per_second'] / 1e6:g}"
+
+
+def test_lines_of_simple_halo_state_what_is_asked_for(mpi, tmp_path):
+    words = "-halo 2,corners -msgsize 8,1m -iter 3 -mem 10m -npmin 2 -multi 1 -check -passes 2 simple_halo"
+    done = p2p(mpi, 5, words, records=tmp_path)
+    assert done.code == 3, done.errors
+    heads = re.findall(r"(?m)^# Benchmarking .*\n# .*", done.text)
+    title = "simple_halo (processes: {}; threads: 1; dimensions: 2; corners)"
+    assert heads == [
+        f"# Benchmarking Multi-{title.format(2)}\n# ( 2 groups of 2 processes each running simultaneous )",
+        f"# Benchmarking {title.format(4)}\n# ( 1 additional process waiting in MPI_Barrier)",
+    ]
+    behind = [re.sub(r"\S+\(", "(", more) for *_, more in LABELED.findall(done.text)]
+    assert set(behind) == {" (group) (+-%) (defects)"} and len(behind) == len(done.rows)
+    failures = re.findall(r"(?m)^# 1048576\(x(\d+)\)\(bytes\) out-of-mem\.; needed X=", done.text)
+    assert failures == ["16", "32", "40"]
 
 
 def test_options_without_effect_are_refused(mpi):

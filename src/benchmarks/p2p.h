@@ -8,6 +8,6 @@
 namespace openimb {
 
 using P2p = Catalogue<PairsPingPong, PairsPingPing, Unirandom, Birandom, Corandom, Stencil2D, Stencil3D,
-                      SendRecv_Replace, Halo, Multi_pair>;
+                      SendRecv_Replace, Halo, SimpleHalo, Multi_pair>;
 
 }  // namespace openimb

@@ -105,4 +105,14 @@ struct Halo {
   static Expected expects(const Endpoint& e) { return from_neighbors(e, e.pairs.halo); }
 };
 
+/// Halo under the name and with the lines of IMB-HALO.
+struct SimpleHalo : Halo {
+  static constexpr Spec spec = [] {
+    Spec spec = Halo::spec;
+    spec.name = "simple_halo";
+    spec.labeled_rows = true;
+    return spec;
+  }();
+};
+
 }  // namespace openimb

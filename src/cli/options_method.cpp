@@ -218,7 +218,7 @@ constexpr Option method_rows[] = {
          }},
     {.name = "halo",
      .syntax = "N[,corners]",
-     .help = "IMB-P2P: the periodic grid of Halo",
+     .help = "IMB-P2P: the periodic grid of Halo and simple_halo",
      .standard = "3",
      .example = "-halo 2,corners Halo",
      .details =

@@ -142,6 +142,7 @@ struct Spec {
   bool random_partners = false;  ///< others in each repetition: Lap::root is the round (plan/partners.h)
   Stencil stencil = {};          ///< who exchanges with whom
   bool any_torus = false;        ///< dimensions may have an extent of 1
+  bool labeled_rows = false;     ///< printed without columns: every figure with its unit
   Topology topology = {};        ///< of its communicator, for neighborhood collectives
 
   bool reduction = false;        ///< uses the reduction data type

@@ -7,6 +7,7 @@ TableKind table_kind(const Spec& spec, Multi multi) {
   if (spec.overlaps()) return synchronization ? TableKind::synchronization_overlap : TableKind::overlap;
   if (synchronization) return TableKind::synchronization;
   if (spec.in_rounds) return spec.message_rate ? TableKind::time_and_rate : TableKind::time_and_bandwidth;
+  if (spec.labeled_rows) return TableKind::labeled;
   if (spec.sent > 0) return TableKind::mean_and_rate;
   if (spec.message_rate) return spec.threaded ? TableKind::time_and_rate : TableKind::rate;
   if (spec.one_sided.computing_target) return TableKind::passive;

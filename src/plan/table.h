@@ -18,6 +18,7 @@ enum class TableKind {
   range,
   rate,
   mean_and_rate,
+  labeled,        ///< no columns: figures with their units
   time_and_rate,  ///< of one message
   synchronization,
   passive,

@@ -1,5 +1,7 @@
 #include "report/columns.h"
 
+#include <cmath>
+
 #include "report/format.h"
 
 namespace openimb {
@@ -46,6 +48,29 @@ constexpr Column precision{"+-[%]", [](const CellSource& from) {
                              return decimals(*passes->half_width * 100);
                            }};
 
+// Of the reference layout of IMB-HALO: six digits, as C++ streams print them. All but the first stand behind
+// a blank. The number behind the length is that of the messages in a repetition: Mb/s are of all of them.
+std::string labeled(double number, const char* unit) { return formatted(" %g(%s)", number, unit); }
+
+constexpr Column labeled_length{
+    "", [](const CellSource& from) { return labeled_length_of(from.table, from.measurement.bytes); }};
+constexpr Column labeled_time{"",
+                              [](const CellSource& from) { return labeled(from.row.t_max * 1e6, "usec"); }};
+constexpr Column labeled_rate{"", [](const CellSource& from) {
+                                return labeled(
+                                    from.row.bytes_per_second.value_or(0) / from.bytes_per_megabyte, "Mb/s");
+                              }};
+constexpr Column labeled_group{"", [](const CellSource& from) { return labeled(from.row.group, "group"); }};
+constexpr Column labeled_precision{"", [](const CellSource& from) -> std::string {
+                                     const auto& passes = from.row.passes;
+                                     if (!passes || !passes->half_width) return " n/a(+-%)";
+                                     return labeled(*passes->half_width * 100, "+-%");
+                                   }};
+constexpr Column labeled_defects{"", [](const CellSource& from) {
+                                   const std::int64_t wrong = from.row.defects.value_or(0);
+                                   return formatted(" %lld(defects)", static_cast<long long>(wrong));
+                                 }};
+
 std::vector<Column> columns_of(TableKind kind) {
   switch (kind) {
     case TableKind::time_and_bandwidth:
@@ -68,17 +93,28 @@ std::vector<Column> columns_of(TableKind kind) {
       return {bytes, repetitions, t_overlap, t_pure, t_cpu, overlap};
     case TableKind::synchronization_overlap:
       return {repetitions, t_overlap, t_pure, t_cpu, overlap};
+    case TableKind::labeled:
+      return {labeled_length, labeled_time, labeled_rate};
   }
   return {};
 }
 
 }  // namespace
 
+std::string labeled_length_of(const Table& table, std::int64_t bytes) {
+  const Spec& spec = table.spec;
+  const double messages = spec.sent * spec.processes_taking_part(table.layout.processes);
+  return formatted("%lld(x%lld)(bytes)", static_cast<long long>(bytes), std::llround(messages));
+}
+
 std::vector<Column> columns_of(const Table& table) {
+  const bool labels = table.kind == TableKind::labeled;
   std::vector<Column> columns = columns_of(table.kind);
-  if (table.multi == Multi::each_group) columns.insert(columns.begin(), group);
-  if (table.precision) columns.push_back(precision);
-  if (table.defects) columns.push_back(defects);
+  if (table.multi == Multi::each_group) {
+    columns.insert(labels ? columns.end() : columns.begin(), labels ? labeled_group : group);
+  }
+  if (table.precision) columns.push_back(labels ? labeled_precision : precision);
+  if (table.defects) columns.push_back(labels ? labeled_defects : defects);
   return columns;
 }
 

@@ -13,6 +13,7 @@ inline constexpr int column_width = 13;
 
 /// What a cell is made from.
 struct CellSource {
+  const Table& table;
   const Measurement& measurement;
   const Row& row;
   double bytes_per_megabyte;
@@ -24,6 +25,10 @@ struct Column {
 };
 
 /// Group comes first with -multi 1, the interval's half width last in passes, behind it defects with -check.
+/// Labeled ones are not padded, and have the group behind the figures.
 std::vector<Column> columns_of(const Table& table);
+
+/// "4(x4)(bytes)": what a labeled row begins with.
+std::string labeled_length_of(const Table& table, std::int64_t bytes);
 
 }  // namespace openimb

@@ -60,17 +60,19 @@ std::string map_lines(const Table& table, const Map& map) {
   return text;
 }
 
+std::string idle_line(const Layout& layout) {
+  return layout.idle() <= 0 ? ""
+                            : formatted("# ( %d additional process%s waiting in MPI_Barrier)\n",
+                                        layout.idle(), layout.idle() == 1 ? "" : "es");
+}
+
 std::string layout_lines(const Table& table) {
   const Layout& layout = table.layout;
-  std::string text = layout.group_count() > 1 ? group_lines(table)
-                     : layout.map
-                         ? map_lines(table, *layout.map)
-                         : formatted("# #processes = %d%s \n", layout.processes, threads_of(table).c_str());
-  if (layout.idle() > 0) {
-    text += formatted("# ( %d additional process%s waiting in MPI_Barrier)\n", layout.idle(),
-                      layout.idle() == 1 ? "" : "es");
-  }
-  return text;
+  const std::string text =
+      layout.group_count() > 1 ? group_lines(table)
+      : layout.map ? map_lines(table, *layout.map)
+                   : formatted("# #processes = %d%s \n", layout.processes, threads_of(table).c_str());
+  return text + idle_line(layout);
 }
 
 std::string mode_lines(Transfers transfers) {
@@ -108,7 +110,18 @@ std::string window_lines(const Table& table, Heads heads, int in_flight) {
   return pairs + formatted("# window_size = %d\n", in_flight);
 }
 
+std::string labeled_head(const Table& table) {
+  const Layout& layout = table.layout;
+  std::string text = layout.group_count() > 1 ? "\n# Benchmarking Multi-" : "\n# Benchmarking ";
+  text += std::string(table.spec.name) +
+          formatted(" (processes: %d; threads: %d; dimensions: %d%s)\n", layout.processes, layout.threads,
+                    table.spec.stencil.dimensions, table.spec.stencil.corners ? "; corners" : "");
+  const bool plain = layout.group_count() == 1 && !layout.map;
+  return without_blanks_at_ends(text + (plain ? idle_line(layout) : layout_lines(table)));
+}
+
 std::string table_head(const Table& table, Heads heads, int in_flight) {
+  if (table.kind == TableKind::labeled) return labeled_head(table);
   const std::vector<Column> columns = columns_of(table);
   const bool threaded = table.spec.threaded;
   const std::size_t wide = threaded ? std::max(columns_of_threads, columns.size()) : columns.size();
@@ -183,7 +196,7 @@ std::string lines_of(const Table& table, const Measurement& measurement, double 
   const std::vector<Column> columns = columns_of(table);
   std::string text = table.multi == Multi::each_group ? "\n" : "";
   for (const Row& row : measurement.rows) {
-    for (const Column& column : columns) text += column.cell({measurement, row, bytes_per_megabyte});
+    for (const Column& column : columns) text += column.cell({table, measurement, row, bytes_per_megabyte});
     text += '\n';
     text += table.tail ? tail_line(row.tail) : "";
   }
@@ -191,6 +204,7 @@ std::string lines_of(const Table& table, const Measurement& measurement, double 
 }
 
 std::string failure_row(const Table& table, std::int64_t bytes, const std::string& words) {
+  if (table.kind == TableKind::labeled) return "# " + labeled_length_of(table, bytes) + " " + words + "\n";
   const char* const group_cell = table.multi == Multi::each_group ? "\n             " : "";
   return formatted("%s%13lld %s\n", group_cell, static_cast<long long>(bytes), words.c_str());
 }

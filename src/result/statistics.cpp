@@ -100,7 +100,9 @@ std::int64_t defects_of(const Table& table, const Row& row, std::span<const doub
   return defects;
 }
 
-bool shows_messages(TableKind kind) { return kind == TableKind::rate || kind == TableKind::mean_and_rate; }
+// Tables with the rates of what all processes send together.
+bool counts_sent(TableKind kind) { return kind == TableKind::mean_and_rate || kind == TableKind::labeled; }
+bool shows_messages(TableKind kind) { return kind == TableKind::rate || counts_sent(kind); }
 
 }  // namespace
 
@@ -110,8 +112,12 @@ double factor_of(const Table& table, int in_flight) {
 }
 
 void add_rates(Row& row, const Table& table, std::int64_t bytes, int in_flight) {
-  constexpr TableKind with_rates[] = {TableKind::time_and_bandwidth, TableKind::range_and_bandwidth,
-                                      TableKind::rate, TableKind::mean_and_rate, TableKind::time_and_rate};
+  constexpr TableKind with_rates[] = {TableKind::time_and_bandwidth,
+                                      TableKind::range_and_bandwidth,
+                                      TableKind::rate,
+                                      TableKind::mean_and_rate,
+                                      TableKind::labeled,
+                                      TableKind::time_and_rate};
   if (std::ranges::find(with_rates, table.kind) == std::end(with_rates)) return;
   const int pairs = table.layout.processes / 2;
   // As IMB-MT has them: the rate of messages by the mean of all threads, the throughput by the slowest.
@@ -124,7 +130,7 @@ void add_rates(Row& row, const Table& table, std::int64_t bytes, int in_flight) 
   double messages = table.spec.turnover;
   if (table.spec.kind == Kind::multiple_transfer) messages *= table.layout.processes - 1;
   if (table.kind == TableKind::rate) messages *= static_cast<double>(in_flight) * pairs;
-  if (table.kind == TableKind::mean_and_rate) {
+  if (counts_sent(table.kind)) {
     messages = table.spec.sent * table.spec.processes_taking_part(table.layout.processes);
     if (table.spec.message_rate) messages *= in_flight;
   }

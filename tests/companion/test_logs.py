@@ -31,7 +31,8 @@ from imb.render import classic
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parents[1] / "schema" / "examples"
-REFERENCES = sorted((HERE.parent / "reference").glob("*.txt"))
+HALO = HERE.parent / "reference" / "halo-np2.txt"  # no banner, no columns
+REFERENCES = [path for path in sorted(HALO.parent.glob("*.txt")) if path != HALO]
 TEXTS = [path.read_bytes() for path in REFERENCES]
 ROW = re.compile(rb"^ +\d+ +[\d.]+ ", re.MULTILINE)
 INVALID = re.compile(rb"!! Benchmark (\S+) is invalid for")
@@ -111,6 +112,62 @@ def test_the_table_of_pairs_has_the_mean_time_and_the_grid_is_no_name() -> None:
     [launch] = parse(text, "p2p").launches
     again = results(classic.text(launch.records()).encode())
     assert [row.time_avg_seconds for row in again] == [row.time_avg_seconds for row in results(text)]
+
+
+LABELED = (
+    HALO.read_bytes()
+    + b"""# 64(x4)(bytes) out-of-mem.; needed X=   1.500 GB; use flag "-mem X"
+128(x4)(bytes) 5.12(usec) 95.3674(Mb/s) 1(group) n/a(+-%) 3(defects)
+[ 1.00, 2.00, 3.00, 4.00, 5.00, 6.00, 7.00, 8.00, 9.00, 10.00, 11.00, 12.00 ]
+
+256(x4)(bytes) 5.12(usec) 2(Mb
+"""
+)
+
+
+def test_lines_of_simple_halo() -> None:
+    """Mb/s are of all messages, of which the second number is the count: so the rows tell the unit."""
+    log = parse(HALO.read_bytes(), "halo")
+    assert (log.problems, log.notes, log.counts()) == ([], [], (1, 4, 0))
+    [launch] = log.launches
+    assert (launch.run.component, launch.bytes_per_megabyte) == ("P2P", 1e6)
+    rows = results(HALO.read_bytes())
+    assert [row.bytes for row in rows] == [4, 8, 16, 32]
+    first = rows[0]
+    assert (first.benchmark, first.kind, first.multi, first.processes) == (
+        "simple_halo",
+        "parallel_transfer",
+        "off",
+        2,
+    )
+    assert (first.group_count, first.threads, first.line, first.repetitions) == (1, 1, 2, None)
+    assert first.time_max_seconds == pytest.approx(2.61713e-6)
+    assert first.bytes_per_second == pytest.approx(6.11358e6)
+    again = results(classic.text(launch.records()).encode())  # a log has hundredths
+    assert [(row.benchmark, row.bytes) for row in again] == [("simple_halo", row.bytes) for row in rows]
+    assert again[0].time_max_seconds == pytest.approx(2.62e-6)
+    ours = HALO.read_bytes().replace(b"6.11358", b"5.83036")
+    assert parse(ours, "halo").launches[0].bytes_per_megabyte == TWO_20
+
+
+@pytest.mark.parametrize("prefix", [b"", b"   ", b"> ", b"[1,0]<stdout>: "])
+def test_what_ours_adds_to_simple_halo_and_what_is_torn(prefix: bytes) -> None:
+    text = PINGPONG + LABELED + PINGPONG
+    log = parse(b"".join(prefix + line for line in text.splitlines(keepends=True)), "log")
+    rows = [each for launch in log.launches for each in launch.records() if isinstance(each, Result)]
+    assert [row.benchmark for row in rows] == ["PingPong"] * 4 + ["simple_halo"] * 5 + ["PingPong"] * 4
+    last = rows[8]
+    assert (last.bytes, last.group, last.multi, last.defects) == (128, 1, "each_group", 3)
+    assert last.passes and last.half_width is None
+    assert last.quantiles and last.quantiles["max"] == pytest.approx(12e-6)
+    [failure] = failures(log)
+    assert (failure.benchmark, failure.bytes, failure.cause) == ("simple_halo", 64, "out_of_memory")
+    assert failure.needed_bytes == 1.5 * 2**30 and failure.processes == 2
+    [problem] = log.problems
+    assert "not a row of simple_halo: '256(x4)(bytes) 5.12(usec) 2(Mb'" in str(problem)
+    torn = parse(LABELED.rstrip(), "log")
+    assert [each.text for each in torn.problems] == ["incomplete last row; skipped"]
+    assert parse(b"about simple_halo (processes: 2)\n" + PINGPONG, "log").counts() == (1, 4, 0)
 
 
 def test_values_of_a_row() -> None:
@@ -810,8 +867,8 @@ def test_what_touches_the_end_of_a_table_under_a_known_head_is_not_lost(end: byt
 
 @pytest.mark.parametrize(
     "text",
-    [*TEXTS, GROUPS, PASSES, OSU, OSU_LAYOUTS],
-    ids=[*(path.stem for path in REFERENCES), "groups", "passes", "osu", "layouts"],
+    [*TEXTS, GROUPS, PASSES, OSU, OSU_LAYOUTS, LABELED],
+    ids=[*(path.stem for path in REFERENCES), "groups", "passes", "osu", "layouts", "halo"],
 )
 def test_columns_and_records_say_the_same(text: bytes) -> None:
     log = parse(text, "log")
@@ -926,7 +983,7 @@ def test_text_to_records_to_text_to_records(text: bytes) -> None:
 @st.composite
 def damaged_logs(draw: st.DrawFn) -> bytes:
     """A real log with pieces cut out, doubled, moved, overwritten with junk, or cut short."""
-    text = bytearray(draw(st.sampled_from([*TEXTS, OSU, GROUPS])))
+    text = bytearray(draw(st.sampled_from([*TEXTS, OSU, GROUPS, LABELED])))
     for _ in range(draw(st.integers(1, 6))):
         at = draw(st.integers(0, len(text)))
         end = min(len(text), at + draw(st.integers(0, 200)))

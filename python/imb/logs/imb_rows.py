@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
+from imb.logs.plain import columns_of
 from imb.logs.preamble import PASSES_NOTE
 from imb.logs.table import CELL, FIELDS, WHOLE, Head, LoggedLaunch, Stretch, number
 from imb.model.records import QUANTILES, Cause, Failure
@@ -108,6 +110,27 @@ class Rows:
 
 def _drift_of(found: re.Match[str]) -> float:
     return (1 if found["how"] == "slower" else -1) * int(found["percent"]) / 100
+
+
+def converted(stretches: Iterable[Stretch]) -> set[int]:
+    """Turns blocks into numbers, all with the same columns together; returns the ids of stretches that are not plain."""
+    alike: dict[tuple[str, ...], list[Stretch]] = {}
+    odd: set[int] = set()
+    for stretch in stretches:
+        if stretch.block:
+            alike.setdefault(stretch.columns, []).append(stretch)
+    for columns, same in alike.items():
+        arrays = columns_of([stretch.block for stretch in same], columns)
+        first = 0
+        for stretch in same:
+            own = arrays or columns_of([stretch.block], columns)
+            if own is None:
+                odd.add(id(stretch))
+                continue
+            stretch.arrays, stretch.first = own, first if arrays else 0
+            stretch.block = b""
+            first += stretch.count
+    return odd
 
 
 def header_of(row: bytes) -> Header | None:

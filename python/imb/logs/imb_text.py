@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
+from imb.logs import labeled_rows
 from imb.logs import preamble as above
 from imb.logs.imb_facts import (
     complete,
@@ -23,6 +24,7 @@ from imb.logs.imb_rows import (
     MARK,
     Header,
     Rows,
+    converted,
     failure_of,
     header_of,
     quantiles_of,
@@ -31,7 +33,6 @@ from imb.logs.imb_rows import (
     row_of,
 )
 from imb.logs.line_ends import as_in_file, without_cr
-from imb.logs.plain import columns_of
 from imb.logs.table import Head, Log, LoggedLaunch, Stretch, lacks_time, no_time
 from imb.logs.unread import (
     UnreadRow,
@@ -63,24 +64,8 @@ def read_many(files: Sequence[tuple[bytes, str]]) -> list[Log]:
 
 def _convert(readers: Sequence[_Reader]) -> None:
     """Turns all blocks into numbers together; those that turn out not to be plain are read again, row by row."""
-    alike: dict[tuple[str, ...], list[Stretch]] = {}
-    odd: set[int] = set()
-    for reader in readers:
-        for launch in reader.log.launches:
-            for stretch in launch.stretches():
-                if stretch.block:
-                    alike.setdefault(stretch.columns, []).append(stretch)
-    for columns, stretches in alike.items():
-        arrays = columns_of([stretch.block for stretch in stretches], columns)
-        first = 0
-        for stretch in stretches:
-            own = arrays or columns_of([stretch.block], columns)
-            if own is None:
-                odd.add(id(stretch))
-                continue
-            stretch.arrays, stretch.first = own, first if arrays else 0
-            stretch.block = b""
-            first += stretch.count
+    launches = [launch for reader in readers for launch in reader.log.launches]
+    odd = converted(stretch for launch in launches for stretch in launch.stretches())
     if odd:
         for reader in readers:
             reader.read_again(odd)
@@ -109,7 +94,12 @@ class _Reader:
 
     def scan(self) -> None:
         text, at, start = self.text, 0, 0
-        while (mark := text.find(MARK, at)) >= 0:
+        labeled = text.find(labeled_rows.MARK)
+        while max(mark := text.find(MARK, at), labeled) >= 0:
+            if labeled >= 0 and not 0 <= mark < labeled:
+                start = at = self.labeled_table(start, labeled)
+                labeled = text.find(labeled_rows.MARK, at)
+                continue
             row_end = text.find(b"\n", mark)
             if next_start := self.known_table(start, row_end):
                 start = at = next_start
@@ -341,6 +331,16 @@ class _Reader:
             blank, end = False, at
         rows.move_to(self.launch)
         return min(end, len(self.text))
+
+    def labeled_table(self, start: int, mark: int) -> int:
+        """Takes the table whose title holds `mark`, with the text from `start` above it; returns where it ends."""
+        title_at, rows_at, self.prefix = labeled_rows.head_at(self.text, mark)
+        head = self.read_above(start, rows_at, self.prefix).head
+        if head.benchmark != labeled_rows.BENCHMARK or self.launch is None:
+            return rows_at  # the title is text in a line of something else
+        heads = self.with_multi(head, grouped=False), self.with_multi(head, grouped=True)
+        place = labeled_rows.RowsAt(self.text, rows_at, self.prefix, self.line_of(title_at))
+        return labeled_rows.read_table(place, heads, self.launch, self.line_of(rows_at), self.problem)
 
     def read_again(self, odd: set[int]) -> None:
         """Replaces the stretches with these ids, which look regular and are not, by what is in them."""

@@ -57,6 +57,9 @@ class Titles:
 
 _GRID = r"(?:graph )?[\dx ]{1,80}(?:, corners)?|random graph, degree \d{1,10}, seed \d{1,20}"
 _BENCHMARKING = re.compile(rf"#?\s*Benchmarking\s+(Multi-)?(\S+)(?:\s+\((?:{_GRID})\))?")
+_LABELED = re.compile(
+    r"#?\s*Benchmarking\s+(Multi-)?(simple_halo)\s+\(processes: (\d+); threads: (\d+); dimensions: \d+(?:; corners)?\)"
+)
 _PROCESSES = re.compile(
     r"#?\s*\(?\s*#processes\s*=\s*(\d+)\s*(?:\(threads:\s*(\d+)\))?\s*(?:;\s*(rank order))?"
 )
@@ -183,6 +186,16 @@ def _read(text: bytes, prefix: bytes) -> Preamble:
             continue
         if found := _BENCHMARKING.fullmatch(bare):
             head = Head(found[2], multi="summary" if found[1] else None)
+            groups, mapped, collecting, state = [], False, True, ""
+            events.append(LogEvent("benchmark", here, found[2]))
+        elif found := _LABELED.fullmatch(bare):
+            head = Head(
+                found[2],
+                multi="summary" if found[1] else None,
+                processes=_whole(found[3]),
+                threads=_whole(found[4]) or 1,
+                group_count=1,
+            )
             groups, mapped, collecting, state = [], False, True, ""
             events.append(LogEvent("benchmark", here, found[2]))
         elif found := _ENDED.match(bare):

@@ -1,0 +1,142 @@
+"""The table of simple_halo: of IMB-HALO, and of IMB-P2P, which prints the same lines.
+
+It has no header row. Each figure has its unit behind it: `4(x4)(bytes) 2.61713(usec) 6.11358(Mb/s)`. IMB-P2P adds the
+group, the precision and the defects in the same way, and prints failures as comment lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from imb.logs.imb_rows import Rows, failure_of, quantiles_of
+from imb.logs.preamble import without
+from imb.logs.table import Head, LoggedLaunch, lacks_time, no_time, number
+from imb.model.catalog import kind_of
+from imb.model.records import Failure, Options
+
+BENCHMARK = "simple_halo"
+MARK = b"simple_halo (processes:"  # in the title
+_LENGTH = r"(?P<bytes>\d{1,18})\(x(?P<messages>\d{1,12})\)\(bytes\)"
+_ROW = re.compile(_LENGTH + r"(?P<figures>(?: +[^\s()]{1,40}\([^\s()]{1,20}\)){2,})")
+_FIGURE = re.compile(r"([^\s()]+)\(([^\s()]+)\)")
+_FAILURE = re.compile(r"# " + _LENGTH + r" (?P<words>.+)")
+_BROKEN = re.compile(r"\d+\(")
+_COLUMNS = {"usec": "t", "Mb/s": "mbytes/sec", "group": "group", "+-%": "+-", "defects": "defects"}
+
+
+class LabeledRow(NamedTuple):
+    """The cells of a line in the units of the table. `unit`: bytes of a megabyte; None where the row is not decisive."""
+
+    columns: tuple[str, ...]
+    values: list[float | int | None]
+    unit: float | None
+
+
+def labeled_row(text: str) -> LabeledRow | None:
+    """None where the line, blanks cut, is no row."""
+    found = _ROW.fullmatch(text)
+    if found is None:
+        return None
+    figures = [(_COLUMNS.get(unit), word) for word, unit in _FIGURE.findall(found["figures"])]
+    names = [name for name, _ in figures if name]
+    if len(names) < len(figures) or len(set(names)) < len(names) or names[:2] != ["t", "mbytes/sec"]:
+        return None
+    columns = ("bytes", *names)
+    try:
+        values = [int(found["bytes"]), *(number(word, name) for name, word in figures if name)]
+    except ValueError:
+        return None
+    return LabeledRow(columns, values, _unit(int(found["messages"]), *values[:3]))
+
+
+def _unit(
+    messages: int, length: float | int | None, t: float | int | None, rate: float | int | None
+) -> float | None:
+    if not length or not t or not rate:
+        return None
+    exact = messages * length / (t * 1e-6)
+    return next((unit for unit in (1e6, 2.0**20) if abs(exact / unit / rate - 1) < 0.01), None)
+
+
+def labeled_failure(text: str, head: Head, line: int) -> Failure | None:
+    """A comment line in place of a row; None for other lines."""
+    found = _FAILURE.fullmatch(text)
+    return failure_of(f"{found['bytes']} {found['words']}", ("bytes",), head, line) if found else None
+
+
+class RowsAt(NamedTuple):
+    """Where the rows of a table begin; `line`: of the title."""
+
+    text: bytes
+    at: int
+    prefix: bytes
+    line: int
+
+
+def _line_at(text: bytes, at: int, prefix: bytes) -> tuple[str, int]:
+    """The line that begins there, without prefix and blanks, and where the next one begins."""
+    stop = text.find(b"\n", at)
+    stop = len(text) if stop < 0 else stop
+    return without(text[at:stop], prefix).decode("utf-8", "replace").strip(), stop + 1
+
+
+def head_at(text: bytes, mark: int) -> tuple[int, int, bytes]:
+    """Where the title that holds `mark` begins, where its rows begin, and what stands before each line."""
+    title_at = text.rfind(b"\n", 0, mark) + 1
+    sign = text.find(b"#", title_at, mark)
+    prefix = text[title_at : max(sign, title_at)].rstrip()
+    _, rows_at = _line_at(text, title_at, prefix)
+    while rows_at < len(text):
+        line, behind = _line_at(text, rows_at, prefix)
+        if not line.startswith("#") or _FAILURE.fullmatch(line):
+            break
+        rows_at = behind
+    return title_at, min(rows_at, len(text)), prefix
+
+
+def read_table(
+    place: RowsAt,
+    heads: tuple[Head, Head],
+    launch: LoggedLaunch,
+    at_line: int,
+    problem: Callable[[int, str], None],
+) -> int:
+    """Takes the rows, the first of which is line `at_line`; returns where they end. `heads`: of rows without a group, and
+    with one."""
+    rows, at = Rows(heads[0], (), place.line), place.at
+    while at < len(place.text):
+        text, behind = _line_at(place.text, at, place.prefix)
+        if row := labeled_row(text):
+            if row.columns != rows.columns:
+                rows.move_to(launch)
+                rows = Rows(heads["group" in row.columns], row.columns, place.line)
+            rows.add(row.values)
+            _take_unit(launch, row.unit)
+            if lacks_time(row.values, row.columns, text.replace("(", " (")):
+                problem(at_line, no_time(text))
+        elif failure := labeled_failure(text, heads[0], at_line):
+            failure.kind = kind_of(heads[0].benchmark, launch.run.component)
+            rows.move_to(launch)
+            launch.items.append(failure)
+        elif text[:1] == "[" and rows.values and (quantiles := quantiles_of(text)) is not None:
+            rows.quantiles[len(rows.values) - 1] = quantiles
+        elif _BROKEN.match(text):
+            torn = behind > len(place.text)
+            words = "incomplete last row" if torn else f"not a row of {BENCHMARK}: {text[:60]!r}"
+            problem(at_line, f"{words}; skipped")
+        elif text and not rows.take_note(text, launch):
+            break
+        at_line, at = at_line + 1, behind
+    rows.move_to(launch)
+    return min(at, len(place.text))
+
+
+def _take_unit(launch: LoggedLaunch, unit: float | None) -> None:
+    """A megabyte as a row shows it, where the launch states none."""
+    run = launch.run
+    if unit is None or (run.options and run.options.bytes_per_megabyte):
+        return
+    run.options = run.options or Options()
+    run.options.bytes_per_megabyte = unit
