@@ -66,7 +66,7 @@ class Launch:
 
 
 def launch(mpi: lab.Mpi, arguments: list[str], records: Path) -> Launch:
-    words = [*mpi.launcher, "-n", "2", *BINDING.get(mpi.flavour, []), str(mpi.program("MPI1"))]
+    words = [*mpi.launcher, "-n", "2", *BINDING.get(mpi.flavor, []), str(mpi.program("MPI1"))]
     done = subprocess.run(
         [*words, "-json", str(records), *arguments],
         env={**os.environ, **mpi.env},
@@ -198,7 +198,7 @@ def in_turns(mpi: lab.Mpi, folder: Path) -> None:
         with Conductor([2, 2], 1) as conductor:
             both = [
                 subprocess.Popen(
-                    [*mpi.launcher, "-n", "2", *BINDING.get(mpi.flavour, []), str(mpi.program("MPI1")),
+                    [*mpi.launcher, "-n", "2", *BINDING.get(mpi.flavor, []), str(mpi.program("MPI1")),
                      *words, *ROWS_IN_TURNS, *conductor.words(side, PARTS), "-json", str(file)],
                     env={**os.environ, **mpi.env}, stdout=subprocess.DEVNULL,
                 )

@@ -64,7 +64,7 @@ class Contest:
 
     def benchmarks(self, mpi: lab.Mpi) -> list[str]:
         names = dict.fromkeys(name.partition(",")[0] for name in self.by_hand)
-        hangs = mpi.flavour == "openmpi"
+        hangs = mpi.flavor == "openmpi"
         return [name for name in names if not (hangs and name.startswith("Partitioned"))]
 
 
@@ -215,7 +215,7 @@ class Duel:
     def launch(self, program: Path, arguments: list[str]) -> tuple[str, float]:
         """stdout and wall time."""
         crowded = (os.cpu_count() or 1) < RANKS
-        placing = self.mpi.oversubscribe if crowded else BINDING.get(self.mpi.flavour, [])
+        placing = self.mpi.oversubscribe if crowded else BINDING.get(self.mpi.flavor, [])
         words = [*self.mpi.launcher, *placing, "-n", str(RANKS), str(program), *arguments]
         begin = time.perf_counter()
         try:

@@ -88,7 +88,7 @@ class Machine:
         path = ":".join([*drivers, *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])
         env = {
             **self.mpi.env,
-            **COPIES_TWICE.get(self.mpi.flavour, {}),
+            **COPIES_TWICE.get(self.mpi.flavor, {}),
             "FAKE_GPU_REPORT": str(reports),
             "LD_LIBRARY_PATH": path,
             **{name: str(value) for name, value in settings.items()},

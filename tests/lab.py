@@ -53,7 +53,7 @@ def missing(what: str) -> NoReturn:
 @dataclass(frozen=True)
 class Mpi:
     key: str
-    flavour: str
+    flavor: str
     wrapper: str
     launcher: tuple[str, ...]
     oversubscribe: tuple[str, ...]
@@ -66,9 +66,9 @@ class Mpi:
 
     def program(self, component: str = "MPI1") -> Path:
         """Built with this MPI, else of the wheel."""
-        suffix = ".exe" if self.flavour == "windows" else ""
+        suffix = ".exe" if self.flavor == "windows" else ""
         native = self.build / self.programs / f"IMB-{component}{suffix}"
-        packaged = self.flavour in PACKAGED and self.programs == "bin" and not native.exists()
+        packaged = self.flavor in PACKAGED and self.programs == "bin" and not native.exists()
         return wheel_tree() / "bin" / native.name if packaged else native
 
 
@@ -122,7 +122,7 @@ def _read_mpis() -> dict[str, Mpi]:
         facts = json.loads(path.read_text())
         mpis[facts["key"]] = Mpi(
             facts["key"],
-            facts["flavour"],
+            facts["flavor"],
             facts["wrapper"],
             tuple(facts["launcher"]),
             tuple(facts["oversubscribe"]),
@@ -150,7 +150,7 @@ if not TYPE_CHECKING:
         refuse_mpi(f"lab.{name}")
         mpis = _read_mpis()
         real = [
-            mpi for mpi in mpis.values() if mpi.flavour not in ("smpi", "windows") and mpi.program().exists()
+            mpi for mpi in mpis.values() if mpi.flavor not in ("smpi", "windows") and mpi.program().exists()
         ]
         main = [mpi for mpi in real if mpi.key in MAIN_KEYS]
         return {"ALL": mpis, "REAL": real, "MAIN": main}[name]
@@ -162,9 +162,9 @@ def refuse_mpi(what: str) -> None:
         pytest.fail(f"{what}: this test needs an MPI; mark it with @pytest.mark.needs_mpi")
 
 
-def _only(flavour: str, what: str) -> Mpi:
-    refuse_mpi(f"lab.{flavour}()")
-    found = [mpi for mpi in _read_mpis().values() if mpi.flavour == flavour and mpi.program().exists()]
+def _only(flavor: str, what: str) -> Mpi:
+    refuse_mpi(f"lab.{flavor}()")
+    found = [mpi for mpi in _read_mpis().values() if mpi.flavor == flavor and mpi.program().exists()]
     if not found:
         missing(what)
     return found[0]
@@ -341,8 +341,8 @@ def codes_after(mpi: Mpi, number: int, target: int | str) -> set[int]:
     if number == signal.SIGKILL:
         if target == "launcher":
             return {-number}
-        return {number} if mpi.flavour == "mpich" else {128 + number}
-    if target == "launcher" and mpi.flavour == "openmpi" and number in (signal.SIGTERM, signal.SIGINT):
+        return {number} if mpi.flavor == "mpich" else {128 + number}
+    if target == "launcher" and mpi.flavor == "openmpi" and number in (signal.SIGTERM, signal.SIGINT):
         return {1}  # it forwards others
     return {3} if target not in (0, "launcher") else {3, 128 + number}
 

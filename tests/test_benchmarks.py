@@ -95,7 +95,7 @@ def test_every_data_type_arrives_unharmed(mpi, types, tmp_path):
 def test_sixteen_bit_floats_where_the_mpi_has_them(mpi, types, tmp_path):
     done = lab.run(mpi, 2, f"{FEW} {types} {' '.join(NAMES)}", records=tmp_path)
     if done.code == 2:
-        assert mpi.flavour == "openmpi", done.errors
+        assert mpi.flavor == "openmpi", done.errors
         assert len(done.own_errors) == 1 and "this MPI has no such type" in done.own_errors[0]
     else:
         assert done.code == 0 and {row["defects"] for row in done.rows} == {0}
@@ -121,7 +121,7 @@ def test_more_than_an_int_can_count(mpi, tmp_path):
     words = f"-msgsize {2**31 + 8},16 -iter 1 -mem 16 -warm_up off PingPong PingPong_persist"
     done = lab.run(mpi, 2, words, records=tmp_path)
     kinds = [record["record"] for record in done.records]
-    if mpi.flavour == "mpich":
+    if mpi.flavor == "mpich":
         assert done.code == 0 and [row["bytes"] for row in done.rows] == 2 * [2**31 + 8, 16]
     else:
         assert done.code == 3 and kinds == ["run", *["failure", "result"] * 2, "end"]

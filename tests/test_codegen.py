@@ -94,7 +94,7 @@ def in_sync(move: str) -> dict[str, Repetition]:
 
 
 def on_file(name: str, call: str, nonblocking: str, writes: bool) -> dict[str, Repetition]:
-    """A blocking benchmark, as S_Write_Expl, and its nonblocking flavour, S_IWrite_Expl, of which only what is written has
+    """A blocking benchmark, as S_Write_Expl, and its nonblocking flavor, S_IWrite_Expl, of which only what is written has
     something to complete."""
     completion = FILE_SYNC if writes else ""
     who, _, what = name.partition("_")
@@ -338,7 +338,7 @@ BLOCKING_ROOTED = {"Bcast", "Scatter", "Scatterv", "Gather", "Gatherv", "Reduce"
 RANDOM = {"Unirandom", "Birandom", "Corandom"}
 ROOTED = {
     *BLOCKING_ROOTED,
-    *(NONBLOCKING[name] + flavour for name in BLOCKING_ROOTED for flavour in ("", "_pure")),
+    *(NONBLOCKING[name] + flavor for name in BLOCKING_ROOTED for flavor in ("", "_pure")),
     *RANDOM,  # the round of partners moves as a root does
 }
 STENCILS = {"Stencil2D", "Stencil3D", "Halo", "simple_halo"}
@@ -347,7 +347,7 @@ WINDOWED = {"Uniband", "Biband", "Multi_pair", *STENCILS}
 WINDOWED |= {"Partitioned_PingPong", "Partitioned_overlap", "Partitioned_Exchange"}
 # Collectives: what -sync on puts a barrier before.
 SYNCHRONIZED = {
-    *(name + flavour for name in NONBLOCKING.values() for flavour in ("", "_pure")),
+    *(name + flavor for name in NONBLOCKING.values() for flavor in ("", "_pure")),
     *(*COLLECTIVE, "Reduce_scatter_block", "Reduce_local", "FencedAccumulate", "MakeWindow"),
     "Attach_detach",
     *(f"{kind}_{what}" for kind in ("Neighbor", "Ineighbor") for what in NEIGHBORHOOD),

@@ -151,7 +151,7 @@ def test_a_parser_written_for_imb_finds_every_row(mpi):
 
 
 def test_groups_of_more_than_sixteen_ranks_wrap(mpi):
-    if mpi.flavour == "mpich":
+    if mpi.flavor == "mpich":
         pytest.skip("34 busy ranks on few cores take minutes under MPICH")
     done = lab.run(mpi, 34, "-iter 1 -msgsize 4 -npmin 17 -multi 1 -time 60 -warm_up off Bcast")
     head = next(table.head for table in lab.tables(done.text) if len(table.head) > 2)

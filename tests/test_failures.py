@@ -318,7 +318,7 @@ def test_one_rank_without_memory(mpi, component, arguments, rank, liars: Librari
 @pytest.mark.parametrize("kind", ["create", "allocate", "shared", "dynamic"])
 def test_windows_without_locks_are_enough_for_fences(mpi, kind, transport, tmp_path, monkeypatch):
     if transport == "rdma":
-        if mpi.flavour != "openmpi":
+        if mpi.flavor != "openmpi":
             pytest.skip("Open MPI has several transports for windows")
         if kind == "shared":
             pytest.skip("Open MPI's osc/rdma makes no shared windows")
@@ -335,7 +335,7 @@ OPEN_CLOSE = "-iter 100,40,100,off -npmin 1 Open_Close"
 
 @pytest.mark.parametrize("rank", [None, 0, 1])
 def test_opens_that_fail_are_a_row(mpi, rank, liars: Libraries, scratch):
-    if mpi.flavour == "openmpi" and rank == 1:
+    if mpi.flavor == "openmpi" and rank == 1:
         pytest.skip("Open MPI 5.0.11 hangs in MPI_File_open if it fails on another rank than 0 alone")
     injector = Injector(mpi, "IO", liars(mpi, "fail_files.cpp"), scratch)
     where = {} if rank is None else {"FAIL_RANK": rank}
@@ -354,7 +354,7 @@ def test_opens_that_fail_are_a_row(mpi, rank, liars: Libraries, scratch):
         assert re.match(r"rank [01]: .", failure["detail"]) and failure["detail"] in done.text
         # The library knows the reason only for its last 128 errors, so it must be asked at once. Where one rank fails,
         # that the open failed is all that the other one hears.
-        if mpi.flavour == "mpich":
+        if mpi.flavor == "mpich":
             assert ("open" if rank == 1 else "Too many open files") in failure["detail"], failure["detail"]
 
 
@@ -394,7 +394,7 @@ def test_a_close_that_reports_a_quota_is_one_row(mpi, rank, what, liars: Librari
 
     walk([(at,) for at in range(1, closes + 1, max(1, closes // (8 if WHOLE_WALK else 4)))], judge)
     if silent:
-        assert mpi.flavour == "openmpi", f"MPI_File_close succeeds: {silent}"
+        assert mpi.flavor == "openmpi", f"MPI_File_close succeeds: {silent}"
         pytest.skip("Open MPI 5.0.11: MPI_File_close returns MPI_SUCCESS whatever close() reports")
 
 

@@ -138,7 +138,7 @@ def test_a_write_that_fails_is_a_row_with_the_reason(any_mpi, name, tmp_path):
     for record in failures:
         assert record["detail"].startswith("rank ") and record["help"]
         assert f"io-error.; {record['detail']}" in done.text
-        if any_mpi.flavour == "mpich":
+        if any_mpi.flavor == "mpich":
             assert "File too large" in record["detail"]
         if any_mpi.key == "deb-openmpi":  # it writes less and says nothing
             assert f"holds {limit_mebibytes << 20} bytes of" in record["detail"]
@@ -196,7 +196,7 @@ def running(mpi, tmp_path: Path, names: str):
                 return launch, records
             time.sleep(0.01)
         os.killpg(launch.pid, signal.SIGKILL)
-        if mpi.flavour != "openmpi" or records.exists():
+        if mpi.flavor != "openmpi" or records.exists():
             break
         warnings.warn("Open MPI's launcher did not get going; launched again", stacklevel=1)
     pytest.fail("it does not get going")

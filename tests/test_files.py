@@ -73,7 +73,7 @@ def process_counts(name: str, ranks: int, least: int = 1) -> list[int]:
 
 
 def says_nothing_new(mpi: lab.Mpi, mode: str, ranks: int) -> str:
-    if mpi.flavour == "mpich" and ranks == 3 and mode != "standard":
+    if mpi.flavor == "mpich" and ranks == 3 and mode != "standard":
         return "MPICH spins with more ranks than cores: up to seconds per row"
     wanted = {
         1: ["standard"],
@@ -92,7 +92,7 @@ def test_every_benchmark_is_complete_and_correct(mpi, mode, ranks, tmp_path):
         pytest.skip(why)
     # 7 bytes: of 2 to 5 ranks each has some, and not all as many.
     lengths = [0, 7] if ranks == 2 and mode == "standard" else [7]
-    crowded = mpi.flavour == "mpich" and ranks > 2
+    crowded = mpi.flavor == "mpich" and ranks > 2
     least = 2 if ranks == 4 else ranks if crowded else 2 if ranks > 4 else 1
     names = NAMES
     if crowded:
@@ -374,7 +374,7 @@ def test_files_are_called_what_the_guide_calls_them(mpi, words, names, tmp_path)
 
 
 def test_ranks_of_groups_have_files_of_their_own(mpi, tmp_path):
-    if mpi.flavour == "mpich":
+    if mpi.flavor == "mpich":
         pytest.skip("MPICH spins with more ranks than cores")
     seen = names_while_running(mpi, 4, "-multi 0 -npmin 2 P_IWrite_Priv", tmp_path)
     groups = {f"IMB_out_g{group}_{rank}" for group in range(2) for rank in range(2)}

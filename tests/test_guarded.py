@@ -50,7 +50,7 @@ QUIET = "-set TARGET_CPU_SECS=0.0005"
 def linked(mpi: lab.Mpi, kind: str) -> lab.Mpi:
     """`mpi` with the programs of that kind."""
     found = dataclasses.replace(
-        mpi, programs=f"bin/{kind}", env={**mpi.env, **COPIES_TWICE.get(mpi.flavour, {})}
+        mpi, programs=f"bin/{kind}", env={**mpi.env, **COPIES_TWICE.get(mpi.flavor, {})}
     )
     if not found.program().exists():
         lab.missing(f"{found.program()}: build with TESTS=programs")

@@ -65,7 +65,7 @@ def test_every_benchmark_is_complete_and_correct(mpi, mode, ranks, tmp_path):
     assert "All processes entering MPI_Finalize" in done.text
 
 
-def test_pure_flavours_run_when_asked_for(mpi):
+def test_pure_flavors_run_when_asked_for(mpi):
     done = lab.run(mpi, 1, "-list", component="NBC")
     listed = re.findall(r"(?m)^  (\S+)(.*)$", done.text)
     assert [name for name, _ in listed] == NAMES

@@ -378,7 +378,7 @@ def test_a_signal_keeps_samples_and_prints_the_rows_so_far(mpi, name, target, tm
             break
     assert len(done.rows) == 4
     # Open MPI's launcher passes no more text on, once it is to stop.
-    check_results(done, text=mpi.flavour == "mpich" or target != "launcher")
+    check_results(done, text=mpi.flavor == "mpich" or target != "launcher")
 
 
 @pytest.mark.parametrize("victim", [0, 1])

@@ -77,7 +77,7 @@ def test_a_buffer_beyond_an_int_needs_large_counts(mpi, tmp_path):
     words = f"-iter 1 -warm_up off -mem 16 -msgsize {768 << 20},8 -check -send_mode buffered PingPong"
     done = lab.run(mpi, 2, words, records=tmp_path)
     measured = [row["bytes"] for row in done.rows]
-    if mpi.flavour == "mpich":
+    if mpi.flavor == "mpich":
         assert done.code == 0 and measured == [768 << 20, 8], done.errors
     else:
         assert done.code == 3 and measured == [8], done.errors

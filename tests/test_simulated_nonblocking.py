@@ -119,11 +119,11 @@ def expected_points(suffix: str = "") -> list[tuple[str, int]]:
     return [(name + suffix, n) for name in NONBLOCKING for n in ((0,) if name == "Ibarrier" else LENGTHS)]
 
 
-# --- Both flavours of every benchmark --------------------------------------------------------------------------------
+# --- Both flavors of every benchmark --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ranks", REPETITIONS)
-def test_pure_flavours_take_what_the_platform_implies(ranks, tmp_path):
+def test_pure_flavors_take_what_the_platform_implies(ranks, tmp_path):
     """Started and waited for: no load, and nothing about one."""
     names = " ".join(f"{name}_pure" for name in NONBLOCKING)
     done = nbc(tmp_path, ranks, f"{names} -npmin {ranks} {SIZES} -iter {REPETITIONS[ranks]}")
@@ -176,7 +176,7 @@ def test_every_mode_of_the_loop_overlaps_alike(tmp_path):
 @pytest.mark.parametrize("ranks", [2, 8])
 @pytest.mark.parametrize("eager", [False, True], ids=["rendezvous", "eager"])
 def test_check_finds_nothing_wrong_and_two_runs_are_alike(eager, ranks, tmp_path):
-    """Both flavours, all groups, with calls in between, to the last bit."""
+    """Both flavors, all groups, with calls in between, to the last bit."""
     names = " ".join(f"{name} {name}_pure" for name in NONBLOCKING)
     words = f"{names} {SIZES} -iter 3 -check -show_tail yes -multi 1 -npmin {min(ranks, 4)} -progress 2"
     first = nbc(tmp_path / "first", ranks, words, eager=eager)
@@ -413,7 +413,7 @@ def test_groups_do_not_disturb_each_other(tmp_path):
 
 
 def test_all_lengths_and_the_figures_made_from_them(tmp_path):
-    """0 to 4 MiB, both flavours. The text shows what the records have. No throughput."""
+    """0 to 4 MiB, both flavors. The text shows what the records have. No throughput."""
     names = ("Ibcast", "Iallgather", "Ireduce_scatter", "Ibarrier")
     words = f"{' '.join(f'{name} {name}_pure' for name in names)} -iter 16,8"
     done = nbc(tmp_path, 2, words, eager=True, extra=copying(UNIT))

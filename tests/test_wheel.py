@@ -384,7 +384,7 @@ def test_every_benchmark_under_every_mpi(any_mpi, component, venv, bare_tools, t
         [*mpi.launcher, "-n", "2", "IMB-" + component, *catalogue(mpi, component, records, scratch)], env
     )
     record = assert_all_measured(mpi, done, records, component)
-    assert record["build"]["interface"] == f"{'Open MPI' if mpi.flavour == 'openmpi' else 'MPICH'} ABI"
+    assert record["build"]["interface"] == f"{'Open MPI' if mpi.flavor == 'openmpi' else 'MPICH'} ABI"
 
 
 @pytest.mark.needs_mpi

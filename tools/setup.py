@@ -92,7 +92,7 @@ class Mpi:
 
     key: str  # names build/KEY; safe as a file name
     choice: str  # give this as MPI= to choose it again
-    flavour: str  # openmpi, mpich, intel, smpi, windows or other
+    flavor: str  # openmpi, mpich, intel, smpi, windows or other
     version: str
     wrapper: str
     compiler: str  # the compiler that the wrapper calls; "" when it does not say
@@ -313,7 +313,7 @@ def set_up_windows() -> Mpi:
     return Mpi(
         key="windows",
         choice="windows",
-        flavour="windows",
+        flavor="windows",
         version=f"Intel MPI for Windows {windows_mpi.VERSION}",
         wrapper=str(library / "lib" / "impi.lib"),
         compiler=compiler,
@@ -341,20 +341,20 @@ def set_up_wrapper(choice: str) -> Mpi:
     except LookupError as error:
         words = "to start the program in another way, build it with"
         raise SetupError(f"{error}; {words} `make CXX={wrapper}`") from None
-    flavour, version = compiler_wrappers.flavor_of(output_of([str(launcher), "--version"]))
-    env = {"I_MPI_ROOT": str(wrapper.parent.parent)} if flavour == "intel" else {}
+    flavor, version = compiler_wrappers.flavor_of(output_of([str(launcher), "--version"]))
+    env = {"I_MPI_ROOT": str(wrapper.parent.parent)} if flavor == "intel" else {}
     compiler = compiler_of(wrapper, env)
-    if flavour == "smpi":
+    if flavor == "smpi":
         compiler = str(wrapper)  # the simulator loads programs as libraries: only its wrapper links them so
     return Mpi(
         key=key,
         choice=key if key in DOWNLOADED | SYSTEM else str(wrapper),
-        flavour=flavour,
+        flavor=flavor,
         version=version,
         wrapper=str(wrapper),
         compiler=compiler,
-        launcher=[str(launcher), *(["--allow-run-as-root"] if flavour == "openmpi" else [])],
-        oversubscribe=["--oversubscribe"] if flavour == "openmpi" else [],
+        launcher=[str(launcher), *(["--allow-run-as-root"] if flavor == "openmpi" else [])],
+        oversubscribe=["--oversubscribe"] if flavor == "openmpi" else [],
         env=env,
     )
 

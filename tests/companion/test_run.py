@@ -131,7 +131,7 @@ def test_a_launcher_that_does_not_end_costs_no_results(
             "run", "Alltoall", "--mpi", tmp_path, "--programs", programs, "--launches", "2", "--timeout", "30",
             *QUICK, "--", "-msglog", "14", "-iter", "3", "-mem", memory,
         )  # fmt: skip
-        if mpi.flavour != "openmpi" or not re.search(r": 0 rows in .*--timeout", said.out):
+        if mpi.flavor != "openmpi" or not re.search(r": 0 rows in .*--timeout", said.out):
             break
         warnings.warn("Open MPI's launcher did not get going; launched again", stacklevel=1)
     assert said.code == code
