@@ -1,12 +1,13 @@
 // As bench/bare_loop.cpp, for what MPI programs do today: one loop for each way to communicate.
 //
 //   bare_today COMPONENT REPETITIONS BYTES...
-//       MPI1: Neighbor_alltoall, Neighbor_allgather, PingPong_mprobe, PingPong with synchronous sends.
-//       NBC: Ineighbor_alltoall_pure. RMA: Rput, Rget, Raccumulate, Unidir_put between post and wait,
-//       Shared_store, Shared_load. EXT: Attach_detach. P2P: fixed and random pairs, Multi_pair,
-//       SendRecv_Replace, Halo in two dimensions. MPI4: Sendrecv_persist, Exchange_persist,
-//       Allreduce_persist_pure, Comm_split and, but under Open MPI, where they hang, Partitioned_PingPong and
-//       Partitioned_Exchange. MT: PingPongMT and AllReduceMT, of one thread. Lines as of bare_loop
+//       MPI1: Neighbor_alltoall, Neighbor_allgather, PingPong_mprobe. MPI1/synchronous: PingPong. NBC:
+//       Ineighbor_alltoall_pure. RMA: Rput, Rget, Raccumulate. RMA/pscw: Unidir_put. RMA/shared: Shared_store,
+//       Shared_load. EXT: Attach_detach. P2P: random pairs, Multi_pair, SendRecv_Replace, Halo in two
+//       dimensions. P2P/pairs: PingPong, PingPing. MPI4: Sendrecv_persist, Exchange_persist,
+//       Allreduce_persist_pure and, but under Open MPI, where they hang, Partitioned_PingPong and
+//       Partitioned_Exchange. MPI4/creation: Comm_split. MT: PingPongMT, AllReduceMT, of one thread.
+//       Lines as of bare_loop. Exit status 2 with anything else
 #include <mpi.h>
 
 #include <algorithm>
@@ -581,6 +582,7 @@ int main(int argc, char** argv) {
   MPI_Request requests[std::max(2 * sides, window)];
   MPI_Comm comm;  // one of its own, as in the suite
   MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &comm);
+  bool found = false;
   for (const Component& component : {Component{"MPI1", of_mpi1},
                                      {"MPI1/synchronous", of_synchronous},
                                      {"NBC", of_nbc},
@@ -594,6 +596,7 @@ int main(int argc, char** argv) {
                                      {"MPI4/creation", of_creation},
                                      {"MT", of_threads}}) {
     if (argc < 4 || std::strcmp(argv[1], component.name) != 0) continue;
+    found = true;
     for (int i = 3; i < argc; ++i) {
       component.run({.send = send,
                      .receive = receive,
@@ -609,5 +612,6 @@ int main(int argc, char** argv) {
   MPI_Comm_free(&comm);
   for (char* const buffer : {send, receive}) ::operator delete(buffer, std::align_val_t{4096});
   MPI_Finalize();
-  return 0;
+  if (!found && rank == 0) std::fputs("usage: bare_today COMPONENT REPETITIONS BYTES...\n", stderr);
+  return found ? 0 : 2;
 }

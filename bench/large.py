@@ -23,6 +23,7 @@ import lab
 
 LENGTH = 2**31 + 8
 GIB = 2**30
+TOO_LARGE = "does not fit"
 SENDS = ("synchronous", "ready", "buffered")
 SYNCS = ("fence", "pscw", "lock", "lock_all", "flush", "flush_local")
 NEIGHBORS = ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
@@ -98,13 +99,13 @@ def choice(
     mpi: lab.Mpi, component: str, options: str, name: str, most: float
 ) -> tuple[int, int, float] | str:
     """Ranks, length and GiB of a process: the longest message for which all fits."""
-    why: int | str = "does not fit"
-    for length in (LENGTH, LENGTH // 8 * 3):
+    why: int | str = TOO_LARGE
+    for length in (LENGTH, LENGTH // 64 * 24):
         for ranks in (2, 1):
             why = needed(mpi, component, options, name, ranks, length)
             if isinstance(why, int) and why * ranks <= most * GIB:
                 return ranks, length, why / GIB
-    return why if isinstance(why, str) else "does not fit"
+    return why if isinstance(why, str) else TOO_LARGE
 
 
 def main(words: list[str]) -> int:
@@ -127,6 +128,7 @@ def main(words: list[str]) -> int:
             chosen = choice(mpi, component, more, name, options.memory)
             if isinstance(chosen, str):
                 print(f"{title}: not run: {chosen}", flush=True)
+                wrong = wrong or chosen != TOO_LARGE
                 continue
             ranks, length, memory = chosen
             line = words_for(component, more, name, ranks, length, memory + 0.01)

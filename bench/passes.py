@@ -41,6 +41,7 @@ from imb.measure.interleave import Conductor
 
 TOP = Path(__file__).resolve().parent.parent
 BINDING = {"openmpi": ["--bind-to", "core"], "mpich": ["-bind-to", "core"]}
+LONGEST_TURNS = 1200.0  # seconds; launches in turns that take longer hang
 FEWEST_RECORDED = 1000  # samples of a row
 DRAWS = 200  # of launches whose interval is held against the others
 ROWS_IN_TURNS, PARTS = ["-msglog", "8:15", "PingPong", "Sendrecv", "Allreduce"], 100
@@ -206,6 +207,9 @@ def in_turns(mpi: lab.Mpi, folder: Path) -> None:
             ]  # fmt: skip
             statuses: dict[int, int] = {}
             while len(statuses) < len(both):
+                if time.monotonic() - begun > LONGEST_TURNS:
+                    for one in both:
+                        one.kill()
                 for side, one in enumerate(both):
                     if side not in statuses and (status := one.poll()) is not None:
                         statuses[side] = status

@@ -237,7 +237,7 @@ TRANSFERS: dict[str, Formula] = {
 }
 
 # What SMPI does when it is not told otherwise. All ranks end at the same moment, so that the next repetition of the
-# unsynchronised loop begins in step, and least, mean and largest time are the same.
+# unsynchronized loop begins in step, and least, mean and largest time are the same.
 COLLECTIVES: dict[str, Formula] = {
     "Bcast": tree,  # binomial
     "Gather": flood,
@@ -602,7 +602,7 @@ def test_eager_tree_shares_the_cable_among_all_children(ranks, tmp_path):
         assert row["time_min_seconds"] == 0, row
 
 
-def test_unsynchronised_loop_lets_a_chain_become_a_pipeline(tmp_path):
+def test_unsynchronized_loop_lets_a_chain_become_a_pipeline(tmp_path):
     """Bcast along a chain 0, 1, ... P - 1. Alone it takes P - 1 messages. In the loop with a fixed root the next one
     follows as soon as a rank is free, which is after one receive and one send: R of them take P - 1 + 2 (R - 1)."""
     ranks, repetitions = 16, 8

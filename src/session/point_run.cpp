@@ -1,6 +1,7 @@
 #include "session/point_run.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -243,6 +244,7 @@ void PointRun::add_observations(Row& row) {
   }
   if (!parts_.surroundings.evidence) return;
   if (row.group >= 0 && !course_.readers.empty()) {  // of many rows: each without a look at all ranks
+    assert(course_.exchanges == 0);                  // no probes behind the counters
     row.evidence = evidence_of(observed_, ranks, course_.readers[static_cast<std::size_t>(row.group)]);
     return;
   }

@@ -205,8 +205,7 @@ void Sweeps::lose(const Silence& silence) {
   }
 }
 
-// A pair has the counters of its own hosts: with those of all hosts in each pair, a round of N endpoints had
-// N * N.
+// A pair has the counters of its own hosts. All hosts' counters in each pair would be N * N values per round.
 std::vector<std::vector<int>> Sweeps::readers_of(const EndpointPairs& pairs) const {
   std::vector<std::vector<int>> readers;
   if (!reports()) return readers;

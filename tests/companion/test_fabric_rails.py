@@ -169,6 +169,7 @@ def test_a_piece_that_arrow_refuses_is_read_line_by_line() -> None:
         b'{"record":"pair","benchmark":3}\n',
         b'{"record":"pair",\n',
         lines[5].replace(b'"pass":', b'"pass":-'),
+        lines[5].replace(b'"benchmark":"', b'"benchmark":"\xff'),
     ):
         [launch] = read_pairs([b"".join([*lines[:9], bad, *lines[9:]])], "f")
         assert launch.wrong == 1 and launch.problems[0].line == 10

@@ -9,6 +9,7 @@ from imb.judge.stats import (
     detectable,
     launches_needed,
     level_of,
+    noncentrality,
     shift,
     shift_of_pairs,
 )
@@ -196,3 +197,13 @@ def test_sizes_and_durations_have_three_digits() -> None:
     assert [duration(one) for one in (0.0005, 0.02, 1, 12.44, 1240)] == [
         "0.5 ms", "20 ms", "1 s", "12.4 s", "1,240 s"
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("degrees", "level"), [(1, 1e-4), (1, 1e-6), (1, 1e-9), (2, 1e-8), (3, 1e-12), (9, 1e-12)])
+def test_power_at_small_levels_is_that_of_simulation(degrees: int, level: float) -> None:
+    """SciPy's own inverse does not return for the smallest ones."""
+    found = noncentrality(degrees, level, 0.95)
+    random = np.random.default_rng(1)
+    spread = np.sqrt(random.chisquare(degrees, 100_000) / degrees)
+    critical = stats.t.isf(level / 2, degrees)
+    assert np.mean(random.normal(found, 1, 100_000) > critical * spread) == pytest.approx(0.95, abs=0.003)

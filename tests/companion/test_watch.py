@@ -315,3 +315,11 @@ def test_control_characters_of_a_log_stay_off_the_terminal(imb: Imb, tmp_path: P
         path.write_bytes(path.read_bytes().replace(b'"6.2.0"', b'"6.2\\u001b[31m"'))
     said = imb("watch", folder)
     assert said.code == 10 and "6.2?[31m" in said.out and "\x1b" not in said.out
+
+
+def test_a_step_is_found_at_a_small_level() -> None:
+    """As of one of 20 sides of a report."""
+    random = np.random.default_rng(3)
+    logs = random.normal(0, 0.01, (40, 3))
+    logs[20:] += 0.3
+    assert {step.at for step in steps.find_steps(logs, 0.01 / 20).steps} == {20}

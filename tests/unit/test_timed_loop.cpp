@@ -52,7 +52,7 @@ TEST_CASE("every repetition's own time is kept, and they add up to the total") {
   CHECK(total == 7.0);
 }
 
-TEST_CASE("a synchronised batch leaves the barrier out of the time") {
+TEST_CASE("a synchronized batch leaves the barrier out of the time") {
   clock_now = 0;
   Seen seen{{}, {1.0, 2.0}};
   std::vector<double> samples(2);

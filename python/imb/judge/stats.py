@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import nctdtrinc, stdtr, stdtrit
+from scipy.special import chdtri, nctdtrinc, stdtr, stdtrit
 
 Values = npt.NDArray[np.float64]
 
@@ -227,8 +227,12 @@ def detectable(
 
 def noncentrality(degrees: float, level: float, power: float) -> float:
     """How many standard errors a difference is that Student's two-sided test at this level finds with this power: of the
-    noncentral t."""
-    return float(nctdtrinc(degrees, 1 - power, stdtrit(degrees, 1 - level / 2)))
+    noncentral t; beyond a thousand standard errors its limit, in which only the estimate of the spread is random (SciPy's
+    function may not return there)."""
+    critical = stdtrit(degrees, 1 - level / 2)
+    if critical > 1000:
+        return float(critical * np.sqrt(chdtri(degrees, 1 - power) / degrees))
+    return float(nctdtrinc(degrees, 1 - power, critical))
 
 
 def level_of(values: Sequence[float] | Values, confidence: float = 0.95) -> tuple[float, float, float]:

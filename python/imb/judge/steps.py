@@ -263,13 +263,14 @@ def _limit(part: Values, level: float, correlation: float, random: np.random.Gen
     highest = float(_scores(values, known).max(initial=0.0))
     if highest < _ROUNDING:
         return None
-    allowed = int(level * (DRAWS + 1)) - 1  # resampled histories that may be higher
+    draws = max(DRAWS, int(np.ceil(1 / level)))  # fewer could not show so small a probability
+    allowed = int(level * (draws + 1)) - 1  # resampled histories that may be higher
     filled = _filled(values, known, random)
     filled -= filled.mean(axis=0)
     reached: list[Values] = []
     higher = 0
-    for begin in range(0, DRAWS, _AT_ONCE):
-        count = min(_AT_ONCE, DRAWS - begin)
+    for begin in range(0, draws, _AT_ONCE):
+        count = min(_AT_ONCE, draws - begin)
         order = random.permuted(np.tile(np.arange(len(part)), (count, 1)), axis=1)
         made = _correlated(filled[order], correlation)
         reached.append(_scores(made, known).max(axis=(-2, -1)))

@@ -84,8 +84,7 @@ class _Reader:
         self.pending_start = 0
         self.closed = False  # the end of the current launch was printed
         self.passes: tuple[str, str, str] | None = None  # number, seconds, percent of them in timed regions
-        self.line_at = 0  # line numbers are counted once, along the way
-        self.line = 1
+        self.line_at, self.line = 0, 1  # line numbers are counted once, along the way
         self.passed_over: list[tuple[int, str]] = []
         self.unread: list[UnreadRow] = []
         self.prefix = b""  # of the last table's lines
@@ -93,12 +92,13 @@ class _Reader:
         self.known = KNOWN[False]
 
     def scan(self) -> None:
-        text, at, start = self.text, 0, 0
-        labeled = text.find(labeled_rows.MARK)
+        text, at, start, labeled = self.text, 0, 0, self.text.find(labeled_rows.MARK)
         while max(mark := text.find(MARK, at), labeled) >= 0:
+            if 0 <= labeled < at:
+                labeled = text.find(labeled_rows.MARK, at)
+                continue
             if labeled >= 0 and not 0 <= mark < labeled:
                 start = at = self.labeled_table(start, labeled)
-                labeled = text.find(labeled_rows.MARK, at)
                 continue
             row_end = text.find(b"\n", mark)
             if next_start := self.known_table(start, row_end):

@@ -127,10 +127,23 @@ def read_table(
             words = "incomplete last row" if torn else f"not a row of {BENCHMARK}: {text[:60]!r}"
             problem(at_line, f"{words}; skipped")
         elif text and not rows.take_note(text, launch):
-            break
+            if text[:1] == "#" or not _rows_soon(place, behind):
+                break
+            problem(at_line, f"not a row of {BENCHMARK}: {text[:60]!r}; skipped")
         at_line, at = at_line + 1, behind
     rows.move_to(launch)
     return min(at, len(place.text))
+
+
+def _rows_soon(place: RowsAt, at: int) -> bool:
+    """Whether a row of the same table follows within five lines."""
+    for _ in range(5):
+        text, at = _line_at(place.text, at, place.prefix)
+        if text[:1] == "#" or at > len(place.text):
+            return False
+        if labeled_row(text):
+            return True
+    return False
 
 
 def _take_unit(launch: LoggedLaunch, unit: float | None) -> None:

@@ -212,8 +212,9 @@ def _see_through(
             on_tick=tick,
             is_over=lambda: progress.end is not None,
         )
-    except ImbError:  # nothing has run
-        shutil.rmtree(spool)
+    except ImbError:
+        if not (spool / "records.jsonl").exists():  # nothing has run
+            shutil.rmtree(spool)
         raise
     outcome: str = ended.outcome
     status = ended.status

@@ -204,8 +204,9 @@ class _Reader:
             block_size=max(len(lines) // 2, 1 << 20)
         )  # two CPUs have a part each
         try:
+            lines.decode()  # Arrow does not mind
             table = arrow_json.read_json(pa.BufferReader(lines), read_options=reading, parse_options=options)
-        except pa.ArrowInvalid:
+        except (pa.ArrowInvalid, UnicodeDecodeError):
             return False
         if table.num_rows != count or any(table[name].null_count for name in ("benchmark", *self._FIELDS)):
             return False
