@@ -290,6 +290,21 @@ def test_an_undecided_quick_search_has_a_next_step() -> None:
     assert not after_quick(Verdict("healthy"), 32, 0.1, 1000)
 
 
+def test_a_quick_search_that_was_cut_short_has_a_next_step() -> None:
+    """One round of 16 hosts: no host has the pairs to be judged by, so that no number of passes is known."""
+    whole = made(16, lambda a, b: 0.0 * a, passes=1)
+    one = whole.a // 2 * 2 + 1 == whole.b
+    one &= whole.a % 2 == 0
+    columns = {name: getattr(whole, name)[one] for name in ("a", "b", "passes", "rounds", "seconds")}
+    verdict = judge_sweeps([replace(whole, **columns)], None)
+    assert verdict.state == "inconclusive" and verdict.per_size[0].detectable == float("inf")
+    words = after_quick(verdict, 16, 0.1, 1000)
+    assert "a full sweep of 15 rounds (omit --quick)" in words
+    [note] = [one for one in verdict.notes if "missed" in one]
+    assert "a host may be missed however slow it is" in note
+    assert "inf" not in words + note
+
+
 def test_a_look_at_a_share_of_the_level() -> None:
     """Of an effect that one look alone finds significant. P-values are adjusted, so that they are compared with the level itself."""
     sweep = made(16, lambda a, b: 0.06 * ((a == 3) | (b == 3)), passes=2, noise=0.06, seed=5)

@@ -240,7 +240,10 @@ class _Size:
 
     def _insensitive(self, detectable: float, wanted: float) -> str:
         """Passes that are required if their errors are independent, so that the error falls with the root of their number."""
-        head = f"{self.sweep.benchmark}, {self.sweep.bytes} B: a host slower by less than {np.expm1(detectable):.0%} may be missed"
+        of = f"{self.sweep.benchmark}, {self.sweep.bytes} B"
+        if not np.isfinite(detectable):
+            return f"{of}: a host may be missed however slow it is; measure more pairs"
+        head = f"{of}: a host slower by less than {np.expm1(detectable):.0%} may be missed"
         passes = self.pairs.repeats * (detectable / wanted) ** 2
         if not passes < _MOST_PASSES:
             return f"{head}; more passes of these pairs do not suffice, measure more pairs"
