@@ -22,7 +22,7 @@ def records(
     count: int,
     parts: Callable[[int, int], Parts],
     seconds: Callable[[int, int], float] = lambda a, b: 1.0,
-    listed: Sequence[str] = ("lo", "ib0", "ib1"),
+    listed: Sequence[str] | Callable[[int], Sequence[str]] = ("lo", "ib0", "ib1"),
     passes: int = 4,
     scale: float = 1.0,
     everywhere: bool = False,
@@ -38,7 +38,10 @@ def records(
         "program": "OpenIMB",
         "component": "FABRIC",
         "options": {"fabric": {"endpoint": "host", "seed": 1, "rounds": {"kind": "circle"}, "serial": False}},
-        "ranks": [{"rank": n, "host": host, "interfaces": list(listed)} for n, host in enumerate(names)],
+        "ranks": [
+            {"rank": n, "host": host, "interfaces": list(listed(n) if callable(listed) else listed)}
+            for n, host in enumerate(names)
+        ],
         "endpoints": [{"rank": n, "host": host, "cpus": [0]} for n, host in enumerate(names)],
     }
     lines = [run]
@@ -149,6 +152,24 @@ def test_a_rail_that_no_host_uses_is_a_note(imb: Imb, tmp_path: Path) -> None:
     assert code == 0 and not found["quiet_rails"]
     [note] = [one for one in found["notes"] if "no host has bytes" in one]
     assert "no host has bytes on ib1, all on ib0" in note
+
+
+OF_TWO_KINDS = {False: ("ib0", "ib1"), True: ("mlx5_0", "mlx5_1")}
+
+
+@pytest.mark.parametrize("quiet", [None, 3, 12])
+def test_hosts_of_two_kinds_have_other_rails(imb: Imb, tmp_path: Path, quiet: int | None) -> None:
+    """10 of one kind, 6 of the other: a host is compared with hosts of its kind."""
+
+    def parts(end: int, other: int) -> Parts:
+        first, second = OF_TWO_KINDS[end >= 10]
+        return {first: 1.0} if end == quiet else {first: 0.5, second: 0.5}
+
+    text = records(16, parts, listed=lambda host: ("lo", *OF_TWO_KINDS[host >= 10]))
+    code, found = judged(imb, tmp_path, text)
+    bad = {None: [], 3: [("n004", "ib1")], 12: [("n013", "mlx5_1")]}[quiet]
+    assert [(one["host"], one["name"]) for one in found["quiet_rails"]] == bad, found["summary"]
+    assert code == (10 if bad else 0) and not any("no host has bytes" in note for note in found["notes"])
 
 
 def test_what_interfaces_do_not_count_proves_nothing() -> None:
