@@ -154,6 +154,15 @@ def test_a_rail_that_no_host_uses_is_a_note(imb: Imb, tmp_path: Path) -> None:
     assert "no host has bytes on ib1, all on ib0" in note
 
 
+def test_a_host_that_went_to_a_rail_of_no_other_host(imb: Imb, tmp_path: Path) -> None:
+    """All send by ib0, only n004 by ib1: that rail is used, and the host lacks bytes on the usual one."""
+    text = records(16, lambda end, _: {"ib1" if end == 3 else "ib0": 1.0})
+    code, found = judged(imb, tmp_path, text)
+    [rail] = found["quiet_rails"]
+    assert (code, rail["host"], rail["name"], rail["usual"]) == (10, "n004", "ib0", 1), found["summary"]
+    assert not any("no host has bytes" in note for note in found["notes"])
+
+
 OF_TWO_KINDS = {False: ("ib0", "ib1"), True: ("mlx5_0", "mlx5_1")}
 
 

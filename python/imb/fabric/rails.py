@@ -35,7 +35,7 @@ _FEWEST_HOSTS = 4
 class Shares:
     """`names`: of rails in use; `of`: share of each host's bytes on each of them, NaN where a host has no bytes or
     no such rail; `error`: of such a
-    share, by rail, from the pairs of a host; `unused`: names of other rails that differ from one in use by their number only."""
+    share, by rail, from the pairs of a host; `unused`: names of rails without a byte of any host that differ from one in use by their number only."""
 
     names: tuple[str, ...]
     of: Values
@@ -55,7 +55,8 @@ def shares(rails: Rails, count: int) -> Shares:
     names = tuple(rails.names[one] for one in used.tolist())
     stems = {_stem(name) for name in names}
     every = dict.fromkeys((*rails.names, *chain.from_iterable(rails.listed)))
-    unused = tuple(name for name in every if name not in names and _stem(name) in stems)
+    met = {name for name, carried in zip(rails.names, each.sum(axis=0), strict=True) if carried}
+    unused = tuple(name for name in every if name not in met and _stem(name) in stems)
     return Shares(names, part[:, used], _error(rails, np.isfinite(part))[used], unused)
 
 
