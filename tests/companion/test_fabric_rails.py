@@ -145,6 +145,27 @@ def test_a_slow_rail_of_all_hosts(imb: Imb, tmp_path: Path) -> None:
     assert (code, named(found)) == (10, {"ib1 of all hosts"}), found["suspects"]
 
 
+def test_hosts_below_two_switches(imb: Imb, tmp_path: Path) -> None:
+    """30 % longer between them, and no topology: two groups of hosts, although each pair goes by one rail."""
+    text = records(16, by_one, lambda a, b: 1.3 if (a < 8) != (b < 8) else 1.0)
+    code, found = judged(imb, tmp_path, text)
+    assert (code, named(found)) == (0, set()), found["summary"]
+    assert any("2 groups of endpoints by their times" in note for note in found["notes"])
+
+
+def test_a_slow_rail_that_looks_like_two_groups(imb: Imb, tmp_path: Path) -> None:
+    """Between the halves all go by ib1, which is slow; so do some pairs inside."""
+
+    def rail(a: int, b: int) -> int:
+        return int((a < 8) != (b < 8)) or rail_of(a, b) * rail_of(b, a + 1)
+
+    text = records(
+        16, lambda a, b: {f"ib{rail(min(a, b), max(a, b))}": 1.0}, lambda a, b: 1.5 if rail(a, b) else 1.0
+    )
+    code, found = judged(imb, tmp_path, text)
+    assert (code, named(found)) == (10, {"ib1 of all hosts"}), found["summary"]
+
+
 def test_a_rail_that_no_host_uses_is_a_note(imb: Imb, tmp_path: Path) -> None:
     code, found = judged(
         imb, tmp_path, records(16, lambda a, b: {"ib0": 1.0}, listed=("lo", "eth0", "ib0", "ib1"))

@@ -126,11 +126,7 @@ class _Size:
             )
             self.result = self._result(None, np.full(count, np.nan), float("nan"))
             return
-        by_rails = any(one.kind == "rail" for one in components.each)  # a slow rail would make groups
-        self.classes = classes_of(sweep.endpoints, pairs, topology, self.least, clusters=not by_rails)
-        least_noise = pairs.noise / np.sqrt(pairs.repeats) if pairs.repeats > 1 else float("nan")
-        self.search = Search(pairs.level, self.classes.of, components, least_noise, self.least)
-        self.fit = self.search.best()
+        self._search(topology)
         self.tests = len(components.each) / (1 - _PAIRS_SHARE)
         self._judge_components()
         single = slow_pairs(
@@ -148,6 +144,24 @@ class _Size:
             self.unsure = True
             self.notes.append(self._insensitive(detectable, float(np.log1p(_MISSES * least_effect))))
         self.result = self._result(self.fit, np.expm1(effects), float(np.expm1(detectable)))
+
+    def _search(self, topology: Topology | None) -> None:
+        """A slow rail may look like groups of endpoints, or these like it: what explains more with less."""
+        pairs, ends = self.pairs, self.sweep.endpoints
+        least_noise = pairs.noise / np.sqrt(pairs.repeats) if pairs.repeats > 1 else float("nan")
+        self.classes = classes_of(ends, pairs, topology, self.least)
+        self.search = Search(pairs.level, self.classes.of, self.components, least_noise, self.least)
+        self.fit = self.search.best()
+        if not self.classes.groups or not any(one.kind == "rail" for one in self.components.each):
+            return
+        plain = classes_of(ends, pairs, topology, self.least, clusters=False)
+        if len(plain.names) == len(self.classes.names):
+            return
+        search = Search(pairs.level, plain.of, self.components, least_noise, self.least)
+        fit = search.best()
+        spread = max(min(fit.spread, self.fit.spread), search.least_noise)
+        if search.cost(fit, spread) < self.search.cost(self.fit, spread):
+            self.classes, self.search, self.fit = plain, search, fit
 
     def _failed(self) -> list[Suspect]:
         """Pairs that did not answer when they last met, of endpoints that do answer."""
