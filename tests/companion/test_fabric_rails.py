@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import numpy as np
 import pytest
 from companion import fabrics
 from companion.door import Imb
+from imb.fabric.inference import judge_sweeps
+from imb.fabric.loading import endpoints_of, sweeps_of
 from imb.fabric.rails import Shares, quiet_rails
 from imb.model.pairs import read_pairs
 
@@ -200,6 +203,23 @@ def test_hosts_of_two_kinds_have_other_rails(imb: Imb, tmp_path: Path, quiet: in
     bad = {None: [], 3: [("n004", "ib1")], 12: [("n013", "mlx5_1")]}[quiet]
     assert [(one["host"], one["name"]) for one in found["quiet_rails"]] == bad, found["summary"]
     assert code == (10 if bad else 0) and not any("no host has bytes" in note for note in found["notes"])
+
+
+def test_quiet_rails_have_a_part_of_the_level() -> None:
+    """A tenth, so that a host, a link or a pair has nine."""
+
+    def seconds(a: int, b: int) -> float:
+        return 1.2 if 3 in (a, b) else 3.0 if (a, b) == (5, 6) else 1.0
+
+    launches = read_pairs([records(16, both, seconds, noise=0.1)], "f")
+    [sweep] = sweeps_of(launches, endpoints_of(launches))
+    assert sweep.rails is not None
+    p_values = [
+        [one.p_value for one in judge_sweeps([one], None).suspects]
+        for one in (sweep, replace(sweep, rails=None))
+    ]
+    assert p_values[0] == pytest.approx([one / 0.9 for one in p_values[1]]) and len(p_values[0]) == 2
+    assert 0 < min(p_values[0]) and max(p_values[0]) < 1
 
 
 def test_what_interfaces_do_not_count_proves_nothing() -> None:

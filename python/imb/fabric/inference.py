@@ -1,8 +1,8 @@
 """From sweeps to a verdict: which components are slow, at known error rates. Pure.
 
 Each size is searched for slow components (imb.fabric.search). Those found are tested against no effect; the p-value of a component is
-one-sided Student's, with the errors of imb.fabric.significance. All components and all pairs of all sweeps are one family, in which
-`level` is the probability that anything is named where nothing is slow (Bonferroni over sweeps, and between components and pairs;
+one-sided Student's, with the errors of imb.fabric.significance. All components, pairs and quiet rails of all sweeps are one family, in which
+`level` is the probability that anything is named where nothing is slow (Bonferroni over sweeps, and between components, pairs and quiet rails;
 Holm over components: valid under any dependence). What is named must also be slower by `least_effect` or more, by its estimate.
 
 This holds where the deviations of healthy pairs are exchangeable between components: noise that does not follow a host or a link. Noise
@@ -34,7 +34,7 @@ from imb.fabric.verdict import Asymmetric, Populations, QuietRail, SizeResult, S
 FEWEST_ENDPOINTS = 4
 _CONFIDENCE = 0.95
 _PAIRS_SHARE = 0.2  # of `level` for single pairs, which are many
-_RAILS = 0.1  # times `level`: for quiet rails, a family of its own
+_RAILS = 0.1  # of `level` for quiet rails, where they are judged
 _UNNAMED = 5  # suspects that are listed though they are not named
 _MOST_PASSES = 1000
 _MISSES = 2.0  # times least_effect: a verdict that would miss such a host is inconclusive
@@ -127,10 +127,11 @@ class _Size:
             self.result = self._result(None, np.full(count, np.nan), float("nan"))
             return
         self._search(topology)
-        self.tests = len(components.each) / (1 - _PAIRS_SHARE)
+        rest = 1.0 if sweep.rails is None else 1 - _RAILS
+        self.tests = len(components.each) / (1 - _PAIRS_SHARE) / rest
         self._judge_components()
         single = slow_pairs(
-            pairs, self.fit, sweep.endpoints, len(pairs.a) / _PAIRS_SHARE, self.level, self.least
+            pairs, self.fit, sweep.endpoints, len(pairs.a) / _PAIRS_SHARE / rest, self.level, self.least
         )
         self.suspects += [
             Suspect(benchmark=sweep.benchmark, bytes=sweep.bytes, **one) for one in single.suspects
