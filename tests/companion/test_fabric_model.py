@@ -148,7 +148,7 @@ def test_a_slow_trunk_among_siblings(leaves: int, hosts: int) -> None:
 
 
 def test_the_only_trunk_is_not_judged() -> None:
-    """Slow or not, alone; slow, against its past."""
+    """Slow or not."""
     topology = leaves_of(2, 4)
 
     def slow(a: Indices, b: Indices) -> Any:

@@ -219,7 +219,7 @@ def test_quiet_rails_have_a_part_of_the_level() -> None:
         for one in (sweep, replace(sweep, rails=None))
     ]
     assert p_values[0] == pytest.approx([one / 0.9 for one in p_values[1]]) and len(p_values[0]) == 2
-    assert 0 < min(p_values[0]) and max(p_values[0]) < 1
+    assert min(p_values[0]) > 0 and max(p_values[0]) < 1
 
 
 def test_what_interfaces_do_not_count_proves_nothing() -> None:
