@@ -63,7 +63,7 @@ def after_quick(verdict: Verdict, n: int, wanted: float, most: int) -> str:
         return ""
     words = f"undecided within --quick; next: a full sweep of {whole_sweep(n):,} rounds (omit --quick)"
     if any(math.isinf(one.detectable) for one in verdict.per_size):
-        return f"{words}; too few pairs to tell how many passes it needs"
+        return f"{words}; too few pairs for an estimate of its passes"
     passes = [0.0]
     for one in verdict.per_size:
         if math.isfinite(one.detectable):
