@@ -163,6 +163,23 @@ def test_the_only_trunk_is_not_judged() -> None:
         assert note.endswith(": leaf0 - root = leaf1 - root = root"), note
 
 
+def test_few_hosts_below_another_switch_are_a_group() -> None:
+    """Their own pairs are as fast as others, so that they are not slow hosts; no topology says so. Slow ones are named."""
+
+    count, few = 32, 4
+
+    def far(a: Indices, b: Indices) -> Any:
+        return 0.3 * ((a < few) != (b < few))
+
+    verdict = judge_sweeps([made(count, far)], None)
+    assert (verdict.state, named(verdict)) == ("healthy", set()), verdict.suspects
+    assert any("2 groups of endpoints by their times" in note for note in verdict.notes)
+    slow = judge_sweeps([made(count, lambda a, b: 0.3 * ((a < few) | (b < few)))], None)
+    assert named(slow) == {f"n{at}" for at in range(few)}
+    both = judge_sweeps([made(count, lambda a, b: far(a, b) + 0.5 * ((a == 9) | (b == 9)))], None)
+    assert named(both) == {"n9"}
+
+
 def test_slow_pair_needs_passes() -> None:
     def slow(a: Indices, b: Indices) -> Any:
         return 0.5 * ((a == 3) & (b == 9))

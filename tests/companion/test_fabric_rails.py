@@ -148,9 +148,10 @@ def test_a_slow_rail_of_all_hosts(imb: Imb, tmp_path: Path) -> None:
     assert (code, named(found)) == (10, {"ib1 of all hosts"}), found["suspects"]
 
 
-def test_hosts_below_two_switches(imb: Imb, tmp_path: Path) -> None:
+@pytest.mark.parametrize("first", [8, 12])
+def test_hosts_below_two_switches(imb: Imb, tmp_path: Path, first: int) -> None:
     """30 % longer between them, and no topology: two groups of hosts, although each pair goes by one rail."""
-    text = records(16, by_one, lambda a, b: 1.3 if (a < 8) != (b < 8) else 1.0)
+    text = records(16, by_one, lambda a, b: 1.3 if (a < first) != (b < first) else 1.0)
     code, found = judged(imb, tmp_path, text)
     assert (code, named(found)) == (0, set()), found["summary"]
     assert any("2 groups of endpoints by their times" in note for note in found["notes"])

@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from imb.fabric.classes import Classes, classes_of, endpoint_effects
+from imb.fabric.classes import FEWEST, Classes, classes_of, endpoint_effects, with_group
 from imb.fabric.components import Components, components_of
 from imb.fabric.pairs import Pairs, pairs_of, silent_endpoints, silent_together
 from imb.fabric.rails import quiet_rails, shares
@@ -146,6 +146,20 @@ class _Size:
             self.notes.append(self._insensitive(detectable, float(np.log1p(_MISSES * least_effect))))
         self.result = self._result(self.fit, np.expm1(effects), float(np.expm1(detectable)))
 
+    def _apart(self) -> list[int]:
+        """Endpoints that would be slow, and whose own pairs are not: they are far from the others. Empty if there are none."""
+        away = np.full((len(self.sweep.endpoints),) * 2, np.nan)
+        away[self.pairs.a, self.pairs.b] = away[self.pairs.b, self.pairs.a] = self._away()
+        slow: dict[int, float] = {}
+        for one, effect in zip(self.fit.chosen, self.fit.effects, strict=True):
+            component = self.components.each[one]
+            if component.kind in ("core", "host") and len(component.endpoints) == 1:
+                slow[component.endpoints[0]] = effect
+        own = away[np.ix_(list(slow), list(slow))]
+        fast = [float(np.mean(row < effect / 2)) for row, effect in zip(own, slow.values(), strict=True)]
+        found = [end for end, share in zip(slow, fast, strict=True) if share > 0.5]
+        return found if len(found) >= FEWEST else []
+
     def _search(self, topology: Topology | None) -> None:
         """A slow rail may look like groups of endpoints, or these like it: what explains more with less."""
         pairs, ends = self.pairs, self.sweep.endpoints
@@ -153,6 +167,14 @@ class _Size:
         self.classes = classes_of(ends, pairs, topology, self.least)
         self.search = Search(pairs.level, self.classes.of, self.components, least_noise, self.least)
         self.fit = self.search.best()
+        if topology is None and not self.classes.groups and (apart := self._apart()):
+            classes = with_group(self.classes, pairs, apart)
+            search = Search(pairs.level, classes.of, self.components, least_noise, self.least)
+            fit = search.best()
+            spread = max(min(fit.spread, self.fit.spread), search.least_noise)
+            if search.cost(fit, spread) < self.search.cost(self.fit, spread):
+                self.classes, self.search, self.fit = classes, search, fit
+            return
         if not self.classes.groups or not any(one.kind == "rail" for one in self.components.each):
             return
         plain = classes_of(ends, pairs, topology, self.least, clusters=False)
