@@ -308,6 +308,14 @@ def test_a_quick_sweep_that_is_decided_at_once(
     assert "12 rounds in all; a whole sweep has 15" in found["notes"]
 
 
+def test_a_quick_sweep_that_was_cut_short(imb: Imb, tmp_path: Path) -> None:
+    """One round: no host has pairs enough."""
+    said = imb(*launched(tmp_path / "mpi", most_rounds=1, passes=1), "--quick")
+    assert said.code == 11 and said.out.startswith("inconclusive: too few pairs: "), said
+    assert "a full sweep of 15 rounds (omit --quick); too few pairs for" in said.out + said.err
+    assert " inf" not in said.out + said.err
+
+
 def test_a_quick_sweep_that_stays_undecided(imb: Imb, tmp_path: Path) -> None:
     """No suspect is left to measure again, and the next step is a full sweep."""
     said = imb(*launched(tmp_path / "mpi", noise=0.5), "--quick", "-f", "json")

@@ -148,7 +148,7 @@ def test_a_slow_trunk_among_siblings(leaves: int, hosts: int) -> None:
 
 
 def test_the_only_trunk_is_not_judged() -> None:
-    """Slow or not, alone; slow, against its past."""
+    """Slow or not."""
     topology = leaves_of(2, 4)
 
     def slow(a: Indices, b: Indices) -> Any:
@@ -161,6 +161,23 @@ def test_the_only_trunk_is_not_judged() -> None:
             one for one in verdict.notes if one.startswith("not judged without --baseline or a sibling")
         ]
         assert note.endswith(": leaf0 - root = leaf1 - root = root"), note
+
+
+def test_few_hosts_below_another_switch_are_a_group() -> None:
+    """Their own pairs are as fast as others, so that they are not slow hosts; no topology says so. Slow ones are named."""
+
+    count, few = 32, 4
+
+    def far(a: Indices, b: Indices) -> Any:
+        return 0.3 * ((a < few) != (b < few))
+
+    verdict = judge_sweeps([made(count, far)], None)
+    assert (verdict.state, named(verdict)) == ("healthy", set()), verdict.suspects
+    assert any("2 groups of endpoints by their times" in note for note in verdict.notes)
+    slow = judge_sweeps([made(count, lambda a, b: 0.3 * ((a < few) | (b < few)))], None)
+    assert named(slow) == {f"n{at}" for at in range(few)}
+    both = judge_sweeps([made(count, lambda a, b: far(a, b) + 0.5 * ((a == 9) | (b == 9)))], None)
+    assert named(both) == {"n9"}
 
 
 def test_slow_pair_needs_passes() -> None:
@@ -288,6 +305,21 @@ def test_an_undecided_quick_search_has_a_next_step() -> None:
     assert enough.per_size[0].detectable < 0.1 < short.detectable, (passes, enough.per_size)
     assert "more than 5 passes" in after_quick(verdict, 32, 0.1, 5)
     assert not after_quick(Verdict("healthy"), 32, 0.1, 1000)
+
+
+def test_a_quick_search_that_was_cut_short_has_a_next_step() -> None:
+    """One round of 16 hosts: no host has the pairs to be judged by, so that no number of passes is known."""
+    whole = made(16, lambda a, b: 0.0 * a, passes=1)
+    one = whole.a // 2 * 2 + 1 == whole.b
+    one &= whole.a % 2 == 0
+    columns = {name: getattr(whole, name)[one] for name in ("a", "b", "passes", "rounds", "seconds")}
+    verdict = judge_sweeps([replace(whole, **columns)], None)
+    assert verdict.state == "inconclusive" and verdict.per_size[0].detectable == float("inf")
+    words = after_quick(verdict, 16, 0.1, 1000)
+    assert "a full sweep of 15 rounds (omit --quick)" in words
+    [note] = [one for one in verdict.notes if "missed" in one]
+    assert "a host may be missed however slow it is" in note
+    assert "inf" not in words + note
 
 
 def test_a_look_at_a_share_of_the_level() -> None:

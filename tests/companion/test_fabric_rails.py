@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import numpy as np
 import pytest
 from companion import fabrics
 from companion.door import Imb
+from imb.fabric.inference import judge_sweeps
+from imb.fabric.loading import endpoints_of, sweeps_of
 from imb.fabric.rails import Shares, quiet_rails
 from imb.model.pairs import read_pairs
 
@@ -22,7 +25,7 @@ def records(
     count: int,
     parts: Callable[[int, int], Parts],
     seconds: Callable[[int, int], float] = lambda a, b: 1.0,
-    listed: Sequence[str] = ("lo", "ib0", "ib1"),
+    listed: Sequence[str] | Callable[[int], Sequence[str]] = ("lo", "ib0", "ib1"),
     passes: int = 4,
     scale: float = 1.0,
     everywhere: bool = False,
@@ -38,7 +41,10 @@ def records(
         "program": "OpenIMB",
         "component": "FABRIC",
         "options": {"fabric": {"endpoint": "host", "seed": 1, "rounds": {"kind": "circle"}, "serial": False}},
-        "ranks": [{"rank": n, "host": host, "interfaces": list(listed)} for n, host in enumerate(names)],
+        "ranks": [
+            {"rank": n, "host": host, "interfaces": list(listed(n) if callable(listed) else listed)}
+            for n, host in enumerate(names)
+        ],
         "endpoints": [{"rank": n, "host": host, "cpus": [0]} for n, host in enumerate(names)],
     }
     lines = [run]
@@ -142,6 +148,28 @@ def test_a_slow_rail_of_all_hosts(imb: Imb, tmp_path: Path) -> None:
     assert (code, named(found)) == (10, {"ib1 of all hosts"}), found["suspects"]
 
 
+@pytest.mark.parametrize("first", [8, 12])
+def test_hosts_below_two_switches(imb: Imb, tmp_path: Path, first: int) -> None:
+    """30 % longer between them, and no topology: two groups of hosts, although each pair goes by one rail."""
+    text = records(16, by_one, lambda a, b: 1.3 if (a < first) != (b < first) else 1.0)
+    code, found = judged(imb, tmp_path, text)
+    assert (code, named(found)) == (0, set()), found["summary"]
+    assert any("2 groups of endpoints by their times" in note for note in found["notes"])
+
+
+def test_a_slow_rail_that_looks_like_two_groups(imb: Imb, tmp_path: Path) -> None:
+    """Between the halves all go by ib1, which is slow; so do some pairs inside."""
+
+    def rail(a: int, b: int) -> int:
+        return int((a < 8) != (b < 8)) or rail_of(a, b) * rail_of(b, a + 1)
+
+    text = records(
+        16, lambda a, b: {f"ib{rail(min(a, b), max(a, b))}": 1.0}, lambda a, b: 1.5 if rail(a, b) else 1.0
+    )
+    code, found = judged(imb, tmp_path, text)
+    assert (code, named(found)) == (10, {"ib1 of all hosts"}), found["summary"]
+
+
 def test_a_rail_that_no_host_uses_is_a_note(imb: Imb, tmp_path: Path) -> None:
     code, found = judged(
         imb, tmp_path, records(16, lambda a, b: {"ib0": 1.0}, listed=("lo", "eth0", "ib0", "ib1"))
@@ -149,6 +177,50 @@ def test_a_rail_that_no_host_uses_is_a_note(imb: Imb, tmp_path: Path) -> None:
     assert code == 0 and not found["quiet_rails"]
     [note] = [one for one in found["notes"] if "no host has bytes" in one]
     assert "no host has bytes on ib1, all on ib0" in note
+
+
+def test_a_host_that_went_to_a_rail_of_no_other_host(imb: Imb, tmp_path: Path) -> None:
+    """All send by ib0, only n004 by ib1: that rail is used, and the host lacks bytes on the usual one."""
+    text = records(16, lambda end, _: {"ib1" if end == 3 else "ib0": 1.0})
+    code, found = judged(imb, tmp_path, text)
+    [rail] = found["quiet_rails"]
+    assert (code, rail["host"], rail["name"], rail["usual"]) == (10, "n004", "ib0", 1), found["summary"]
+    assert not any("no host has bytes" in note for note in found["notes"])
+
+
+OF_TWO_KINDS = {False: ("ib0", "ib1"), True: ("mlx5_0", "mlx5_1")}
+
+
+@pytest.mark.parametrize("quiet", [None, 3, 12])
+def test_hosts_of_two_kinds_have_other_rails(imb: Imb, tmp_path: Path, quiet: int | None) -> None:
+    """10 of one kind, 6 of the other: a host is compared with hosts of its kind."""
+
+    def parts(end: int, other: int) -> Parts:
+        first, second = OF_TWO_KINDS[end >= 10]
+        return {first: 1.0} if end == quiet else {first: 0.5, second: 0.5}
+
+    text = records(16, parts, listed=lambda host: ("lo", *OF_TWO_KINDS[host >= 10]))
+    code, found = judged(imb, tmp_path, text)
+    bad = {None: [], 3: [("n004", "ib1")], 12: [("n013", "mlx5_1")]}[quiet]
+    assert [(one["host"], one["name"]) for one in found["quiet_rails"]] == bad, found["summary"]
+    assert code == (10 if bad else 0) and not any("no host has bytes" in note for note in found["notes"])
+
+
+def test_quiet_rails_have_a_part_of_the_level() -> None:
+    """A tenth, so that a host, a link or a pair has nine."""
+
+    def seconds(a: int, b: int) -> float:
+        return 1.2 if 3 in (a, b) else 3.0 if (a, b) == (5, 6) else 1.0
+
+    launches = read_pairs([records(16, both, seconds, noise=0.1)], "f")
+    [sweep] = sweeps_of(launches, endpoints_of(launches))
+    assert sweep.rails is not None
+    p_values = [
+        [one.p_value for one in judge_sweeps([one], None).suspects]
+        for one in (sweep, replace(sweep, rails=None))
+    ]
+    assert p_values[0] == pytest.approx([one / 0.9 for one in p_values[1]]) and len(p_values[0]) == 2
+    assert min(p_values[0]) > 0 and max(p_values[0]) < 1
 
 
 def test_what_interfaces_do_not_count_proves_nothing() -> None:

@@ -70,6 +70,17 @@ def classes_of(
     return Classes(*named, tuple(np.flatnonzero(slow).tolist()), by, groups)
 
 
+def with_group(classes: Classes, pairs: Pairs, inside: Sequence[int]) -> Classes:
+    """These endpoints and all others are two groups."""
+    count = int(max(pairs.a.max(), pairs.b.max())) + 1
+    mine = np.zeros(count, dtype=bool)
+    mine[list(inside)] = True
+    parts = mine[pairs.a].astype(np.int64) + mine[pairs.b]
+    named = _refined((classes.of, classes.names), parts, (", in group 1", ", groups 1 and 2", ", in group 2"))
+    groups = (tuple(np.flatnonzero(~mine).tolist()), tuple(np.flatnonzero(mine).tolist()))
+    return Classes(*named, classes.slower, classes.by, groups)
+
+
 def _distances(
     endpoints: Sequence[Endpoint], pairs: Pairs, topology: Topology | None
 ) -> tuple[Indices, tuple[str, ...]]:

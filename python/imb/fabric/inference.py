@@ -1,8 +1,8 @@
 """From sweeps to a verdict: which components are slow, at known error rates. Pure.
 
 Each size is searched for slow components (imb.fabric.search). Those found are tested against no effect; the p-value of a component is
-one-sided Student's, with the errors of imb.fabric.significance. All components and all pairs of all sweeps are one family, in which
-`level` is the probability that anything is named where nothing is slow (Bonferroni over sweeps, and between components and pairs;
+one-sided Student's, with the errors of imb.fabric.significance. All components, pairs and quiet rails of all sweeps are one family, in which
+`level` is the probability that anything is named where nothing is slow (Bonferroni over sweeps, and between components, pairs and quiet rails;
 Holm over components: valid under any dependence). What is named must also be slower by `least_effect` or more, by its estimate.
 
 This holds where the deviations of healthy pairs are exchangeable between components: noise that does not follow a host or a link. Noise
@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from imb.fabric.classes import Classes, classes_of, endpoint_effects
+from imb.fabric.classes import FEWEST, Classes, classes_of, endpoint_effects, with_group
 from imb.fabric.components import Components, components_of
 from imb.fabric.pairs import Pairs, pairs_of, silent_endpoints, silent_together
 from imb.fabric.rails import quiet_rails, shares
@@ -34,7 +34,7 @@ from imb.fabric.verdict import Asymmetric, Populations, QuietRail, SizeResult, S
 FEWEST_ENDPOINTS = 4
 _CONFIDENCE = 0.95
 _PAIRS_SHARE = 0.2  # of `level` for single pairs, which are many
-_RAILS = 0.1  # times `level`: for quiet rails, a family of its own
+_RAILS = 0.1  # of `level` for quiet rails, where they are judged
 _UNNAMED = 5  # suspects that are listed though they are not named
 _MOST_PASSES = 1000
 _MISSES = 2.0  # times least_effect: a verdict that would miss such a host is inconclusive
@@ -126,15 +126,12 @@ class _Size:
             )
             self.result = self._result(None, np.full(count, np.nan), float("nan"))
             return
-        by_rails = any(one.kind == "rail" for one in components.each)  # a slow rail would make groups
-        self.classes = classes_of(sweep.endpoints, pairs, topology, self.least, clusters=not by_rails)
-        least_noise = pairs.noise / np.sqrt(pairs.repeats) if pairs.repeats > 1 else float("nan")
-        self.search = Search(pairs.level, self.classes.of, components, least_noise, self.least)
-        self.fit = self.search.best()
-        self.tests = len(components.each) / (1 - _PAIRS_SHARE)
+        self._search(topology)
+        rest = 1.0 if sweep.rails is None else 1 - _RAILS
+        self.tests = len(components.each) / (1 - _PAIRS_SHARE) / rest
         self._judge_components()
         single = slow_pairs(
-            pairs, self.fit, sweep.endpoints, len(pairs.a) / _PAIRS_SHARE, self.level, self.least
+            pairs, self.fit, sweep.endpoints, len(pairs.a) / _PAIRS_SHARE / rest, self.level, self.least
         )
         self.suspects += [
             Suspect(benchmark=sweep.benchmark, bytes=sweep.bytes, **one) for one in single.suspects
@@ -148,6 +145,46 @@ class _Size:
             self.unsure = True
             self.notes.append(self._insensitive(detectable, float(np.log1p(_MISSES * least_effect))))
         self.result = self._result(self.fit, np.expm1(effects), float(np.expm1(detectable)))
+
+    def _apart(self) -> list[int]:
+        """Endpoints that would be slow, and whose own pairs are not: they are far from the others. Empty if there are none."""
+        away = np.full((len(self.sweep.endpoints),) * 2, np.nan)
+        away[self.pairs.a, self.pairs.b] = away[self.pairs.b, self.pairs.a] = self._away()
+        slow: dict[int, float] = {}
+        for one, effect in zip(self.fit.chosen, self.fit.effects, strict=True):
+            component = self.components.each[one]
+            if component.kind in ("core", "host") and len(component.endpoints) == 1:
+                slow[component.endpoints[0]] = effect
+        own = away[np.ix_(list(slow), list(slow))]
+        fast = [float(np.mean(row < effect / 2)) for row, effect in zip(own, slow.values(), strict=True)]
+        found = [end for end, share in zip(slow, fast, strict=True) if share > 0.5]
+        return found if len(found) >= FEWEST else []
+
+    def _search(self, topology: Topology | None) -> None:
+        """A slow rail may look like groups of endpoints, or these like it: what explains more with less."""
+        pairs, ends = self.pairs, self.sweep.endpoints
+        least_noise = pairs.noise / np.sqrt(pairs.repeats) if pairs.repeats > 1 else float("nan")
+        self.classes = classes_of(ends, pairs, topology, self.least)
+        self.search = Search(pairs.level, self.classes.of, self.components, least_noise, self.least)
+        self.fit = self.search.best()
+        if topology is None and not self.classes.groups and (apart := self._apart()):
+            classes = with_group(self.classes, pairs, apart)
+            search = Search(pairs.level, classes.of, self.components, least_noise, self.least)
+            fit = search.best()
+            spread = max(min(fit.spread, self.fit.spread), search.least_noise)
+            if search.cost(fit, spread) < self.search.cost(self.fit, spread):
+                self.classes, self.search, self.fit = classes, search, fit
+            return
+        if not self.classes.groups or not any(one.kind == "rail" for one in self.components.each):
+            return
+        plain = classes_of(ends, pairs, topology, self.least, clusters=False)
+        if len(plain.names) == len(self.classes.names):
+            return
+        search = Search(pairs.level, plain.of, self.components, least_noise, self.least)
+        fit = search.best()
+        spread = max(min(fit.spread, self.fit.spread), search.least_noise)
+        if search.cost(fit, spread) < self.search.cost(self.fit, spread):
+            self.classes, self.search, self.fit = plain, search, fit
 
     def _failed(self) -> list[Suspect]:
         """Pairs that did not answer when they last met, of endpoints that do answer."""
@@ -240,7 +277,10 @@ class _Size:
 
     def _insensitive(self, detectable: float, wanted: float) -> str:
         """Passes that are required if their errors are independent, so that the error falls with the root of their number."""
-        head = f"{self.sweep.benchmark}, {self.sweep.bytes} B: a host slower by less than {np.expm1(detectable):.0%} may be missed"
+        of = f"{self.sweep.benchmark}, {self.sweep.bytes} B"
+        if not np.isfinite(detectable):
+            return f"{of}: a host may be missed however slow it is; measure more pairs"
+        head = f"{of}: a host slower by less than {np.expm1(detectable):.0%} may be missed"
         passes = self.pairs.repeats * (detectable / wanted) ** 2
         if not passes < _MOST_PASSES:
             return f"{head}; more passes of these pairs do not suffice, measure more pairs"

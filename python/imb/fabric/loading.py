@@ -56,7 +56,7 @@ def _sweep(
         a, b = table[columns.a[mine]], table[columns.b[mine]]
         parts.append((a, b, own_passes, own_rounds, columns.seconds[mine]))
         passes, rounds = int(own_passes.max()) + 1, int(own_rounds.max()) + 1
-    rails = _rails(key, launches, tables)
+    rails = _rails(key, launches, tables, endpoints)
     a, b, every_pass, every_round, seconds = (np.concatenate(column) for column in zip(*parts, strict=True))
     return Sweep(
         endpoints,
@@ -72,11 +72,14 @@ def _sweep(
 
 
 def _rails(
-    key: tuple[str, int], launches: Sequence[PairLaunch], tables: Sequence[npt.NDArray[np.int32]]
+    key: tuple[str, int],
+    launches: Sequence[PairLaunch],
+    tables: Sequence[npt.NDArray[np.int32]],
+    endpoints: Sequence[Endpoint],
 ) -> Rails | None:
     """Of all launches together; None where nothing is known."""
     names: dict[str, int] = {}
-    listed: dict[str, None] = {}
+    listed: dict[str, dict[str, None]] = {one.host: {} for one in endpoints}
     parts: list[tuple[npt.NDArray[Any], ...]] = []
     for launch, table in zip(launches, tables, strict=True):
         traffic = launch.traffic
@@ -89,11 +92,13 @@ def _rails(
         parts.append((end, other, rail[traffic.interface[mine]], traffic.carried[mine]))
         for rank in launch.run.ranks or []:
             if isinstance(rank.interfaces, list):
-                listed.update(dict.fromkeys(name for name in rank.interfaces if not LOOPBACK.match(name)))
+                own = (name for name in rank.interfaces if not LOOPBACK.match(name))
+                listed.setdefault(rank.host, {}).update(dict.fromkeys(own))
     if not parts or not any(len(one[0]) for one in parts):
         return None
     end, other, rail, carried = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return Rails(tuple(names), tuple(listed), end, other, rail, carried)
+    have = tuple(tuple(listed[one.host]) for one in endpoints)
+    return Rails(tuple(names), have, end, other, rail, carried)
 
 
 def named(run: Run) -> list[tuple[str, str]]:

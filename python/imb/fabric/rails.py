@@ -1,6 +1,6 @@
 """Rails: the interfaces of a host, by the bytes that they counted while its pairs exchanged long messages. Pure.
 
-Two findings. A host whose share of bytes on a rail is less than half of that of its peers: its share against the median of all hosts,
+Two findings. A host whose share of bytes on a rail is less than half of that of its peers: its share against the median of all hosts with the same rails,
 in units of the larger of two spreads: of hosts (median absolute deviation), and of a mean of so many pairs. One-sided Student's, Bonferroni over hosts and rails. This is a family of its own.
 And, where most bytes of a pair went by one rail, the rail is a component like a link: its pairs may be slow (imb.fabric.components).
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +33,9 @@ _FEWEST_HOSTS = 4
 
 @dataclass(frozen=True)
 class Shares:
-    """`names`: of rails in use; `of`: share of each host's bytes on each of them, NaN where a host has no bytes; `error`: of such a
-    share, by rail, from the pairs of a host; `unused`: names of other rails that differ from one in use by their number only."""
+    """`names`: of rails in use; `of`: share of each host's bytes on each of them, NaN where a host has no bytes or
+    no such rail; `error`: of such a
+    share, by rail, from the pairs of a host; `unused`: names of rails without a byte of any host that differ from one in use by their number only."""
 
     names: tuple[str, ...]
     of: Values
@@ -47,14 +49,27 @@ def shares(rails: Rails, count: int) -> Shares:
     each = np.bincount(rails.end * many + rails.rail, rails.carried, count * many).reshape(count, many)
     total = each.sum(axis=1, keepdims=True)
     part = np.divide(each, total, out=np.full(each.shape, np.nan), where=total > 0)
-    known = np.isfinite(part).all(axis=1)
-    usual = np.median(part[known], axis=0) if known.any() else np.zeros(many)
+    part[(each == 0) & ~_has(rails, count)] = np.nan
+    usual = _median(part)
     used = np.flatnonzero(usual >= PART)
     names = tuple(rails.names[one] for one in used.tolist())
     stems = {_stem(name) for name in names}
-    every = dict.fromkeys((*rails.names, *rails.listed))
-    unused = tuple(name for name in every if name not in names and _stem(name) in stems)
-    return Shares(names, part[:, used], _error(rails, count)[used], unused)
+    every = dict.fromkeys((*rails.names, *chain.from_iterable(rails.listed)))
+    met = {name for name, carried in zip(rails.names, each.sum(axis=0), strict=True) if carried}
+    unused = tuple(name for name in every if name not in met and _stem(name) in stems)
+    return Shares(names, part[:, used], _error(rails, np.isfinite(part))[used], unused)
+
+
+def _has(rails: Rails, count: int) -> npt.NDArray[np.bool_]:
+    """Host by rail; a host without a list has them all."""
+    own = rails.listed or ((),) * count
+    return np.array([[not one or name in one for name in rails.names] for one in own], dtype=bool)
+
+
+def _median(columns: Values) -> Values:
+    """Of what is known of each column; 0 where nothing is."""
+    known = [column[np.isfinite(column)] for column in columns.T]
+    return np.array([np.median(one) if len(one) else 0.0 for one in known], dtype=np.float64)
 
 
 def _by_pair(rails: Rails, count: int) -> tuple[npt.NDArray[np.int64], Values]:
@@ -65,8 +80,9 @@ def _by_pair(rails: Rails, count: int) -> tuple[npt.NDArray[np.int64], Values]:
     return np.asarray(each, dtype=np.int64), np.asarray(carried.reshape(-1, many), dtype=np.float64)
 
 
-def _error(rails: Rails, count: int) -> Values:
-    """Standard error of a host's share, by rail: pairs differ, most where each goes by one rail."""
+def _error(rails: Rails, known: npt.NDArray[np.bool_]) -> Values:
+    """Standard error of a host's share, by rail, of hosts that have it (`known`): pairs differ, most where each goes by one rail."""
+    count = len(known)
     each, carried = _by_pair(rails, count)
     part = carried / np.maximum(carried.sum(axis=1, keepdims=True), 1.0)
     end = each // count
@@ -74,9 +90,7 @@ def _error(rails: Rails, count: int) -> Values:
     mean = np.stack([np.bincount(end, column, count) for column in part.T], axis=1) / pairs
     away = (part - mean[end]) ** 2
     variance = np.stack([np.bincount(end, column, count) for column in away.T], axis=1) / pairs
-    hosts = np.unique(end)
-    found: Values = np.median(np.sqrt(variance / pairs)[hosts], axis=0)
-    return found
+    return _median(np.where(known, np.sqrt(variance / pairs), np.nan))
 
 
 def _stem(name: str) -> str:
@@ -86,29 +100,31 @@ def _stem(name: str) -> str:
 
 def quiet_rails(found: Shares, level: float) -> tuple[QuietRail, ...]:
     """Rails of single hosts that carry less than half of what they carry on other hosts."""
-    known = np.flatnonzero(np.isfinite(found.of).all(axis=1))
-    if len(known) < _FEWEST_HOSTS or len(found.names) < 2:
-        return ()
-    part = found.of[known]
-    usual = np.median(part, axis=0)
-    between = TO_DEVIATION * np.median(np.abs(part - usual), axis=0)
-    spread = np.maximum(np.maximum(between, found.error), _LEAST_SPREAD)
-    # Where the spread is not that of few hosts, it is known better (Satterthwaite).
-    degrees = max(_OF_A_DEVIATION * (len(known) - 1), 1.0) * np.minimum(
-        spread / np.maximum(between, 1e-9), _BETTER
-    )
-    p = np.minimum(1.0, stdtr(degrees, (part - usual) / spread) * part.size)
-    quiet = (p <= level) & (part < _LESS * usual)
-    return tuple(
-        QuietRail(
-            int(known[host]),
-            found.names[rail],
-            float(part[host, rail]),
-            float(usual[rail]),
-            float(p[host, rail]),
+    have = np.isfinite(found.of)
+    kinds, kind = np.unique(have, axis=0, return_inverse=True)
+    alike = [np.flatnonzero(np.reshape(kind, -1) == one) for one in range(len(kinds))]
+    alike = [hosts for hosts in alike if len(hosts) >= _FEWEST_HOSTS]
+    tests = sum(int(have[hosts].sum()) for hosts in alike)
+    quiet = []
+    for hosts in alike:
+        rails = np.flatnonzero(have[hosts[0]])
+        part = found.of[np.ix_(hosts, rails)]
+        usual = np.median(part, axis=0)
+        between = TO_DEVIATION * np.median(np.abs(part - usual), axis=0)
+        spread = np.maximum(np.maximum(between, found.error[rails]), _LEAST_SPREAD)
+        # Where the spread is not that of few hosts, it is known better (Satterthwaite).
+        degrees = max(_OF_A_DEVIATION * (len(hosts) - 1), 1.0) * np.minimum(
+            spread / np.maximum(between, 1e-9), _BETTER
         )
-        for host, rail in np.argwhere(quiet).tolist()
-    )
+        p = np.minimum(1.0, stdtr(degrees, (part - usual) / spread) * tests)
+        for host, rail in np.argwhere((p <= level) & (part < _LESS * usual)).tolist():
+            name = found.names[int(rails[rail])]
+            quiet.append(
+                QuietRail(
+                    int(hosts[host]), name, float(part[host, rail]), float(usual[rail]), float(p[host, rail])
+                )
+            )
+    return tuple(sorted(quiet, key=lambda one: one.endpoint))
 
 
 def rail_components(

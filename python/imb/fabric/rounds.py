@@ -61,13 +61,15 @@ def after_quick(verdict: Verdict, n: int, wanted: float, most: int) -> str:
     `most` at most. The error of a host falls with the root of its pairs and passes."""
     if verdict.state != "inconclusive" or n < FEWEST_ENDPOINTS:
         return ""
+    words = f"undecided within --quick; next: a full sweep of {whole_sweep(n):,} rounds (omit --quick)"
+    if any(math.isinf(one.detectable) for one in verdict.per_size):
+        return f"{words}; too few pairs for an estimate of its passes"
     passes = [0.0]
     for one in verdict.per_size:
-        if one.detectable == one.detectable:
+        if math.isfinite(one.detectable):
             met = one.pairs / (n * (n - 1) / 2)
             passes.append(one.passes * met * (math.log1p(one.detectable) / math.log1p(wanted)) ** 2)
     many = max(math.ceil(max(passes)), 1)
-    words = f"undecided within --quick; next: a full sweep of {whole_sweep(n):,} rounds (omit --quick)"
     if many <= most:
         return f"{words} with --passes {many} or more, for hosts slower by {wanted:.0%}"
     return f"{words} on an idle fabric; a host slower by {wanted:.0%} would need more than {most:,} passes"

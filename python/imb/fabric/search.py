@@ -87,12 +87,12 @@ class Search:
             return usual
         low = self._grown(low=True)
         spread = max(min(usual.spread, low.spread), self.least_noise)
-        return min((usual, low), key=lambda fit: self._cost(fit, spread))
+        return min((usual, low), key=lambda fit: self.cost(fit, spread))
 
-    def _cost(self, fit: Fit, spread: float) -> float:
-        """Half of the deviance, and for each component what its choice among all of them costs."""
+    def cost(self, fit: Fit, spread: float) -> float:
+        """Half of the deviance, and for each component what its choice among all of them costs; a class costs as much."""
         price = np.log(len(self.components.each) + 1) + 0.5 * np.log(len(self.time) + 1)
-        return float(huber(fit.residual / spread).sum() + 2 * price * len(fit.chosen))
+        return float(huber(fit.residual / spread).sum() + 2 * price * (len(fit.chosen) + self.many))
 
     def _grown(self, *, low: bool) -> Fit:
         chosen: list[int] = []

@@ -26,11 +26,11 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Rails:
-    """Bytes that interfaces of hosts counted; one element per host, partner and interface. `names`: of interfaces; `listed`: those
-    that hosts have, whether they carried anything or not; `end`: endpoint of the host; `other`: its partner."""
+    """Bytes that interfaces of hosts counted; one element per host, partner and interface. `names`: of interfaces; `listed`: by
+    endpoint, those that its host has, whether they carried anything or not, () where that is unknown; `end`: endpoint of the host; `other`: its partner."""
 
     names: tuple[str, ...]
-    listed: tuple[str, ...]
+    listed: tuple[tuple[str, ...], ...]
     end: Indices
     other: Indices
     rail: Indices

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, NamedTuple
 
 import msgspec
@@ -99,6 +99,8 @@ def _why_unsure(judged: Judged) -> str:
     missed = max(
         (one.detectable for one in verdict.per_size if one.detectable == one.detectable), default=0.0
     )
+    if missed == inf:
+        return f"too few pairs: a {judged.endpoint_kind} may be missed however slow it is; measure more pairs"
     if missed > 2 * judged.least and not verdict.populations:
         passes = max(one.passes for one in verdict.per_size)
         return (
@@ -140,7 +142,7 @@ def _level(judged: Judged, one: SizeResult) -> float:
 def detectable_effect(judged: Judged) -> str | None:
     """The smallest effect that such a sweep names, in the words of a table's foot."""
     found = [one.detectable for one in judged.verdict.per_size if one.detectable == one.detectable]
-    if not found:
+    if not found or max(found) == inf:
         return None
     word = f"a {judged.endpoint_kind} that takes {longer(max(found))} is named in 19 of 20 sweeps"
     return f"{word}; a healthy sweep has a name with a probability of at most {judged.level:.2g}"
