@@ -2,9 +2,9 @@
 //
 //   bare_today COMPONENT REPETITIONS BYTES...
 //       MPI1: Neighbor_alltoall, Neighbor_allgather, PingPong_mprobe. MPI1/synchronous: PingPong. NBC:
-//       Ineighbor_alltoall_pure. RMA: Rput, Rget, Raccumulate. RMA/pscw: Unidir_put. RMA/shared: Shared_store,
-//       Shared_load. EXT: Attach_detach. P2P: random pairs, Multi_pair, SendRecv_Replace, Halo in two
-//       dimensions. P2P/pairs: PingPong, PingPing. MPI4: Sendrecv_persist, Exchange_persist,
+//       Ineighbor_alltoall_pure. RMA: Rput, Rget, Raccumulate. RMA/pscw: Unidir_put. RMA/shared:
+//       Shared_store, Shared_load. EXT: Attach_detach. P2P: random pairs, Multi_pair, SendRecv_Replace, Halo
+//       in two dimensions. P2P/pairs: PingPong, PingPing. MPI4: Sendrecv_persist, Exchange_persist,
 //       Allreduce_persist_pure and, but under Open MPI, where they hang, Partitioned_PingPong and
 //       Partitioned_Exchange. MPI4/creation: Comm_split. MT: PingPongMT, AllReduceMT, of one thread.
 //       Lines as of bare_loop. Exit status 2 with anything else

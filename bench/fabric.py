@@ -196,11 +196,11 @@ def sweep_of(
 
 def joined(parts: Sequence[Sweep]) -> Sweep:
     one = parts[0]
-    arrays = (
+    a, b, passes, rounds, seconds = (
         np.concatenate([getattr(part, key) for part in parts])
         for key in ("a", "b", "passes", "rounds", "seconds")
     )
-    return Sweep(one.endpoints, one.benchmark, one.bytes, *arrays)
+    return Sweep(one.endpoints, one.benchmark, one.bytes, a, b, passes, rounds, seconds)
 
 
 def by_thresholds(sweep: Sweep) -> tuple[set[str], set[str]]:

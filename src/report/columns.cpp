@@ -48,8 +48,8 @@ constexpr Column precision{"+-[%]", [](const CellSource& from) {
                              return decimals(*passes->half_width * 100);
                            }};
 
-// Of the reference layout of IMB-HALO: six digits, as C++ streams print them. A blank precedes each figure but
-// the first. (xN): N messages per repetition; Mb/s counts all N.
+// Of the reference layout of IMB-HALO: six digits, as C++ streams print them. A blank precedes each figure
+// but the first. (xN): N messages per repetition; Mb/s counts all N.
 std::string labeled(double number, const char* unit) { return formatted(" %g(%s)", number, unit); }
 
 constexpr Column labeled_length{

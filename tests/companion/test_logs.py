@@ -169,7 +169,9 @@ def test_what_ours_adds_to_simple_halo_and_what_is_torn(prefix: bytes) -> None:
     assert [each.text for each in torn.problems] == ["incomplete last row; skipped"]
     assert parse(b"about simple_halo (processes: 2)\n" + PINGPONG, "log").counts() == (1, 4, 0)
     about = PINGPONG.replace(b"\n            1 ", b"\nabout simple_halo (processes: 2)\n            1 ")
-    assert about != PINGPONG and len(parse(about + LABELED, "log").problems) == len(parse(LABELED, "log").problems)
+    assert about != PINGPONG and len(parse(about + LABELED, "log").problems) == len(
+        parse(LABELED, "log").problems
+    )
     lines = LABELED.splitlines(keepends=True)
     strange = parse(b"".join([*lines[:3], b"hello from elsewhere\n", *lines[3:]]), "log")
     assert strange.counts()[1] == parse(LABELED, "log").counts()[1]

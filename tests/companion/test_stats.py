@@ -199,7 +199,9 @@ def test_sizes_and_durations_have_three_digits() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("degrees", "level"), [(1, 1e-4), (1, 1e-6), (1, 1e-9), (2, 1e-8), (3, 1e-12), (9, 1e-12)])
+@pytest.mark.parametrize(
+    ("degrees", "level"), [(1, 1e-4), (1, 1e-6), (1, 1e-9), (2, 1e-8), (3, 1e-12), (9, 1e-12)]
+)
 def test_power_at_small_levels_is_that_of_simulation(degrees: int, level: float) -> None:
     """SciPy's own inverse does not return for the smallest ones."""
     found = noncentrality(degrees, level, 0.95)

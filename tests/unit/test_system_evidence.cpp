@@ -70,8 +70,8 @@ std::vector<double> traffic_of(Evidence& evidence) {
   return bytes;
 }
 
-/// A switch from this thread to another one: run delay is read anew only after one. A short sleep may be over before it
-/// has begun. False where the kernel counts no switches.
+/// A switch from this thread to another one: run delay is read anew only after one. A short sleep may be over
+/// before it has begun. False where the kernel counts no switches.
 bool let_others_run() {
   const auto switches = [] {
     rusage used{};

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from imb.archive.store import Archive
-from imb.cli.launching import build_for, problem_of
+from imb.cli.launch_words import problem_of
+from imb.cli.launching import build_for
 from imb.model.errors import ImbError
 from imb.model.units import counted
 from imb.render.terminal import say

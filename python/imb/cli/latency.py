@@ -10,6 +10,7 @@ import typer
 from imb.archive.store import SHORT, Archive
 from imb.cli import disturbance
 from imb.cli.common import ArchiveOption, LabelOption
+from imb.cli.launch_words import problem_of
 from imb.cli.launching import (
     CpusOption,
     EnvOption,
@@ -20,7 +21,6 @@ from imb.cli.launching import (
     build_for,
     intent_of,
     prepare,
-    problem_of,
     refuse_missing_cpus,
 )
 from imb.cli.sampling import ClassicOption

@@ -15,6 +15,7 @@ import typer
 from imb.archive.store import SHORT, Archive, ArchiveFull
 from imb.cli import disturbance
 from imb.cli.display import Display, in_time
+from imb.cli.launch_words import called, in_words, is_usage_error, title_of
 from imb.model.errors import ImbError
 from imb.model.units import counted
 from imb.render.terminal import Screen, say
@@ -265,7 +266,7 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
     session.refuse_without_secrets(made, todo)
     versions = ", ".join(dict.fromkeys(variant.mpi.version for variant in made.variants))
     most = " at most" if made.until else ""
-    say(f"{_title(made)}: {len(todo)} of {len(made.items)} launches to run{most}, {versions}", err=True)
+    say(f"{title_of(made)}: {len(todo)} of {len(made.items)} launches to run{most}, {versions}", err=True)
     for variant in made.variants:
         most_ranks = max(item.ranks or variant.intent.ranks for item in made.items)
         tell_shared_cpus(variant.intent, most_ranks, variant.name)
@@ -301,15 +302,15 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
                 items,
                 on_start=display.tell_command,
                 on_progress=display.show,
-                on_problem=lambda item, line: display.warn(f"imb: {_called(made, item)}: {line}"),
+                on_problem=lambda item, line: display.warn(f"imb: {called(made, item)}: {line}"),
                 on_measured=show_table,
             )
             display.end()
             over += now_over
             for one in now_over:
-                say(f"{one.run[:SHORT]}  {_in_words(archive, made, one)}", err=results_to_stderr)
+                say(f"{one.run[:SHORT]}  {in_words(archive, made, one)}", err=results_to_stderr)
             for one in now_over:
-                if _is_usage_error(archive, one):
+                if is_usage_error(archive, one):
                     refused.add(like := made.items[one.number - 1].like())
                     gone = {each.number for each in over}
                     skipped = sum(item.like() == like and item.number not in gone for item in todo)
@@ -340,80 +341,3 @@ def tell_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:
     sharing = [str(rank) for rank, cpu in enumerate(pinned) if cpu == shared]
     listed = " and ".join(sharing) if len(sharing) < 4 else f"{sharing[0]} and {len(sharing) - 1} others"
     say(f"imb: warning: {of}ranks {listed} share CPU {shared}; times include waiting for it", err=True)
-
-
-def _title(made: Plan) -> str:
-    if not made.campaign:
-        return f"session {made.id}"
-    return f"campaign {made.campaign}, session {made.id}, seed {made.seed}"
-
-
-# Exit statuses of the suite.
-_USAGE_ERRORS = (1, 2)
-_FAILURES = {0: "failed", 3: "some rows could not be measured", 4: "wrong data received"}
-
-
-def _in_words(archive: Archive, made: Plan, one: Done) -> str:
-    from imb.measure import session
-
-    why = problem_of(archive, made, one)
-    how = f": {why}" if why else ""
-    item = made.items[one.number - 1]
-    number, comma, what = _called(made, item).partition(", ")
-    where = f"{number} of {len(made.items)}{comma}{what}, IMB-{item.component}, round {item.turn}"
-    note = f" ({one.note})" if one.note else ""
-    return f"{where}: {session.measured_amount(archive, one)} in {one.seconds or 0:.1f} s{how}{note}"
-
-
-def problem_of(archive: Archive, made: Plan, one: Done) -> str:
-    """Why a launch is incomplete; empty where it was measured."""
-    match one.outcome:
-        case "failed":
-            return f"{_failure(one.status or 0)}{_complaint(archive, one)}"
-        case "timed_out":
-            return f"killed after {made.timeout:g} s (--timeout)" if made.timeout else ""
-        case "interrupted":
-            return "interrupted"
-        case "stopped":
-            return one.problem or "stopped"
-        case _:
-            return ""
-
-
-def _is_usage_error(archive: Archive, one: Done) -> bool:
-    """Whether the suite refused its arguments, which another launch does not change: its one line, and no records."""
-    from imb.archive.names import reason_of
-
-    if one.outcome != "failed" or one.status not in _USAGE_ERRORS:
-        return False
-    run = archive.run(one.run)
-    return not run.part("records.jsonl") and (reason_of(run) or "").startswith("IMB-")
-
-
-def _called(made: Plan, item: Item) -> str:
-    """`launch 3`, in a campaign with the variant and the ranks."""
-    if not made.campaign:
-        return f"launch {item.number}"
-    return f"launch {item.number}, {made.campaign}/{made.variants[item.variant].name}, {item.ranks} ranks"
-
-
-def _failure(status: int) -> str:
-    if status < 0:
-        return f"launcher killed by signal {-status}"
-    return _FAILURES.get(status, f"failed with exit status {status}")
-
-
-def _complaint(archive: Archive, one: Done) -> str:
-    """What is known, the first failure row, or else the reason that the launcher or the MPI printed."""
-    from imb.archive.names import reason_of
-    from imb.model.records import Failure
-
-    if one.problem:
-        return f" ({one.problem})"
-    if failure := next(archive.run(one.run).records().of(Failure), None):
-        length = "" if failure.bytes is None else f", {counted(failure.bytes, 'byte')}"
-        cause = (failure.cause or "cause unknown").replace("_", " ")
-        detail = f": {failure.detail}" if failure.detail else ""
-        return f" ({failure.benchmark}{length}: {cause}{detail})"
-    reason = reason_of(archive.run(one.run))
-    return f" ({reason})" if reason else ""

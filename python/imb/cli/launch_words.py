@@ -1,0 +1,87 @@
+"""What is said of a session and its launches: which one, what was measured, why one is incomplete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from imb.model.units import counted
+
+if TYPE_CHECKING:
+    from imb.archive.store import Archive
+    from imb.measure.session import Done, Item, Plan
+
+# Exit statuses. A launcher may replace the suite's 2 by 1.
+_USAGE_ERRORS = (1, 2)
+_FAILURES = {0: "failed", 3: "some rows could not be measured", 4: "wrong data received"}
+
+
+def title_of(made: Plan) -> str:
+    if not made.campaign:
+        return f"session {made.id}"
+    return f"campaign {made.campaign}, session {made.id}, seed {made.seed}"
+
+
+def in_words(archive: Archive, made: Plan, one: Done) -> str:
+    from imb.measure import session
+
+    why = problem_of(archive, made, one)
+    how = f": {why}" if why else ""
+    item = made.items[one.number - 1]
+    number, comma, what = called(made, item).partition(", ")
+    where = f"{number} of {len(made.items)}{comma}{what}, IMB-{item.component}, round {item.turn}"
+    note = f" ({one.note})" if one.note else ""
+    return f"{where}: {session.measured_amount(archive, one)} in {one.seconds or 0:.1f} s{how}{note}"
+
+
+def problem_of(archive: Archive, made: Plan, one: Done) -> str:
+    """Why a launch is incomplete; empty where it was measured."""
+    match one.outcome:
+        case "failed":
+            return f"{_failure(one.status or 0)}{_complaint(archive, one)}"
+        case "timed_out":
+            return f"killed after {made.timeout:g} s (--timeout)" if made.timeout else ""
+        case "interrupted":
+            return "interrupted"
+        case "stopped":
+            return one.problem or "stopped"
+        case _:
+            return ""
+
+
+def is_usage_error(archive: Archive, one: Done) -> bool:
+    """Whether the suite refused its arguments, which another launch does not change: its one line, and no records."""
+    from imb.archive.names import reason_of
+
+    if one.outcome != "failed" or one.status not in _USAGE_ERRORS:
+        return False
+    run = archive.run(one.run)
+    return not run.part("records.jsonl") and (reason_of(run) or "").startswith("IMB-")
+
+
+def called(made: Plan, item: Item) -> str:
+    """`launch 3`, in a campaign with the variant and the ranks."""
+    if not made.campaign:
+        return f"launch {item.number}"
+    return f"launch {item.number}, {made.campaign}/{made.variants[item.variant].name}, {item.ranks} ranks"
+
+
+def _failure(status: int) -> str:
+    if status < 0:
+        return f"launcher killed by signal {-status}"
+    return _FAILURES.get(status, f"failed with exit status {status}")
+
+
+def _complaint(archive: Archive, one: Done) -> str:
+    """What is known, the first failure row, or else the reason that the launcher or the MPI printed."""
+    from imb.archive.names import reason_of
+    from imb.model.records import Failure
+
+    if one.problem:
+        return f" ({one.problem})"
+    if failure := next(archive.run(one.run).records().of(Failure), None):
+        length = "" if failure.bytes is None else f", {counted(failure.bytes, 'byte')}"
+        cause = (failure.cause or "cause unknown").replace("_", " ")
+        detail = f": {failure.detail}" if failure.detail else ""
+        return f" ({failure.benchmark}{length}: {cause}{detail})"
+    reason = reason_of(archive.run(one.run))
+    return f" ({reason})" if reason else ""
