@@ -177,7 +177,7 @@ test: $(if $(PYTEST_ARGS),,lowest) ## build with Open MPI, MPICH, SimGrid and MP
 	done
 	@echo '== wheel, for the other MPIs'; $(PYTHON) tools/wheel.py
 	@build/mpich/bin/openimb-unit-tests
-	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python -m pytest tests $(PYTEST_ARGS)
+	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python -m pytest tests --durations=25 --durations-min=3 $(PYTEST_ARGS)
 
 .PHONY: wheel
 wheel: ## write dist/openimb-*.whl with the suite's executables for every MPI, and its bill of materials; WHEEL_ARCH=aarch64

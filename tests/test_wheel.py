@@ -288,6 +288,7 @@ def catalogue(mpi: lab.Mpi, component: str, records: Path, folder: Path) -> list
     return [*words, "-json", str(records), *(["-file", str(folder)] if component == "IO" else [])]
 
 
+@pytest.mark.needs_mpi
 @pytest.mark.parametrize("component", COMPONENTS)
 def test_every_benchmark_under_the_standard_abi(component, venv, bare_tools, tmp_path, scratch):
     """One executable, every MPI that has the interface."""
