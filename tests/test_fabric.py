@@ -418,7 +418,9 @@ def test_a_rank_that_comes_back_too_late_stays_out(mpi, tmp_path):
         time.sleep(0.1)
     run.signal(3, signal.SIGCONT)
     done = run.finish()
-    if done.code == 5:  # seldom: stopped while putting a message into rank 1's queue, it holds back all others there
+    if (
+        done.code == 5
+    ):  # seldom: stopped while putting a message into rank 1's queue, it holds back all others there
         [line] = done.own_errors
         assert "with endpoint 1: no answer" in line and done.records[-1]["state"] == "aborted"
         warnings.warn("rank 3 was stopped within MPI, and rank 1 received nothing more", stacklevel=1)
