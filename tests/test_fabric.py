@@ -410,24 +410,28 @@ def test_silence_while_mpi_starts_aborts_the_run(mpi, liars, silent, after):
 
 
 def test_a_rank_that_comes_back_too_late_stays_out(mpi, tmp_path):
-    (tmp_path / "rounds.txt").write_text("0-1\n" * 8 + "2-3\n1-2\n")
-    run = Silenced(mpi, 4, f"{LONG} -passes 3 {FIRST_EIGHT} Pair_Latency", tmp_path)
+    done = stopped_for_long(mpi, tmp_path / "once")
+    if done.code == 5:  # seldom: likely it was stopped while it put a message into the queue of rank 1
+        [line] = done.own_errors
+        assert "with endpoint 1: no answer" in line and done.records[-1]["state"] == "aborted"
+        warnings.warn("rank 0 waited for rank 1, which was not stopped; launched again", stacklevel=1)
+        done = stopped_for_long(mpi, tmp_path / "again")
+    assert done.code == 3, done.text + done.errors
+    assert {(one["a"], one["b"]) for one in failures_of(done)} == {(2, 3)}
+    assert not done.own_errors[1:]
+
+
+def stopped_for_long(mpi, folder):
+    """Rank 3 of four, until it is left out."""
+    folder.mkdir()
+    (folder / "rounds.txt").write_text("0-1\n" * 8 + "2-3\n1-2\n")
+    run = Silenced(mpi, 4, f"{LONG} -passes 3 {FIRST_EIGHT} Pair_Latency", folder)
     run.signal(3, signal.SIGSTOP)
     deadline = time.monotonic() + TIMEOUT
     while "no_answer" not in run.file.read_text() and time.monotonic() < deadline:
         time.sleep(0.1)
     run.signal(3, signal.SIGCONT)
-    done = run.finish()
-    if (
-        done.code == 5
-    ):  # seldom: stopped while putting a message into rank 1's queue, it holds back all others there
-        [line] = done.own_errors
-        assert "with endpoint 1: no answer" in line and done.records[-1]["state"] == "aborted"
-        warnings.warn("rank 3 was stopped within MPI, and rank 1 received nothing more", stacklevel=1)
-        return
-    assert done.code == 3, done.text + done.errors
-    assert {(one["a"], one["b"]) for one in failures_of(done)} == {(2, 3)}
-    assert not done.own_errors[1:]
+    return run.finish()
 
 
 def test_a_short_pause_is_no_silence(mpi, tmp_path):

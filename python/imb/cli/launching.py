@@ -273,6 +273,7 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
     over = list(before.values())
     left_out = 0
     refused: set[tuple[object, ...]] = set()  # whose arguments the suite refuses, every time
+    skipped = 0
     stopped: str | None = None
 
     def show_table(item: Item, kept: Path) -> None:
@@ -291,6 +292,7 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
             if stopped := deciding.before(items[0].turn, over, display.say):
                 break
             if any(item.like() in refused for item in items):
+                skipped += len(items)
                 continue
             if not standing.switch(items[0].variant):  # several at the same time have no setup
                 left_out += len(items)
@@ -309,16 +311,12 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
             over += now_over
             for one in now_over:
                 say(f"{one.run[:SHORT]}  {in_words(archive, made, one)}", err=results_to_stderr)
-            for one in now_over:
-                if is_usage_error(archive, one):
-                    refused.add(like := made.items[one.number - 1].like())
-                    gone = {each.number for each in over}
-                    skipped = sum(item.like() == like and item.number not in gone for item in todo)
-                    if skipped:
-                        say(f"imb: {counted(skipped, 'launch')} with the same usage error skipped", err=True)
+            refused |= {made.items[one.number - 1].like() for one in now_over if is_usage_error(archive, one)}
             if any(one.outcome == "interrupted" for one in now_over):
                 say(f"imb: interrupted; continue with `imb run --resume {made.id}`", err=True)
                 raise typer.Exit(130)
+        if skipped:
+            display.say(f"imb: {counted(skipped, 'launch')} skipped after a usage error")
         stopped = stopped or deciding.at_the_end(over, display.say)
     if not made.until:  # then the last line is the reason for stopping
         disturbance.warn(archive, (one.run for one in over if one.number not in before))

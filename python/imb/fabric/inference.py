@@ -162,29 +162,27 @@ class _Size:
 
     def _search(self, topology: Topology | None) -> None:
         """A slow rail may look like groups of endpoints, or these like it: what explains more with less."""
-        pairs, ends = self.pairs, self.sweep.endpoints
-        least_noise = pairs.noise / np.sqrt(pairs.repeats) if pairs.repeats > 1 else float("nan")
+        ends, pairs = self.sweep.endpoints, self.pairs
         self.classes = classes_of(ends, pairs, topology, self.least)
-        self.search = Search(pairs.level, self.classes.of, self.components, least_noise, self.least)
-        self.fit = self.search.best()
-        if topology is None and not self.classes.groups and (apart := self._apart()):
-            classes = with_group(self.classes, pairs, apart)
-            search = Search(pairs.level, classes.of, self.components, least_noise, self.least)
-            fit = search.best()
-            spread = max(min(fit.spread, self.fit.spread), search.least_noise)
-            if search.cost(fit, spread) < self.search.cost(self.fit, spread):
-                self.classes, self.search, self.fit = classes, search, fit
+        self.search, self.fit = self._explained(self.classes)
+        other = None
+        if self.classes.groups:
+            if any(one.kind == "rail" for one in self.components.each):
+                other = classes_of(ends, pairs, topology, self.least, clusters=False)
+        elif topology is None and (apart := self._apart()):
+            other = with_group(self.classes, pairs, apart)
+        if other is None or len(other.names) == len(self.classes.names):
             return
-        if not self.classes.groups or not any(one.kind == "rail" for one in self.components.each):
-            return
-        plain = classes_of(ends, pairs, topology, self.least, clusters=False)
-        if len(plain.names) == len(self.classes.names):
-            return
-        search = Search(pairs.level, plain.of, self.components, least_noise, self.least)
-        fit = search.best()
+        search, fit = self._explained(other)
         spread = max(min(fit.spread, self.fit.spread), search.least_noise)
         if search.cost(fit, spread) < self.search.cost(self.fit, spread):
-            self.classes, self.search, self.fit = plain, search, fit
+            self.classes, self.search, self.fit = other, search, fit
+
+    def _explained(self, classes: Classes) -> tuple[Search, Fit]:
+        pairs = self.pairs
+        least_noise = pairs.noise / np.sqrt(pairs.repeats) if pairs.repeats > 1 else float("nan")
+        search = Search(pairs.level, classes.of, self.components, least_noise, self.least)
+        return search, search.best()
 
     def _failed(self) -> list[Suspect]:
         """Pairs that did not answer when they last met, of endpoints that do answer."""
