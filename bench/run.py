@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What the suite adds to what it measures: each benchmark against the same loop written by hand (bench/bare_loop.cpp,
-bench/bare_today.cpp).
+bench/bare_today.cpp, bench/bare_modes.cpp).
 
 The two run interleaved, in pairs of random order, on two ranks bound to a core each. Per launch and point the median of
 several batches counts; shown are medians over launches, and their ratio with a bootstrap interval: pairs are drawn
@@ -45,6 +45,7 @@ LENGTHS = (0, 8)
 LENGTHS_ON_FILES = (65536, 1048576)
 LENGTHS_OF_PARTS = (8, 1024)
 LENGTHS_OF_COPIES = (8, 4096)
+LENGTHS_OF_COLUMNS = (64, 4096)
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,26 @@ class Contest:
         names = dict.fromkeys(name.partition(",")[0] for name in self.by_hand)
         hangs = mpi.flavor == "openmpi"
         return [name for name in names if not (hangs and name.startswith("Partitioned"))]
+
+
+def of_columns(packing: str, part: str, by_hand: dict[str, str]) -> Contest:
+    """Every eighth double, made contiguous."""
+    options = ("-layout", "vector:1:8", "-data_type", "double", "-packing", packing)
+    return Contest(
+        "bare_modes", "MPI1", by_hand, LENGTHS_OF_COLUMNS, options, part, form=f"-packing {packing}"
+    )
+
+
+def in_sync_mode(mode: str, by_hand: str) -> Contest:
+    options = ("-sync_mode", mode, "-aggregate_mode", "non_aggregate")
+    return Contest(
+        "bare_modes",
+        "RMA",
+        {"Unidir_put": by_hand},
+        options=options,
+        part=mode,
+        form=f"-sync_mode {mode}",
+    )
 
 
 CONTESTS = (
@@ -161,23 +182,73 @@ CONTESTS = (
         {"PingPongMT": "ping_pong", "AllReduceMT": "allreduce"},
         options=("-thread_level", "multiple", "-threads", "1"),
     ),
+    Contest(
+        "bare_modes",
+        "MPI1",
+        {
+            "Neighbor_allgatherv": "allgatherv_of_neighbors",
+            "Neighbor_alltoallv": "alltoallv_of_neighbors",
+            "Neighbor_alltoallw": "alltoallw_of_neighbors",
+        },
+        part="vectors",
+    ),
+    Contest(
+        "bare_modes",
+        "MPI1",
+        {"PingPong": "ping_pong_ready", "PingPing": "ping_ping_ready"},
+        options=("-send_mode", "ready"),
+        part="ready",
+        form="-send_mode ready",
+    ),
+    Contest(
+        "bare_modes",
+        "MPI1",
+        {"PingPong": "ping_pong_buffered"},
+        options=("-send_mode", "buffered"),
+        part="buffered",
+        form="-send_mode buffered",
+    ),
+    of_columns("mpi", "pack", {"PingPong": "ping_pong_packed", "Sendrecv": "sendrecv_packed"}),
+    of_columns("hand", "copy", {"PingPong": "ping_pong_copied", "Sendrecv": "sendrecv_copied"}),
+    in_sync_mode("fence", "put_between_fences"),
+    in_sync_mode("lock", "put_in_lock"),
+    in_sync_mode("lock_all", "put_in_lock_all"),
+    in_sync_mode("flush_local", "put_and_flush_local"),
+    Contest("bare_modes", "RMA", {"Rget_accumulate": "fetch_and_wait"}, part="fetch"),
+    Contest(
+        "bare_modes",
+        "MPI4",
+        {"Comm_create": "create_and_free", "Session_init": "begin_and_end_session"},
+        lengths=(0,),
+        part="creation",
+    ),
 )
 FIRST_OF_RANK_0 = {
     "PingPong": "MPI_Send",
     "PingPongMT": "MPI_Send",
     "PingPong, of pairs": "MPI_Send",
     "PingPong, -send_mode synchronous": "MPI_Ssend",
+    "PingPong, -send_mode ready": "MPI_Irecv",
+    "PingPong, -send_mode buffered": "MPI_Bsend",
     "Unidir_Put": "MPI_Put",
 }  # where the ranks differ: its first call
 # What machine_code calls the loops of a form.
 LOOPS = {
     "PingPong, of pairs": "PairsPingPong",
     "PingPing, of pairs": "PairsPingPing",
-    "Unidir_put, -sync_mode pscw": "Put, -sync_mode pscw",
+    **{
+        f"Unidir_put, -sync_mode {mode}": f"Put, -sync_mode {mode}"
+        for mode in ("pscw", "fence", "lock", "lock_all")
+    },
+    "Unidir_put, -sync_mode flush_local": "Put_local",
     "AllReduceMT": "Allreduce",
 }
 # Where both roles are in one loop of ours, and in two of those written by hand.
-TIMES_ALONE = {"Unidir_put, -sync_mode pscw", "Multi_pair"}
+TIMES_ALONE = {
+    "Multi_pair",
+    *(f"Unidir_put, -sync_mode {mode}" for mode in ("pscw", "fence")),
+    *(f"PingPong, -packing {how}" for how in ("mpi", "hand")),
+}
 START_UP = "start to end"
 IN_MEMORY = Path("/dev/shm")
 RESAMPLES = 4000

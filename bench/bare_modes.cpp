@@ -1,0 +1,446 @@
+// As bench/bare_loop.cpp, for the modes and forms of benchmarks: one loop for each.
+//
+//   bare_modes COMPONENT REPETITIONS BYTES...
+//       MPI1/vectors: Neighbor_allgatherv, Neighbor_alltoallv, Neighbor_alltoallw. MPI1/ready: PingPong,
+//       PingPing. MPI1/buffered: PingPong. MPI1/pack, MPI1/copy: PingPong, Sendrecv of columns, made
+//       contiguous by MPI_Pack or by a loop. RMA/fence, RMA/lock, RMA/lock_all, RMA/flush_local: Unidir_put.
+//       RMA/fetch: Rget_accumulate. MPI4/creation: Comm_create, Session_init. Lines as of bare_loop. Exit
+//       status 2 with anything else
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "bare.h"
+
+// Of this rank. `bytes`: of a message without its gaps.
+struct Here {
+  char* send;
+  char* receive;
+  int bytes;
+  int rank;
+  MPI_Comm comm;
+  MPI_Win win = MPI_WIN_NULL;
+};
+
+constexpr int column = 8;  // doubles from one element of a column to the next
+constexpr int neighbors = 4;
+
+template <class Body>
+[[gnu::always_inline]] inline double repeat(long repetitions, Body body) {
+  const double start = MPI_Wtime();
+  for (long i = 0; i < repetitions; ++i) body();
+  return MPI_Wtime() - start;
+}
+
+// --- Neighborhood collectives with arguments for each neighbor --------------------------------------------
+
+struct PerNeighbor {
+  int counts[neighbors], at[neighbors];
+  MPI_Aint bytes[neighbors];
+  MPI_Datatype types[neighbors];
+
+  explicit PerNeighbor(int length) {
+    for (int i = 0; i < neighbors; ++i) {
+      counts[i] = length;
+      bytes[i] = at[i] = i * length;
+      types[i] = MPI_BYTE;
+    }
+  }
+};
+
+[[gnu::noinline]] double allgatherv_of_neighbors(const Here& h, const PerNeighbor& all, long repetitions) {
+  const Here here = h;
+  return repeat(repetitions, [&] {
+    MPI_Neighbor_allgatherv(here.send, here.bytes, MPI_BYTE, here.receive, all.counts, all.at, MPI_BYTE,
+                            here.comm);
+  });
+}
+
+[[gnu::noinline]] double alltoallv_of_neighbors(const Here& h, const PerNeighbor& all, long repetitions) {
+  const Here here = h;
+  return repeat(repetitions, [&] {
+    MPI_Neighbor_alltoallv(here.send, all.counts, all.at, MPI_BYTE, here.receive, all.counts, all.at,
+                           MPI_BYTE, here.comm);
+  });
+}
+
+[[gnu::noinline]] double alltoallw_of_neighbors(const Here& h, const PerNeighbor& all, long repetitions) {
+  const Here here = h;
+  return repeat(repetitions, [&] {
+    MPI_Neighbor_alltoallw(here.send, all.counts, all.bytes, all.types, here.receive, all.counts, all.bytes,
+                           all.types, here.comm);
+  });
+}
+
+void of_vectors(Here here, long repetitions) {
+  const int extents[] = {1, 2}, periodic[] = {1, 1};
+  MPI_Comm grid;
+  MPI_Cart_create(here.comm, 2, extents, periodic, 0, &grid);
+  here.comm = grid;
+  const PerNeighbor all(here.bytes);
+  measure("Neighbor_allgatherv", here.bytes, 1.0, here.rank, repetitions,
+          [&](long n) { return allgatherv_of_neighbors(here, all, n); });
+  measure("Neighbor_alltoallv", here.bytes, 1.0, here.rank, repetitions,
+          [&](long n) { return alltoallv_of_neighbors(here, all, n); });
+  measure("Neighbor_alltoallw", here.bytes, 1.0, here.rank, repetitions,
+          [&](long n) { return alltoallw_of_neighbors(here, all, n); });
+  MPI_Comm_free(&grid);
+}
+
+// --- Send modes -------------------------------------------------------------------------------------------
+
+// Rank 1 has the first receive posted before the clock starts, and one left behind it.
+[[gnu::noinline]] double ping_pong_ready(const Here& h, MPI_Request posted, long repetitions) {
+  const Here here = h;
+  MPI_Request request = posted;
+  const auto post = [&] {
+    MPI_Irecv(here.receive, here.bytes, MPI_BYTE, MPI_ANY_SOURCE, tag, here.comm, &request);
+  };
+  double seconds = 0;
+  if (here.rank == 0) {
+    seconds = repeat(repetitions, [&] {
+      post();
+      MPI_Rsend(here.send, here.bytes, MPI_BYTE, 1, tag, here.comm);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    });
+    MPI_Send(nullptr, 0, MPI_BYTE, 1, tag, here.comm);
+  } else {
+    seconds = repeat(repetitions, [&] {
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+      post();
+      MPI_Rsend(here.send, here.bytes, MPI_BYTE, 0, tag, here.comm);
+    });
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+  return seconds;
+}
+
+[[gnu::noinline]] double ping_ping_ready(const Here& h, MPI_Request posted, long repetitions) {
+  const Here here = h;
+  const int other = 1 - here.rank;
+  MPI_Request requests[2] = {posted, MPI_REQUEST_NULL}, next;  // receive, send
+  const double seconds = repeat(repetitions, [&] {
+    MPI_Irecv(here.receive, here.bytes, MPI_BYTE, MPI_ANY_SOURCE, tag, here.comm, &next);
+    MPI_Irsend(here.send, here.bytes, MPI_BYTE, other, tag, here.comm, requests + 1);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    requests[0] = next;
+  });
+  MPI_Send(nullptr, 0, MPI_BYTE, other, tag, here.comm);
+  MPI_Wait(requests, MPI_STATUS_IGNORE);
+  return seconds;
+}
+
+void of_ready(Here here, long repetitions) {
+  const auto with_posted = [&](double (*run)(const Here&, MPI_Request, long), bool post) {
+    return [&here, run, post](long n) {
+      MPI_Request posted = MPI_REQUEST_NULL;
+      if (post) {
+        MPI_Irecv(here.receive, here.bytes, MPI_BYTE, MPI_ANY_SOURCE, tag, here.comm, &posted);
+      }
+      MPI_Barrier(here.comm);
+      return run(here, posted, n);
+    };
+  };
+  measure("PingPong, -send_mode ready", here.bytes, 0.5, here.rank, repetitions,
+          with_posted(ping_pong_ready, here.rank != 0));
+  measure("PingPing, -send_mode ready", here.bytes, 1.0, here.rank, repetitions,
+          with_posted(ping_ping_ready, true));
+}
+
+[[gnu::noinline]] double ping_pong_buffered(const Here& h, long repetitions) {
+  const Here here = h;
+  const auto receive = [&] {
+    MPI_Recv(here.receive, here.bytes, MPI_BYTE, MPI_ANY_SOURCE, tag, here.comm, MPI_STATUS_IGNORE);
+  };
+  if (here.rank == 0) {
+    return repeat(repetitions, [&] {
+      MPI_Bsend(here.send, here.bytes, MPI_BYTE, 1, tag, here.comm);
+      receive();
+    });
+  }
+  return repeat(repetitions, [&] {
+    receive();
+    MPI_Bsend(here.send, here.bytes, MPI_BYTE, 0, tag, here.comm);
+  });
+}
+
+void of_buffered(Here here, long repetitions) {
+  std::vector<char> buffer(static_cast<std::size_t>(here.bytes + MPI_BSEND_OVERHEAD) * 16);
+  MPI_Buffer_attach(buffer.data(), static_cast<int>(buffer.size()));
+  measure("PingPong, -send_mode buffered", here.bytes, 0.5, here.rank, repetitions,
+          [&](long n) { return ping_pong_buffered(here, n); });
+  void* memory = nullptr;
+  int size = 0;
+  MPI_Buffer_detach(static_cast<void*>(&memory), &size);
+}
+
+// --- Messages with gaps, made contiguous ------------------------------------------------------------------
+
+// Contiguous messages, and how columns become such.
+struct Packed {
+  char* out;
+  char* in;
+  int room;
+  int stride;  // of a column, in doubles
+  MPI_Datatype type;
+};
+
+[[gnu::noinline]] void gather_column(const char* from, char* to, std::int64_t elements, std::int64_t stride) {
+  for (std::int64_t i = 0; i < elements; ++i) std::memcpy(to + i * 8, from + i * stride * 8, 8);
+}
+[[gnu::noinline]] void scatter_column(const char* from, char* to, std::int64_t elements,
+                                      std::int64_t stride) {
+  for (std::int64_t i = 0; i < elements; ++i) std::memcpy(to + i * stride * 8, from + i * 8, 8);
+}
+
+struct ByMpi {
+  static void pack(const Here& here, const Packed& packed) {
+    int at = 0;
+    MPI_Pack(here.send, 1, packed.type, packed.out, packed.room, &at, here.comm);
+  }
+  static void unpack(const Here& here, const Packed& packed) {
+    int at = 0;
+    MPI_Unpack(packed.in, here.bytes, &at, here.receive, 1, packed.type, here.comm);
+  }
+  static MPI_Datatype type() { return MPI_PACKED; }
+  static int count(const Here& here) { return here.bytes; }
+};
+struct ByLoop {
+  static void pack(const Here& here, const Packed& packed) {
+    gather_column(here.send, packed.out, here.bytes / 8, packed.stride);
+  }
+  static void unpack(const Here& here, const Packed& packed) {
+    scatter_column(packed.in, here.receive, here.bytes / 8, packed.stride);
+  }
+  static MPI_Datatype type() { return MPI_DOUBLE; }
+  static int count(const Here& here) { return here.bytes / 8; }
+};
+
+template <class By>
+[[gnu::always_inline]] inline double packed_ping_pong(const Here& h, const Packed& p, long repetitions) {
+  const Here here = h;
+  const Packed packed = p;
+  const int count = By::count(here);
+  if (here.rank == 0) {
+    return repeat(repetitions, [&] {
+      By::pack(here, packed);
+      MPI_Send(packed.out, count, By::type(), 1, tag, here.comm);
+      MPI_Recv(packed.in, count, By::type(), MPI_ANY_SOURCE, tag, here.comm, MPI_STATUS_IGNORE);
+      By::unpack(here, packed);
+    });
+  }
+  return repeat(repetitions, [&] {
+    MPI_Recv(packed.in, count, By::type(), MPI_ANY_SOURCE, tag, here.comm, MPI_STATUS_IGNORE);
+    By::unpack(here, packed);
+    By::pack(here, packed);
+    MPI_Send(packed.out, count, By::type(), 0, tag, here.comm);
+  });
+}
+template <class By>
+[[gnu::always_inline]] inline double packed_sendrecv(const Here& h, const Packed& p, long repetitions) {
+  const Here here = h;
+  const Packed packed = p;
+  const int count = By::count(here), other = 1 - here.rank;
+  return repeat(repetitions, [&] {
+    By::pack(here, packed);
+    MPI_Sendrecv(packed.out, count, By::type(), other, tag, packed.in, count, By::type(), other, tag,
+                 here.comm, MPI_STATUS_IGNORE);
+    By::unpack(here, packed);
+  });
+}
+[[gnu::noinline]] double ping_pong_packed(const Here& here, const Packed& packed, long repetitions) {
+  return packed_ping_pong<ByMpi>(here, packed, repetitions);
+}
+[[gnu::noinline]] double ping_pong_copied(const Here& here, const Packed& packed, long repetitions) {
+  return packed_ping_pong<ByLoop>(here, packed, repetitions);
+}
+[[gnu::noinline]] double sendrecv_packed(const Here& here, const Packed& packed, long repetitions) {
+  return packed_sendrecv<ByMpi>(here, packed, repetitions);
+}
+[[gnu::noinline]] double sendrecv_copied(const Here& here, const Packed& packed, long repetitions) {
+  return packed_sendrecv<ByLoop>(here, packed, repetitions);
+}
+
+using OfColumns = double (*)(const Here& here, const Packed& packed, long repetitions);
+
+void of_columns(const Here& here, const char* form, OfColumns ping_pong, OfColumns sendrecv,
+                long repetitions) {
+  Packed packed{.out = nullptr, .in = nullptr, .room = 0, .stride = column, .type = MPI_DATATYPE_NULL};
+  MPI_Type_vector(here.bytes / 8, 1, column, MPI_DOUBLE, &packed.type);
+  MPI_Type_commit(&packed.type);
+  MPI_Pack_size(1, packed.type, here.comm, &packed.room);
+  packed.room = std::max(packed.room, here.bytes);
+  packed.out = make_buffer(packed.room, here.rank);
+  packed.in = make_buffer(packed.room, here.rank);
+  char name[64];
+  std::snprintf(name, sizeof name, "PingPong, -packing %s", form);
+  measure(name, here.bytes, 0.5, here.rank, repetitions, [&](long n) { return ping_pong(here, packed, n); });
+  std::snprintf(name, sizeof name, "Sendrecv, -packing %s", form);
+  measure(name, here.bytes, 1.0, here.rank, repetitions, [&](long n) { return sendrecv(here, packed, n); });
+  for (char* const buffer : {packed.out, packed.in}) ::operator delete(buffer, std::align_val_t{4096});
+  MPI_Type_free(&packed.type);
+}
+void of_pack(Here here, long repetitions) {
+  of_columns(here, "mpi", ping_pong_packed, sendrecv_packed, repetitions);
+}
+void of_copy(Here here, long repetitions) {
+  of_columns(here, "hand", ping_pong_copied, sendrecv_copied, repetitions);
+}
+
+// --- One-sided --------------------------------------------------------------------------------------------
+
+void put_to_1(const Here& here) {
+  MPI_Put(here.send, here.bytes, MPI_BYTE, 1, 0, here.bytes, MPI_BYTE, here.win);
+}
+
+[[gnu::noinline]] double put_between_fences(const Here& h, long repetitions) {
+  const Here here = h;
+  MPI_Win_fence(0, here.win);
+  const double seconds = repeat(repetitions, [&] {
+    if (here.rank == 0) put_to_1(here);
+    MPI_Win_fence(0, here.win);
+  });
+  MPI_Win_fence(0, here.win);
+  return seconds;
+}
+[[gnu::noinline]] double put_in_lock(const Here& h, long repetitions) {
+  const Here here = h;
+  return repeat(repetitions, [&] {
+    MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, here.win);
+    put_to_1(here);
+    MPI_Win_unlock(1, here.win);
+  });
+}
+[[gnu::noinline]] double put_in_lock_all(const Here& h, long repetitions) {
+  const Here here = h;
+  return repeat(repetitions, [&] {
+    MPI_Win_lock_all(0, here.win);
+    put_to_1(here);
+    MPI_Win_unlock_all(here.win);
+  });
+}
+[[gnu::noinline]] double put_and_flush_local(const Here& h, long repetitions) {
+  const Here here = h;
+  return repeat(repetitions, [&] {
+    put_to_1(here);
+    MPI_Win_flush_local(1, here.win);
+  });
+}
+[[gnu::noinline]] double fetch_and_wait(const Here& h, long repetitions) {
+  const Here here = h;
+  const int count = here.bytes / static_cast<int>(sizeof(float));
+  return repeat(repetitions, [&] {
+    MPI_Request request;
+    MPI_Rget_accumulate(here.send, count, MPI_FLOAT, here.receive, count, MPI_FLOAT, 1, 0, count, MPI_FLOAT,
+                        MPI_SUM, here.win, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  });
+}
+
+enum class Part { both, origin, origin_with_lock };
+
+void of_window(Here here, const char* name, double (*run)(const Here& here, long repetitions), Part part,
+               long repetitions) {
+  MPI_Win_create(here.receive, here.bytes, 1, MPI_INFO_NULL, here.comm, &here.win);
+  measure(name, here.bytes, 1.0, here.rank, repetitions, [&](long n) {
+    if (part != Part::both && here.rank != 0) return 0.0;
+    if (part == Part::origin_with_lock) MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, here.win);
+    const double seconds = run(here, n);
+    if (part == Part::origin_with_lock) MPI_Win_unlock(1, here.win);
+    return seconds;
+  });
+  MPI_Win_free(&here.win);
+}
+void of_fence(Here here, long repetitions) {
+  of_window(here, "Unidir_put, -sync_mode fence", put_between_fences, Part::both, repetitions);
+}
+void of_lock(Here here, long repetitions) {
+  of_window(here, "Unidir_put, -sync_mode lock", put_in_lock, Part::origin, repetitions);
+}
+void of_lock_all(Here here, long repetitions) {
+  of_window(here, "Unidir_put, -sync_mode lock_all", put_in_lock_all, Part::origin, repetitions);
+}
+void of_flush_local(Here here, long repetitions) {
+  of_window(here, "Unidir_put, -sync_mode flush_local", put_and_flush_local, Part::origin_with_lock,
+            repetitions);
+}
+void of_fetch(Here here, long repetitions) {
+  of_window(here, "Rget_accumulate", fetch_and_wait, Part::origin_with_lock, repetitions);
+}
+
+// --- Communicators and sessions ---------------------------------------------------------------------------
+
+[[gnu::noinline]] double create_and_free(const Here& h, MPI_Group group, long repetitions) {
+  const Here here = h;
+  return repeat(repetitions, [&] {
+    MPI_Comm made;
+    MPI_Comm_create(here.comm, group, &made);
+    MPI_Comm_free(&made);
+  });
+}
+[[gnu::noinline]] double begin_and_end_session(MPI_Errhandler errors, long repetitions) {
+  return repeat(repetitions, [&] {
+    MPI_Session session;
+    MPI_Session_init(MPI_INFO_NULL, errors, &session);
+    MPI_Session_finalize(&session);
+  });
+}
+
+void of_creation(Here here, long repetitions) {
+  MPI_Group group;
+  MPI_Comm_group(here.comm, &group);
+  measure("Comm_create", 0, 1.0, here.rank, repetitions,
+          [&](long n) { return create_and_free(here, group, n); });
+  MPI_Group_free(&group);
+  measure("Session_init", 0, 1.0, here.rank, repetitions,
+          [&](long n) { return begin_and_end_session(MPI_ERRORS_ARE_FATAL, n); });
+}
+
+struct Component {
+  const char* name;
+  void (*run)(Here here, long repetitions);
+};
+
+int main(int argc, char** argv) {
+  int rank = 0;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  int largest = warm_up_bytes;
+  for (int i = 3; i < argc; ++i) largest = std::max(largest, std::atoi(argv[i]));
+  char* const send = make_buffer(column * largest, rank);  // neighbors' blocks need less
+  char* const receive = make_buffer(column * largest, rank);
+  MPI_Comm comm;  // one of its own, as in the suite
+  MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &comm);
+  bool found = false;
+  for (const Component& component : {Component{"MPI1/vectors", of_vectors},
+                                     {"MPI1/ready", of_ready},
+                                     {"MPI1/buffered", of_buffered},
+                                     {"MPI1/pack", of_pack},
+                                     {"MPI1/copy", of_copy},
+                                     {"RMA/fence", of_fence},
+                                     {"RMA/lock", of_lock},
+                                     {"RMA/lock_all", of_lock_all},
+                                     {"RMA/flush_local", of_flush_local},
+                                     {"RMA/fetch", of_fetch},
+                                     {"MPI4/creation", of_creation}}) {
+    if (argc < 4 || std::strcmp(argv[1], component.name) != 0) continue;
+    found = true;
+    for (int i = 3; i < argc; ++i) {
+      component.run(
+          {.send = send, .receive = receive, .bytes = std::atoi(argv[i]), .rank = rank, .comm = comm},
+          std::atol(argv[2]));
+    }
+  }
+  MPI_Comm_free(&comm);
+  for (char* const buffer : {send, receive}) ::operator delete(buffer, std::align_val_t{4096});
+  MPI_Finalize();
+  if (!found && rank == 0) std::fputs("usage: bare_modes COMPONENT REPETITIONS BYTES...\n", stderr);
+  return found ? 0 : 2;
+}
