@@ -89,7 +89,9 @@ def bare_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def surroundings(tmp_path: Path, *path: Path, **more: str) -> dict[str, str]:
     """Of a user without a compiler, with caches of their own."""
-    kept = {name: os.environ[name] for name in ("TMPDIR", "OMPI_MCA_btl") if name in os.environ}
+    kept = {
+        name: os.environ[name] for name in ("TMPDIR", "OMPI_MCA_btl", "OMPI_MCA_mtl") if name in os.environ
+    }
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     own = {
         "HOME": str(tmp_path),

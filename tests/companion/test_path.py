@@ -286,6 +286,7 @@ def test_the_transports_that_the_mpi_reports_are_beside_the_path(
 ) -> None:
     monkeypatch.setenv("FAKE_TRANSPORTS", r"tcp\033[31m")
     monkeypatch.setenv("OMPI_MCA_btl", "self,tcp")
+    monkeypatch.delenv("OMPI_MCA_mtl", raising=False)
     assert imb(*launched_by_fake(tmp_path)).code == 0
     word = "the MPI itself: on-host tcp?[31m"
     shown = imb("show", "x", "--no-chart").out
@@ -319,7 +320,8 @@ def test_transports_are_asked_for_once_in_a_session(
 
 def test_an_mpi_that_reports_no_transports(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_TRANSPORTS", "n/a")
-    monkeypatch.delenv("OMPI_MCA_btl", raising=False)
+    for name in ("OMPI_MCA_btl", "OMPI_MCA_mtl"):
+        monkeypatch.delenv(name, raising=False)
     assert imb(*launched_by_fake(tmp_path)).code == 0
     assert "loopback TCP (the MPI itself: not stated)\n" in imb("show", "x", "--no-chart").out
 
