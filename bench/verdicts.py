@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -572,12 +574,47 @@ def spreads(rows: Rows, logs: Values) -> str:
 
 
 def report(pool: Path, draws: int) -> str:
+    """Four parts of it are computed at the same time, each with random numbers of its own."""
+    tasks = (of_other_sessions, of_fixed_launches, of_looks_alike, of_looks_slower)
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as processes:
+        done = [processes.submit(task, pool, draws) for task in tasks]
+        parts = [part for one in done for part in one.result()]
+    parts += [
+        "**Launches a side that are needed** to find a change in 19 of 20 comparisons of 16 bands, by formula:",
+        table_of(list(needed())),
+    ]
+    return "\n\n".join(parts)
+
+
+def of_other_sessions(pool: Path, draws: int) -> list[str]:
     series, facts = launches_in(pool)
-    random = np.random.default_rng(1)
+    table, slower, share = series["table"], series["slower"], facts["share"]
+    few, columns = only(slower.rows, "PingPong", "Allreduce")
+    place = np.zeros(len(columns), dtype=np.int64)
+    for number, of_band in enumerate(few.members.values()):
+        place[of_band] = number
+    random = np.random.default_rng(3)
+    return [
+        f"**Identical campaigns in different sessions**, made (5 launches a session, which differ by 1 %; {len(columns)} rows)."
+        " By launches alone: the rule that `imb` does not use:",
+        table_of(list(sessions.alike(few.keys, place, draws // 2, random))),
+        f"**B {percent(share)} slower, in sessions of its own**, made: bands found:",
+        table_of(list(sessions.slower_by_sessions(few.keys, place, share, draws // 4, random))),
+        "**Interleaved launches of one session, pairs**, made, on a machine that wanders:",
+        table_of(list(sessions.in_pairs(few.keys, place, share, draws // 2, random))),
+        "**Bands without a change among others that changed**, ten pairs, made:",
+        table_of(list(sessions.unchanged_among_changed(few.keys, place, draws // 2, random))),
+        "**Recorded launches, one side after the other**, whole table, cut into sessions:",
+        table_of(list(sessions.recorded(table.rows.keys, table.logs))),
+    ]
+
+
+def of_fixed_launches(pool: Path, draws: int) -> list[str]:
+    series, facts = launches_in(pool)
     table, as_it_is, slower = series["table"], series["as-it-is"], series["slower"]
     turns, turns_slower = series["turns-as-it-is"], series["turns-slower"]
-    one, other = series["turns-one"], series["turns-other"]
-    for_looks = np.random.default_rng(2)  # of its own: the other figures stay what they are
+    twins = series["turns-one"], series["turns-other"]
+    random = np.random.default_rng(1)
     share = facts["share"]
     machine = facts["conditions"]["machine"]
     effect = float(np.mean(as_it_is.logs - slower.logs))
@@ -588,28 +625,12 @@ def report(pool: Path, draws: int) -> str:
             [machine["cpu_model"], f"{machine['cores']} cores", machine["virtual_machine"], facts["mpi"]],
         )
     )
-    few, columns = only(slower.rows, "PingPong", "Allreduce")
-    place = np.zeros(len(columns), dtype=np.int64)
-    for number, of_band in enumerate(few.members.values()):
-        place[of_band] = number
-    of_sessions = np.random.default_rng(3)
-    parts = [
-        f"**Identical campaigns in different sessions**, made (5 launches a session, which differ by 1 %; {len(columns)} rows)."
-        " By launches alone: the rule that `imb` does not use:",
-        table_of(list(sessions.alike(few.keys, place, draws // 2, of_sessions))),
-        f"**B {percent(share)} slower, in sessions of its own**, made: bands found:",
-        table_of(list(sessions.slower_by_sessions(few.keys, place, share, draws // 4, of_sessions))),
-        "**Interleaved launches of one session, pairs**, made, on a machine that wanders:",
-        table_of(list(sessions.in_pairs(few.keys, place, share, draws // 2, of_sessions))),
-        "**Bands without a change among others that changed**, ten pairs, made:",
-        table_of(list(sessions.unchanged_among_changed(few.keys, place, draws // 2, of_sessions))),
-        "**Recorded launches, one side after the other**, whole table, cut into sessions:",
-        table_of(list(sessions.recorded(table.rows.keys, table.logs))),
+    return [
         f"The pool: {len(table.logs)} launches of the whole table ({len(table.rows.keys)} rows), {len(slower.logs)} pairs as"
         f" it is and {percent(share)} slower ({len(slower.rows.keys)} rows); {where}. Standard deviation of a band between"
         f" launches: {spreads(*table)} (table), {spreads(*as_it_is)} (pairs).",
         f"Besides, {len(turns.logs)} pairs that ran at the same time and measured each row in {facts['parts']} alternating segments,"
-        f" one of them {percent(share)} slower, and {len(one.logs)} of which none was; rows of"
+        f" one of them {percent(share)} slower, and {len(twins[0].logs)} of which none was; rows of"
         f" {facts['by_turns'][facts['by_turns'].index('-time') + 1]} s. Standard deviation of a band between launches:"
         f" {spreads(*turns)}; of the difference of two that ran at the same time:"
         f" {spreads(turns.rows, turns.logs - turns_slower.logs)}.",
@@ -617,30 +638,39 @@ def report(pool: Path, draws: int) -> str:
         table_of(list(identical(table, draws, random))),
         f"**At the same time, in alternating segments** (`--parts {facts['parts']}`): B's iterations {percent(share)} longer, by which bands"
         f" differ by {percent(np.expm1(effect_by_turns))} in the mean, or the same:",
-        table_of(list(at_once((turns, turns_slower), (one, other), draws // 2, random))),
+        table_of(list(at_once((turns, turns_slower), twins, draws // 2, random))),
         f"**Each iteration {percent(share)} longer**, one launch after the other: 10 launches a side, drawn from the pool, in which the mean"
         f" difference happens to be {percent(np.expm1(effect))}. *: the spread of the pool, the difference set to"
         f" {percent(share)}; beyond what was recorded, an extrapolation:",
         table_of(list(delayed(as_it_is, slower, share, draws // 2, random))),
         f"**Launches made up** with a known spread, {percent(share)} slower, {len(as_it_is.rows.keys)} rows:",
         table_of(list(made_up(as_it_is.rows, share, max(draws // 5, 20), random))),
-        "**Launches until decided**, where nothing differs. At any look: also those after it would have stopped:",
-        table_of(list(alike_until_decided(cases_alike(table, (one, other), for_looks), draws // 2))),
-        f"**Launches until decided**, B {percent(share)} slower:",
-        table_of(
-            list(
-                slower_until_decided(
-                    cases_slower((turns, turns_slower), (as_it_is, slower), share, for_looks),
-                    draws // 4,
-                )
-            )
-        ),
         "**Other tests** on bands of the same launches, with the same control of the family-wise error rate (Holm's method):",
         table_of(list(others(table, draws // 4, random))),
-        "**Launches a side that are needed** to find a change in 19 of 20 comparisons of 16 bands, by formula:",
-        table_of(list(needed())),
     ]
-    return "\n\n".join(parts)
+
+
+def of_looks_alike(pool: Path, draws: int) -> list[str]:
+    series, _ = launches_in(pool)
+    cases = cases_alike(
+        series["table"], (series["turns-one"], series["turns-other"]), np.random.default_rng(2)
+    )
+    return [
+        "**Launches until decided**, where nothing differs. At any look: also those after it would have stopped:",
+        table_of(list(alike_until_decided(cases, draws // 2))),
+    ]
+
+
+def of_looks_slower(pool: Path, draws: int) -> list[str]:
+    series, facts = launches_in(pool)
+    turns = series["turns-as-it-is"], series["turns-slower"]
+    neighbors = series["as-it-is"], series["slower"]
+    share = facts["share"]
+    cases = cases_slower(turns, neighbors, share, np.random.default_rng(4))
+    return [
+        f"**Launches until decided**, B {percent(share)} slower:",
+        table_of(list(slower_until_decided(cases, draws // 4))),
+    ]
 
 
 def main(done: Callable[[str], None] = print) -> None:
