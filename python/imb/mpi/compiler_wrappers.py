@@ -30,6 +30,11 @@ def followed(wrapper: Path) -> Path:
     return Path(os.path.normpath(usual if usual.exists() else wrapper))
 
 
+def is_wrapper(program: Path) -> bool:
+    """By its name: mpicxx, mpicxx.mpich, mpiicpc, smpicxx; CC is Cray's."""
+    return re.match(r"s?mpi(i?c|g)|CC$", program.name) is not None
+
+
 def wrapper_in(prefix: Path) -> Path | None:
     """The wrapper of an MPI that is installed in this folder."""
     found = (prefix / "bin" / name for name in WRAPPERS)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from importlib import metadata
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
@@ -22,6 +23,7 @@ Flavor: TypeAlias = Literal["openmpi", "mpich", "intel", "other"]
 PLACES = ("/usr/lib64/*/bin", "/opt/*/bin", "/opt/*/*/bin", "/usr/local/*/bin")  # where sites put MPIs
 _KINDS: dict[Flavor, str] = {"openmpi": "Open MPI", "mpich": "MPICH", "intel": "Intel MPI"}
 _CRAY = re.compile(r"CRAY MPICH version (\S+)")
+_PACKAGES: dict[Flavor, str] = {"openmpi": "openmpi", "mpich": "mpich", "intel": "impi-rt"}
 _NAMES = {"openmpi": "openmpi", "ompi": "openmpi", "mpich": "mpich", "intel": "intel", "impi": "intel"}
 
 
@@ -127,14 +129,32 @@ def find_all() -> list[Installation]:
         if not packaged_programs():
             continue
         launched = {Path(mpi.launcher).resolve() for mpi in found.values()}
+        there = {_where(mpi) for mpi in found.values()}
         for launcher in _in_folder(folder, compiler_wrappers.LAUNCHERS):
             if launcher.resolve() in launched:
                 continue
             mpi = _installation("", launcher.absolute())
-            if mpi.flavor != "other":
+            # A package may have mpirun as a copy of mpiexec.
+            if mpi.flavor != "other" and _where(mpi) not in there:
                 found.setdefault(str(launcher.resolve()), mpi)
                 launched.add(launcher.resolve())
+                there.add(_where(mpi))
     return list(found.values())
+
+
+def _where(mpi: Installation) -> tuple[Path, str]:
+    return Path(mpi.launcher).parent.resolve(), mpi.version
+
+
+def overwritten(found: Iterable[Installation]) -> list[str]:
+    """Packages of MPIs beside this Python of which the launcher is another package's: all install bin/mpiexec."""
+    here = Path(sys.executable).parent.resolve()
+    flavors = {mpi.flavor for mpi in found if Path(mpi.launcher).parent.resolve() == here}
+    return [
+        package
+        for flavor, package in _PACKAGES.items()
+        if flavor not in flavors and any(True for _ in metadata.distributions(name=package))
+    ]
 
 
 def _in_folder(folder: Path, names: Iterable[str]) -> Iterable[Path]:
@@ -236,6 +256,10 @@ def find(choice: str | None) -> Installation:
             )
         if Path(path).name.partition(".")[0] in compiler_wrappers.LAUNCHERS:
             return _installation("", Path(path).absolute())
+        if not compiler_wrappers.is_wrapper(Path(path)):
+            raise ImbError(
+                f"{choice} is no C++ wrapper of an MPI; give one such as mpicxx, a launcher (mpiexec), or the folder of an MPI"
+            )
         return mpi_of(Path(path))
     # An MPI that needs another launcher than its own is the last choice.
     for mpi in sorted(find_all(), key=lambda mpi: mpi.flavor == "other"):
