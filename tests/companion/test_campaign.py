@@ -179,6 +179,7 @@ def test_a_variant_in_one_line(text: str, wanted: campaign.VariantSettings) -> N
     ("text", "says"),
     [
         ("UCX", "give NAME=VALUE"),
+        ("mip=openmpi", "no setting mip; did you mean mpi?"),
         ("bind=cor", "'cor' is none of"),
         ("cpus=a", "cpus[0]"),
         ("A='", "no closing"),

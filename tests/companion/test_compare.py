@@ -595,7 +595,7 @@ def test_what_is_wrong_with_a_side_is_named(imb: Imb, archive: Archive) -> None:
         (["before", "before", "--bands", "x"], "'x' is not a size band"),
         (
             ["before", "before", "--benchmark", "Bcast"],
-            "no such benchmark: bcast; choose from PingPong, Allreduce",
+            "no such benchmark: Bcast; choose from PingPong, Allreduce",
         ),
         (["before", "four"], "have no row in common: PingPong has processes 2 and 4"),
         (["before", "other"], "have no row in common: their benchmarks differ"),

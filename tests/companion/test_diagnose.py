@@ -192,6 +192,12 @@ def test_cliffs_are_located_and_told_from_growing_bandwidth() -> None:
     assert back.evidence["to_bytes"] == 2**18 and "regained at 512 KiB" in back.found
 
 
+def test_a_slow_row_of_a_few_bytes_is_not_called_a_limit_of_long_messages() -> None:
+    (one,) = found(curve(lambda n: message(n) * (5 if n == 8 else 1)), "cliff")
+    assert "is latency" in one.advice and "cache" not in one.advice
+    assert "0.0 MB/s" not in one.found
+
+
 def test_several_curves_with_one_cliff_are_one_finding() -> None:
     rows = curve(cliff) + curve(cliff, "Bcast", 8, "collective")
     (one,) = found(rows, "cliff")

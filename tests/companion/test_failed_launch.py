@@ -176,7 +176,7 @@ def test_a_usage_error_of_the_suite_is_launched_once(imb: Imb, archive: Archive,
     line = 'IMB-MPI1: -msglog: "x" is not a whole number; for example: -msglog 3:7'
     words = ["run", "mpi1", "rma", "--launches", 3, "--", "-msglog", "x"]
     said = imb(*words[:3], *failing(tmp_path / "two", f"{line}\n", status=2), *words[3:])
-    assert said.code == 1 and said.out.count(line) == 2 == len(archive.ids())  # once for each program
+    assert said.code == 2 and said.out.count(line) == 2 == len(archive.ids())  # once for each program
     assert said.err.count("imb: 4 launches skipped after a usage error\n") == 1
     for errors, status in ((f"{line}\n", 5), ("mpiexec: a host is down\n", 1)):  # another launch may succeed
         before = len(archive.ids())

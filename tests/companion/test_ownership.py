@@ -67,7 +67,7 @@ def test_the_newest_session_is_the_newest_of_this_user(
     plan.write_text(plan.read_text().replace(theirs, newest.name))
     os.chown(plan, STRANGER, STRANGER)
     said = imb("run", "--resume")
-    assert said.code == 0 and "0 of 1 launches to run" in said.err
+    assert said.code == 0 and "nothing left to run, 1 launch done" in said.err
     assert not (tmp_path / "mark").exists()
 
 

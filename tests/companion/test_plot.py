@@ -66,7 +66,8 @@ def test_lines_are_medians_and_percentiles_of_launches(archive: Archive, tmp_pat
     ("words", "said"),
     [
         (["--metric", "speed"], "choose from time"),
-        (["--benchmark", "Pong"], "choose from PingPong, Bcast"),
+        (["--benchmark", "Pong"], "did you mean PingPong?"),
+        (["--benchmark", "Exchange"], "choose from PingPong, Bcast"),
         (["--metric", "overlap"], "no curve"),
         (["-o", "x.gif"], ".png, .svg or .pdf"),
     ],

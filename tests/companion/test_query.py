@@ -94,3 +94,9 @@ def test_removed_runs_are_in_no_answer(imb: Imb, archive: Archive) -> None:
     assert imb("query", "-f", "csv", "SELECT count(*) AS n FROM results").out == "n\n1\n"
     archive.remove(first)
     assert imb("query", "-f", "csv", "SELECT count(*) AS n FROM results").out == "n\n0\n"
+
+
+def test_an_answer_without_rows_has_its_columns(imb: Imb) -> None:
+    question = "SELECT run, bytes FROM results WHERE bytes = 65536"
+    assert imb("query", question).out == "run  bytes\n0 rows\n"
+    assert imb("query", "-f", "csv", question).out == "run,bytes\n"

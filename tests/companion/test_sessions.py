@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -191,6 +192,8 @@ def test_two_folders_of_logs_show_effects_and_say_what_is_missing(imb: Imb, tmp_
     out = " ".join(said.out.split())
     assert said.code == 11 and "0.50x ?" in out
     assert "unknown session of 6 launches of A and 6 launches of B" in out
+    assert re.search(r"\d+ rows not judged; largest difference 0\.\d+x: PingPong", out), out
+    assert "No significant difference" not in out
     assert "--assume-one-session" in out
     said = imb("compare", tmp_path / "old", tmp_path / "new", "--assume-one-session")
     out = " ".join(said.out.split())

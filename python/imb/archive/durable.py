@@ -51,8 +51,12 @@ def write_each(files: Mapping[Path, bytes], *, sync: bool = True) -> None:
     parts = {path: path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}") for path in files}
     try:
         for path, part in parts.items():
-            with part.open("xb") as file:
-                file.write(files[path])
+            try:
+                with part.open("xb") as file:
+                    file.write(files[path])
+            except OSError as error:
+                error.filename = str(path)  # a full disk has no name
+                raise
         if sync:
             sync_all(list(parts.values()))
         for path, part in parts.items():

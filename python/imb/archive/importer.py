@@ -62,6 +62,8 @@ def files_in(paths: Iterable[Path]) -> list[Path]:
         elif path.exists():
             files.append(path)
         else:
+            if str(path) == "-":
+                raise ImbError("standard input is not read; write the log to a file, and import that")
             raise ImbError(f"there is no file or folder {path}")
     return files
 

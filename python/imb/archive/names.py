@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -220,6 +221,9 @@ def _unknown(archive: Archive, name: str) -> ImbError:
         return ImbError(
             f"no run or label {name!r}; a query begins with {QUERY}, as in '{QUERY}SELECT run ...'"
         )
+    labels = dict.fromkeys(label for tags in archive.tags().values() for label in tags.labels)
+    if near := get_close_matches(name, labels, 1):
+        return ImbError(f"no run, label or file {name!r}; did you mean {near[0]!r}?")
     return ImbError(
         f"no run, label or file {name!r}; `imb ls` lists names (4 digits or more) and labels of {archive.folder}"
     )

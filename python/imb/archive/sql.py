@@ -33,6 +33,6 @@ def ask(archive: Archive, sql: str) -> QueryResult:
             )
         connection = Index(archive).connect()  # held here: an answer of an older DuckDB does not keep it open
         answer = connection.sql(statements[0])
-        return QueryResult(answer.columns, answer.fetchall()) if answer else QueryResult([], [])
+        return QueryResult(answer.columns, answer.fetchall()) if answer is not None else QueryResult([], [])
     except (duckdb.Error, ValueError, OverflowError) as error:
         raise ImbError(f"query failed: {one_line(' '.join(str(error).split()))[:_LONGEST]}") from error

@@ -184,7 +184,9 @@ def command(
     sampling = sampling_of(classic, precision, launch_budget)
     store = Archive(archive)
     if budget is not None and not until_decided:
-        raise ImbError("--budget needs --until-decided; otherwise give --launches")
+        raise ImbError(
+            "--budget needs --until-decided, as it is of the whole session; --launch-budget is of a launch"
+        )
     job = Job(submit, minutes, queue, account, jobs)
     job.examine(host_pairs)
     chosen, plans = _planned(

@@ -88,3 +88,13 @@ def share_of(text: str, option: str) -> float:
     if not 0 < share < 100:
         raise ImbError(f"{option}: not a percentage: {text}; give a number above 0, such as 5%")
     return share
+
+
+def write_page(path: Path, text: str) -> None:
+    """A file is replaced as a whole, what is none (a pipe, /dev/stdout) written to. Raises OSError."""
+    from imb.archive.durable import write_whole
+
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8")
+    else:
+        write_whole(path, text.encode())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import ArchiveOption, FormatOption, LabelOption, share_of
+from imb.cli.common import ArchiveOption, FormatOption, LabelOption, share_of, write_page
 from imb.cli.launching import (
     CpusOption,
     EnvOption,
@@ -245,7 +245,7 @@ def command(
         from imb.render.fabric_page import fabric_page
 
         text = fabric_page(judged, known, [str(one) for one in drains], now=datetime.now())
-        page.write_text(text, encoding="utf-8")
+        write_page(page, text)
     if format == "json":
         listed = [
             {

@@ -43,7 +43,7 @@ ProgramsOption = Annotated[
         "--programs",
         metavar="FOLDER",
         help="Use the suite's programs in FOLDER; without --mpi, with the MPI that they are linked with.",
-        show_default="those of `imb build`",
+        show_default="those of `imb build`, else of the package",
     ),
 ]
 BindOption = Annotated[
@@ -210,6 +210,7 @@ class Carried(NamedTuple):
     over: list[Done]
     left_out: int
     stopped: str | None
+    usage_errors: bool = False  # all that was launched was refused by the suite
 
 
 def carry_out(archive: Archive, made: Plan) -> None:
@@ -222,12 +223,12 @@ def carry_out(archive: Archive, made: Plan) -> None:
     if len(carried.over) > before:
         after_session(archive, made, carried.over)
     if not all_measured(made, carried):
-        raise typer.Exit(1)
+        raise typer.Exit(2 if carried.usage_errors else 1)
 
 
 def all_measured(made: Plan, carried: Carried) -> bool:
     """Whether every launch was complete; reports on standard error if not."""
-    over, left_out, _ = carried
+    over, left_out = carried.over, carried.left_out
     bad = sum(one.outcome != "measured" for one in over)
     if bad:
         say(f"imb: {bad} of {len(over)} launches incomplete; see `imb show RUN`", err=True)
@@ -266,7 +267,10 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
     session.refuse_without_secrets(made, todo)
     versions = ", ".join(dict.fromkeys(variant.mpi.version for variant in made.variants))
     most = " at most" if made.until else ""
-    say(f"{title_of(made)}: {len(todo)} of {len(made.items)} launches to run{most}, {versions}", err=True)
+    if todo:
+        say(f"{title_of(made)}: {len(todo)} of {len(made.items)} launches to run{most}, {versions}", err=True)
+    else:
+        say(f"{title_of(made)}: nothing left to run, {counted(len(made.items), 'launch')} done", err=True)
     for variant in made.variants:
         most_ranks = max(item.ranks or variant.intent.ranks for item in made.items)
         tell_shared_cpus(variant.intent, most_ranks, variant.name)
@@ -320,7 +324,8 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
         stopped = stopped or deciding.at_the_end(over, display.say)
     if not made.until:  # then the last line is the reason for stopping
         disturbance.warn(archive, (one.run for one in over if one.number not in before))
-    return Carried(over, left_out, stopped)
+    none_else = bool(over) and all(made.items[one.number - 1].like() in refused for one in over)
+    return Carried(over, left_out, stopped, none_else)
 
 
 def tell_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:

@@ -52,3 +52,5 @@ def command(
         data("".join(f"{line}\n" for line in lines))
     else:
         say(*columns(names, [["" if v is None else str(v) for v in row] for row in rows]))
+        if not rows:
+            say("0 rows")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from imb.cli.common import SIDE, ArchiveOption, AssumeOneSessionOption, share_of
+from imb.cli.common import SIDE, ArchiveOption, AssumeOneSessionOption, share_of, write_page
 from imb.cli.extras import need
 from imb.model.units import amount, counted
 from imb.render.terminal import say
@@ -89,6 +89,6 @@ def command(
         title=title,
         now=datetime.now(),
     )
-    output.write_text(page, encoding="utf-8")
+    write_page(output, page)
     launches = sum(len(side.launches) for side in loaded)
     say(f"{output}: {counted(launches, 'launch')}, {amount(len(page.encode()))}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from imb.archive.store import Archive, StoredRun
-from imb.model.errors import ImbError
+from imb.model.errors import ImbError, no_such_benchmark
 from imb.model.units import counted, decimal
 from imb.render.terminal import Screen, say
 
@@ -33,7 +33,7 @@ def show_side(archive: Archive, side: Side, benchmarks: Sequence[str]) -> None:
             for launch in side.launches
         ]
         if not any(launch.rows for launch in kept):
-            raise ImbError(f"{side.name} has no benchmark {benchmarks[0]}")
+            raise no_such_benchmark(benchmarks[0], [key.benchmark for key in side.all_keys()])
         side = msgspec.structs.replace(side, launches=kept)
     kinds = by_kind(side.launches)
     for number, (kind, launches) in enumerate(kinds.items()):

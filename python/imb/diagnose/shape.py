@@ -12,6 +12,12 @@ from imb.diagnose.case import Case, Finding
 from imb.model.observations import Side
 from imb.model.units import and_others, megabytes, size, us
 
+_SHORT = 1024  # bytes: the time of shorter messages is latency
+_ADVICE_SHORT = (
+    "the time of so short a message is latency, so a disturbed row looks like this: measure again with more launches; "
+    "if it stays, the MPI changes protocol or algorithm at this length"
+)
+
 
 def cliffs(case: Case) -> Iterator[Finding]:
     """One finding for all curves that fall between the same two lengths."""
@@ -51,7 +57,9 @@ def cliffs(case: Case) -> Iterator[Finding]:
             found=f"bandwidth falls by {first['lost']:.0%} from {size(before)} to {size(after)} "
             f"({megabytes(first['from'])} to {megabytes(first['to'])}) and is "
             + (f"regained at {size(again)}" if again else "not regained"),
-            advice="the protocol or algorithm that starts at this length is slower than the previous one: move its "
+            advice=_ADVICE_SHORT
+            if before < _SHORT
+            else "the protocol or algorithm that starts at this length is slower than the previous one: move its "
             "threshold (UCX_RNDV_THRESH, I_MPI_EAGER_THRESHOLD, MPIR_CVAR_*, btl_*_eager_limit) or choose another"
             if again
             else "long messages exceed a resource: a cache (imb doctor lists sizes), a registration "

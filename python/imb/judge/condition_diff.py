@@ -25,8 +25,8 @@ BUSIER_CPUS = 0.2  # CPUs that others use while a launch runs: the same
 
 # Variables that launchers set for their ranks about the job.
 _OF_THE_JOB = re.compile(
-    r"\$(OMPI_MCA_(orte_(\w+_uri|precondition_transports|jobfam_session_dir|app_num|num_nodes|launch|tmpdir_base|top_session_dir)"
-    r"|ess_base_\w+|num_restarts|initial_wdir)|PMIX_MCA_(psec|gds|mca_base_component_show_load_errors)|SLURM_JOB_ID)$"
+    r"\$(OMPI_MCA_(orte_(\w+_uri|precondition_transports|jobfam_session_dir|app_num|num_nodes|launch|bound_at_launch|ess_\w+|tmpdir_base|top_session_dir)"
+    r"|ess_base_\w+|num_restarts|initial_wdir|ess|pmix|shmem_RUNTIME_QUERY_hint|mpi_oversubscribe|PREFIXES|num_procs|cpu_type)|PMIX_MCA_(psec|gds|mca_base_component_show_load_errors)|SLURM_JOB_ID)$"
 )
 _ENVIRONMENT = "environment"  # in conditions_of: it is known, whatever is set in it
 

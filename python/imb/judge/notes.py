@@ -64,7 +64,7 @@ def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[La
             yield f"unknown for {name} only: {', '.join(lacking)}"
     for name, side, logs in (("A", a, both.a), ("B", b, both.b)):
         yield from _outliers(name, side, logs)
-    yield from _power(made)
+    yield from _power(made, parts=in_parts(a, b))
     yield from _by_turns(a, b, made)
 
 
@@ -137,7 +137,7 @@ def _outliers(name: str, side: Side, logs: Values) -> Iterator[str]:
         )
 
 
-def _power(made: Comparison) -> Iterator[str]:
+def _power(made: Comparison, *, parts: bool) -> Iterator[str]:
     effects = [one.effect for one in made.bands or made.rows]
     of_a, of_b = (
         sorted(counts)[len(effects) // 2]
@@ -145,7 +145,9 @@ def _power(made: Comparison) -> Iterator[str]:
     )
     few = min(of_a, of_b)
     if made.inconclusive or made.unit == "session":
-        return  # what launches would find says nothing of sessions
+        if few < FEWEST and made.unit == "launch":
+            yield f"{of_a} against {counted(of_b, 'launch')}: too few within a session, too; take {ENOUGH} per side or more"
+        return  # what more launches would find says nothing of sessions
     if few >= ENOUGH and made.verdict != "inconclusive":
         return
     sides = f"{of_a} against {counted(of_b, 'launch')}"
@@ -154,7 +156,8 @@ def _power(made: Comparison) -> Iterator[str]:
         return
     hidden = made.detectable is None or made.detectable > USELESS
     if hidden and made.needed > MOST:
-        yield f"{sides}: too noisy to judge: free the machine or interleave with --parts"
+        remedy = "take more parts or launches" if parts else "interleave with --parts"
+        yield f"{sides}: too noisy to judge: free the machine or {remedy}"
         return
     needed = f"{made.needed:,} launches per side" if made.needed and made.needed > few else "these"
     change = f"above {USELESS * 100:.0f} %" if hidden else f"{(made.detectable or 0) * 100:.0f} %"

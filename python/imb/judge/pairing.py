@@ -61,6 +61,12 @@ def session_of(launch: Launch) -> str | None:
     return session if isinstance(session, str) else None
 
 
+def _day(launch: Launch) -> str | None:
+    started = launch.facts.get("started")
+    date = launch.run.date or (started if isinstance(started, str) else None)
+    return date[:10] if date else None
+
+
 def known_sessions(side: Side) -> list[str]:
     """Known sessions of a side, each once."""
     return list(dict.fromkeys(filter(None, map(session_of, side.launches))))
@@ -76,7 +82,10 @@ def designed(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
     if paired := _paired(a, b):
         return paired
     if assume_one_session:
+        days = sorted({day for side in (a, b) for launch in side.launches if (day := _day(launch))})
         note = "all launches are assumed to be of one session (--assume-one-session)"
+        if len(days) > 1:
+            note += f", although they are of {len(days)} days ({days[0]} to {days[-1]}): days may differ by more than launches"
         return Design(a, b, "launch", notes=(note,))
     unknown = [sum(session_of(launch) is None for launch in side.launches) for side in (a, b)]
     if any(unknown):

@@ -163,7 +163,7 @@ def _states(found: Variance) -> str:
             f" {_seconds(4 * length)}{_option(found, 4 * length)}"
         )
     if length >= budget and not unusual:
-        return f"{cycle}; {everyone}, and figures are of that state: no action needed"
+        return f"{cycle}; {everyone}, and figures are of that state"
     if unusual:  # stays may well be longer than such a launch
         budget = max(budget, 2 * length)
     wanted = max(_rounded(budget), 1.0)

@@ -360,6 +360,10 @@ def spoken(text: str) -> VariantSettings:
                 f'{word!r}: give NAME=VALUE{f", such as {near[0]}=..." if near else ""}; "" is a variant without settings'
             )
         if key not in _KEYS:
+            if key.islower() and (near := difflib.get_close_matches(key, _KEYS, 1)):
+                raise ImbError(
+                    f"{word!r}: no setting {key}; did you mean {near[0]}? (a variable of such a name: `env {word} imb ...`)"
+                )
             said["env"][key] = value
         elif key in ("cpus", "hosts"):
             said[key] = value.split(",")

@@ -1,5 +1,8 @@
 """Errors that the user can correct."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class ImbError(Exception):
     """One line: what was wrong and what would be right. `imb` prints it and exits with `status`."""
@@ -7,3 +10,11 @@ class ImbError(Exception):
     def __init__(self, line: str, status: int = 2) -> None:
         super().__init__(line)
         self.status = status
+
+
+def no_such_benchmark(name: str, there: Iterable[str]) -> ImbError:
+    """`there`: the benchmarks of the results at hand."""
+    spelt = {one.lower(): one for one in there}
+    near = get_close_matches(name.lower(), spelt, 1)
+    hint = f"did you mean {spelt[near[0]]}?" if near else f"choose from {', '.join(spelt.values())}"
+    return ImbError(f"no such benchmark: {name}; {hint}")

@@ -238,8 +238,8 @@ class Mpi(msgspec.Struct, kw_only=True):
 
     @property
     def known_as(self) -> str | None:
-        """The library's name, of old logs, which have none, the version of the standard."""
-        return self.name or self.standard
+        """The library's name, of old logs, which have none, the version of the standard: `MPI 3.1`."""
+        return self.name or (f"MPI {self.standard}" if self.standard else None)
 
 
 class Platform(msgspec.Struct, kw_only=True):

@@ -83,7 +83,9 @@ def unit_of(metric: str) -> tuple[str, float]:
 
 def megabytes(per_second: float) -> str:
     """Bytes per second as MB/s or GB/s of 10^6 and 10^9 bytes."""
-    return f"{per_second / 1e9:.2f} GB/s" if per_second >= 1e9 else f"{per_second / 1e6:.1f} MB/s"
+    if per_second >= 1e9:
+        return f"{per_second / 1e9:.2f} GB/s"
+    return f"{per_second / 1e6:.1f} MB/s" if per_second >= 1e6 else f"{decimal(per_second / 1e6)} MB/s"
 
 
 def and_others(first: str, others: Sequence[str]) -> str:

@@ -11,7 +11,17 @@ from imb.judge.compare import Band, BandEffect, Comparison, Effect, RowEffect, V
 from imb.judge.sequential import Looks
 from imb.model.observations import Key
 from imb.model.units import counted, decimal, unit_of
-from imb.render.marks import CHANGED, LEGEND, MARKS, UNADJUSTED, apart, bracketed, short_speedup, speedup
+from imb.render.marks import (
+    CHANGED,
+    LEGEND,
+    MARKS,
+    UNADJUSTED,
+    apart,
+    bracketed,
+    factor,
+    short_speedup,
+    speedup,
+)
 from imb.render.markup import escaped, pipes
 
 if TYPE_CHECKING:
@@ -179,7 +189,7 @@ def _print_rows(screen: Screen, found: Comparison, all_rows: bool) -> None:
     rows = rows_to_show(found, all_rows)
     screen.line()
     if not rows:
-        screen.line(f"No significant difference in {counted(len(found.rows), 'row')}; --rows lists them.")
+        screen.line(f"{_without_change(found)}; --rows lists {'it' if len(found.rows) == 1 else 'them'}.")
         return
     title = "Rows" if all_rows else f"Rows that changed; --rows lists all {len(found.rows)}"
     screen.line((title, "bold"))
@@ -198,6 +208,18 @@ def _print_rows(screen: Screen, found: Comparison, all_rows: bool) -> None:
         right=(1, 2),
         fold=[0],
     )
+
+
+def _without_change(found: Comparison) -> str:
+    """That no row is called different; where rows could not be judged, how far the farthest is apart."""
+    number = counted(len(found.rows), "row")
+    if not found.inconclusive or not found.rows:
+        return f"No significant difference in {number}"
+    with_bytes = [row for row in found.rows if row.key.bytes] or found.rows
+    farthest = max(
+        with_bytes, key=lambda row: abs(math.log(row.effect.speed)) if row.effect.speed > 0 else 0.0
+    )
+    return f"{number} not judged; largest difference {factor(farthest.effect.speed)}x: {farthest.key}"
 
 
 def _headings(grid: Grid) -> list[str]:

@@ -221,7 +221,7 @@ def log_name(read: Sequence[records.Record]) -> str:
     parts = [
         str(processes or "unknown"),
         run.ranks[0].host if run.ranks else "unknown",
-        (run.mpi.known_as if run.mpi else None) or "unknown",
+        (run.mpi and (run.mpi.name or run.mpi.standard)) or "unknown",
         description or "unknown",
         "multi" if multi else "nomulti",
         chosen_map,

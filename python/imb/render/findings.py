@@ -49,13 +49,20 @@ def model_rows(found: Diagnosis) -> list[tuple[str, ...]]:
 def _model(model: Model) -> tuple[str, ...]:
     fit = model.fit
     low, high = (1 / v if v > 0 else None for v in (fit.per_byte_high, fit.per_byte_low))
-    between = f"{megabytes(low) if low else '?'} to {megabytes(high) if high else '∞'}"
+    # Where the interval of the time per byte holds zero, messages were too short, or too scattered, to show a bandwidth.
+    known = (
+        f"{megabytes(low)} to {megabytes(high)}"
+        if low and high
+        else f"at least {megabytes(low)}"
+        if low
+        else ""
+    )
     return (
         str(model.curve),
         us(fit.latency),
-        f"{us(fit.latency_low)} to {us(fit.latency_high)}",
-        megabytes(fit.bandwidth) if fit.bandwidth else "none",
-        between,
+        f"{us(max(fit.latency_low, 0.0))} to {us(fit.latency_high)}",
+        megabytes(fit.bandwidth) if fit.bandwidth and high else "not determined",
+        known,
         f"{fit.deviation:.0%}",
         f"{fit.worst:+.0%} at {size(fit.worst_bytes)}",
         str(len(model.segments)),

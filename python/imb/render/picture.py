@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from imb.model.errors import ImbError
+from imb.model.errors import ImbError, no_such_benchmark
 from imb.model.observations import METRICS, Key, Side, percentiles
 from imb.model.text import one_line
 from imb.model.units import short_size, unit_of
@@ -43,7 +43,7 @@ def lines_of(sides: Sequence[Side], metric: str, benchmarks: Sequence[str]) -> l
     there = list(dict.fromkeys(key.benchmark for side in sides for key in side.all_keys()))
     wanted = {name.lower() for name in benchmarks}
     if missing := [name for name in benchmarks if name.lower() not in {one.lower() for one in there}]:
-        raise ImbError(f"no such benchmark: {missing[0]}; choose from {', '.join(there)}")
+        raise no_such_benchmark(missing[0], there)
     lines = []
     for number, side in enumerate(sides):
         by_curve: dict[Key, list[Key]] = {}

@@ -53,8 +53,9 @@ class CurveTable(NamedTuple):
 def tables(found: Variance) -> list[CurveTable]:
     """Of each curve: median of launches, half width of a launch's interval, parts; units are UNITS. Columns that are empty in
     all rows are left out."""
+    several = len({row.key.component for row in found.rows}) > 1
     curves = [
-        (str(curve), [_line(row) for row in rows])
+        (f"IMB-{curve.component} {curve}" if several else str(curve), [_line(row) for row in rows])
         for curve, rows in groupby(found.rows, key=lambda row: row.key.curve())
     ]
     kept = [
