@@ -374,7 +374,7 @@ def measure(duel: Duel, launches: int, chance: random.Random) -> tuple[Samples, 
         (duel.run_ours, medians[1]),
     ]
     for number in range(1, launches + 1):
-        for contest in CONTESTS:
+        for contest in duel.options.contests:
             chance.shuffle(turns)
             for run, kept in turns:
                 for name, batches in run(contest).items():
@@ -443,7 +443,7 @@ def role(benchmark: str, loop: Loop) -> str:
 
 def instructions(duel: Duel) -> list[dict]:
     rows = []
-    for contest in CONTESTS:
+    for contest in duel.options.contests:
         loops = machine_code.timed_loops(duel.mpi.program(contest.component))
         available = contest.benchmarks(duel.mpi)
         for benchmark, function in contest.by_hand.items():
@@ -565,6 +565,9 @@ def parse(words: list[str]) -> argparse.Namespace:
         "--mpi", nargs="+", choices=known, metavar="KEY", help=f"of these builds: {', '.join(known)}"
     )
     parser.add_argument("--all", action="store_true", help="every MPI that is built, not only the main ones")
+    parser.add_argument(
+        "--only", metavar="NAME", help="contests with this benchmark, such as PingPong or Unidir_put"
+    )
     parser.add_argument("--launches", type=positive, default=10, help="of each program [10]")
     parser.add_argument("--batches", type=positive, default=21, help="per launch and point [21]")
     parser.add_argument("--repetitions", type=positive, default=20_000, help="per batch [20000]")
@@ -576,7 +579,15 @@ def parse(words: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--seed", type=int, help="of the order and the bootstrap [from the clock]")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to FILE too")
-    return parser.parse_args(words)
+    options = parser.parse_args(words)
+    options.contests = [
+        contest
+        for contest in CONTESTS
+        if options.only in (None, *(name.partition(",")[0] for name in contest.by_hand))
+    ]
+    if not options.contests:
+        parser.error(f"--only {options.only}: no contest has it")
+    return options
 
 
 def positive(word: str) -> int:

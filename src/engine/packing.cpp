@@ -23,10 +23,12 @@ void for_each_block(const Gaps& gaps, const Use& use) {
   }
 }
 
-// A column: single elements at equal distances.
+// A column: single elements at equal distances. What is copied may lie anywhere for all the compiler knows,
+// so `gaps` is read before.
 template <class T, class Use>
 void for_each_single(const Gaps& gaps, const Use& use) {
-  for (std::int64_t i = 0; i < gaps.elements; ++i) use(i * gaps.period.extent * std::int64_t{sizeof(T)}, i);
+  const std::int64_t elements = gaps.elements, extent = gaps.period.extent * std::int64_t{sizeof(T)};
+  for (std::int64_t i = 0; i < elements; ++i) use(i * extent, i);
 }
 
 bool is_column(const Gaps& gaps) { return gaps.period.number == 1 && gaps.period.elements == 1; }
@@ -75,6 +77,8 @@ void unpack_by_hand(const Gaps& gaps, const char* from, char* to) {
 
 namespace {
 
+constexpr std::int64_t page = 4096;
+
 std::int64_t pack_once([[maybe_unused]] bool exceeds_int, const void* data, const PackedMessages::View& v) {
 #ifdef OPENIMB_LARGE_COUNT
   if (exceeds_int) return call::pack<call::LargeCount>(data, v.count, v.type, v.out, v.room, v.comm);
@@ -83,6 +87,10 @@ std::int64_t pack_once([[maybe_unused]] bool exceeds_int, const void* data, cons
 }
 
 }  // namespace
+
+void PackedMessages::Delete::operator()(std::byte* memory) const {
+  ::operator delete(memory, std::align_val_t(page));
+}
 
 PackedMessages::PackedMessages(Packing packing, const Geometry& geometry, const Element& element,
                                const ElementType& type, MPI_Comm comm, const void* data)
@@ -102,12 +110,13 @@ PackedMessages::PackedMessages(Packing packing, const Geometry& geometry, const 
            .type = type.handle(),
            .comm = comm,
            .gaps = &gaps_};
-  const auto all = static_cast<std::size_t>((view_.sends + view_.receives) * room);
-  memory_.reset(new (std::nothrow) std::byte[std::max<std::size_t>(1, all)]);
+  const std::int64_t sent = (view_.sends * room + page - 1) / page * page;
+  const auto all = static_cast<std::size_t>(std::max(page, sent + view_.receives * room));
+  memory_.reset(static_cast<std::byte*>(::operator new(all, std::align_val_t(page), std::nothrow)));
   if (!memory_) return;
   std::memset(memory_.get(), 0, all);  // its pages are there before the clock
   view_.out = reinterpret_cast<char*>(memory_.get());
-  view_.in = view_.out + view_.sends * room;
+  view_.in = view_.out + sent;
   if (by_mpi && count > 0) view_.packed = pack_once(geometry.exceeds_int, data, view_);
 }
 

@@ -25,8 +25,8 @@ struct Gaps {
 void pack_by_hand(const Gaps& gaps, const char* from, char* to);
 void unpack_by_hand(const Gaps& gaps, const char* from, char* to);
 
-/// The contiguous messages of one rank: one for each that a repetition sends or receives. They stay where
-/// they are while those with gaps move through memory.
+/// The contiguous messages of one rank: one for each that a repetition sends or receives. They begin on a
+/// page, as other messages do, and stay where they are while those with gaps move through memory.
 class PackedMessages {
  public:
   /// `type`: covers a message with gaps; `data`: such a message. Local; false where there is no memory.
@@ -57,8 +57,11 @@ class PackedMessages {
   const View& view() const { return view_; }
 
  private:
+  struct Delete {
+    void operator()(std::byte* memory) const;
+  };
   Gaps gaps_;
-  std::unique_ptr<std::byte[]> memory_;
+  std::unique_ptr<std::byte, Delete> memory_;
   View view_;
 };
 
