@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -142,9 +143,16 @@ def days(
     return found
 
 
-def of_days(name: str, count: int, launches: int = 5, **more: Any) -> Side:
+def of_days(
+    name: str, count: int, launches: int = 5, apart: timedelta = timedelta(days=1), **more: Any
+) -> Side:
+    """`apart`: from the beginning of a session to that of the next one; its launches are a minute apart."""
     rows = days(count, launches=launches, **more)
-    facts = [{"session": f"{name}{number // launches}"} for number in range(len(rows))]
+    facts = []
+    for number in range(len(rows)):
+        session, launch = divmod(number, launches)
+        began = datetime(2026, 11, 1, 2, 0) + session * apart + timedelta(minutes=launch)
+        facts.append({"session": f"{name}{session}", "started": began.isoformat()})
     return placed(side_of(rows, name), facts)
 
 
@@ -175,6 +183,25 @@ def test_a_change_is_found_between_sessions_that_agree() -> None:
     assert {one.effect.launches_a for one in found.bands} == {30}
     same = compare(a, of_days("c", 6, spread=0.005, seed=3))
     assert same.verdict == "same"
+
+
+def test_sessions_in_a_row_count_as_one() -> None:
+    """They do not show how far hours differ: three in a row and three in a row hours later are one against one."""
+
+    def sides(minutes: int) -> tuple[Side, Side]:
+        apart = timedelta(minutes=minutes)
+        first = of_days("a", 3, spread=0.001, seed=1, apart=apart)
+        return first, of_days("b", 3, spread=0.001, seed=2, factor=1.2, apart=apart)
+
+    found = compare(*sides(6))
+    assert (found.verdict, found.unit) == ("inconclusive", "launch")
+    assert "(1 and 1; those that began within an hour of each other count as one)" in (
+        found.inconclusive or ""
+    )
+    found = compare(*sides(90))
+    assert (found.verdict, found.unit, found.sessions_a) == ("slower", "session", 3)
+    one_near = compare(sides(90)[0], sides(30)[1])
+    assert (one_near.verdict, one_near.unit) == ("inconclusive", "launch")
 
 
 def test_two_sessions_are_too_few() -> None:

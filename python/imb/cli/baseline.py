@@ -92,13 +92,15 @@ def set_(
 
 def _lack(made: Baseline) -> str | None:
     """What a baseline has and should have more of; None: it has enough."""
-    from imb.judge.pairing import session_of
+    from imb.judge.pairing import separate_sessions, session_of
     from imb.judge.stats import FEWEST
 
     sessions = [session_of(launch) for launch in made.side().launches]
-    many = len(set(sessions) - {None})
+    many = len(separate_sessions(made.side()))
     has = counted(len(sessions), "launch")
-    wanted = f"take {FEWEST} sessions (days, boots, allocations) of five launches or more"
+    wanted = (
+        f"take {FEWEST} sessions (days, boots, allocations; more than an hour apart) of five launches or more"
+    )
     if None in sessions:
         return f"{has} of unknown session (not launched by imb); {wanted}"
     if many < FEWEST:

@@ -104,8 +104,9 @@ def compare(
         _refuse_other_sampling(a, b)
         _refuse_mixed_memory(a, b)
     keys, only_a, only_b = _rows_of_both(a, b, settings)
-    known = len(pairing.known_sessions(a)), len(pairing.known_sessions(b))
     design = pairing.designed(a, b, assume_one_session=settings.assume_one_session)
+    count = pairing.separate_sessions if design.sessions else pairing.known_sessions
+    known = len(count(a)), len(count(b))
     a, b, pairs = design.a, design.b, design.pairs
     both = logs_of(a, b, keys, settings.metric)
     members = members_of(both.keys, settings.bands, both.alone)

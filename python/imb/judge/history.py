@@ -7,8 +7,7 @@ many there are, they count once. imb.judge.steps finds the steps; docs/watch.md 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -18,15 +17,13 @@ from imb.judge import steps
 from imb.judge.bands import members_of
 from imb.judge.compare import BANDS, Band
 from imb.judge.condition_diff import Difference, differences
+from imb.judge.pairing import APART, began, date_of
 from imb.model.errors import ImbError
 from imb.model.observations import METRICS, MORE_IS_BETTER, Key, Launch, Side, Values, refuse_unknown_metric
 from imb.model.units import counted
 
 Verdict: TypeAlias = Literal["no change", "faster", "slower", "too little history"]
 EXIT: dict[Verdict, int] = {"no change": 0, "faster": 0, "slower": 10, "too little history": 11}
-TOGETHER = timedelta(
-    hours=1
-)  # launches without a session that begin within this of the previous one are one session
 AFTER = 5  # sessions after a step, for `detectable`
 
 
@@ -124,7 +121,7 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
         raise ImbError(f"{side.name}: no launch with a date has a {settings.metric} above 0")
     members = members_of(keys, settings.bands)
     levels = _levels(logs, list(members.values()))
-    named = [Session(date=_date(of[0]) or "", runs=[launch.name for launch in of]) for of in sessions]
+    named = [Session(date=date_of(of[0]) or "", runs=[launch.name for launch in of]) for of in sessions]
     notes = [f"{counted(undated, 'launch')} without a date; excluded"] if undated else []
     events: list[ChangePoint] = []
     drifts: list[Change] = []
@@ -160,9 +157,9 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
 
 def sessions_of(launches: Sequence[Launch]) -> tuple[list[list[Launch]], int]:
     """Launches with rows, each once, by session, both in the order of time; and how many have no date. A launch without a session
-    is in that of the one before if it began within TOGETHER of it."""
+    is in that of the one before if it began within APART of it."""
     once = {launch.name: launch for launch in launches if launch.rows}.values()
-    dated = [(when, launch) for launch in once if (when := _when(launch))]
+    dated = [(when, launch) for launch in once if (when := began(launch))]
     dated.sort(key=lambda one: one[0])
     named: dict[str, list[Launch]] = {}
     sessions: list[list[Launch]] = []
@@ -174,24 +171,12 @@ def sessions_of(launches: Sequence[Launch]) -> tuple[list[list[Launch]], int]:
                 sessions.append(named.setdefault(session, []))
             named[session].append(launch)
             continue
-        if last is None or when - last > TOGETHER:
+        if last is None or when - last > APART:
             sessions.append([])
             unnamed = sessions[-1]
         unnamed.append(launch)
         last = when
     return sessions, len(once) - len(dated)
-
-
-def _date(launch: Launch) -> str | None:
-    started = launch.facts.get("started")
-    return launch.run.date or (started if isinstance(started, str) else None)
-
-
-def _when(launch: Launch) -> datetime | None:
-    with suppress(ValueError):
-        # Logs have local time without a zone, records have UTC: the order of sessions needs no better.
-        return datetime.fromisoformat(_date(launch) or "").replace(tzinfo=None)
-    return None
 
 
 def _chosen(keys: dict[Key, None], settings: HistorySettings) -> list[Key]:
@@ -242,7 +227,7 @@ def _event(sessions: Sequence[Sequence[Launch]], at: int, changes: list[Change])
     return ChangePoint(
         session=at,
         run=after.launches[0].name,
-        date=_date(after.launches[0]) or "",
+        date=date_of(after.launches[0]) or "",
         before=before.launches[-1].name,
         conditions=differences(before, after),
         changes=changes,

@@ -6,6 +6,7 @@ are never compared with the spread of launches alone.
 
 - Launches of one round of one session that measured the same cell are pairs: what the session has is in neither difference.
 - Launches of the same sessions, which are no pairs, are compared as launches.
+- Sessions of a side that began within APART of the one before count as one: what differs between hours and days is common to them.
 - Where both sides have several sessions of their own, a session counts as one figure: its mean over launches. For equal
   numbers of launches that is the F test of nested random effects (Searle, Casella and McCulloch, Variance Components,
   1992, section 3.6).
@@ -16,6 +17,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -28,6 +31,7 @@ Unit: TypeAlias = Literal["pair", "launch", "session"]
 
 FEWEST_PAIRS = 6  # with fewer, pairs lose more by their degrees of freedom than they gain by what they share
 NAMED = 3  # lost pairs that a note names
+APART = timedelta(hours=1)  # between sessions, for them to count as several
 
 
 class Place(NamedTuple):
@@ -61,15 +65,44 @@ def session_of(launch: Launch) -> str | None:
     return session if isinstance(session, str) else None
 
 
-def _day(launch: Launch) -> str | None:
+def date_of(launch: Launch) -> str | None:
+    """When it began, as its records or its launcher have it."""
     started = launch.facts.get("started")
-    date = launch.run.date or (started if isinstance(started, str) else None)
-    return date[:10] if date else None
+    return launch.run.date or (started if isinstance(started, str) else None)
+
+
+def began(launch: Launch) -> datetime | None:
+    """The same without a zone: logs have local time, records UTC. The order of sessions needs no better."""
+    with suppress(ValueError):
+        return datetime.fromisoformat(date_of(launch) or "").replace(tzinfo=None)
+    return None
 
 
 def known_sessions(side: Side) -> list[str]:
     """Known sessions of a side, each once."""
     return list(dict.fromkeys(filter(None, map(session_of, side.launches))))
+
+
+def separate_sessions(side: Side) -> list[str]:
+    """The same, of those that count as one only the first."""
+    return list(dict.fromkeys(filter(None, _counted_as(side))))
+
+
+def _counted_as(side: Side) -> list[str | None]:
+    """Of each launch, the session that its own counts as: the first of those that began within APART of each other."""
+    spans: dict[str, list[datetime]] = {}
+    for launch in side.launches:
+        if (session := session_of(launch)) and (when := began(launch)):
+            spans.setdefault(session, []).append(when)
+    names: dict[str, str] = {}
+    end = datetime.min
+    for session, times in sorted(spans.items(), key=lambda one: min(one[1])):
+        if end == datetime.min or min(times) - end > APART:
+            name = session
+        names[session] = name
+        end = max(end, *times)
+    sessions = map(session_of, side.launches)
+    return [names.get(session, session) if session else None for session in sessions]
 
 
 def fewest_pairs(a: Side, b: Side) -> int:
@@ -82,7 +115,7 @@ def designed(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
     if paired := _paired(a, b):
         return paired
     if assume_one_session:
-        days = sorted({day for side in (a, b) for launch in side.launches if (day := _day(launch))})
+        days = sorted({date[:10] for side in (a, b) for launch in side.launches if (date := date_of(launch))})
         note = "all launches are assumed to be of one session (--assume-one-session)"
         if len(days) > 1:
             note += f", although they are of {len(days)} days ({days[0]} to {days[-1]}): days may differ by more than launches"
@@ -90,17 +123,23 @@ def designed(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
     unknown = [sum(session_of(launch) is None for launch in side.launches) for side in (a, b)]
     if any(unknown):
         return Design(a, b, "launch", inconclusive=_why_unknown(unknown))
-    counts = [Counter(map(session_of, side.launches)) for side in (a, b)]
+    own = [set(map(session_of, side.launches)) for side in (a, b)]
+    counts = [Counter(_counted_as(side)) for side in (a, b)]
     if counts[0].keys() == counts[1].keys() and (len(counts[0]) == 1 or counts[0] == counts[1]):
         return Design(a, b, "launch")
     of_a, of_b = map(len, counts)
-    if min(of_a, of_b) < 2 or counts[0].keys() & counts[1].keys():
+    near = (
+        "; those that began within an hour of each other count as one"
+        if of_a + of_b < sum(map(len, own))
+        else ""
+    )
+    if min(of_a, of_b) < 2 or own[0] & own[1]:
         return Design(
             a,
             b,
             "launch",
             inconclusive=(
-                f"A and B were measured in different sessions ({of_a} and {of_b}), and launches do not show how far"
+                f"A and B were measured in different sessions ({of_a} and {of_b}{near}), and launches do not show how far"
                 f" sessions differ; measure them interleaved (imb ab, imb campaign), or in {FEWEST} sessions or more each"
             ),
         )
@@ -111,7 +150,7 @@ def designed(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
         "session",
         sessions=(_numbers(a), _numbers(b)),
         inconclusive=(
-            f"A has {counted(of_a, 'session')} and B {of_b}; a verdict between sessions needs {FEWEST} of each"
+            f"A has {counted(of_a, 'session')} and B {of_b}{near and f' ({near[2:]})'}; a verdict between sessions needs {FEWEST} of each"
             if few
             else None
         ),
@@ -129,8 +168,8 @@ def _why_unknown(unknown: Sequence[int]) -> str:
 
 
 def _numbers(side: Side) -> list[int]:
-    order = {session: number for number, session in enumerate(known_sessions(side))}
-    return [order[session_of(launch) or ""] for launch in side.launches]
+    order = {session: number for number, session in enumerate(separate_sessions(side))}
+    return [order[session or ""] for session in _counted_as(side)]
 
 
 def _paired(a: Side, b: Side) -> Design | None:
