@@ -18,7 +18,7 @@ from imb.measure.progress import Progress
 from imb.model.conditions import Conditions, Machine
 from imb.model.observations import Side, launches_of
 from imb.model.records import read
-from imb.mpi import conditions, doctor, installations, own_word
+from imb.mpi import compiler_wrappers, conditions, doctor, installations, own_word
 from imb.mpi.launch import Ended
 from imb.mpi.load import Load, Moment, load_between, moment
 
@@ -397,3 +397,11 @@ def test_an_mpi_with_two_launchers_is_listed_once(beside_python: Path) -> None:
 
 def test_a_package_whose_launcher_is_anothers_is_named(beside_python: Path) -> None:
     assert installations.overwritten(installations.find_all()) == ["openmpi"]
+
+
+@pytest.mark.parametrize("name", ["mpicxx", "mpiCC", "mpic++", "mpicxx.mpich", "mpiicpx", "smpicxx", "CC"])
+def test_wrappers_are_known_by_their_names(name: str) -> None:
+    assert compiler_wrappers.is_wrapper(Path("/x", name))
+    assert not compiler_wrappers.is_wrapper(Path("/x", "prterun")) and not compiler_wrappers.is_wrapper(
+        Path("/x", "python3")
+    )

@@ -80,3 +80,8 @@ def test_mistakes_say_what_would_be_right(imb: Imb, file: Path, words: list[str]
 def test_an_unknown_metric_is_an_error(archive: Archive, file: Path) -> None:
     with pytest.raises(ImbError):
         lines_of([load(archive, str(file))], "nothing", [])
+
+
+def test_show_refuses_a_benchmark_that_is_not_there(imb: Imb, file: Path) -> None:
+    said = imb("show", file, "-b", "PingPnog")
+    assert said.code == 2 and said.err == "imb: no such benchmark: PingPnog; did you mean PingPong?\n"

@@ -15,7 +15,7 @@ from imb.cli.common import ArchiveOption, BenchmarkOption, readable
 from imb.cli.disturbance import load_of
 from imb.cli.extras import has, need
 from imb.cli.variance import of_one_run, show_side
-from imb.model.errors import ImbError, no_such_benchmark
+from imb.model.errors import ImbError, refuse_missing_benchmarks
 from imb.model.records import End, Failure, PassLimits, Records, Result, Run, Sample
 from imb.model.units import counted
 from imb.render.terminal import Screen, data, say
@@ -88,8 +88,8 @@ def command(
         say(f"! {line}")
     wanted = {name.lower() for name in benchmark or []}
     there = dict.fromkeys(one.benchmark for one in records.records if isinstance(one, Result | Failure))
-    if missing := [name for name in benchmark or [] if name.lower() not in {one.lower() for one in there}]:
-        raise no_such_benchmark(missing[0], there)
+    if there:
+        refuse_missing_benchmarks(benchmark or [], there)
     drawn = sys.stdout.isatty() and has("plotext") if chart is None else chart
     print_tables(records, wanted, chart=drawn)
     if _without_result(found, records):

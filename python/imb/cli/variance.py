@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from imb.archive.store import Archive, StoredRun
-from imb.model.errors import ImbError, no_such_benchmark
+from imb.model.errors import ImbError, refuse_missing_benchmarks
 from imb.model.units import counted, decimal
 from imb.render.terminal import Screen, say
 
@@ -25,6 +25,7 @@ def show_side(archive: Archive, side: Side, benchmarks: Sequence[str]) -> None:
     from imb.judge.kinds import by_kind
 
     if benchmarks:
+        refuse_missing_benchmarks(benchmarks, [key.benchmark for key in side.all_keys()])
         wanted = {one.lower() for one in benchmarks}
         kept = [
             msgspec.structs.replace(
@@ -32,8 +33,6 @@ def show_side(archive: Archive, side: Side, benchmarks: Sequence[str]) -> None:
             )
             for launch in side.launches
         ]
-        if not any(launch.rows for launch in kept):
-            raise no_such_benchmark(benchmarks[0], [key.benchmark for key in side.all_keys()])
         side = msgspec.structs.replace(side, launches=kept)
     kinds = by_kind(side.launches)
     for number, (kind, launches) in enumerate(kinds.items()):

@@ -31,7 +31,7 @@ from imb.judge.figures import Logs, logs_of
 from imb.judge.kinds import method_of
 from imb.judge.notes import caveats
 from imb.model import sequential_design
-from imb.model.errors import ImbError, no_such_benchmark
+from imb.model.errors import ImbError, refuse_missing_benchmarks
 from imb.model.gpus import memory_of
 from imb.model.observations import METRICS, Key, Launch, Side
 
@@ -208,10 +208,8 @@ def _kinds(a: Side, b: Side, kind: Callable[[Launch], str | None], mixed: str) -
 def _rows_of_both(a: Side, b: Side, settings: CompareSettings) -> tuple[list[Key], list[Key], list[Key]]:
     of_a, of_b = a.all_keys(), b.all_keys()
     if settings.benchmarks:
-        wanted = {name.lower(): name for name in settings.benchmarks}
-        there = {key.benchmark.lower(): key.benchmark for key in chain(of_a, of_b)}
-        if missing := [name for lower, name in wanted.items() if lower not in there]:
-            raise no_such_benchmark(missing[0], there.values())
+        wanted = {name.lower() for name in settings.benchmarks}
+        refuse_missing_benchmarks(settings.benchmarks, [key.benchmark for key in chain(of_a, of_b)])
         of_a = [key for key in of_a if key.benchmark.lower() in wanted]
         of_b = [key for key in of_b if key.benchmark.lower() in wanted]
     in_a, in_b = set(of_a), set(of_b)

@@ -12,9 +12,11 @@ class ImbError(Exception):
         self.status = status
 
 
-def no_such_benchmark(name: str, there: Iterable[str]) -> ImbError:
-    """`there`: the benchmarks of the results at hand."""
+def refuse_missing_benchmarks(names: Iterable[str], there: Iterable[str]) -> None:
+    """Raises ImbError for the first name, in any case, that is none of the benchmarks of the results at hand."""
     spelt = {one.lower(): one for one in there}
-    near = get_close_matches(name.lower(), spelt, 1)
-    hint = f"did you mean {spelt[near[0]]}?" if near else f"choose from {', '.join(spelt.values())}"
-    return ImbError(f"no such benchmark: {name}; {hint}")
+    for name in names:
+        if name.lower() not in spelt:
+            near = get_close_matches(name.lower(), spelt, 1)
+            hint = f"did you mean {spelt[near[0]]}?" if near else f"choose from {', '.join(spelt.values())}"
+            raise ImbError(f"no such benchmark: {name}; {hint}")

@@ -31,8 +31,8 @@ def followed(wrapper: Path) -> Path:
 
 
 def is_wrapper(program: Path) -> bool:
-    """By its name: mpicxx, mpicxx.mpich, mpiicpc, smpicxx; CC is Cray's."""
-    return re.match(r"s?mpi(i?c|g)|CC$", program.name) is not None
+    """By its name: mpicxx, mpiCC, mpicxx.mpich, mpiicpc, smpicxx; CC is Cray's."""
+    return re.search(r"mpi(i?[cC]|g)|^CC$", program.name) is not None
 
 
 def wrapper_in(prefix: Path) -> Path | None:

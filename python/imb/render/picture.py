@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from imb.model.errors import ImbError, no_such_benchmark
+from imb.model.errors import ImbError, refuse_missing_benchmarks
 from imb.model.observations import METRICS, Key, Side, percentiles
 from imb.model.text import one_line
 from imb.model.units import short_size, unit_of
@@ -42,8 +42,7 @@ def lines_of(sides: Sequence[Side], metric: str, benchmarks: Sequence[str]) -> l
     factor = unit_of(metric)[1]
     there = list(dict.fromkeys(key.benchmark for side in sides for key in side.all_keys()))
     wanted = {name.lower() for name in benchmarks}
-    if missing := [name for name in benchmarks if name.lower() not in {one.lower() for one in there}]:
-        raise no_such_benchmark(missing[0], there)
+    refuse_missing_benchmarks(benchmarks, there)
     lines = []
     for number, side in enumerate(sides):
         by_curve: dict[Key, list[Key]] = {}
