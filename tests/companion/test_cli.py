@@ -97,6 +97,26 @@ def test_a_page_of_results_becomes_labeled_runs(imb: Imb) -> None:
     assert "1383.76" in shown.out and "MB/s over bytes" in shown.out
 
 
+@pytest.mark.parametrize(
+    ("library", "shown"),
+    [
+        ("MPICH Version: 5.0.2", "MPICH 5.0.2"),
+        ("Open MPI v5.0.11, package: Open MPI root@builder Distribution, ident: 5.0.11", "Open MPI 5.0.11"),
+        ("Intel(R) MPI Library 2021.18 for Linux* OS", "Intel 2021.18"),
+        ("MPI VERSION    : CRAY MPICH version 8.1.28.29 (ANL base 3.4a2)", "CRAY MPICH 8.1.28.29"),
+        ("MVAPICH2 Version : 2.3.7", "MVAPICH2 2.3.7"),
+        ("Another MPI of a long name, build 7", "Another MPI of a long n…"),
+        (None, "-"),
+    ],
+)
+def test_the_list_names_the_mpi(imb: Imb, archive: Archive, library: str | None, shown: str) -> None:
+    run = {"record": "run", "program": "OpenIMB", "mpi": {"library": library} if library else None}
+    archive.add(Content(records=json.dumps(run).encode() + b"\n"))
+    heading, row = imb("ls").out.splitlines()
+    at = heading.index("MPI")
+    assert row[at:].startswith(f"{shown} ")
+
+
 def test_importing_again_changes_nothing(imb: Imb) -> None:
     imb("import", BOARD)
     before = imb("query", "SELECT count(*), sum(bytes_per_second) FROM results").out

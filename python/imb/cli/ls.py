@@ -11,6 +11,8 @@ from imb.archive.store import SHORT, Archive
 from imb.cli.common import ArchiveOption
 from imb.render.terminal import columns, data, say
 
+# In what MPI_Get_library_version says: a name, and the version behind it.
+_LIBRARY = re.compile(r"(Cray MPICH|MVAPICH\d*|MPICH|Open MPI|Intel(?=\(R\) MPI)|SMPI)\D*(\d[\w.]*)", re.IGNORECASE)
 _PROGRAMS = {"Intel MPI Benchmarks": "IMB", "OSU Micro-Benchmarks": "OSU"}
 # Of the index, what the list needs.
 _SHOWN = [
@@ -21,6 +23,7 @@ _SHOWN = [
     "program",
     "version",
     "component",
+    "mpi",
     "memory",
     "processes",
     "rows",
@@ -57,9 +60,9 @@ def command(
     """List the runs of the archive, newest first by the date measured.
 
     Columns: first digits of the run's name, which other commands take; date measured, or "added" and the date added if
-    the log has no date; program and
-    version, and the memory of messages if it is not the host's; processes; rows measured; rows failed; end state; benchmarks; labels. A state of "-" means that the log has
-    no end: it may have been cut off.
+    the log has no date; program and version, and the memory of messages if it is not the host's; MPI, if the log says
+    which; processes; rows measured; rows failed; end state; benchmarks; labels. A state of "-" means that the log has no
+    end: it may have been cut off.
 
     \b
     Examples:
@@ -108,7 +111,7 @@ def command(
             words = f"{where} {index.archive.folder}; add runs with `imb run` or `imb import`"
         say(f"imb: {words}", err=True)
         return
-    headings = ["RUN", "DATE", "PROGRAM", "NP", "ROWS", "FAILED", "STATE", "BENCHMARKS", "LABELS"]
+    headings = ["RUN", "DATE", "PROGRAM", "MPI", "NP", "ROWS", "FAILED", "STATE", "BENCHMARKS", "LABELS"]
     say(*columns(headings, map(_cells, shown)))
     if len(shown) < len(runs):
         say(f"and {len(runs) - len(shown)} older: imb ls --all")
@@ -120,6 +123,7 @@ def _cells(run: dict[str, Any]) -> list[str]:
         run["run"][:SHORT],
         ((run["date"] or "")[:16] or f"added {run['added'][:16]}").replace("T", " "),
         " ".join(filter(None, [program, run["version"], run["component"], _memory(run)])),
+        _mpi(run["mpi"] or "-"),
         str(run["processes"] or "-"),
         str(run["rows"]),
         str(run["failures"] or ""),
@@ -127,6 +131,12 @@ def _cells(run: dict[str, Any]) -> list[str]:
         _cut(run["benchmarks"] or "-", 36),
         _cut(", ".join(run["labels"]), 60),
     ]
+
+
+def _mpi(library: str) -> str:
+    """`MPICH 5.0.2` from `MPICH Version: 5.0.2`."""
+    found = _LIBRARY.search(library)
+    return _cut(f"{found[1]} {found[2]}" if found else library, 24)
 
 
 def _memory(run: dict[str, Any]) -> str | None:
