@@ -6,13 +6,12 @@
 #include <span>
 #include <string_view>
 
+#include "app/gathered_text.h"
 #include "system/machine.h"
 
 namespace openimb {
 
 namespace {
-
-constexpr char separator = '\n';  // in no name of an interface
 
 std::vector<std::string_view> pieces(std::string_view text, char end) {
   std::vector<std::string_view> found;

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "app/gathered_text.h"
 #include "cli/values.h"
 #include "system/machine.h"
 #include "system/placement.h"
@@ -15,7 +16,6 @@ namespace openimb {
 
 namespace {
 
-constexpr char separator = '\n';  // in no name of a host
 constexpr int unknown = -1;
 
 /// Where one rank may run; what its CPUs do not have in common is unknown.

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "app/gathered_text.h"
 #include "app/launch.h"
 #include "cli/command_line.h"
 #include "mpi/gpu_support.h"
@@ -13,8 +14,6 @@
 namespace openimb {
 
 namespace {
-
-constexpr char separator = '\0';
 
 DeviceApi device_api(GpuApi api) { return api == GpuApi::cuda ? DeviceApi::cuda : DeviceApi::hip; }
 const char* title_of(GpuApi api) { return api == GpuApi::cuda ? "CUDA" : "ROCm"; }

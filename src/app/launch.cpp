@@ -6,6 +6,7 @@
 #include <ctime>
 #include <string_view>
 
+#include "app/gathered_text.h"
 #include "benchmarks/components.h"
 #include "engine/patient_agreement.h"
 #include "engine/wall_clock.h"
@@ -20,9 +21,6 @@
 namespace openimb {
 
 namespace {
-
-// Separates texts that travel together; no command line and no text file of ours holds it.
-constexpr char separator = '\0';
 
 Program program_of(const Component& component, const std::string& name) {
   const ComponentFacts& facts = component.list.facts;

@@ -109,11 +109,11 @@ class FileBatchOf final : public FileBatch {
       if constexpr (!writes) {
         return time<WithLoad<Loop, WallClock>, false>(loaded, repetitions, timing, samples);
       } else if (setup().file.sync == FileSync::standard) {
-        using Step = Completed<Loop, FileSync::standard>;
-        return time<WithLoad<Step, WallClock>, false>(loaded, repetitions, timing, samples);
+        using Synced = Completed<Loop, FileSync::standard>;
+        return time<WithLoad<Synced, WallClock>, false>(loaded, repetitions, timing, samples);
       } else {
-        using Step = Completed<Loop, FileSync::never>;
-        return time<WithLoad<Step, WallClock>, false>(loaded, repetitions, timing, samples);
+        using Unsynced = Completed<Loop, FileSync::never>;
+        return time<WithLoad<Unsynced, WallClock>, false>(loaded, repetitions, timing, samples);
       }
     }
     return 0;

@@ -1,0 +1,8 @@
+// Texts that ranks send to rank 0: what is between their words.
+#pragma once
+
+namespace openimb {
+
+inline constexpr char separator = '\0';  ///< in no argument, no text file, and no name of a host, an interface or a GPU
+
+}  // namespace openimb
