@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -19,25 +18,8 @@
 
 #include "bare.h"
 
-// Of this rank. `bytes`: of a message without its gaps.
-struct Here {
-  char* send;
-  char* receive;
-  int bytes;
-  int rank;
-  MPI_Comm comm;
-  MPI_Win win = MPI_WIN_NULL;
-};
-
 constexpr int column = 8;  // doubles from one element of a column to the next
 constexpr int neighbors = 4;
-
-template <class Body>
-[[gnu::always_inline]] inline double repeat(long repetitions, Body body) {
-  const double start = MPI_Wtime();
-  for (long i = 0; i < repetitions; ++i) body();
-  return MPI_Wtime() - start;
-}
 
 // --- Neighborhood collectives with arguments for each neighbor --------------------------------------------
 
@@ -80,10 +62,7 @@ struct PerNeighbor {
 }
 
 void of_vectors(Here here, long repetitions) {
-  const int extents[] = {1, 2}, periodic[] = {1, 1};
-  MPI_Comm grid;
-  MPI_Cart_create(here.comm, 2, extents, periodic, 0, &grid);
-  here.comm = grid;
+  here = on_a_grid(here);
   const PerNeighbor all(here.bytes);
   measure("Neighbor_allgatherv", here.bytes, 1.0, here.rank, repetitions,
           [&](long n) { return allgatherv_of_neighbors(here, all, n); });
@@ -91,7 +70,7 @@ void of_vectors(Here here, long repetitions) {
           [&](long n) { return alltoallv_of_neighbors(here, all, n); });
   measure("Neighbor_alltoallw", here.bytes, 1.0, here.rank, repetitions,
           [&](long n) { return alltoallw_of_neighbors(here, all, n); });
-  MPI_Comm_free(&grid);
+  MPI_Comm_free(&here.comm);
 }
 
 // --- Send modes -------------------------------------------------------------------------------------------
@@ -408,44 +387,18 @@ void of_creation(Here here, long repetitions) {
   MPI_Errhandler_free(&errors);
 }
 
-struct Component {
-  const char* name;
-  void (*run)(Here here, long repetitions);
-};
-
 int main(int argc, char** argv) {
-  int rank = 0;
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  int largest = warm_up_bytes;
-  for (int i = 3; i < argc; ++i) largest = std::max(largest, std::atoi(argv[i]));
-  char* const send = make_buffer(column * largest, rank);  // neighbors' blocks need less
-  char* const receive = make_buffer(column * largest, rank);
-  MPI_Comm comm;  // one of its own, as in the suite
-  MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &comm);
-  bool found = false;
-  for (const Component& component : {Component{"MPI1/vectors", of_vectors},
-                                     {"MPI1/ready", of_ready},
-                                     {"MPI1/buffered", of_buffered},
-                                     {"MPI1/pack", of_pack},
-                                     {"MPI1/copy", of_copy},
-                                     {"RMA/fence", of_fence},
-                                     {"RMA/lock", of_lock},
-                                     {"RMA/lock_all", of_lock_all},
-                                     {"RMA/flush_local", of_flush_local},
-                                     {"RMA/fetch", of_fetch},
-                                     {"MPI4/creation", of_creation}}) {
-    if (argc < 4 || std::strcmp(argv[1], component.name) != 0) continue;
-    found = true;
-    for (int i = 3; i < argc; ++i) {
-      component.run(
-          {.send = send, .receive = receive, .bytes = std::atoi(argv[i]), .rank = rank, .comm = comm},
-          std::atol(argv[2]));
-    }
-  }
-  MPI_Comm_free(&comm);
-  for (char* const buffer : {send, receive}) ::operator delete(buffer, std::align_val_t{4096});
-  MPI_Finalize();
-  if (!found && rank == 0) std::fputs("usage: bare_modes COMPONENT REPETITIONS BYTES...\n", stderr);
-  return found ? 0 : 2;
+  // Blocks of neighbors need less than a column with its gaps.
+  return run_components(argc, argv, "bare_modes", column,
+                        {{"MPI1/vectors", of_vectors},
+                         {"MPI1/ready", of_ready},
+                         {"MPI1/buffered", of_buffered},
+                         {"MPI1/pack", of_pack},
+                         {"MPI1/copy", of_copy},
+                         {"RMA/fence", of_fence},
+                         {"RMA/lock", of_lock},
+                         {"RMA/lock_all", of_lock_all},
+                         {"RMA/flush_local", of_flush_local},
+                         {"RMA/fetch", of_fetch},
+                         {"MPI4/creation", of_creation}});
 }

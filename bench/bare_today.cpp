@@ -11,8 +11,6 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <vector>
@@ -20,21 +18,10 @@
 #include "bare.h"
 #include "plan/partners.h"
 
-// Of this rank: whom it exchanges with, where, and through which requests.
-struct Here {
-  char* send;
-  char* receive;
-  int bytes;
-  int rank;
-  MPI_Comm comm;
-  MPI_Request* requests;
-  const int* neighbors;
-  MPI_Win win;
-};
-
 constexpr int window = 16;
 constexpr int parts = 8;
 constexpr int sides = 4;
+static_assert(std::max(2 * sides, window) <= most_requests);
 constexpr int to_left = 1, to_right = 2;
 
 [[gnu::noinline]] double neighbor_alltoall(const Here& h, long repetitions) {
@@ -391,14 +378,6 @@ void free_all(MPI_Request* requests, int count) {
   for (int i = 0; i < count; ++i) MPI_Request_free(requests + i);
 }
 
-Here on_a_grid(Here here) {
-  const int extents[] = {1, 2}, periodic[] = {1, 1};
-  MPI_Comm grid;
-  MPI_Cart_create(here.comm, 2, extents, periodic, 0, &grid);
-  here.comm = grid;
-  return here;
-}
-
 void of_mpi1(Here here, long repetitions) {
   Here on_grid = on_a_grid(here);
   measure("Neighbor_alltoall", here.bytes, 1.0, here.rank, repetitions,
@@ -565,53 +544,18 @@ void of_threads(Here here, long repetitions) {
           [&](long n) { return allreduce(here.send, here.receive, here.bytes, here.rank, here.comm, n); });
 }
 
-struct Component {
-  const char* name;
-  void (*run)(Here here, long repetitions);
-};
-
 int main(int argc, char** argv) {
-  const bool threads = argc > 1 && std::strcmp(argv[1], "MT") == 0;
-  int level = 0, rank = 0;
-  MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  int largest = warm_up_bytes;
-  for (int i = 3; i < argc; ++i) largest = std::max(largest, std::atoi(argv[i]));
-  char* const send = make_buffer(sides * largest, rank);
-  char* const receive = make_buffer(sides * largest, rank);
-  MPI_Request requests[std::max(2 * sides, window)];
-  MPI_Comm comm;  // one of its own, as in the suite
-  MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &comm);
-  bool found = false;
-  for (const Component& component : {Component{"MPI1", of_mpi1},
-                                     {"MPI1/synchronous", of_synchronous},
-                                     {"NBC", of_nbc},
-                                     {"RMA", of_rma},
-                                     {"RMA/shared", of_shared_memory},
-                                     {"RMA/pscw", of_pscw},
-                                     {"EXT", of_ext},
-                                     {"P2P", of_p2p},
-                                     {"P2P/pairs", of_pairs},
-                                     {"MPI4", of_mpi4},
-                                     {"MPI4/creation", of_creation},
-                                     {"MT", of_threads}}) {
-    if (argc < 4 || std::strcmp(argv[1], component.name) != 0) continue;
-    found = true;
-    for (int i = 3; i < argc; ++i) {
-      component.run({.send = send,
-                     .receive = receive,
-                     .bytes = std::atoi(argv[i]),
-                     .rank = rank,
-                     .comm = comm,
-                     .requests = requests,
-                     .neighbors = nullptr,
-                     .win = MPI_WIN_NULL},
-                    std::atol(argv[2]));
-    }
-  }
-  MPI_Comm_free(&comm);
-  for (char* const buffer : {send, receive}) ::operator delete(buffer, std::align_val_t{4096});
-  MPI_Finalize();
-  if (!found && rank == 0) std::fputs("usage: bare_today COMPONENT REPETITIONS BYTES...\n", stderr);
-  return found ? 0 : 2;
+  return run_components(argc, argv, "bare_today", sides,
+                        {{"MPI1", of_mpi1},
+                         {"MPI1/synchronous", of_synchronous},
+                         {"NBC", of_nbc},
+                         {"RMA", of_rma},
+                         {"RMA/shared", of_shared_memory},
+                         {"RMA/pscw", of_pscw},
+                         {"EXT", of_ext},
+                         {"P2P", of_p2p},
+                         {"P2P/pairs", of_pairs},
+                         {"MPI4", of_mpi4},
+                         {"MPI4/creation", of_creation},
+                         {"MT", of_threads}});
 }

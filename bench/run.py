@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What the suite adds to what it measures: each benchmark against the same loop written by hand (bench/bare_loop.cpp,
-bench/bare_today.cpp, bench/bare_modes.cpp).
+bench/bare_today.cpp, bench/bare_modes.cpp, bench/bare_overlap.cpp).
 
 The two run interleaved, in pairs of random order, on two ranks bound to a core each. Per launch and point the median of
 several batches counts; shown are medians over launches, and their ratio with a bootstrap interval: pairs are drawn
@@ -10,7 +10,8 @@ number: what this machine calls the same. Then the instructions per repetition, 
 Allreduce of 0 bytes returns at once: a nanosecond more in the loop would show there first. Read it with care: two bare
 loops of the same instruction count, compiled a little differently, differ by some tenths of a nanosecond.
 Iallreduce_pure (IMB-NBC) is MPI_Iallreduce and MPI_Wait. Of the one-sided benchmarks the mode is non-aggregate:
-Unidir_put (IMB-RMA) ends a repetition with MPI_Win_flush, Unidir_Put (IMB-EXT) with MPI_Win_fence.
+Unidir_put (IMB-RMA) ends a repetition with MPI_Win_flush, Unidir_Put (IMB-EXT) with MPI_Win_fence. Of benchmarks with
+computation the time with it (t_ovrl) counts; each program computes for as long as it measured without.
 
 P_Write_Expl (IMB-IO) ends a repetition, or, aggregate, all of them, with MPI_File_sync, MPI_Barrier, MPI_File_sync;
 P_Read_Expl has nothing to end. Each batch has a file opened anew, in a temporary folder that is in memory where this
@@ -46,6 +47,11 @@ LENGTHS_ON_FILES = (65536, 1048576)
 LENGTHS_OF_PARTS = (8, 1024)
 LENGTHS_OF_COPIES = (8, 4096)
 LENGTHS_OF_COLUMNS = (64, 4096)
+LENGTHS_OF_OVERLAPS = (8, 65536)
+OVERLAPPED = {
+    "NBC": ("Iallreduce", "Ineighbor_alltoall"),
+    "MPI4": ("Allreduce_persist", "Alltoall_persist"),
+}
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,7 @@ class Contest:
     options: tuple[str, ...] = ()
     part: str = ""  # of the component, in the program written by hand
     form: str = ""  # of benchmarks that another contest has, too: behind their names
+    figure: str = "time_max_seconds"  # of the suite's records
 
     def named(self, benchmark: str) -> str:
         return f"{benchmark}, {self.form}" if self.form else benchmark
@@ -215,6 +222,16 @@ CONTESTS = (
     in_sync_mode("lock_all", "put_in_lock_all"),
     in_sync_mode("flush_local", "put_and_flush_local"),
     Contest("bare_modes", "RMA", {"Rget_accumulate": "fetch_and_wait"}, part="fetch"),
+    *(
+        Contest(
+            "bare_overlap",
+            component,
+            dict.fromkeys(names, "measure_overlap"),
+            lengths=LENGTHS_OF_OVERLAPS,
+            figure="time_overlapped_seconds",
+        )
+        for component, names in OVERLAPPED.items()
+    ),
     Contest(
         "bare_modes",
         "MPI4",
@@ -243,8 +260,9 @@ LOOPS = {
     "Unidir_put, -sync_mode flush_local": "Put_local",
     "AllReduceMT": "Allreduce",
 }
-# Where both roles are in one loop of ours, and in two of those written by hand.
+# Where both roles are in one loop of ours, and in two of those written by hand; or ours has one more, of -progress.
 TIMES_ALONE = {
+    *(name for names in OVERLAPPED.values() for name in names),
     "Multi_pair",
     *(f"Unidir_put, -sync_mode {mode}" for mode in ("pscw", "fence")),
     *(f"PingPong, -packing {how}" for how in ("mpi", "hand")),
@@ -356,7 +374,7 @@ class Duel:
                 together = record.get("mode") == "aggregate" and aggregate in contest.by_hand
                 shown = aggregate if together else contest.named(record["benchmark"])
                 name = point(shown, record.get("bytes") or 0)
-                batches.setdefault(name, []).append(record["time_max_seconds"])
+                batches.setdefault(name, []).append(record[contest.figure])
         if contest is CONTESTS[0]:
             batches[START_UP] = [self.launch(program, ["Barrier", "-iter", "1"])[1]]
         return batches
