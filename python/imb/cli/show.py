@@ -86,6 +86,9 @@ def command(
     say(*_facts(found, records, store.tags().get(found.id) or Tags()))
     for line in of_one_run(store, found, records):
         say(f"! {line}")
+    if isinstance(found, StoredRun):  # of a file they are reported where it is read
+        for problem in records.problems[:LAST]:
+            say(f"! {problem}")
     wanted = {name.lower() for name in benchmark or []}
     there = dict.fromkeys(one.benchmark for one in records.records if isinstance(one, Result | Failure))
     if there:
