@@ -162,7 +162,7 @@ def installed(
     wanted = "\n".join([str(venv), *packages, ""])  # a moved environment is a broken one
     if stamp.exists() and stamp.read_text() == wanted:
         return
-    if not flags and not installer and UV_PROGRAM.exists():
+    if packages and not flags and not installer and UV_PROGRAM.exists():
         installer = uv_install(venv)
     moved = stamp.exists() and stamp.read_text().splitlines()[:1] != [str(venv)]
     if moved or not (venv / "bin" / ("python" if installer else "pip")).exists():
