@@ -106,14 +106,18 @@ def needed(mpi: lab.Mpi, component: str, options: str, name: str, ranks: int, le
 def choice(
     mpi: lab.Mpi, component: str, options: str, name: str, most: float
 ) -> tuple[int, int, float] | str:
-    """Ranks, length and GiB of a process: the longest message for which all fits."""
-    why: int | str = TOO_LARGE
+    """Ranks, length and GiB of a process: the longest message for which all fits; or why there is none."""
+    reasons = []
     for length in (LENGTH, LENGTH // 64 * 24):
         for ranks in RANKS.get(name, (2, 1)):
             why = needed(mpi, component, options, name, ranks, length)
-            if isinstance(why, int) and why * ranks <= most * GIB:
+            if isinstance(why, str):
+                reasons.append(why)
+            elif why * ranks <= most * GIB:
                 return ranks, length, why / GIB
-    return why if isinstance(why, str) else TOO_LARGE
+            else:
+                reasons.append(TOO_LARGE)
+    return TOO_LARGE if TOO_LARGE in reasons else reasons[0]
 
 
 def main(words: list[str]) -> int:
