@@ -169,7 +169,9 @@ def main(words: list[str]) -> int:
                     continue
                 ranks = RANKS.get(name, (2,))[0]
                 line = words_for(component, more, name, ranks, LENGTH, 1024, check="")
-                measure(title, component, line, ranks, "in memory that repeats", ["env", f"LD_PRELOAD={library}"])
+                measure(
+                    title, component, line, ranks, "in memory that repeats", ["env", f"LD_PRELOAD={library}"]
+                )
     return int(wrong)
 
 

@@ -1,5 +1,6 @@
-// Interposed by LD_PRELOAD: an allocation of 256 MiB and more is one piece of memory of 64 MiB, mapped again and again, so
-// that messages beyond 2 GiB run where memory is short. Bytes that are far apart are the same, so -check has no meaning.
+// Interposed by LD_PRELOAD: an allocation of 256 MiB and more is one piece of memory of 64 MiB, mapped again
+// and again, so that messages beyond 2 GiB run where memory is short. Bytes that are far apart are the same,
+// so -check has no meaning.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -30,8 +31,8 @@ void* repeated(std::size_t bytes) {
   void* const at = mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return nullptr;
   for (std::size_t begin = 0; begin < whole; begin += piece)
-    if (mmap(static_cast<char*>(at) + begin, piece, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) ==
-        MAP_FAILED)
+    if (mmap(static_cast<char*>(at) + begin, piece, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
+             0) == MAP_FAILED)
       return nullptr;
   *free_one = {at, whole};
   return at;

@@ -138,7 +138,9 @@ def write(path: Path, text: str) -> None:
 @functools.cache
 def mirror() -> str | None:
     """The index that pip is configured for."""
-    found = re.search(r"\.index-url='([^']+)'", output_of([str(UV_PROGRAM.with_name("pip")), "config", "list"]))
+    found = re.search(
+        r"\.index-url='([^']+)'", output_of([str(UV_PROGRAM.with_name("pip")), "config", "list"])
+    )
     return found[1] if found else None
 
 

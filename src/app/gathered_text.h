@@ -3,6 +3,7 @@
 
 namespace openimb {
 
-inline constexpr char separator = '\0';  ///< in no argument, no text file, and no name of a host, an interface or a GPU
+/// In no argument, no text file, and no name of a host, an interface or a GPU.
+inline constexpr char separator = '\0';
 
 }  // namespace openimb

@@ -12,7 +12,9 @@ from imb.cli.common import ArchiveOption
 from imb.render.terminal import columns, data, say
 
 # In what MPI_Get_library_version says: a name, and the version behind it.
-_LIBRARY = re.compile(r"(Cray MPICH|MVAPICH\d*|MPICH|Open MPI|Intel(?=\(R\) MPI)|SMPI)\D*(\d[\w.]*)", re.IGNORECASE)
+_LIBRARY = re.compile(
+    r"(Cray MPICH|MVAPICH\d*|MPICH|Open MPI|Intel(?=\(R\) MPI)|SMPI)\D*(\d[\w.]*)", re.IGNORECASE
+)
 _PROGRAMS = {"Intel MPI Benchmarks": "IMB", "OSU Micro-Benchmarks": "OSU"}
 # Of the index, what the list needs.
 _SHOWN = [
