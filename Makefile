@@ -171,7 +171,6 @@ test: ## build with Open MPI, MPICH, SimGrid and MPI=; the wheel; unit tests and
 	@choices=$$($(PYTHON) tools/setup.py lab mpich openmpi $(if $(OPENIMB_CI),impi) $(extra_mpi)) && \
 	  $(MAKE) --no-print-directory -j2 --output-sync=line -f tools/builds.mk CHOICES="$$(echo $$choices)" \
 	  ALSO='$(extra_mpi)' LOWEST=$(if $(PYTEST_ARGS),,yes) PYTHON='$(PYTHON)'
-	@build/mpich/bin/openimb-unit-tests
 	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python -m pytest tests --durations=25 --durations-min=3 $(PYTEST_ARGS)
 
 .PHONY: wheel

@@ -34,7 +34,7 @@ MOST_COMPLAINTS = 4  # a walk that found so many faults stops
 # The walk over allocations: every STRIDE-th call site of a rank, and for one component not longer than this.
 # OPENIMB_WALK=all: every site, however long it takes.
 WHOLE_WALK = os.environ.get("OPENIMB_WALK") == "all"
-WALK_SECONDS = float("inf") if WHOLE_WALK else 3
+WALK_SECONDS = float("inf") if WHOLE_WALK else 2
 STRIDE = {"mpich": {0: 3, 1: 1}, "openmpi": {0: 12, 1: 4}}
 
 SELECTIONS = {

@@ -1,5 +1,5 @@
-# What `make test` builds, in two rows side by side: compiling takes all cores, but unpacking a compiler, compiling its C++
-# library and the tests of `make lowest` take one. The Makefile, which has .NOTPARALLEL, calls this with -j2.
+# What `make test` does before pytest, in two rows side by side: compiling takes all cores, but unpacking a compiler, compiling
+# its C++ library, unit tests and the tests of `make lowest` take one. The Makefile, which has .NOTPARALLEL, calls this with -j2.
 #   CHOICES   MPIs that are set up, as tools/setup.py names them; ALSO: one of them that MPI= names
 #   LOWEST    yes: `make lowest` too
 SHELL := /bin/bash
@@ -14,6 +14,7 @@ suites:
 	    windows) more=CMAKE_ARGS=-DCMAKE_CXX_FLAGS_RELEASE=-O1 ;; $(or $(ALSO),none)) more= ;; *) continue ;; esac; \
 	  echo "== build with $$choice"; $(MAKE) --no-print-directory build MPI=$$choice $$more || exit 2; \
 	done
+	@build/mpich/bin/openimb-unit-tests
 
 wheel:
 	@$(if $(LOWEST),$(MAKE) --no-print-directory lowest)
