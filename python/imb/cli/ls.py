@@ -62,8 +62,8 @@ def command(
     """List the runs of the archive, newest first by the date measured.
 
     Columns: first digits of the run's name, which other commands take; date measured, or "added" and the date added if
-    the log has no date; program and version, and the memory of messages if it is not the host's; MPI, if the log says
-    which; processes; rows measured; rows failed; end state; benchmarks; labels. A state of "-" means that the log has no
+    the log has no date; program and version, and the memory of messages if it is not the host's; MPI, if the log has
+    it; processes; rows measured; rows failed; end state; benchmarks; labels. A state of "-" means that the log has no
     end: it may have been cut off.
 
     \b
