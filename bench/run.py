@@ -324,8 +324,15 @@ class Duel:
             )
         return done.stdout, time.perf_counter() - begin
 
-    def repetitions(self, component: str) -> str:
-        return str(self.options.portions if component == "IO" else self.options.repetitions)
+    def repetitions(self, contest: Contest) -> str:
+        """Those with computation take a hundred times as long as others."""
+        if contest.component == "IO":
+            return str(self.options.portions)
+        return str(
+            self.options.repetitions // 50 + 1
+            if contest.source == "bare_overlap"
+            else self.options.repetitions
+        )
 
     def lengths(self, contest: Contest) -> list[str]:
         """A length that differs from the one before is measured again: 0,8,0,8,... gives a batch of each in turn."""
@@ -339,7 +346,7 @@ class Duel:
             program,
             [
                 f"{component}/{contest.part}" if contest.part else component,
-                self.repetitions(component),
+                self.repetitions(contest),
                 *file,
                 *self.lengths(contest),
             ],
@@ -357,7 +364,7 @@ class Duel:
         records = self.folder / "records.jsonl"
         program = self.mpi.program(component)
         options = ["-msgsize", ",".join(self.lengths(contest)), "-iter_policy", "off", *contest.options]
-        repetitions = self.repetitions(component)
+        repetitions = self.repetitions(contest)
         if component == "IO":
             volume = -(-int(repetitions) * max(LENGTHS_ON_FILES) // 2**20)  # MiB that do not reduce them
             options += ["-iter", f"{repetitions},{volume},{repetitions}"]
