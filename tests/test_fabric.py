@@ -337,7 +337,7 @@ class Silenced:
         return done
 
 
-SHORT = "-pair_timeout 2 -time 0.1 -msgsize 8 -window_size 4"
+SHORT = "-pair_timeout 1 -time 0.05 -msgsize 8 -window_size 4"
 FIRST_EIGHT = "-seed 6 -pairs_file rounds.txt"  # of ten rounds, the seven that begin are of them
 LONG = f"{SHORT} -iter 2000000 -set OVERALL_VOL=2000000000"
 
@@ -384,7 +384,7 @@ def test_rank_0_reports_the_pair_in_which_it_hangs(mpi, tmp_path):
     assert done.records[-1]["state"] == ("aborted" if done.code == 5 else "complete")
     if done.code == 5:
         [line] = done.own_errors
-        assert "with endpoint 1: no answer for 2.2 s (-pair_timeout); the run is aborted" in line
+        assert "with endpoint 1: no answer for 1.1 s (-pair_timeout); the run is aborted" in line
 
 
 def test_without_rank_0_the_run_is_aborted(mpi, tmp_path):
@@ -435,19 +435,19 @@ def stopped_for_long(mpi, folder):
 
 
 def test_a_short_pause_is_no_silence(mpi, tmp_path):
-    run = Silenced(mpi, 3, f"{LONG} -budget 5 Pair_Latency", tmp_path)
+    run = Silenced(mpi, 3, f"{LONG} -budget 3 Pair_Latency", tmp_path)
     run.signal(1, signal.SIGSTOP)
-    time.sleep(0.75)
+    time.sleep(0.4)
     run.signal(1, signal.SIGCONT)
     done = run.finish()
     assert (done.code, failures_of(done), done.own_errors) == (0, [], [])
 
 
 def test_a_suspended_job_is_no_silence(mpi, tmp_path):
-    run = Silenced(mpi, 3, f"{LONG} -budget 8 Pair_Latency", tmp_path)
+    run = Silenced(mpi, 3, f"{LONG} -budget 5 Pair_Latency", tmp_path)
     for rank in run.pids:
         run.signal(rank, signal.SIGSTOP)
-    time.sleep(5)
+    time.sleep(2.5)
     for rank in run.pids:
         run.signal(rank, signal.SIGCONT)
     done = run.finish()

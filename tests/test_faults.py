@@ -83,17 +83,18 @@ def ranks_of(process_group_root: int, program: Path) -> dict[int, int]:
 
 
 def start_and_wait_for_rows(mpi, records: Path, rows: int = 5):
-    # A point takes about 0.2 s, so that a signal finds one under way and many to come.
+    # A point takes about 0.1 s, so that a signal finds one under way and many to come.
     arguments = [
         "-iter",
         "100000000,100000000",
         "-time",
-        "0.1",
+        "0.05",
         "-msglog",
         "20",
         "-json",
         str(records),
         "PingPong",
+        "PingPing",
     ]
     process = lab.start(mpi, 2, arguments)
     deadline = time.monotonic() + 60

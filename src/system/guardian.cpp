@@ -54,17 +54,18 @@ class Watch {
   }
   void release() { lock_.reset(); }
 
-  // The launch has ended by itself or by force. Other ranks may live a little longer and create files again.
+  // The launch has ended by itself or by force. Other ranks may live a little longer and create files again: it is
+  // over when there have been none for a second.
   void clean() {
-    constexpr int rounds = 15;
+    constexpr int most_rounds = 15, quiet_rounds = 5;
     constexpr double between_seconds = 0.2;
     if (!lock_) return;
     lock_->mark_cleaning();
-    for (int round = 0; round < rounds; ++round) {
+    for (int round = 0, quiet = 0; round < most_rounds && quiet < quiet_rounds; ++round) {
       const State state = lock_->take();  // it was shared, perhaps, and its holder has gone
       if (state == State::busy || state == State::cleaning) return;
       lock_->mark_cleaning();
-      delete_scratch_files(base_);
+      quiet = delete_scratch_files(base_) > 0 ? 0 : quiet + 1;
       pause_for(between_seconds);
     }
     lock_.reset();

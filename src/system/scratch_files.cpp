@@ -56,8 +56,10 @@ std::vector<std::string> scratch_files(const std::string& base) {
   return found;
 }
 
-void delete_scratch_files(const std::string& base) {
-  for (const std::string& file : scratch_files(base)) std::remove(file.c_str());
+std::size_t delete_scratch_files(const std::string& base) {
+  const std::vector<std::string> files = scratch_files(base);
+  for (const std::string& file : files) std::remove(file.c_str());
+  return files.size();
 }
 
 }  // namespace openimb::system

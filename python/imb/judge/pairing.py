@@ -85,10 +85,10 @@ def known_sessions(side: Side) -> list[str]:
 
 def separate_sessions(side: Side) -> list[str]:
     """The same, of those that count as one only the first."""
-    return list(dict.fromkeys(filter(None, _counted_as(side))))
+    return list(dict.fromkeys(filter(None, counted_as(side))))
 
 
-def _counted_as(side: Side) -> list[str | None]:
+def counted_as(side: Side) -> list[str | None]:
     """Of each launch, the session that its own counts as: the first of those that began within APART of each other."""
     spans: dict[str, list[datetime]] = {}
     for launch in side.launches:
@@ -124,7 +124,7 @@ def designed(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
     if any(unknown):
         return Design(a, b, "launch", inconclusive=_why_unknown(unknown))
     own = [set(map(session_of, side.launches)) for side in (a, b)]
-    counts = [Counter(_counted_as(side)) for side in (a, b)]
+    counts = [Counter(counted_as(side)) for side in (a, b)]
     if counts[0].keys() == counts[1].keys() and (len(counts[0]) == 1 or counts[0] == counts[1]):
         return Design(a, b, "launch")
     of_a, of_b = map(len, counts)
@@ -169,7 +169,7 @@ def _why_unknown(unknown: Sequence[int]) -> str:
 
 def _numbers(side: Side) -> list[int]:
     order = {session: number for number, session in enumerate(separate_sessions(side))}
-    return [order[session or ""] for session in _counted_as(side)]
+    return [order[session or ""] for session in counted_as(side)]
 
 
 def _paired(a: Side, b: Side) -> Design | None:
