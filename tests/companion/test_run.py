@@ -91,12 +91,12 @@ def test_a_launch_that_hangs_is_reported_and_the_others_follow(
     (programs / "IMB-MPI1").chmod(0o755)
     (programs / "IMB-RMA").symlink_to(mpi.program("RMA"))
     said = imb(
-        "run", "pingpong", "rma:unidir_put", "--mpi", mpi.wrapper, "--programs", programs, "--timeout", "5", *QUICK,
+        "run", "pingpong", "rma:unidir_put", "--mpi", mpi.wrapper, "--programs", programs, "--timeout", "6", *QUICK,
         "--", "-msglog", "2", "-iter", "5",
     )  # fmt: skip
     assert said.code == 1
     first, second = said.out.splitlines()
-    assert "IMB-MPI1" in first and "killed after 5 s (--timeout)" in first
+    assert "IMB-MPI1" in first and "killed after 6 s (--timeout)" in first
     assert "IMB-RMA" in second and re.search(r"[1-9]\d* rows in", second) and "exit" not in second
     outcomes = {archive.run(name).facts()["outcome"] for name in archive.ids()}
     assert outcomes == {"timed_out", "measured"}
