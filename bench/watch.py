@@ -47,6 +47,14 @@ def correlated(share: float) -> Callable[..., Values]:
     return made
 
 
+def bunches(random: Random, sessions: int, spread: float = SPREAD) -> Values:
+    """Five in a row, as of one evening, have the half of the variance that is the session's in common."""
+    many = -(-sessions // 5)
+    common = random.normal(size=(many, 1)).repeat(5, axis=0)[:sessions]
+    made: Values = spread * np.sqrt(0.5) * (common + random.normal(size=(sessions, SERIES)))
+    return made
+
+
 def drifting(random: Random, sessions: int, spread: float = SPREAD) -> Values:
     """10 % slower from the first session to the last one."""
     return independent(random, sessions, spread) + np.linspace(0, 0.1, sessions)[:, None]
@@ -162,6 +170,7 @@ def page(options: argparse.Namespace) -> str:
         "independent": independent,
         "correlation 0.3": correlated(0.3),
         "correlation 0.6": correlated(0.6),
+        "bunches of five": bunches,
         "drift of 10 %": drifting,
         "heavy tails": heavy,
         "outliers": outliers,
