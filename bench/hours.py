@@ -46,9 +46,7 @@ def drawn(times: Sequence[Sessions], many: int | None, random: np.random.Generat
     return [launch for i in random.choice(len(every), many, replace=False) for launch in every[int(i)]]
 
 
-def checks(
-    archive: Archive, labels: Sequence[str], many: int | None, draws: int
-) -> Iterator[list[str]]:
+def checks(archive: Archive, labels: Sequence[str], many: int | None, draws: int) -> Iterator[list[str]]:
     yield [
         "baseline",
         "checked",

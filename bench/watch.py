@@ -48,9 +48,8 @@ def correlated(share: float) -> Callable[..., Values]:
 
 
 def bunches(random: Random, sessions: int, spread: float = SPREAD) -> Values:
-    """Five in a row, as of one evening, have the half of the variance that is the session's in common."""
-    many = -(-sessions // 5)
-    common = random.normal(size=(many, 1)).repeat(5, axis=0)[:sessions]
+    """Five in a row, as of one evening, have the half of the variance that is the session's in common. `imb watch` counts them as one."""
+    common = random.normal(size=(-(-sessions // 5), 1)).repeat(5, axis=0)[:sessions]
     made: Values = spread * np.sqrt(0.5) * (common + random.normal(size=(sessions, SERIES)))
     return made
 
@@ -170,7 +169,7 @@ def page(options: argparse.Namespace) -> str:
         "independent": independent,
         "correlation 0.3": correlated(0.3),
         "correlation 0.6": correlated(0.6),
-        "bunches of five": bunches,
+        "bunches of five, each counted": bunches,
         "drift of 10 %": drifting,
         "heavy tails": heavy,
         "outliers": outliers,

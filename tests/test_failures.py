@@ -92,7 +92,9 @@ class Injector:
         log = folder / "log"
         settings = [f"{name}={value}" for name, value in variables.items()]
         words = ["env", f"LD_PRELOAD={self.preload}", f"FAIL_LOG={log}", *settings, *wrap]
-        if self.component == "IO":  # of launches at once: docs/known-mpi-issues.md, shared file pointers of two jobs
+        if (
+            self.component == "IO"
+        ):  # of launches at once: docs/known-mpi-issues.md, shared file pointers of two jobs
             arguments = f"-file {folder}/IMB_out_{folder.name} {arguments}"
         injection = (
             f"{self.mpi.key} IMB-{self.component} {arguments}: {self.preload.stem} {' '.join(settings)}"

@@ -112,9 +112,7 @@ def test_writes_that_fail_are_rows_with_the_reason(any_mpi, tmp_path):
     )  # fmt: skip
     assert done.code == 3, done.text + done.errors
     failures = [record for record in done.records if record["record"] == "failure"]
-    tables = [
-        name for name in names for _ in range(1 if "Read" in name or "IWrite" in name else 2)
-    ]
+    tables = [name for name in names for _ in range(1 if "Read" in name or "IWrite" in name else 2)]
     assert [(record["benchmark"], record["cause"], record["bytes"]) for record in failures] == [
         (name, "io_error", 200 << 20) for name in tables
     ]

@@ -54,8 +54,8 @@ class Watch {
   }
   void release() { lock_.reset(); }
 
-  // The launch has ended by itself or by force. Other ranks may live a little longer and create files again: it is
-  // over when there have been none for a second.
+  // The launch has ended by itself or by force. Other ranks may live a little longer and create files again:
+  // it is over when there have been none for a second.
   void clean() {
     constexpr int most_rounds = 15, quiet_rounds = 5;
     constexpr double between_seconds = 0.2;

@@ -180,6 +180,22 @@ def test_sessions_are_what_was_measured_together() -> None:
     assert undated == 1
 
 
+def test_sessions_of_one_evening_count_as_one() -> None:
+    """Bunches of sessions that are alike would be steps."""
+    launches = [
+        at("2026-01-02T20:00:00Z", session="a"),
+        at("2026-01-02T20:40:00Z", session="b"),
+        at("2026-01-02T21:30:00Z", session="c"),
+        at("2026-01-02T22:40:00Z", session="d"),
+        at("2026-01-02T20:50:00Z", session="a"),
+    ]
+    found, _ = sessions_of(launches)
+    assert [[one.name[11:16] for one in of] for of in found] == [
+        ["20:00", "20:40", "20:50", "21:30"],
+        ["22:40"],
+    ]
+
+
 # --- imb watch ---------------------------------------------------------------------------------------
 
 

@@ -17,7 +17,7 @@ from imb.judge import steps
 from imb.judge.bands import members_of
 from imb.judge.compare import BANDS, Band
 from imb.judge.condition_diff import Difference, differences
-from imb.judge.pairing import APART, began, date_of
+from imb.judge.pairing import began, date_of, firsts_within_reach, session_of
 from imb.model.errors import ImbError
 from imb.model.observations import METRICS, MORE_IS_BETTER, Key, Launch, Side, Values, refuse_unknown_metric
 from imb.model.units import counted
@@ -156,27 +156,18 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
 
 
 def sessions_of(launches: Sequence[Launch]) -> tuple[list[list[Launch]], int]:
-    """Launches with rows, each once, by session, both in the order of time; and how many have no date. A launch without a session
-    is in that of the one before if it began within APART of it."""
+    """Launches with rows, each once, by session, both in the order of time; and how many have no date. Sessions within APART of
+    each other count as one, as in comparisons, and so do launches without a session."""
     once = {launch.name: launch for launch in launches if launch.rows}.values()
-    dated = [(when, launch) for launch in once if (when := began(launch))]
-    dated.sort(key=lambda one: one[0])
-    named: dict[str, list[Launch]] = {}
-    sessions: list[list[Launch]] = []
-    last: datetime | None = None
+    dated = sorted(((when, launch) for launch in once if (when := began(launch))), key=lambda one: one[0])
+    spans: dict[str, list[datetime]] = {}
     for when, launch in dated:
-        session = launch.facts.get("session")
-        if isinstance(session, str):
-            if session not in named:
-                sessions.append(named.setdefault(session, []))
-            named[session].append(launch)
-            continue
-        if last is None or when - last > APART:
-            sessions.append([])
-            unnamed = sessions[-1]
-        unnamed.append(launch)
-        last = when
-    return sessions, len(once) - len(dated)
+        spans.setdefault(session_of(launch) or launch.name, []).append(when)
+    firsts = firsts_within_reach(spans)
+    sessions: dict[str, list[Launch]] = {}
+    for _, launch in dated:
+        sessions.setdefault(firsts[session_of(launch) or launch.name], []).append(launch)
+    return list(sessions.values()), len(once) - len(dated)
 
 
 def _chosen(keys: dict[Key, None], settings: HistorySettings) -> list[Key]:

@@ -6,7 +6,7 @@ are never compared with the spread of launches alone.
 
 - Launches of one round of one session that measured the same cell are pairs: what the session has is in neither difference.
 - Launches of the same sessions, which are no pairs, are compared as launches.
-- Sessions of a side that began within APART of the one before count as one: what differs between hours and days is common to them.
+- Sessions of a side with launches within APART of each other count as one: what differs between hours and days is common to them.
 - Where both sides have several sessions of their own, a session counts as one figure: its mean over launches. For equal
   numbers of launches that is the F test of nested random effects (Searle, Casella and McCulloch, Variance Components,
   1992, section 3.6).
@@ -16,9 +16,10 @@ are never compared with the spread of launches alone.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -89,20 +90,27 @@ def separate_sessions(side: Side) -> list[str]:
 
 
 def counted_as(side: Side) -> list[str | None]:
-    """Of each launch, the session that its own counts as: the first of those that began within APART of each other."""
+    """Of each launch, the session that its own counts as: the first of those within APART of each other."""
     spans: dict[str, list[datetime]] = {}
     for launch in side.launches:
         if (session := session_of(launch)) and (when := began(launch)):
             spans.setdefault(session, []).append(when)
-    names: dict[str, str] = {}
-    end = datetime.min
-    for session, times in sorted(spans.items(), key=lambda one: min(one[1])):
-        if end == datetime.min or min(times) - end > APART:
-            name = session
-        names[session] = name
-        end = max(end, *times)
+    firsts = firsts_within_reach(spans)
     sessions = map(session_of, side.launches)
-    return [names.get(session, session) if session else None for session in sessions]
+    return [firsts.get(session, session) if session else None for session in sessions]
+
+
+def firsts_within_reach(spans: Mapping[str, Sequence[datetime]]) -> dict[str, str]:
+    """Of each session, by when its launches began: the first of those of which a launch began within APART of one of the other,
+    directly or by sessions between them."""
+    firsts = {session: session for session in spans}
+    moments = sorted((when, session) for session, times in spans.items() for when in times)
+    for (before, one), (after, other) in pairwise(moments):
+        pair = {firsts[one], firsts[other]}
+        if after - before <= APART and len(pair) == 2:
+            first = min(pair, key=lambda session: min(spans[session]))
+            firsts.update((session, first) for session, old in firsts.items() if old in pair)
+    return firsts
 
 
 def fewest_pairs(a: Side, b: Side) -> int:
