@@ -25,7 +25,6 @@ from imb.model.observations import Launch, Side
 from pages import table_of
 from verdicts import CHANGED, percent
 
-
 Sessions = list[list[Launch]]
 
 
