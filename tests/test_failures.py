@@ -317,7 +317,7 @@ def test_one_rank_without_memory(mpi, component, arguments, rank, liars: Librari
             fault = ""
         return fault and f"{outcome.injection} with room for {room} MiB on rank {rank}: {fault}"
 
-    walk(mpi, [(room,) for room in (20, 40, 60, 80, 100, 120)], judge)
+    walk(mpi, [(room,) for room in (20, 50, 80, 110)], judge)
 
 
 @pytest.mark.parametrize("transport", ["default", "rdma"])
