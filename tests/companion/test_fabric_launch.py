@@ -129,7 +129,9 @@ def at(net: Switched, mpi: lab.Mpi, tmp_path: Path, *words: object) -> Said:
     return Said(done.returncode, done.stdout, done.stderr)
 
 
-BANDWIDTH = "-b Pair_Bandwidth:32768 --passes 3 -- -iter 3 -set N_WARMUP=1 -window_size 8".split()
+BANDWIDTH = [
+    "-b", "Pair_Bandwidth:32768", "--passes", "3", "--", "-iter", "3", "-set", "N_WARMUP=1", "-window_size", "8",
+]  # fmt: skip
 PROLOG = ["--quick", "--budget", "30", *BANDWIDTH]
 
 
