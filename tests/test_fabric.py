@@ -400,7 +400,17 @@ def test_without_rank_0_the_run_is_aborted(mpi, tmp_path):
 def test_silence_while_mpi_starts_aborts_the_run(mpi, liars, silent, after):
     preload = f"LD_PRELOAD={liars(mpi, 'stopped_rank.cpp')}"
     wrap = ["env", preload, f"FAIL_RANK={silent}", f"STOP_AFTER={after}"]
-    done = lab.run(mpi, 3, "-pair_timeout 0.2 Pair_Latency", wrap=wrap, component="FABRIC", timeout=TIMEOUT)
+
+    def launch() -> lab.Launch:
+        return lab.run(mpi, 3, "-pair_timeout 0.2 Pair_Latency", wrap=wrap, component="FABRIC", timeout=30)
+
+    try:
+        done = launch()
+    except lab.Hangs as hang:
+        if mpi.flavor != "mpich" or silent != 0 or "a rank does not answer" not in str(hang):
+            raise
+        warnings.warn("MPICH's launcher did not notice the end of a rank; launched again", stacklevel=1)
+        done = launch()
     assert done.code != 0
     [line] = done.own_errors
     seconds = 3 if silent == 0 else 2
