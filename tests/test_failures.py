@@ -92,9 +92,8 @@ class Injector:
         log = folder / "log"
         settings = [f"{name}={value}" for name, value in variables.items()]
         words = ["env", f"LD_PRELOAD={self.preload}", f"FAIL_LOG={log}", *settings, *wrap]
-        if (
-            self.component == "IO"
-        ):  # of launches at once: docs/known-mpi-issues.md, shared file pointers of two jobs
+        # Launches at once: docs/known-mpi-issues.md, shared file pointers of two jobs.
+        if self.component == "IO":
             arguments = f"-file {folder}/IMB_out_{folder.name} {arguments}"
         injection = (
             f"{self.mpi.key} IMB-{self.component} {arguments}: {self.preload.stem} {' '.join(settings)}"
@@ -317,7 +316,7 @@ def test_one_rank_without_memory(mpi, component, arguments, rank, liars: Librari
             fault = ""
         return fault and f"{outcome.injection} with room for {room} MiB on rank {rank}: {fault}"
 
-    walk(mpi, [(room,) for room in (20, 50, 80, 110)], judge)
+    walk(mpi, [(room,) for room in (20, 40, 60, 80, 100, 120)], judge)
 
 
 @pytest.mark.parametrize("transport", ["default", "rdma"])
