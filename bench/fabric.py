@@ -7,12 +7,13 @@ Sweeps over pairs of a fat tree and of a dragonfly are computed, not run: the ti
 the least speed on its route (a max-min model of one flow at a time, without contention between pairs of a round). 0 to 3
 components (host, link between switches, switch port of a host) are slowed by 10 % or 50 %. Noise is recorded: deviations of
 launches of a row of bench/pool.parquet from its median, runs of successive launches as passes of a pair. Their spread (17 % on the
-machine that recorded them, a shared one) is scaled to 2 % unless --noise has `recorded`.
+machine that recorded them, a shared one) is scaled to 2 % unless --noise has `recorded`. A pair keeps its row; each launch begins at
+another place of it.
 
 --differ adds a deviation by host, normal with this spread: healthy hosts that are not alike.
 
-Full sweeps have all pairs, in 4 passes; quick ones have the stages of `imb fabric --quick`: 2 log2(N) + 4 rounds, in 3 passes,
-then targeted rounds, at most four times, each look at its share of the level.
+Sweeps have the stages of `imb fabric`, each look at its share of the level. Full ones have all pairs in 4 passes, then as many again while
+undecided, up to 64; or the passes of --passes. Quick ones have 2 log2(N) + 4 rounds in 3 passes, then targeted rounds, at most four times.
 Beside it, on the same data: thresholds on the mean time of a host's pairs, 5 % above the median of hosts, and mean + 3 standard
 deviations of hosts.
 
@@ -36,6 +37,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 from imb.fabric.inference import judge_sweeps
+from imb.fabric.passes import sweep_search
 from imb.fabric.rounds import quick_search, share_of_look
 from imb.fabric.sweep import Endpoint, Sweep
 from imb.fabric.topology import LinkGroup, Topology, graph
@@ -43,7 +45,7 @@ from imb.fabric.verdict import Verdict
 
 HERE = Path(__file__).resolve().parent
 PASSES = 3  # of a quick sweep
-FULL_PASSES = 4
+WANTED = 0.1  # slower: not to be missed
 LEVEL = 0.01
 Values = npt.NDArray[np.float64]
 BASE = 1.0e-6
@@ -122,20 +124,29 @@ class Noise:
         length = min(map(len, found))
         self.series = np.array([one[:length] for one in found])
 
-    def draw(self, random: np.random.Generator, passes: int, pairs: int) -> Values:
-        row = random.integers(len(self.series), size=pairs)
+    def draw(self, random: np.random.Generator, passes: int, row: npt.NDArray[np.int64]) -> Values:
+        """Of pairs: the row of each; shape (passes, pairs)."""
+        pairs = len(row)
         begin = random.integers(self.series.shape[1] - passes + 1, size=pairs)
         found: Values = self.series[row, begin + np.arange(passes)[:, None]]
         return found
 
 
 class Truth:
-    """A network with slowed components."""
+    """A network with slowed components, and the noise of its pairs."""
 
     def __init__(
-        self, network: Network, count: int, slow: float, random: np.random.Generator, differ: float = 0.0
+        self,
+        network: Network,
+        count: int,
+        slow: float,
+        noise: Noise,
+        random: np.random.Generator,
+        differ: float = 0.0,
     ) -> None:
-        self.network, self.slow = network, slow
+        self.network, self.slow, self.noise = network, slow, noise
+        many = len(network.topology.hosts)
+        self.rows = random.integers(len(noise.series), size=(many, many))
         hosts = network.topology.hosts
         self.differ = differ * random.standard_normal(len(hosts)) if differ else np.zeros(len(hosts))
         self.slowed: list[tuple[str, str, int]] = []
@@ -164,14 +175,12 @@ class Truth:
 def sweep_of(
     truth: Truth,
     rounds: list[list[tuple[int, int]]] | None,
-    noise: Noise,
     random: np.random.Generator,
-    first_pass: int = 0,
-    passes: int | None = None,
+    first_pass: int,
+    many: int,
 ) -> Sweep:
-    """All pairs where there are no rounds."""
+    """One launch of so many passes; all pairs where there are no rounds."""
     count = len(truth.network.topology.hosts)
-    many = passes or PASSES
     if rounds is None:
         a, b = (one.astype(np.int32) for one in np.triu_indices(count, 1))
         number = np.zeros(len(a), dtype=np.int32)
@@ -179,7 +188,7 @@ def sweep_of(
         flat = np.array([pair for one in rounds for pair in one], dtype=np.int32).reshape(-1, 2)
         a, b = flat[:, 0], flat[:, 1]
         number = np.repeat(np.arange(len(rounds), dtype=np.int32), [len(one) for one in rounds])
-    times = truth.times(a, b) + noise.draw(random, many, len(a))
+    times = truth.times(a, b) + truth.noise.draw(random, many, truth.rows[a, b])
     number_of_pass = np.repeat(np.arange(first_pass, first_pass + many, dtype=np.int32), len(a))
     ends = tuple(Endpoint(at, name) for at, name in enumerate(truth.network.topology.hosts))
     return Sweep(
@@ -218,36 +227,35 @@ def by_thresholds(sweep: Sweep) -> tuple[set[str], set[str]]:
 
 
 def judged(
-    truth: Truth, quick: bool, noise: Noise, random: np.random.Generator, passes: int = PASSES
+    truth: Truth, quick: bool, random: np.random.Generator, passes: int | None
 ) -> tuple[set[str], dict[str, set[str]], Sweep, int]:
-    """Names; of each its alternatives; the sweep; rounds."""
+    """Names; of each its alternatives; the sweep; rounds. `passes`: None: as many as `imb fabric` takes."""
     topology = truth.network.topology
     count = len(topology.hosts)
-    if not quick:
-        sweep, used = sweep_of(truth, None, noise, random, 0, passes), count - 1
-        verdict = judge_sweeps([sweep], topology)
-    else:
-        sweep, verdict, used = searched(truth, noise, random, passes)
-    named = {one.name for one in verdict.suspects if one.named}
-    others = {one.name: {one.name, *one.alternatives} for one in verdict.suspects if one.p_value <= LEVEL}
-    return named, others, sweep, used
-
-
-def searched(
-    truth: Truth, noise: Noise, random: np.random.Generator, passes: int
-) -> tuple[Sweep, Verdict, int]:
-    """The stages of `imb fabric --quick`: the sweep, the last verdict, rounds."""
-    topology = truth.network.topology
     parts: list[Sweep] = []
 
     def judge(look: int) -> Verdict:
         return judge_sweeps([joined(parts)], topology, share=share_of_look(look))
 
-    used = 0
-    for rounds in quick_search(len(topology.hosts), int(random.integers(1 << 30)), judge):
-        parts.append(sweep_of(truth, rounds, noise, random, passes * len(parts), passes))
-        used += len(rounds)
-    return joined(parts), judge(len(parts)), used
+    used = done = 0
+    if quick:
+        for rounds in quick_search(count, int(random.integers(1 << 30)), judge):
+            parts.append(sweep_of(truth, rounds, random, done, passes or PASSES))
+            used += len(rounds)
+            done += passes or PASSES
+    elif passes:
+        parts.append(sweep_of(truth, None, random, 0, passes))
+        used = (count - 1) * passes
+    else:
+        for more, _ in sweep_search([("Pair_Bandwidth", 65536)], WANTED, judge):
+            parts.append(sweep_of(truth, None, random, done, more))
+            done += more
+        used = (count - 1) * done
+    sweep = joined(parts)
+    verdict = judge_sweeps([sweep], topology) if passes and not quick else judge(len(parts))
+    named = {one.name for one in verdict.suspects if one.named}
+    others = {one.name: {one.name, *one.alternatives} for one in verdict.suspects if one.p_value <= LEVEL}
+    return named, others, sweep, used
 
 
 def tally(
@@ -258,7 +266,7 @@ def tally(
     noise: Noise,
     draws: int,
     seconds: float,
-    passes: int,
+    passes: int | None,
     differ: float,
 ) -> Counter[str]:
     found: Counter[str] = Counter()
@@ -267,8 +275,8 @@ def tally(
         if time.perf_counter() - begin > seconds:
             break
         random = np.random.default_rng([draw, count, int(100 * slow), quick, len(network.topology.hosts)])
-        truth = Truth(network, count, slow, random, differ)
-        named, others, sweep, used = judged(truth, quick, noise, random, passes)
+        truth = Truth(network, count, slow, noise, random, differ)
+        named, others, sweep, used = judged(truth, quick, random, passes)
         truly = {name for _, name, _ in truth.slowed}
         hosts = set(network.topology.hosts)
         links = {one.name for one in network.topology.groups}
@@ -283,6 +291,7 @@ def tally(
         found["host, link named"] += bool(wrong & links) and bool((truly & hosts) - named)
         found["link, host named"] += bool(wrong & hosts) and bool((truly & links) - named)
         found["rounds"] += used
+        found["passes"] += int(sweep.passes.max()) + 1
         for key, guess in zip(("5 %", "3 sigma"), by_thresholds(sweep), strict=True):
             found[f"{key}: named"] += len(truly & guess)
             found[f"{key}: false"] += bool(guess - truly)
@@ -295,7 +304,7 @@ def share(part: int, whole: int) -> str:
 
 HEAD = (
     "| network | hosts | noise | sweep | slowed | by | draws | named | or as alternative | draws with a false name | host/link confused "
-    "| rounds | -5 %: named | false | 3 sigma: named | false |\n|" + "---|" * 16
+    "| rounds | passes | -5 %: named | false | 3 sigma: named | false |\n|" + "---|" * 17
 )
 
 
@@ -315,6 +324,7 @@ def line(network: Network, noise: str, quick: bool, count: int, slow: float, fou
         share(found["any false name"], draws),
         share(confused, many),
         f"{found['rounds'] / max(draws, 1):.0f}",
+        f"{found['passes'] / max(draws, 1):.1f}",
         share(found["5 %: named"], many),
         share(found["5 %: false"], draws),
         share(found["3 sigma: named"], many),
@@ -327,21 +337,8 @@ def speed() -> str:
     """1,024 hosts, all pairs, 10 passes."""
     random = np.random.default_rng(1)
     network = fat_tree(1024)
-    truth = Truth(network, 2, 0.1, random)
-    noise = Noise(0.02)
-    parts = [sweep_of(truth, None, noise, random, PASSES * at) for at in range(3)]
-    last = sweep_of(truth, None, noise, random, 9)
-    keep = last.passes == 9
-    parts.append(
-        Sweep(
-            last.endpoints,
-            last.benchmark,
-            last.bytes,
-            *(x[keep] for x in (last.a, last.b, last.passes, last.rounds, last.seconds)),
-        )
-    )
-    sweep = joined(parts)
-    del parts
+    truth = Truth(network, 2, 0.1, Noise(0.02), random)
+    sweep = sweep_of(truth, None, random, 0, 10)
     begin = time.perf_counter()
     verdict = judge_sweeps([sweep], network.topology)
     seconds = time.perf_counter() - begin
@@ -364,7 +361,7 @@ def main() -> int:
     parser.add_argument("--slow", default="0.1,0.5")
     parser.add_argument("--noise", default="0.02", help="spreads, or `recorded`")
     parser.add_argument("--seconds", type=float, default=60.0, help="at most, for each row of the table")
-    parser.add_argument("--passes", type=int, help="4; of quick sweeps 3")
+    parser.add_argument("--passes", type=int, help="of each launch; else as `imb fabric`")
     parser.add_argument("--differ", type=float, default=0.0, help="spread of healthy hosts")
     parser.add_argument("--no-speed", action="store_true")
     options = parser.parse_args()
@@ -389,7 +386,7 @@ def main() -> int:
                                 noise,
                                 options.draws,
                                 options.seconds,
-                                options.passes or (PASSES if quick else FULL_PASSES),
+                                options.passes,
                                 options.differ,
                             )
                             print(line(network, spread, quick, count, slow, found), flush=True)

@@ -35,7 +35,7 @@ from companion.switched import TOPOLOGY, Switched, switched  # noqa: E402
 
 PORT, TRUNK = 100.0, 400.0  # Mbit/s
 CONDITIONS = {"healthy": "", "host": "h3", "link": "core - leaf1", "busy core": "h6"}
-MEASURED = ["-b", "Pair_Bandwidth:32768", "--passes", "5"]
+MEASURED = ["-b", "Pair_Bandwidth:32768"]
 ARGUMENTS = ["-iter", "3"]
 
 

@@ -297,6 +297,24 @@ def test_suspects_that_are_not_separated(imb: Imb, tmp_path: Path) -> None:
     assert "scontrol" not in said.out
 
 
+def test_a_noisy_sweep_has_further_passes(imb: Imb, tmp_path: Path) -> None:
+    """As many again as there were, until they suffice or would not."""
+    command = launched(tmp_path / "mpi", noise=0.08)
+    found = json.loads((said := imb(*command, "-f", "json")).out)
+    assert len(found["sources"]) > 1, said
+    assert "imb: undecided after 4 passes; 4 more" in said.err
+    once = json.loads((said := imb(*command, "--passes", "4", "-f", "json")).out)
+    assert len(once["sources"]) == 1 and "undecided after" not in said.err
+
+
+def test_further_passes_end_with_the_budget(imb: Imb, tmp_path: Path) -> None:
+    said = imb(*launched(tmp_path / "mpi", noise=0.08), "--budget", "1", "-f", "json")
+    found = json.loads(said.out)
+    assert len(found["sources"]) == 1, said
+    [note] = [one for one in found["notes"] if one.startswith("undecided; 4 further passes would take some ")]
+    assert note.endswith(": give a longer --budget or --passes 8")
+
+
 @pytest.mark.parametrize(("slow", "code"), [({}, 0), ({3: 0.5}, 10)])
 def test_a_quick_sweep_that_is_decided_at_once(
     imb: Imb, tmp_path: Path, slow: dict[int, float], code: int

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from imb.fabric.history import against
 from imb.fabric.inference import groups_of, judge_sweeps
+from imb.fabric.passes import FIRST, MOST, sweep_search
 from imb.fabric.rounds import (
     TARGETED,
     after_quick,
@@ -23,7 +24,7 @@ from imb.fabric.rounds import (
 )
 from imb.fabric.sweep import Endpoint, Indices, Sweep
 from imb.fabric.topology import Topology, tree
-from imb.fabric.verdict import Suspect, Verdict
+from imb.fabric.verdict import SizeResult, Suspect, Verdict
 
 CORE_PAIRS = Path(__file__).with_name("data") / "core-pairs.txt"
 Slow = Callable[[Indices, Indices], Any]
@@ -329,6 +330,75 @@ def test_a_look_at_a_share_of_the_level() -> None:
     [often] = judge_sweeps([sweep], None, share=0.05).suspects
     assert once.named and not often.named
     assert often.p_value == pytest.approx(20 * once.p_value) and often.p_value > 0.01
+
+
+def of_passes(passes: int, detectable: float, *suspects: Suspect, bytes: int = 8) -> Verdict:
+    result = SizeResult(
+        "Pair_Latency", bytes, 1e-6, (), 0.1, 0.0, passes, 100, detectable, np.zeros(16)
+    )
+    return Verdict("inconclusive", suspects, (), (result,))
+
+
+def stages_of(*verdicts: Verdict) -> list[tuple[int, list[tuple[str, int]]]]:
+    """Of a sweep that sees these verdicts, the last one again and again."""
+    sizes = [("Pair_Latency", 8), ("Pair_Latency", 64)]
+    return list(sweep_search(sizes, 0.1, lambda look: verdicts[min(look, len(verdicts)) - 1]))
+
+
+def test_a_sweep_has_more_passes_while_a_slow_host_could_be_missed() -> None:
+    both, first = [("Pair_Latency", 8), ("Pair_Latency", 64)], [("Pair_Latency", 8)]
+    assert stages_of(of_passes(4, 0.05)) == [(FIRST, both)]
+    assert stages_of(of_passes(4, 0.2), of_passes(8, 0.12), of_passes(16, 0.07)) == [
+        (4, both),
+        (4, first),
+        (8, first),
+    ]
+    every = [passes for passes, _ in stages_of(of_passes(4, 0.2))]
+    assert every == [4, 4, 8, 16, 32] and sum(every) == MOST
+
+
+def test_a_sweep_has_more_passes_while_a_suspect_is_undecided() -> None:
+    [suspect] = suspecting("a").suspects
+    undecided = replace(suspect, p_value=0.02)
+    assert [passes for passes, _ in stages_of(of_passes(4, 0.05, undecided), of_passes(8, 0.05))] == [4, 4]
+    noise = replace(suspect, kind="pair", p_value=1.0)
+    assert len(stages_of(of_passes(4, 0.05, noise))) == 1
+    assert len(stages_of(of_passes(4, 0.05, replace(undecided, named=True)))) == 1
+
+
+@pytest.mark.parametrize("detectable", [float("inf"), float("nan"), 2.0])
+def test_a_sweep_ends_where_more_passes_would_not_suffice(detectable: float) -> None:
+    assert len(stages_of(of_passes(4, detectable))) == 1
+
+
+def of_switches(count: int, below: int) -> Topology:
+    """All switches below one."""
+    switches = {
+        f"s{one}": [f"n{at}" for at in range(one * below, (one + 1) * below)] for one in range(count // below)
+    }
+    return tree({**switches, "top": list(switches)})
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_two_slow_hosts_of_a_switch_are_not_a_slow_switch(seed: int) -> None:
+    """Half of its hosts: most of its pairs are slow."""
+    slow = (20, 22)
+    sweep = made(
+        64, lambda a, b: 0.1 * (np.isin(a, slow) | np.isin(b, slow)), passes=8, noise=0.15, seed=seed
+    )
+    assert named(judge_sweeps([sweep], of_switches(64, 4))) == {"n20", "n22"}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_noise_of_two_modes(seed: int) -> None:
+    """Each pair is in one of two states: the median of few pairs is that of the one or the other."""
+    sweep = made(64, lambda a, b: 0.1 * ((a == 20) | (b == 20)), passes=4, seed=seed)
+    pairs = 64 * 63 // 2
+    state = np.random.default_rng([seed, 1]).random(pairs) < 0.5
+    noisy = replace(sweep, seconds=sweep.seconds * np.exp(0.15 * np.tile(state, 4)))
+    verdict = judge_sweeps([noisy], of_switches(64, 8))
+    assert named(verdict) == {"n20"}
+    assert verdict.per_size[0].detectable < 0.1
 
 
 def test_targeted_rounds_have_the_suspect() -> None:

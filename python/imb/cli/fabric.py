@@ -29,13 +29,13 @@ from imb.model.units import counted
 from imb.render.terminal import data, say
 
 if TYPE_CHECKING:
+    from imb.cli.fabric_stages import Sources
+    from imb.fabric.verdict import Verdict
     from imb.measure.drain import Drain
     from imb.render.fabric import Judged
 
 EXIT = {"healthy": 0, "bad": 10, "inconclusive": 11}
 BENCHMARKS = ("Pair_Latency", "Pair_Bandwidth", "Pair_Bidirectional")
-PASSES = 4  # two of each direction
-QUICK_PASSES = 3  # of rounds whose pairs have one direction
 SIZES = (("Pair_Latency", 8), ("Pair_Bandwidth", 1 << 20))
 
 
@@ -70,6 +70,7 @@ def command(
             max=1e7,
             metavar="SECONDS",
             help="End after this time, and judge what is there.",
+            show_default="none; further passes end within 600 s",
         ),
     ] = None,
     benchmark: Annotated[
@@ -89,7 +90,7 @@ def command(
             min=1,
             metavar="N",
             help="Run all rounds N times, with both directions of pairs in turn.",
-            show_default="4; with --quick 3",
+            show_default="4, then as many again, up to 64, while a slow host could be missed; with --quick 3",
         ),
     ] = None,
     rounds: Annotated[
@@ -192,6 +193,7 @@ def command(
         sources = judging.sources_named(store, names)
     else:
         from imb.cli.fabric_stages import Stages
+        from imb.fabric.verdict import NOTHING
         from imb.measure.fabric import hosts_offered, intent_for
 
         bare = intent_of(None, _expanded(hosts), ppn, None, cpus, env, launcher)
@@ -200,8 +202,7 @@ def command(
         refuse_missing_cpus(intent)
         found, folder = prepare(mpi, programs)
         drawn = secrets.randbelow(2**31) if seed is None else seed
-        options = ["-seed", str(drawn), "-passes", str(passes or (QUICK_PASSES if quick else PASSES))]
-        options += (["-rounds", str(rounds)] if rounds else []) + (["-serial"] if serial else [])
+        options = (["-rounds", str(rounds)] if rounds else []) + (["-serial"] if serial else [])
         stages = Stages(
             archive=store,
             mpi=found,
@@ -211,24 +212,26 @@ def command(
             endpoint=wanted,
             sizes=[_size(one) for one in benchmark] if benchmark else list(SIZES),
             arguments=[*options, *arguments],
+            passes=passes,
             seed=drawn,
             timeout=timeout,
             budget=budget,
             labels=label or [],
         )
+        def judge(sofar: Sources, share: float) -> Verdict:
+            if not sofar:
+                return NOTHING
+            looked = against._replace(share=share)
+            return judging.judged_of(judging.launches_of(sofar, []), sofar, looked, [])[0].verdict
+
         if quick:
-            stages.quick(
-                lambda sofar, share: (
-                    judging.judged_of(
-                        judging.launches_of(sofar, []), sofar, against._replace(share=share), []
-                    )[0].verdict
-                )
-            )
+            stages.quick(judge)
+        else:
+            stages.sweep(judge, judging.DETECTED * against.least)
+        if passes is None or quick:
             from imb.fabric.rounds import share_of_look
 
             against = against._replace(share=share_of_look(max(stages.looks, 1)))
-        else:
-            stages.sweep()
         sources, notes = stages.sources, stages.notes
         if not sources:
             raise ImbError(

@@ -1,4 +1,4 @@
-"""The launches of `imb fabric`: one stage for a whole sweep; with --quick a few rounds, then rounds that separate suspects."""
+"""The launches of `imb fabric`: a whole sweep, then further passes where they decide; with --quick a few rounds, then rounds that separate suspects."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 
 USAGE = 2  # exit status of the suite for options that it refuses
 _LEAST = 2.0  # seconds that a launch needs at least
+_FURTHER = 600.0  # seconds within which further passes end, without --budget
+QUICK_PASSES = 3  # of rounds whose pairs have one direction
 Sources = list[tuple[str, Path]]
 
 
 class Stages(msgspec.Struct, kw_only=True):
-    """What all launches have in common. `given`: the folder of --programs; `arguments` are IMB's."""
+    """What all launches have in common. `given`: the folder of --programs; `arguments` are IMB's; `passes`: None: as many as decide."""
 
     archive: Archive
     mpi: Installation
@@ -39,6 +41,7 @@ class Stages(msgspec.Struct, kw_only=True):
     endpoint: Endpoint
     sizes: list[tuple[str, int]]
     arguments: list[str]
+    passes: int | None
     seed: int
     timeout: float
     budget: float | None
@@ -46,11 +49,32 @@ class Stages(msgspec.Struct, kw_only=True):
     began: float = msgspec.field(default_factory=time.monotonic)
     sources: Sources = []
     notes: list[str] = []
-    looks: int = 0  # with --quick: stages that were launched
+    looks: int = 0  # stages that were launched
 
-    def sweep(self) -> None:
-        """All rounds, as the arguments want them."""
-        self._launch(None)
+    def sweep(self, judge: Callable[[Sources, float], Verdict], wanted: float) -> None:
+        """All rounds, as the arguments want them; then, where a host slower by `wanted` could be missed or a suspect is undecided,
+        further passes. `judge` gets the share of the level."""
+        from imb.fabric.passes import sweep_search
+        from imb.fabric.rounds import share_of_look
+
+        if self.passes is not None:
+            self._launch(None, self.sizes, self.passes)
+            return
+        ran = 0
+        for passes, sizes in sweep_search(
+            self.sizes, wanted, lambda look: judge(self.sources, share_of_look(look))
+        ):
+            if self.looks:
+                took = time.monotonic() - self.began
+                if max(took, _LEAST) > min(self._left(), _FURTHER - took):
+                    self.notes.append(
+                        f"undecided; {counted(passes, 'further pass')} would take some {took:.0f} s: give a longer --budget or --passes {ran + passes}"
+                    )
+                    break
+                say(f"imb: undecided after {counted(ran, 'pass')}; {passes} more", err=True)
+            self._launch(None, sizes, passes)
+            self.looks += 1
+            ran += passes
 
     def quick(self, judge: Callable[[Sources, float], Verdict]) -> None:
         """Few rounds; then, while something is undecided, rounds for the suspects so far. `judge` gets the share of the level."""
@@ -73,7 +97,7 @@ class Stages(msgspec.Struct, kw_only=True):
                     )
                     break
                 say(f"imb: {counted(len(rounds), 'round')} more on {_suspected(verdict)}", err=True)
-            self._launch(rounds)
+            self._launch(rounds, self.sizes, self.passes or QUICK_PASSES)
             self.looks += 1
             ran += len(rounds)
         self.notes.append(f"{counted(ran, 'round')} in all; a whole sweep has {ranks - 1 + ranks % 2}")
@@ -82,12 +106,15 @@ class Stages(msgspec.Struct, kw_only=True):
         """Seconds of the budget."""
         return float("inf") if self.budget is None else self.budget - (time.monotonic() - self.began)
 
-    def _launch(self, rounds: Sequence[Sequence[tuple[int, int]]] | None) -> None:
+    def _launch(
+        self, rounds: Sequence[Sequence[tuple[int, int]]] | None, sizes: Sequence[tuple[str, int]], passes: int
+    ) -> None:
         """One launch for each benchmark and size; what they leave is kept as runs, whatever comes of them."""
         from imb.measure import execution, fabric, lock, session
 
-        for number, one in enumerate(self.sizes):
-            share = self._left() / (len(self.sizes) - number)
+        options = ["-seed", str((self.seed + self.looks) % 2**31), "-passes", str(passes)]
+        for number, one in enumerate(sizes):
+            share = self._left() / (len(sizes) - number)
             if share < _LEAST and self.sources:
                 self.notes.append(f"--budget is used up; {one[0]}, {one[1]} bytes was not measured")
                 continue
@@ -98,7 +125,7 @@ class Stages(msgspec.Struct, kw_only=True):
                 intent=self.intent,
                 endpoint=self.endpoint,
                 sizes=[one],
-                arguments=[*self._patience(share), *self.arguments],
+                arguments=[*self._patience(share), *options, *self.arguments],
                 timeout=min(self.timeout, max(share, _LEAST)),
                 labels=self.labels,
                 rounds=rounds,

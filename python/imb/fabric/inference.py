@@ -29,7 +29,7 @@ from imb.fabric.significance import Effects, holm
 from imb.fabric.single_pairs import asymmetric_pairs, slow_pairs
 from imb.fabric.sweep import Sweep, Values
 from imb.fabric.topology import Topology
-from imb.fabric.verdict import Asymmetric, Populations, QuietRail, SizeResult, State, Suspect, Verdict
+from imb.fabric.verdict import NOTHING, Asymmetric, Populations, QuietRail, SizeResult, State, Suspect, Verdict
 
 FEWEST_ENDPOINTS = 4
 _CONFIDENCE = 0.95
@@ -37,6 +37,7 @@ _PAIRS_SHARE = 0.2  # of `level` for single pairs, which are many
 _RAILS = 0.1  # of `level` for quiet rails, where they are judged
 _UNNAMED = 5  # suspects that are listed though they are not named
 _MOST_PASSES = 1000
+_POWER = 0.99  # with which a detectable effect is named
 _MISSES = 2.0  # times least_effect: a verdict that would miss such a host is inconclusive
 
 
@@ -52,7 +53,7 @@ def judge_sweeps(
     sweep, at most; `least_effect`: what is less slow than this is not named. `share`: of the level, where this is one of several looks; p-values are
     adjusted for that, too."""
     if not sweeps:
-        return Verdict("inconclusive", notes=("no pairs were measured",))
+        return NOTHING
     prepared: tuple[Pairs, Components] | None = None
     found: list[_Size] = []
     for sweep in sweeps:
@@ -260,7 +261,7 @@ class _Size:
         return ""
 
     def _detectable(self) -> float:
-        """The effect of an endpoint with the median number of pairs that is named in 19 of 20 sweeps."""
+        """The effect of an endpoint with the median number of pairs that is named in 99 of 100 sweeps."""
         count = len(self.sweep.endpoints)
         many = np.bincount(np.concatenate([self.pairs.a, self.pairs.b]), minlength=count)
         ends = [at for at, one in enumerate(self.components.each) if one.kind in ("core", "host")]
@@ -271,7 +272,7 @@ class _Size:
         error = wider.factor * self.effects.deviation / np.sqrt(np.median(many))
         degrees = wider.degrees(self.effects.degrees)
         reach = -stdtrit(degrees, self.level / self.tests)
-        return float(max(reach * error, self.least) + stdtrit(degrees, 0.95) * error)
+        return float(max(reach * error, self.least) + stdtrit(degrees, _POWER) * error)
 
     def _insensitive(self, detectable: float, wanted: float) -> str:
         """Passes that are required if their errors are independent, so that the error falls with the root of their number."""

@@ -5,7 +5,7 @@ log time of a pair = level of its class + effects of the slow components that it
 Components are found one after the other (orthogonal matching pursuit: Pati, Rezaiifar and Krishnaprasad, Asilomar Conf. (1993) 40),
 on bounded residuals (Huber, Ann. Math. Stat. 35 (1964) 73), so that few wild pairs decide nothing. A component slows all pairs that
 cross it. So it must explain most of them, and the one that explains most goes first: a slow host has all its pairs, any link only
-some of these. A level is the median of pairs that cross no slow component.
+some of these. A level is the location of pairs that cross no slow component.
 
 Two slow components on one route take as long as the slower of the two (bandwidth), or as both together (latency); all between
 is accepted.
@@ -13,6 +13,7 @@ is accepted.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,7 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from imb.fabric.components import FEWEST, Components
+from imb.fabric.location import bound, location
 from imb.fabric.pairs import LEAST_SPREAD, TO_DEVIATION
 from imb.fabric.sweep import Values
 
@@ -40,7 +42,7 @@ _WHOLE = 0.9  # share of a class that a component may have before the class has 
 class Fit:
     """`chosen`: components; `effects`: of each, of the logarithm; `alone`: how many pairs each has that cross no other one;
     `covered`: how many of them each pair crosses; `levels`: by class; `spread`: standard deviation of residuals. `low`: levels are near the
-    fast pairs."""
+    fast pairs. `wide`: bound of locations."""
 
     chosen: list[int]
     effects: list[float]
@@ -49,6 +51,7 @@ class Fit:
     levels: Values
     residual: Values
     spread: float
+    wide: float
     low: bool = False
 
 
@@ -63,6 +66,7 @@ class Search:
         self.least_noise = max(least_noise if np.isfinite(least_noise) else 0.0, LEAST_SPREAD)
         self.least = least
         self.many = int(classes.max(initial=-1)) + 1
+        self.price = float(np.log(len(components.each) + 1) + 0.5 * np.log(len(time) + 1))
         self.confounded, self.majority = self._shares()
 
     def _shares(self) -> tuple[npt.NDArray[np.bool_], bool]:
@@ -79,7 +83,7 @@ class Search:
         return found, bool((~found & (most > _MAJORITY) & (most <= _WHOLE)).any())
 
     def best(self) -> Fit:
-        """Of two starts, that which explains more with less: levels at the median of pairs, and, as more than half of the pairs of
+        """Of two starts, that which explains more with less: levels at the location of pairs, and, as more than half of the pairs of
         a small sweep or of a class may cross a slow component, near the fast ones."""
         usual = self._grown(low=False)
         many = len(self.time) > _SMALL and not self.majority
@@ -91,14 +95,29 @@ class Search:
 
     def cost(self, fit: Fit, spread: float) -> float:
         """Half of the deviance, and for each component what its choice among all of them costs; a class costs as much."""
-        price = np.log(len(self.components.each) + 1) + 0.5 * np.log(len(self.time) + 1)
-        return float(huber(fit.residual / spread).sum() + 2 * price * (len(fit.chosen) + self.many))
+        return float(huber(fit.residual / spread).sum() + 2 * self.price * (len(fit.chosen) + self.many))
 
     def _grown(self, *, low: bool) -> Fit:
-        chosen: list[int] = []
+        """Two slow hosts of a switch may look like a slow switch as long as they are unknown: so each that was chosen is left out
+        once, for smaller ones that explain more in its place."""
+        fit = self._grown_from([], low=low)
+        for one in list(fit.chosen):
+            if one not in fit.chosen or len(fit.chosen) == MOST:
+                continue
+            most = self.components.counts[one] / 2
+            other = self._grown_from([x for x in fit.chosen if x != one], low=low, most=most)
+            more = len(other.chosen) - len(fit.chosen)
+            spread = max(min(fit.spread, other.spread), self.least_noise)
+            gain = float((huber(fit.residual / spread) - huber(other.residual / spread)).sum())
+            if more >= 0 and gain > more * self.price + _UNSURE:
+                fit = other
+        return fit
+
+    def _grown_from(self, begin: Sequence[int], *, low: bool, most: float = np.inf) -> Fit:
+        chosen = list(begin)
         fit = self.fitted(chosen, low=low)
         while len(chosen) < MOST:
-            found = self._next(fit)
+            found = self._next(fit, most)
             if found is None:
                 break
             chosen.append(found)
@@ -114,35 +133,38 @@ class Search:
             chosen.remove(weak[-1])
             fit = self.fitted(chosen, low=low)
 
-    def scores(self, fit: Fit) -> tuple[Values, Values]:
-        """Of each component, on pairs that cross no chosen one: sum of bounded residuals over its standard deviation, which is 1
-        where nothing is slow; and the number of these pairs."""
+    def scores(self, fit: Fit, *, final: bool = False) -> tuple[Values, Values]:
+        """Of each component, on pairs that cross no chosen one: sum of bounded residuals over its standard deviation; and the number of
+        these pairs. Not `final`: residuals of slow components that are still to be found do not count in the deviation."""
         clean = fit.covered == 0
         bounded = np.where(clean, np.clip(fit.residual / fit.spread, -_BOUND, _BOUND), 0.0)
         size = np.sqrt(np.sum(bounded**2) / max(clean.sum(), 1))
         counts = self.components.member @ clean.astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
-            scores = self.components.member @ bounded / np.sqrt(counts) / max(min(size, 1.0), 0.1)
+            scores = self.components.member @ bounded / np.sqrt(counts) / max(size if final else min(size, 1.0), 0.1)
         return np.where(counts >= FEWEST, scores, -np.inf), counts
 
-    def _next(self, fit: Fit) -> int | None:
+    def _next(self, fit: Fit, most: float) -> int | None:
+        """Of components with so many pairs at most."""
         scores, _ = self.scores(fit)
         scores[self.confounded] = -np.inf
         scores[fit.chosen] = -np.inf
+        scores[self.components.counts > most] = -np.inf
         clean = fit.covered == 0
-        best, most = None, 0.0
+        best, gain = None, 0.0
         for one in np.argsort(-scores, kind="stable")[:_TRIED].tolist():
             if not scores[one] > _SCORE:
                 break
             pairs = self.components.pairs(one)
-            explained = self._explained(fit.residual[pairs[clean[pairs]]], fit.spread)
-            if explained > most:
-                best, most = one, explained
+            explained = self._explained(fit, pairs[clean[pairs]])
+            if explained > gain:
+                best, gain = one, explained
         return best
 
-    def _explained(self, away: Values, spread: float) -> float:
-        """Gain of log likelihood if these pairs are slow by their median; 0 if too many of them are not."""
-        effect = float(np.median(away))
+    def _explained(self, fit: Fit, pairs: Indices) -> float:
+        """Gain of log likelihood if these pairs are slow by their location; 0 if too many of them are not."""
+        away, spread = fit.residual[pairs], fit.spread
+        effect = location(away, fit.wide)
         if effect < self.least / 2:
             return 0.0
         expected = float(ndtr(effect / 2 / spread))
@@ -156,7 +178,7 @@ class Search:
         covered = np.zeros(len(self.time), dtype=np.int64)
         for one in chosen:
             covered[self.components.pairs(one)] += 1
-        levels = self._levels(covered == 0, low=low)
+        levels, wide = self._levels(covered == 0, low=low)
         away = self.time - levels[self.classes]
         least, most = np.zeros(len(away)), np.zeros(len(away))
         effects, alone = [], []
@@ -164,7 +186,7 @@ class Search:
             pairs = self.components.pairs(one)
             single = pairs[covered[pairs] == 1]
             alone.append(len(single))
-            effect = float(np.median(away[single if len(single) >= FEWEST else pairs]))
+            effect = location(away[single if len(single) >= FEWEST else pairs], wide)
             effects.append(effect)
             least[pairs] = np.maximum(least[pairs], effect)
             most[pairs] += max(effect, 0.0)
@@ -172,20 +194,28 @@ class Search:
         single = covered == 1
         residual[single] = (away - least)[single]
         spread = self._spread(residual, covered == 0)
-        return Fit(list(chosen), effects, alone, covered, levels, residual, spread, low)
+        return Fit(list(chosen), effects, alone, covered, levels, residual, spread, wide, low)
 
-    def _levels(self, clean: npt.NDArray[np.bool_], *, low: bool) -> Values:
-        levels = np.zeros(self.many)
+    def _levels(self, clean: npt.NDArray[np.bool_], *, low: bool) -> tuple[Values, float]:
+        """Of classes, and the bound of all locations."""
+        levels, away = np.zeros(self.many), np.zeros(len(self.time))
+        times: list[Values] = []
         for one in range(self.many):
             of_class = self.classes == one
-            times = self.time[of_class & clean]
-            times = times if len(times) >= FEWEST else self.time[of_class]
-            if len(times):
-                levels[one] = np.median(times)
-                if low and len(times) > FEWEST:
-                    fast = np.sort(times)[: max(len(times) // 3, 2)]
-                    levels[one] = min(levels[one], np.median(fast) + self.least_noise)
-        return levels
+            inside = of_class & clean
+            inside = inside if np.count_nonzero(inside) >= FEWEST else of_class
+            times.append(self.time[inside])
+            if len(times[-1]):
+                levels[one] = np.median(times[-1])
+                away[inside] = times[-1] - levels[one]
+        wide = bound(away[clean], self.least_noise)
+        for one, own in enumerate(times):
+            if len(own):
+                levels[one] = location(own, wide)
+            if low and len(own) > FEWEST:
+                fast = np.sort(own)[: max(len(own) // 3, 2)]
+                levels[one] = min(levels[one], np.median(fast) + self.least_noise)
+        return levels, wide
 
     def _spread(self, residual: Values, clean: npt.NDArray[np.bool_]) -> float:
         """From the fast half, since slow components are in the other one."""
@@ -198,12 +228,12 @@ class Search:
         one = fit.chosen[at]
         without = self.fitted([*fit.chosen[:at], *fit.chosen[at + 1 :]], low=fit.low)
         clean = without.covered == 0
-        spread = fit.spread
         pairs = self.components.pairs(one)
         pairs = pairs[clean[pairs]]
         if len(pairs) < FEWEST:
             return []
-        own = self._explained(without.residual[pairs], spread)
+        without.spread = fit.spread
+        own = self._explained(without, pairs)
         inside = np.zeros(len(self.time))
         inside[pairs] = 1.0
         common = self.components.member @ inside
@@ -216,7 +246,7 @@ class Search:
             theirs = theirs[clean[theirs]]
             if len(theirs) < FEWEST:
                 continue
-            gain = self._explained(without.residual[theirs], spread)
+            gain = self._explained(without, theirs)
             if gain > own - _UNSURE:
                 found.append((gain, other))
         return [other for _, other in sorted(found, reverse=True)][:4]

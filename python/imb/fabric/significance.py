@@ -18,12 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from imb.fabric.components import FEWEST
+from imb.fabric.location import bound, deviation, location
 from imb.fabric.pairs import TO_DEVIATION
 from imb.fabric.search import Fit, Search
 from imb.fabric.sweep import Values
 
-_BOUND = 1.5  # standard deviations
-_MOST = 0.9  # share of pairs that counts in full, at least
 _KIND = 6  # components of a kind that show how healthy ones vary
 _OF_A_DEVIATION = 0.37  # efficiency of the median absolute deviation
 
@@ -82,7 +81,7 @@ class Effects:
         self.freedom = np.array([self.wider[kind].degrees(self.degrees) for kind in kinds])
 
     def _wider(self) -> dict[int, Wider]:
-        scores, _ = self.search.scores(self.fit)
+        scores, _ = self.search.scores(self.fit, final=True)
         # Slow ones too: without the upper tail of healthy ones that differ, the rest would look alike.
         scores[self.fit.chosen] = self.effects / self.errors
         known = np.isfinite(scores)
@@ -96,34 +95,6 @@ class Effects:
                 factor = max(factor, TO_DEVIATION * float(np.median(np.abs(inside - np.median(inside)))))
             found[kind] = Wider(factor, len(inside))
         return found
-
-
-def bound(away: Values, least: float) -> float:
-    """What counts in full: one bound for all, as the median absolute deviation of few values is narrow where there are two modes."""
-    size = np.abs(away - np.median(away)) if len(away) else np.zeros(1)
-    usual = TO_DEVIATION * float(np.median(size))
-    return max(_BOUND * usual, float(np.quantile(size, _MOST)), _BOUND * least)
-
-
-def location(values: Values, scale: float) -> float:
-    """Huber's, from the median; `scale`: values farther away count as this far."""
-    if not len(values):  # every pair crosses a slow component
-        return 0.0
-    found = float(np.median(values))
-    for _ in range(8):
-        away = values - found
-        inside = max(float(np.mean(np.abs(away) < scale)), 0.5)
-        found += float(np.mean(np.clip(away, -scale, scale))) / inside
-    return found
-
-
-def deviation(values: Values, scale: float) -> float:
-    """Standard deviation of one value in Huber's location, from its asymptotic variance."""
-    if not len(values):
-        return 0.0
-    away = values - location(values, scale)
-    inside = max(float(np.mean(np.abs(away) < scale)), 0.5)
-    return float(np.sqrt(np.mean(np.clip(away, -scale, scale) ** 2)) / inside)
 
 
 def holm(p: Values, tests: float) -> Values:

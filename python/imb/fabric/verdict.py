@@ -76,7 +76,7 @@ class Populations:
 class SizeResult:
     """One benchmark and size. `level_seconds`: of the class of pairs with least distance; `classes`: name of each class of pairs
     and its median time in seconds; `noise`: spread of one measurement; `scatter`: spread of pairs beyond it (both standard
-    deviations of logarithms); `detectable`: the effect of one host that is named in 19 of 20 sweeps; `endpoint_effects`: one
+    deviations of logarithms); `detectable`: the effect of one host that is named in 99 of 100 sweeps; `endpoint_effects`: one
     per endpoint, NaN where there is none (0.10: its pairs take 10 % longer)."""
 
     benchmark: str
@@ -108,3 +108,6 @@ class Verdict:
     silent_together: tuple[tuple[int, int], ...] = ()
     unjudged: tuple[str, ...] = ()
     quiet_rails: tuple[QuietRail, ...] = ()
+
+
+NOTHING = Verdict("inconclusive", notes=("no pairs were measured",))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 def counted(count: int, noun: str) -> str:
     """1 row, 2 rows, 1,000 launches."""
-    ending = "" if count == 1 else "es" if noun.endswith("ch") else "s"
+    ending = "" if count == 1 else "es" if noun.endswith(("ch", "ss")) else "s"
     return f"{count:,} {noun}{ending}"
 
 

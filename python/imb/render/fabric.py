@@ -144,7 +144,7 @@ def detectable_effect(judged: Judged) -> str | None:
     found = [one.detectable for one in judged.verdict.per_size if one.detectable == one.detectable]
     if not found or max(found) == inf:
         return None
-    word = f"a {judged.endpoint_kind} that takes {longer(max(found))} is named in 19 of 20 sweeps"
+    word = f"a {judged.endpoint_kind} that takes {longer(max(found))} is named in 99 of 100 sweeps"
     return f"{word}; a healthy sweep has a name with a probability of at most {judged.level:.2g}"
 
 
