@@ -4,7 +4,8 @@
     bench/fabric.py [--draws 1000] [--hosts 64,256,1024] [--seconds 600] [--noise 0.02,recorded] [--passes N] [--differ 0]
 
 Sweeps over pairs of a fat tree and of a dragonfly are computed, not run: the time of a pair is that of its distance, divided by
-the least speed on its route (a max-min model of one flow at a time, without contention between pairs of a round). 0 to 3
+the least speed on its routes, both ways at once as in Pair_Bidirectional, without contention between pairs of a round. bench/fabric_routes.py
+shows that SimGrid's messages take the same routes and times. 0 to 3
 components (host, link between switches, switch port of a host) are slowed by 10 % or 50 %. Noise is recorded: deviations of
 launches of a row of bench/pool.parquet from its median, runs of successive launches as passes of a pair. Their spread (17 % on the
 machine that recorded them, a shared one) is scaled to 2 % unless --noise has `recorded`. A pair keeps its row; each launch begins at
@@ -50,11 +51,17 @@ LEVEL = 0.01
 Values = npt.NDArray[np.float64]
 BASE = 1.0e-6
 PER_HOP = 0.15  # of the base, by switch
+FAT_TREE = {64: 8, 256: 16, 1024: 32}  # hosts below a leaf, as many spines
+DRAGONFLY = {
+    64: (4, 4, 4),
+    256: (4, 8, 8),
+    1024: (4, 16, 16),
+}  # hosts below a switch, switches of a group, groups
 
 
 @dataclass
 class Network:
-    """`slowable`: names of links between switches, with their group."""
+    """`slowable`: links between switches, with the pairs that cross them."""
 
     name: str
     topology: Topology
@@ -64,7 +71,7 @@ class Network:
 def fat_tree(hosts: int) -> Network:
     """Two levels, as many spines as hosts per leaf; the route to a host uses spine (host mod spines): D-mod-k, as OpenSM's ftree. The
     link of a leaf and a spine is crossed by pairs that use it in either direction."""
-    size = {64: 8, 256: 16, 1024: 32}[hosts]
+    size = FAT_TREE[hosts]
     number = np.arange(hosts)
     leaf, spine = number // size, number % size
     groups: list[LinkGroup] = []
@@ -84,8 +91,9 @@ def fat_tree(hosts: int) -> Network:
 
 
 def dragonfly(hosts: int) -> Network:
-    """Groups of switches, all linked to each other, one link between any two groups; shortest routes, one for each pair."""
-    per_switch, switches, groups = {64: (4, 4, 4), 256: (4, 8, 8), 1024: (8, 8, 16)}[hosts]
+    """Groups of switches, all linked to each other, one link between any two groups, which pairs of these groups cross. The topology,
+    which `imb fabric` has from a list of links, knows this only where no other route is as short."""
+    per_switch, switches, groups = DRAGONFLY[hosts]
     names = [f"n{one:04}" for one in range(hosts)]
     attached = {
         name: f"g{one // (per_switch * switches)}s{one // per_switch % switches}"
@@ -96,7 +104,25 @@ def dragonfly(hosts: int) -> Network:
         for other in range(one):
             links.append((f"g{one}s{other % switches}", f"g{other}s{one % switches}"))
     topology = graph(attached, links)
-    return Network("dragonfly", topology, [one for one in topology.groups if one.kind == "link"])
+    number = np.arange(hosts)
+    group, switch = number // (per_switch * switches), number // per_switch % switches
+    slowable = []
+    for link in (one for one in topology.groups if one.kind == "link"):
+        (g, i), (h, j) = (map(int, end[1:].split("s")) for end in link.name.split(" - "))
+        if g != h:
+            parts: tuple[tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]], ...] = (
+                (group == g, group == h),
+            )
+        else:
+            here, there = ((group == g) & (switch == one) for one in (i, j))
+            # Hosts at one end, and those of groups whose link begins at the other end.
+            parts = (
+                (here, there),
+                (here, (group != g) & (group % switches == j)),
+                (there, (group != g) & (group % switches == i)),
+            )
+        slowable.append(LinkGroup(link.name, "link", parts))
+    return Network("dragonfly", topology, slowable)
 
 
 class Noise:
@@ -193,7 +219,7 @@ def sweep_of(
     ends = tuple(Endpoint(at, name) for at, name in enumerate(truth.network.topology.hosts))
     return Sweep(
         ends,
-        "Pair_Bandwidth",
+        "Pair_Bidirectional",
         65536,
         np.tile(a, many),
         np.tile(b, many),
@@ -247,7 +273,7 @@ def judged(
         parts.append(sweep_of(truth, None, random, 0, passes))
         used = (count - 1) * passes
     else:
-        for more, _ in sweep_search([("Pair_Bandwidth", 65536)], WANTED, judge):
+        for more, _ in sweep_search([("Pair_Bidirectional", 65536)], WANTED, judge):
             parts.append(sweep_of(truth, None, random, done, more))
             done += more
         used = (count - 1) * done

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 
 import lab
 import pytest
@@ -55,6 +57,13 @@ def test_rounds_at_once_take_the_time_of_one(tmp_path):
     }
     assert ends[8, ""] / ends[4, ""] == pytest.approx(7 / 3, rel=0.15)
     assert ends[8, "-serial"] / ends[8, ""] == pytest.approx(4, rel=0.15)
+
+
+def test_the_fabrics_of_the_error_rates_are_those_of_simgrid() -> None:
+    """Routes, and times with a slow cable."""
+    command = [sys.executable, lab.TOP / "bench" / "fabric_routes.py", "--hosts", "64", "--cables", "2"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.count("2 of 2") == 2, done.stdout + done.stderr
 
 
 def test_every_benchmark_has_its_time_here() -> None:

@@ -333,9 +333,7 @@ def test_a_look_at_a_share_of_the_level() -> None:
 
 
 def of_passes(passes: int, detectable: float, *suspects: Suspect, bytes: int = 8) -> Verdict:
-    result = SizeResult(
-        "Pair_Latency", bytes, 1e-6, (), 0.1, 0.0, passes, 100, detectable, np.zeros(16)
-    )
+    result = SizeResult("Pair_Latency", bytes, 1e-6, (), 0.1, 0.0, passes, 100, detectable, np.zeros(16))
     return Verdict("inconclusive", suspects, (), (result,))
 
 

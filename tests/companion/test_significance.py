@@ -1,10 +1,11 @@
-"""Locations, their errors and adjusted p-values of imb.fabric.significance, against their definitions by SciPy and by simulation."""
+"""Locations (imb.fabric.location), their errors and adjusted p-values (imb.fabric.significance), against their definitions by SciPy and by simulation."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from imb.fabric.significance import Wider, bound, deviation, holm, location
+from imb.fabric.location import bound, deviation, location
+from imb.fabric.significance import Wider, holm
 from scipy.optimize import brentq
 from scipy.stats import norm
 

@@ -218,6 +218,7 @@ def command(
             budget=budget,
             labels=label or [],
         )
+
         def judge(sofar: Sources, share: float) -> Verdict:
             if not sofar:
                 return NOTHING

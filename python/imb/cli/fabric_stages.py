@@ -107,7 +107,10 @@ class Stages(msgspec.Struct, kw_only=True):
         return float("inf") if self.budget is None else self.budget - (time.monotonic() - self.began)
 
     def _launch(
-        self, rounds: Sequence[Sequence[tuple[int, int]]] | None, sizes: Sequence[tuple[str, int]], passes: int
+        self,
+        rounds: Sequence[Sequence[tuple[int, int]]] | None,
+        sizes: Sequence[tuple[str, int]],
+        passes: int,
     ) -> None:
         """One launch for each benchmark and size; what they leave is kept as runs, whatever comes of them."""
         from imb.measure import execution, fabric, lock, session

@@ -29,7 +29,16 @@ from imb.fabric.significance import Effects, holm
 from imb.fabric.single_pairs import asymmetric_pairs, slow_pairs
 from imb.fabric.sweep import Sweep, Values
 from imb.fabric.topology import Topology
-from imb.fabric.verdict import NOTHING, Asymmetric, Populations, QuietRail, SizeResult, State, Suspect, Verdict
+from imb.fabric.verdict import (
+    NOTHING,
+    Asymmetric,
+    Populations,
+    QuietRail,
+    SizeResult,
+    State,
+    Suspect,
+    Verdict,
+)
 
 FEWEST_ENDPOINTS = 4
 _CONFIDENCE = 0.95

@@ -15,7 +15,9 @@ from imb.fabric.verdict import SizeResult, Verdict
 FIRST = 4  # two of each direction
 MOST = FIRST << TARGETED
 _UNLIKELY = 0.5  # adjusted p-value: noise has suspects of single pairs at every look
-_SURE = 0.9  # of what is wanted: what a sweep detects is an estimate, and less where several components are slow
+_SURE = (
+    0.9  # of what is wanted: what a sweep detects is an estimate, and less where several components are slow
+)
 Size = tuple[str, int]
 
 

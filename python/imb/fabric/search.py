@@ -141,7 +141,12 @@ class Search:
         size = np.sqrt(np.sum(bounded**2) / max(clean.sum(), 1))
         counts = self.components.member @ clean.astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
-            scores = self.components.member @ bounded / np.sqrt(counts) / max(size if final else min(size, 1.0), 0.1)
+            scores = (
+                self.components.member
+                @ bounded
+                / np.sqrt(counts)
+                / max(size if final else min(size, 1.0), 0.1)
+            )
         return np.where(counts >= FEWEST, scores, -np.inf), counts
 
     def _next(self, fit: Fit, most: float) -> int | None:
