@@ -14,7 +14,7 @@ another place of it.
 --differ adds a deviation by host, normal with this spread: healthy hosts that are not alike.
 
 Sweeps have the stages of `imb fabric`, each look at its share of the level. Full ones have all pairs in 4 passes, then as many again while
-undecided, up to 64; or the passes of --passes. Quick ones have 2 log2(N) + 4 rounds in 3 passes, then targeted rounds, at most four times.
+undecided, up to 64; or the passes of --passes. Quick ones have 2 log2(N) + 4 rounds in 3 passes, then as many again up to 48, and targeted rounds, at most four times.
 Beside it, on the same data: thresholds on the mean time of a host's pairs, 5 % above the median of hosts, and mean + 3 standard
 deviations of hosts.
 
@@ -30,22 +30,25 @@ import resource
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
+from imb.fabric import inference
+from imb.fabric.components import Components, components_of
 from imb.fabric.inference import judge_sweeps
-from imb.fabric.passes import sweep_search
-from imb.fabric.rounds import quick_search, share_of_look
+from imb.fabric.rounds import Round
+from imb.fabric.stages import Stage, quick_search, share_of_look, sweep_search
 from imb.fabric.sweep import Endpoint, Sweep
 from imb.fabric.topology import LinkGroup, Topology, graph
 from imb.fabric.verdict import Verdict
 
 HERE = Path(__file__).resolve().parent
-PASSES = 3  # of a quick sweep
 WANTED = 0.1  # slower: not to be missed
 LEVEL = 0.01
 Values = npt.NDArray[np.float64]
@@ -123,6 +126,9 @@ def dragonfly(hosts: int) -> Network:
             )
         slowable.append(LinkGroup(link.name, "link", parts))
     return Network("dragonfly", topology, slowable)
+
+
+NETWORKS = {"fat tree": fat_tree, "dragonfly": dragonfly}
 
 
 class Noise:
@@ -229,6 +235,25 @@ def sweep_of(
     )
 
 
+@cache
+def whole_components(network: str, hosts: int) -> Components:
+    """Of a sweep of all pairs: the same in each draw."""
+    topology = NETWORKS[network](hosts).topology
+    a, b = (one.astype(np.int32) for one in np.triu_indices(hosts, 1))
+    ends = tuple(Endpoint(at, name) for at, name in enumerate(topology.hosts))
+    return components_of(ends, a, b, topology, None)
+
+
+@contextmanager
+def known_components(network: Network) -> Iterator[None]:
+    """For judgments of whole sweeps, of which this is half of the time."""
+    inference.components_of = lambda ends, *_: whole_components(network.name, len(ends))  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        inference.components_of = components_of  # type: ignore[attr-defined]
+
+
 def joined(parts: Sequence[Sweep]) -> Sweep:
     one = parts[0]
     a, b, passes, rounds, seconds = (
@@ -252,36 +277,49 @@ def by_thresholds(sweep: Sweep) -> tuple[set[str], set[str]]:
     )
 
 
-def judged(
-    truth: Truth, quick: bool, random: np.random.Generator, passes: int | None
-) -> tuple[set[str], dict[str, set[str]], Sweep, int]:
-    """Names; of each its alternatives; the sweep; rounds. `passes`: None: as many as `imb fabric` takes."""
+@dataclass
+class Searched:
+    """`named`: components; `others`: of each significant one, it and its alternatives; `rounds`: different ones; `passes`: of the first."""
+
+    named: set[str]
+    others: dict[str, set[str]]
+    sweep: Sweep
+    rounds: int
+    passes: int
+
+
+def searched(truth: Truth, quick: bool, random: np.random.Generator, given: int | None) -> Searched:
+    """The stages of `imb fabric`. `given`: passes, None: as many as it takes."""
     topology = truth.network.topology
     count = len(topology.hosts)
     parts: list[Sweep] = []
 
     def judge(look: int) -> Verdict:
-        return judge_sweeps([joined(parts)], topology, share=share_of_look(look))
+        share = 1.0 if given and not quick else share_of_look(look, quick=quick)
+        return judge_sweeps([joined(parts)], topology, share=share)
 
-    used = done = 0
+    sizes = [("Pair_Bidirectional", 65536)]
+    stages: Iterator[Stage] | list[Stage] = (
+        [Stage(None, given, sizes)] if given else sweep_search(sizes, WANTED, judge)
+    )
     if quick:
-        for rounds in quick_search(count, int(random.integers(1 << 30)), judge):
-            parts.append(sweep_of(truth, rounds, random, done, passes or PASSES))
-            used += len(rounds)
-            done += passes or PASSES
-    elif passes:
-        parts.append(sweep_of(truth, None, random, 0, passes))
-        used = (count - 1) * passes
-    else:
-        for more, _ in sweep_search([("Pair_Bidirectional", 65536)], WANTED, judge):
-            parts.append(sweep_of(truth, None, random, done, more))
-            done += more
-        used = (count - 1) * done
-    sweep = joined(parts)
-    verdict = judge_sweeps([sweep], topology) if passes and not quick else judge(len(parts))
+        stages = quick_search(count, int(random.integers(1 << 30)), sizes, WANTED, judge, given)
+    rounds = passes = done = 0
+    first: list[Round] | None = None
+    with nullcontext() if quick else known_components(truth.network):
+        for stage in stages:
+            if not parts:
+                first = stage.rounds
+            if not parts or stage.rounds != first:
+                rounds += count - 1 if stage.rounds is None else len(stage.rounds)
+            if stage.rounds == first:
+                passes += stage.passes
+            parts.append(sweep_of(truth, stage.rounds, random, done, stage.passes))
+            done += stage.passes
+        verdict = judge(len(parts))
     named = {one.name for one in verdict.suspects if one.named}
     others = {one.name: {one.name, *one.alternatives} for one in verdict.suspects if one.p_value <= LEVEL}
-    return named, others, sweep, used
+    return Searched(named, others, joined(parts), rounds, passes)
 
 
 def tally(
@@ -302,7 +340,8 @@ def tally(
             break
         random = np.random.default_rng([draw, count, int(100 * slow), quick, len(network.topology.hosts)])
         truth = Truth(network, count, slow, noise, random, differ)
-        named, others, sweep, used = judged(truth, quick, random, passes)
+        search = searched(truth, quick, random, passes)
+        named, others = search.named, search.others
         truly = {name for _, name, _ in truth.slowed}
         hosts = set(network.topology.hosts)
         links = {one.name for one in network.topology.groups}
@@ -316,9 +355,9 @@ def tally(
         found["hosts slowed"] += len(truly & hosts)
         found["host, link named"] += bool(wrong & links) and bool((truly & hosts) - named)
         found["link, host named"] += bool(wrong & hosts) and bool((truly & links) - named)
-        found["rounds"] += used
-        found["passes"] += int(sweep.passes.max()) + 1
-        for key, guess in zip(("5 %", "3 sigma"), by_thresholds(sweep), strict=True):
+        found["rounds"] += search.rounds
+        found["passes"] += search.passes
+        for key, guess in zip(("5 %", "3 sigma"), by_thresholds(search.sweep), strict=True):
             found[f"{key}: named"] += len(truly & guess)
             found[f"{key}: false"] += bool(guess - truly)
     return found
@@ -394,12 +433,11 @@ def main() -> int:
     if not options.no_speed:
         print(speed(), flush=True)
     print(HEAD, flush=True)
-    makers = {"fat tree": fat_tree, "dragonfly": dragonfly}
     for spread in options.noise.split(","):
         noise = Noise(None if spread == "recorded" else float(spread))
         for name in options.networks.split(","):
             for hosts in map(int, options.hosts.split(",")):
-                network = makers[name](hosts)
+                network = NETWORKS[name](hosts)
                 for kind in options.sweeps.split(","):
                     for count in map(int, options.counts.split(",")):
                         for slow in map(float, options.slow.split(",") if count else ["0"]):

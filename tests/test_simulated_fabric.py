@@ -61,7 +61,7 @@ def test_rounds_at_once_take_the_time_of_one(tmp_path):
 
 def test_the_fabrics_of_the_error_rates_are_those_of_simgrid() -> None:
     """Routes, and times with a slow cable."""
-    command = [sys.executable, lab.TOP / "bench" / "fabric_routes.py", "--hosts", "64", "--cables", "2"]
+    command = [sys.executable, str(lab.TOP / "bench" / "fabric_routes.py"), "--hosts", "64", "--cables", "2"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.count("2 of 2") == 2, done.stdout + done.stderr
 

@@ -12,15 +12,16 @@ import numpy as np
 import pytest
 from imb.fabric.history import against
 from imb.fabric.inference import groups_of, judge_sweeps
-from imb.fabric.passes import FIRST, MOST, sweep_search
-from imb.fabric.rounds import (
+from imb.fabric.rounds import quick_rounds, targeted_rounds, whole_sweep
+from imb.fabric.stages import (
+    DOUBLED,
+    FIRST,
+    QUICK_FIRST,
     TARGETED,
     after_quick,
-    quick_rounds,
     quick_search,
     share_of_look,
-    targeted_rounds,
-    whole_sweep,
+    sweep_search,
 )
 from imb.fabric.sweep import Endpoint, Indices, Sweep
 from imb.fabric.topology import Topology, tree
@@ -264,13 +265,14 @@ def looks_of(n: int, verdicts: list[Verdict]) -> tuple[int, int]:
         looks.append(look)
         return verdicts[min(look, len(verdicts)) - 1]
 
-    stages = list(quick_search(n, 1, judge))
+    stages = list(quick_search(n, 1, [("Pair_Latency", 8)], 0.1, judge))
     assert looks == list(range(1, len(looks) + 1))
-    return len(stages), sum(map(len, stages))
+    return len(stages), sum(len(one.rounds or []) for one in stages)
 
 
-def test_all_looks_of_a_quick_search_share_the_level() -> None:
-    assert sum(map(share_of_look, range(1, TARGETED + 2))) == pytest.approx(1)
+@pytest.mark.parametrize(("quick", "looks"), [(True, DOUBLED + TARGETED + 1), (False, DOUBLED + 1)])
+def test_all_looks_share_the_level(quick: bool, looks: int) -> None:
+    assert sum(share_of_look(one, quick=quick) for one in range(1, looks + 1)) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 7, 8, 16, 17, 64, 256])
@@ -340,7 +342,8 @@ def of_passes(passes: int, detectable: float, *suspects: Suspect, bytes: int = 8
 def stages_of(*verdicts: Verdict) -> list[tuple[int, list[tuple[str, int]]]]:
     """Of a sweep that sees these verdicts, the last one again and again."""
     sizes = [("Pair_Latency", 8), ("Pair_Latency", 64)]
-    return list(sweep_search(sizes, 0.1, lambda look: verdicts[min(look, len(verdicts)) - 1]))
+    found = sweep_search(sizes, 0.1, lambda look: verdicts[min(look, len(verdicts)) - 1])
+    return [(one.passes, one.sizes) for one in found]
 
 
 def test_a_sweep_has_more_passes_while_a_slow_host_could_be_missed() -> None:
@@ -352,7 +355,7 @@ def test_a_sweep_has_more_passes_while_a_slow_host_could_be_missed() -> None:
         (8, first),
     ]
     every = [passes for passes, _ in stages_of(of_passes(4, 0.2))]
-    assert every == [4, 4, 8, 16, 32] and sum(every) == MOST
+    assert every == [4, 4, 8, 16, 32]
 
 
 def test_a_sweep_has_more_passes_while_a_suspect_is_undecided() -> None:
@@ -362,6 +365,22 @@ def test_a_sweep_has_more_passes_while_a_suspect_is_undecided() -> None:
     noise = replace(suspect, kind="pair", p_value=1.0)
     assert len(stages_of(of_passes(4, 0.05, noise))) == 1
     assert len(stages_of(of_passes(4, 0.05, replace(undecided, named=True)))) == 1
+
+
+def test_a_quick_search_has_more_passes_of_its_rounds_while_a_slow_host_could_be_missed() -> None:
+    """And then follows suspects."""
+    verdicts = [of_passes(3, 0.2), of_passes(6, 0.12), of_passes(12, 0.05, *suspecting("a").suspects)]
+
+    def judge(look: int) -> Verdict:
+        return verdicts[min(look, len(verdicts)) - 1]
+
+    sizes = [("Pair_Latency", 8), ("Pair_Bandwidth", 64)]
+    stages = list(quick_search(256, 1, sizes, 0.1, judge))
+    assert [one.passes for one in stages] == [3, 3, 6] + TARGETED * [QUICK_FIRST]
+    assert stages[0].rounds == stages[1].rounds == stages[2].rounds != stages[3].rounds
+    assert [one.sizes for one in stages] == [sizes, sizes[:1], sizes[:1]] + TARGETED * [sizes]
+    given = list(quick_search(256, 1, sizes, 0.1, lambda look: verdicts[0], 5))
+    assert [one.passes for one in given] == [5]
 
 
 @pytest.mark.parametrize("detectable", [float("inf"), float("nan"), 2.0])

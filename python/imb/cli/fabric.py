@@ -90,7 +90,7 @@ def command(
             min=1,
             metavar="N",
             help="Run all rounds N times, with both directions of pairs in turn.",
-            show_default="4, then as many again, up to 64, while a slow host could be missed; with --quick 3",
+            show_default="4, or with --quick 3; then as many again, while a slow host could be missed",
         ),
     ] = None,
     rounds: Annotated[
@@ -225,14 +225,12 @@ def command(
             looked = against._replace(share=share)
             return judging.judged_of(judging.launches_of(sofar, []), sofar, looked, [])[0].verdict
 
-        if quick:
-            stages.quick(judge)
-        else:
-            stages.sweep(judge, judging.DETECTED * against.least)
-        if passes is None or quick:
-            from imb.fabric.rounds import share_of_look
+        missed = judging.DETECTED * against.least
+        stages.quick(judge, missed) if quick else stages.sweep(judge, missed)
+        if stages.looks:
+            from imb.fabric.stages import share_of_look
 
-            against = against._replace(share=share_of_look(max(stages.looks, 1)))
+            against = against._replace(share=share_of_look(stages.looks, quick=quick))
         sources, notes = stages.sources, stages.notes
         if not sources:
             raise ImbError(

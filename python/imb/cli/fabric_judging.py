@@ -153,7 +153,7 @@ def judged_of(
 
 def with_next_of_quick(judged: Judged) -> Judged:
     """With what to measure after a quick search that ends undecided."""
-    from imb.fabric.rounds import after_quick
+    from imb.fabric.stages import after_quick
 
     least = DETECTED * judged.least
     words = after_quick(judged.verdict, len(judged.endpoints), least, MOST_PASSES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,8 @@ from imb.model.units import counted
 from imb.render.terminal import say
 
 if TYPE_CHECKING:
+    from imb.fabric.rounds import Round
+    from imb.fabric.stages import Stage
     from imb.fabric.verdict import Verdict
     from imb.measure.fabric import Endpoint
     from imb.measure.session import Done, Plan
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
 USAGE = 2  # exit status of the suite for options that it refuses
 _LEAST = 2.0  # seconds that a launch needs at least
 _FURTHER = 600.0  # seconds within which further passes end, without --budget
-QUICK_PASSES = 3  # of rounds whose pairs have one direction
 Sources = list[tuple[str, Path]]
 
 
@@ -53,71 +54,84 @@ class Stages(msgspec.Struct, kw_only=True):
 
     def sweep(self, judge: Callable[[Sources, float], Verdict], wanted: float) -> None:
         """All rounds, as the arguments want them; then, where a host slower by `wanted` could be missed or a suspect is undecided,
-        further passes. `judge` gets the share of the level."""
-        from imb.fabric.passes import sweep_search
-        from imb.fabric.rounds import share_of_look
+        further passes, unless `passes` are given. `judge` gets the share of the level."""
+        from imb.fabric.stages import Stage, share_of_look, sweep_search
 
         if self.passes is not None:
-            self._launch(None, self.sizes, self.passes)
+            self._launch(Stage(None, self.passes, self.sizes))
             return
-        ran = 0
-        for passes, sizes in sweep_search(
-            self.sizes, wanted, lambda look: judge(self.sources, share_of_look(look))
-        ):
-            if self.looks:
-                took = time.monotonic() - self.began
-                if max(took, _LEAST) > min(self._left(), _FURTHER - took):
-                    self.notes.append(
-                        f"undecided; {counted(passes, 'further pass')} would take some {took:.0f} s: give a longer --budget or --passes {ran + passes}"
-                    )
-                    break
-                say(f"imb: undecided after {counted(ran, 'pass')}; {passes} more", err=True)
-            self._launch(None, sizes, passes)
-            self.looks += 1
-            ran += passes
+        self._run(
+            sweep_search(
+                self.sizes, wanted, lambda look: judge(self.sources, share_of_look(look, quick=False))
+            )
+        )
 
-    def quick(self, judge: Callable[[Sources, float], Verdict]) -> None:
-        """Few rounds; then, while something is undecided, rounds for the suspects so far. `judge` gets the share of the level."""
-        from imb.fabric.rounds import quick_search, share_of_look
+    def quick(self, judge: Callable[[Sources, float], Verdict], wanted: float) -> None:
+        """Few rounds and further passes of them; then, while something is undecided, rounds for the suspects so far."""
+        from imb.fabric.rounds import whole_sweep
+        from imb.fabric.stages import quick_search, share_of_look
 
-        ranks = self.intent.ranks
-        ran = 0
         verdict: Verdict | None = None
 
         def look(number: int) -> Verdict:
             nonlocal verdict
-            verdict = judge(self.sources, share_of_look(number))
+            verdict = judge(self.sources, share_of_look(number, quick=True))
             return verdict
 
-        for rounds in quick_search(ranks, self.seed, look):
-            if verdict is not None:
-                if self._left() < _LEAST * len(self.sizes):
+        ranks = self.intent.ranks
+        ran = self._run(
+            quick_search(ranks, self.seed, self.sizes, wanted, look, self.passes),
+            lambda: _suspected(verdict) if verdict else "",
+        )
+        self.notes.append(f"{counted(ran, 'round')} in all; a whole sweep has {whole_sweep(ranks)}")
+
+    def _run(self, stages: Iterator[Stage], suspected: Callable[[], str] = str) -> int:
+        """As long as there is time for the next one; the number of different rounds."""
+        from imb.fabric.rounds import whole_sweep
+
+        first: list[Round] | None = None
+        rounds = passes = work = 0
+        for stage in stages:
+            again = self.looks > 0 and stage.rounds == first
+            many = whole_sweep(self.intent.ranks) if stage.rounds is None else len(stage.rounds)
+            if self.looks:
+                took = time.monotonic() - self.began
+                wanted = max(took * many * stage.passes / work, _LEAST * len(stage.sizes))
+                if wanted > min(self._left(), _FURTHER - took):
                     self.notes.append(
-                        f"--budget is used up after {counted(ran, 'round')}; suspects were not measured again"
+                        f"undecided; {counted(stage.passes, 'further pass')} would take some {wanted:.0f} s: "
+                        f"give a longer --budget or --passes {passes + stage.passes}"
+                        if again
+                        else f"no time for {counted(many, 'round')} more on {suspected()}: give a longer --budget"
                     )
                     break
-                say(f"imb: {counted(len(rounds), 'round')} more on {_suspected(verdict)}", err=True)
-            self._launch(rounds, self.sizes, self.passes or QUICK_PASSES)
+                more = (
+                    f"undecided after {counted(passes, 'pass')}; {stage.passes} more"
+                    if again
+                    else f"{counted(many, 'round')} more on {suspected()}"
+                )
+                say(f"imb: {more}", err=True)
+            self._launch(stage)
+            if not self.looks:
+                first = stage.rounds
             self.looks += 1
-            ran += len(rounds)
-        self.notes.append(f"{counted(ran, 'round')} in all; a whole sweep has {ranks - 1 + ranks % 2}")
+            passes += stage.passes if again or not passes else 0
+            rounds += 0 if again else many
+            work += many * stage.passes
+        return rounds
 
     def _left(self) -> float:
         """Seconds of the budget."""
         return float("inf") if self.budget is None else self.budget - (time.monotonic() - self.began)
 
-    def _launch(
-        self,
-        rounds: Sequence[Sequence[tuple[int, int]]] | None,
-        sizes: Sequence[tuple[str, int]],
-        passes: int,
-    ) -> None:
+    def _launch(self, stage: Stage) -> None:
         """One launch for each benchmark and size; what they leave is kept as runs, whatever comes of them."""
         from imb.measure import execution, fabric, lock, session
 
-        options = ["-seed", str((self.seed + self.looks) % 2**31), "-passes", str(passes)]
-        for number, one in enumerate(sizes):
-            share = self._left() / (len(sizes) - number)
+        options = ["-seed", str((self.seed + self.looks) % 2**31), "-passes", str(stage.passes)]
+        rounds = stage.rounds
+        for number, one in enumerate(stage.sizes):
+            share = self._left() / (len(stage.sizes) - number)
             if share < _LEAST and self.sources:
                 self.notes.append(f"--budget is used up; {one[0]}, {one[1]} bytes was not measured")
                 continue

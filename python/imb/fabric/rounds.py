@@ -1,83 +1,23 @@
-"""Plans of rounds: few of them to find a slow component, and targeted ones on suspects. Pure.
-
-A quick search judges after each stage. It goes on only for suspects, and only while one of them is suspected again: noise names others
-at each look. In all it has no more rounds than a full sweep. So each look has a share of the level, and all shares
-add up to 1: together they have the level (alpha spending: Lan and DeMets, Biometrika 70 (1983) 659; Bonferroni between looks).
-"""
+"""Plans of rounds: few of them to find a slow component, and targeted ones on suspects. Pure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import numpy as np
 
-from imb.fabric.inference import FEWEST_ENDPOINTS
-from imb.fabric.verdict import Suspect, Verdict
+from imb.fabric.verdict import Verdict
 
 Round = list[tuple[int, int]]
 
-TARGETED = 4  # stages of targeted rounds, at most
-_FIRST_LOOK = 0.5  # share of the level: most searches end with it
 _PARTNERS = 8  # of a suspect, in targeted rounds
 _ROUNDS = 16  # targeted rounds at most
-
-
-def quick_search(n: int, seed: int, judge: Callable[[int], Verdict]) -> Iterator[list[Round]]:
-    """The rounds of each stage, which are to be measured before the next one is asked for. `judge`: the verdict on all that was
-    measured, in this look, from 1 on."""
-    first = quick_rounds(n, seed)
-    yield first
-    left = whole_sweep(n) - len(first)
-    before: set[tuple[str, str]] | None = None
-    for look in range(1, TARGETED + 1 if n >= FEWEST_ENDPOINTS else 1):
-        if not left:
-            return
-        verdict = judge(look)
-        unclear: set[tuple[str, str]] = {(one.kind, one.name) for one in unclear_suspects(verdict)}
-        if not unclear or (before is not None and not unclear & before):
-            return
-        more = targeted_rounds(verdict, n, seed + look)[:left]
-        if not more:
-            return
-        before = unclear
-        left -= len(more)
-        yield more
 
 
 def whole_sweep(n: int) -> int:
     """Rounds of all pairs."""
     return n - 1 + n % 2
-
-
-def share_of_look(look: int) -> float:
-    """Of the level: half for the first look, equal parts for those behind targeted rounds."""
-    return _FIRST_LOOK if look == 1 else (1 - _FIRST_LOOK) / TARGETED
-
-
-def after_quick(verdict: Verdict, n: int, wanted: float, most: int) -> str:
-    """What to measure next where a quick search ends undecided: a full sweep, with the passes that show a host slower by `wanted`, of
-    `most` at most. The error of a host falls with the root of its pairs and passes."""
-    if verdict.state != "inconclusive" or n < FEWEST_ENDPOINTS:
-        return ""
-    words = f"undecided within --quick; next: a full sweep of {whole_sweep(n):,} rounds (omit --quick)"
-    if any(math.isinf(one.detectable) for one in verdict.per_size):
-        return f"{words}; too few pairs for an estimate of its passes"
-    passes = [0.0]
-    for one in verdict.per_size:
-        if math.isfinite(one.detectable):
-            met = one.pairs / (n * (n - 1) / 2)
-            passes.append(one.passes * met * (math.log1p(one.detectable) / math.log1p(wanted)) ** 2)
-    many = max(math.ceil(max(passes)), 1)
-    if many <= most:
-        return f"{words} with --passes {many} or more, for hosts slower by {wanted:.0%}"
-    return f"{words} on an idle fabric; a host slower by {wanted:.0%} would need more than {most:,} passes"
-
-
-def unclear_suspects(verdict: Verdict) -> list[Suspect]:
-    """Those that further rounds may name, clear, or separate from others."""
-    return [one for one in verdict.suspects if not one.named or one.alternatives]
 
 
 def quick_rounds(n: int, seed: int) -> list[Round]:
