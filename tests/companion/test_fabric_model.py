@@ -406,6 +406,17 @@ def test_two_slow_hosts_of_a_switch_are_not_a_slow_switch(seed: int) -> None:
     assert named(judge_sweeps([sweep], of_switches(64, 4))) == {"n20", "n22"}
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_a_slow_trunk_that_most_pairs_cross_by_different_amounts(seed: int) -> None:
+    """As many pairs of a round cross it, each has a part. In units of their past, all pairs have one level."""
+    part = np.random.default_rng(seed).uniform(0.4, 2.5, (8, 8))
+    sweep = made(8, lambda a, b: part[a, b] * ((a < 4) != (b < 4)), noise=0.01, seed=seed)
+    network = of_switches(8, 4)
+    verdict = judge_sweeps([sweep], replace(network, hops=np.ones_like(network.hops)))
+    [trunk] = verdict.suspects
+    assert trunk.named and (trunk.kind, len(trunk.alternatives)) == ("link", 2), verdict.suspects
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_noise_of_two_modes(seed: int) -> None:
     """Each pair is in one of two states: the median of few pairs is that of the one or the other."""

@@ -178,12 +178,13 @@ class Search:
             return 0.0
         return float((huber(away / spread) - huber((away - effect) / spread)).sum())
 
-    def fitted(self, chosen: list[int], *, low: bool = False) -> Fit:
-        """Levels and effects with these components; each effect from pairs that cross no other of them, if there are enough."""
+    def fitted(self, chosen: list[int], *, low: bool = False, like: Fit | None = None) -> Fit:
+        """Levels and effects with these components; each effect from pairs that cross no other of them, if there are enough. `like`: with
+        the levels and bounds of this one."""
         covered = np.zeros(len(self.time), dtype=np.int64)
         for one in chosen:
             covered[self.components.pairs(one)] += 1
-        levels, wide = self._levels(covered == 0, low=low)
+        levels, wide = (like.levels, like.wide) if like else self._levels(covered == 0, low=low)
         away = self.time - levels[self.classes]
         least, most = np.zeros(len(away)), np.zeros(len(away))
         effects, alone = [], []
@@ -198,7 +199,7 @@ class Search:
         residual = away - np.clip(away, least, np.maximum(least, most))
         single = covered == 1
         residual[single] = (away - least)[single]
-        spread = self._spread(residual, covered == 0)
+        spread = like.spread if like else self._spread(residual, covered == 0)
         return Fit(list(chosen), effects, alone, covered, levels, residual, spread, wide, low)
 
     def _levels(self, clean: npt.NDArray[np.bool_], *, low: bool) -> tuple[Values, float]:
@@ -229,15 +230,15 @@ class Search:
         return max(found, self.least_noise)
 
     def alternatives(self, fit: Fit, at: int) -> list[int]:
-        """Components that explain the pairs of `fit.chosen[at]` about as well, best first."""
+        """Components that explain the pairs of `fit.chosen[at]` about as well, best first; at the levels that this fit found, as without
+        the component they would be too slow where it has most pairs."""
         one = fit.chosen[at]
-        without = self.fitted([*fit.chosen[:at], *fit.chosen[at + 1 :]], low=fit.low)
+        without = self.fitted([*fit.chosen[:at], *fit.chosen[at + 1 :]], like=fit)
         clean = without.covered == 0
         pairs = self.components.pairs(one)
         pairs = pairs[clean[pairs]]
         if len(pairs) < FEWEST:
             return []
-        without.spread = fit.spread
         own = self._explained(without, pairs)
         inside = np.zeros(len(self.time))
         inside[pairs] = 1.0
@@ -252,7 +253,7 @@ class Search:
             if len(theirs) < FEWEST:
                 continue
             gain = self._explained(without, theirs)
-            if gain > own - _UNSURE:
+            if gain > max(own - _UNSURE, 0.0):
                 found.append((gain, other))
         return [other for _, other in sorted(found, reverse=True)][:4]
 
