@@ -294,6 +294,7 @@ def searched(truth: Truth, quick: bool, random: np.random.Generator, given: int 
     count = len(topology.hosts)
     parts: list[Sweep] = []
 
+    @cache
     def judge(look: int) -> Verdict:
         share = 1.0 if given and not quick else share_of_look(look, quick=quick)
         return judge_sweeps([joined(parts)], topology, share=share)
