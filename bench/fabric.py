@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How often `imb fabric` names the slow component, and how often one that is not slow.
 
-    bench/fabric.py [--draws 1000] [--hosts 64,256,1024] [--seconds 600] [--noise 0.02,recorded] [--passes N] [--differ 0]
+    bench/fabric.py [--draws 1000] [--from 0] [--hosts 64,256,1024] [--seconds 600] [--noise 0.02,recorded] [--passes N] [--differ 0]
 
 Sweeps over pairs of a fat tree and of a dragonfly are computed, not run: the time of a pair is that of its distance, divided by
 the least speed on its routes, both ways at once as in Pair_Bidirectional, without contention between pairs of a round. bench/fabric_routes.py
@@ -329,14 +329,14 @@ def tally(
     slow: float,
     quick: bool,
     noise: Noise,
-    draws: int,
+    draws: range,
     seconds: float,
     passes: int | None,
     differ: float,
 ) -> Counter[str]:
     found: Counter[str] = Counter()
     begin = time.perf_counter()
-    for draw in range(draws):
+    for draw in draws:
         if time.perf_counter() - begin > seconds:
             break
         random = np.random.default_rng([draw, count, int(100 * slow), quick, len(network.topology.hosts)])
@@ -420,6 +420,7 @@ def speed() -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--draws", type=int, default=1000)
+    parser.add_argument("--from", dest="begin", type=int, default=0, help="number of the first draw")
     parser.add_argument("--hosts", default="64,256,1024")
     parser.add_argument("--networks", default="fat tree,dragonfly")
     parser.add_argument("--sweeps", default="full,quick")
@@ -449,7 +450,7 @@ def main() -> int:
                                 slow,
                                 quick,
                                 noise,
-                                options.draws,
+                                range(options.begin, options.begin + options.draws),
                                 options.seconds,
                                 options.passes,
                                 options.differ,
