@@ -388,6 +388,17 @@ def test_a_sweep_ends_where_more_passes_would_not_suffice(detectable: float) -> 
     assert len(stages_of(of_passes(4, detectable))) == 1
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_sweep_of_hosts_that_differ_has_no_further_passes(seed: int) -> None:
+    """These would not show which of them is slow by nature."""
+    own = np.random.default_rng(seed).normal(0, 0.04, 32)
+    verdict = judge_sweeps([made(32, lambda a, b: own[a] + own[b], passes=4, seed=seed)], None)
+    assert verdict.per_size[0].detectable > 0.1
+    assert any("more passes do not help" in note for note in verdict.notes), verdict.notes
+    [only] = sweep_search([("Pair_Bandwidth", 65536)], 0.1, lambda look: verdict)
+    assert only.passes == FIRST
+
+
 def of_switches(count: int, below: int) -> Topology:
     """All switches below one."""
     switches = {

@@ -41,6 +41,7 @@ from imb.fabric.verdict import (
 )
 
 FEWEST_ENDPOINTS = 4
+DIFFERENT = 2.0  # times what their pairs explain: endpoints that vary so much differ by nature, whatever the number of passes
 _CONFIDENCE = 0.95
 _PAIRS_SHARE = 0.2  # of `level` for single pairs, which are many
 _RAILS = 0.1  # of `level` for quiet rails, where they are judged
@@ -283,12 +284,25 @@ class _Size:
         reach = -stdtrit(degrees, self.level / self.tests)
         return float(max(reach * error, self.least) + stdtrit(degrees, _POWER) * error)
 
+    def _widened(self) -> float:
+        """Of endpoints."""
+        kinds = [
+            int(kind)
+            for kind, one in zip(self.components.kinds, self.components.each, strict=True)
+            if one.kind in ("core", "host")
+        ]
+        return self.effects.wider[kinds[0]].factor if kinds else 1.0
+
     def _insensitive(self, detectable: float, wanted: float) -> str:
         """Passes that are required if their errors are independent, so that the error falls with the root of their number."""
         of = f"{self.sweep.benchmark}, {self.sweep.bytes} B"
         if not np.isfinite(detectable):
             return f"{of}: a host may be missed however slow it is; measure more pairs"
         head = f"{of}: a host slower by less than {np.expm1(detectable):.0%} may be missed"
+        if self._widened() > DIFFERENT:
+            return (
+                f"{head}; more passes do not help, as endpoints differ by more than the noise of their pairs"
+            )
         passes = self.pairs.repeats * (detectable / wanted) ** 2
         if not passes < _MOST_PASSES:
             return f"{head}; more passes of these pairs do not suffice, measure more pairs"
@@ -373,6 +387,7 @@ class _Size:
             len(self.pairs.a),
             detectable,
             effects,
+            1.0 if fit is None else self._widened(),
         )
 
 

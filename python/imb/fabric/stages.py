@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from imb.fabric.inference import FEWEST_ENDPOINTS
+from imb.fabric.inference import DIFFERENT, FEWEST_ENDPOINTS
 from imb.fabric.rounds import Round, quick_rounds, targeted_rounds, whole_sweep
 from imb.fabric.verdict import SizeResult, Suspect, Verdict
 
@@ -92,21 +92,29 @@ def share_of_look(look: int, *, quick: bool) -> float:
 
 def undecided_sizes(verdict: Verdict, wanted: float, most: int) -> set[Size]:
     """Benchmarks and bytes that more passes may decide: with a suspect that is not named though something speaks for it, or that are
-    too short."""
+    too short; not those whose endpoints differ by nature."""
     found = {
         (one.benchmark, one.bytes) for one in verdict.suspects if not one.named and one.p_value < _UNLIKELY
     }
-    return found | short_sizes(verdict, wanted, most)
+    differ = {(one.benchmark, one.bytes) for one in verdict.per_size if one.widened > DIFFERENT}
+    return found - differ | short_sizes(verdict, wanted, most)
 
 
 def short_sizes(verdict: Verdict, wanted: float, most: int) -> set[Size]:
-    """Those in which a host slower by `wanted` could be missed, unless they would need more than `most` passes."""
+    """Those in which a host slower by `wanted` could be missed, unless they would need more than `most` passes, or no number of them would
+    do."""
     return {(one.benchmark, one.bytes) for one in verdict.per_size if _short(one, wanted, most)}
 
 
 def _short(size: SizeResult, wanted: float, most: int) -> bool:
     ratio = math.log1p(size.detectable) / math.log1p(_SURE * wanted)
-    return math.isfinite(ratio) and ratio > 1 and size.passes < most and size.passes * ratio**2 <= most
+    return (
+        size.widened <= DIFFERENT
+        and math.isfinite(ratio)
+        and ratio > 1
+        and size.passes < most
+        and size.passes * ratio**2 <= most
+    )
 
 
 def after_quick(verdict: Verdict, n: int, wanted: float, most: int) -> str:

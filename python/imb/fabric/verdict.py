@@ -77,7 +77,8 @@ class SizeResult:
     """One benchmark and size. `level_seconds`: of the class of pairs with least distance; `classes`: name of each class of pairs
     and its median time in seconds; `noise`: spread of one measurement; `scatter`: spread of pairs beyond it (both standard
     deviations of logarithms); `detectable`: the effect of one host that is named in 99 of 100 sweeps; `endpoint_effects`: one
-    per endpoint, NaN where there is none (0.10: its pairs take 10 % longer)."""
+    per endpoint, NaN where there is none (0.10: its pairs take 10 % longer); `widened`: by how much healthy endpoints vary more than
+    their pairs explain."""
 
     benchmark: str
     bytes: int
@@ -89,6 +90,7 @@ class SizeResult:
     pairs: int
     detectable: float
     endpoint_effects: Values
+    widened: float = 1.0
 
 
 @dataclass(frozen=True)
