@@ -348,7 +348,7 @@ def test_one_helper_for_percentiles_and_one_room_for_units():
         r"\{[^{}\n]*(?:[*/] ?(?:1e[369]|1000|2\*\*[123]0)|>> ?[123]0)(?::[^{}]*)?\} ?[kMGmµ]?[iBsb]"
     )
     # Scores of tests; bits per second; IMB's own layout; GPUs' memory and links, which have units of makers.
-    percentiles = {"model/observations.py", "fabric/classes.py", "fabric/significance.py"}
+    percentiles = {"model/observations.py", "fabric/classes.py", "fabric/location.py"}
     units = {"model/units.py", "model/conditions.py", "mpi/gpu_checks.py", "diagnose/gpu_link.py"}
     texts = {str(path): text for path, text in python_sources()}
     assert {path for path, text in texts.items() if percentile.search(text)} <= percentiles

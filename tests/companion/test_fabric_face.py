@@ -302,17 +302,62 @@ def test_a_noisy_sweep_has_further_passes(imb: Imb, tmp_path: Path) -> None:
     command = launched(tmp_path / "mpi", noise=0.08)
     found = json.loads((said := imb(*command, "-f", "json")).out)
     assert len(found["sources"]) > 1, said
-    assert "imb: undecided after 4 passes; 4 more" in said.err
+    assert "imb: undecided after 4 passes: 4 passes more of Pair_Latency 8 bytes\n" in said.err
     once = json.loads((said := imb(*command, "--passes", "4", "-f", "json")).out)
     assert len(once["sources"]) == 1 and "undecided after" not in said.err
+
+
+def test_hosts_that_were_not_measured_are_not_healthy(imb: Imb, tmp_path: Path) -> None:
+    names = fabrics.hosts(16)
+    kept = [
+        line
+        for line in fabrics.records(names).splitlines()
+        if b'"b":15,' not in line and b'"a":15,' not in line
+    ]
+    (tmp_path / "r.jsonl").write_bytes(b"\n".join(kept) + b"\n")
+    said = imb("fabric", tmp_path / "r.jsonl")
+    assert said.code == 11 and "fewer than 3 of their pairs were measured: n016" in said.out, said.out
+
+
+def test_a_benchmark_that_was_not_measured_is_not_healthy(imb: Imb, tmp_path: Path) -> None:
+    """The records of the launches have the other one."""
+    said = imb(*launched(tmp_path / "mpi"), "-b", "Pair_Bandwidth:1048576")
+    assert said.code == 11 and said.out.startswith("inconclusive: not measured: Pair_Bandwidth 1 MiB\n"), (
+        said.out
+    )
+
+
+def test_a_launch_without_records_ends_the_sweep(imb: Imb, tmp_path: Path) -> None:
+    command = launched(tmp_path / "mpi")
+    (tmp_path / "mpi" / "bin" / "records-16").unlink()
+    said = imb(*command)
+    assert said.code == 11 and "undecided" not in said.err and "no launch has records" in said.err, said.err
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--", "-passes", "3"], "-passes is set by imb fabric; give --passes instead"),
+        (["--quick", "--", "-rounds", "3"], "-rounds is set by imb fabric; give no --quick instead"),
+    ],
+)
+def test_arguments_that_are_set(imb: Imb, tmp_path: Path, more: list[str], words: str) -> None:
+    said = imb(*launched(tmp_path / "mpi"), *more)
+    assert said.code == 2 and words in said.err, said.err
+
+
+def test_records_have_no_options_of_launches(imb: Imb, tmp_path: Path) -> None:
+    (tmp_path / "r.jsonl").write_bytes(fabrics.records(fabrics.hosts(16)))
+    said = imb("fabric", tmp_path / "r.jsonl", "--passes", "3")
+    assert said.code == 2 and "NAME is judged, not run; omit" in said.err
 
 
 def test_further_passes_end_with_the_budget(imb: Imb, tmp_path: Path) -> None:
     said = imb(*launched(tmp_path / "mpi", noise=0.08), "--budget", "1", "-f", "json")
     found = json.loads(said.out)
     assert len(found["sources"]) == 1, said
-    [note] = [one for one in found["notes"] if one.startswith("undecided; 4 further passes would take some ")]
-    assert note.endswith(": give a longer --budget or --passes 8")
+    [note] = [one for one in found["notes"] if one.startswith("no time for 4 passes more of Pair_Latency ")]
+    assert note.endswith(" left; give --budget or --passes 8")
 
 
 @pytest.mark.parametrize(("slow", "code"), [({}, 0), ({3: 0.5}, 10)])
@@ -323,7 +368,7 @@ def test_a_quick_sweep_that_is_decided_at_once(
     said = imb(*launched(tmp_path / "mpi", slow=slow), "--quick", "-f", "json")
     found = json.loads(said.out)
     assert (said.code, found["level"]) == (code, 0.01) and len(found["sources"]) == 1, said
-    assert "12 rounds in all; a whole sweep has 15" in found["notes"]
+    assert "12 rounds in all, the first ones in 3 passes; a whole sweep has 15" in found["notes"]
 
 
 def test_a_quick_sweep_that_was_cut_short(imb: Imb, tmp_path: Path) -> None:

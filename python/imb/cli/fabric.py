@@ -29,7 +29,7 @@ from imb.model.units import counted
 from imb.render.terminal import data, say
 
 if TYPE_CHECKING:
-    from imb.cli.fabric_stages import Sources
+    from imb.cli.fabric_stages import Shares, Sources
     from imb.fabric.verdict import Verdict
     from imb.measure.drain import Drain
     from imb.render.fabric import Judged
@@ -59,7 +59,8 @@ def command(
     quick: Annotated[
         bool,
         typer.Option(
-            "--quick", help="Run at most 2 log2(N) + 4 rounds, then only rounds that separate suspects."
+            "--quick",
+            help="Run at most 2 log2(N) + 4 rounds, again where they miss a slow host, then only rounds that separate suspects.",
         ),
     ] = False,
     budget: Annotated[
@@ -90,7 +91,7 @@ def command(
             min=1,
             metavar="N",
             help="Run all rounds N times, with both directions of pairs in turn.",
-            show_default="4, or with --quick 3; then as many again, while a slow host could be missed",
+            show_default="4, with --quick 3; as many again while a slow host could be missed, up to 64 (48)",
         ),
     ] = None,
     rounds: Annotated[
@@ -172,9 +173,24 @@ def command(
     against = judging.Against(share_of(relevant, "--relevant"))
     if drain and names:
         raise ImbError("--drain needs a measurement of now; omit NAME, or run the printed commands")
-    if names and (quick or hosts or rounds or serial or budget or arguments):
+    given = (
+        quick,
+        hosts,
+        rounds,
+        serial,
+        budget,
+        benchmark,
+        passes,
+        endpoint,
+        seed is not None,
+        ppn,
+        label,
+        arguments,
+    )
+    if names and any(given):
         raise ImbError(
-            "NAME is judged, not run; omit --quick, --hosts, --rounds, --serial, --budget and IMB arguments"
+            "NAME is judged, not run; omit --quick, --hosts, --rounds, --serial, --budget, --benchmark, --passes, --endpoint, --seed, "
+            "--ppn, --label and IMB arguments"
         )
     if quick and (rounds or serial):
         raise ImbError("--quick has rounds of its own; omit --rounds and --serial")
@@ -192,7 +208,10 @@ def command(
     if names:
         sources = judging.sources_named(store, names)
     else:
-        from imb.cli.fabric_stages import Stages
+        from imb.cli.fabric_stages import Stages, refuse_own
+
+        refuse_own(arguments, quick)
+        wanted_sizes = list(dict.fromkeys(map(_size, benchmark or []))) or list(SIZES)
         from imb.fabric.verdict import NOTHING
         from imb.measure.fabric import hosts_offered, intent_for
 
@@ -210,7 +229,7 @@ def command(
             given=programs,
             intent=intent,
             endpoint=wanted,
-            sizes=[_size(one) for one in benchmark] if benchmark else list(SIZES),
+            sizes=wanted_sizes,
             arguments=[*options, *arguments],
             passes=passes,
             seed=drawn,
@@ -219,7 +238,7 @@ def command(
             labels=label or [],
         )
 
-        def judge(sofar: Sources, share: float) -> Verdict:
+        def judge(sofar: Sources, share: Shares) -> Verdict:
             if not sofar:
                 return NOTHING
             looked = against._replace(share=share)
@@ -227,10 +246,8 @@ def command(
 
         missed = judging.DETECTED * against.least
         stages.quick(judge, missed) if quick else stages.sweep(judge, missed)
-        if stages.looks:
-            from imb.fabric.stages import share_of_look
-
-            against = against._replace(share=share_of_look(stages.looks, quick=quick))
+        if quick or passes is None:
+            against = against._replace(share=stages.shares(quick=quick))
         sources, notes = stages.sources, stages.notes
         if not sources:
             raise ImbError(
@@ -238,6 +255,8 @@ def command(
             )
     launches = judging.launches_of(sources, notes)
     judged, known = judging.judged_of(launches, sources, against, notes)
+    if not names:
+        judged = judging.with_missing(judged, wanted_sizes)
     if quick:
         judged = judging.with_next_of_quick(judged)
     drains, unnamable = judging.drains_of(judged)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,7 +13,7 @@ from imb.archive.store import Archive
 from imb.model.errors import ImbError
 from imb.model.network import Network
 from imb.model.text import one_line
-from imb.model.units import counted, rounded_size
+from imb.model.units import counted, rounded_size, size
 
 if TYPE_CHECKING:
     from imb.cli.fabric_stages import Sources
@@ -33,7 +33,7 @@ class Against(NamedTuple):
     """What a sweep is judged by, besides itself."""
 
     least: float
-    share: float = 1.0  # of the level, in one of several looks
+    share: float | Mapping[tuple[str, int], float] = 1.0  # of the level, in one of several looks
     network: Network | None = None
     network_file: Path | None = None
     past: Sequence[PairLaunch] | None = None
@@ -97,13 +97,14 @@ def judged_of(
     from imb.fabric.history import against as over_past
     from imb.fabric.inference import judge_sweeps
     from imb.fabric.loading import endpoints_of, sweeps_of
+    from imb.fabric.pairs import FEWEST_PARTNERS, hardly_measured
     from imb.fabric.verdict import Verdict
     from imb.render.fabric import Judged
 
     every = list(notes)
     endpoints = endpoints_of(launches)
     topology = topology_of(against, endpoints, every) if against.network and endpoints else None
-    sweeps = sweeps_of(launches, endpoints)
+    sweeps = measured = sweeps_of(launches, endpoints)
     largest = 0.0
     if against.past is not None:
         known = endpoints_of(against.past, endpoints)
@@ -127,6 +128,14 @@ def judged_of(
         if sweeps
         else Verdict("inconclusive", notes=("no pair was measured",))
     )
+    hardly = list(dict.fromkeys(name for sweep in measured for name in hardly_measured(sweep)))
+    if hardly and len(hardly) < len(endpoints):
+        line = f"not judged, as fewer than {FEWEST_PARTNERS} of their pairs were measured: {_some(hardly)}"
+        verdict = replace(
+            verdict,
+            state="inconclusive" if verdict.state == "healthy" else verdict.state,
+            notes=(line, *verdict.notes),
+        )
     if largest >= 1 + against.least and verdict.state == "healthy":
         slower = (
             f"all pairs take {largest - 1:.1%} longer than in {against.past_name}; no single component does"
@@ -149,6 +158,17 @@ def judged_of(
         else "endpoint",
     )
     return judged, topology
+
+
+def with_missing(judged: Judged, wanted: Sequence[tuple[str, int]]) -> Judged:
+    """Nothing is healthy of which a part was not measured."""
+    there = {(one.benchmark, one.bytes) for one in judged.verdict.per_size}
+    missing = [f"{name} {size(length)}" for name, length in wanted if (name, length) not in there]
+    if not missing or judged.verdict.state != "healthy":
+        return judged
+    words = f"not measured: {', '.join(missing)}"
+    verdict = replace(judged.verdict, state="inconclusive", notes=(words, *judged.verdict.notes))
+    return judged._replace(verdict=verdict)
 
 
 def with_next_of_quick(judged: Judged) -> Judged:
@@ -205,7 +225,6 @@ def drains_of(judged: Judged) -> tuple[list[Drain], list[str]]:
     """Commands for the hosts that are slow or do not answer, except those that may only have waited for another one; and hosts whose
     names Slurm cannot have."""
     from imb.measure.drain import drain_of
-    from imb.model.units import size
     from imb.render.fabric import longer
 
     endpoints, verdict = judged.endpoints, judged.verdict

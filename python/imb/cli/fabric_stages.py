@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from imb.archive.store import Archive
 from imb.cli.launch_words import problem_of
 from imb.cli.launching import build_for
 from imb.model.errors import ImbError
-from imb.model.units import counted
+from imb.model.units import counted, size
 from imb.render.terminal import say
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ USAGE = 2  # exit status of the suite for options that it refuses
 _LEAST = 2.0  # seconds that a launch needs at least
 _FURTHER = 600.0  # seconds within which further passes end, without --budget
 Sources = list[tuple[str, Path]]
+Size = tuple[str, int]
+Shares = Mapping[Size, float]
 
 
 class Stages(msgspec.Struct, kw_only=True):
@@ -50,75 +52,80 @@ class Stages(msgspec.Struct, kw_only=True):
     began: float = msgspec.field(default_factory=time.monotonic)
     sources: Sources = []
     notes: list[str] = []
-    looks: int = 0  # stages that were launched
+    looked: dict[Size, int] = {}  # stages with records, of each size
+    took: dict[Size, float] = {}  # seconds of the last launch of each, per round and pass
 
-    def sweep(self, judge: Callable[[Sources, float], Verdict], wanted: float) -> None:
+    def sweep(self, judge: Callable[[Sources, Shares], Verdict], wanted: float) -> None:
         """All rounds, as the arguments want them; then, where a host slower by `wanted` could be missed or a suspect is undecided,
-        further passes, unless `passes` are given. `judge` gets the share of the level."""
-        from imb.fabric.stages import Stage, share_of_look, sweep_search
+        further passes, unless `passes` are given. `judge` gets the shares of the level."""
+        from imb.fabric.stages import Stage, sweep_search
 
         if self.passes is not None:
             self._launch(Stage(None, self.passes, self.sizes))
             return
-        self._run(
-            sweep_search(
-                self.sizes, wanted, lambda look: judge(self.sources, share_of_look(look, quick=False))
-            )
-        )
+        self._run(sweep_search(self.sizes, wanted, lambda _: judge(self.sources, self.shares(quick=False))))
 
-    def quick(self, judge: Callable[[Sources, float], Verdict], wanted: float) -> None:
+    def quick(self, judge: Callable[[Sources, Shares], Verdict], wanted: float) -> None:
         """Few rounds and further passes of them; then, while something is undecided, rounds for the suspects so far."""
         from imb.fabric.rounds import whole_sweep
-        from imb.fabric.stages import quick_search, share_of_look
+        from imb.fabric.stages import quick_search
 
         verdict: Verdict | None = None
 
-        def look(number: int) -> Verdict:
+        def look(_: int) -> Verdict:
             nonlocal verdict
-            verdict = judge(self.sources, share_of_look(number, quick=True))
+            verdict = judge(self.sources, self.shares(quick=True))
             return verdict
 
         ranks = self.intent.ranks
-        ran = self._run(
+        rounds, passes = self._run(
             quick_search(ranks, self.seed, self.sizes, wanted, look, self.passes),
             lambda: _suspected(verdict) if verdict else "",
         )
-        self.notes.append(f"{counted(ran, 'round')} in all; a whole sweep has {whole_sweep(ranks)}")
+        self.notes.append(
+            f"{counted(rounds, 'round')} in all, the first ones in {counted(passes, 'pass')}; "
+            f"a whole sweep has {whole_sweep(ranks)}"
+        )
 
-    def _run(self, stages: Iterator[Stage], suspected: Callable[[], str] = str) -> int:
-        """As long as there is time for the next one; the number of different rounds."""
+    def shares(self, *, quick: bool) -> Shares:
+        """Of the level: a size has another look where it was measured again."""
+        from imb.fabric.stages import share_of_look
+
+        return {one: share_of_look(max(self.looked.get(one, 1), 1), quick=quick) for one in self.sizes}
+
+    def _run(self, stages: Iterator[Stage], suspected: Callable[[], str] = str) -> tuple[int, int]:
+        """As long as there is time for the next one, and it leaves records; different rounds, and passes of the first ones."""
         from imb.fabric.rounds import whole_sweep
 
         first: list[Round] | None = None
-        rounds = passes = work = 0
+        rounds = passes = 0
         for stage in stages:
-            again = self.looks > 0 and stage.rounds == first
+            again = rounds > 0 and stage.rounds == first
             many = whole_sweep(self.intent.ranks) if stage.rounds is None else len(stage.rounds)
-            if self.looks:
-                took = time.monotonic() - self.began
-                wanted = max(took * many * stage.passes / work, _LEAST * len(stage.sizes))
-                if wanted > min(self._left(), _FURTHER - took):
-                    self.notes.append(
-                        f"undecided; {counted(stage.passes, 'further pass')} would take some {wanted:.0f} s: "
-                        f"give a longer --budget or --passes {passes + stage.passes}"
-                        if again
-                        else f"no time for {counted(many, 'round')} more on {suspected()}: give a longer --budget"
-                    )
-                    break
+            if rounds:
                 more = (
-                    f"undecided after {counted(passes, 'pass')}; {stage.passes} more"
+                    f"{counted(stage.passes, 'pass')} more of {_listed(stage.sizes)}"
                     if again
                     else f"{counted(many, 'round')} more on {suspected()}"
                 )
-                say(f"imb: {more}", err=True)
+                needed = sum(max(_LEAST, self.took.get(one, 0) * many * stage.passes) for one in stage.sizes)
+                left = self._left() if self.budget is not None else _FURTHER - (time.monotonic() - self.began)
+                if needed > left:
+                    self.notes.append(
+                        f"no time for {more}: some {needed:.0f} s, {max(left, 0):.0f} s left; give --budget"
+                        + (f" or --passes {passes + stage.passes}" if again else "")
+                    )
+                    break
+                say(f"imb: undecided after {counted(passes, 'pass')}: {more}", err=True)
+            before = len(self.sources)
             self._launch(stage)
-            if not self.looks:
+            if not rounds:
                 first = stage.rounds
-            self.looks += 1
-            passes += stage.passes if again or not passes else 0
+            if len(self.sources) == before:
+                break
+            passes += stage.passes if again or not rounds else 0
             rounds += 0 if again else many
-            work += many * stage.passes
-        return rounds
+        return rounds, passes
 
     def _left(self) -> float:
         """Seconds of the budget."""
@@ -126,10 +133,13 @@ class Stages(msgspec.Struct, kw_only=True):
 
     def _launch(self, stage: Stage) -> None:
         """One launch for each benchmark and size; what they leave is kept as runs, whatever comes of them."""
+        from imb.fabric.rounds import whole_sweep
         from imb.measure import execution, fabric, lock, session
 
-        options = ["-seed", str((self.seed + self.looks) % 2**31), "-passes", str(stage.passes)]
+        stages = max(self.looked.values(), default=0)
+        options = ["-seed", str((self.seed + stages) % 2**31), "-passes", str(stage.passes)]
         rounds = stage.rounds
+        work = stage.passes * (whole_sweep(self.intent.ranks) if rounds is None else len(rounds))
         for number, one in enumerate(stage.sizes):
             share = self._left() / (len(stage.sizes) - number)
             if share < _LEAST and self.sources:
@@ -152,7 +162,11 @@ class Stages(msgspec.Struct, kw_only=True):
             if rounds is not None:
                 fabric.write_rounds(self.archive, made, rounds)
             with lock.held(self.archive, made, lambda line: say(f"imb: {line}", err=True)):
+                before, begun = len(self.sources), time.monotonic()
                 self._see(execution.execute, made)
+                if len(self.sources) > before:
+                    self.looked[one] = self.looked.get(one, 0) + 1
+                    self.took[one] = (time.monotonic() - begun) / max(work, 1)
 
     def _patience(self, share: float) -> list[str]:
         """With --budget, an endpoint that does not answer is left out in time for the others to be measured."""
@@ -163,6 +177,11 @@ class Stages(msgspec.Struct, kw_only=True):
             self.archive, made, made.items, on_problem=lambda item, line: say(f"imb: {line}", err=True)
         )
         if over.outcome == "interrupted":
+            if self.sources:
+                say(
+                    f"imb: judge what was measured: imb fabric {' '.join(name for name, _ in self.sources)}",
+                    err=True,
+                )
             raise KeyboardInterrupt
         run = self.archive.run(over.run)
         recorded = "records.jsonl" in run.manifest.files
@@ -180,3 +199,17 @@ def _suspected(verdict: Verdict) -> str:
         f"{', '.join(names[:3])}{f' and {len(names) - 3} others' if len(names) > 3 else ''}"
         or "all endpoints"
     )
+
+
+def _listed(sizes: Sequence[Size]) -> str:
+    return ", ".join(f"{name} {size(length)}" for name, length in sizes)
+
+
+def refuse_own(arguments: Sequence[str], quick: bool) -> None:
+    """IMB arguments that `imb fabric` gives itself. Raises ImbError."""
+    own = {"-passes": "--passes", "-seed": "--seed", "-pairs_file": "--quick"}
+    if quick:
+        own |= dict.fromkeys(("-rounds", "-halves"), "no --quick")
+    for one in arguments:
+        if one in own:
+            raise ImbError(f"{one} is set by imb fabric; give {own[one]} instead")

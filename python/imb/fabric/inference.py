@@ -14,7 +14,7 @@ Single pairs are tested after that, in imb.fabric.single_pairs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -25,6 +25,7 @@ from imb.fabric.components import Components, components_of
 from imb.fabric.pairs import Pairs, pairs_of, silent_endpoints, silent_together
 from imb.fabric.rails import quiet_rails, shares
 from imb.fabric.search import Fit, Search
+from imb.fabric.sensitivity import Sensitivity
 from imb.fabric.significance import Effects, holm
 from imb.fabric.single_pairs import asymmetric_pairs, slow_pairs
 from imb.fabric.sweep import Sweep, Values
@@ -41,13 +42,10 @@ from imb.fabric.verdict import (
 )
 
 FEWEST_ENDPOINTS = 4
-DIFFERENT = 2.0  # times what their pairs explain: endpoints that vary so much differ by nature, whatever the number of passes
 _CONFIDENCE = 0.95
 _PAIRS_SHARE = 0.2  # of `level` for single pairs, which are many
 _RAILS = 0.1  # of `level` for quiet rails, where they are judged
 _UNNAMED = 5  # suspects that are listed though they are not named
-_MOST_PASSES = 1000
-_POWER = 0.99  # with which a detectable effect is named
 _MISSES = 2.0  # times least_effect: a verdict that would miss such a host is inconclusive
 
 
@@ -57,13 +55,17 @@ def judge_sweeps(
     *,
     level: float = 0.01,
     least_effect: float = 0.05,
-    share: float = 1.0,
+    share: float | Mapping[tuple[str, int], float] = 1.0,
 ) -> Verdict:
     """One verdict of all sweeps, which have the same endpoints. `level`: probability that anything is named in a healthy
-    sweep, at most; `least_effect`: what is less slow than this is not named. `share`: of the level, where this is one of several looks; p-values are
-    adjusted for that, too."""
+    sweep, at most; `least_effect`: what is less slow than this is not named. `share`: of the level, where this is one of several looks, also by
+    benchmark and bytes; p-values are adjusted for that, too."""
     if not sweeps:
         return NOTHING
+    shares_of = {
+        key: share if isinstance(share, float | int) else share.get(key, 1.0)
+        for key in ((one.benchmark, one.bytes) for one in sweeps)
+    }
     prepared: tuple[Pairs, Components] | None = None
     found: list[_Size] = []
     for sweep in sweeps:
@@ -73,13 +75,17 @@ def judge_sweeps(
         else:
             components = components_of(sweep.endpoints, pairs.a, pairs.b, topology, sweep.rails)
         prepared = (pairs, components) if sweep.rails is None else None
-        found.append(_Size(sweep, pairs, components, topology, share * level / len(sweeps), least_effect))
+        own = shares_of[sweep.benchmark, sweep.bytes] * level / len(sweeps)
+        found.append(_Size(sweep, pairs, components, topology, own, least_effect))
     silent = sorted({one for size in found for one in size.silent})
     suspects = sorted(
         (one for size in found for one in size.suspects),
         key=lambda one: (not one.named, one.kind == "pair", -one.effect),
     )
-    suspects = [replace(one, p_value=min(1.0, one.p_value * len(sweeps) / share)) for one in suspects]
+    suspects = [
+        replace(one, p_value=min(1.0, one.p_value * len(sweeps) / shares_of[one.benchmark, one.bytes]))
+        for one in suspects
+    ]
     notes = list(dict.fromkeys(note for size in found for note in size.notes))
     together = tuple(dict.fromkeys(one for size in found for one in silent_together(size.sweep, size.silent)))
     state: State = "healthy"
@@ -98,7 +104,10 @@ def judge_sweeps(
         tuple(one for size in found for one in size.populations),
         together,
         tuple(dict.fromkeys(one for size in found for one in size.unjudged)),
-        tuple(replace(one, p_value=min(1.0, one.p_value * len(sweeps) / share)) for one in quiet),
+        tuple(
+            replace(one, p_value=min(1.0, one.p_value * len(sweeps) / shares_of[one.benchmark, one.bytes]))
+            for one in quiet
+        ),
     )
 
 
@@ -151,11 +160,17 @@ class _Size:
         self._populate(single.share, single.effect)
         self._judge_rails()
         effects = endpoint_effects(count, pairs, self._away())
-        detectable = self._detectable()
+        sensed = Sensitivity(
+            self.pairs, self.components, self.effects, self.least, self.level / max(self.tests, 1.0)
+        )
+        detectable = sensed.detectable
         if not detectable <= np.log1p(_MISSES * least_effect):
             self.unsure = True
-            self.notes.append(self._insensitive(detectable, float(np.log1p(_MISSES * least_effect))))
-        self.result = self._result(self.fit, np.expm1(effects), float(np.expm1(detectable)))
+            self.notes.append(
+                f"{sweep.benchmark}, {sweep.bytes} B: "
+                + sensed.remedy(float(np.log1p(_MISSES * least_effect)), self.fit.spread)
+            )
+        self.result = self._result(self.fit, np.expm1(effects), float(np.expm1(detectable)), sensed.widened)
 
     def _apart(self) -> list[int]:
         """Endpoints that would be slow, and whose own pairs are not: they are far from the others. Empty if there are none."""
@@ -270,46 +285,6 @@ class _Size:
             return f"exchange parts: the same pairs cross {', '.join((name, *same[:3]))}"
         return ""
 
-    def _detectable(self) -> float:
-        """The effect of an endpoint with the median number of pairs that is named in 99 of 100 sweeps."""
-        count = len(self.sweep.endpoints)
-        many = np.bincount(np.concatenate([self.pairs.a, self.pairs.b]), minlength=count)
-        ends = [at for at, one in enumerate(self.components.each) if one.kind in ("core", "host")]
-        if not ends or not many.any():
-            return float("inf")
-        many = many[many > 0]
-        wider = self.effects.wider[int(self.components.kinds[ends[0]])]
-        error = wider.factor * self.effects.deviation / np.sqrt(np.median(many))
-        degrees = wider.degrees(self.effects.degrees)
-        reach = -stdtrit(degrees, self.level / self.tests)
-        return float(max(reach * error, self.least) + stdtrit(degrees, _POWER) * error)
-
-    def _widened(self) -> float:
-        """Of endpoints."""
-        kinds = [
-            int(kind)
-            for kind, one in zip(self.components.kinds, self.components.each, strict=True)
-            if one.kind in ("core", "host")
-        ]
-        return self.effects.wider[kinds[0]].factor if kinds else 1.0
-
-    def _insensitive(self, detectable: float, wanted: float) -> str:
-        """Passes that are required if their errors are independent, so that the error falls with the root of their number."""
-        of = f"{self.sweep.benchmark}, {self.sweep.bytes} B"
-        if not np.isfinite(detectable):
-            return f"{of}: a host may be missed however slow it is; measure more pairs"
-        head = f"{of}: a host slower by less than {np.expm1(detectable):.0%} may be missed"
-        if self._widened() > DIFFERENT:
-            return (
-                f"{head}; more passes do not help, as endpoints differ by more than the noise of their pairs"
-            )
-        passes = self.pairs.repeats * (detectable / wanted) ** 2
-        if not passes < _MOST_PASSES:
-            return f"{head}; more passes of these pairs do not suffice, measure more pairs"
-        text = f"{head}; for {np.expm1(wanted):.0%} it would need about {np.ceil(passes):.0f} passes"
-        own = self.pairs.noise / np.sqrt(self.pairs.repeats)
-        return f"{text}, apart in time: successive passes are alike" if own < 0.7 * self.fit.spread else text
-
     def _populate(self, share: float, effect: float) -> None:
         sweep, classes = self.sweep, self.classes
         found = []
@@ -364,7 +339,9 @@ class _Size:
                 f"{', '.join(names[:3])}{' ...' if len(names) > 3 else ''}"
             )
 
-    def _result(self, fit: Fit | None, effects: Values, detectable: float) -> SizeResult:
+    def _result(
+        self, fit: Fit | None, effects: Values, detectable: float, widened: float = 1.0
+    ) -> SizeResult:
         named: tuple[tuple[str, float], ...] = ()
         if fit is not None:
             named = tuple(
@@ -387,7 +364,7 @@ class _Size:
             len(self.pairs.a),
             detectable,
             effects,
-            1.0 if fit is None else self._widened(),
+            widened,
         )
 
 

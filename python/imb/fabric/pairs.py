@@ -11,13 +11,14 @@ import numpy.typing as npt
 from imb.fabric.sweep import Indices, Sweep, Values
 
 LEAST_SPREAD = 1e-4  # of a logarithm: equal figures (simulated time) prove nothing
+FEWEST_PARTNERS = 3  # of an endpoint that is judged
 TO_DEVIATION = 1.4826  # median absolute deviation to standard deviation, of normal figures
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """One element per pair a < b that was measured. `times`: logarithms, shape (repeats, pairs), NaN where there are fewer;
-    `level`: their median. `noise`: standard deviation of one measurement, NaN without repeats. `failed`: pairs (a, b) without
+    """One element per pair a < b that was measured. `times`: logarithms, one row for each time it was measured, NaN where these are fewer;
+    `level`: their median; `repeats`: how often a pair was measured (median). `noise`: standard deviation of one measurement, NaN without repeats. `failed`: pairs (a, b) without
     any time, and those that did not answer when they last met."""
 
     a: Indices
@@ -26,10 +27,7 @@ class Pairs:
     level: Values
     noise: float
     failed: npt.NDArray[np.int32]
-
-    @property
-    def repeats(self) -> int:
-        return len(self.times)
+    repeats: int
 
 
 def pairs_of(sweep: Sweep) -> Pairs:
@@ -69,6 +67,7 @@ def pairs_of(sweep: Sweep) -> Pairs:
         level,
         _noise(table),
         np.stack([failed // count, failed % count], axis=1).astype(np.int32),
+        int(np.median(many)) if len(many) else 0,
     )
 
 
@@ -125,6 +124,18 @@ def silent_endpoints(sweep: Sweep) -> tuple[int, ...]:
         found.append(worst)
         failed = failed[(failed != worst).all(axis=1)]
     return tuple(sorted(found))
+
+
+def hardly_measured(sweep: Sweep) -> list[str]:
+    """Endpoints that do not miss their answers, and met too few others to be judged."""
+    count = len(sweep.endpoints)
+    low, high = np.minimum(sweep.a, sweep.b).astype(np.int64), np.maximum(sweep.a, sweep.b)
+    measured = np.zeros(count * count, dtype=bool)
+    measured[low * count + high] = True
+    met = np.flatnonzero(measured)
+    many = np.bincount(np.concatenate([met // count, met % count]), minlength=count)
+    fewest = min(FEWEST_PARTNERS, count - 1)
+    return [one.name for one in sweep.endpoints if many[one.index] < fewest]
 
 
 def silent_together(sweep: Sweep, silent: Sequence[int]) -> list[tuple[int, int]]:

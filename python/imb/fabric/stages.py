@@ -11,8 +11,9 @@ import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from imb.fabric.inference import DIFFERENT, FEWEST_ENDPOINTS
+from imb.fabric.inference import FEWEST_ENDPOINTS
 from imb.fabric.rounds import Round, quick_rounds, targeted_rounds, whole_sweep
+from imb.fabric.sensitivity import DIFFERENT, SURE
 from imb.fabric.verdict import SizeResult, Suspect, Verdict
 
 FIRST = 4  # passes, two of each direction
@@ -21,9 +22,6 @@ DOUBLED = 4  # times
 TARGETED = 4  # stages of targeted rounds, at most
 _FIRST_LOOK = 0.5  # share of the level: most searches end with it
 _UNLIKELY = 0.5  # adjusted p-value: noise has suspects of single pairs at every look
-_SURE = (
-    0.9  # of what is wanted: what a sweep detects is an estimate, and less where several components are slow
-)
 Size = tuple[str, int]
 
 
@@ -107,7 +105,7 @@ def short_sizes(verdict: Verdict, wanted: float, most: int) -> set[Size]:
 
 
 def _short(size: SizeResult, wanted: float, most: int) -> bool:
-    ratio = math.log1p(size.detectable) / math.log1p(_SURE * wanted)
+    ratio = math.log1p(size.detectable) / (SURE * math.log1p(wanted))
     return (
         size.widened <= DIFFERENT
         and math.isfinite(ratio)
@@ -123,6 +121,8 @@ def after_quick(verdict: Verdict, n: int, wanted: float, most: int) -> str:
     if verdict.state != "inconclusive" or n < FEWEST_ENDPOINTS:
         return ""
     words = f"undecided within --quick; next: a full sweep of {whole_sweep(n):,} rounds (omit --quick)"
+    if len(quick_rounds(n, 0)) == whole_sweep(n):
+        words = "undecided; --quick had all pairs; next: the same"
     if any(math.isinf(one.detectable) for one in verdict.per_size):
         return f"{words}; too few pairs for an estimate of its passes"
     passes = [0.0]

@@ -97,6 +97,10 @@ def intent_for(intent: Intent, endpoint: Endpoint, *, ppn: int | None) -> Intent
 
     hosts = hosts_offered(intent.hosts)
     each = endpoints_per_host(endpoint, ppn)
+    if hosts == 1 and ppn and not intent.cpus and ppn > (most := max(endpoints_per_host(endpoint, None), 2)):
+        raise ImbError(
+            f"--ppn {ppn}: this host has {most} endpoints of kind {endpoint}; give as many or fewer"
+        )
     ranks = len(intent.cpus) if intent.cpus and hosts == 1 else hosts * each
     if ranks < 2:
         where = f"{ranks} {endpoint} on this host" if hosts == 1 else f"{ranks} hosts"

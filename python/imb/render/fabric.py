@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from imb.fabric.inference import FEWEST_ENDPOINTS
+from imb.fabric.sensitivity import DIFFERENT
 from imb.fabric.sweep import Endpoint, Sweep
 from imb.fabric.verdict import SizeResult, Suspect, Verdict
 from imb.model.units import counted, size, us
 
 _SHOWN = 20  # rows of a table on the terminal
+MOST_DETECTABLE = 9.0  # ten times as long: a figure beyond says nothing
 _PLURAL = {"switch": "switches"}
 HEADINGS = ["", "kind", "name", "takes longer", "95 % CI", "p", "by", "could also be"]
 
@@ -100,14 +102,24 @@ def _why_unsure(judged: Judged) -> str:
         (one.detectable for one in verdict.per_size if one.detectable == one.detectable), default=0.0
     )
     if missed == inf:
-        return f"too few pairs: a {judged.endpoint_kind} may be missed however slow it is; measure more pairs"
+        return f"too few pairs: {_a(judged)} may be missed however slow it is; measure more pairs"
+    if missed > MOST_DETECTABLE:
+        return f"too noisy: {_a(judged)} may be missed however slow it is; measure on an idle fabric"
     if missed > 2 * judged.least and not verdict.populations:
-        passes = max(one.passes for one in verdict.per_size)
-        return (
-            f"a {judged.endpoint_kind} that takes less than {longer(missed)} may be missed;"
-            f" measure more than {passes} pass{'es' if passes != 1 else ''} (--passes), or on an idle fabric"
+        worst = max(
+            verdict.per_size, key=lambda one: one.detectable if one.detectable == one.detectable else 0
         )
+        remedy = (
+            f"measure more than {counted(worst.passes, 'pass')} (--passes), or on an idle fabric"
+            if worst.widened <= DIFFERENT
+            else f"{judged.endpoint_kind}s differ by more than the noise of their pairs: compare with --baseline"
+        )
+        return f"{_a(judged)} that takes less than {longer(missed)} may be missed; {remedy}"
     return next(iter(verdict.notes), "the measurement is too noisy or too small")
+
+
+def _a(judged: Judged) -> str:
+    return f"an {judged.endpoint_kind}" if judged.endpoint_kind[0] in "aeiou" else f"a {judged.endpoint_kind}"
 
 
 def _of_kind(kind: str, names: Sequence[str]) -> str:
@@ -142,9 +154,9 @@ def _level(judged: Judged, one: SizeResult) -> float:
 def detectable_effect(judged: Judged) -> str | None:
     """The smallest effect that such a sweep names, in the words of a table's foot."""
     found = [one.detectable for one in judged.verdict.per_size if one.detectable == one.detectable]
-    if not found or max(found) == inf:
+    if not found or max(found) > MOST_DETECTABLE:
         return None
-    word = f"a {judged.endpoint_kind} that takes {longer(max(found))} is named in 99 of 100 sweeps"
+    word = f"{_a(judged)} that takes {longer(max(found))} is named in 99 of 100 sweeps"
     return f"{word}; a healthy sweep has a name with a probability of at most {judged.level:.2g}"
 
 

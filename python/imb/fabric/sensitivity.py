@@ -1,0 +1,59 @@
+"""How slow a host must be to be named, and what more passes would do. Arrays in, figures and words out. Pure."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import stdtrit
+
+from imb.fabric.components import Components
+from imb.fabric.pairs import Pairs
+from imb.fabric.significance import Effects
+
+DIFFERENT = 2.0  # times what their pairs explain: endpoints that vary so much differ by nature, whatever the number of passes
+SURE = (
+    0.9  # of what is wanted: what a sweep detects is an estimate, and less where several components are slow
+)
+_POWER = 0.99  # with which a detectable effect is named
+_HUGE = 2.3  # of a logarithm: ten times as long
+_MOST_PASSES = 1000
+
+
+class Sensitivity:
+    """`detectable`: effect (of a logarithm) of an endpoint with the median number of pairs that is named in 99 of 100 sweeps, at this p-value and with this least effect;
+    infinite where no endpoint is judged. `widened`: by how much healthy endpoints vary more than their pairs explain."""
+
+    def __init__(
+        self, pairs: Pairs, components: Components, effects: Effects, least: float, p_value: float
+    ) -> None:
+        self.pairs = pairs
+        self.detectable, self.widened = float("inf"), 1.0
+        many = np.bincount(np.concatenate([pairs.a, pairs.b]))
+        ends = [at for at, one in enumerate(components.each) if one.kind in ("core", "host")]
+        if not ends or not many.any():
+            return
+        wider = effects.wider[int(components.kinds[ends[0]])]
+        self.widened = wider.factor
+        error = wider.factor * effects.deviation / np.sqrt(np.median(many[many > 0]))
+        degrees = wider.degrees(effects.degrees)
+        reach = -stdtrit(degrees, p_value)
+        self.detectable = float(max(reach * error, least) + stdtrit(degrees, _POWER) * error)
+
+    def remedy(self, wanted: float, spread: float) -> str:
+        """What would show an effect of `wanted`: the passes that are required if their errors are independent, so that the error falls with the root of their
+        number. `spread`: of the residuals of pairs."""
+        detectable = self.detectable
+        if not np.isfinite(detectable):
+            return "a host may be missed however slow it is; measure more pairs"
+        if detectable > _HUGE:
+            return "far too noisy; measure on an idle fabric"
+        head = f"a host slower by less than {np.expm1(detectable):.0%} may be missed"
+        if self.widened > DIFFERENT:
+            return (
+                f"{head}; more passes do not help, as endpoints differ by more than the noise of their pairs"
+            )
+        passes = self.pairs.repeats * (detectable / wanted / SURE) ** 2
+        if not passes < _MOST_PASSES:
+            return f"{head}; more passes of these pairs do not suffice, measure more pairs"
+        text = f"{head}; for {np.expm1(wanted):.0%} it would need about {np.ceil(passes):.0f} passes"
+        own = self.pairs.noise / np.sqrt(self.pairs.repeats)
+        return f"{text}, apart in time: successive passes are alike" if own < 0.7 * spread else text
