@@ -145,7 +145,7 @@ def test_a_slow_host_is_named_in_a_prolog(net: Switched, mpi: lab.Mpi, tmp_path:
     named = [one["name"] for one in found["suspects"] if one["named"]]
     assert (said.code, found["exit_status"], named) == (10, 10, ["h3"]), said
     assert [one["node"] for one in found["drain"]] == ["h3"]
-    assert "7 rounds in all; a whole sweep has 7" in found["notes"]
+    assert "7 rounds in all, the first ones in 3 passes; a whole sweep has 7" in found["notes"]
 
 
 def test_a_healthy_fabric_passes_a_prolog(net: Switched, mpi: lab.Mpi, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def problem_of(archive: Archive, made: Plan, one: Done) -> str:
         case "failed":
             return f"{_failure(one.status or 0)}{_complaint(archive, one)}"
         case "timed_out":
-            return f"killed after {made.timeout:g} s (--timeout)" if made.timeout else ""
+            return f"killed after {made.timeout:.3g} s (--timeout)" if made.timeout else ""
         case "interrupted":
             return "interrupted"
         case "stopped":
