@@ -310,6 +310,13 @@ def test_an_undecided_quick_search_has_a_next_step() -> None:
     assert not after_quick(Verdict("healthy"), 32, 0.1, 1000)
 
 
+def test_the_next_step_where_few_rounds_are_all() -> None:
+    """No sweep of all pairs, but more passes."""
+    noisy = made(8, lambda a, b: 0.0 * a, passes=3, noise=0.1)
+    words = after_quick(judge_sweeps([noisy], None), 8, 0.1, 1000)
+    assert re.match(r"undecided; --quick had all pairs; next: the same with --passes \d+ or more, ", words), words
+
+
 def test_a_quick_search_that_was_cut_short_has_a_next_step() -> None:
     """One round of 16 hosts: no host has the pairs to be judged by, so that no number of passes is known."""
     whole = made(16, lambda a, b: 0.0 * a, passes=1)
