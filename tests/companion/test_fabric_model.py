@@ -24,7 +24,7 @@ from imb.fabric.stages import (
     sweep_search,
 )
 from imb.fabric.sweep import Endpoint, Indices, Sweep
-from imb.fabric.topology import Topology, tree
+from imb.fabric.topology import Topology, graph, tree
 from imb.fabric.verdict import SizeResult, Suspect, Verdict
 
 CORE_PAIRS = Path(__file__).with_name("data") / "core-pairs.txt"
@@ -314,7 +314,9 @@ def test_the_next_step_where_few_rounds_are_all() -> None:
     """No sweep of all pairs, but more passes."""
     noisy = made(8, lambda a, b: 0.0 * a, passes=3, noise=0.1)
     words = after_quick(judge_sweeps([noisy], None), 8, 0.1, 1000)
-    assert re.match(r"undecided; --quick had all pairs; next: the same with --passes \d+ or more, ", words), words
+    assert re.match(r"undecided; --quick had all pairs; next: the same with --passes \d+ or more, ", words), (
+        words
+    )
 
 
 def test_a_quick_search_that_was_cut_short_has_a_next_step() -> None:
@@ -433,6 +435,23 @@ def test_a_slow_trunk_that_most_pairs_cross_by_different_amounts(seed: int) -> N
     verdict = judge_sweeps([sweep], replace(network, hops=np.ones_like(network.hops)))
     [trunk] = verdict.suspects
     assert trunk.named and (trunk.kind, len(trunk.alternatives)) == ("link", 2), verdict.suspects
+
+
+def test_pairs_that_may_cross_a_slow_link_are_not_named_beside_it() -> None:
+    """A ring of four switches: pairs of opposite ones have two shortest routes. One that has none over the link is named."""
+    ring = [("s0", "s1"), ("s1", "s2"), ("s2", "s3"), ("s0", "s3")]
+    network = graph({f"n{at}": f"s{at // 8}" for at in range(32)}, ring)
+
+    def slow(a: Indices, b: Indices) -> Any:
+        on_it = (a < 8) & (b >= 8) & (b < 16)
+        over_it = ((a == 0) & (b == 16)) | ((a == 1) & (b == 17))
+        return 0.5 * (on_it | over_it | ((a == 18) & (b == 26)))
+
+    assert named(judge_sweeps([made(32, slow, passes=8, noise=0.01)], network)) == {"s0 - s1", "n18 - n26"}
+    assert network.may_cross("s0 - s1", "n0", "n16") and network.may_cross("s0 - s1", "n17", "n1")
+    assert not network.may_cross("s0 - s1", "n18", "n26") and not network.may_cross(
+        "s0 - s1", "n0", "elsewhere"
+    )
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -43,6 +43,7 @@ from imb.fabric.verdict import (
 
 FEWEST_ENDPOINTS = 4
 _CONFIDENCE = 0.95
+_ALIKE = 1.5  # times the effect of a link: what a pair that crosses it may have
 _PAIRS_SHARE = 0.2  # of `level` for single pairs, which are many
 _RAILS = 0.1  # of `level` for quiet rails, where they are judged
 _UNNAMED = 5  # suspects that are listed though they are not named
@@ -154,7 +155,11 @@ class _Size:
             pairs, self.fit, sweep.endpoints, len(pairs.a) / _PAIRS_SHARE / rest, self.level, self.least
         )
         self.suspects += [
-            Suspect(benchmark=sweep.benchmark, bytes=sweep.bytes, **one) for one in single.suspects
+            one
+            for one in (
+                Suspect(benchmark=sweep.benchmark, bytes=sweep.bytes, **fields) for fields in single.suspects
+            )
+            if not (topology and self._may_be_explained(one, topology))
         ]
         self.asymmetric = asymmetric_pairs(sweep, self.level, self.least)
         self._populate(single.share, single.effect)
@@ -171,6 +176,14 @@ class _Size:
                 + sensed.remedy(float(np.log1p(_MISSES * least_effect)), self.fit.spread)
             )
         self.result = self._result(self.fit, np.expm1(effects), float(np.expm1(detectable)), sensed.widened)
+
+    def _may_be_explained(self, pair: Suspect, topology: Topology) -> bool:
+        """By a link that is named: not all shortest routes of the pair cross it, but the one that it has may."""
+        a, b = (self.sweep.endpoints[one].host for one in pair.endpoints)
+        return any(
+            one.named and pair.effect <= _ALIKE * one.effect and topology.may_cross(one.name, a, b)
+            for one in self.suspects
+        )
 
     def _apart(self) -> list[int]:
         """Endpoints that would be slow, and whose own pairs are not: they are far from the others. Empty if there are none."""

@@ -10,7 +10,7 @@ Distances are stored by leaf switch: `hops[leaf[a], leaf[b]]`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -41,13 +41,34 @@ class LinkGroup:
 @dataclass(frozen=True)
 class Topology:
     """`hosts`: names; `leaf`: index of each host's switch; `hops`: switches to pass between hosts of two leaf switches;
-    `leaves`: names of the leaf switches."""
+    `leaves`: names of the leaf switches. `cables`: indices of the switches at the ends of each link; `distance`: between switches; `switch`: index
+    of that of each host."""
 
     hosts: tuple[str, ...]
     leaf: npt.NDArray[np.int32]
     hops: npt.NDArray[np.int16]
     groups: tuple[LinkGroup, ...]
     leaves: tuple[str, ...] = ()
+    cables: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    distance: npt.NDArray[np.int64] | None = None
+    switch: npt.NDArray[np.int64] | None = None
+
+    def may_cross(self, link: str, a: str, b: str) -> bool:
+        """Whether a shortest route of these hosts crosses a link, perhaps not all. False where routes are not known."""
+        if (
+            self.distance is None
+            or self.switch is None
+            or link not in self.cables
+            or not {a, b} <= {*self.hosts}
+        ):
+            return False
+        u, v = self.cables[link]
+        here, there = (int(self.switch[self.hosts.index(one)]) for one in (a, b))
+        length = self.distance[here, there]
+        return any(
+            self.distance[here, one] + 1 + self.distance[other, there] == length
+            for one, other in ((u, v), (v, u))
+        )
 
 
 def tree(children: Mapping[str, Sequence[str]]) -> Topology:
@@ -89,12 +110,14 @@ def graph(attached: Mapping[str, str], links: Iterable[tuple[str, str]]) -> Topo
     between, ways = distance[np.ix_(leaves, leaves)], routes[np.ix_(leaves, leaves)]
     reachable = between < _FAR
     groups: list[LinkGroup] = []
+    cables: dict[str, tuple[int, int]] = {}
     for (u, v), (ends, count) in zip(edges, many.items(), strict=True):
         on = (distance[leaves, u][:, None] + 1 + distance[v, leaves][None, :] == between) & reachable
         on &= routes[leaves, u][:, None] * routes[v, leaves][None, :] >= ways
         if parts := _parts(on, leaf):
             name = f"{ends[0]} - {ends[1]}" + (f" ({count} links)" if count > 1 else "")
             groups.append(LinkGroup(name, "link" if count == 1 else "group", parts))
+            cables[name] = (u, v)
     for x, name in enumerate(switches):
         on = (distance[leaves, x][:, None] + distance[x, leaves][None, :] == between) & reachable
         on &= routes[leaves, x][:, None] * routes[x, leaves][None, :] >= ways
@@ -108,7 +131,8 @@ def graph(attached: Mapping[str, str], links: Iterable[tuple[str, str]]) -> Topo
         elif parts := _parts(np.triu(on), leaf):
             groups.append(LinkGroup(name, "switch", parts))
     hops = np.where(reachable, between + 1, _FAR).astype(np.int16)
-    return Topology(hosts, leaf, hops, tuple(groups), tuple(switches[one] for one in leaves))
+    names = tuple(switches[one] for one in leaves)
+    return Topology(hosts, leaf, hops, tuple(groups), names, cables, distance, np.array(leaves)[leaf])
 
 
 _FAR = 10_000
