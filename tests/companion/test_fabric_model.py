@@ -388,6 +388,9 @@ def test_a_quick_search_has_more_passes_of_its_rounds_while_a_slow_host_could_be
     assert [one.passes for one in stages] == [3, 3, 6] + TARGETED * [QUICK_FIRST]
     assert stages[0].rounds == stages[1].rounds == stages[2].rounds != stages[3].rounds
     assert [one.sizes for one in stages] == [sizes, sizes[:1], sizes[:1]] + TARGETED * [sizes]
+    # Pairs of targeted rounds have fewer passes, so that those of a usual pair may stay few.
+    most = list(quick_search(256, 1, sizes, 0.1, lambda look: of_passes(3, 0.1)))
+    assert [one.passes for one in most] == [3, 3, 6, 12, 24]
     given = list(quick_search(256, 1, sizes, 0.1, lambda look: verdicts[0], 5))
     assert [one.passes for one in given] == [5]
 

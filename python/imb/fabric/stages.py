@@ -39,7 +39,7 @@ def sweep_search(sizes: list[Size], wanted: float, judge: Callable[[int], Verdic
     passes = FIRST
     yield Stage(None, passes, sizes)
     for look in range(1, DOUBLED + 1):
-        undecided = undecided_sizes(judge(look), wanted, FIRST << DOUBLED)
+        undecided = undecided_sizes(judge(look), wanted, passes, FIRST << DOUBLED)
         if not undecided:
             return
         yield Stage(None, passes, [one for one in sizes if one in undecided])
@@ -66,7 +66,7 @@ def quick_search(
     before: set[tuple[str, str]] | None = None
     for look in range(1, DOUBLED + TARGETED + 1):
         verdict = judge(look)
-        if passes is None and (short := short_sizes(verdict, wanted, QUICK_FIRST << DOUBLED)):
+        if passes is None and (short := short_sizes(verdict, wanted, done, QUICK_FIRST << DOUBLED)):
             yield Stage(first, done, [one for one in sizes if one in short])
             done *= 2
             continue
@@ -88,30 +88,30 @@ def share_of_look(look: int, *, quick: bool) -> float:
     return _FIRST_LOOK if look == 1 else (1 - _FIRST_LOOK) / others
 
 
-def undecided_sizes(verdict: Verdict, wanted: float, most: int) -> set[Size]:
+def undecided_sizes(verdict: Verdict, wanted: float, passes: int, most: int) -> set[Size]:
     """Benchmarks and bytes that more passes may decide: with a suspect that is not named though something speaks for it, or that are
     too short; not those whose endpoints differ by nature."""
     found = {
         (one.benchmark, one.bytes) for one in verdict.suspects if not one.named and one.p_value < _UNLIKELY
     }
     differ = {(one.benchmark, one.bytes) for one in verdict.per_size if one.widened > DIFFERENT}
-    return found - differ | short_sizes(verdict, wanted, most)
+    return found - differ | short_sizes(verdict, wanted, passes, most)
 
 
-def short_sizes(verdict: Verdict, wanted: float, most: int) -> set[Size]:
-    """Those in which a host slower by `wanted` could be missed, unless they would need more than `most` passes, or no number of them would
-    do."""
-    return {(one.benchmark, one.bytes) for one in verdict.per_size if _short(one, wanted, most)}
+def short_sizes(verdict: Verdict, wanted: float, passes: int, most: int) -> set[Size]:
+    """Those in which a host slower by `wanted` could be missed after so many passes, unless they would need more than `most`, or no number of
+    them would do."""
+    return {(one.benchmark, one.bytes) for one in verdict.per_size if _short(one, wanted, passes, most)}
 
 
-def _short(size: SizeResult, wanted: float, most: int) -> bool:
+def _short(size: SizeResult, wanted: float, passes: int, most: int) -> bool:
     ratio = math.log1p(size.detectable) / (SURE * math.log1p(wanted))
     return (
         size.widened <= DIFFERENT
         and math.isfinite(ratio)
         and ratio > 1
-        and size.passes < most
-        and size.passes * ratio**2 <= most
+        and passes < most
+        and passes * ratio**2 <= most
     )
 
 
