@@ -363,7 +363,7 @@ def test_a_sweep_has_more_passes_while_a_slow_host_could_be_missed() -> None:
         (4, first),
         (8, first),
     ]
-    every = [passes for passes, _ in stages_of(of_passes(4, 0.2))]
+    every = [passes for passes, _ in stages_of(of_passes(4, 0.1))]
     assert every == [4, 4, 8, 16, 32]
 
 
