@@ -440,6 +440,22 @@ def test_a_slow_trunk_that_most_pairs_cross_by_different_amounts(seed: int) -> N
     assert trunk.named and (trunk.kind, len(trunk.alternatives)) == ("link", 2), verdict.suspects
 
 
+@pytest.mark.parametrize("cable", [True, False])
+def test_a_cable_that_has_the_routes_of_one_host_is_not_that_host(cable: bool) -> None:
+    """As in a fat tree whose routes go by destination: the pairs of n3 below its switch do not cross it."""
+
+    def slow(a: Indices, b: Indices) -> Any:
+        return 0.1 * (((a == 3) | (b == 3)) & ((a >= 8) | (b >= 8) | (not cable)))
+
+    verdict = judge_sweeps([made(64, slow, passes=4)], of_switches(64, 8))
+    if not cable:
+        assert named(verdict) == {"n3"}
+        return
+    [suspect] = verdict.suspects
+    assert (suspect.name, suspect.named) == ("n3", False) and verdict.state == "inconclusive"
+    assert suspect.alternatives == ("a cable of s0 to other switches",)
+
+
 def test_pairs_that_may_cross_a_slow_link_are_not_named_beside_it() -> None:
     """A ring of four switches: pairs of opposite ones have two shortest routes. One that has none over the link is named."""
     ring = [("s0", "s1"), ("s1", "s2"), ("s2", "s3"), ("s0", "s3")]

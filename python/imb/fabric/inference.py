@@ -24,6 +24,7 @@ from imb.fabric.classes import FEWEST, Classes, classes_of, endpoint_effects, wi
 from imb.fabric.components import Components, components_of
 from imb.fabric.pairs import Pairs, pairs_of, silent_endpoints, silent_together
 from imb.fabric.rails import quiet_rails, shares
+from imb.fabric.routes import beyond_its_switch, on_a_slow_route
 from imb.fabric.search import Fit, Search
 from imb.fabric.sensitivity import Sensitivity
 from imb.fabric.significance import Effects, holm
@@ -43,7 +44,6 @@ from imb.fabric.verdict import (
 
 FEWEST_ENDPOINTS = 4
 _CONFIDENCE = 0.95
-_ALIKE = 1.5  # times the effect of a link: what a pair that crosses it may have
 _PAIRS_SHARE = 0.2  # of `level` for single pairs, which are many
 _RAILS = 0.1  # of `level` for quiet rails, where they are judged
 _UNNAMED = 5  # suspects that are listed though they are not named
@@ -128,7 +128,7 @@ class _Size:
         level: float,
         least_effect: float,
     ) -> None:
-        self.sweep, self.pairs, self.components = sweep, pairs, components
+        self.sweep, self.pairs, self.components, self.topology = sweep, pairs, components, topology
         self.level, self.least = level, float(np.log1p(least_effect))
         self.silent = silent_endpoints(sweep)
         self.notes: list[str] = []
@@ -159,7 +159,7 @@ class _Size:
             for one in (
                 Suspect(benchmark=sweep.benchmark, bytes=sweep.bytes, **fields) for fields in single.suspects
             )
-            if not (topology and self._may_be_explained(one, topology))
+            if not (topology and on_a_slow_route(one, self.suspects, sweep.endpoints, topology))
         ]
         self.asymmetric = asymmetric_pairs(sweep, self.level, self.least)
         self._populate(single.share, single.effect)
@@ -176,14 +176,6 @@ class _Size:
                 + sensed.remedy(float(np.log1p(_MISSES * least_effect)), self.fit.spread)
             )
         self.result = self._result(self.fit, np.expm1(effects), float(np.expm1(detectable)), sensed.widened)
-
-    def _may_be_explained(self, pair: Suspect, topology: Topology) -> bool:
-        """By a link that is named: not all shortest routes of the pair cross it, but the one that it has may."""
-        a, b = (self.sweep.endpoints[one].host for one in pair.endpoints)
-        return any(
-            one.named and pair.effect <= _ALIKE * one.effect and topology.may_cross(one.name, a, b)
-            for one in self.suspects
-        )
 
     def _apart(self) -> list[int]:
         """Endpoints that would be slow, and whose own pairs are not: they are far from the others. Empty if there are none."""
@@ -272,6 +264,19 @@ class _Size:
         """Of `fit.chosen[at]`."""
         component = self.components.each[self.fit.chosen[at]]
         close = [self.components.each[other].name for other in self.search.alternatives(self.fit, at)]
+        if self.topology is not None and component.kind == "host":
+            pairs = self.components.pairs(self.fit.chosen[at])
+            alone = pairs[self.fit.covered[pairs] == 1]
+            close += beyond_its_switch(
+                component,
+                self.topology,
+                self.sweep.endpoints,
+                self.pairs,
+                alone,
+                self._away(),
+                self.effects,
+                at,
+            )
         named = p_value <= self.level and not close  # one of several is slow: none of them is drained for it
         effect, error = self.effects.effects[at], self.effects.errors[at]
         reach = stdtrit(self.effects.freedom[at], 0.5 + _CONFIDENCE / 2) * error
