@@ -209,12 +209,11 @@ def command(
         sources = judging.sources_named(store, names)
     else:
         from imb.cli.fabric_stages import Stages, refuse_own
-
-        refuse_own(arguments, quick)
-        wanted_sizes = list(dict.fromkeys(map(_size, benchmark or []))) or list(SIZES)
         from imb.fabric.verdict import NOTHING
         from imb.measure.fabric import hosts_offered, intent_for
 
+        refuse_own(arguments, quick)
+        wanted_sizes = list(dict.fromkeys(map(_size, benchmark or []))) or list(SIZES)
         bare = intent_of(None, _expanded(hosts), ppn, None, cpus, env, launcher)
         wanted: Any = endpoint or ("host" if hosts_offered(bare.hosts) > 1 else "core")
         intent = intent_for(bare, wanted, ppn=ppn)

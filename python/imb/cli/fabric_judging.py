@@ -166,7 +166,8 @@ def with_missing(judged: Judged, wanted: Sequence[tuple[str, int]]) -> Judged:
     missing = [f"{name} {size(length)}" for name, length in wanted if (name, length) not in there]
     if not missing or judged.verdict.state != "healthy":
         return judged
-    words = f"not measured: {', '.join(missing)}"
+    past = f", or not in {judged.baseline}" if judged.baseline else ""
+    words = f"not measured{past}: {', '.join(missing)}"
     verdict = replace(judged.verdict, state="inconclusive", notes=(words, *judged.verdict.notes))
     return judged._replace(verdict=verdict)
 
