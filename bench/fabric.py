@@ -55,11 +55,8 @@ Values = npt.NDArray[np.float64]
 BASE = 1.0e-6
 PER_HOP = 0.15  # of the base, by switch
 FAT_TREE = {64: 8, 256: 16, 1024: 32}  # hosts below a leaf, as many spines
-DRAGONFLY = {
-    64: (4, 4, 4),
-    256: (4, 8, 8),
-    1024: (4, 16, 16),
-}  # hosts below a switch, switches of a group, groups
+# Hosts below a switch, switches of a group, groups.
+DRAGONFLY = {64: (4, 4, 4), 256: (4, 8, 8), 1024: (4, 16, 16)}
 
 
 @dataclass

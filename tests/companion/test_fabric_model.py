@@ -454,6 +454,9 @@ def test_a_cable_that_has_the_routes_of_one_host_is_not_that_host(cable: bool) -
     [suspect] = verdict.suspects
     assert (suspect.name, suspect.named) == ("n3", False) and verdict.state == "inconclusive"
     assert suspect.alternatives == ("a cable of s0 to other switches",)
+    # More passes of the same pairs would tell them apart no better.
+    [only] = sweep_search([("Pair_Bandwidth", 65536)], 0.1, lambda look: verdict)
+    assert only.passes == FIRST
 
 
 def test_pairs_that_may_cross_a_slow_link_are_not_named_beside_it() -> None:

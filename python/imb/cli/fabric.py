@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from imb.cli.fabric_stages import Shares, Sources
     from imb.fabric.verdict import Verdict
     from imb.measure.drain import Drain
+    from imb.model.pairs import PairLaunch
     from imb.render.fabric import Judged
 
 EXIT = {"healthy": 0, "bad": 10, "inconclusive": 11}
@@ -205,6 +206,8 @@ def command(
         past = judging.launches_of(judging.sources_named(store, [baseline]), [])
         against = against._replace(past=past, past_name=baseline)
     notes: list[str] = []
+    launches: list[PairLaunch] = []
+    read = 0
     if names:
         sources = judging.sources_named(store, names)
     else:
@@ -238,10 +241,13 @@ def command(
         )
 
         def judge(sofar: Sources, share: Shares) -> Verdict:
+            nonlocal read
             if not sofar:
                 return NOTHING
-            looked = against._replace(share=share)
-            return judging.judged_of(judging.launches_of(sofar, []), sofar, looked, [])[0].verdict
+            if new := sofar[read:]:
+                launches.extend(judging.launches_of(new, stages.notes))
+                read = len(sofar)
+            return judging.judged_of(launches, sofar, against._replace(share=share), [])[0].verdict
 
         missed = judging.DETECTED * against.least
         stages.quick(judge, missed) if quick else stages.sweep(judge, missed)
@@ -252,7 +258,8 @@ def command(
             raise ImbError(
                 f"inconclusive: no launch has records; {'; '.join(notes) or 'nothing ran'}", status=11
             )
-    launches = judging.launches_of(sources, notes)
+    if new := sources[read:]:
+        launches.extend(judging.launches_of(new, notes))
     judged, known = judging.judged_of(launches, sources, against, notes)
     if not names:
         judged = judging.with_missing(judged, wanted_sizes)

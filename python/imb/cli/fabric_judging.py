@@ -94,10 +94,10 @@ def judged_of(
     launches: Sequence[PairLaunch], sources: Sources, against: Against, notes: Sequence[str]
 ) -> tuple[Judged, Topology | None]:
     """The verdict on these launches together. Raises ImbError."""
+    from imb.fabric.components import FEWEST, hardly_measured
     from imb.fabric.history import against as over_past
     from imb.fabric.inference import judge_sweeps
     from imb.fabric.loading import endpoints_of, sweeps_of
-    from imb.fabric.pairs import FEWEST_PARTNERS, hardly_measured
     from imb.fabric.verdict import Verdict
     from imb.render.fabric import Judged
 
@@ -130,7 +130,7 @@ def judged_of(
     )
     hardly = list(dict.fromkeys(name for sweep in measured for name in hardly_measured(sweep)))
     if hardly and len(hardly) < len(endpoints):
-        line = f"not judged, as fewer than {FEWEST_PARTNERS} of their pairs were measured: {_some(hardly)}"
+        line = f"not judged, as fewer than {FEWEST} of their pairs were measured: {_some(hardly)}"
         verdict = replace(
             verdict,
             state="inconclusive" if verdict.state == "healthy" else verdict.state,

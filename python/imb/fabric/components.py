@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from imb.fabric.rails import rail_components
-from imb.fabric.sweep import Endpoint, Indices, Rails, Values
+from imb.fabric.sweep import Endpoint, Indices, Rails, Sweep, Values
 from imb.fabric.topology import Topology
 from imb.fabric.verdict import Kind
 
@@ -151,3 +151,15 @@ def _rectangle(
     block = column[np.ix_(first, second)].ravel()
     found: npt.NDArray[np.int32] = block[block >= 0]
     return found
+
+
+def hardly_measured(sweep: Sweep) -> list[str]:
+    """Endpoints that do not miss their answers, and met too few others to be judged."""
+    count = len(sweep.endpoints)
+    low, high = np.minimum(sweep.a, sweep.b).astype(np.int64), np.maximum(sweep.a, sweep.b)
+    measured = np.zeros(count * count, dtype=bool)
+    measured[low * count + high] = True
+    met = np.flatnonzero(measured)
+    many = np.bincount(np.concatenate([met // count, met % count]), minlength=count)
+    fewest = min(FEWEST, count - 1)
+    return [one.name for one in sweep.endpoints if many[one.index] < fewest]

@@ -264,10 +264,11 @@ class _Size:
         """Of `fit.chosen[at]`."""
         component = self.components.each[self.fit.chosen[at]]
         close = [self.components.each[other].name for other in self.search.alternatives(self.fit, at)]
+        beyond: list[str] = []
         if self.topology is not None and component.kind == "host":
             pairs = self.components.pairs(self.fit.chosen[at])
             alone = pairs[self.fit.covered[pairs] == 1]
-            close += beyond_its_switch(
+            beyond = beyond_its_switch(
                 component,
                 self.topology,
                 self.sweep.endpoints,
@@ -277,6 +278,7 @@ class _Size:
                 self.effects,
                 at,
             )
+        close += beyond
         named = p_value <= self.level and not close  # one of several is slow: none of them is drained for it
         effect, error = self.effects.effects[at], self.effects.errors[at]
         reach = stdtrit(self.effects.freedom[at], 0.5 + _CONFIDENCE / 2) * error
@@ -292,6 +294,7 @@ class _Size:
             named=named,
             alternatives=tuple(dict.fromkeys((*component.alternatives, *close))),
             next=self._next(component.name, component.alternatives, close, named),
+            separable=not beyond,
         )
 
     def _next(self, name: str, same: Sequence[str], close: Sequence[str], named: bool) -> str:

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from imb.fabric.sweep import Indices, Sweep, Values
 
 LEAST_SPREAD = 1e-4  # of a logarithm: equal figures (simulated time) prove nothing
-FEWEST_PARTNERS = 3  # of an endpoint that is judged
 TO_DEVIATION = 1.4826  # median absolute deviation to standard deviation, of normal figures
 
 
@@ -124,18 +123,6 @@ def silent_endpoints(sweep: Sweep) -> tuple[int, ...]:
         found.append(worst)
         failed = failed[(failed != worst).all(axis=1)]
     return tuple(sorted(found))
-
-
-def hardly_measured(sweep: Sweep) -> list[str]:
-    """Endpoints that do not miss their answers, and met too few others to be judged."""
-    count = len(sweep.endpoints)
-    low, high = np.minimum(sweep.a, sweep.b).astype(np.int64), np.maximum(sweep.a, sweep.b)
-    measured = np.zeros(count * count, dtype=bool)
-    measured[low * count + high] = True
-    met = np.flatnonzero(measured)
-    many = np.bincount(np.concatenate([met // count, met % count]), minlength=count)
-    fewest = min(FEWEST_PARTNERS, count - 1)
-    return [one.name for one in sweep.endpoints if many[one.index] < fewest]
 
 
 def silent_together(sweep: Sweep, silent: Sequence[int]) -> list[tuple[int, int]]:

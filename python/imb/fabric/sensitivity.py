@@ -14,7 +14,7 @@ SURE = (
     0.9  # of what is wanted: what a sweep detects is an estimate, and less where several components are slow
 )
 _POWER = 0.99  # with which a detectable effect is named
-_HUGE = 2.3  # of a logarithm: ten times as long
+HUGE = float(np.log(10.0))  # ten times as long: a figure beyond says nothing
 _MOST_PASSES = 1000
 
 
@@ -44,7 +44,7 @@ class Sensitivity:
         detectable = self.detectable
         if not np.isfinite(detectable):
             return "a host may be missed however slow it is; measure more pairs"
-        if detectable > _HUGE:
+        if detectable > HUGE:
             return "far too noisy; measure on an idle fabric"
         head = f"a host slower by less than {np.expm1(detectable):.0%} may be missed"
         if self.widened > DIFFERENT:

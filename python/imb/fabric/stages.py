@@ -92,7 +92,9 @@ def undecided_sizes(verdict: Verdict, wanted: float, passes: int, most: int) -> 
     """Benchmarks and bytes that more passes may decide: with a suspect that is not named though something speaks for it, or that are
     too short; not those whose endpoints differ by nature."""
     found = {
-        (one.benchmark, one.bytes) for one in verdict.suspects if not one.named and one.p_value < _UNLIKELY
+        (one.benchmark, one.bytes)
+        for one in verdict.suspects
+        if not one.named and one.separable and one.p_value < _UNLIKELY
     }
     differ = {(one.benchmark, one.bytes) for one in verdict.per_size if one.widened > DIFFERENT}
     return found - differ | short_sizes(verdict, wanted, passes, most)
@@ -118,7 +120,8 @@ def _short(size: SizeResult, wanted: float, passes: int, most: int) -> bool:
 def after_quick(verdict: Verdict, n: int, wanted: float, most: int) -> str:
     """What to measure next where a quick search ends undecided: a full sweep, with the passes that show a host slower by `wanted`, of
     `most` at most. The error of a host falls with the root of its pairs and passes."""
-    if verdict.state != "inconclusive" or n < FEWEST_ENDPOINTS:
+    differ = any(one.widened > DIFFERENT for one in verdict.per_size)  # the notes have that
+    if verdict.state != "inconclusive" or n < FEWEST_ENDPOINTS or differ:
         return ""
     words = f"undecided within --quick; next: a full sweep of {whole_sweep(n):,} rounds (omit --quick)"
     if len(quick_rounds(n, 0)) == whole_sweep(n):
@@ -129,7 +132,7 @@ def after_quick(verdict: Verdict, n: int, wanted: float, most: int) -> str:
     for one in verdict.per_size:
         if math.isfinite(one.detectable):
             met = one.pairs / (n * (n - 1) / 2)
-            passes.append(one.passes * met * (math.log1p(one.detectable) / math.log1p(wanted)) ** 2)
+            passes.append(one.passes * met * (math.log1p(one.detectable) / (SURE * math.log1p(wanted))) ** 2)
     many = max(math.ceil(max(passes)), 1)
     if many <= most:
         return f"{words} with --passes {many} or more, for hosts slower by {wanted:.0%}"

@@ -18,7 +18,7 @@ class Suspect:
 
     effect: 0.10 takes 10 % longer; `interval` is its 95 % confidence interval, alone. `p_value` is adjusted for all
     components of all sweeps. `endpoints`: one of a host or core, two of a pair; of a link those whose pairs cross it.
-    `alternatives`: components that explain the same pairs.
+    `alternatives`: components that explain the same pairs; `separable`: more passes of these pairs may separate them.
     """
 
     kind: Kind
@@ -32,6 +32,7 @@ class Suspect:
     named: bool
     alternatives: tuple[str, ...] = ()
     next: str = ""
+    separable: bool = True
 
 
 @dataclass(frozen=True)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from math import inf, isfinite
+from math import expm1, inf, isfinite
 from typing import Any, NamedTuple
 
 import msgspec
 
 from imb.fabric.inference import FEWEST_ENDPOINTS
-from imb.fabric.sensitivity import DIFFERENT
+from imb.fabric.sensitivity import DIFFERENT, HUGE
 from imb.fabric.sweep import Endpoint, Sweep
 from imb.fabric.verdict import SizeResult, Suspect, Verdict
 from imb.model.units import counted, size, us
 
 _SHOWN = 20  # rows of a table on the terminal
-MOST_DETECTABLE = 9.0  # ten times as long: a figure beyond says nothing
 _PLURAL = {"switch": "switches"}
 HEADINGS = ["", "kind", "name", "takes longer", "95 % CI", "p", "by", "could also be"]
 
@@ -103,7 +102,7 @@ def _why_unsure(judged: Judged) -> str:
     )
     if missed == inf:
         return f"too few pairs: {_a(judged)} may be missed however slow it is; measure more pairs"
-    if missed > MOST_DETECTABLE:
+    if missed > expm1(HUGE):
         return f"too noisy: {_a(judged)} may be missed however slow it is; measure on an idle fabric"
     if missed > 2 * judged.least and not verdict.populations:
         worst = max(
@@ -154,7 +153,7 @@ def _level(judged: Judged, one: SizeResult) -> float:
 def detectable_effect(judged: Judged) -> str | None:
     """The smallest effect that such a sweep names, in the words of a table's foot."""
     found = [one.detectable for one in judged.verdict.per_size if one.detectable == one.detectable]
-    if not found or max(found) > MOST_DETECTABLE:
+    if not found or max(found) > expm1(HUGE):
         return None
     word = f"{_a(judged)} that takes {longer(max(found))} is named in 99 of 100 sweeps"
     return f"{word}; a healthy sweep has a name with a probability of at most {judged.level:.2g}"
