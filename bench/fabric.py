@@ -42,7 +42,6 @@ import pyarrow.parquet as pq
 from imb.fabric import inference
 from imb.fabric.components import Components, components_of
 from imb.fabric.inference import judge_sweeps
-from imb.fabric.rounds import Round
 from imb.fabric.stages import Stage, quick_search, share_of_look, sweep_search
 from imb.fabric.sweep import Endpoint, Sweep
 from imb.fabric.topology import LinkGroup, Topology, graph
@@ -293,7 +292,7 @@ def searched(truth: Truth, quick: bool, random: np.random.Generator, given: int 
 
     @cache
     def judge(look: int) -> Verdict:
-        share = 1.0 if given and not quick else share_of_look(look, quick=quick)
+        share = 1.0 if given and not quick else share_of_look(look, count, quick=quick)
         return judge_sweeps([joined(parts)], topology, share=share)
 
     sizes = [("Pair_Bidirectional", 65536)]
@@ -303,14 +302,11 @@ def searched(truth: Truth, quick: bool, random: np.random.Generator, given: int 
     if quick:
         stages = quick_search(count, int(random.integers(1 << 30)), sizes, WANTED, judge, given)
     rounds = passes = done = 0
-    first: list[Round] | None = None
     with nullcontext() if quick else known_components(truth.network):
         for stage in stages:
-            if not parts:
-                first = stage.rounds
-            if not parts or stage.rounds != first:
+            if stage.why != "again":
                 rounds += count - 1 if stage.rounds is None else len(stage.rounds)
-            if stage.rounds == first:
+            if stage.why in ("first", "again"):
                 passes += stage.passes
             parts.append(sweep_of(truth, stage.rounds, random, done, stage.passes))
             done += stage.passes

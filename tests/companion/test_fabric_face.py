@@ -381,7 +381,7 @@ def test_a_quick_sweep_that_was_cut_short(imb: Imb, tmp_path: Path) -> None:
 
 def test_a_quick_sweep_that_stays_undecided(imb: Imb, tmp_path: Path) -> None:
     """No suspect is left to measure again, and the next step is a full sweep."""
-    said = imb(*launched(tmp_path / "mpi", noise=0.5), "--quick", "-f", "json")
+    said = imb(*launched(tmp_path / "mpi", noise=0.5, most_rounds=12), "--quick", "-f", "json")
     found = json.loads(said.out)
     assert said.code == 11 and len(found["sources"]) <= 2, said
     assert said.err.count(" more on ") == len(found["sources"]) - 1

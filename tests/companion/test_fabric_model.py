@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,15 @@ import numpy as np
 import pytest
 from imb.fabric.history import against
 from imb.fabric.inference import groups_of, judge_sweeps
-from imb.fabric.rounds import quick_rounds, targeted_rounds, whole_sweep
+from imb.fabric.rounds import circle_rounds, few_rounds, targeted_rounds, whole_sweep
 from imb.fabric.stages import (
     DOUBLED,
     FIRST,
     QUICK_FIRST,
+    Stage,
     TARGETED,
     after_quick,
+    looks,
     quick_search,
     share_of_look,
     sweep_search,
@@ -235,14 +238,18 @@ def test_one_of_two_may_only_have_waited() -> None:
     assert verdict.silent_together == ((2, 5),)
 
 
-def test_quick_rounds() -> None:
-    for count in (2, 3, 8, 64, 101):
-        rounds = quick_rounds(count, 5)
-        assert rounds == quick_rounds(count, 5)
-        assert len(rounds) <= 2 * np.log2(count) + 4
-        assert all(len({end for pair in one for end in pair}) == 2 * len(one) for one in rounds)
-        every = [pair for one in rounds for pair in one]
-        assert len(every) == len(set(every))
+@pytest.mark.parametrize("count", [2, 3, 8, 64, 101])
+def test_rounds_of_a_circle(count: int) -> None:
+    """All pairs, each once; as many partners of each endpoint in any number of first rounds."""
+    rounds = list(circle_rounds(count, 5))
+    assert rounds == list(circle_rounds(count, 5)) and len(rounds) == whole_sweep(count)
+    assert all(len({end for pair in one for end in pair}) == 2 * len(one) for one in rounds)
+    every = [pair for one in rounds for pair in one]
+    assert len(every) == len(set(every)) == count * (count - 1) // 2
+    few = few_rounds(count)
+    assert few <= min(2 * np.log2(count) + 4, whole_sweep(count))
+    met = np.bincount([end for one in rounds[:few] for pair in one for end in pair])
+    assert few - count % 2 <= met.min() and met.max() <= few
 
 
 def suspecting(*names: str) -> Verdict:
@@ -259,20 +266,22 @@ def suspecting(*names: str) -> Verdict:
 
 def looks_of(n: int, verdicts: list[Verdict]) -> tuple[int, int]:
     """Looks and rounds of a quick search that sees these verdicts, the last one again and again."""
-    looks: list[int] = []
+    seen: list[int] = []
 
     def judge(look: int) -> Verdict:
-        looks.append(look)
+        seen.append(look)
         return verdicts[min(look, len(verdicts)) - 1]
 
     stages = list(quick_search(n, 1, [("Pair_Latency", 8)], 0.1, judge))
-    assert looks == list(range(1, len(looks) + 1))
+    assert seen == list(range(1, len(seen) + 1))
     return len(stages), sum(len(one.rounds or []) for one in stages)
 
 
-@pytest.mark.parametrize(("quick", "looks"), [(True, DOUBLED + TARGETED + 1), (False, DOUBLED + 1)])
-def test_all_looks_share_the_level(quick: bool, looks: int) -> None:
-    assert sum(share_of_look(one, quick=quick) for one in range(1, looks + 1)) == pytest.approx(1)
+@pytest.mark.parametrize("quick", [True, False])
+@pytest.mark.parametrize("count", [4, 64, 1024])
+def test_all_looks_share_the_level(count: int, quick: bool) -> None:
+    many = looks(count, quick=quick)
+    assert sum(share_of_look(one, count, quick=quick) for one in range(1, many + 1)) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 7, 8, 16, 17, 64, 256])
@@ -294,7 +303,7 @@ def test_a_quick_search_follows_suspects_that_stay() -> None:
 def test_an_undecided_quick_search_has_a_next_step() -> None:
     """As many passes of a full sweep as show what was asked for: with them, the same noise is decided."""
     noisy = made(32, lambda a, b: 0.0 * a, passes=3, noise=0.3)
-    few = np.isin(noisy.a + 32 * noisy.b, [a + 32 * b for one in quick_rounds(32, 1) for a, b in one])
+    few = np.isin(noisy.a + 32 * noisy.b, [a + 32 * b for one in islice(circle_rounds(32, 1), 14) for a, b in one])
     columns = {name: getattr(noisy, name)[few] for name in ("a", "b", "passes", "rounds", "seconds")}
     verdict = judge_sweeps([replace(noisy, **columns)], None)
     assert verdict.state == "inconclusive"
@@ -376,23 +385,43 @@ def test_a_sweep_has_more_passes_while_a_suspect_is_undecided() -> None:
     assert len(stages_of(of_passes(4, 0.05, replace(undecided, named=True)))) == 1
 
 
-def test_a_quick_search_has_more_passes_of_its_rounds_while_a_slow_host_could_be_missed() -> None:
-    """And then follows suspects."""
-    verdicts = [of_passes(3, 0.2), of_passes(6, 0.12), of_passes(12, 0.05, *suspecting("a").suspects)]
-
-    def judge(look: int) -> Verdict:
-        return verdicts[min(look, len(verdicts)) - 1]
-
+def quick_stages(n: int, *verdicts: Verdict, passes: int | None = None) -> list[Stage]:
+    """Of a quick search that sees these verdicts, the last one again and again."""
     sizes = [("Pair_Latency", 8), ("Pair_Bandwidth", 64)]
-    stages = list(quick_search(256, 1, sizes, 0.1, judge))
-    assert [one.passes for one in stages] == [3, 3, 6] + TARGETED * [QUICK_FIRST]
-    assert stages[0].rounds == stages[1].rounds == stages[2].rounds != stages[3].rounds
-    assert [one.sizes for one in stages] == [sizes, sizes[:1], sizes[:1]] + TARGETED * [sizes]
-    # Pairs of targeted rounds have fewer passes, so that those of a usual pair may stay few.
-    most = list(quick_search(256, 1, sizes, 0.1, lambda look: of_passes(3, 0.1)))
-    assert [one.passes for one in most] == [3, 3, 6, 12, 24]
-    given = list(quick_search(256, 1, sizes, 0.1, lambda look: verdicts[0], 5))
-    assert [one.passes for one in given] == [5]
+    return list(
+        quick_search(n, 1, sizes, 0.1, lambda look: verdicts[min(look, len(verdicts)) - 1], passes)
+    )
+
+
+def test_a_quick_search_has_other_rounds_while_a_slow_host_could_be_missed() -> None:
+    """And then follows suspects."""
+    both, first = [("Pair_Latency", 8), ("Pair_Bandwidth", 64)], [("Pair_Latency", 8)]
+    suspects = suspecting("a").suspects
+    found = quick_stages(256, of_passes(3, 0.15), of_passes(3, 0.11), of_passes(3, 0.05, *suspects))
+    assert [one.why for one in found] == ["first", "wider", "wider"] + TARGETED * ["targeted"]
+    assert [one.passes for one in found] == (3 + TARGETED) * [QUICK_FIRST]
+    assert [one.sizes for one in found] == [both, first, first] + TARGETED * [both]
+    rounds = [one.rounds or [] for one in found]
+    assert [len(one) for one in rounds[:3]] == [20, 47, 67]  # 1.25 times those expected, twice as many at least
+    pairs = [pair for three in rounds[:3] for one in three for pair in one]
+    assert len(pairs) == len(set(pairs)) == 134 * 128
+    assert [one.passes for one in quick_stages(256, of_passes(3, 0.2), passes=5)] == [5]
+
+
+def test_a_quick_search_has_more_passes_when_all_pairs_were_measured() -> None:
+    found = quick_stages(64, *[of_passes(3, 0.2)] * 2, of_passes(6, 0.12))
+    assert [one.why for one in found] == ["first", "wider"] + 4 * ["again"]
+    assert [len(one.rounds or []) for one in found[:2]] == [16, 47]
+    assert [(one.rounds, one.passes) for one in found[2:]] == [(None, 3), (None, 6), (None, 12), (None, 24)]
+    assert len(found) + 1 <= looks(64, quick=True)
+
+
+def test_a_quick_search_never_has_more_rounds_than_all_pairs() -> None:
+    """Where suspects come first and the noise is found too large later."""
+    suspect = suspecting("a").suspects
+    found = quick_stages(64, of_passes(3, 0.05, *suspect), of_passes(3, 0.12, *suspect))
+    assert [one.why for one in found[:2]] == ["first", "targeted"]
+    assert sum(len(one.rounds or []) for one in found if one.why != "again") == 63
 
 
 @pytest.mark.parametrize("detectable", [float("inf"), float("nan"), 2.0])

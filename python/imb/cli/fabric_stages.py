@@ -1,4 +1,5 @@
-"""The launches of `imb fabric`: a whole sweep, then further passes where they decide; with --quick a few rounds, then rounds that separate suspects."""
+"""The launches of `imb fabric`: a whole sweep, then further passes where they decide; with --quick a few rounds, then others, and rounds that
+separate suspects."""
 
 from __future__ import annotations
 
@@ -17,7 +18,6 @@ from imb.model.units import counted, size
 from imb.render.terminal import say
 
 if TYPE_CHECKING:
-    from imb.fabric.rounds import Round
     from imb.fabric.stages import Stage
     from imb.fabric.verdict import Verdict
     from imb.measure.fabric import Endpoint
@@ -66,7 +66,8 @@ class Stages(msgspec.Struct, kw_only=True):
         self._run(sweep_search(self.sizes, wanted, lambda _: judge(self.sources, self.shares(quick=False))))
 
     def quick(self, judge: Callable[[Sources, Shares], Verdict], wanted: float) -> None:
-        """Few rounds and further passes of them; then, while something is undecided, rounds for the suspects so far."""
+        """Few rounds and, where a host slower by `wanted` could be missed, others; then, while something is undecided, rounds for the suspects so
+        far."""
         from imb.fabric.rounds import whole_sweep
         from imb.fabric.stages import quick_search
 
@@ -91,22 +92,26 @@ class Stages(msgspec.Struct, kw_only=True):
         """Of the level: a size has another look where it was measured again."""
         from imb.fabric.stages import share_of_look
 
-        return {one: share_of_look(max(self.looked.get(one, 1), 1), quick=quick) for one in self.sizes}
+        ranks = self.intent.ranks
+        return {
+            one: share_of_look(max(self.looked.get(one, 1), 1), ranks, quick=quick) for one in self.sizes
+        }
 
     def _run(self, stages: Iterator[Stage], suspected: Callable[[], str] = str) -> tuple[int, int]:
         """As long as there is time for the next one, and it leaves records; different rounds, and passes of the first ones."""
         from imb.fabric.rounds import whole_sweep
 
-        first: list[Round] | None = None
         rounds = passes = 0
         for stage in stages:
-            again = rounds > 0 and stage.rounds == first
+            again = stage.why == "again"
             many = whole_sweep(self.intent.ranks) if stage.rounds is None else len(stage.rounds)
             if rounds:
                 more = (
-                    f"{counted(stage.passes, 'pass')} more of {_listed(stage.sizes)}"
-                    if again
-                    else f"{counted(many, 'round')} more on {suspected()}"
+                    f"{counted(many, 'round')} more on {suspected()}"
+                    if stage.why == "targeted"
+                    else f"{counted(many, 'round')} more of {_listed(stage.sizes)}"
+                    if stage.why == "wider"
+                    else f"{counted(stage.passes, 'pass')} more of {_listed(stage.sizes)}"
                 )
                 needed = sum(max(_LEAST, self.took.get(one, 0) * many * stage.passes) for one in stage.sizes)
                 left = self._left() if self.budget is not None else _FURTHER - (time.monotonic() - self.began)
@@ -116,11 +121,10 @@ class Stages(msgspec.Struct, kw_only=True):
                         + (f" or --passes {passes + stage.passes}" if again else "")
                     )
                     break
-                say(f"imb: undecided after {counted(passes, 'pass')}: {more}", err=True)
+                so_far = counted(passes, "pass") if again else counted(rounds, "round")
+                say(f"imb: undecided after {so_far}: {more}", err=True)
             before = len(self.sources)
             self._launch(stage)
-            if not rounds:
-                first = stage.rounds
             if len(self.sources) == before:
                 break
             passes += stage.passes if again or not rounds else 0

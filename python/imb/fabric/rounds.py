@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -20,22 +21,26 @@ def whole_sweep(n: int) -> int:
     return n - 1 + n % 2
 
 
-def quick_rounds(n: int, seed: int) -> list[Round]:
-    """At most 2 log2(n) + 4 rounds of disjoint pairs, chosen at random from the n - 1 rounds of a circle in random order (Kirkman 1847),
-    so that no pair occurs twice and every endpoint meets as many others; with odd n one endpoint idles in each round."""
+def few_rounds(n: int) -> int:
+    """Of a quick search: at most 2 log2(n) + 4."""
+    return min(whole_sweep(n), math.floor(2 * math.log2(n)) + 4) if n > 1 else 0
+
+
+def circle_rounds(n: int, seed: int) -> Iterator[Round]:
+    """All rounds of a circle (Kirkman 1847) in random order: disjoint pairs, each of them once, so that in the first k rounds every
+    endpoint meets k others. With odd n one endpoint idles in each round."""
     if n < 2:
-        return []
+        return
     random = np.random.default_rng(seed)
     even = n + n % 2
-    order = random.permutation(even)
-    most = min(even - 1, math.floor(2 * math.log2(n)) + 4)
-    rounds = []
-    for one in sorted(random.choice(even - 1, most, replace=False).tolist()):
-        places = [(even - 1, one)]
-        places += [((one + step) % (even - 1), (one - step) % (even - 1)) for step in range(1, even // 2)]
-        pairs = [(int(order[x]), int(order[y])) for x, y in places]
-        rounds.append(sorted((min(p), max(p)) for p in pairs if max(p) < n))
-    return rounds
+    places = random.permutation(even)
+    step = np.arange(even // 2)
+    for one in random.permutation(even - 1):
+        one_way, other = (one + step) % (even - 1), (one - step) % (even - 1)
+        other[0] = even - 1
+        ends = np.sort(places[np.stack([one_way, other], axis=1)])
+        pairs = ends[ends[:, 1] < n]
+        yield [(a, b) for a, b in pairs[np.argsort(pairs[:, 0])].tolist()]
 
 
 def targeted_rounds(verdict: Verdict, n: int, seed: int) -> list[Round]:

@@ -1,6 +1,7 @@
 """What to measure next: the stages of a sweep, after each of which all that was measured is judged. Pure.
 
-As long as a slow host could be missed, as many passes again as there are follow. A quick search has few rounds; from then on it has targeted
+As long as a slow host could be missed, as many passes again as there are follow; in a quick search, which has few rounds at first, other
+rounds as long as there are any, since pairs that were not measured yet tell more than those measured again. From then on it has targeted
 rounds, as long as one suspect is suspected again: noise names others at each look. So each look has a share of the level, and all shares
 add up to 1: together they have the level (alpha spending: Lan and DeMets, Biometrika 70 (1983) 659; Bonferroni between looks).
 """
@@ -9,10 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from itertools import islice
+from typing import Literal, NamedTuple
 
 from imb.fabric.inference import FEWEST_ENDPOINTS
-from imb.fabric.rounds import Round, quick_rounds, targeted_rounds, whole_sweep
+from imb.fabric.rounds import Round, circle_rounds, few_rounds, targeted_rounds, whole_sweep
 from imb.fabric.sensitivity import DIFFERENT, SURE
 from imb.fabric.verdict import SizeResult, Suspect, Verdict
 
@@ -21,16 +23,19 @@ QUICK_FIRST = 3  # of rounds whose pairs have one direction
 DOUBLED = 4  # times
 TARGETED = 4  # stages of targeted rounds, at most
 _FIRST_LOOK = 0.5  # share of the level: most searches end with it
+_MORE = 1.25  # times the rounds that the last look expects to suffice: another launch costs more than some rounds
 _UNLIKELY = 0.5  # adjusted p-value: noise has suspects of single pairs at every look
 Size = tuple[str, int]
 
 
 class Stage(NamedTuple):
-    """`rounds`: None: of all pairs. `sizes`: benchmarks and bytes."""
+    """`rounds`: None: of all pairs. `sizes`: benchmarks and bytes. `why`: "again": these rounds were measured before; "wider": other
+    rounds of all endpoints; "targeted": rounds of suspects."""
 
     rounds: list[Round] | None
     passes: int
     sizes: list[Size]
+    why: Literal["first", "again", "wider", "targeted"] = "first"
 
 
 def sweep_search(sizes: list[Size], wanted: float, judge: Callable[[int], Verdict]) -> Iterator[Stage]:
@@ -42,7 +47,7 @@ def sweep_search(sizes: list[Size], wanted: float, judge: Callable[[int], Verdic
         undecided = undecided_sizes(judge(look), wanted, passes, FIRST << DOUBLED)
         if not undecided:
             return
-        yield Stage(None, passes, [one for one in sizes if one in undecided])
+        yield Stage(None, passes, [one for one in sizes if one in undecided], "again")
         passes *= 2
 
 
@@ -54,38 +59,53 @@ def quick_search(
     judge: Callable[[int], Verdict],
     passes: int | None = None,
 ) -> Iterator[Stage]:
-    """As sweep_search, of few rounds and of targeted ones, which are never more than those of all pairs. `passes`: of each stage, without
-    further ones."""
-    first = quick_rounds(n, seed)
+    """As sweep_search, of few rounds, of others while a slow host could be missed, and of targeted ones; in all never more rounds than those of
+    all pairs. `passes`: of each stage, with targeted rounds only."""
+    circle = circle_rounds(n, seed)
+    many = few_rounds(n)
     each = done = passes or QUICK_FIRST
-    yield Stage(first, each, sizes)
+    yield Stage(list(islice(circle, many)), each, sizes)
     if n < FEWEST_ENDPOINTS:
         return
-    left = whole_sweep(n) - len(first)
+    whole, extra = whole_sweep(n), 0
     targeted = 0
     before: set[tuple[str, str]] | None = None
-    for look in range(1, DOUBLED + TARGETED + 1):
+    for look in range(1, looks(n, quick=True)):
         verdict = judge(look)
-        if passes is None and (short := short_sizes(verdict, wanted, done, QUICK_FIRST << DOUBLED)):
-            yield Stage(first, done, [one for one in sizes if one in short])
+        most = QUICK_FIRST << DOUBLED
+        short = {} if passes else short_sizes(verdict, wanted, done * many / whole, most)
+        if short and (left := whole - many - extra) > 0:
+            expected = math.ceil(many * (_MORE * max(short.values()) - 1))
+            more = list(islice(circle, min(max(many, expected), left)))
+            many += len(more)
+            yield Stage(more, done, [one for one in sizes if one in short], "wider")
+            continue
+        if short:
+            yield Stage(None, done, [one for one in sizes if one in short], "again")
             done *= 2
             continue
         unclear: set[tuple[str, str]] = {(one.kind, one.name) for one in unclear_suspects(verdict)}
-        if not left or targeted == TARGETED or not unclear or (before is not None and not unclear & before):
+        left = whole - many - extra
+        if left <= 0 or targeted == TARGETED or not unclear or (before is not None and not unclear & before):
             return
         more = targeted_rounds(verdict, n, seed + look)[:left]
         if not more:
             return
         before = unclear
-        left -= len(more)
+        extra += len(more)
         targeted += 1
-        yield Stage(more, each, sizes)
+        yield Stage(more, each, sizes, "targeted")
 
 
-def share_of_look(look: int, *, quick: bool) -> float:
+def looks(n: int, *, quick: bool) -> int:
+    """At most, the last one included: after the first stage, after each that doubles the passes or rounds, and after each targeted one."""
+    wider = math.ceil(math.log2(whole_sweep(n) / few_rounds(n))) if n > 1 else 0
+    return 1 + DOUBLED + (wider + TARGETED if quick else 0)
+
+
+def share_of_look(look: int, n: int, *, quick: bool) -> float:
     """Of the level: half for the first look, equal parts for the others."""
-    others = DOUBLED + TARGETED if quick else DOUBLED
-    return _FIRST_LOOK if look == 1 else (1 - _FIRST_LOOK) / others
+    return _FIRST_LOOK if look == 1 else (1 - _FIRST_LOOK) / (looks(n, quick=quick) - 1)
 
 
 def undecided_sizes(verdict: Verdict, wanted: float, passes: int, most: int) -> set[Size]:
@@ -97,24 +117,19 @@ def undecided_sizes(verdict: Verdict, wanted: float, passes: int, most: int) -> 
         if not one.named and one.separable and one.p_value < _UNLIKELY
     }
     differ = {(one.benchmark, one.bytes) for one in verdict.per_size if one.widened > DIFFERENT}
-    return found - differ | short_sizes(verdict, wanted, passes, most)
+    return found - differ | short_sizes(verdict, wanted, passes, most).keys()
 
 
-def short_sizes(verdict: Verdict, wanted: float, passes: int, most: int) -> set[Size]:
-    """Those in which a host slower by `wanted` could be missed after so many passes, unless they would need more than `most`, or no number of
-    them would do."""
-    return {(one.benchmark, one.bytes) for one in verdict.per_size if _short(one, wanted, passes, most)}
-
-
-def _short(size: SizeResult, wanted: float, passes: int, most: int) -> bool:
-    ratio = math.log1p(size.detectable) / (SURE * math.log1p(wanted))
-    return (
-        size.widened <= DIFFERENT
-        and math.isfinite(ratio)
-        and ratio > 1
-        and passes < most
-        and passes * ratio**2 <= most
-    )
+def short_sizes(verdict: Verdict, wanted: float, passes: float, most: int) -> dict[Size, float]:
+    """Those in which a host slower by `wanted` could be missed after so many passes (of all pairs: few rounds are a part of one), and how many
+    times as much is needed, unless that is more than `most`, or no number of passes would do."""
+    found: dict[Size, float] = {}
+    for one in verdict.per_size:
+        times = (math.log1p(one.detectable) / (SURE * math.log1p(wanted))) ** 2
+        possible = one.widened <= DIFFERENT and math.isfinite(times) and passes < most
+        if possible and 1 < times <= most / passes:
+            found[one.benchmark, one.bytes] = times
+    return found
 
 
 def after_quick(verdict: Verdict, n: int, wanted: float, most: int) -> str:
@@ -124,7 +139,7 @@ def after_quick(verdict: Verdict, n: int, wanted: float, most: int) -> str:
     if verdict.state != "inconclusive" or n < FEWEST_ENDPOINTS or differ:
         return ""
     words = f"undecided within --quick; next: a full sweep of {whole_sweep(n):,} rounds (omit --quick)"
-    if len(quick_rounds(n, 0)) == whole_sweep(n):
+    if all(one.pairs >= n * (n - 1) // 2 for one in verdict.per_size):
         words = "undecided; --quick had all pairs; next: the same"
     if any(math.isinf(one.detectable) for one in verdict.per_size):
         return f"{words}; too few pairs for an estimate of its passes"
