@@ -253,8 +253,8 @@ def compare(mpi: lab.Mpi, options: argparse.Namespace, folder: Path) -> None:
             return folder / (f"{mpi.key}-{kind}-{number + 1}.jsonl" if options.keep else "records.jsonl")
 
         kinds["classic"].append(launch(mpi, arguments, records("classic")))
-        # Half of a row's time is for the estimate of what a repetition takes.
-        per_row = options.budget / 2 / len(kinds["classic"][0].times)
+        # The estimate of what a repetition takes costs a tenth more.
+        per_row = options.budget / 1.1 / len(kinds["classic"][0].times)
         many = ["-iter", "100000000,100000000", "-time", f"{per_row:.4f}"]
         kinds["classic, as long"].append(launch(mpi, [*many, *arguments], records("long")))
         kinds["passes"].append(launch(mpi, ["-budget", str(options.budget), *arguments], records("passes")))

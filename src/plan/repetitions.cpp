@@ -7,7 +7,8 @@ namespace openimb {
 
 namespace {
 
-constexpr double estimate_seconds = 1.0;  // guide, -time: "~1 second overhead"
+constexpr double estimate_seconds = 1.0;  // guide, -time: "~1 second overhead", of 10 s
+constexpr double estimate_share = 0.1;    // of a shorter -time
 
 std::int64_t whole_rounds(std::int64_t repetitions, int processes) {
   return std::max<std::int64_t>(processes, repetitions / processes * processes);
@@ -62,7 +63,7 @@ std::int64_t warm_up_repetitions(const Settings& settings, std::int64_t planned)
 
 std::int64_t estimate_repetitions(const Settings& settings, std::int64_t planned,
                                   double seconds_per_repetition) {
-  const double budget = std::min(estimate_seconds, settings.seconds_per_sample);
+  const double budget = std::min(estimate_seconds, estimate_share * settings.seconds_per_sample);
   return std::max<std::int64_t>(1, count_for(budget, seconds_per_repetition, planned));
 }
 

@@ -36,7 +36,8 @@ std::int64_t within_time(const Settings& settings, IterationPolicy policy, std::
 /// at most N_WARMUP.
 std::int64_t warm_up_repetitions(const Settings& settings, std::int64_t planned);
 
-/// How many further repetitions estimate the time of one, so that the estimate costs about one second.
+/// How many further repetitions estimate the time of one, so that the estimate costs a tenth of
+/// -time, at most about one second.
 std::int64_t estimate_repetitions(const Settings& settings, std::int64_t planned,
                                   double seconds_per_repetition);
 

@@ -227,6 +227,10 @@ TEST_CASE("the estimate costs about a second") {
   CHECK(estimate_repetitions(settings, 1000, 1e-6) >= 1);
   CHECK(static_cast<double>(estimate_repetitions(settings, 1000000, 0.1)) * 0.1 <= 1.5);
   CHECK(estimate_repetitions(settings, 1000, 0.1) <= 11);
+  settings.seconds_per_sample = 60;
+  CHECK(estimate_repetitions(settings, 1000, 0.1) <= 11);
+  settings.seconds_per_sample = 0.2;
+  CHECK(estimate_repetitions(settings, 1000000, 1e-4) == 200);
 }
 
 TEST_CASE("a message divided over the group") {
