@@ -397,15 +397,15 @@ def test_a_quick_search_has_other_rounds_while_a_slow_host_could_be_missed() -> 
     """And then follows suspects."""
     both, first = [("Pair_Latency", 8), ("Pair_Bandwidth", 64)], [("Pair_Latency", 8)]
     suspects = suspecting("a").suspects
-    found = quick_stages(256, of_passes(3, 0.15), of_passes(3, 0.11), of_passes(3, 0.05, *suspects))
+    found = quick_stages(1024, of_passes(3, 0.15), of_passes(3, 0.11), of_passes(3, 0.05, *suspects))
     assert [one.why for one in found] == ["first", "wider", "wider"] + TARGETED * ["targeted"]
     assert [one.passes for one in found] == (3 + TARGETED) * [QUICK_FIRST]
     assert [one.sizes for one in found] == [both, first, first] + TARGETED * [both]
     rounds = [one.rounds or [] for one in found]
-    assert [len(one) for one in rounds[:3]] == [20, 47, 67]  # 1.25 times those expected, twice as many at least
+    assert [len(one) for one in rounds[:3]] == [24, 56, 80]  # 1.25 times those expected, twice as many at least
     pairs = [pair for three in rounds[:3] for one in three for pair in one]
-    assert len(pairs) == len(set(pairs)) == 134 * 128
-    assert [one.passes for one in quick_stages(256, of_passes(3, 0.2), passes=5)] == [5]
+    assert len(pairs) == len(set(pairs)) == 160 * 512
+    assert [one.passes for one in quick_stages(1024, of_passes(3, 0.2), passes=5)] == [5]
 
 
 def test_a_quick_search_has_more_passes_when_all_pairs_were_measured() -> None:
@@ -414,6 +414,10 @@ def test_a_quick_search_has_more_passes_when_all_pairs_were_measured() -> None:
     assert [len(one.rounds or []) for one in found[:2]] == [16, 47]
     assert [(one.rounds, one.passes) for one in found[2:]] == [(None, 3), (None, 6), (None, 12), (None, 24)]
     assert len(found) + 1 <= looks(64, quick=True)
+    # Or a suspect is undecided: none is left for targeted rounds.
+    undecided = replace(suspecting("a").suspects[0], p_value=0.02)
+    found = quick_stages(64, of_passes(3, 0.2), of_passes(3, 0.05, undecided), of_passes(6, 0.05))
+    assert [one.why for one in found] == ["first", "wider", "again"]
 
 
 def test_a_quick_search_never_has_more_rounds_than_all_pairs() -> None:

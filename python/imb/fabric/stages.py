@@ -59,33 +59,35 @@ def quick_search(
     judge: Callable[[int], Verdict],
     passes: int | None = None,
 ) -> Iterator[Stage]:
-    """As sweep_search, of few rounds, of others while a slow host could be missed, and of targeted ones; in all never more rounds than those of
-    all pairs. `passes`: of each stage, with targeted rounds only."""
+    """As sweep_search, of few rounds; of others while a slow host could be missed, of all where more than half are expected to be needed;
+    and of targeted ones. In all never more rounds than those of all pairs, and from then on as sweep_search. `passes`: of each stage, with targeted rounds only."""
     circle = circle_rounds(n, seed)
     many = few_rounds(n)
     each = done = passes or QUICK_FIRST
     yield Stage(list(islice(circle, many)), each, sizes)
     if n < FEWEST_ENDPOINTS:
         return
-    whole, extra = whole_sweep(n), 0
-    targeted = 0
+    whole, most = whole_sweep(n), QUICK_FIRST << DOUBLED
+    extra = targeted = 0
     before: set[tuple[str, str]] | None = None
     for look in range(1, looks(n, quick=True)):
         verdict = judge(look)
-        most = QUICK_FIRST << DOUBLED
+        left = whole - many - extra
         short = {} if passes else short_sizes(verdict, wanted, done * many / whole, most)
-        if short and (left := whole - many - extra) > 0:
-            expected = math.ceil(many * (_MORE * max(short.values()) - 1))
-            more = list(islice(circle, min(max(many, expected), left)))
+        if short and left > 0:
+            further = max(many, math.ceil(many * (_MORE * max(short.values()) - 1)))
+            more = list(islice(circle, further if 2 * (many + further) <= whole else left))
             many += len(more)
             yield Stage(more, done, [one for one in sizes if one in short], "wider")
             continue
-        if short:
-            yield Stage(None, done, [one for one in sizes if one in short], "again")
+        if passes is None and left <= 0:
+            undecided = undecided_sizes(verdict, wanted, done, most)
+            if not undecided or done >= most:
+                return
+            yield Stage(None, done, [one for one in sizes if one in undecided], "again")
             done *= 2
             continue
         unclear: set[tuple[str, str]] = {(one.kind, one.name) for one in unclear_suspects(verdict)}
-        left = whole - many - extra
         if left <= 0 or targeted == TARGETED or not unclear or (before is not None and not unclear & before):
             return
         more = targeted_rounds(verdict, n, seed + look)[:left]
