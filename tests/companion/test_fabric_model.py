@@ -15,11 +15,10 @@ from imb.fabric.history import against
 from imb.fabric.inference import groups_of, judge_sweeps
 from imb.fabric.rounds import circle_rounds, few_rounds, targeted_rounds, whole_sweep
 from imb.fabric.stages import (
-    DOUBLED,
     FIRST,
     QUICK_FIRST,
-    Stage,
     TARGETED,
+    Stage,
     after_quick,
     looks,
     quick_search,
@@ -303,7 +302,9 @@ def test_a_quick_search_follows_suspects_that_stay() -> None:
 def test_an_undecided_quick_search_has_a_next_step() -> None:
     """As many passes of a full sweep as show what was asked for: with them, the same noise is decided."""
     noisy = made(32, lambda a, b: 0.0 * a, passes=3, noise=0.3)
-    few = np.isin(noisy.a + 32 * noisy.b, [a + 32 * b for one in islice(circle_rounds(32, 1), 14) for a, b in one])
+    few = np.isin(
+        noisy.a + 32 * noisy.b, [a + 32 * b for one in islice(circle_rounds(32, 1), 14) for a, b in one]
+    )
     columns = {name: getattr(noisy, name)[few] for name in ("a", "b", "passes", "rounds", "seconds")}
     verdict = judge_sweeps([replace(noisy, **columns)], None)
     assert verdict.state == "inconclusive"
@@ -388,9 +389,7 @@ def test_a_sweep_has_more_passes_while_a_suspect_is_undecided() -> None:
 def quick_stages(n: int, *verdicts: Verdict, passes: int | None = None) -> list[Stage]:
     """Of a quick search that sees these verdicts, the last one again and again."""
     sizes = [("Pair_Latency", 8), ("Pair_Bandwidth", 64)]
-    return list(
-        quick_search(n, 1, sizes, 0.1, lambda look: verdicts[min(look, len(verdicts)) - 1], passes)
-    )
+    return list(quick_search(n, 1, sizes, 0.1, lambda look: verdicts[min(look, len(verdicts)) - 1], passes))
 
 
 def test_a_quick_search_has_other_rounds_while_a_slow_host_could_be_missed() -> None:
@@ -402,7 +401,11 @@ def test_a_quick_search_has_other_rounds_while_a_slow_host_could_be_missed() -> 
     assert [one.passes for one in found] == (3 + TARGETED) * [QUICK_FIRST]
     assert [one.sizes for one in found] == [both, first, first] + TARGETED * [both]
     rounds = [one.rounds or [] for one in found]
-    assert [len(one) for one in rounds[:3]] == [24, 56, 80]  # 1.25 times those expected, twice as many at least
+    assert [len(one) for one in rounds[:3]] == [
+        24,
+        56,
+        80,
+    ]  # 1.25 times those expected, twice as many at least
     pairs = [pair for three in rounds[:3] for one in three for pair in one]
     assert len(pairs) == len(set(pairs)) == 160 * 512
     assert [one.passes for one in quick_stages(1024, of_passes(3, 0.2), passes=5)] == [5]

@@ -93,9 +93,7 @@ class Stages(msgspec.Struct, kw_only=True):
         from imb.fabric.stages import share_of_look
 
         ranks = self.intent.ranks
-        return {
-            one: share_of_look(max(self.looked.get(one, 1), 1), ranks, quick=quick) for one in self.sizes
-        }
+        return {one: share_of_look(max(self.looked.get(one, 1), 1), ranks, quick=quick) for one in self.sizes}
 
     def _run(self, stages: Iterator[Stage], suspected: Callable[[], str] = str) -> tuple[int, int]:
         """As long as there is time for the next one, and it leaves records; different rounds, and passes of the first ones."""

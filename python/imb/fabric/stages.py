@@ -16,14 +16,16 @@ from typing import Literal, NamedTuple
 from imb.fabric.inference import FEWEST_ENDPOINTS
 from imb.fabric.rounds import Round, circle_rounds, few_rounds, targeted_rounds, whole_sweep
 from imb.fabric.sensitivity import DIFFERENT, SURE
-from imb.fabric.verdict import SizeResult, Suspect, Verdict
+from imb.fabric.verdict import Suspect, Verdict
 
 FIRST = 4  # passes, two of each direction
 QUICK_FIRST = 3  # of rounds whose pairs have one direction
 DOUBLED = 4  # times
 TARGETED = 4  # stages of targeted rounds, at most
 _FIRST_LOOK = 0.5  # share of the level: most searches end with it
-_MORE = 1.25  # times the rounds that the last look expects to suffice: another launch costs more than some rounds
+_MORE = (
+    1.25  # times the rounds that the last look expects to suffice: another launch costs more than some rounds
+)
 _UNLIKELY = 0.5  # adjusted p-value: noise has suspects of single pairs at every look
 Size = tuple[str, int]
 

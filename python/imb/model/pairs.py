@@ -6,7 +6,9 @@ Arrow reads them. Where it refuses a piece of a file, or its lines are no pairs,
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from operator import attrgetter
 from typing import Annotated, Any
 
@@ -21,6 +23,7 @@ from imb.model.records import PAIR, SCHEMA, End, Failure, Pair, Problem, Run, de
 
 _NEXT = b"\n" + PAIR
 _OTHER = re.compile(rb"(?m)^(?!" + re.escape(PAIR) + rb").*\n?")
+_THREADS = 2
 _SHOWN = 5  # problems of a file that are kept; others are counted
 _Number = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 
@@ -38,7 +41,8 @@ class _Line(msgspec.Struct, gc=False, rename={"pass_": "pass"}):
 
 
 _decoder = msgspec.json.Decoder(_Line)
-_WHOLE = [(name, pa.int64()) for name in ("bytes", "pass", "round", "a", "b")]
+_FIELDS = ("bytes", "pass", "round", "a", "b")
+_WHOLE = [(name, pa.int64()) for name in _FIELDS]
 _PLAIN = [("benchmark", pa.string()), *_WHOLE, ("time_seconds", pa.float64())]
 _INTERFACE = [
     ("host", pa.string()),
@@ -101,22 +105,39 @@ def read_pairs(blocks: Iterable[bytes], name: str) -> list[PairLaunch]:
     fails; a file without records of IMB-FABRIC has no launches."""
     readers: list[_Reader] = []
     number = 1
-    for block in blocks:
-        lines = block.count(b"\n")
-        if readers and block.startswith(PAIR) and block.count(_NEXT) == lines - 1 and block.endswith(b"\n"):
-            number += _pairs(
-                readers, block, name, number
-            )  # nothing else: the search below takes as long as all the rest
-            continue
-        at = 0
-        for other in _OTHER.finditer(block):
-            if other.end() == other.start():
+    # Arrow reads pieces at the same time; what they have is added in their order.
+    waiting: deque[tuple[Future[pa.Table | None], bytes, int]] = deque()
+
+    def add(most: int) -> None:
+        while len(waiting) > most:
+            table, piece, first = waiting.popleft()
+            _pairs(readers, piece, name, first, table.result())
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for block in blocks:
+            lines = block.count(b"\n")
+            if (
+                readers
+                and block.startswith(PAIR)
+                and block.count(_NEXT) == lines - 1
+                and block.endswith(b"\n")
+            ):
+                # nothing else: the search below takes as long as all the rest
+                waiting.append((pool.submit(_table, block, lines, bool(readers[-1].hosts)), block, number))
+                number += lines
+                add(_THREADS)
                 continue
-            number += _pairs(readers, block[at : other.start()], name, number)
-            at = other.end()
-            _record(readers, other[0], name, number)
-            number += 1
-        number += _pairs(readers, block[at:], name, number)
+            add(0)
+            at = 0
+            for other in _OTHER.finditer(block):
+                if other.end() == other.start():
+                    continue
+                number += _read(readers, block[at : other.start()], name, number)
+                at = other.end()
+                _record(readers, other[0], name, number)
+                number += 1
+            number += _read(readers, block[at:], name, number)
+        add(0)
     return [reader.launch(name) for reader in readers if reader.run.endpoints is not None]
 
 
@@ -153,13 +174,21 @@ def _record(readers: list[_Reader], line: bytes, name: str, number: int) -> None
         readers[-1].add([_Line(*fields, record.time_seconds)])
 
 
-def _pairs(readers: list[_Reader], lines: bytes, name: str, first: int) -> int:
-    """Reads lines of pairs, and returns how many they are."""
+def _read(readers: list[_Reader], lines: bytes, name: str, first: int) -> int:
+    """Lines of pairs; returns how many they are."""
     if not lines:
         return 0
     count = lines.count(b"\n") + (not lines.endswith(b"\n"))
-    if not readers or readers[-1].add_whole(lines, count):
-        return count
+    if readers:
+        _pairs(readers, lines, name, first, _table(lines, count, bool(readers[-1].hosts)))
+    return count
+
+
+def _pairs(readers: list[_Reader], lines: bytes, name: str, first: int, table: pa.Table | None) -> None:
+    """`table`: what these lines have, if all of them are good."""
+    if table is not None:
+        readers[-1].add_table(table)
+        return
     try:
         readers[-1].add(_decoder.decode_lines(lines))
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -171,13 +200,31 @@ def _pairs(readers: list[_Reader], lines: bytes, name: str, first: int) -> int:
                 words = f"not a record of {SCHEMA} (or cut off); the other lines are read"
                 readers[-1].problem(Problem(name, number, words))
         readers[-1].add(good)
-    return count
+
+
+def _table(lines: bytes, count: int, counted: bool) -> pa.Table | None:
+    """So many lines at once, with the bytes of interfaces if `counted`; None: not all of them are good."""
+    schema = pa.schema(_COUNTED if counted else _PLAIN)
+    options = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    reading = arrow_json.ReadOptions(use_threads=False, block_size=max(len(lines), 1 << 20))
+    try:
+        if not lines.isascii():
+            lines.decode()  # Arrow does not mind
+        table = arrow_json.read_json(pa.BufferReader(lines), read_options=reading, parse_options=options)
+    except (pa.ArrowInvalid, UnicodeDecodeError):
+        return None
+    if table.num_rows != count or any(table[name].null_count for name in ("benchmark", *_FIELDS)):
+        return None
+    columns = [table[name].to_numpy() for name in _FIELDS]
+    most = (1 << 62, *[1 << 31] * 4)
+    if any(one.min() < 0 or one.max() >= limit for one, limit in zip(columns, most, strict=True)):
+        return None
+    return table
 
 
 class _Reader:
     """A launch so far."""
 
-    _FIELDS = ("bytes", "pass", "round", "a", "b")
     _TYPES = ("bytes", np.int64), ("pass_", np.int32), ("round", np.int32), ("a", np.int32), ("b", np.int32)
 
     def __init__(self, run: Run) -> None:
@@ -196,32 +243,16 @@ class _Reader:
         if len(self.problems) < _SHOWN:
             self.problems.append(found)
 
-    def add_whole(self, lines: bytes, count: int) -> bool:
-        """So many lines at once; False: nothing was added, as not all of them are good."""
-        schema = pa.schema(_COUNTED if self.hosts else _PLAIN)
-        options = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
-        reading = arrow_json.ReadOptions(
-            block_size=max(len(lines) // 2, 1 << 20)
-        )  # two CPUs have a part each
-        try:
-            lines.decode()  # Arrow does not mind
-            table = arrow_json.read_json(pa.BufferReader(lines), read_options=reading, parse_options=options)
-        except (pa.ArrowInvalid, UnicodeDecodeError):
-            return False
-        if table.num_rows != count or any(table[name].null_count for name in ("benchmark", *self._FIELDS)):
-            return False
-        columns = [table[name].to_numpy() for name in self._FIELDS]
-        most = (1 << 62, *[1 << 31] * 4)
-        if any(one.min() < 0 or one.max() >= limit for one, limit in zip(columns, most, strict=True)):
-            return False
+    def add_table(self, table: pa.Table) -> None:
+        """What _table returned."""
         encoded = table["benchmark"].combine_chunks().dictionary_encode()
         numbers = [self.names.setdefault(name, len(self.names)) for name in encoded.dictionary.to_pylist()]
         codes = np.array(numbers, dtype=np.int32)[encoded.indices.to_numpy()]
+        columns = (table[name].to_numpy() for name in _FIELDS)
         typed = [one.astype(kind) for one, (_, kind) in zip(columns, self._TYPES, strict=True)]
         good = self._add(codes, typed, table["time_seconds"].to_numpy())
         if self.hosts:
             self._count(table, codes, typed, good)
-        return True
 
     def _count(
         self,
