@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -369,6 +370,17 @@ def test_a_quick_sweep_that_is_decided_at_once(
     found = json.loads(said.out)
     assert (said.code, found["level"]) == (code, 0.01) and len(found["sources"]) == 1, said
     assert "12 rounds in all, the first ones in 3 passes; a whole sweep has 15" in found["notes"]
+
+
+def test_a_quick_sweep_that_needs_all_pairs(imb: Imb, tmp_path: Path) -> None:
+    """Rounds that were not measured yet come before further passes."""
+    said = imb(*launched(tmp_path / "mpi", noise=0.08, most_rounds=12), "--quick", "-f", "json")
+    assert said.err.startswith(
+        "imb: undecided after 12 rounds: 3 rounds more of Pair_Latency 8 bytes\n"
+        "imb: undecided after 3 passes: 3 passes more of Pair_Latency 8 bytes\n"
+    ), said
+    [note] = [one for one in json.loads(said.out)["notes"] if one.startswith("15 rounds in all, ")]
+    assert re.match(r".*, the first ones in (6|12|24|48) passes; a whole sweep has 15$", note)
 
 
 def test_a_quick_sweep_that_was_cut_short(imb: Imb, tmp_path: Path) -> None:

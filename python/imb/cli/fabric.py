@@ -61,7 +61,7 @@ def command(
         bool,
         typer.Option(
             "--quick",
-            help="Run at most 2 log2(N) + 4 rounds, again where they miss a slow host, then only rounds that separate suspects.",
+            help="Run at most 2 log2(N) + 4 rounds, others where they miss a slow host, then only rounds that separate suspects.",
         ),
     ] = False,
     budget: Annotated[
@@ -92,7 +92,7 @@ def command(
             min=1,
             metavar="N",
             help="Run all rounds N times, with both directions of pairs in turn.",
-            show_default="4, with --quick 3; as many again while a slow host could be missed, up to 64 (48)",
+            show_default="4, with --quick 3; while a slow host could be missed as many again, up to 64 (48)",
         ),
     ] = None,
     rounds: Annotated[
