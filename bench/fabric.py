@@ -31,10 +31,11 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +44,7 @@ from imb.fabric import inference
 from imb.fabric.components import Components, components_of
 from imb.fabric.inference import judge_sweeps
 from imb.fabric.stages import Stage, quick_search, share_of_look, sweep_search
-from imb.fabric.sweep import Endpoint, Sweep
+from imb.fabric.sweep import Endpoint, Indices, Sweep
 from imb.fabric.topology import LinkGroup, Topology, graph
 from imb.fabric.verdict import Verdict
 
@@ -242,8 +243,17 @@ def whole_components(network: str, hosts: int) -> Components:
 
 @contextmanager
 def known_components(network: Network) -> Iterator[None]:
-    """For judgments of whole sweeps, of which this is half of the time."""
-    inference.components_of = lambda ends, *_: whole_components(network.name, len(ends))  # type: ignore[attr-defined]
+    """For judgments of all pairs, of which this is half of the time."""
+
+    def known(ends: Sequence[Endpoint], a: Indices, *rest: Any) -> Components:
+        many = len(ends)
+        return (
+            whole_components(network.name, many)
+            if len(a) == many * (many - 1) // 2
+            else components_of(ends, a, *rest)
+        )
+
+    inference.components_of = known  # type: ignore[assignment, attr-defined]
     try:
         yield
     finally:
@@ -256,7 +266,9 @@ def joined(parts: Sequence[Sweep]) -> Sweep:
         np.concatenate([getattr(part, key) for part in parts])
         for key in ("a", "b", "passes", "rounds", "seconds")
     )
-    return Sweep(one.endpoints, one.benchmark, one.bytes, a, b, passes, rounds, seconds)
+    numbers = np.repeat(np.arange(len(parts), dtype=np.int32), [len(part.a) for part in parts])
+    launches = numbers if len(parts) > 1 else None
+    return Sweep(one.endpoints, one.benchmark, one.bytes, a, b, passes, rounds, seconds, launches=launches)
 
 
 def by_thresholds(sweep: Sweep) -> tuple[set[str], set[str]]:
@@ -302,7 +314,7 @@ def searched(truth: Truth, quick: bool, random: np.random.Generator, given: int 
     if quick:
         stages = quick_search(count, int(random.integers(1 << 30)), sizes, WANTED, judge, given)
     rounds = passes = done = 0
-    with nullcontext() if quick else known_components(truth.network):
+    with known_components(truth.network):
         for stage in stages:
             if stage.why != "again":
                 rounds += count - 1 if stage.rounds is None else len(stage.rounds)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from imb.fabric.history import against
 from imb.fabric.inference import groups_of, judge_sweeps
@@ -61,6 +62,35 @@ def named(verdict: Verdict) -> set[str]:
 def test_healthy_sweep_names_nothing(seed: int) -> None:
     verdict = judge_sweeps([made(16, lambda a, b: 0.0 * a, seed=seed)], None)
     assert verdict.state == "healthy" and not verdict.suspects
+
+
+def by_launches(sweep: Sweep, later: npt.NDArray[np.bool_], slower: float) -> Sweep:
+    """These pairs were measured in a second launch, in which all take longer."""
+    number = later.astype(np.int32)
+    seconds = np.where(later, sweep.seconds * (1 + slower), sweep.seconds)
+    passes = sweep.passes + number * (sweep.passes.max() + 1)
+    order = np.argsort(passes, kind="stable")
+    columns = {name: getattr(sweep, name)[order] for name in ("a", "b", "rounds")}
+    return replace(sweep, **columns, passes=passes[order], launches=number[order], seconds=seconds[order])
+
+
+@pytest.mark.parametrize("slower", [0.1, 1.0, -0.3])
+@pytest.mark.parametrize("slow", [{}, {5: 0.1}])
+@pytest.mark.parametrize("topology", [False, True])
+def test_launches_that_differ_are_no_slow_host(topology: bool, slow: dict[int, float], slower: float) -> None:
+    """Each pair was in one launch only: first in a few rounds, later in those that follow one host, and some others."""
+    few = {pair for one in islice(circle_rounds(32, 1), 14) for pair in one}
+    whole = made(32, lambda a, b: sum(by * ((a == at) | (b == at)) for at, by in slow.items()) + 0.0 * a)
+    first = np.array([pair in few for pair in zip(whole.a.tolist(), whole.b.tolist(), strict=True)])
+    random = np.random.default_rng(3).random(len(first)) < 0.3
+    kept = first | (whole.a == 9) | (whole.b == 9) | random
+    columns = {name: getattr(whole, name)[kept] for name in ("a", "b", "passes", "rounds", "seconds")}
+    sweep = by_launches(replace(whole, **columns), ~first[kept], slower)
+    net = (
+        tree({f"leaf{at}": [f"n{8 * at + one}" for one in range(8)] for at in range(4)}) if topology else None
+    )
+    verdict = judge_sweeps([sweep], net)
+    assert named(verdict) == {f"n{one}" for one in slow}, verdict.suspects
 
 
 def both_ways(sweep: Sweep) -> Sweep:
@@ -257,7 +287,7 @@ def suspecting(*names: str) -> Verdict:
     return Verdict(
         "inconclusive",
         tuple(
-            Suspect("host", one, (number[one],), 0.1, (0.0, 0.2), 0.5, "Pair_Latency", 8, False)
+            Suspect("host", one, (number[one],), 0.1, (0.0, 0.2), 0.1, "Pair_Latency", 8, False)
             for one in names
         ),
     )
@@ -288,7 +318,7 @@ def test_a_quick_search_has_no_more_rounds_than_a_full_sweep(count: int) -> None
     """Although the same host stays suspect at each look."""
     stages, rounds = looks_of(count, [suspecting("a")])
     assert rounds <= whole_sweep(count)
-    assert stages <= TARGETED + 1
+    assert stages <= looks(count, quick=True)
 
 
 def test_a_quick_search_follows_suspects_that_stay() -> None:
@@ -296,6 +326,9 @@ def test_a_quick_search_follows_suspects_that_stay() -> None:
     assert looks_of(256, [suspecting("a", "b"), suspecting("b")])[0] == TARGETED + 1
     assert looks_of(256, [suspecting("a"), suspecting("b")])[0] == 2  # noise names others each time
     assert looks_of(256, [Verdict("inconclusive")])[0] == 1  # nothing to measure again
+    noise = suspecting("a")
+    noise = replace(noise, suspects=tuple(replace(one, p_value=1.0) for one in noise.suspects))
+    assert looks_of(256, [noise])[0] == 1
     assert looks_of(256, [Verdict("healthy")])[0] == 1
 
 

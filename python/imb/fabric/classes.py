@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from imb.fabric.location import bound, location
 from imb.fabric.pairs import LEAST_SPREAD, TO_DEVIATION, Pairs
 from imb.fabric.sweep import Endpoint, Values
 from imb.fabric.topology import Topology
@@ -68,6 +70,25 @@ def classes_of(
     if slow.any() and not groups:
         groups = (tuple(np.flatnonzero(~slow).tolist()), tuple(np.flatnonzero(slow).tolist()))
     return Classes(*named, tuple(np.flatnonzero(slow).tolist()), by, groups)
+
+
+def of_one_launch(endpoints: Sequence[Endpoint], pairs: Pairs, topology: Topology | None) -> Pairs:
+    """Launches differ as a whole, and those with few rounds have pairs of their own. What all pairs of a launch share, by distance, is
+    removed, if it has pairs of half of the endpoints or more: those of one slow endpoint are no launch."""
+    numbers = [] if pairs.launch is None else np.unique(pairs.launch).tolist()
+    if len(numbers) < 2:
+        return pairs
+    of, _ = _distances(endpoints, pairs, topology)
+    offset = np.zeros(len(pairs.a))
+    for _ in range(2):  # the levels of distances have the launches in them at first
+        away = pairs.level - offset
+        away -= _medians(away, of)
+        scale = bound(away, LEAST_SPREAD)
+        for one in numbers:
+            mine = pairs.launch == one
+            if 2 * len(np.union1d(pairs.a[mine], pairs.b[mine])) >= len(endpoints):
+                offset[mine] += location(away[mine], scale)
+    return replace(pairs, level=pairs.level - offset, times=pairs.times - offset)
 
 
 def with_group(classes: Classes, pairs: Pairs, inside: Sequence[int]) -> Classes:

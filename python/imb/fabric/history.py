@@ -47,6 +47,7 @@ def against(
                 passes=sweep.passes[there],
                 rounds=sweep.rounds[there],
                 seconds=ratios[there] * 1e-6,  # a ratio of 1 is 1 µs
+                launches=None if sweep.launches is None else sweep.launches[there],
             )
         )
     return found, notes, largest

@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from imb.fabric.classes import FEWEST, Classes, classes_of, endpoint_effects, with_group
+from imb.fabric.classes import FEWEST, Classes, classes_of, endpoint_effects, of_one_launch, with_group
 from imb.fabric.components import Components, components_of
 from imb.fabric.pairs import Pairs, pairs_of, silent_endpoints, silent_together
 from imb.fabric.rails import quiet_rails, shares
@@ -70,7 +70,7 @@ def judge_sweeps(
     prepared: tuple[Pairs, Components] | None = None
     found: list[_Size] = []
     for sweep in sweeps:
-        pairs = pairs_of(sweep)
+        pairs = of_one_launch(sweep.endpoints, pairs_of(sweep), topology)
         if prepared is not None and sweep.rails is None and _same(prepared[0], pairs):
             components = prepared[1]
         else:
@@ -145,7 +145,7 @@ class _Size:
                 f"{count - len(self.silent)} endpoints with {len(pairs.a)} pairs: "
                 f"{FEWEST_ENDPOINTS} endpoints or more are required to separate hosts from links"
             )
-            self.result = self._result(None, np.full(count, np.nan), float("nan"))
+            self.result = self._result(None, np.full(count, np.nan))
             return
         self._search(topology)
         rest = 1.0 if sweep.rails is None else 1 - _RAILS
@@ -168,14 +168,13 @@ class _Size:
         sensed = Sensitivity(
             self.pairs, self.components, self.effects, self.least, self.level / max(self.tests, 1.0)
         )
-        detectable = sensed.detectable
-        if not detectable <= np.log1p(_MISSES * least_effect):
+        if not sensed.detectable <= np.log1p(_MISSES * least_effect):
             self.unsure = True
             self.notes.append(
                 f"{sweep.benchmark}, {sweep.bytes} B: "
                 + sensed.remedy(float(np.log1p(_MISSES * least_effect)), self.fit.spread)
             )
-        self.result = self._result(self.fit, np.expm1(effects), float(np.expm1(detectable)), sensed.widened)
+        self.result = self._result(self.fit, np.expm1(effects), sensed)
 
     def _apart(self) -> list[int]:
         """Endpoints that would be slow, and whose own pairs are not: they are far from the others. Empty if there are none."""
@@ -360,9 +359,7 @@ class _Size:
                 f"{', '.join(names[:3])}{' ...' if len(names) > 3 else ''}"
             )
 
-    def _result(
-        self, fit: Fit | None, effects: Values, detectable: float, widened: float = 1.0
-    ) -> SizeResult:
+    def _result(self, fit: Fit | None, effects: Values, sensed: Sensitivity | None = None) -> SizeResult:
         named: tuple[tuple[str, float], ...] = ()
         if fit is not None:
             named = tuple(
@@ -383,9 +380,10 @@ class _Size:
             scatter,
             self.pairs.repeats,
             len(self.pairs.a),
-            detectable,
+            float(np.expm1(sensed.detectable)) if sensed else float("nan"),
             effects,
-            widened,
+            sensed.widened if sensed else 1.0,
+            float(np.expm1(sensed.of_links)) if sensed else 0.0,
         )
 
 

@@ -45,7 +45,7 @@ def _sweep(
 ) -> Sweep:
     parts: list[tuple[npt.NDArray[np.generic], ...]] = []
     passes = rounds = 0
-    for launch, table in zip(launches, tables, strict=True):
+    for number, (launch, table) in enumerate(zip(launches, tables, strict=True)):
         columns = launch.columns
         if key[0] not in columns.names:
             continue
@@ -54,10 +54,14 @@ def _sweep(
             continue
         own_passes, own_rounds = columns.passes[mine] + passes, columns.rounds[mine] + rounds
         a, b = table[columns.a[mine]], table[columns.b[mine]]
-        parts.append((a, b, own_passes, own_rounds, columns.seconds[mine]))
+        parts.append(
+            (a, b, own_passes, own_rounds, columns.seconds[mine], np.full(len(a), number, dtype=np.int32))
+        )
         passes, rounds = int(own_passes.max()) + 1, int(own_rounds.max()) + 1
     rails = _rails(key, launches, tables, endpoints)
-    a, b, every_pass, every_round, seconds = (np.concatenate(column) for column in zip(*parts, strict=True))
+    a, b, every_pass, every_round, seconds, numbers = (
+        np.concatenate(column) for column in zip(*parts, strict=True)
+    )
     return Sweep(
         endpoints,
         benchmark=key[0],
@@ -68,6 +72,7 @@ def _sweep(
         rounds=np.asarray(every_round, dtype=np.int32),
         seconds=np.asarray(seconds, dtype=np.float64),
         rails=rails,
+        launches=np.asarray(numbers, dtype=np.int32) if len(parts) > 1 else None,
     )
 
 

@@ -16,27 +16,38 @@ SURE = (
 _POWER = 0.99  # with which a detectable effect is named
 HUGE = float(np.log(10.0))  # ten times as long: a figure beyond says nothing
 _MOST_PASSES = 1000
+_FEW = 0.1  # of the links have fewer pairs
 
 
 class Sensitivity:
-    """`detectable`: effect (of a logarithm) of an endpoint with the median number of pairs that is named in 99 of 100 sweeps, at this p-value and with this least effect;
-    infinite where no endpoint is judged. `widened`: by how much healthy endpoints vary more than their pairs explain."""
+    """Effects (of a logarithm) that are named in 99 of 100 sweeps, at this p-value and with this least effect. `detectable`: of an endpoint with
+    the median number of pairs; infinite where no endpoint is judged. `of_links`: of a link with as many pairs as nine of ten have; 0 without
+    links. `widened`: by how much healthy endpoints vary more than their pairs explain."""
 
     def __init__(
         self, pairs: Pairs, components: Components, effects: Effects, least: float, p_value: float
     ) -> None:
-        self.pairs = pairs
+        self.pairs, self.components, self.effects = pairs, components, effects
+        self.least, self.p_value = least, p_value
         self.detectable, self.widened = float("inf"), 1.0
+        self.of_links = 0.0
         many = np.bincount(np.concatenate([pairs.a, pairs.b]))
         ends = [at for at, one in enumerate(components.each) if one.kind in ("core", "host")]
         if not ends or not many.any():
             return
-        wider = effects.wider[int(components.kinds[ends[0]])]
-        self.widened = wider.factor
-        error = wider.factor * effects.deviation / np.sqrt(np.median(many[many > 0]))
-        degrees = wider.degrees(effects.degrees)
-        reach = -stdtrit(degrees, p_value)
-        self.detectable = float(max(reach * error, least) + stdtrit(degrees, _POWER) * error)
+        self.widened = effects.wider[int(components.kinds[ends[0]])].factor
+        self.detectable = self._named(ends[0], float(np.median(many[many > 0])))
+        links = [at for at, one in enumerate(components.each) if one.kind == "link"]
+        if links:
+            self.of_links = self._named(links[0], float(np.quantile(components.counts[links], _FEW)))
+
+    def _named(self, component: int, pairs: float) -> float:
+        """Of a component of this one's kind with so many pairs."""
+        wider = self.effects.wider[int(self.components.kinds[component])]
+        error = wider.factor * self.effects.deviation / np.sqrt(pairs)
+        degrees = wider.degrees(self.effects.degrees)
+        reach = -stdtrit(degrees, self.p_value)
+        return float(max(reach * error, self.least) + stdtrit(degrees, _POWER) * error)
 
     def remedy(self, wanted: float, spread: float) -> str:
         """What would show an effect of `wanted`: the passes that are required if their errors are independent, so that the error falls with the root of their

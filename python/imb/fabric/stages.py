@@ -26,7 +26,7 @@ _FIRST_LOOK = 0.5  # share of the level: most searches end with it
 _MORE = (
     1.25  # times the rounds that the last look expects to suffice: another launch costs more than some rounds
 )
-_UNLIKELY = 0.5  # adjusted p-value: noise has suspects of single pairs at every look
+_UNLIKELY = 0.5  # adjusted p-value: noise has suspects above it at every look
 Size = tuple[str, int]
 
 
@@ -75,7 +75,7 @@ def quick_search(
     for look in range(1, looks(n, quick=True)):
         verdict = judge(look)
         left = whole - many - extra
-        short = {} if passes else short_sizes(verdict, wanted, done * many / whole, most)
+        short = {} if passes else short_sizes(verdict, wanted, done * many / whole, most, links=left > 0)
         if short and left > 0:
             further = max(many, math.ceil(many * (_MORE * max(short.values()) - 1)))
             more = list(islice(circle, further if 2 * (many + further) <= whole else left))
@@ -116,20 +116,21 @@ def undecided_sizes(verdict: Verdict, wanted: float, passes: int, most: int) -> 
     """Benchmarks and bytes that more passes may decide: with a suspect that is not named though something speaks for it, or that are
     too short; not those whose endpoints differ by nature."""
     found = {
-        (one.benchmark, one.bytes)
-        for one in verdict.suspects
-        if not one.named and one.separable and one.p_value < _UNLIKELY
+        (one.benchmark, one.bytes) for one in unclear_suspects(verdict) if not one.named and one.separable
     }
     differ = {(one.benchmark, one.bytes) for one in verdict.per_size if one.widened > DIFFERENT}
     return found - differ | short_sizes(verdict, wanted, passes, most).keys()
 
 
-def short_sizes(verdict: Verdict, wanted: float, passes: float, most: int) -> dict[Size, float]:
-    """Those in which a host slower by `wanted` could be missed after so many passes (of all pairs: few rounds are a part of one), and how many
-    times as much is needed, unless that is more than `most`, or no number of passes would do."""
+def short_sizes(
+    verdict: Verdict, wanted: float, passes: float, most: int, *, links: bool = False
+) -> dict[Size, float]:
+    """Those in which a host, or one of most links if `links`, slower by `wanted` could be missed after so many passes (of all pairs: few rounds
+    are a part of one), and how many times as much is needed, unless that is more than `most`, or no number of passes would do."""
     found: dict[Size, float] = {}
     for one in verdict.per_size:
-        times = (math.log1p(one.detectable) / (SURE * math.log1p(wanted))) ** 2
+        detectable = max(one.detectable, one.of_links) if links else one.detectable
+        times = (math.log1p(detectable) / (SURE * math.log1p(wanted))) ** 2
         possible = one.widened <= DIFFERENT and math.isfinite(times) and passes < most
         if possible and 1 < times <= most / passes:
             found[one.benchmark, one.bytes] = times
@@ -159,5 +160,7 @@ def after_quick(verdict: Verdict, n: int, wanted: float, most: int) -> str:
 
 
 def unclear_suspects(verdict: Verdict) -> list[Suspect]:
-    """Those that further rounds may name, clear, or separate from others."""
-    return [one for one in verdict.suspects if not one.named or one.alternatives]
+    """Those that further rounds may name, clear, or separate from others; not those that noise has at every look."""
+    return [
+        one for one in verdict.suspects if one.p_value < _UNLIKELY and (not one.named or one.alternatives)
+    ]

@@ -42,7 +42,8 @@ class Sweep:
     """Times of one benchmark and one size; one element per record of a pair, all arrays of equal length.
 
     a, b: indices into `endpoints`, a is the sender; a > b is the other direction of a pair. `seconds`: per message, NaN where
-    the pair failed or did not answer. `rails`: where hosts have several interfaces and messages are long.
+    the pair failed or did not answer. `rails`: where hosts have several interfaces and messages are long. `launches`: number of the launch, None:
+    one launch.
     """
 
     endpoints: tuple[Endpoint, ...]
@@ -54,10 +55,12 @@ class Sweep:
     rounds: Indices
     seconds: Values
     rails: Rails | None = None
+    launches: Indices | None = None
 
     def __post_init__(self) -> None:
         count = len(self.seconds)
-        if not all(len(one) == count for one in (self.a, self.b, self.passes, self.rounds)):
+        launches = self.rounds if self.launches is None else self.launches
+        if not all(len(one) == count for one in (self.a, self.b, self.passes, self.rounds, launches)):
             raise ValueError("arrays of a sweep have different lengths")
         if count and (
             min(self.a.min(), self.b.min()) < 0 or max(self.a.max(), self.b.max()) >= len(self.endpoints)
