@@ -39,7 +39,8 @@ class Sensitivity:
         self.detectable = self._named(ends[0], float(np.median(many[many > 0])))
         links = [at for at, one in enumerate(components.each) if one.kind == "link"]
         if links:
-            self.of_links = self._named(links[0], float(np.quantile(components.counts[links], _FEW)))
+            counts = np.sort(components.counts[links])
+            self.of_links = self._named(links[0], float(counts[int(_FEW * len(links))]))
 
     def _named(self, component: int, pairs: float) -> float:
         """Of a component of this one's kind with so many pairs."""
