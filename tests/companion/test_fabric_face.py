@@ -361,6 +361,16 @@ def test_further_passes_end_with_the_budget(imb: Imb, tmp_path: Path) -> None:
     assert note.endswith(" left; give --budget or --passes 8")
 
 
+def test_a_launch_that_the_budget_ends(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its name: --timeout was not reached."""
+    (tmp_path / "hold").touch()
+    monkeypatch.setenv("FAKE_HOLD", str(tmp_path / "hold"))
+    said = imb(*launched(tmp_path / "mpi"), "--budget", "1")
+    assert said.code == 11 and "killed after 2 s (--budget)" in said.err, said
+    said = imb(*launched(tmp_path / "other"), "--budget", "9", "--timeout", "0.5")
+    assert said.code == 11 and "killed after 0.5 s (--timeout)" in said.err, said
+
+
 @pytest.mark.parametrize(("slow", "code"), [({}, 0), ({3: 0.5}, 10)])
 def test_a_quick_sweep_that_is_decided_at_once(
     imb: Imb, tmp_path: Path, slow: dict[int, float], code: int

@@ -143,23 +143,27 @@ class Stages(msgspec.Struct, kw_only=True):
         rounds = stage.rounds
         work = stage.passes * (whole_sweep(self.intent.ranks) if rounds is None else len(rounds))
         for number, one in enumerate(stage.sizes):
+
+            def planned(share: float, one: Size = one) -> Plan:
+                return fabric.plan_sweep(
+                    self.archive,
+                    mpi=self.mpi,
+                    programs=self.programs,
+                    intent=self.intent,
+                    endpoint=self.endpoint,
+                    sizes=[one],
+                    arguments=[*self._patience(share), *options, *self.arguments],
+                    timeout=min(self.timeout, max(share, _LEAST)),
+                    labels=self.labels,
+                    rounds=rounds,
+                )
+
+            build_for([planned(_LEAST)], self.mpi, self.given)  # before its share, as it takes time
             share = self._left() / (len(stage.sizes) - number)
             if share < _LEAST and self.sources:
                 self.notes.append(f"--budget is used up; {one[0]}, {one[1]} bytes was not measured")
                 continue
-            made = fabric.plan_sweep(
-                self.archive,
-                mpi=self.mpi,
-                programs=self.programs,
-                intent=self.intent,
-                endpoint=self.endpoint,
-                sizes=[one],
-                arguments=[*self._patience(share), *options, *self.arguments],
-                timeout=min(self.timeout, max(share, _LEAST)),
-                labels=self.labels,
-                rounds=rounds,
-            )
-            build_for([made], self.mpi, self.given)
+            made = planned(share)
             session.save(self.archive, made)
             if rounds is not None:
                 fabric.write_rounds(self.archive, made, rounds)
@@ -188,6 +192,8 @@ class Stages(msgspec.Struct, kw_only=True):
         run = self.archive.run(over.run)
         recorded = "records.jsonl" in run.manifest.files
         if why := problem_of(self.archive, made, over):
+            if over.outcome == "timed_out" and (made.timeout or 0) < self.timeout:
+                why = f"killed after {made.timeout:.3g} s (--budget)"
             if over.status == USAGE and not recorded and not self.sources:
                 raise ImbError(why)
             self.notes.append(f"{run.name}: {why}")
