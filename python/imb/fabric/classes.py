@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -146,18 +147,15 @@ def _medians(level: Values, of: Indices) -> Values:
 
 
 def endpoint_effects(count: int, pairs: Pairs, away: Values) -> Values:
-    """Median of each endpoint over its partners; NaN for one without a pair. Of a few thousand endpoints at most."""
-    ends = np.concatenate([pairs.a, pairs.b])
-    values = np.concatenate([away, away])
-    order = np.lexsort((values, ends))
-    many = np.bincount(ends, minlength=count)
-    begin = np.concatenate([[0], np.cumsum(many)[:-1]])
-    values = values[order]
+    """Median of each endpoint over its partners; NaN for one without a pair."""
+    from scipy.sparse import coo_array
+
+    ends = np.concatenate([pairs.a, pairs.b]), np.concatenate([pairs.b, pairs.a])
+    rows = coo_array((np.concatenate([away, away]), ends), shape=(count, count)).tocsr()
     found = np.full(count, np.nan)
-    some = many > 0
-    low = begin[some] + (many[some] - 1) // 2
-    high = begin[some] + many[some] // 2
-    found[some] = (values[low] + values[high]) / 2
+    for one, (begin, end) in enumerate(pairwise(rows.indptr.tolist())):
+        if begin < end:
+            found[one] = np.median(rows.data[begin:end])
     return found
 
 

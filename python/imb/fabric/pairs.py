@@ -58,7 +58,7 @@ def pairs_of(sweep: Sweep) -> Pairs:
     if repeats > 1:
         table -= np.array([np.nanmedian(row) for row in table - level])[:, None]
         level = middle(table)
-    failed = np.setdiff1d(every[~good], found)
+    failed = every[:0] if good.all() else np.setdiff1d(every[~good], found)
     if np.isnan(sweep.seconds).any():
         last = _last_of(every)
         failed = np.union1d(failed, every[last[np.isnan(sweep.seconds[last])]])
