@@ -43,6 +43,7 @@ import pyarrow.parquet as pq
 from imb.fabric import inference
 from imb.fabric.components import Components, components_of
 from imb.fabric.inference import judge_sweeps
+from imb.fabric.rounds import Round
 from imb.fabric.stages import Stage, quick_search, share_of_look, sweep_search
 from imb.fabric.sweep import Endpoint, Indices, Sweep
 from imb.fabric.topology import LinkGroup, Topology, graph
@@ -320,12 +321,16 @@ def searched(truth: Truth, quick: bool, random: np.random.Generator, given: int 
                 rounds += count - 1 if stage.rounds is None else len(stage.rounds)
             if stage.why in ("first", "again"):
                 passes += stage.passes
-            parts.append(sweep_of(truth, stage.rounds, random, done, stage.passes))
+            parts.append(sweep_of(truth, rounds_of(stage), random, done, stage.passes))
             done += stage.passes
         verdict = judge(len(parts))
     named = {one.name for one in verdict.suspects if one.named}
     others = {one.name: {one.name, *one.alternatives} for one in verdict.suspects if one.p_value <= LEVEL}
     return Searched(named, others, joined(parts), rounds, passes)
+
+
+def rounds_of(stage: Stage) -> list[Round] | None:
+    return None if stage.rounds is None else list(stage.rounds)
 
 
 def tally(

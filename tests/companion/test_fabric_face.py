@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -339,7 +340,7 @@ def test_a_launch_without_records_ends_the_sweep(imb: Imb, tmp_path: Path) -> No
     ("more", "words"),
     [
         (["--", "-passes", "3"], "-passes is set by imb fabric; give --passes instead"),
-        (["--quick", "--", "-rounds", "3"], "-rounds is set by imb fabric; give no --quick instead"),
+        (["--quick", "--", "-rounds", "3"], "-rounds is set by imb fabric; omit --quick instead"),
     ],
 )
 def test_arguments_that_are_set(imb: Imb, tmp_path: Path, more: list[str], words: str) -> None:
@@ -354,18 +355,47 @@ def test_records_have_no_options_of_launches(imb: Imb, tmp_path: Path) -> None:
 
 
 def test_further_passes_end_with_the_budget(imb: Imb, tmp_path: Path) -> None:
-    said = imb(*launched(tmp_path / "mpi", noise=0.08), "--budget", "1", "-f", "json")
+    said = imb(*launched(tmp_path / "mpi", noise=0.08), "--budget", "2", "-f", "json")
     found = json.loads(said.out)
     assert len(found["sources"]) == 1, said
     [note] = [one for one in found["notes"] if one.startswith("no time for 4 passes more of Pair_Latency ")]
     assert note.endswith(" left; give --budget or --passes 8")
 
 
+def test_a_launch_behind_one_that_was_cut_off(imb: Imb, tmp_path: Path) -> None:
+    """The end of a torn line is the beginning of the next launch, whose hosts have the same numbers."""
+    torn = fabrics.records(fabrics.hosts(16))
+    whole = fabrics.records([f"other{number}" for number in range(16)], slow={3: 0.5}, seed=2)
+    for cut in (len(torn) // 2, torn.rindex(b'{"record":"pair"') + 30):
+        (tmp_path / "r.jsonl").write_bytes(torn[:cut] + whole)
+        said = imb("fabric", tmp_path / "r.jsonl")
+        assert said.code == 10 and said.out.startswith("bad: slow: host other3\n"), said
+        assert "r.jsonl: cut off; what was written is judged" in said.out and "not a record" in said.out
+    # A line that is no pair, too.
+    failure = b'{"record":"failure","benchmark":"Pair_Latency","bytes":8,"pass":1,'
+    (tmp_path / "r.jsonl").write_bytes(torn[: torn.index(b"\n", len(torn) // 2) + 1] + failure + whole)
+    said = imb("fabric", tmp_path / "r.jsonl")
+    assert said.code == 10 and said.out.startswith("bad: slow: host other3\n"), said
+
+
+def test_a_build_takes_its_time_from_the_budget(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from imb.cli import fabric_stages
+
+    monkeypatch.setattr(fabric_stages, "build_for", lambda *_: time.sleep(1))
+    (tmp_path / "hold").touch()
+    monkeypatch.setenv("FAKE_HOLD", str(tmp_path / "hold"))
+    said = imb(*launched(tmp_path / "mpi"), "--budget", "3.2")
+    killed = re.search(r"killed after ([0-9.]+) s \(--budget\)", said.err)
+    assert killed and float(killed[1]) <= 2.2, said
+
+
 def test_a_launch_that_the_budget_ends(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By its name: --timeout was not reached."""
     (tmp_path / "hold").touch()
     monkeypatch.setenv("FAKE_HOLD", str(tmp_path / "hold"))
-    said = imb(*launched(tmp_path / "mpi"), "--budget", "1")
+    said = imb(*launched(tmp_path / "mpi"), "--budget", "2")
     assert said.code == 11 and "killed after 2 s (--budget)" in said.err, said
     said = imb(*launched(tmp_path / "other"), "--budget", "9", "--timeout", "0.5")
     assert said.code == 11 and "killed after 0.5 s (--timeout)" in said.err, said

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy.typing as npt
 import pytest
 from imb.fabric.history import against
 from imb.fabric.inference import groups_of, judge_sweeps
-from imb.fabric.rounds import circle_rounds, few_rounds, targeted_rounds, whole_sweep
+from imb.fabric.rounds import Circle, few_rounds, targeted_rounds, whole_sweep
 from imb.fabric.stages import (
     FIRST,
     QUICK_FIRST,
@@ -79,7 +78,7 @@ def by_launches(sweep: Sweep, later: npt.NDArray[np.bool_], slower: float) -> Sw
 @pytest.mark.parametrize("topology", [False, True])
 def test_launches_that_differ_are_no_slow_host(topology: bool, slow: dict[int, float], slower: float) -> None:
     """Each pair was in one launch only: first in a few rounds, later in those that follow one host, and some others."""
-    few = {pair for one in islice(circle_rounds(32, 1), 14) for pair in one}
+    few = {pair for one in Circle(32, 1, 0, 14) for pair in one}
     whole = made(32, lambda a, b: sum(by * ((a == at) | (b == at)) for at, by in slow.items()) + 0.0 * a)
     first = np.array([pair in few for pair in zip(whole.a.tolist(), whole.b.tolist(), strict=True)])
     random = np.random.default_rng(3).random(len(first)) < 0.3
@@ -91,6 +90,44 @@ def test_launches_that_differ_are_no_slow_host(topology: bool, slow: dict[int, f
     )
     verdict = judge_sweeps([sweep], net)
     assert named(verdict) == {f"n{one}" for one in slow}, verdict.suspects
+
+
+def two_launches(first: Sweep, second: Sweep, slower: float = 0.0) -> Sweep:
+    """Of the same endpoints; all pairs take longer in the second one."""
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(first, name), getattr(second, name)]) for name in ("a", "b", "rounds")
+    }
+    passes = np.concatenate([first.passes, second.passes + first.passes.max() + 1])
+    seconds = np.concatenate([first.seconds, second.seconds * (1 + slower)])
+    number = np.repeat(np.arange(2, dtype=np.int32), [len(first.a), len(second.a)])
+    return replace(first, **columns, passes=passes, seconds=seconds, launches=number)
+
+
+def of_hosts(sweep: Sweep, begin: int, end: int) -> Sweep:
+    kept = (sweep.a >= begin) & (sweep.b < end)
+    columns = {name: getattr(sweep, name)[kept] for name in ("a", "b", "passes", "rounds", "seconds")}
+    return replace(sweep, **columns)
+
+
+@pytest.mark.parametrize("slower", [0.0, 0.35])
+@pytest.mark.parametrize("slow", [0.0, 0.5])
+def test_a_host_that_only_a_later_launch_has(slow: float, slower: float) -> None:
+    """It is as slow as it is, not as the launch is."""
+    first = of_hosts(made(24, lambda a, b: 0.0 * a), 0, 23)
+    second = made(24, lambda a, b: slow * (b == 23), seed=2)
+    verdict = judge_sweeps([two_launches(first, second, slower)], None)
+    assert named(verdict) == ({"n23"} if slow else set()), verdict.suspects
+
+
+@pytest.mark.parametrize(("end", "begin", "slow"), [(47, 23, 47), (40, 20, 40), (32, 16, 32)])
+def test_launches_with_other_hosts_are_compared_by_the_pairs_of_both(end: int, begin: int, slow: int) -> None:
+    """The slow hosts are in the second one only. A third of all hosts is another population."""
+    first = of_hosts(made(48, lambda a, b: 0.0 * a), 0, end)
+    second = of_hosts(made(48, lambda a, b: 0.5 * (b >= slow), seed=2), begin, 48)
+    verdict = judge_sweeps([two_launches(first, second, 0.2)], None)
+    assert verdict.state != "healthy"
+    if 48 - slow < 12:
+        assert named(verdict) == {f"n{one}" for one in range(slow, 48)}, verdict.suspects
 
 
 def both_ways(sweep: Sweep) -> Sweep:
@@ -270,8 +307,8 @@ def test_one_of_two_may_only_have_waited() -> None:
 @pytest.mark.parametrize("count", [2, 3, 8, 64, 101])
 def test_rounds_of_a_circle(count: int) -> None:
     """All pairs, each once; as many partners of each endpoint in any number of first rounds."""
-    rounds = list(circle_rounds(count, 5))
-    assert rounds == list(circle_rounds(count, 5)) and len(rounds) == whole_sweep(count)
+    rounds = list(Circle(count, 5, 0, count))
+    assert rounds == list(Circle(count, 5, 0, count)) and len(rounds) == whole_sweep(count)
     assert all(len({end for pair in one for end in pair}) == 2 * len(one) for one in rounds)
     every = [pair for one in rounds for pair in one]
     assert len(every) == len(set(every)) == count * (count - 1) // 2
@@ -335,9 +372,7 @@ def test_a_quick_search_follows_suspects_that_stay() -> None:
 def test_an_undecided_quick_search_has_a_next_step() -> None:
     """As many passes of a full sweep as show what was asked for: with them, the same noise is decided."""
     noisy = made(32, lambda a, b: 0.0 * a, passes=3, noise=0.3)
-    few = np.isin(
-        noisy.a + 32 * noisy.b, [a + 32 * b for one in islice(circle_rounds(32, 1), 14) for a, b in one]
-    )
+    few = np.isin(noisy.a + 32 * noisy.b, [a + 32 * b for one in Circle(32, 1, 0, 14) for a, b in one])
     columns = {name: getattr(noisy, name)[few] for name in ("a", "b", "passes", "rounds", "seconds")}
     verdict = judge_sweeps([replace(noisy, **columns)], None)
     assert verdict.state == "inconclusive"
@@ -433,7 +468,7 @@ def test_a_quick_search_has_other_rounds_while_a_slow_host_could_be_missed() -> 
     assert [one.why for one in found] == ["first", "wider", "wider"] + TARGETED * ["targeted"]
     assert [one.passes for one in found] == (3 + TARGETED) * [QUICK_FIRST]
     assert [one.sizes for one in found] == [both, first, first] + TARGETED * [both]
-    rounds = [one.rounds or [] for one in found]
+    rounds = [one.rounds or () for one in found]
     assert [len(one) for one in rounds[:3]] == [
         24,
         56,
@@ -442,6 +477,28 @@ def test_a_quick_search_has_other_rounds_while_a_slow_host_could_be_missed() -> 
     pairs = [pair for three in rounds[:3] for one in three for pair in one]
     assert len(pairs) == len(set(pairs)) == 160 * 512
     assert [one.passes for one in quick_stages(1024, of_passes(3, 0.2), passes=5)] == [5]
+
+
+def with_links(hosts: float, links: float) -> Verdict:
+    verdict = of_passes(3, hosts)
+    return replace(verdict, per_size=tuple(replace(one, of_links=links) for one in verdict.per_size))
+
+
+def test_a_quick_search_has_rounds_for_links() -> None:
+    """Not where no number of them suffices; hosts have theirs in any case."""
+    hosts = [len(one.rounds or ()) for one in quick_stages(1024, of_passes(3, 0.2), of_passes(3, 0.05))]
+    for links in (0.0, 0.1, 50.0, float("inf")):
+        found = quick_stages(1024, with_links(0.2, links), of_passes(3, 0.05))
+        assert [len(one.rounds or ()) for one in found] == hosts
+    both = quick_stages(1024, with_links(0.2, 0.3), of_passes(3, 0.05))
+    assert len(both[1].rounds or ()) > 2 * hosts[1]
+    assert len(quick_stages(1024, with_links(0.05, 0.2), of_passes(3, 0.05))) == 2
+    assert len(quick_stages(1024, with_links(0.05, float("inf")))) == 1
+    # Of many endpoints, all pairs are no list.
+    assert [one.rounds is None for one in quick_stages(4096, of_passes(3, 3.0), of_passes(3, 0.05))] == [
+        False,
+        True,
+    ]
 
 
 def test_a_quick_search_has_more_passes_when_all_pairs_were_measured() -> None:

@@ -61,14 +61,14 @@ def command(
         bool,
         typer.Option(
             "--quick",
-            help="Run at most 2 log2(N) + 4 rounds, others where they miss a slow host, then only rounds that separate suspects.",
+            help="Start with at most 2 log2(N) + 4 rounds; measure more of them if a slow host could be missed, then only rounds that separate suspects.",
         ),
     ] = False,
     budget: Annotated[
         float | None,
         typer.Option(
             "--budget",
-            min=1,
+            min=2,
             max=1e7,
             metavar="SECONDS",
             help="End after this time, and judge what is there.",
@@ -92,7 +92,7 @@ def command(
             min=1,
             metavar="N",
             help="Run all rounds N times, with both directions of pairs in turn.",
-            show_default="4, with --quick 3; while a slow host could be missed as many again, up to 64 (48)",
+            show_default="4, and as many again while a slow host could be missed, up to 64; with --quick 3 to 48",
         ),
     ] = None,
     rounds: Annotated[

@@ -77,7 +77,7 @@ def launches_of(sources: Sources, notes: list[str]) -> list[PairLaunch]:
         for one in here:
             notes += map(str, one.problems)
             if (more := one.wrong - len(one.problems)) > 0:
-                notes.append(f"{name}: {counted(more, 'more line')} that are no records")
+                notes.append(f"{name}: {counted(more, 'more line')} without a record")
             if one.end is None:
                 notes.append(f"{name}: cut off; what was written is judged")
             elif one.end.state != "complete":
@@ -97,6 +97,7 @@ def judged_of(
     from imb.fabric.components import FEWEST, hardly_measured
     from imb.fabric.history import against as over_past
     from imb.fabric.inference import judge_sweeps
+    from imb.fabric.launches import leveled
     from imb.fabric.loading import endpoints_of, sweeps_of
     from imb.fabric.verdict import Verdict
     from imb.render.fabric import Judged
@@ -108,7 +109,8 @@ def judged_of(
     largest = 0.0
     if against.past is not None:
         known = endpoints_of(against.past, endpoints)
-        past = sweeps_of(against.past, known)
+        past = [leveled(one, topology) for one in sweeps_of(against.past, known)]
+        sweeps = [leveled(one, topology) for one in sweeps]
         before = {one.name for one in endpoints_of(against.past)}  # their indices are others
         new = [one.name for one in endpoints if one.name not in before]
         if gone := [one.name for one in known[len(endpoints) :]]:

@@ -126,7 +126,7 @@ class Stages(msgspec.Struct, kw_only=True):
             if len(self.sources) == before:
                 break
             passes += stage.passes if again or not rounds else 0
-            rounds += 0 if again else many
+            rounds = many if stage.rounds is None else rounds + many
         return rounds, passes
 
     def _left(self) -> float:
@@ -161,7 +161,7 @@ class Stages(msgspec.Struct, kw_only=True):
             build_for([planned(_LEAST)], self.mpi, self.given)  # before its share, as it takes time
             share = self._left() / (len(stage.sizes) - number)
             if share < _LEAST and self.sources:
-                self.notes.append(f"--budget is used up; {one[0]}, {one[1]} bytes was not measured")
+                self.notes.append(f"--budget is used up; {_listed([one])} not measured")
                 continue
             made = planned(share)
             session.save(self.archive, made)
@@ -215,9 +215,9 @@ def _listed(sizes: Sequence[Size]) -> str:
 
 def refuse_own(arguments: Sequence[str], quick: bool) -> None:
     """IMB arguments that `imb fabric` gives itself. Raises ImbError."""
-    own = {"-passes": "--passes", "-seed": "--seed", "-pairs_file": "--quick"}
+    own = {"-passes": "give --passes", "-seed": "give --seed", "-pairs_file": "run IMB-FABRIC itself"}
     if quick:
-        own |= dict.fromkeys(("-rounds", "-halves"), "no --quick")
+        own |= dict.fromkeys(("-rounds", "-halves"), "omit --quick")
     for one in arguments:
         if one in own:
-            raise ImbError(f"{one} is set by imb fabric; give {own[one]} instead")
+            raise ImbError(f"{one} is set by imb fabric; {own[one]} instead")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from imb.fabric.location import bound, location
 from imb.fabric.pairs import LEAST_SPREAD, TO_DEVIATION, Pairs
 from imb.fabric.sweep import Endpoint, Values
 from imb.fabric.topology import Topology
@@ -45,7 +43,7 @@ def classes_of(
 ) -> Classes:
     """Distances from the topology, else pairs within a host and between hosts; then populations of endpoints, and, where the
     distances are unknown, groups of endpoints (`clusters`)."""
-    named = _distances(endpoints, pairs, topology)
+    named = distances(endpoints, pairs.a, pairs.b, topology)
     effects = endpoint_effects(len(endpoints), pairs, pairs.level - _medians(pairs.level, named[0]))
     slow, by = two_populations(effects, least)
     if slow.any():
@@ -73,25 +71,6 @@ def classes_of(
     return Classes(*named, tuple(np.flatnonzero(slow).tolist()), by, groups)
 
 
-def of_one_launch(endpoints: Sequence[Endpoint], pairs: Pairs, topology: Topology | None) -> Pairs:
-    """Launches differ as a whole, and those with few rounds have pairs of their own. What all pairs of a launch share, by distance, is
-    removed, if it has pairs of half of the endpoints or more: those of one slow endpoint are no launch."""
-    numbers = [] if pairs.launch is None else np.unique(pairs.launch).tolist()
-    if len(numbers) < 2:
-        return pairs
-    of, _ = _distances(endpoints, pairs, topology)
-    offset = np.zeros(len(pairs.a))
-    for _ in range(2):  # the levels of distances have the launches in them at first
-        away = pairs.level - offset
-        away -= _medians(away, of)
-        scale = bound(away, LEAST_SPREAD)
-        for one in numbers:
-            mine = pairs.launch == one
-            if 2 * len(np.union1d(pairs.a[mine], pairs.b[mine])) >= len(endpoints):
-                offset[mine] += location(away[mine], scale)
-    return replace(pairs, level=pairs.level - offset, times=pairs.times - offset)
-
-
 def with_group(classes: Classes, pairs: Pairs, inside: Sequence[int]) -> Classes:
     """These endpoints and all others are two groups."""
     count = int(max(pairs.a.max(), pairs.b.max())) + 1
@@ -103,18 +82,19 @@ def with_group(classes: Classes, pairs: Pairs, inside: Sequence[int]) -> Classes
     return Classes(*named, classes.slower, classes.by, groups)
 
 
-def _distances(
-    endpoints: Sequence[Endpoint], pairs: Pairs, topology: Topology | None
+def distances(
+    endpoints: Sequence[Endpoint], a: npt.NDArray[Any], b: npt.NDArray[Any], topology: Topology | None
 ) -> tuple[Indices, tuple[str, ...]]:
+    """Class of each pair, and the names of classes."""
     hosts = {name: index for index, name in enumerate(dict.fromkeys(one.host for one in endpoints))}
     host = np.array([hosts[one.host] for one in endpoints])
-    same = host[pairs.a] == host[pairs.b]
+    same = host[a] == host[b]
     if topology is None:
         return _compact(np.where(same, 0, 1), ("in a host", "between hosts"))
     place = {name: index for index, name in enumerate(topology.hosts)}
     leaf = np.array([int(topology.leaf[place[one.host]]) if one.host in place else -1 for one in endpoints])
-    unknown = (leaf[pairs.a] < 0) | (leaf[pairs.b] < 0)
-    hops = np.where(unknown, -1, topology.hops[leaf[pairs.a], leaf[pairs.b]].astype(np.int64))
+    unknown = (leaf[a] < 0) | (leaf[b] < 0)
+    hops = np.where(unknown, -1, topology.hops[leaf[a], leaf[b]].astype(np.int64))
     hops[same] = 0
     values, of = np.unique(hops, return_inverse=True)
     words = {-1: "unknown distance", 0: "in a host", 1: "1 switch"}

@@ -20,8 +20,9 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from imb.fabric.classes import FEWEST, Classes, classes_of, endpoint_effects, of_one_launch, with_group
+from imb.fabric.classes import FEWEST, Classes, classes_of, endpoint_effects, with_group
 from imb.fabric.components import Components, components_of
+from imb.fabric.launches import leveled
 from imb.fabric.pairs import Pairs, pairs_of, silent_endpoints, silent_together
 from imb.fabric.rails import quiet_rails, shares
 from imb.fabric.routes import beyond_its_switch, on_a_slow_route
@@ -41,6 +42,7 @@ from imb.fabric.verdict import (
     Suspect,
     Verdict,
 )
+from imb.model.units import counted
 
 FEWEST_ENDPOINTS = 4
 _CONFIDENCE = 0.95
@@ -69,8 +71,8 @@ def judge_sweeps(
     }
     prepared: tuple[Pairs, Components] | None = None
     found: list[_Size] = []
-    for sweep in sweeps:
-        pairs = of_one_launch(sweep.endpoints, pairs_of(sweep), topology)
+    for sweep in (leveled(one, topology) for one in sweeps):
+        pairs = pairs_of(sweep)
         if prepared is not None and sweep.rails is None and _same(prepared[0], pairs):
             components = prepared[1]
         else:
@@ -142,7 +144,7 @@ class _Size:
         if count - len(self.silent) < FEWEST_ENDPOINTS or len(pairs.a) < FEWEST_ENDPOINTS:
             self.unsure = True
             self.notes.append(
-                f"{count - len(self.silent)} endpoints with {len(pairs.a)} pairs: "
+                f"{count - len(self.silent)} endpoints with {counted(len(pairs.a), 'pair')}: "
                 f"{FEWEST_ENDPOINTS} endpoints or more are required to separate hosts from links"
             )
             self.result = self._result(None, np.full(count, np.nan))

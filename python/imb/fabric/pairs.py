@@ -18,7 +18,7 @@ TO_DEVIATION = 1.4826  # median absolute deviation to standard deviation, of nor
 class Pairs:
     """One element per pair a < b that was measured. `times`: logarithms, one row for each time it was measured, NaN where these are fewer;
     `level`: their median; `repeats`: how often a pair was measured (median). `noise`: standard deviation of one measurement, NaN without repeats. `failed`: pairs (a, b) without
-    any time, and those that did not answer when they last met. `launch`: the first one that measured it, None with one launch."""
+    any time, and those that did not answer when they last met."""
 
     a: Indices
     b: Indices
@@ -27,7 +27,6 @@ class Pairs:
     noise: float
     failed: npt.NDArray[np.int32]
     repeats: int
-    launch: Indices | None = None
 
 
 def pairs_of(sweep: Sweep) -> Pairs:
@@ -37,11 +36,9 @@ def pairs_of(sweep: Sweep) -> Pairs:
     every = low * count + high
     good = np.isfinite(sweep.seconds) & (sweep.seconds > 0)
     key, seconds, passes = every[good], sweep.seconds[good], sweep.passes[good]
-    launches = None if sweep.launches is None else sweep.launches[good]
     if not (np.all(passes[1:] >= passes[:-1])):
         order = np.argsort(passes, kind="stable")
         key, seconds = key[order], seconds[order]
-        launches = None if launches is None else launches[order]
     order = np.argsort(key, kind="stable")
     key, times = key[order], np.log(seconds[order])
     first = np.flatnonzero(np.diff(key, prepend=-1))
@@ -70,7 +67,6 @@ def pairs_of(sweep: Sweep) -> Pairs:
         _noise(table),
         np.stack([failed // count, failed % count], axis=1).astype(np.int32),
         int(np.median(many)) if len(many) else 0,
-        None if launches is None else launches[order][first],
     )
 
 

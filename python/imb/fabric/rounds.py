@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -26,21 +26,30 @@ def few_rounds(n: int) -> int:
     return min(whole_sweep(n), math.floor(2 * math.log2(n)) + 4) if n > 1 else 0
 
 
-def circle_rounds(n: int, seed: int) -> Iterator[Round]:
-    """All rounds of a circle (Kirkman 1847) in random order: disjoint pairs, each of them once, so that in the first k rounds every
-    endpoint meets k others. With odd n one endpoint idles in each round."""
-    if n < 2:
-        return
-    random = np.random.default_rng(seed)
-    even = n + n % 2
-    places = random.permutation(even)
-    step = np.arange(even // 2)
-    for one in random.permutation(even - 1):
-        one_way, other = (one + step) % (even - 1), (one - step) % (even - 1)
-        other[0] = even - 1
-        ends = np.sort(places[np.stack([one_way, other], axis=1)])
-        pairs = ends[ends[:, 1] < n]
-        yield [(a, b) for a, b in pairs[np.argsort(pairs[:, 0])].tolist()]
+class Circle(Collection[Round]):
+    """Some of all rounds of a circle (Kirkman 1847) in random order, made when they are asked for: disjoint pairs, each of them once, so that in any k
+    rounds every endpoint meets k others. With odd n one endpoint idles in each round."""
+
+    def __init__(self, n: int, seed: int, begin: int, end: int) -> None:
+        random = np.random.default_rng(seed)
+        self.n, self.even = n, n + n % 2
+        self.places = random.permutation(self.even)
+        self.order = random.permutation(max(self.even - 1, 0))[begin:end] if n > 1 else np.zeros(0, np.int64)
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __contains__(self, one: object) -> bool:
+        return any(one == other for other in self)
+
+    def __iter__(self) -> Iterator[Round]:
+        others, step = self.even - 1, np.arange(self.even // 2)
+        for one in self.order:
+            one_way, other = (one + step) % others, (one - step) % others
+            other[0] = others
+            ends = np.sort(self.places[np.stack([one_way, other], axis=1)])
+            pairs = ends[ends[:, 1] < self.n]
+            yield [(a, b) for a, b in pairs[np.argsort(pairs[:, 0])].tolist()]
 
 
 def targeted_rounds(verdict: Verdict, n: int, seed: int) -> list[Round]:

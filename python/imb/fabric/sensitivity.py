@@ -22,7 +22,7 @@ _FEW = 0.1  # of the links have fewer pairs
 class Sensitivity:
     """Effects (of a logarithm) that are named in 99 of 100 sweeps, at this p-value and with this least effect. `detectable`: of an endpoint with
     the median number of pairs; infinite where no endpoint is judged. `of_links`: of a link with as many pairs as nine of ten have; 0 without
-    links. `widened`: by how much healthy endpoints vary more than their pairs explain."""
+    links, or where these differ by nature. `widened`: by how much healthy endpoints vary more than their pairs explain."""
 
     def __init__(
         self, pairs: Pairs, components: Components, effects: Effects, least: float, p_value: float
@@ -38,7 +38,7 @@ class Sensitivity:
         self.widened = effects.wider[int(components.kinds[ends[0]])].factor
         self.detectable = self._named(ends[0], float(np.median(many[many > 0])))
         links = [at for at, one in enumerate(components.each) if one.kind == "link"]
-        if links:
+        if links and effects.wider[int(components.kinds[links[0]])].factor <= DIFFERENT:
             counts = np.sort(components.counts[links])
             self.of_links = self._named(links[0], float(counts[int(_FEW * len(links))]))
 

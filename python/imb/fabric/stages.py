@@ -9,12 +9,11 @@ add up to 1: together they have the level (alpha spending: Lan and DeMets, Biome
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable, Collection, Iterator
 from typing import Literal, NamedTuple
 
 from imb.fabric.inference import FEWEST_ENDPOINTS
-from imb.fabric.rounds import Round, circle_rounds, few_rounds, targeted_rounds, whole_sweep
+from imb.fabric.rounds import Circle, Round, few_rounds, targeted_rounds, whole_sweep
 from imb.fabric.sensitivity import DIFFERENT, SURE
 from imb.fabric.verdict import Suspect, Verdict
 
@@ -26,15 +25,16 @@ _FIRST_LOOK = 0.5  # share of the level: most searches end with it
 _MORE = (
     1.25  # times the rounds that the last look expects to suffice: another launch costs more than some rounds
 )
+_LISTED = 2048  # endpoints of which all pairs are listed: each rank has the list
 _UNLIKELY = 0.5  # adjusted p-value: noise has suspects above it at every look
 Size = tuple[str, int]
 
 
 class Stage(NamedTuple):
-    """`rounds`: None: of all pairs. `sizes`: benchmarks and bytes. `why`: "again": these rounds were measured before; "wider": other
+    """`rounds`: some of all pairs; None: all. `sizes`: benchmarks and bytes. `why`: "again": these rounds were measured before; "wider": other
     rounds of all endpoints; "targeted": rounds of suspects."""
 
-    rounds: list[Round] | None
+    rounds: Collection[Round] | None
     passes: int
     sizes: list[Size]
     why: Literal["first", "again", "wider", "targeted"] = "first"
@@ -63,10 +63,9 @@ def quick_search(
 ) -> Iterator[Stage]:
     """As sweep_search, of few rounds; of others while a slow host could be missed, of all where more than half are expected to be needed;
     and of targeted ones. In all never more rounds than those of all pairs, and from then on as sweep_search. `passes`: of each stage, with targeted rounds only."""
-    circle = circle_rounds(n, seed)
     many = few_rounds(n)
     each = done = passes or QUICK_FIRST
-    yield Stage(list(islice(circle, many)), each, sizes)
+    yield Stage(Circle(n, seed, 0, many), each, sizes)
     if n < FEWEST_ENDPOINTS:
         return
     whole, most = whole_sweep(n), QUICK_FIRST << DOUBLED
@@ -78,9 +77,10 @@ def quick_search(
         short = {} if passes else short_sizes(verdict, wanted, done * many / whole, most, links=left > 0)
         if short and left > 0:
             further = max(many, math.ceil(many * (_MORE * max(short.values()) - 1)))
-            more = list(islice(circle, further if 2 * (many + further) <= whole else left))
-            many += len(more)
-            yield Stage(more, done, [one for one in sizes if one in short], "wider")
+            more = further if 2 * (many + further) <= whole else left
+            rounds = None if more == left and n > _LISTED else Circle(n, seed, many, many + more)
+            yield Stage(rounds, done, [one for one in sizes if one in short], "wider")
+            many += more
             continue
         if passes is None and left <= 0:
             undecided = undecided_sizes(verdict, wanted, done, most)
@@ -92,13 +92,13 @@ def quick_search(
         unclear: set[tuple[str, str]] = {(one.kind, one.name) for one in unclear_suspects(verdict)}
         if left <= 0 or targeted == TARGETED or not unclear or (before is not None and not unclear & before):
             return
-        more = targeted_rounds(verdict, n, seed + look)[:left]
-        if not more:
+        chosen = targeted_rounds(verdict, n, seed + look)[:left]
+        if not chosen:
             return
         before = unclear
-        extra += len(more)
+        extra += len(chosen)
         targeted += 1
-        yield Stage(more, each, sizes, "targeted")
+        yield Stage(chosen, each, sizes, "targeted")
 
 
 def looks(n: int, *, quick: bool) -> int:
@@ -129,11 +129,13 @@ def short_sizes(
     are a part of one), and how many times as much is needed, unless that is more than `most`, or no number of passes would do."""
     found: dict[Size, float] = {}
     for one in verdict.per_size:
-        detectable = max(one.detectable, one.of_links) if links else one.detectable
-        times = (math.log1p(detectable) / (SURE * math.log1p(wanted))) ** 2
-        possible = one.widened <= DIFFERENT and math.isfinite(times) and passes < most
-        if possible and 1 < times <= most / passes:
-            found[one.benchmark, one.bytes] = times
+        if one.widened > DIFFERENT or passes >= most:
+            continue
+        for detectable in (one.detectable, one.of_links) if links else (one.detectable,):
+            times = (math.log1p(detectable) / (SURE * math.log1p(wanted))) ** 2
+            if 1 < times <= most / passes:  # false for NaN
+                key = one.benchmark, one.bytes
+                found[key] = max(times, found.get(key, times))
     return found
 
 

@@ -79,7 +79,7 @@ class SizeResult:
     and its median time in seconds; `noise`: spread of one measurement; `scatter`: spread of pairs beyond it (both standard
     deviations of logarithms); `detectable`: the effect of one host that is named in 99 of 100 sweeps; `endpoint_effects`: one
     per endpoint, NaN where there is none (0.10: its pairs take 10 % longer); `widened`: by how much healthy endpoints vary more than
-    their pairs explain; `of_links`: as `detectable`, of a link with as many pairs as nine of ten have, 0 where there are none."""
+    their pairs explain; `of_links`: as `detectable`, of a link with as many pairs as nine of ten have, 0 where there are none or they differ by nature."""
 
     benchmark: str
     bytes: int

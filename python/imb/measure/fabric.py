@@ -32,7 +32,7 @@ def plan_sweep(
     arguments: Sequence[str],
     timeout: float | None,
     labels: Sequence[str],
-    rounds: Sequence[Sequence[tuple[int, int]]] | None = None,
+    rounds: Iterable[Iterable[tuple[int, int]]] | None = None,
 ) -> Plan:
     """One launch for each benchmark and size. `rounds`: exactly these, of endpoints by number. The folder of the session has
     their file. Raises ImbError."""

@@ -22,6 +22,7 @@ from pyarrow import json as arrow_json
 from imb.model.records import PAIR, SCHEMA, End, Failure, Pair, Problem, Run, decode
 
 _NEXT = b"\n" + PAIR
+_RUN = b'{"record":"run",'
 _OTHER = re.compile(rb"(?m)^(?!" + re.escape(PAIR) + rb").*\n?")
 _THREADS = 2
 _SHOWN = 5  # problems of a file that are kept; others are counted
@@ -106,12 +107,15 @@ def read_pairs(blocks: Iterable[bytes], name: str) -> list[PairLaunch]:
     readers: list[_Reader] = []
     number = 1
     # Arrow reads pieces at the same time; what they have is added in their order.
-    waiting: deque[tuple[Future[pa.Table | None], bytes, int]] = deque()
+    waiting: deque[tuple[Future[pa.Table | None], bool, bytes, int]] = deque()
 
     def add(most: int) -> None:
         while len(waiting) > most:
-            table, piece, first = waiting.popleft()
-            _pairs(readers, piece, name, first, table.result())
+            found, counted, piece, first = waiting.popleft()
+            table = found.result()
+            if counted != bool(readers[-1].hosts):  # another launch began behind a cut-off line
+                table = _table(piece, piece.count(b"\n"), not counted)
+            _pairs(readers, piece, name, first, table)
 
     with ThreadPoolExecutor(_THREADS) as pool:
         for block in blocks:
@@ -123,7 +127,8 @@ def read_pairs(blocks: Iterable[bytes], name: str) -> list[PairLaunch]:
                 and block.endswith(b"\n")
             ):
                 # nothing else: the search below takes as long as all the rest
-                waiting.append((pool.submit(_table, block, lines, bool(readers[-1].hosts)), block, number))
+                counted = bool(readers[-1].hosts)
+                waiting.append((pool.submit(_table, block, lines, counted), counted, block, number))
                 number += lines
                 add(_THREADS)
                 continue
@@ -149,6 +154,8 @@ def _record(readers: list[_Reader], line: bytes, name: str, number: int) -> None
     except (msgspec.MsgspecError, UnicodeDecodeError):
         if readers:
             readers[-1].problem(Problem(name, number, f"not a record of {SCHEMA}; the other lines are read"))
+        if (at := line.find(_RUN)) > 0:  # another launch behind one that was cut off
+            _record(readers, line[at:], name, number)
         return
     if isinstance(record, Run):
         readers.append(_Reader(record))
@@ -199,6 +206,10 @@ def _pairs(readers: list[_Reader], lines: bytes, name: str, first: int, table: p
             except (msgspec.MsgspecError, UnicodeDecodeError):
                 words = f"not a record of {SCHEMA} (or cut off); the other lines are read"
                 readers[-1].problem(Problem(name, number, words))
+                if (at := line.find(_RUN)) > 0:  # another launch behind one that was cut off
+                    readers[-1].add(good)
+                    good = []
+                    _record(readers, line[at:], name, number)
         readers[-1].add(good)
 
 
