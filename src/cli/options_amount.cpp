@@ -133,8 +133,9 @@ constexpr Option repetition_rows[] = {
      .help = "maximum seconds per length, 0: no limit",
      .standard = "10",
      .example = "-time 1.5",
-     .details = "Limits the number of repetitions, by an estimate that takes a tenth as long, at most about one "
-                "second. If not one repetition fits, the length becomes a time-out row and the run continues.",
+     .details =
+         "Limits the number of repetitions, by an estimate that takes a tenth as long, at most about one "
+         "second. If not one repetition fits, the length becomes a time-out row and the run continues.",
      .apply =
          [](Draft& draft, std::string_view word) {
            draft.options.settings.seconds_per_sample = real_number(word, 0, 1e9);
