@@ -30,7 +30,7 @@ import resource
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -43,7 +43,7 @@ import pyarrow.parquet as pq
 from imb.fabric import inference
 from imb.fabric.components import Components, components_of
 from imb.fabric.inference import judge_sweeps
-from imb.fabric.rounds import Round
+from imb.fabric.rounds import Circle, Round
 from imb.fabric.stages import Stage, quick_search, share_of_look, sweep_search
 from imb.fabric.sweep import Endpoint, Indices, Sweep
 from imb.fabric.topology import LinkGroup, Topology, graph
@@ -204,7 +204,7 @@ class Truth:
 
 def sweep_of(
     truth: Truth,
-    rounds: list[list[tuple[int, int]]] | None,
+    rounds: Collection[Round] | None,
     random: np.random.Generator,
     first_pass: int,
     many: int,
@@ -214,6 +214,13 @@ def sweep_of(
     if rounds is None:
         a, b = (one.astype(np.int32) for one in np.triu_indices(count, 1))
         number = np.zeros(len(a), dtype=np.int32)
+    elif isinstance(rounds, Circle):  # as it yields them, at once
+        last, half, begin = count - 1, np.arange(count // 2), rounds.order[:, None]
+        back = (begin - half) % last
+        back[:, 0] = last
+        ends = rounds.places[np.stack([(begin + half) % last, back])].astype(np.int32)
+        a, b = ends.min(axis=0).ravel(), ends.max(axis=0).ravel()
+        number = np.repeat(np.arange(len(rounds), dtype=np.int32), count // 2)
     else:
         flat = np.array([pair for one in rounds for pair in one], dtype=np.int32).reshape(-1, 2)
         a, b = flat[:, 0], flat[:, 1]
@@ -321,16 +328,12 @@ def searched(truth: Truth, quick: bool, random: np.random.Generator, given: int 
                 rounds += count - 1 if stage.rounds is None else len(stage.rounds)
             if stage.why in ("first", "again"):
                 passes += stage.passes
-            parts.append(sweep_of(truth, rounds_of(stage), random, done, stage.passes))
+            parts.append(sweep_of(truth, stage.rounds, random, done, stage.passes))
             done += stage.passes
         verdict = judge(len(parts))
     named = {one.name for one in verdict.suspects if one.named}
     others = {one.name: {one.name, *one.alternatives} for one in verdict.suspects if one.p_value <= LEVEL}
     return Searched(named, others, joined(parts), rounds, passes)
-
-
-def rounds_of(stage: Stage) -> list[Round] | None:
-    return None if stage.rounds is None else list(stage.rounds)
 
 
 def tally(
