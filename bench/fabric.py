@@ -218,8 +218,8 @@ def sweep_of(
         last, half, begin = count - 1, np.arange(count // 2), rounds.order[:, None]
         back = (begin - half) % last
         back[:, 0] = last
-        ends = rounds.places[np.stack([(begin + half) % last, back])].astype(np.int32)
-        a, b = ends.min(axis=0).ravel(), ends.max(axis=0).ravel()
+        met = rounds.places[np.stack([(begin + half) % last, back])].astype(np.int32)
+        a, b = met.min(axis=0).ravel(), met.max(axis=0).ravel()
         number = np.repeat(np.arange(len(rounds), dtype=np.int32), count // 2)
     else:
         flat = np.array([pair for one in rounds for pair in one], dtype=np.int32).reshape(-1, 2)
