@@ -495,10 +495,8 @@ def test_quantiles_show_who_pays_for_the_completion(tmp_path):
 
 def test_time_limit_gives_as_many_repetitions_as_fit(tmp_path):
     """The quotient, rounded down, and at most MSGS_NONAGGR of those that end in a fence. Of an aggregate sample at
-    least as many as of single transfers, and more where the estimate has several, as these have but one latency in all; and
-    not more than fit."""
-    limit = 0.0005
-    more = []
+    least as many as of single transfers, as these have but one latency in all; and not more than fit."""
+    limit = 0.002  # a tenth of it, for the estimate, has several repetitions
     words = f"-msgsize 1024,65536 -time {limit}"
     rows = simulate(tmp_path / "RMA", 2, f"Unidir_put Exchange_get Accumulate {words}", component="RMA").rows
     fences = simulate(tmp_path / "EXT", 2, f"Unidir_Put Accumulate {words}", component="EXT").rows
@@ -511,12 +509,10 @@ def test_time_limit_gives_as_many_repetitions_as_fit(tmp_path):
     ]:
         fitting = min(most, int(limit / alone))
         if row["mode"] == "aggregate" and row["benchmark"] in ("Unidir_put", "Unidir_Put"):
-            assert fitting <= row["repetitions"] <= most
-            more.append(fitting < row["repetitions"])
+            assert fitting < row["repetitions"] <= most
             assert row["repetitions"] * row["time_max_seconds"] <= limit
         elif row["mode"] != "aggregate" or (row["benchmark"] == "Accumulate" and row in rows):
             assert row["repetitions"] == fitting, row
-    assert more.count(True) >= len(more) / 2, more
 
 
 def test_eager_sends_matter_to_barriers_only(tmp_path):
