@@ -214,12 +214,8 @@ def sweep_of(
     if rounds is None:
         a, b = (one.astype(np.int32) for one in np.triu_indices(count, 1))
         number = np.zeros(len(a), dtype=np.int32)
-    elif isinstance(rounds, Circle):  # as it yields them, at once
-        last, half, begin = count - 1, np.arange(count // 2), rounds.order[:, None]
-        back = (begin - half) % last
-        back[:, 0] = last
-        met = rounds.places[np.stack([(begin + half) % last, back])].astype(np.int32)
-        a, b = met.min(axis=0).ravel(), met.max(axis=0).ravel()
+    elif isinstance(rounds, Circle):  # at once
+        a, b = rounds.ends(0, len(rounds)).astype(np.int32).reshape(2, -1)
         number = np.repeat(np.arange(len(rounds), dtype=np.int32), count // 2)
     else:
         flat = np.array([pair for one in rounds for pair in one], dtype=np.int32).reshape(-1, 2)

@@ -43,13 +43,20 @@ class Circle(Collection[Round]):
         return any(one == other for other in self)
 
     def __iter__(self) -> Iterator[Round]:
+        for at in range(len(self.order)):
+            low, high = self.ends(at, at + 1)[:, 0]
+            kept = np.flatnonzero(high < self.n)
+            pairs = np.stack([low, high], axis=1)[kept[np.argsort(low[kept])]]
+            yield [(a, b) for a, b in pairs.tolist()]
+
+    def ends(self, begin: int, end: int) -> np.ndarray:
+        """Of the pairs of some rounds: (2, rounds, pairs), the lower ones first; with odd n, number n is nobody."""
         others, step = self.even - 1, np.arange(self.even // 2)
-        for one in self.order:
-            one_way, other = (one + step) % others, (one - step) % others
-            other[0] = others
-            ends = np.sort(self.places[np.stack([one_way, other], axis=1)])
-            pairs = ends[ends[:, 1] < self.n]
-            yield [(a, b) for a, b in pairs[np.argsort(pairs[:, 0])].tolist()]
+        one = self.order[begin:end, None]
+        back = (one - step) % others
+        back[:, 0] = others
+        found: np.ndarray = np.sort(self.places[np.stack([(one + step) % others, back])], axis=0)
+        return found
 
 
 def targeted_rounds(verdict: Verdict, n: int, seed: int) -> list[Round]:
