@@ -50,7 +50,7 @@ class Circle(Collection[Round]):
             yield [(a, b) for a, b in pairs.tolist()]
 
     def ends(self, begin: int, end: int) -> np.ndarray:
-        """Of the pairs of some rounds: (2, rounds, pairs), the lower ones first; with odd n, number n is nobody."""
+        """Of the pairs of some rounds: (2, rounds, pairs), the lower ones first; with odd n, n stands for none."""
         others, step = self.even - 1, np.arange(self.even // 2)
         one = self.order[begin:end, None]
         back = (one - step) % others
