@@ -158,8 +158,10 @@ def _shortest(
 
 def _parts(on: Mask, leaf: npt.NDArray[np.int32]) -> tuple[tuple[Mask, Mask], ...]:
     """Rectangles of hosts from pairs of leaf switches; rows that are equal make one rectangle."""
-    rows, where = np.unique(on, axis=0, return_inverse=True)
-    where = np.reshape(where, -1)
-    return tuple(
-        (np.isin(leaf, np.flatnonzero(where == one)), row[leaf]) for one, row in enumerate(rows) if row.any()
-    )
+    some = np.flatnonzero(on.any(axis=1))
+    if not len(some):
+        return ()
+    _, first, where = np.unique(np.packbits(on[some], axis=1), axis=0, return_index=True, return_inverse=True)
+    number = np.full(len(on), -1)
+    number[some] = np.reshape(where, -1)
+    return tuple((number[leaf] == one, on[some[row], leaf]) for one, row in enumerate(first.tolist()))
