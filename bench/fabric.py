@@ -2,6 +2,7 @@
 """How often `imb fabric` names the slow component, and how often one that is not slow.
 
     bench/fabric.py [--draws 1000] [--from 0] [--hosts 64,256,1024] [--seconds 600] [--noise 0.02,recorded] [--passes N] [--differ 0]
+        [--no-speed] [--no-thresholds]
 
 Sweeps over pairs of a fat tree and of a dragonfly are computed, not run: the time of a pair is that of its distance, divided by
 the least speed on its routes, both ways at once as in Pair_Bidirectional, without contention between pairs of a round. bench/fabric_routes.py
@@ -14,9 +15,10 @@ another place of it.
 --differ adds a deviation by host, normal with this spread: healthy hosts that are not alike.
 
 Sweeps have the stages of `imb fabric`, each look at its share of the level. Full ones have all pairs in 4 passes, then as many again while
-undecided, up to 64; or the passes of --passes. Quick ones have 2 log2(N) + 4 rounds in 3 passes, then as many again up to 48, and targeted rounds, at most four times.
-Beside it, on the same data: thresholds on the mean time of a host's pairs, 5 % above the median of hosts, and mean + 3 standard
-deviations of hosts.
+undecided, up to 64; or the passes of --passes. Quick ones have 2 log2(N) + 4 rounds in 3 passes, then other rounds, with all
+pairs as many passes again up to 48, and targeted rounds, at most four times.
+Beside it, on the same data (not with --no-thresholds): thresholds on the mean time of a host's pairs, 5 % above the median of hosts, and
+mean + 3 standard deviations of hosts.
 
 Named: of the slowed components. Or as alternative: it is reported slow beside others that the sweep does not separate it from. False name:
 draws with a named component that is not slowed. Confused: a link is named for a slowed host, or the other way round.
@@ -32,7 +34,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -41,7 +43,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 from imb.fabric import inference
-from imb.fabric.components import Components, components_of
+from imb.fabric.components import FEWEST, Component, Components, components_of
 from imb.fabric.inference import judge_sweeps
 from imb.fabric.rounds import Circle, Round
 from imb.fabric.stages import Stage, quick_search, share_of_look, sweep_search
@@ -245,17 +247,39 @@ def whole_components(network: str, hosts: int) -> Components:
     return components_of(ends, a, b, topology, None)
 
 
+def part_of(whole: Components, columns: npt.NDArray[np.int64]) -> Components:
+    """Those of the pairs in these columns, as components_of has them."""
+    member = whole.member[:, columns]
+    hash_of = np.random.default_rng(8).integers(1, 2**40, len(columns))
+    keys = list(zip(np.diff(member.indptr).tolist(), (member @ hash_of).tolist(), strict=True))
+    rows: dict[tuple[int, int], int] = {}
+    kept: list[int] = []
+    each: list[Component] = []
+    for at, (key, one) in enumerate(zip(keys, whole.each, strict=True)):
+        if key[0] < FEWEST:
+            continue
+        if key in rows:
+            first = each[rows[key]]
+            same = dict.fromkeys((*first.alternatives, one.name, *one.alternatives))
+            each[rows[key]] = replace(first, alternatives=tuple(same))
+        else:
+            rows[key] = len(each)
+            each.append(one)
+            kept.append(at)
+    return Components(tuple(each), member[kept])
+
+
 @contextmanager
 def known_components(network: Network) -> Iterator[None]:
-    """For judgments of all pairs, of which this is half of the time."""
+    """From those of all pairs, as building them is half of the time of a judgment."""
 
-    def known(ends: Sequence[Endpoint], a: Indices, *rest: Any) -> Components:
+    def known(ends: Sequence[Endpoint], a: Indices, b: Indices, *_: Any) -> Components:
         many = len(ends)
-        return (
-            whole_components(network.name, many)
-            if len(a) == many * (many - 1) // 2
-            else components_of(ends, a, *rest)
-        )
+        whole = whole_components(network.name, many)
+        if len(a) == many * (many - 1) // 2:
+            return whole
+        low = a.astype(np.int64)
+        return part_of(whole, low * (2 * many - low - 1) // 2 + b - low - 1)
 
     inference.components_of = known  # type: ignore[assignment, attr-defined]
     try:
@@ -342,6 +366,7 @@ def tally(
     seconds: float,
     passes: int | None,
     differ: float,
+    thresholds: bool,
 ) -> Counter[str]:
     found: Counter[str] = Counter()
     begin = time.perf_counter()
@@ -367,6 +392,8 @@ def tally(
         found["link, host named"] += bool(wrong & hosts) and bool((truly & links) - named)
         found["rounds"] += search.rounds
         found["passes"] += search.passes
+        if not thresholds:
+            continue
         for key, guess in zip(("5 %", "3 sigma"), by_thresholds(search.sweep), strict=True):
             found[f"{key}: named"] += len(truly & guess)
             found[f"{key}: false"] += bool(guess - truly)
@@ -440,6 +467,7 @@ def main() -> int:
     parser.add_argument("--passes", type=int, help="of each launch; else as `imb fabric`")
     parser.add_argument("--differ", type=float, default=0.0, help="spread of healthy hosts")
     parser.add_argument("--no-speed", action="store_true")
+    parser.add_argument("--no-thresholds", action="store_true")
     options = parser.parse_args()
     if not options.no_speed:
         print(speed(), flush=True)
@@ -463,6 +491,7 @@ def main() -> int:
                                 options.seconds,
                                 options.passes,
                                 options.differ,
+                                not options.no_thresholds,
                             )
                             print(line(network, spread, quick, count, slow, found), flush=True)
     return 0

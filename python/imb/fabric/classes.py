@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from imb.fabric.medians import by_index, median, numbered
 from imb.fabric.pairs import LEAST_SPREAD, TO_DEVIATION, Pairs
 from imb.fabric.sweep import Endpoint, Values
 from imb.fabric.topology import Topology
@@ -96,18 +97,17 @@ def distances(
     unknown = (leaf[a] < 0) | (leaf[b] < 0)
     hops = np.where(unknown, -1, topology.hops[leaf[a], leaf[b]].astype(np.int64))
     hops[same] = 0
-    values, of = np.unique(hops, return_inverse=True)
-    words = {-1: "unknown distance", 0: "in a host", 1: "1 switch"}
-    return _compact(np.reshape(of, -1), tuple(words.get(int(one), f"{one} switches") for one in values))
+    values, of = numbered(hops + 1, int(hops.max(initial=0)) + 2)
+    words = {0: "unknown distance", 1: "in a host", 2: "1 switch"}
+    return _compact(of, tuple(words.get(one, f"{one - 1} switches") for one in values.tolist()))
 
 
 def _compact(of: Indices, names: Sequence[str]) -> tuple[Indices, tuple[str, ...]]:
     """Without empty classes; those with fewer than FEWEST pairs are part of the largest one."""
     many = np.bincount(of, minlength=len(names))
     largest = int(np.argmax(many)) if len(many) else 0
-    of = np.where(many[of] < FEWEST, largest, of)
-    values, of = np.unique(of, return_inverse=True)
-    return np.reshape(of, -1).astype(np.int64), tuple(names[int(one)] for one in values)
+    there, of = numbered(np.where(many[of] < FEWEST, largest, of), len(names))
+    return of, tuple(names[one] for one in there.tolist())
 
 
 def _refined(
@@ -122,20 +122,17 @@ def _medians(level: Values, of: Indices) -> Values:
     found = np.zeros(len(level))
     for one in range(int(of.max(initial=-1)) + 1):
         inside = of == one
-        found[inside] = np.median(level[inside])
+        found[inside] = median(level[inside]) if inside.any() else np.nan
     return found
 
 
 def endpoint_effects(count: int, pairs: Pairs, away: Values) -> Values:
     """Median of each endpoint over its partners; NaN for one without a pair."""
-    from scipy.sparse import coo_array
-
-    ends = np.concatenate([pairs.a, pairs.b]), np.concatenate([pairs.b, pairs.a])
-    rows = coo_array((np.concatenate([away, away]), ends), shape=(count, count)).tocsr()
+    own, first = by_index(np.concatenate([pairs.a, pairs.b]), count, np.concatenate([away, away]))
     found = np.full(count, np.nan)
-    for one, (begin, end) in enumerate(pairwise(rows.indptr.tolist())):
+    for one, (begin, end) in enumerate(pairwise(first.tolist())):
         if begin < end:
-            found[one] = np.median(rows.data[begin:end])
+            found[one] = median(own[begin:end])
     return found
 
 

@@ -5,7 +5,6 @@ Pairs of a launch with few rounds may be in this launch only, so what all of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -13,28 +12,30 @@ import numpy.typing as npt
 
 from imb.fabric.classes import FEWEST, distances
 from imb.fabric.location import bound, location
+from imb.fabric.medians import median, numbered, table_by_index
 from imb.fabric.pairs import LEAST_SPREAD
 from imb.fabric.sweep import Sweep, Values
 from imb.fabric.topology import Topology
 
 Places = npt.NDArray[np.int64]
+_AT_ONCE = 4096  # pairs
 
 
 def leveled(sweep: Sweep, topology: Topology | None) -> Sweep:
     """The times of each launch but the first one, divided by what it takes longer than earlier ones. That is known from its new pairs,
     by their distance, if half of the endpoints are in disjoint ones: those of one endpoint tell as much of it as of the launch. Endpoints that no earlier
     launch measured do not count. Else it is known from pairs that were measured before; where there are none, or the first launch has all pairs, nothing is changed."""
-    numbers = [] if sweep.launches is None else np.unique(sweep.launches).tolist()
+    numbers = [] if sweep.launches is None else np.flatnonzero(np.bincount(sweep.launches)).tolist()
     good = np.isfinite(sweep.seconds) & (sweep.seconds > 0)
     if len(numbers) < 2 or not good.any():
         return sweep
     count = len(sweep.endpoints)
     low, high = np.minimum(sweep.a, sweep.b).astype(np.int64), np.maximum(sweep.a, sweep.b)
-    each, at = np.unique((low * count + high)[good], return_inverse=True)
+    each, at = numbered((low * count + high)[good], count * count)
     a, b = each // count, each % count
     of, _ = distances(sweep.endpoints, a, b, topology)
     logs, launch = np.log(sweep.seconds[good]), np.asarray(sweep.launches)[good]
-    if len(np.unique(at[launch == numbers[0]])) == len(each):
+    if np.bincount(at[launch == numbers[0]], minlength=len(each)).all():
         return sweep  # each pair has times of its own to be compared with
     before = np.full(len(each), np.nan)  # level of each pair
     met = np.zeros(count, dtype=bool)
@@ -66,37 +67,37 @@ def _offset(
     met: npt.NDArray[np.bool_],
 ) -> float:
     """Of pairs `here`, which take `now`. `before`: of all pairs, NaN where there is none; `of`: their distances."""
-    levels = np.array(
-        [_median(before[(of == one) & np.isfinite(before)]) for one in range(int(of.max()) + 1)]
-    )
-    new = np.isnan(before[here]) & met[ends[0]] & met[ends[1]] & np.isfinite(levels[of[here]])
-    away = (now - levels[of[here]])[new]
+    known = np.isfinite(before)
+    levels = np.array([_median(before[known & (of == one)]) for one in range(int(of.max()) + 1)])
+    usual = levels[of[here]]
+    new = ~known[here] & met[ends[0]] & met[ends[1]] & np.isfinite(usual)
+    away = (now - usual)[new]
     enough = int(np.ceil(met.sum() / 4))
-    if len(away) < enough or not _disjoint(
-        zip(ends[0][new].tolist(), ends[1][new].tolist(), strict=True), enough
-    ):
-        again = np.isfinite(before[here])
+    if len(away) < enough or not _disjoint(ends[0][new], ends[1][new], enough):
+        again = known[here]
         away = (now - before[here])[again]
     return location(away, bound(away, LEAST_SPREAD)) if len(away) >= FEWEST else 0.0
 
 
-def _disjoint(pairs: Iterable[tuple[int, int]], enough: int) -> bool:
-    """Whether so many of them have no endpoint in common."""
+def _disjoint(a: Places, b: Places, enough: int) -> bool:
+    """Whether so many of these pairs have no endpoint in common."""
     used: set[int] = set()
-    for one, other in pairs:
-        if one not in used and other not in used:
-            used |= {one, other}
-            if len(used) >= 2 * enough:
-                return True
+    step = len(a) // _AT_ONCE + 1  # far from each other: successive pairs have an endpoint in common
+    for begin in range(step):
+        for one, other in zip(a[begin::step].tolist(), b[begin::step].tolist(), strict=True):
+            if one not in used and other not in used:
+                used |= {one, other}
+                if len(used) >= 2 * enough:
+                    return True
     return False
 
 
 def _median(values: Values) -> float:
-    return float(np.median(values)) if len(values) else float("nan")
+    return median(values) if len(values) else float("nan")
 
 
 def _medians(at: Places, values: Values) -> tuple[Places, Values]:
     """Each index that occurs, and the lower median of its values."""
-    order = np.lexsort((values, at))
-    found, first, many = np.unique(at[order], return_index=True, return_counts=True)
-    return found, values[order][first + (many - 1) // 2]
+    found, own = numbered(at, int(at.max(initial=-1)) + 1)
+    table, many = table_by_index(own, len(found), values)
+    return found, np.sort(table, axis=0)[(many - 1) // 2, np.arange(len(found))]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from imb.fabric.medians import median, quantile
 from imb.fabric.pairs import TO_DEVIATION
 from imb.fabric.sweep import Values
 
@@ -17,20 +18,18 @@ _MOST = 0.9  # share of values that counts in full, at least
 
 def bound(away: Values, least: float) -> float:
     """What counts in full: one bound for all, as the median absolute deviation of few values is narrow where there are two modes."""
-    size = np.abs(away - np.median(away)) if len(away) else np.zeros(1)
-    usual = TO_DEVIATION * float(np.median(size))
-    return max(_BOUND * usual, float(np.quantile(size, _MOST)), _BOUND * least)
+    size = np.abs(away - median(away)) if len(away) else np.zeros(1)
+    return max(_BOUND * TO_DEVIATION * median(size), quantile(size, _MOST), _BOUND * least)
 
 
 def location(values: Values, scale: float) -> float:
     """Huber's, from the median; `scale`: values farther away count as this far."""
     if not len(values):  # every pair crosses a slow component
         return 0.0
-    found = float(np.median(values))
+    found = median(values)
     for _ in range(8):
-        away = values - found
-        inside = max(float(np.mean(np.abs(away) < scale)), 0.5)
-        found += float(np.mean(np.clip(away, -scale, scale))) / inside
+        away, inside = _bounded(values - found, scale)
+        found += float(away.sum()) / len(away) / inside
     return found
 
 
@@ -38,6 +37,11 @@ def deviation(values: Values, scale: float) -> float:
     """Standard deviation of one value in Huber's location, from its asymptotic variance."""
     if not len(values):
         return 0.0
-    away = values - location(values, scale)
-    inside = max(float(np.mean(np.abs(away) < scale)), 0.5)
-    return float(np.sqrt(np.mean(np.clip(away, -scale, scale) ** 2)) / inside)
+    away, inside = _bounded(values - location(values, scale), scale)
+    return float(np.sqrt(np.mean(away**2)) / inside)
+
+
+def _bounded(away: Values, scale: float) -> tuple[Values, float]:
+    """And the share that is within, or a half."""
+    within = np.count_nonzero(np.abs(away) < scale) / len(away)
+    return away.clip(-scale, scale), max(within, 0.5)

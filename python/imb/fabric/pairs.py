@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from imb.fabric.medians import median, numbered, table_by_index
 from imb.fabric.sweep import Indices, Sweep, Values
 
 LEAST_SPREAD = 1e-4  # of a logarithm: equal figures (simulated time) prove nothing
@@ -39,21 +40,11 @@ def pairs_of(sweep: Sweep) -> Pairs:
     if not (np.all(passes[1:] >= passes[:-1])):
         order = np.argsort(passes, kind="stable")
         key, seconds = key[order], seconds[order]
-    order = np.argsort(key, kind="stable")
-    key, times = key[order], np.log(seconds[order])
-    first = np.flatnonzero(np.diff(key, prepend=-1))
-    many = np.diff(first, append=len(key))
-    repeats = int(many.max(initial=0))
-    if len(many) and bool((many == repeats).all()):
-        table = np.ascontiguousarray(times.reshape(-1, repeats).T)
-    else:
-        table = np.full((repeats, len(first)), np.nan)
-        column = np.repeat(np.arange(len(first)), many)
-        table[np.arange(len(key)) - np.repeat(first, many), column] = times
-    found = key[first]
+    found, at = numbered(key, count * count)
+    table, many = table_by_index(at, len(found), np.log(seconds))
     level = middle(table)
-    if repeats > 1:
-        table -= np.array([np.nanmedian(row) for row in table - level])[:, None]
+    if len(table) > 1:
+        table -= np.array([median(row[np.isfinite(row)]) for row in table - level])[:, None]
         level = middle(table)
     failed = every[:0] if good.all() else np.setdiff1d(every[~good], found)
     if np.isnan(sweep.seconds).any():
@@ -98,7 +89,7 @@ def _noise(table: Values) -> float:
     between = between[np.isfinite(between)]
     if len(between) < 3:
         return float("nan")
-    return max(TO_DEVIATION * float(np.median(np.abs(between))) / float(np.sqrt(2.0)), LEAST_SPREAD)
+    return max(TO_DEVIATION * median(np.abs(between)) / float(np.sqrt(2.0)), LEAST_SPREAD)
 
 
 def silent_endpoints(sweep: Sweep) -> tuple[int, ...]:

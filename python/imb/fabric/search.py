@@ -22,6 +22,7 @@ from scipy.special import ndtr
 
 from imb.fabric.components import FEWEST, Components
 from imb.fabric.location import bound, location
+from imb.fabric.medians import median
 from imb.fabric.pairs import LEAST_SPREAD, TO_DEVIATION
 from imb.fabric.sweep import Values
 
@@ -66,6 +67,7 @@ class Search:
         self.least_noise = max(least_noise if np.isfinite(least_noise) else 0.0, LEAST_SPREAD)
         self.least = least
         self.many = int(classes.max(initial=-1)) + 1
+        self.of_class = [np.flatnonzero(classes == one) for one in range(self.many)]
         self.price = float(np.log(len(components.each) + 1) + 0.5 * np.log(len(time) + 1))
         self.confounded, self.majority = self._shares()
 
@@ -75,10 +77,10 @@ class Search:
         member = self.components.member
         inside, most = np.zeros(member.shape[0]), np.zeros(member.shape[0])
         for one in range(self.many):
-            of_class = (self.classes == one).astype(np.float64)
-            crossing = member @ of_class
-            inside += np.where(crossing > _WHOLE * of_class.sum(), crossing, 0.0)
-            most = np.maximum(most, crossing / max(of_class.sum(), 1.0))
+            crossing = member @ (self.classes == one).astype(np.float64)
+            pairs = len(self.of_class[one])
+            inside += np.where(crossing > _WHOLE * pairs, crossing, 0.0)
+            most = np.maximum(most, crossing / max(pairs, 1))
         found: npt.NDArray[np.bool_] = inside > _WHOLE * self.components.counts
         return found, bool((~found & (most > _MAJORITY) & (most <= _WHOLE)).any())
 
@@ -137,16 +139,13 @@ class Search:
         """Of each component, on pairs that cross no chosen one: sum of bounded residuals over its standard deviation; and the number of
         these pairs. Not `final`: residuals of slow components that are still to be found do not count in the deviation."""
         clean = fit.covered == 0
-        bounded = np.where(clean, np.clip(fit.residual / fit.spread, -_BOUND, _BOUND), 0.0)
+        bounded = np.clip(fit.residual / fit.spread, -_BOUND, _BOUND) * clean
         size = np.sqrt(np.sum(bounded**2) / max(clean.sum(), 1))
-        counts = self.components.member @ clean.astype(np.float64)
+        member, counts = self.components.member, self.components.counts
+        if fit.chosen:
+            counts = member @ clean.astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
-            scores = (
-                self.components.member
-                @ bounded
-                / np.sqrt(counts)
-                / max(size if final else min(size, 1.0), 0.1)
-            )
+            scores = member @ bounded / np.sqrt(counts) / max(size if final else min(size, 1.0), 0.1)
         return np.where(counts >= FEWEST, scores, -np.inf), counts
 
     def _next(self, fit: Fit, most: float) -> int | None:
@@ -185,36 +184,36 @@ class Search:
         for one in chosen:
             covered[self.components.pairs(one)] += 1
         levels, wide = (like.levels, like.wide) if like else self._levels(covered == 0, low=low)
-        away = self.time - levels[self.classes]
-        least, most = np.zeros(len(away)), np.zeros(len(away))
+        residual = self.time - levels[self.classes]
+        least, most = np.zeros(len(residual)), np.zeros(len(residual))
         effects, alone = [], []
         for one in chosen:
             pairs = self.components.pairs(one)
             single = pairs[covered[pairs] == 1]
             alone.append(len(single))
-            effect = location(away[single if len(single) >= FEWEST else pairs], wide)
+            effect = location(residual[single if len(single) >= FEWEST else pairs], wide)
             effects.append(effect)
             least[pairs] = np.maximum(least[pairs], effect)
             most[pairs] += max(effect, 0.0)
-        residual = away - np.clip(away, least, np.maximum(least, most))
-        single = covered == 1
-        residual[single] = (away - least)[single]
+        slow = np.flatnonzero(covered)
+        away, low_end, high_end = residual[slow], least[slow], most[slow]
+        several = np.maximum(low_end, high_end)
+        residual[slow] -= np.where(covered[slow] == 1, low_end, np.clip(away, low_end, several))
         spread = like.spread if like else self._spread(residual, covered == 0)
         return Fit(list(chosen), effects, alone, covered, levels, residual, spread, wide, low)
 
     def _levels(self, clean: npt.NDArray[np.bool_], *, low: bool) -> tuple[Values, float]:
         """Of classes, and the bound of all locations."""
-        levels, away = np.zeros(self.many), np.zeros(len(self.time))
+        levels = np.zeros(self.many)
         times: list[Values] = []
-        for one in range(self.many):
-            of_class = self.classes == one
-            inside = of_class & clean
-            inside = inside if np.count_nonzero(inside) >= FEWEST else of_class
-            times.append(self.time[inside])
+        away: list[Values] = [np.zeros(0)]
+        for one, places in enumerate(self.of_class):
+            inside = places[clean[places]]
+            times.append(self.time[inside if len(inside) >= FEWEST else places])
             if len(times[-1]):
-                levels[one] = np.median(times[-1])
-                away[inside] = times[-1] - levels[one]
-        wide = bound(away[clean], self.least_noise)
+                levels[one] = median(times[-1])
+                away.append(self.time[inside] - levels[one])
+        wide = bound(np.concatenate(away), self.least_noise)
         for one, own in enumerate(times):
             if len(own):
                 levels[one] = location(own, wide)
@@ -226,7 +225,7 @@ class Search:
     def _spread(self, residual: Values, clean: npt.NDArray[np.bool_]) -> float:
         """From the fast half, since slow components are in the other one."""
         fast = -residual[clean & (residual <= 0)]
-        found = TO_DEVIATION * float(np.median(fast)) if len(fast) else 0.0
+        found = TO_DEVIATION * median(fast) if len(fast) else 0.0
         return max(found, self.least_noise)
 
     def alternatives(self, fit: Fit, at: int) -> list[int]:

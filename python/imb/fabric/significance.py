@@ -12,6 +12,7 @@ freedom (Satterthwaite, Biometrics Bull. 2 (1946) 110).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,15 +49,13 @@ class Effects:
     def __init__(self, search: Search, fit: Fit) -> None:
         self.search, self.fit = search, fit
         clean = fit.covered == 0
-        own = search.time[clean]
-        of_class = search.classes[clean]
+        own = [search.time[places[clean[places]]] for places in search.of_class]
         levels = fit.levels.copy()
-        scale = self.scale = bound(own - levels[of_class], search.least_noise)
-        for one in range(search.many):
-            inside = own[of_class == one]
+        scale = self.scale = bound(_away(own, levels), search.least_noise)
+        for one, inside in enumerate(own):
             if len(inside) >= FEWEST:
                 levels[one] = location(inside, scale)
-        residual = own - levels[of_class]
+        residual = _away(own, levels)
         self.clean = max(len(residual), 1)
         self.degrees = float(max(len(residual) - search.many - len(fit.chosen), 3))
         self.deviation = max(
@@ -95,6 +94,14 @@ class Effects:
                 factor = max(factor, TO_DEVIATION * float(np.median(np.abs(inside - np.median(inside)))))
             found[kind] = Wider(factor, len(inside))
         return found
+
+
+def _away(own: Sequence[Values], levels: Values) -> Values:
+    """Of the values of each class, from its level."""
+    found: Values = np.concatenate(
+        [np.zeros(0), *(values - at for values, at in zip(own, levels, strict=True))]
+    )
+    return found
 
 
 def holm(p: Values, tests: float) -> Values:
