@@ -14,6 +14,8 @@ from imb.fabric.sweep import Values
 
 _BOUND = 1.5  # standard deviations
 _MOST = 0.9  # share of values that counts in full, at least
+_STEPS = 8
+_SAME = 1e-12  # of the bound
 
 
 def bound(away: Values, least: float) -> float:
@@ -22,22 +24,25 @@ def bound(away: Values, least: float) -> float:
     return max(_BOUND * TO_DEVIATION * median(size), quantile(size, _MOST), _BOUND * least)
 
 
-def location(values: Values, scale: float) -> float:
-    """Huber's, from the median; `scale`: values farther away count as this far."""
+def location(values: Values, scale: float, begin: float | None = None) -> float:
+    """Huber's, from the median (`begin`, if it is known); `scale`: values farther away count as this far."""
     if not len(values):  # every pair crosses a slow component
         return 0.0
-    found = median(values)
-    for _ in range(8):
+    found = median(values) if begin is None else begin
+    for _ in range(_STEPS):
         away, inside = _bounded(values - found, scale)
-        found += float(away.sum()) / len(away) / inside
+        step = float(away.sum()) / len(away) / inside
+        found += step
+        if abs(step) <= _SAME * scale:  # from then on, the same values are within
+            break
     return found
 
 
-def deviation(values: Values, scale: float) -> float:
-    """Standard deviation of one value in Huber's location, from its asymptotic variance."""
+def deviation(values: Values, scale: float, around: float) -> float:
+    """Standard deviation of one value in Huber's location `around`, from its asymptotic variance."""
     if not len(values):
         return 0.0
-    away, inside = _bounded(values - location(values, scale), scale)
+    away, inside = _bounded(values - around, scale)
     return float(np.sqrt(np.mean(away**2)) / inside)
 
 

@@ -58,7 +58,8 @@ class Fit:
 
 class Search:
     """Of one size. `time`: logarithm per pair; `classes`: index of the class of each pair; `least_noise`: standard deviation that
-    a pair's figure has at least (from repeats); `least`: effects below half of it are not looked for."""
+    a pair's figure has at least (from repeats); `least`: effects below half of it are not looked for. `of_class`: places and times of the pairs of
+    each class."""
 
     def __init__(
         self, time: Values, classes: Indices, components: Components, least_noise: float, least: float
@@ -67,7 +68,8 @@ class Search:
         self.least_noise = max(least_noise if np.isfinite(least_noise) else 0.0, LEAST_SPREAD)
         self.least = least
         self.many = int(classes.max(initial=-1)) + 1
-        self.of_class = [np.flatnonzero(classes == one) for one in range(self.many)]
+        places = [np.flatnonzero(classes == one) for one in range(self.many)]
+        self.of_class = [(one, time[one]) for one in places]
         self.price = float(np.log(len(components.each) + 1) + 0.5 * np.log(len(time) + 1))
         self.confounded, self.majority = self._shares()
 
@@ -78,7 +80,7 @@ class Search:
         inside, most = np.zeros(member.shape[0]), np.zeros(member.shape[0])
         for one in range(self.many):
             crossing = member @ (self.classes == one).astype(np.float64)
-            pairs = len(self.of_class[one])
+            pairs = len(self.of_class[one][0])
             inside += np.where(crossing > _WHOLE * pairs, crossing, 0.0)
             most = np.maximum(most, crossing / max(pairs, 1))
         found: npt.NDArray[np.bool_] = inside > _WHOLE * self.components.counts
@@ -207,16 +209,16 @@ class Search:
         levels = np.zeros(self.many)
         times: list[Values] = []
         away: list[Values] = [np.zeros(0)]
-        for one, places in enumerate(self.of_class):
-            inside = places[clean[places]]
-            times.append(self.time[inside if len(inside) >= FEWEST else places])
+        for one, (places, own) in enumerate(self.of_class):
+            inside = own[clean[places]]
+            times.append(inside if len(inside) >= FEWEST else own)
             if len(times[-1]):
                 levels[one] = median(times[-1])
-                away.append(self.time[inside] - levels[one])
+                away.append(inside - levels[one])
         wide = bound(np.concatenate(away), self.least_noise)
         for one, own in enumerate(times):
             if len(own):
-                levels[one] = location(own, wide)
+                levels[one] = location(own, wide, levels[one])
             if low and len(own) > FEWEST:
                 fast = np.sort(own)[: max(len(own) // 3, 2)]
                 levels[one] = min(levels[one], np.median(fast) + self.least_noise)

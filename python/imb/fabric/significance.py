@@ -49,7 +49,7 @@ class Effects:
     def __init__(self, search: Search, fit: Fit) -> None:
         self.search, self.fit = search, fit
         clean = fit.covered == 0
-        own = [search.time[places[clean[places]]] for places in search.of_class]
+        own = [times[clean[places]] for places, times in search.of_class]
         levels = fit.levels.copy()
         scale = self.scale = bound(_away(own, levels), search.least_noise)
         for one, inside in enumerate(own):
@@ -59,7 +59,8 @@ class Effects:
         self.clean = max(len(residual), 1)
         self.degrees = float(max(len(residual) - search.many - len(fit.chosen), 3))
         self.deviation = max(
-            deviation(residual, scale) * np.sqrt(self.clean / self.degrees), search.least_noise
+            deviation(residual, scale, location(residual, scale)) * np.sqrt(self.clean / self.degrees),
+            search.least_noise,
         )
         self._judge(search.time - levels[search.classes])
 
@@ -70,8 +71,8 @@ class Effects:
             pairs = components.pairs(one)
             alone = pairs[fit.covered[pairs] == 1]
             values = away[alone if len(alone) >= FEWEST else pairs]
-            spread = max(self.deviation, deviation(values, self.scale))
             effects.append(location(values, self.scale))
+            spread = max(self.deviation, deviation(values, self.scale, effects[-1]))
             errors.append(spread * np.sqrt(1 / max(len(alone), 1) + 1 / self.clean))
         self.effects, self.errors = np.array(effects), np.array(errors)
         self.wider = self._wider()
