@@ -30,6 +30,7 @@ from imb.render.terminal import data, say
 
 if TYPE_CHECKING:
     from imb.cli.fabric_stages import Shares, Sources
+    from imb.fabric.topology import Topology
     from imb.fabric.verdict import Verdict
     from imb.measure.drain import Drain
     from imb.model.pairs import PairLaunch
@@ -208,6 +209,7 @@ def command(
     notes: list[str] = []
     launches: list[PairLaunch] = []
     read = 0
+    looked: tuple[int, Shares, tuple[Judged, Topology | None]] | None = None  # the last verdict, and of what
     if names:
         sources = judging.sources_named(store, names)
     else:
@@ -241,13 +243,14 @@ def command(
         )
 
         def judge(sofar: Sources, share: Shares) -> Verdict:
-            nonlocal read
+            nonlocal read, looked
             if not sofar:
                 return NOTHING
             if new := sofar[read:]:
                 launches.extend(judging.launches_of(new, stages.notes))
                 read = len(sofar)
-            return judging.judged_of(launches, sofar, against._replace(share=share), [])[0].verdict
+            looked = len(sofar), share, judging.judged_of(launches, sofar, against._replace(share=share), [])
+            return looked[2][0].verdict
 
         missed = judging.DETECTED * against.least
         stages.quick(judge, missed) if quick else stages.sweep(judge, missed)
@@ -260,7 +263,11 @@ def command(
             )
     if new := sources[read:]:
         launches.extend(judging.launches_of(new, notes))
-    judged, known = judging.judged_of(launches, sources, against, notes)
+    if looked and looked[:2] == (len(sources), against.share):
+        judged, known = looked[2]
+        judged = judged._replace(notes=[*notes, *judged.notes])
+    else:
+        judged, known = judging.judged_of(launches, sources, against, notes)
     if not names:
         judged = judging.with_missing(judged, wanted_sizes)
     if quick:

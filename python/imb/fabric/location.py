@@ -38,10 +38,11 @@ def location(values: Values, scale: float, begin: float | None = None) -> float:
     return found
 
 
-def deviation(values: Values, scale: float, around: float) -> float:
-    """Standard deviation of one value in Huber's location `around`, from its asymptotic variance."""
+def deviation(values: Values, scale: float, around: float | None = None) -> float:
+    """Standard deviation of one value in Huber's location (`around`, if it is known), from its asymptotic variance."""
     if not len(values):
         return 0.0
+    around = location(values, scale) if around is None else around
     away, inside = _bounded(values - around, scale)
     return float(np.sqrt(np.mean(away**2)) / inside)
 

@@ -59,7 +59,7 @@ class Effects:
         self.clean = max(len(residual), 1)
         self.degrees = float(max(len(residual) - search.many - len(fit.chosen), 3))
         self.deviation = max(
-            deviation(residual, scale, location(residual, scale)) * np.sqrt(self.clean / self.degrees),
+            deviation(residual, scale) * np.sqrt(self.clean / self.degrees),
             search.least_noise,
         )
         self._judge(search.time - levels[search.classes])
