@@ -213,13 +213,13 @@ def scontrol(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder / "said"
 
 
-def launched(folder: Path, **how: Any) -> list[object]:
-    """imb fabric with an MPI that gives these records of 16 hosts, from n011 on."""
-    names = fabrics.hosts(26)[10:]
+def launched(folder: Path, hosts: int = 16, **how: Any) -> list[object]:
+    """imb fabric with an MPI that gives these records of hosts from n011 on."""
+    names = fabrics.hosts(10 + hosts)[10:]
     options = fake_mpi.make(folder)
     shutil.copy(folder / "bin" / "IMB-MPI1", folder / "bin" / "IMB-FABRIC")
-    (folder / "bin" / "records-16").write_bytes(fabrics.records(names, **how))
-    return ["fabric", "--hosts", "n[011-026]", "-b", "Pair_Latency:8", *options]
+    (folder / "bin" / f"records-{hosts}").write_bytes(fabrics.records(names, **how))
+    return ["fabric", "--hosts", f"n[011-{10 + hosts:03}]", "-b", "Pair_Latency:8", *options]
 
 
 def test_drain(imb: Imb, tmp_path: Path, scontrol: Path) -> None:
@@ -354,12 +354,23 @@ def test_records_have_no_options_of_launches(imb: Imb, tmp_path: Path) -> None:
     assert said.code == 2 and "NAME is judged, not run; omit" in said.err
 
 
-def test_further_passes_end_with_the_budget(imb: Imb, tmp_path: Path) -> None:
-    said = imb(*launched(tmp_path / "mpi", noise=0.08), "--budget", "2", "-f", "json")
+@pytest.mark.parametrize(
+    ("hosts", "more", "what", "next_step"),
+    [
+        (16, [], "4 passes", "give --budget or --passes 8"),
+        (16, ["--quick"], "3 rounds", "give --budget"),
+        # --passes with --quick is of few rounds; the passes of a full sweep are in another note.
+        (8, ["--quick"], "3 passes", "give --budget"),
+    ],
+)
+def test_further_passes_end_with_the_budget(
+    imb: Imb, tmp_path: Path, hosts: int, more: list[str], what: str, next_step: str
+) -> None:
+    said = imb(*launched(tmp_path / "mpi", hosts, noise=0.08), "--budget", "2", *more, "-f", "json")
     found = json.loads(said.out)
     assert len(found["sources"]) == 1, said
-    [note] = [one for one in found["notes"] if one.startswith("no time for 4 passes more of Pair_Latency ")]
-    assert note.endswith(" left; give --budget or --passes 8")
+    [note] = [one for one in found["notes"] if one.startswith(f"no time for {what} more of Pair_Latency ")]
+    assert note.endswith(f" left; {next_step}")
 
 
 def test_a_launch_behind_one_that_was_cut_off(imb: Imb, tmp_path: Path) -> None:

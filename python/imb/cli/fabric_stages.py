@@ -95,8 +95,9 @@ class Stages(msgspec.Struct, kw_only=True):
         ranks = self.intent.ranks
         return {one: share_of_look(max(self.looked.get(one, 1), 1), ranks, quick=quick) for one in self.sizes}
 
-    def _run(self, stages: Iterator[Stage], suspected: Callable[[], str] = str) -> tuple[int, int]:
-        """As long as there is time for the next one, and it leaves records; different rounds, and passes of the first ones."""
+    def _run(self, stages: Iterator[Stage], suspected: Callable[[], str] | None = None) -> tuple[int, int]:
+        """As long as there is time for the next one, and it leaves records; different rounds, and passes of the first ones. `suspected`: of a quick
+        search, which has advice of its own on passes."""
         from imb.fabric.rounds import whole_sweep
 
         rounds = passes = 0
@@ -106,7 +107,7 @@ class Stages(msgspec.Struct, kw_only=True):
             if rounds:
                 more = (
                     f"{counted(many, 'round')} more on {suspected()}"
-                    if stage.why == "targeted"
+                    if stage.why == "targeted" and suspected
                     else f"{counted(many, 'round')} more of {_listed(stage.sizes)}"
                     if stage.why == "wider"
                     else f"{counted(stage.passes, 'pass')} more of {_listed(stage.sizes)}"
@@ -116,7 +117,7 @@ class Stages(msgspec.Struct, kw_only=True):
                 if needed > left:
                     self.notes.append(
                         f"no time for {more}: some {needed:.0f} s, {max(left, 0):.0f} s left; give --budget"
-                        + (f" or --passes {passes + stage.passes}" if again else "")
+                        + (f" or --passes {passes + stage.passes}" if again and not suspected else "")
                     )
                     break
                 so_far = counted(passes, "pass") if again else counted(rounds, "round")

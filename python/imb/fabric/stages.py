@@ -147,7 +147,7 @@ def after_quick(verdict: Verdict, n: int, wanted: float, most: int) -> str:
         return ""
     words = f"undecided within --quick; next: a full sweep of {whole_sweep(n):,} rounds (omit --quick)"
     if all(one.pairs >= n * (n - 1) // 2 for one in verdict.per_size):
-        words = "undecided; --quick had all pairs; next: the same"
+        words = "undecided; --quick had all pairs; next: a full sweep (omit --quick)"
     if any(math.isinf(one.detectable) for one in verdict.per_size):
         return f"{words}; too few pairs for an estimate of its passes"
     passes = [0.0]
