@@ -15,8 +15,8 @@ another place of it.
 --differ adds a deviation by host, normal with this spread: healthy hosts that are not alike.
 
 Sweeps have the stages of `imb fabric`, each look at its share of the level. Full ones have all pairs in 4 passes, then as many again while
-undecided, up to 64; or the passes of --passes. Quick ones have 2 log2(N) + 4 rounds in 3 passes, then other rounds, with all
-pairs as many passes again up to 48, and targeted rounds, at most four times.
+undecided, up to 64; or the passes of --passes. Quick ones have 2 log2(N) + 4 rounds in 3 passes, then other rounds; once all
+pairs were measured, as many passes again, up to 48; and targeted rounds, at most four times.
 Beside it, on the same data (not with --no-thresholds): thresholds on the mean time of a host's pairs, 5 % above the median of hosts, and
 mean + 3 standard deviations of hosts.
 
@@ -392,6 +392,7 @@ def tally(
         found["link, host named"] += bool(wrong & hosts) and bool((truly & links) - named)
         found["rounds"] += search.rounds
         found["passes"] += search.passes
+        found["by thresholds"] += thresholds
         if not thresholds:
             continue
         for key, guess in zip(("5 %", "3 sigma"), by_thresholds(search.sweep), strict=True):
@@ -427,10 +428,11 @@ def line(network: Network, noise: str, quick: bool, count: int, slow: float, fou
         share(confused, many),
         f"{found['rounds'] / max(draws, 1):.0f}",
         f"{found['passes'] / max(draws, 1):.1f}",
-        share(found["5 %: named"], many),
-        share(found["5 %: false"], draws),
-        share(found["3 sigma: named"], many),
-        share(found["3 sigma: false"], draws),
+        *(
+            share(found[f"{rule}: {what}"], whole) if found["by thresholds"] else "-"
+            for rule in ("5 %", "3 sigma")
+            for what, whole in (("named", many), ("false", draws))
+        ),
     ]
     return "| " + " | ".join(cells) + " |"
 

@@ -16,7 +16,7 @@ SHAPES = {
     "equal": lambda random, n: np.zeros(n),
     "mostly equal": lambda random, n: np.where(random.random(n) < 0.6, 0.0, random.standard_normal(n)),
     "ascending": lambda random, n: np.arange(n, dtype=np.float64),
-    # The sample has every few hundredth value only, and these are others.
+    # The sample may have those of 5 only.
     "misleads the sample": lambda random, n: np.where(np.arange(n) % 4 == 0, 5.0, random.random(n)),
 }
 

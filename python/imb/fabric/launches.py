@@ -18,7 +18,6 @@ from imb.fabric.sweep import Sweep, Values
 from imb.fabric.topology import Topology
 
 Places = npt.NDArray[np.int64]
-_AT_ONCE = 4096  # pairs
 
 
 def leveled(sweep: Sweep, topology: Topology | None) -> Sweep:
@@ -80,16 +79,19 @@ def _offset(
 
 
 def _disjoint(a: Places, b: Places, enough: int) -> bool:
-    """Whether so many of these pairs have no endpoint in common."""
-    used: set[int] = set()
-    step = len(a) // _AT_ONCE + 1  # far from each other: successive pairs have an endpoint in common
-    for begin in range(step):
-        for one, other in zip(a[begin::step].tolist(), b[begin::step].tolist(), strict=True):
-            if one not in used and other not in used:
-                used |= {one, other}
-                if len(used) >= 2 * enough:
-                    return True
-    return False
+    """Whether so many of these pairs have no endpoint in common, if each endpoint takes the first partner that is free. The pairs are sorted."""
+    used = np.zeros(int(max(a.max(initial=-1), b.max(initial=-1))) + 1, dtype=bool)
+    found = 0
+    each, first = np.unique(a, return_index=True)
+    for one, begin, end in zip(each.tolist(), first.tolist(), [*first[1:].tolist(), len(a)], strict=True):
+        partners = b[begin:end]
+        if used[one] or not len(free := partners[~used[partners]]):
+            continue
+        used[one] = used[free[0]] = True
+        found += 1
+        if found >= enough:
+            return True
+    return found >= enough
 
 
 def _median(values: Values) -> float:

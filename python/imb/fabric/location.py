@@ -48,6 +48,6 @@ def deviation(values: Values, scale: float, around: float | None = None) -> floa
 
 
 def _bounded(away: Values, scale: float) -> tuple[Values, float]:
-    """And the share that is within, or a half."""
+    """Clipped deviations, and the share within the bound, at least a half."""
     within = np.count_nonzero(np.abs(away) < scale) / len(away)
     return away.clip(-scale, scale), max(within, 0.5)

@@ -1,6 +1,6 @@
-"""Medians and quantiles of many values, and values by pair: as NumPy's, in a fraction of the time. Arrays in, arrays out. Pure.
+"""Medians and quantiles of many values, and values by pair: those of NumPy, in a fraction of the time. Arrays in, arrays out. Pure.
 
-A sweep of 1,024 hosts has half a million pairs, and a verdict some hundred medians of them.
+A sweep of 1,024 hosts has half a million pairs, and a verdict about a hundred medians of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from imb.fabric.sweep import Values
 
 _MANY = 20_000  # values: of fewer, all are partitioned at once
 _SAMPLE = 4096
-_SPARSE = 100  # times as many possible keys as there are
+_SPARSE = 32  # possible keys for each key: if there are more, keys are sorted
 _MARGIN = 160  # of the sample, to each side: five standard deviations of a rank in it
 
 Numbers = npt.NDArray[np.int64]
@@ -28,7 +28,7 @@ def median(values: Values) -> float:
 
 
 def quantile(values: Values, share: float) -> float:
-    """Exact, between two values on a line; one value or more, all finite."""
+    """Linear between two values; one value or more, all finite."""
     place = share * (len(values) - 1)
     at = int(place)
     first, second = _successive(values, at)

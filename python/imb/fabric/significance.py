@@ -98,7 +98,7 @@ class Effects:
 
 
 def _away(own: Sequence[Values], levels: Values) -> Values:
-    """Of the values of each class, from its level."""
+    """Deviations of the values of each class from its level."""
     found: Values = np.concatenate(
         [np.zeros(0), *(values - at for values, at in zip(own, levels, strict=True))]
     )
