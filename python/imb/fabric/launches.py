@@ -83,7 +83,8 @@ def _disjoint(a: Places, b: Places, enough: int) -> bool:
     used = np.zeros(int(max(a.max(initial=-1), b.max(initial=-1))) + 1, dtype=bool)
     found = 0
     each, first = np.unique(a, return_index=True)
-    for one, begin, end in zip(each.tolist(), first.tolist(), [*first[1:].tolist(), len(a)], strict=True):
+    last = np.append(first, len(a))[1:]
+    for one, begin, end in zip(each.tolist(), first.tolist(), last.tolist(), strict=True):
         partners = b[begin:end]
         if used[one] or not len(free := partners[~used[partners]]):
             continue
@@ -91,7 +92,7 @@ def _disjoint(a: Places, b: Places, enough: int) -> bool:
         found += 1
         if found >= enough:
             return True
-    return found >= enough
+    return False
 
 
 def _median(values: Values) -> float:
