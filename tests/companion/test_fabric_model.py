@@ -130,6 +130,15 @@ def test_launches_with_other_hosts_are_compared_by_the_pairs_of_both(end: int, b
         assert named(verdict) == {f"n{one}" for one in range(slow, 48)}, verdict.suspects
 
 
+def test_a_launch_of_few_endpoints_with_many_partners_is_leveled() -> None:
+    """Each third endpoint meets all others of these, and one more: its first partner, so that all pairs of it and the first are disjoint."""
+    whole = made(450, lambda a, b: 0.0 * a, passes=1)
+    later = (whole.a % 3 == 0) & ((whole.b % 3 == 0) | (whole.b == whole.a + 1))
+    seconds = np.where(later, 1.3 * whole.seconds, whole.seconds)
+    verdict = judge_sweeps([replace(whole, seconds=seconds, launches=later.astype(np.int32))], None)
+    assert verdict.state == "healthy", verdict.notes
+
+
 def both_ways(sweep: Sweep) -> Sweep:
     """Every second pass the other way, as IMB-FABRIC measures."""
     back = sweep.passes % 2 == 1
