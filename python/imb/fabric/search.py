@@ -33,6 +33,7 @@ _BOUND = 3.0  # standard deviations: what is farther away counts as this far
 _SCORE = 3.0  # least score of a component that is tried
 _TRIED = 12  # components with the largest scores
 _AT_HALF = 0.15  # share of pairs that may miss what noise permits
+_HOPELESS = 2.0
 _UNSURE = 3.0  # of a log likelihood: components as close as this are alternatives
 _SMALL = 500  # pairs: with fewer, a second start is tried
 _MAJORITY = 0.5  # share of a class; a component that has more hides in the median of the class
@@ -109,21 +110,30 @@ class Search:
             if one not in fit.chosen or len(fit.chosen) == MOST:
                 continue
             most = self.components.counts[one] / 2
-            other = self._grown_from([x for x in fit.chosen if x != one], low=low, most=most)
+            other = self._grown_from([x for x in fit.chosen if x != one], low=low, most=most, than=fit)
             more = len(other.chosen) - len(fit.chosen)
-            spread = max(min(fit.spread, other.spread), self.least_noise)
-            gain = float((huber(fit.residual / spread) - huber(other.residual / spread)).sum())
-            if more >= 0 and gain > more * self.price + _UNSURE:
+            if more >= 0 and self._worse(fit, other) > more * self.price + _UNSURE:
                 fit = other
         return fit
 
-    def _grown_from(self, begin: Sequence[int], *, low: bool, most: float = np.inf) -> Fit:
+    def _worse(self, fit: Fit, other: Fit) -> float:
+        """How much less one fit explains than another: half of the difference of their deviances."""
+        spread = max(min(fit.spread, other.spread), self.least_noise)
+        return float((huber(fit.residual / spread) - huber(other.residual / spread)).sum())
+
+    def _grown_from(
+        self, begin: Sequence[int], *, low: bool, most: float = np.inf, than: Fit | None = None
+    ) -> Fit:
+        """`than`: to be better than this one. Given up where as many components as there may be, each twice as good as the best one, would
+        not suffice."""
         chosen = list(begin)
         fit = self.fitted(chosen, low=low)
         while len(chosen) < MOST:
-            found = self._next(fit, most)
+            found, gain = self._next(fit, most)
             if found is None:
                 break
+            if than and self._worse(fit, than) > _HOPELESS * gain * (MOST - len(chosen)):
+                return fit
             chosen.append(found)
             fit = self.fitted(chosen, low=low)
         while True:
@@ -150,8 +160,8 @@ class Search:
             scores = member @ bounded / np.sqrt(counts) / max(size if final else min(size, 1.0), 0.1)
         return np.where(counts >= FEWEST, scores, -np.inf), counts
 
-    def _next(self, fit: Fit, most: float) -> int | None:
-        """Of components with so many pairs at most."""
+    def _next(self, fit: Fit, most: float) -> tuple[int | None, float]:
+        """Of components with so many pairs at most, and its gain of log likelihood."""
         scores, _ = self.scores(fit)
         scores[self.confounded] = -np.inf
         scores[fit.chosen] = -np.inf
@@ -165,7 +175,7 @@ class Search:
             explained = self._explained(fit, pairs[clean[pairs]])
             if explained > gain:
                 best, gain = one, explained
-        return best
+        return best, gain
 
     def _explained(self, fit: Fit, pairs: Indices) -> float:
         """Gain of log likelihood if these pairs are slow by their location; 0 if too many of them are not."""
