@@ -171,6 +171,10 @@ def test_baseline(imb: Imb, tmp_path: Path) -> None:
     assert said.code == 10 and said.out.startswith("bad: slow: host n005\n")
     found = json.loads(imb("fabric", now, "--baseline", before, "-f", "json").out)
     assert found["baseline"] == str(before) and [one["node"] for one in found["drain"]] == ["n005"]
+    [of_size] = found["sizes"]
+    assert "level_seconds" not in of_size and "classes" not in of_size
+    assert of_size["level_ratio"] == pytest.approx(1.0, abs=0.05)
+    assert [ratio for _, ratio in of_size["class_ratios"]] == pytest.approx([of_size["level_ratio"]])
     assert f"not in {before}: n033" in found["notes"], found["notes"]
     assert f"in {before}, but not measured now: n001" in found["notes"]
 

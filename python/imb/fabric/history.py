@@ -9,6 +9,8 @@ import numpy as np
 
 from imb.fabric.sweep import Sweep
 
+RATIO_OF_ONE = 1e-6  # seconds that stand for it in a sweep of ratios
+
 
 def against(
     sweeps: Sequence[Sweep], past: Sequence[Sweep], name: str
@@ -46,7 +48,7 @@ def against(
                 b=sweep.b[there],
                 passes=sweep.passes[there],
                 rounds=sweep.rounds[there],
-                seconds=ratios[there] * 1e-6,  # a ratio of 1 is 1 µs
+                seconds=ratios[there] * RATIO_OF_ONE,
                 launches=None if sweep.launches is None else sweep.launches[there],
             )
         )

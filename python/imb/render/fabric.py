@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from imb.fabric.history import RATIO_OF_ONE
 from imb.fabric.inference import FEWEST_ENDPOINTS
 from imb.fabric.sensitivity import DIFFERENT, HUGE
 from imb.fabric.sweep import Endpoint, Sweep
@@ -256,7 +257,7 @@ def table_rows(judged: Judged) -> tuple[list[list[str]], int]:
 
 
 def value(judged: Judged, status: int, drained: Sequence[Mapping[str, Any]]) -> bytes:
-    """JSON. What is not a number is null."""
+    """JSON. What is not a number is null. Against a baseline, levels are ratios to it, with names of their own."""
     verdict = judged.verdict
     names = [one.name for one in judged.endpoints]
 
@@ -266,6 +267,11 @@ def value(judged: Judged, status: int, drained: Sequence[Mapping[str, Any]]) -> 
     suspects = [
         {**plain(one), "endpoint_names": [names[i] for i in one.endpoints]} for one in verdict.suspects
     ]
+    sizes = plain(verdict.per_size)
+    if judged.baseline:
+        for one in sizes:
+            one["level_ratio"] = one.pop("level_seconds") / RATIO_OF_ONE
+            one["class_ratios"] = [[name, level / RATIO_OF_ONE] for name, level in one.pop("classes")]
     whole = {
         "format": "openimb-fabric/1",
         "state": verdict.state,
@@ -284,7 +290,7 @@ def value(judged: Judged, status: int, drained: Sequence[Mapping[str, Any]]) -> 
             {**plain(one), "host": judged.endpoints[one.endpoint].host} for one in verdict.quiet_rails
         ],
         "populations": plain(verdict.populations),
-        "sizes": plain(verdict.per_size),
+        "sizes": sizes,
         "unjudged": list(verdict.unjudged),
         "notes": [*judged.notes, *verdict.notes],
         "drain": list(drained),
