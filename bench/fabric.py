@@ -333,7 +333,7 @@ def searched(truth: Truth, quick: bool, random: np.random.Generator, given: int 
     @cache
     def judge(look: int) -> Verdict:
         share = 1.0 if given and not quick else share_of_look(look, count, quick=quick)
-        return judge_sweeps([joined(parts)], topology, share=share)
+        return judge_sweeps([whole], topology, share=share)
 
     sizes = [("Pair_Bidirectional", 65536)]
     stages: Iterator[Stage] | list[Stage] = (
@@ -349,11 +349,12 @@ def searched(truth: Truth, quick: bool, random: np.random.Generator, given: int 
             if stage.why in ("first", "again"):
                 passes += stage.passes
             parts.append(sweep_of(truth, stage.rounds, random, done, stage.passes))
+            whole = joined(parts)
             done += stage.passes
         verdict = judge(len(parts))
     named = {one.name for one in verdict.suspects if one.named}
     others = {one.name: {one.name, *one.alternatives} for one in verdict.suspects if one.p_value <= LEVEL}
-    return Searched(named, others, joined(parts), rounds, passes)
+    return Searched(named, others, whole, rounds, passes)
 
 
 def tally(
