@@ -180,7 +180,7 @@ class Curve:
     @cached_property
     def medians(self) -> Values:
         """Seconds, shape (lengths,); NaN where no launch has the row."""
-        return median(self.times)
+        return median_of_launches(self.times)
 
     @cached_property
     def shape(self) -> tuple[Values, Values, Values]:
@@ -285,8 +285,8 @@ class Case:
         return found.pop() if len(found) == 1 else None
 
 
-def median(values: Values) -> Values:
-    """Over launches, NaN where there is none; without NumPy's warning about it."""
+def median_of_launches(values: Values) -> Values:
+    """NaN where there is none; without NumPy's warning about it."""
     found = np.full(values.shape[1], np.nan)
     some = ~np.isnan(values).all(axis=0)
     if some.any():

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from imb.diagnose.case import Case, Curve, Finding, median
+from imb.diagnose.case import Case, Curve, Finding, median_of_launches
 from imb.model import collective_models
 from imb.model.observations import Values
 from imb.model.units import counted, megabytes, size, us
@@ -196,11 +196,11 @@ def overlap(case: Case) -> Iterator[Finding]:
     """Computation hides little, or did not keep its speed."""
     limit = case.thresholds.overlap
     for curve in case.curves:
-        hidden = median(curve.numbers(lambda row: row.overlap_percent))
+        hidden = median_of_launches(curve.numbers(lambda row: row.overlap_percent))
         long = [
             i for i, one in enumerate(curve.keys) if (one.bytes or 0) >= 65536 and not np.isnan(hidden[i])
         ]
-        drift = median(np.abs(curve.numbers(lambda row: row.load_drift)))
+        drift = median_of_launches(np.abs(curve.numbers(lambda row: row.load_drift)))
         if len(over := np.flatnonzero(drift > case.thresholds.load_drift)):
             at = int(over[np.argmax(drift[over])])
             yield Finding(
