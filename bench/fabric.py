@@ -2,6 +2,7 @@
 """How often `imb fabric` names the slow component, and how often one that is not slow.
 
     bench/fabric.py [--draws 1000] [--from 0] [--hosts 64,256,1024] [--seconds 600] [--noise 0.02,recorded] [--passes N] [--differ 0]
+        [--blind together]
         [--no-speed] [--no-thresholds]
 
 Sweeps over pairs of a fat tree and of a dragonfly are computed, not run: the time of a pair is that of its distance, divided by
@@ -12,7 +13,8 @@ launches of a row of bench/pool.parquet from its median, runs of successive laun
 machine that recorded them, a shared one) is scaled to 2 % unless --noise has `recorded`. A pair keeps its row; each launch begins at
 another place of it.
 
---differ adds a deviation by host, normal with this spread: healthy hosts that are not alike.
+--differ adds a deviation by host, normal with this spread: healthy hosts that are not alike. --blind: the topology is not given, and slow are hosts of one leaf
+switch (`together`) or of any (`apart`), as many as --counts has.
 
 Sweeps have the stages of `imb fabric`, each look at its share of the level. Full ones have all pairs in 4 passes, then as many again while
 undecided, up to 64; or the passes of --passes. Quick ones have 2 log2(N) + 4 rounds in 3 passes, then other rounds; once all
@@ -33,7 +35,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -175,6 +177,7 @@ class Truth:
         noise: Noise,
         random: np.random.Generator,
         differ: float = 0.0,
+        blind: str | None = None,
     ) -> None:
         self.network, self.slow, self.noise = network, slow, noise
         many = len(network.topology.hosts)
@@ -184,7 +187,13 @@ class Truth:
         self.slowed: list[tuple[str, str, int]] = []
         kinds = random.choice(["host", "link", "port"], count)
         links = random.choice(len(network.slowable), 3, replace=False)
-        some = random.choice(len(hosts), 3, replace=False)
+        some = random.choice(len(hosts), max(count, 3), replace=False)
+        self.blind = blind is not None
+        if blind:
+            kinds = np.full(count, "host")
+        if blind == "together":
+            below = np.flatnonzero(network.topology.leaf == network.topology.leaf[some[0]])
+            some = random.permutation(below)
         for at, kind in enumerate(kinds.tolist()):
             index = int(links[at] if kind == "link" else some[at])
             name = network.slowable[index].name if kind == "link" else hosts[index]
@@ -317,6 +326,7 @@ def by_thresholds(sweep: Sweep) -> tuple[set[str], set[str]]:
 class Searched:
     """`named`: components; `others`: of each significant one, it and its alternatives; `rounds`: different ones; `passes`: of the first."""
 
+    state: str
     named: set[str]
     others: dict[str, set[str]]
     sweep: Sweep
@@ -326,8 +336,8 @@ class Searched:
 
 def searched(truth: Truth, quick: bool, random: np.random.Generator, given: int | None) -> Searched:
     """The stages of `imb fabric`. `given`: passes, None: as many as it takes."""
-    topology = truth.network.topology
-    count = len(topology.hosts)
+    topology = None if truth.blind else truth.network.topology
+    count = len(truth.network.topology.hosts)
     parts: list[Sweep] = []
 
     @cache
@@ -342,7 +352,7 @@ def searched(truth: Truth, quick: bool, random: np.random.Generator, given: int 
     if quick:
         stages = quick_search(count, int(random.integers(1 << 30)), sizes, WANTED, judge, given)
     rounds = passes = done = 0
-    with known_components(truth.network):
+    with nullcontext() if truth.blind else known_components(truth.network):
         for stage in stages:
             if stage.why != "again":
                 rounds += count - 1 if stage.rounds is None else len(stage.rounds)
@@ -354,7 +364,7 @@ def searched(truth: Truth, quick: bool, random: np.random.Generator, given: int 
         verdict = judge(len(parts))
     named = {one.name for one in verdict.suspects if one.named}
     others = {one.name: {one.name, *one.alternatives} for one in verdict.suspects if one.p_value <= LEVEL}
-    return Searched(named, others, whole, rounds, passes)
+    return Searched(verdict.state, named, others, whole, rounds, passes)
 
 
 def tally(
@@ -368,6 +378,7 @@ def tally(
     passes: int | None,
     differ: float,
     thresholds: bool,
+    blind: str | None,
 ) -> Counter[str]:
     found: Counter[str] = Counter()
     begin = time.perf_counter()
@@ -375,7 +386,7 @@ def tally(
         if time.perf_counter() - begin > seconds:
             break
         random = np.random.default_rng([draw, count, int(100 * slow), quick, len(network.topology.hosts)])
-        truth = Truth(network, count, slow, noise, random, differ)
+        truth = Truth(network, count, slow, noise, random, differ, blind)
         search = searched(truth, quick, random, passes)
         named, others = search.named, search.others
         truly = {name for _, name, _ in truth.slowed}
@@ -388,6 +399,7 @@ def tally(
         found["as alternative"] += len(ambiguous)
         wrong = named - truly
         found["any false name"] += bool(wrong)
+        found[search.state] += 1
         found["hosts slowed"] += len(truly & hosts)
         found["host, link named"] += bool(wrong & links) and bool((truly & hosts) - named)
         found["link, host named"] += bool(wrong & hosts) and bool((truly & links) - named)
@@ -408,7 +420,7 @@ def share(part: int, whole: int) -> str:
 
 HEAD = (
     "| network | hosts | noise | sweep | slowed | by | draws | named | or as alternative | draws with a false name | host/link confused "
-    "| rounds | passes | -5 %: named | false | 3 sigma: named | false |\n|" + "---|" * 17
+    "| healthy | rounds | passes | -5 %: named | false | 3 sigma: named | false |\n|" + "---|" * 18
 )
 
 
@@ -427,6 +439,7 @@ def line(network: Network, noise: str, quick: bool, count: int, slow: float, fou
         share(found["named"] + found["as alternative"], many),
         share(found["any false name"], draws),
         share(confused, many),
+        share(found["healthy"], draws),
         f"{found['rounds'] / max(draws, 1):.0f}",
         f"{found['passes'] / max(draws, 1):.1f}",
         *(
@@ -469,6 +482,9 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="at most, for each row of the table")
     parser.add_argument("--passes", type=int, help="of each launch; else as `imb fabric`")
     parser.add_argument("--differ", type=float, default=0.0, help="spread of healthy hosts")
+    parser.add_argument(
+        "--blind", choices=["apart", "together"], help="no topology; slow are hosts, so placed"
+    )
     parser.add_argument("--no-speed", action="store_true")
     parser.add_argument("--no-thresholds", action="store_true")
     options = parser.parse_args()
@@ -495,6 +511,7 @@ def main() -> int:
                                 options.passes,
                                 options.differ,
                                 not options.no_thresholds,
+                                options.blind,
                             )
                             print(line(network, spread, quick, count, slow, found), flush=True)
     return 0

@@ -19,8 +19,11 @@ Indices = npt.NDArray[np.int64]
 FEWEST = 3  # pairs of a class
 SHARE = 0.25  # of the endpoints: so many slow ones are another population, not bad ones
 _APART = 5.0  # standard deviations between two populations
-_CLUSTERED = 256  # endpoints: larger sweeps are not searched for groups
+_CLUSTERED = 256  # endpoints: in larger sweeps only near pairs make groups
+_NEAR = 2048  # endpoints: as many have near pairs looked for
+_CHOICE = 1.5  # gain of log likelihood for each natural unit that tells in which group an endpoint is
 _PROFILE = 0.7  # quantile over partners
+_MEASURED = 0.9  # share of pairs
 
 
 class Classes(NamedTuple):
@@ -54,9 +57,7 @@ def classes_of(
     if topology is None and clusters:
         label = _clusters(len(endpoints), pairs, effects, least)
         if label is not None:
-            groups = tuple(
-                tuple(np.flatnonzero(label == one).tolist()) for one in range(int(label.max()) + 1)
-            )
+            groups = _members(label)
             if not slow.any():
                 low = np.minimum(label[pairs.a], label[pairs.b])
                 high = np.maximum(label[pairs.a], label[pairs.b])
@@ -72,15 +73,31 @@ def classes_of(
     return Classes(*named, tuple(np.flatnonzero(slow).tolist()), by, groups)
 
 
+def _members(label: Indices) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(np.flatnonzero(label == one).tolist()) for one in range(int(label.max()) + 1))
+
+
 def with_group(classes: Classes, pairs: Pairs, inside: Sequence[int]) -> Classes:
-    """These endpoints and all others are two groups."""
+    """The pairs of these endpoints have levels of their own; they and all others are two groups, if there were none."""
     count = int(max(pairs.a.max(), pairs.b.max())) + 1
     mine = np.zeros(count, dtype=bool)
     mine[list(inside)] = True
     parts = mine[pairs.a].astype(np.int64) + mine[pairs.b]
     named = _refined((classes.of, classes.names), parts, (", in group 1", ", groups 1 and 2", ", in group 2"))
-    groups = (tuple(np.flatnonzero(~mine).tolist()), tuple(np.flatnonzero(mine).tolist()))
-    return Classes(*named, classes.slower, classes.by, groups)
+    two = (tuple(np.flatnonzero(~mine).tolist()), tuple(np.flatnonzero(mine).tolist()))
+    return Classes(*named, classes.slower, classes.by, classes.groups or two)
+
+
+def nearness(endpoints: Sequence[Endpoint], pairs: Pairs, groups: tuple[tuple[int, ...], ...]) -> Classes:
+    """These groups with two levels only: in a group and between groups. So a group that is slow as a whole is no distance of its own."""
+    label = np.full(len(endpoints), -1)
+    for one, inside in enumerate(groups):
+        label[list(inside)] = one
+    parts = (label[pairs.a] == label[pairs.b]).astype(np.int64)
+    named = _refined(
+        distances(endpoints, pairs.a, pairs.b, None), parts, (", between groups", ", in a group")
+    )
+    return Classes(*named, (), 0.0, groups)
 
 
 def distances(
@@ -162,27 +179,82 @@ def two_populations(effects: Values, least: float) -> tuple[npt.NDArray[np.bool_
     return found, by
 
 
-def _clusters(count: int, pairs: Pairs, effects: Values, least: float) -> npt.NDArray[np.int64] | None:
-    """Endpoints whose times to their partners have the same pattern (average linkage, SciPy); None where all are alike, where
-    a pair is missing, or where an endpoint is like no other one."""
-    if not 4 <= count <= _CLUSTERED or len(pairs.a) != count * (count - 1) // 2:
+def _complete(count: int, pairs: Pairs, most: int) -> Indices | None:
+    """Endpoints with a pair; None where more than a few of their pairs are missing, and where there are more than `most`."""
+    known = np.flatnonzero(np.bincount(np.concatenate([pairs.a, pairs.b]), minlength=count))
+    many = len(known)
+    return known if 4 <= many <= most and len(pairs.a) >= _MEASURED * many * (many - 1) / 2 else None
+
+
+def _clusters(count: int, pairs: Pairs, effects: Values, least: float) -> Indices | None:
+    """Endpoints whose times to their partners have the same pattern (average linkage, SciPy), -1 for those without a pair; None where all are
+    alike, where more than a few pairs are missing, or where an endpoint is like no other one."""
+    known = _complete(count, pairs, _CLUSTERED)
+    if known is None:
         return None
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
+    many = len(known)
     level = np.full((count, count), np.nan)
     level[pairs.a, pairs.b] = level[pairs.b, pairs.a] = pairs.level - effects[pairs.a] - effects[pairs.b]
-    distance = np.zeros((count, count))
-    for one in range(count - 1):
+    level = level[np.ix_(known, known)]
+    distance = np.zeros((many, many))
+    for one in range(many - 1):
         away = level[one] - level[one + 1 :]
         away -= np.nanmedian(away, axis=1, keepdims=True)
         distance[one, one + 1 :] = np.nanquantile(np.abs(away), _PROFILE, axis=1)
     distance += distance.T
     linked = linkage(squareform(distance, checks=False), "average")
-    noise = float(np.median(linked[: max(count // 2, 1), 2]))
+    noise = float(np.median(linked[: max(many // 2, 1), 2]))
     label = fcluster(linked, max(4 * noise, least), "distance") - 1
     sizes = np.bincount(label)
-    if len(sizes) < 2 or sizes.min() < 2 or len(sizes) > count // 2:
+    if len(sizes) < 2 or sizes.min() < 2 or len(sizes) > many // 2:
         return None
-    found: npt.NDArray[np.int64] = label.astype(np.int64)
+    found = np.full(count, -1, dtype=np.int64)
+    found[known] = label
     return found
+
+
+def near_groups(endpoints: Sequence[Endpoint], pairs: Pairs, least: float) -> tuple[tuple[int, ...], ...]:
+    """Endpoints that are near each other, such as below one leaf switch (average linkage of times); a group may be a single endpoint. Empty where no
+    partition explains enough to choose it.
+
+    A merge of two groups at the height h makes |A| |B| more pairs near, of mean h: so the sum of squares between near and far pairs follows from
+    the merges alone (Fisher 1958)."""
+    count = len(endpoints)
+    known = _complete(count, pairs, _NEAR)
+    if known is None:
+        return ()
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
+    many = len(known)
+    away = pairs.level - _medians(pairs.level, distances(endpoints, pairs.a, pairs.b, None)[0])
+    effects = endpoint_effects(count, pairs, away)
+    x, y = effects[pairs.a], effects[pairs.b]
+    away = pairs.level - np.where(
+        (x > 0) & (y > 0), np.maximum(x, y), x + y
+    )  # slow ones: the slower of the two
+    middle = median(away)
+    wide = 3 * max(TO_DEVIATION * median(np.abs(away - middle)), least)
+    away = np.clip(away - middle, -wide, wide)
+    level = np.zeros((count, count))
+    level[pairs.a, pairs.b] = level[pairs.b, pairs.a] = away
+    linked = linkage(squareform(level[np.ix_(known, known)], checks=False) + wide, "average")
+    sizes = np.concatenate([np.ones(many), linked[:, 3]])
+    merged = sizes[linked[:, 0].astype(np.int64)] * sizes[linked[:, 1].astype(np.int64)]
+    near, total = np.cumsum(merged), many * (many - 1) / 2
+    inside = np.cumsum(merged * (linked[:, 2] - wide))
+    far = np.maximum(total - near, 1.0)
+    apart = (inside[-1] - inside) / far - inside / near
+    squares = np.where(far >= many, near * far / total * apart**2, 0.0)
+    cut = int(np.argmax(squares))
+    groups = many - 1 - cut
+    rest = max(float(np.sum((away - inside[-1] / total) ** 2)) - squares[cut], total * LEAST_SPREAD**2)
+    gain = float(squares[cut]) / (2 * rest / total)
+    if groups < 2 or apart[cut] < least or gain < _CHOICE * many * np.log(groups):
+        return ()
+    label = np.full(count, -1, dtype=np.int64)
+    label[known] = fcluster(linked, groups, "maxclust") - 1
+    return _members(label)

@@ -20,10 +20,19 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from imb.fabric.classes import FEWEST, Classes, classes_of, endpoint_effects, with_group
+from imb.fabric.classes import (
+    FEWEST,
+    Classes,
+    classes_of,
+    endpoint_effects,
+    near_groups,
+    nearness,
+    with_group,
+)
 from imb.fabric.components import Components, components_of
 from imb.fabric.launches import leveled
 from imb.fabric.pairs import Pairs, pairs_of, silent_endpoints, silent_together
+from imb.fabric.populations import populations_of
 from imb.fabric.rails import quiet_rails, shares
 from imb.fabric.routes import beyond_its_switch, on_a_slow_route
 from imb.fabric.search import Fit, Search
@@ -48,6 +57,7 @@ FEWEST_ENDPOINTS = 4
 _CONFIDENCE = 0.95
 _PAIRS_SHARE = 0.2  # of `level` for single pairs, which are many
 _RAILS = 0.1  # of `level` for quiet rails, where they are judged
+_UNLIKELY = 0.5  # adjusted p-value: noise has suspects above it in every sweep, which are not listed
 _UNNAMED = 5  # suspects that are listed though they are not named
 _MISSES = 2.0  # times least_effect: a verdict that would miss such a host is inconclusive
 
@@ -89,6 +99,7 @@ def judge_sweeps(
         replace(one, p_value=min(1.0, one.p_value * len(sweeps) / shares_of[one.benchmark, one.bytes]))
         for one in suspects
     ]
+    suspects = [one for one in suspects if one.named or one.p_value < _UNLIKELY]
     notes = list(dict.fromkeys(note for size in found for note in size.notes))
     together = tuple(dict.fromkeys(one for size in found for one in silent_together(size.sweep, size.silent)))
     state: State = "healthy"
@@ -164,7 +175,7 @@ class _Size:
             if not (topology and on_a_slow_route(one, self.suspects, sweep.endpoints, topology))
         ]
         self.asymmetric = asymmetric_pairs(sweep, self.level, self.least)
-        self._populate(single.share, single.effect)
+        self._populate((single.share, single.effect))
         self._judge_rails()
         effects = endpoint_effects(count, pairs, self._away())
         sensed = Sensitivity(
@@ -193,22 +204,28 @@ class _Size:
         return found if len(found) >= FEWEST else []
 
     def _search(self, topology: Topology | None) -> None:
-        """A slow rail may look like groups of endpoints, or these like it: what explains more with less."""
+        """A slow rail may look like groups of endpoints, or these like it; and slow hosts of a switch like a switch that is farther away:
+        what explains more with less."""
         ends, pairs = self.sweep.endpoints, self.pairs
         self.classes = classes_of(ends, pairs, topology, self.least)
         self.search, self.fit = self._explained(self.classes)
-        other = None
-        if self.classes.groups:
-            if any(one.kind == "rail" for one in self.components.each):
-                other = classes_of(ends, pairs, topology, self.least, clusters=False)
-        elif topology is None and (apart := self._apart()):
-            other = with_group(self.classes, pairs, apart)
-        if other is None or len(other.names) == len(self.classes.names):
+        if self.classes.groups and any(one.kind == "rail" for one in self.components.each):
+            self._prefer(classes_of(ends, pairs, topology, self.least, clusters=False))
+        if topology is not None or self.classes.slower:
             return
-        search, fit = self._explained(other)
+        for groups in filter(None, (self.classes.groups, near_groups(ends, pairs, self.least))):
+            self._prefer(nearness(ends, pairs, groups))
+        if apart := self._apart():
+            self._prefer(with_group(self.classes, pairs, apart))
+
+    def _prefer(self, classes: Classes) -> None:
+        """These, if they explain more with less."""
+        if np.array_equal(classes.of, self.classes.of):
+            return
+        search, fit = self._explained(classes)
         spread = max(min(fit.spread, self.fit.spread), search.least_noise)
         if search.cost(fit, spread) < self.search.cost(self.fit, spread):
-            self.classes, self.search, self.fit = other, search, fit
+            self.classes, self.search, self.fit = classes, search, fit
 
     def _explained(self, classes: Classes) -> tuple[Search, Fit]:
         pairs = self.pairs
@@ -307,32 +324,11 @@ class _Size:
             return f"exchange parts: the same pairs cross {', '.join((name, *same[:3]))}"
         return ""
 
-    def _populate(self, share: float, effect: float) -> None:
-        sweep, classes = self.sweep, self.classes
-        found = []
-        if classes.slower:
-            part = len(classes.slower) / len(sweep.endpoints)
-            slower = float(np.expm1(classes.by))
-            found.append(Populations("endpoints", classes.slower, part, slower, sweep.benchmark, sweep.bytes))
-            one_host = len({one.host for one in sweep.endpoints}) == 1
-            self.unsure |= not one_host  # cores of one host differ by design
-            self.notes.append(
-                f"{sweep.benchmark}, {sweep.bytes} B: two groups of endpoints; the pairs of {len(classes.slower)} of "
-                f"{len(sweep.endpoints)} take {slower:.0%} longer per endpoint"
-            )
-        if share:
-            found.append(
-                Populations("pairs", (), share, float(np.expm1(effect)), sweep.benchmark, sweep.bytes)
-            )
-            self.notes.append(
-                f"{sweep.benchmark}, {sweep.bytes} B: {share:.0%} of pairs take {np.expm1(effect):.0%} longer, "
-                "and no host or link explains them; routes or contention may: measure with -serial"
-            )
-        self.populations = tuple(found)
-        if len(classes.groups) > 1 and not classes.slower:
-            self.notes.append(
-                f"{sweep.benchmark}, {sweep.bytes} B: {len(classes.groups)} groups of endpoints by their times"
-            )
+    def _populate(self, single: tuple[float, float]) -> None:
+        found = populations_of(self.sweep, self.classes, self.pairs, self.fit.levels, self.least, single)
+        self.populations = found.populations
+        self.unsure |= found.unsure
+        self.notes += found.notes
         self._leave_out()
 
     def _judge_rails(self) -> None:

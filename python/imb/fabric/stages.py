@@ -26,7 +26,6 @@ _MORE = (
     1.25  # times the rounds that the last look expects to suffice: another launch costs more than some rounds
 )
 _LISTED = 2048  # endpoints of which all pairs are listed: each rank has the list
-_UNLIKELY = 0.5  # adjusted p-value: noise has suspects above it at every look
 Size = tuple[str, int]
 
 
@@ -162,7 +161,5 @@ def after_quick(verdict: Verdict, n: int, wanted: float, most: int) -> str:
 
 
 def unclear_suspects(verdict: Verdict) -> list[Suspect]:
-    """Those that further rounds may name, clear, or separate from others; not those that noise has at every look."""
-    return [
-        one for one in verdict.suspects if one.p_value < _UNLIKELY and (not one.named or one.alternatives)
-    ]
+    """Those that further rounds may name, clear, or separate from others."""
+    return [one for one in verdict.suspects if not one.named or one.alternatives]

@@ -1,0 +1,88 @@
+"""Endpoints or pairs that differ as a group from the others: what a verdict says of them. Pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from imb.fabric.classes import Classes
+from imb.fabric.pairs import Pairs
+from imb.fabric.sweep import Sweep, Values
+from imb.fabric.verdict import Populations
+from imb.model.units import counted
+
+
+class Found(NamedTuple):
+    """`unsure`: endpoints may be slow without being named."""
+
+    populations: tuple[Populations, ...]
+    notes: tuple[str, ...]
+    unsure: bool
+
+
+def populations_of(
+    sweep: Sweep, classes: Classes, pairs: Pairs, levels: Values, least: float, single: tuple[float, float]
+) -> Found:
+    """`levels`: of classes, logarithms of seconds; `least`: the smallest difference of them that counts; `single`: share of pairs that take longer, and by how
+    much (of the logarithm)."""
+    found: list[Populations] = []
+    notes: list[str] = []
+    what = f"{sweep.benchmark}, {sweep.bytes} B"
+    unsure = False
+    one_host = len({one.host for one in sweep.endpoints}) == 1  # its cores differ by design
+    share, effect = single
+    if classes.slower:
+        part = len(classes.slower) / len(sweep.endpoints)
+        slower = float(np.expm1(classes.by))
+        found.append(Populations("endpoints", classes.slower, part, slower, sweep.benchmark, sweep.bytes))
+        unsure = not one_host
+        notes.append(
+            f"{what}: two groups of endpoints; the pairs of {len(classes.slower)} of "
+            f"{len(sweep.endpoints)} take {slower:.0%} longer per endpoint"
+        )
+    elif not one_host:
+        for group, by, inside in slow_groups(classes, pairs, levels, least):
+            part, slower = len(group) / len(sweep.endpoints), float(np.expm1(by))
+            found.append(Populations("endpoints", group, part, slower, sweep.benchmark, sweep.bytes))
+            unsure = True
+            why = ", and with each other: slow" if inside else ": slow, or farther away"
+            notes.append(
+                f"{what}: a group of {len(group)} endpoints takes {slower:.0%} longer with all others{why}; give the switches "
+                "(--topology), or compare with --baseline"
+            )
+    if share:
+        longer = float(np.expm1(effect))
+        found.append(Populations("pairs", (), share, longer, sweep.benchmark, sweep.bytes))
+        notes.append(
+            f"{what}: {share:.0%} of pairs take {longer:.0%} longer, "
+            "and no host or link explains them; routes or contention may: measure with -serial"
+        )
+    if len(classes.groups) > 1 and not classes.slower:
+        notes.append(f"{what}: {counted(len(classes.groups), 'group')} of endpoints by their times")
+    return Found(tuple(found), tuple(notes), unsure)
+
+
+def slow_groups(
+    classes: Classes, pairs: Pairs, levels: Values, least: float
+) -> list[tuple[tuple[int, ...], float, bool]]:
+    """Groups that take longer with each other group than these do with their nearest ones: by how much at least, and whether their own
+    pairs do, too, which a farther switch does not explain. Three groups or more that have a level of their own with each other one."""
+    many = len(classes.groups)
+    if many < 3 or len(classes.names) <= 2:
+        return []
+    label = np.full(int(max(pairs.a.max(), pairs.b.max())) + 1, -1)
+    for one, inside in enumerate(classes.groups):
+        label[list(inside)] = one
+    level = np.full((many, many), np.nan)
+    x, y = label[pairs.a], label[pairs.b]
+    level[x, y] = level[y, x] = levels[classes.of]
+    own = level.diagonal().copy()
+    np.fill_diagonal(level, np.nan)
+    nearest = np.nanmin(level, axis=1)
+    found = []
+    for one, inside in enumerate(classes.groups):
+        by = float(nearest[one] - np.median(np.delete(nearest, one)))
+        if by >= least:
+            found.append((inside, by, bool(own[one] - np.nanmedian(np.delete(own, one)) >= least)))
+    return found
