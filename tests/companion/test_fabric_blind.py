@@ -60,6 +60,18 @@ def test_switches_are_seen_in_a_healthy_sweep(hosts: int, below: int, seed: int)
     assert any(f"{hosts // below} groups of endpoints" in note for note in verdict.notes), verdict.notes
 
 
+def test_distances_within_distances_are_seen() -> None:
+    """Switches of a group are nearer than groups; slow hosts of one switch are not far from the others."""
+
+    def longer(a: Indices, b: Indices) -> Any:
+        slow = np.isin(a, [17, 18, 19]) | np.isin(b, [17, 18, 19])
+        return (1.0 + 0.15 * (a // 4 != b // 4) + 0.3 * (a // 32 != b // 32)) * (1 + 0.2 * slow) - 1
+
+    verdict = judge_sweeps([made(256, longer, passes=4, noise=0.02)], None)
+    assert named(verdict) == {"n17", "n18", "n19"}
+    assert len(verdict.per_size[0].classes) == 3, verdict.per_size[0].classes
+
+
 def test_a_switch_that_all_others_are_far_from_is_not_healthy() -> None:
     """Its uplink may be slow, or it may be in another room: no sweep alone tells which. Its own pairs are as fast as those of others."""
     verdict = judged(64, 8, by=0.3, far=2)

@@ -19,9 +19,7 @@ Indices = npt.NDArray[np.int64]
 FEWEST = 3  # pairs of a class
 SHARE = 0.25  # of the endpoints: so many slow ones are another population, not bad ones
 _APART = 5.0  # standard deviations between two populations
-_CLUSTERED = 256  # endpoints: in larger sweeps only near pairs make groups
-_NEAR = 2048  # endpoints: as many have near pairs looked for
-_CHOICE = 1.5  # gain of log likelihood for each natural unit that tells in which group an endpoint is
+_CLUSTERED = 256  # endpoints: in larger sweeps only near pairs make groups (imb.fabric.near)
 _PROFILE = 0.7  # quantile over partners
 _MEASURED = 0.9  # share of pairs
 
@@ -48,7 +46,7 @@ def classes_of(
     """Distances from the topology, else pairs within a host and between hosts; then populations of endpoints, and, where the
     distances are unknown, groups of endpoints (`clusters`)."""
     named = distances(endpoints, pairs.a, pairs.b, topology)
-    effects = endpoint_effects(len(endpoints), pairs, pairs.level - _medians(pairs.level, named[0]))
+    effects = endpoint_effects(len(endpoints), pairs, pairs.level - medians_of(pairs.level, named[0]))
     slow, by = two_populations(effects, least)
     if slow.any():
         parts = slow[pairs.a].astype(np.int64) + slow[pairs.b]
@@ -57,7 +55,7 @@ def classes_of(
     if topology is None and clusters:
         label = _clusters(len(endpoints), pairs, effects, least)
         if label is not None:
-            groups = _members(label)
+            groups = members_of(label)
             if not slow.any():
                 low = np.minimum(label[pairs.a], label[pairs.b])
                 high = np.maximum(label[pairs.a], label[pairs.b])
@@ -73,7 +71,7 @@ def classes_of(
     return Classes(*named, tuple(np.flatnonzero(slow).tolist()), by, groups)
 
 
-def _members(label: Indices) -> tuple[tuple[int, ...], ...]:
+def members_of(label: Indices) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(np.flatnonzero(label == one).tolist()) for one in range(int(label.max()) + 1))
 
 
@@ -88,16 +86,24 @@ def with_group(classes: Classes, pairs: Pairs, inside: Sequence[int]) -> Classes
     return Classes(*named, classes.slower, classes.by, classes.groups or two)
 
 
-def nearness(endpoints: Sequence[Endpoint], pairs: Pairs, groups: tuple[tuple[int, ...], ...]) -> Classes:
-    """These groups with two levels only: in a group and between groups. So a group that is slow as a whole is no distance of its own."""
-    label = np.full(len(endpoints), -1)
-    for one, inside in enumerate(groups):
-        label[list(inside)] = one
-    parts = (label[pairs.a] == label[pairs.b]).astype(np.int64)
-    named = _refined(
-        distances(endpoints, pairs.a, pairs.b, None), parts, (", between groups", ", in a group")
-    )
-    return Classes(*named, (), 0.0, groups)
+def by_nearness(
+    endpoints: Sequence[Endpoint], pairs: Pairs, partitions: Sequence[Sequence[tuple[int, ...]]]
+) -> Classes:
+    """Levels of pairs by the partitions, each one finer than that before it, of which both endpoints are in one group: no group has one of its own, so one that is
+    slow as a whole is no distance."""
+    shared = np.zeros(len(pairs.a), dtype=np.int64)
+    for groups in partitions:
+        label = np.full(len(endpoints), -1)
+        for one, inside in enumerate(groups):
+            label[list(inside)] = one
+        shared += label[pairs.a] == label[pairs.b]
+    words = [
+        ", between groups",
+        ", in a group",
+        *(f", in a group of level {depth}" for depth in range(2, len(partitions) + 1)),
+    ]
+    named = _refined(distances(endpoints, pairs.a, pairs.b, None), shared, words)
+    return Classes(*named, (), 0.0, tuple(partitions[0]))
 
 
 def distances(
@@ -135,7 +141,7 @@ def _refined(
     return _compact(of * many + parts, [f"{name}{word}" for name in names for word in words])
 
 
-def _medians(level: Values, of: Indices) -> Values:
+def medians_of(level: Values, of: Indices) -> Values:
     found = np.zeros(len(level))
     for one in range(int(of.max(initial=-1)) + 1):
         inside = of == one
@@ -179,7 +185,7 @@ def two_populations(effects: Values, least: float) -> tuple[npt.NDArray[np.bool_
     return found, by
 
 
-def _complete(count: int, pairs: Pairs, most: int) -> Indices | None:
+def complete(count: int, pairs: Pairs, most: int) -> Indices | None:
     """Endpoints with a pair; None where more than a few of their pairs are missing, and where there are more than `most`."""
     known = np.flatnonzero(np.bincount(np.concatenate([pairs.a, pairs.b]), minlength=count))
     many = len(known)
@@ -189,7 +195,7 @@ def _complete(count: int, pairs: Pairs, most: int) -> Indices | None:
 def _clusters(count: int, pairs: Pairs, effects: Values, least: float) -> Indices | None:
     """Endpoints whose times to their partners have the same pattern (average linkage, SciPy), -1 for those without a pair; None where all are
     alike, where more than a few pairs are missing, or where an endpoint is like no other one."""
-    known = _complete(count, pairs, _CLUSTERED)
+    known = complete(count, pairs, _CLUSTERED)
     if known is None:
         return None
     from scipy.cluster.hierarchy import fcluster, linkage
@@ -214,47 +220,3 @@ def _clusters(count: int, pairs: Pairs, effects: Values, least: float) -> Indice
     found = np.full(count, -1, dtype=np.int64)
     found[known] = label
     return found
-
-
-def near_groups(endpoints: Sequence[Endpoint], pairs: Pairs, least: float) -> tuple[tuple[int, ...], ...]:
-    """Endpoints that are near each other, such as below one leaf switch (average linkage of times); a group may be a single endpoint. Empty where no
-    partition explains enough to choose it.
-
-    A merge of two groups at the height h makes |A| |B| more pairs near, of mean h: so the sum of squares between near and far pairs follows from
-    the merges alone (Fisher 1958)."""
-    count = len(endpoints)
-    known = _complete(count, pairs, _NEAR)
-    if known is None:
-        return ()
-    from scipy.cluster.hierarchy import fcluster, linkage
-    from scipy.spatial.distance import squareform
-
-    many = len(known)
-    away = pairs.level - _medians(pairs.level, distances(endpoints, pairs.a, pairs.b, None)[0])
-    effects = endpoint_effects(count, pairs, away)
-    x, y = effects[pairs.a], effects[pairs.b]
-    away = pairs.level - np.where(
-        (x > 0) & (y > 0), np.maximum(x, y), x + y
-    )  # slow ones: the slower of the two
-    middle = median(away)
-    wide = 3 * max(TO_DEVIATION * median(np.abs(away - middle)), least)
-    away = np.clip(away - middle, -wide, wide)
-    level = np.zeros((count, count))
-    level[pairs.a, pairs.b] = level[pairs.b, pairs.a] = away
-    linked = linkage(squareform(level[np.ix_(known, known)], checks=False) + wide, "average")
-    sizes = np.concatenate([np.ones(many), linked[:, 3]])
-    merged = sizes[linked[:, 0].astype(np.int64)] * sizes[linked[:, 1].astype(np.int64)]
-    near, total = np.cumsum(merged), many * (many - 1) / 2
-    inside = np.cumsum(merged * (linked[:, 2] - wide))
-    far = np.maximum(total - near, 1.0)
-    apart = (inside[-1] - inside) / far - inside / near
-    squares = np.where(far >= many, near * far / total * apart**2, 0.0)
-    cut = int(np.argmax(squares))
-    groups = many - 1 - cut
-    rest = max(float(np.sum((away - inside[-1] / total) ** 2)) - squares[cut], total * LEAST_SPREAD**2)
-    gain = float(squares[cut]) / (2 * rest / total)
-    if groups < 2 or apart[cut] < least or gain < _CHOICE * many * np.log(groups):
-        return ()
-    label = np.full(count, -1, dtype=np.int64)
-    label[known] = fcluster(linked, groups, "maxclust") - 1
-    return _members(label)

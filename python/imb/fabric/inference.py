@@ -20,17 +20,10 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from imb.fabric.classes import (
-    FEWEST,
-    Classes,
-    classes_of,
-    endpoint_effects,
-    near_groups,
-    nearness,
-    with_group,
-)
+from imb.fabric.classes import FEWEST, Classes, by_nearness, classes_of, endpoint_effects, with_group
 from imb.fabric.components import Components, components_of
 from imb.fabric.launches import leveled
+from imb.fabric.near import near_groups
 from imb.fabric.pairs import Pairs, pairs_of, silent_endpoints, silent_together
 from imb.fabric.populations import populations_of
 from imb.fabric.rails import quiet_rails, shares
@@ -213,8 +206,10 @@ class _Size:
             self._prefer(classes_of(ends, pairs, topology, self.least, clusters=False))
         if topology is not None or self.classes.slower:
             return
-        for groups in filter(None, (self.classes.groups, near_groups(ends, pairs, self.least))):
-            self._prefer(nearness(ends, pairs, groups))
+        nested = near_groups(ends, pairs, self.least)
+        for partitions in ([self.classes.groups], nested[:1], nested):
+            if partitions and partitions[0]:
+                self._prefer(by_nearness(ends, pairs, partitions))
         if apart := self._apart():
             self._prefer(with_group(self.classes, pairs, apart))
 
