@@ -50,6 +50,8 @@ def test_slow_hosts_of_one_switch_are_no_farther_switch(
     """All at once, and two whole switches: their own pairs are near, and slow."""
     verdict = judged(hosts, below, range(below, below + many), by, both=both)
     assert named(verdict) == {f"n{one}" for one in range(below, below + many)}, verdict
+    whole = [note for note in verdict.notes if "the switch that they share may be the cause" in note]
+    assert both or len(whole) == many // below, verdict.notes
 
 
 @pytest.mark.parametrize("seed", range(5))

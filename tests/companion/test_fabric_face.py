@@ -163,6 +163,12 @@ def test_baseline(imb: Imb, tmp_path: Path) -> None:
     now.write_bytes(fabrics.records(names[1:], leaf=32, slow={16: 0.5}, seed=2))
     said = imb("fabric", now, "--baseline", before)
     assert (said.code, said.out.splitlines()[0]) == (
+        11,
+        f"inconclusive: not judged, as fewer than 3 of their pairs are in {before} (omit --baseline, or make a new one): n033",
+    )
+    now.write_bytes(fabrics.records(names[1:31], leaf=32, slow={16: 0.5}, seed=2))
+    said = imb("fabric", now, "--baseline", before)
+    assert (said.code, said.out.splitlines()[0]) == (
         0,
         f"healthy: no component is significantly slower by 5.0 % or more than in {before}",
     )
@@ -196,6 +202,27 @@ def test_a_baseline_of_other_hosts_judges_nothing(imb: Imb, tmp_path: Path) -> N
     assert said.code == 11 and f"no pair is in {before}; not judged" in said.out
     said = imb("fabric", now, "--baseline", "nothing-of-this-name")
     assert said.code == 2 and len(said.err.splitlines()) == 1, said.err
+
+
+def test_what_the_baseline_lacks_is_not_healthy(imb: Imb, tmp_path: Path) -> None:
+    """Hosts, those that were silent then, and benchmarks: nothing here says that they are as fast as before."""
+    before, now = tmp_path / "before.jsonl", tmp_path / "now.jsonl"
+    now.write_bytes(fabrics.records(fabrics.hosts(20), slow={19: 0.5}, passes=4))
+    before.write_bytes(fabrics.records(fabrics.hosts(16), passes=4))
+    said = imb("fabric", now, "--baseline", before)
+    assert said.code == 11, said.out
+    line = f"inconclusive: not judged, as fewer than 3 of their pairs are in {before} (omit --baseline, or make a new one): n017, n018, n019, n020"
+    assert said.out.startswith(line), said.out
+    assert f"70 pairs not in {before}" in said.out  # not their passes
+    before.write_bytes(fabrics.records(fabrics.hosts(20), silent=[19], passes=4))
+    said = imb("fabric", now, "--baseline", before)
+    assert said.code == 11 and "or make a new one): n020" in said.out, said.out
+    now.write_bytes(
+        fabrics.records(fabrics.hosts(20), passes=4, benchmarks=("Pair_Latency", "Pair_Bandwidth"))
+    )
+    before.write_bytes(fabrics.records(fabrics.hosts(20), passes=4))
+    said = imb("fabric", now, "--baseline", before)
+    assert said.code == 11 and f"not measured, or not in {before}: Pair_Bandwidth 1 MiB" in said.out, said.out
 
 
 # --- Drain -----------------------------------------------------------------------------------------------------------

@@ -130,14 +130,19 @@ def judged_of(
         if sweeps
         else Verdict("inconclusive", notes=("no pair was measured",))
     )
-    hardly = list(dict.fromkeys(name for sweep in measured for name in hardly_measured(sweep)))
-    if hardly and len(hardly) < len(endpoints):
-        line = f"not judged, as fewer than {FEWEST} of their pairs were measured: {_some(hardly)}"
-        verdict = replace(
-            verdict,
-            state="inconclusive" if verdict.state == "healthy" else verdict.state,
-            notes=(line, *verdict.notes),
-        )
+    hardly = dict.fromkeys(name for sweep in measured for name in hardly_measured(sweep))
+    unknown = dict.fromkeys(name for sweep in sweeps for name in hardly_measured(sweep) if name not in hardly)
+    for names, why in (
+        (hardly, "were measured"),
+        (unknown, f"are in {against.past_name} (omit --baseline, or make a new one)"),
+    ):
+        if names and len(names) < len(endpoints):
+            line = f"not judged, as fewer than {FEWEST} of their pairs {why}: {_some(list(names))}"
+            verdict = replace(
+                verdict,
+                state="inconclusive" if verdict.state == "healthy" else verdict.state,
+                notes=(line, *verdict.notes),
+            )
     if largest >= 1 + against.least and verdict.state == "healthy":
         slower = (
             f"all pairs take {largest - 1:.1%} longer than in {against.past_name}; no single component does"
@@ -159,7 +164,7 @@ def judged_of(
         if len(kinds) == 1 and (kind := str(next(iter(kinds))))
         else "endpoint",
     )
-    return judged, topology
+    return with_missing(judged, [(one.benchmark, one.bytes) for one in measured]), topology
 
 
 def with_missing(judged: Judged, wanted: Sequence[tuple[str, int]]) -> Judged:

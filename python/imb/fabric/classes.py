@@ -55,7 +55,7 @@ def classes_of(
     if topology is None and clusters:
         label = _clusters(len(endpoints), pairs, effects, least)
         if label is not None:
-            groups = members_of(label)
+            groups = groups_by_label(label)
             if not slow.any():
                 low = np.minimum(label[pairs.a], label[pairs.b])
                 high = np.maximum(label[pairs.a], label[pairs.b])
@@ -71,7 +71,7 @@ def classes_of(
     return Classes(*named, tuple(np.flatnonzero(slow).tolist()), by, groups)
 
 
-def members_of(label: Indices) -> tuple[tuple[int, ...], ...]:
+def groups_by_label(label: Indices) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(np.flatnonzero(label == one).tolist()) for one in range(int(label.max()) + 1))
 
 
@@ -185,7 +185,7 @@ def two_populations(effects: Values, least: float) -> tuple[npt.NDArray[np.bool_
     return found, by
 
 
-def complete(count: int, pairs: Pairs, most: int) -> Indices | None:
+def answering(count: int, pairs: Pairs, most: int) -> Indices | None:
     """Endpoints with a pair; None where more than a few of their pairs are missing, and where there are more than `most`."""
     known = np.flatnonzero(np.bincount(np.concatenate([pairs.a, pairs.b]), minlength=count))
     many = len(known)
@@ -195,7 +195,7 @@ def complete(count: int, pairs: Pairs, most: int) -> Indices | None:
 def _clusters(count: int, pairs: Pairs, effects: Values, least: float) -> Indices | None:
     """Endpoints whose times to their partners have the same pattern (average linkage, SciPy), -1 for those without a pair; None where all are
     alike, where more than a few pairs are missing, or where an endpoint is like no other one."""
-    known = complete(count, pairs, _CLUSTERED)
+    known = answering(count, pairs, _CLUSTERED)
     if known is None:
         return None
     from scipy.cluster.hierarchy import fcluster, linkage

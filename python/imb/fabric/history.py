@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from imb.fabric.sweep import Sweep
+from imb.model.units import counted
 
 RATIO_OF_ONE = 1e-6  # seconds that stand for it in a sweep of ratios
 
@@ -32,9 +33,10 @@ def against(
             notes.append(f"{sweep.benchmark}, {sweep.bytes} bytes: no pair is in {name}; not judged")
             continue
         there = ~np.isinf(ratios)
-        if lost := int((~there).sum()):
+        count = np.int64(len(sweep.endpoints))
+        if lost := len(np.unique(sweep.a[~there] * count + sweep.b[~there])):
             notes.append(
-                f"{sweep.benchmark}, {sweep.bytes} bytes: {lost:,} pairs are not in {name}; left out"
+                f"{sweep.benchmark}, {sweep.bytes} bytes: {counted(lost, 'pair')} not in {name}; left out"
             )
         change = float(np.nanmedian(ratios[there]))
         largest = max(largest, change)

@@ -25,7 +25,7 @@ from imb.fabric.components import Components, components_of
 from imb.fabric.launches import leveled
 from imb.fabric.near import near_groups
 from imb.fabric.pairs import Pairs, pairs_of, silent_endpoints, silent_together
-from imb.fabric.populations import populations_of
+from imb.fabric.populations import populations_of, whole_groups
 from imb.fabric.rails import quiet_rails, shares
 from imb.fabric.routes import beyond_its_switch, on_a_slow_route
 from imb.fabric.search import Fit, Search
@@ -324,6 +324,8 @@ class _Size:
         self.populations = found.populations
         self.unsure |= found.unsure
         self.notes += found.notes
+        if self.topology is None:
+            self.notes += whole_groups(self.classes, self.suspects, self.sweep)
         self._leave_out()
 
     def _judge_rails(self) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from imb.fabric.classes import complete, distances, endpoint_effects, medians_of, members_of
+from imb.fabric.classes import answering, distances, endpoint_effects, groups_by_label, medians_of
 from imb.fabric.medians import median
 from imb.fabric.pairs import LEAST_SPREAD, TO_DEVIATION, Pairs
 from imb.fabric.sweep import Endpoint, Values
@@ -29,7 +29,7 @@ def near_groups(endpoints: Sequence[Endpoint], pairs: Pairs, least: float) -> li
     """Partitions, each one finer than that before it; a group may be a single endpoint. Empty where no partition explains enough, and where more than
     a few pairs are missing. `least`: smallest difference of levels (logarithms) between near and far pairs."""
     count = len(endpoints)
-    known = complete(count, pairs, _MOST)
+    known = answering(count, pairs, _MOST)
     if known is None:
         return []
     from scipy.cluster.hierarchy import fcluster, linkage
@@ -56,7 +56,7 @@ def near_groups(endpoints: Sequence[Endpoint], pairs: Pairs, least: float) -> li
         cuts[cut] = label
         near = label[pairs.a[places]] == label[pairs.b[places]]
         parts += [(begin, cut + 1, own[near], places[near]), (cut + 1, end, own[~near], places[~near])]
-    return [members_of(cuts[cut]) for cut in sorted(cuts, reverse=True)]
+    return [groups_by_label(cuts[cut]) for cut in sorted(cuts, reverse=True)]
 
 
 def _without_endpoints(endpoints: Sequence[Endpoint], pairs: Pairs) -> Values:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from imb.fabric.classes import Classes
+from imb.fabric.classes import FEWEST, Classes
 from imb.fabric.pairs import Pairs
 from imb.fabric.sweep import Sweep, Values
-from imb.fabric.verdict import Populations
+from imb.fabric.verdict import Populations, Suspect
 from imb.model.units import counted
 
 
-class Found(NamedTuple):
+class Differing(NamedTuple):
     """`unsure`: endpoints may be slow without being named."""
 
     populations: tuple[Populations, ...]
@@ -23,7 +24,7 @@ class Found(NamedTuple):
 
 def populations_of(
     sweep: Sweep, classes: Classes, pairs: Pairs, levels: Values, least: float, single: tuple[float, float]
-) -> Found:
+) -> Differing:
     """`levels`: of classes, logarithms of seconds; `least`: the smallest difference of them that counts; `single`: share of pairs that take longer, and by how
     much (of the logarithm)."""
     found: list[Populations] = []
@@ -60,7 +61,21 @@ def populations_of(
         )
     if len(classes.groups) > 1 and not classes.slower:
         notes.append(f"{what}: {counted(len(classes.groups), 'group')} of endpoints by their times")
-    return Found(tuple(found), tuple(notes), unsure)
+    return Differing(tuple(found), tuple(notes), unsure)
+
+
+def whole_groups(classes: Classes, suspects: Sequence[Suspect], sweep: Sweep) -> list[str]:
+    """Notes on groups of three endpoints or more all of which are named: what they share may be slow instead."""
+    slow = {one.endpoints[0] for one in suspects if one.named and one.kind in ("host", "core")}
+    found = []
+    for inside in classes.groups if len(classes.groups) > 2 else ():
+        if len(inside) >= FEWEST and slow.issuperset(inside):
+            some = ", ".join(sweep.endpoints[one].name for one in inside[:3])
+            found.append(
+                f"{sweep.benchmark}, {sweep.bytes} B: all {len(inside)} endpoints of a group ({some}, ...) are slow: the switch that "
+                "they share may be the cause; give the switches (--topology)"
+            )
+    return found
 
 
 def slow_groups(
