@@ -10,7 +10,7 @@ namespace openimb {
 
 namespace {
 
-constexpr std::size_t most_shown = 5;  // slowest pairs of a length, and failed ones
+constexpr std::size_t most_shown = 5;  // slow pairs of a length, and failed ones
 
 // Classes of times: each a permille wide, from a nanosecond on.
 constexpr double shortest_seconds = 1e-9, width = 1e-3, longest_seconds = 1e6;
@@ -154,6 +154,7 @@ std::string SweepText::slowest(const Table& table) const {
     const auto length = static_cast<long long>(bytes);
     const double median = all.times.median();
     for (const PairSample& sample : all.worst) {
+      if (sample.seconds <= median * (1 + width)) continue;  // the median is that of a class
       text +=
           formatted("# slow: %lld B: %.2f usec, %.2f of the median: pair %s\n", length, sample.seconds * 1e6,
                     median > 0 ? sample.seconds / median : 0, name(sample.place).c_str());

@@ -132,9 +132,17 @@ TEST_CASE("the slowest pairs stand behind the table, each once and with its slow
   add(text, table, sample_of({1, 2}, 6));
   const std::string shown = text.slowest(table);
   CHECK(shown ==
-        "# slow: 8 B: 9.00 usec, 1.50 of the median: pair 0-2 (n1, n3), pass 2, round 2\n"
-        "# slow: 8 B: 6.00 usec, 1.00 of the median: pair 1-2 (n2, n3), pass 1, round 2\n"
-        "# slow: 8 B: 2.00 usec, 0.33 of the median: pair 0-1 (n1, n2), pass 1, round 2\n");
+        "# slow: 8 B: 9.00 usec, 1.50 of the median: pair 0-2 (n1, n3), pass 2, round 2\n");
+}
+
+TEST_CASE("a pair that is not slower than the median is not called slow") {
+  SweepText text = text_of();
+  const Table table = table_of(latency);
+  add(text, table, sample_of({0, 1}, 2));
+  CHECK(text.slowest(table).empty());
+  add(text, table, sample_of({0, 2}, 2));
+  add(text, table, sample_of({1, 2}, 0.3));
+  CHECK(text.slowest(table).empty());
 }
 
 TEST_CASE("of many pairs five are shown") {
