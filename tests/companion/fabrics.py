@@ -43,9 +43,12 @@ def records(
     endpoint: str = "host",
     end: bool = True,
     most_rounds: int | None = None,
+    kind: str = "circle",
+    cause: str = "time_out",
+    failed_pair: tuple[int, int] | None = None,
 ) -> bytes:
     """`slow`: by number, 0.5 takes 50 % longer. `slow_leaf`: pairs between this leaf switch and others take 50 % longer.
-    `slow_pairs`: share of pairs that do, no matter which. Pairs of two leaf switches take 30 % longer than those of one."""
+    `slow_pairs`: share of pairs that do, no matter which. `cause`: of the failures of `silent` endpoints and of `failed_pair`. Pairs of two leaf switches take 30 % longer than those of one."""
     random = np.random.default_rng(seed)
     places: list[dict[str, Any]] = [
         {"rank": n, "host": host, "cpus": [n if endpoint == "core" else 0]} for n, host in enumerate(names)
@@ -53,7 +56,7 @@ def records(
     fabric = {
         "endpoint": endpoint,
         "seed": seed,
-        "rounds": {"kind": "circle", "count": len(names) - 1},
+        "rounds": {"kind": kind, "count": len(names) - 1},
         "serial": False,
     }
     run = {
@@ -73,8 +76,8 @@ def records(
                 wobble = np.exp(random.normal(0, noise, len(names)))
                 for (a, b), by in zip(rounds[at], wobble, strict=False):
                     where = f'"benchmark":"{benchmark}","bytes":{length},"pass":{number},"round":{order},"a":{a},"b":{b}'
-                    if a in silent or b in silent:
-                        lines.append(f'{{"record":"failure",{where},"cause":"time_out"}}')
+                    if a in silent or b in silent or (a, b) == failed_pair:
+                        lines.append(f'{{"record":"failure",{where},"cause":"{cause}"}}')
                         continue
                     seconds = BASE[benchmark] * (1 if a // leaf == b // leaf else 1.3)
                     if (slow_leaf is not None and (a // leaf == slow_leaf) != (b // leaf == slow_leaf)) or (

@@ -287,6 +287,74 @@ def test_earlier_records_drain_nothing(imb: Imb, tmp_path: Path, scontrol: Path)
     assert not scontrol.read_text()
 
 
+# --- Pairs without a time ---------------------------------------------------------------------------------------------
+
+
+def test_a_pair_that_does_not_answer(imb: Imb, tmp_path: Path) -> None:
+    """Words, not infinite percent; JSON has null."""
+    (tmp_path / "r.jsonl").write_bytes(fabrics.records(fabrics.hosts(16), failed_pair=(3, 9)))
+    said = imb("fabric", tmp_path / "r.jsonl")
+    assert said.code == 10 and said.out.startswith("bad: no answer: pair n004 - n010\n"), said.out
+    [row] = [line for line in said.out.splitlines() if line.startswith("1  pair")]
+    assert row.split() == ["1", "pair", "n004", "-", "n010", "no", "answer", "Pair_Latency", "8", "bytes"]
+    assert "inf" not in said.out and "scontrol" not in said.out
+    found = json.loads(imb("fabric", tmp_path / "r.jsonl", "-f", "json").out)
+    assert [one["effect"] for one in found["suspects"]] == [None]
+
+
+@pytest.mark.parametrize(
+    ("answering", "words"),
+    [(0, "no pair answered"), (2, "only 2 of 20 endpoints answer"), (3, "only 3 of 20 endpoints answer")],
+)
+def test_where_nearly_nothing_answers_no_host_is_at_fault(
+    imb: Imb, tmp_path: Path, answering: int, words: str
+) -> None:
+    text = fabrics.records(fabrics.hosts(20), silent=range(answering, 20))
+    (tmp_path / "r.jsonl").write_bytes(text)
+    said = imb("fabric", tmp_path / "r.jsonl")
+    assert said.code == 11 and said.out.startswith(
+        f"inconclusive: Pair_Latency 8 bytes: {words}; check the"
+    ), said
+    assert "scontrol" not in said.out and "nan" not in said.out and said.out.count(words) == 1, said.out
+    found = json.loads(imb("fabric", tmp_path / "r.jsonl", "-f", "json").out)
+    assert not found["silent"] and not found["suspects"] and not found["drain"]
+
+
+def test_a_network_that_goes_down_during_the_sweep(imb: Imb, tmp_path: Path) -> None:
+    """All pairs have times, and none answers in the last pass."""
+    names = fabrics.hosts(8)
+    before = fabrics.records(names, passes=2, end=False)
+    last = fabrics.records(names, passes=1, silent=range(8)).partition(b"\n")[2]
+    (tmp_path / "r.jsonl").write_bytes(before + last.replace(b'"pass":1', b'"pass":3'))
+    said = imb("fabric", tmp_path / "r.jsonl")
+    assert said.code == 11 and "no pair answers any more; check" in said.out.splitlines()[0], said.out
+
+
+def test_one_silent_host_of_four_is_known(imb: Imb, tmp_path: Path) -> None:
+    (tmp_path / "r.jsonl").write_bytes(fabrics.records(fabrics.hosts(4), silent=(2,)))
+    said = imb("fabric", tmp_path / "r.jsonl")
+    assert said.code == 10 and said.out.startswith("bad: no answer: host n003\n"), said.out
+
+
+def test_a_failure_has_its_cause(imb: Imb, tmp_path: Path) -> None:
+    names, file = fabrics.hosts(16), tmp_path / "r.jsonl"
+    file.write_bytes(fabrics.records(names, silent=(3,), cause="out_of_memory"))
+    said = imb("fabric", file)
+    assert said.code == 10 and said.out.startswith("bad: failed (out of memory): host n004\n"), said.out
+    assert 'reason="imb fabric: failed: out of memory"' in said.out and "no answer" not in said.out
+    file.write_bytes(fabrics.records(names, failed_pair=(3, 9), cause="out_of_memory"))
+    said = imb("fabric", file)
+    assert said.out.startswith("bad: failed (out of memory): pair n004 - n010\n"), said.out
+    assert "next: the pair failed: measure it alone" in said.out and "answer" not in said.out
+    file.write_bytes(fabrics.records(names, silent=range(16), cause="out_of_memory"))
+    said = imb("fabric", file)
+    assert said.out.startswith("inconclusive: Pair_Latency 8 bytes: all pairs failed: out of memory\n"), (
+        said.out
+    )
+    file.write_bytes(fabrics.records(names, silent=(3,), cause="no_answer"))
+    assert imb("fabric", file).out.startswith("bad: no answer: host n004\n")
+
+
 # --- What a sweep cannot decide --------------------------------------------------------------------------------------
 
 
@@ -298,7 +366,7 @@ def test_two_populations_of_hosts(imb: Imb, tmp_path: Path) -> None:
     )
     said = imb("fabric", tmp_path / "r.jsonl")
     assert said.code == 11 and "scontrol" not in said.out, said.out
-    assert "two populations of endpoints: 33% take" in said.out
+    assert "two populations of endpoints: 33.3 % take" in said.out
     assert ": n001, n004, n007, n010, n013, n016, n019, n022" in said.out
 
 
@@ -338,6 +406,44 @@ def test_a_noisy_sweep_has_further_passes(imb: Imb, tmp_path: Path) -> None:
     assert "imb: undecided after 4 passes: 4 passes more of Pair_Latency 8 bytes\n" in said.err
     once = json.loads((said := imb(*command, "--passes", "4", "-f", "json")).out)
     assert len(once["sources"]) == 1 and "undecided after" not in said.err
+
+
+def test_more_pairs_are_not_advised_where_all_were_measured(imb: Imb, tmp_path: Path) -> None:
+    (tmp_path / "r.jsonl").write_bytes(fabrics.records(fabrics.hosts(32), noise=0.3, leaf=32))
+    said = imb("fabric", tmp_path / "r.jsonl", "--relevant", "0.1%")
+    assert said.code == 11 and "measure more" not in said.out, said.out
+    assert "all pairs were measured: measure on an idle fabric, or give a larger --relevant" in said.out
+
+
+def test_a_topology_that_lacks_hosts_is_said_first(imb: Imb, tmp_path: Path) -> None:
+    names = fabrics.hosts(64)
+    (tmp_path / "r.jsonl").write_bytes(fabrics.records(names, noise=0.17, passes=1))
+    topology = fabrics.topology_file(tmp_path / "t", names[:32])
+    said = imb("fabric", tmp_path / "r.jsonl", "--topology", topology)
+    assert said.code == 11 and said.out.startswith("inconclusive: the topology file lacks hosts, so"), (
+        said.out
+    )
+    assert "more passes" not in said.out
+
+
+def test_few_endpoints_are_not_sent_to_a_baseline(imb: Imb, tmp_path: Path) -> None:
+    (tmp_path / "r.jsonl").write_bytes(fabrics.records(fabrics.hosts(2)))
+    said = imb("fabric", tmp_path / "r.jsonl")
+    first = "inconclusive: 2 hosts cannot be separated by their pairs; measure 4 or more"
+    assert said.code == 11 and said.out.splitlines()[0] == first, said.out
+
+
+def test_figures_have_one_style(imb: Imb, tmp_path: Path) -> None:
+    """Percent with a space, lengths by their units; a headline is not repeated as a note."""
+    text = fabrics.records(fabrics.hosts(24), slow=dict.fromkeys(range(0, 24, 3), 0.3), leaf=24)
+    (tmp_path / "r.jsonl").write_bytes(text)
+    said = imb("fabric", tmp_path / "r.jsonl")
+    assert not re.search(r"[0-9]%|[0-9] B\b", said.out), said.out
+    headline = said.out.splitlines()[0].removeprefix("inconclusive: ")
+    assert said.out.count(headline) == 1
+    assert said.out.splitlines()[-1].endswith("; false alarms: at most 1 of 100 healthy sweeps")
+    (tmp_path / "r.jsonl").write_bytes(text.partition(b"\n")[0] + b"\n")
+    assert imb("fabric", tmp_path / "r.jsonl").out.count("no pair was measured") == 1
 
 
 def test_hosts_that_were_not_measured_are_not_healthy(imb: Imb, tmp_path: Path) -> None:

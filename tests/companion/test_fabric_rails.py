@@ -125,7 +125,7 @@ def test_a_quiet_rail_of_one_host(imb: Imb, tmp_path: Path, everywhere: bool) ->
     assert rail["usual"] == pytest.approx(0.5) and rail["p_value"] < 0.001
     assert found["summary"] == "bad: too few bytes: rail ib1 of n004" and not found["drain"]
     said = imb("fabric", tmp_path / "r.jsonl")
-    assert "rail: ib1 of n004 carries 0% of the bytes of its host; median of hosts 50%" in said.out
+    assert "rail: ib1 of n004 carries 0 % of the bytes of its host; median of hosts 50 %" in said.out
 
 
 def test_a_slow_rail_of_one_host(imb: Imb, tmp_path: Path) -> None:

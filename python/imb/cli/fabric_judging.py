@@ -232,6 +232,7 @@ def _of_one_distance(topology: Topology | None) -> Topology | None:
 def drains_of(judged: Judged) -> tuple[list[Drain], list[str]]:
     """Commands for the hosts that are slow or do not answer, except those that may only have waited for another one; and hosts whose
     names Slurm cannot have."""
+    from imb.fabric.pairs import cause_of
     from imb.measure.drain import drain_of
     from imb.render.fabric import longer
 
@@ -247,7 +248,10 @@ def drains_of(judged: Judged) -> tuple[list[Drain], list[str]]:
             reasons.setdefault(host, words)
     waiting = {end for ends in verdict.silent_together for end in ends}
     for index in (one for one in verdict.silent if one not in waiting):
-        reasons.setdefault(endpoints[index].host, "imb fabric: no answer")
+        cause = cause_of(judged.sweeps, index)
+        reasons.setdefault(
+            endpoints[index].host, f"imb fabric: {f'failed: {cause}' if cause else 'no answer'}"
+        )
     drains = {host: drain_of(host, reason) for host, reason in reasons.items()}
     return [one for one in drains.values() if one], [host for host, one in drains.items() if one is None]
 

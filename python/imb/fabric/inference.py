@@ -24,7 +24,7 @@ from imb.fabric.classes import FEWEST, Classes, by_nearness, classes_of, endpoin
 from imb.fabric.components import Components, components_of
 from imb.fabric.launches import leveled
 from imb.fabric.near import near_groups
-from imb.fabric.pairs import Pairs, pairs_of, silent_endpoints, silent_together
+from imb.fabric.pairs import Pairs, pairs_of, silent_endpoints, silent_together, unanswered
 from imb.fabric.populations import populations_of, whole_groups
 from imb.fabric.rails import quiet_rails, shares
 from imb.fabric.routes import beyond_its_switch, on_a_slow_route
@@ -44,7 +44,7 @@ from imb.fabric.verdict import (
     Suspect,
     Verdict,
 )
-from imb.model.units import counted
+from imb.model.units import counted, size
 
 FEWEST_ENDPOINTS = 4
 _CONFIDENCE = 0.95
@@ -136,21 +136,22 @@ class _Size:
     ) -> None:
         self.sweep, self.pairs, self.components, self.topology = sweep, pairs, components, topology
         self.level, self.least = level, float(np.log1p(least_effect))
+        self.name = f"{sweep.benchmark} {size(sweep.bytes)}"
         self.silent = silent_endpoints(sweep)
-        self.notes: list[str] = []
+        self.notes: list[str] = [lost] if (lost := unanswered(sweep)) else []
         self.suspects: list[Suspect] = self._failed()
         self.asymmetric: tuple[Asymmetric, ...] = ()
         self.populations: tuple[Populations, ...] = ()
         self.unjudged: tuple[str, ...] = ()
         self.quiet: tuple[QuietRail, ...] = ()
-        self.unsure = False
+        self.unsure = bool(lost)
         count = len(sweep.endpoints)
         if count - len(self.silent) < FEWEST_ENDPOINTS or len(pairs.a) < FEWEST_ENDPOINTS:
             self.unsure = True
-            self.notes.append(
+            self.notes[:] = self.notes or [
                 f"{count - len(self.silent)} endpoints with {counted(len(pairs.a), 'pair')}: "
                 f"{FEWEST_ENDPOINTS} endpoints or more are required to separate hosts from links"
-            )
+            ]
             self.result = self._result(None, np.full(count, np.nan))
             return
         self._search(topology)
@@ -177,8 +178,8 @@ class _Size:
         if not sensed.detectable <= np.log1p(_MISSES * least_effect):
             self.unsure = True
             self.notes.append(
-                f"{sweep.benchmark}, {sweep.bytes} B: "
-                + sensed.remedy(float(np.log1p(_MISSES * least_effect)), self.fit.spread)
+                f"{self.name}: "
+                + sensed.remedy(float(np.log1p(_MISSES * least_effect)), self.fit.spread, self.classes.names)
             )
         self.result = self._result(self.fit, np.expm1(effects), sensed)
 
@@ -246,7 +247,7 @@ class _Size:
                     benchmark=self.sweep.benchmark,
                     bytes=self.sweep.bytes,
                     named=True,
-                    next="the pair does not answer: measure it alone",
+                    next=f"the pair {'failed' if (a, b) in self.sweep.causes else 'does not answer'}: measure it alone",
                 )
             )
         return found
@@ -339,14 +340,14 @@ class _Size:
         )
         if found.unused:
             self.notes.append(
-                f"{sweep.benchmark}, {sweep.bytes} B: no host has bytes on {', '.join(found.unused[:4])}, all on "
+                f"{self.name}: no host has bytes on {', '.join(found.unused[:4])}, all on "
                 f"{', '.join(found.names)}: an unused rail, or a network for another purpose"
             )
 
     def _leave_out(self) -> None:
         """What all pairs of a distance cross has no peers: trunks of one class are compared where there are three or more."""
         confounded = [self.components.each[one] for one in np.flatnonzero(self.search.confounded).tolist()]
-        names = [" = ".join((one.name, *one.alternatives[:2])) for one in confounded]
+        names = [_with_same_pairs(one.name, one.alternatives[:2]) for one in confounded]
         self.unjudged = tuple(one.name for one in confounded if one.kind in ("link", "group"))
         if names:
             self.notes.append(
@@ -380,6 +381,10 @@ class _Size:
             sensed.widened if sensed else 1.0,
             float(np.expm1(sensed.of_links)) if sensed else 0.0,
         )
+
+
+def _with_same_pairs(name: str, others: Sequence[str]) -> str:
+    return f"{name} (the same pairs cross {' and '.join(others)})" if others else name
 
 
 def groups_of(sweep: Sweep, least_effect: float = 0.05) -> tuple[tuple[int, ...], ...]:

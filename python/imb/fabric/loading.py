@@ -44,6 +44,7 @@ def _sweep(
     tables: Sequence[npt.NDArray[np.int32]],
 ) -> Sweep:
     parts: list[tuple[npt.NDArray[np.generic], ...]] = []
+    causes: dict[tuple[int, int], str] = {}
     passes = rounds = 0
     for number, (launch, table) in enumerate(zip(launches, tables, strict=True)):
         columns = launch.columns
@@ -52,6 +53,10 @@ def _sweep(
         mine = (columns.benchmark == columns.names.index(key[0])) & (columns.bytes == key[1])
         if not mine.any():
             continue
+        for (name, length, *ends), cause in launch.causes.items():
+            if (name, length) == key and max(ends) < len(table):
+                low, high = sorted(int(table[end]) for end in ends)
+                causes[low, high] = cause.replace("_", " ")
         own_passes, own_rounds = columns.passes[mine] + passes, columns.rounds[mine] + rounds
         a, b = table[columns.a[mine]], table[columns.b[mine]]
         parts.append(
@@ -73,6 +78,7 @@ def _sweep(
         seconds=np.asarray(seconds, dtype=np.float64),
         rails=rails,
         launches=np.asarray(numbers, dtype=np.int32) if len(parts) > 1 else None,
+        causes=causes,
     )
 
 

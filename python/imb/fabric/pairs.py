@@ -10,8 +10,12 @@ import numpy.typing as npt
 
 from imb.fabric.medians import median, numbered, table_by_index
 from imb.fabric.sweep import Indices, Sweep, Values
+from imb.model.units import size
+
+Ends = npt.NDArray[np.int32]
 
 LEAST_SPREAD = 1e-4  # of a logarithm: equal figures (simulated time) prove nothing
+FEWEST_ANSWERING = 4  # endpoints: where fewer answer, most of the others are not at fault
 TO_DEVIATION = 1.4826  # median absolute deviation to standard deviation, of normal figures
 
 
@@ -19,7 +23,7 @@ TO_DEVIATION = 1.4826  # median absolute deviation to standard deviation, of nor
 class Pairs:
     """One element per pair a < b that was measured. `times`: logarithms, one row for each time it was measured, NaN where these are fewer;
     `level`: their median; `repeats`: how often a pair was measured (median). `noise`: standard deviation of one measurement, NaN without repeats. `failed`: pairs (a, b) without
-    any time, and those that did not answer when they last met."""
+    any time, and those that did not answer when they last met; none where nothing is known from them (unanswered)."""
 
     a: Indices
     b: Indices
@@ -50,6 +54,7 @@ def pairs_of(sweep: Sweep) -> Pairs:
     if np.isnan(sweep.seconds).any():
         last = _last_of(every)
         failed = np.union1d(failed, every[last[np.isnan(sweep.seconds[last])]])
+        failed = failed[:0] if unanswered(sweep) else failed
     return Pairs(
         (found // count).astype(np.int32),
         (found % count).astype(np.int32),
@@ -94,17 +99,12 @@ def _noise(table: Values) -> float:
 
 def silent_endpoints(sweep: Sweep) -> tuple[int, ...]:
     """Endpoints of which more than half of the pairs did not answer when they last met; those with most failures first, whose
-    pairs then count for no other endpoint."""
-    if not np.isnan(sweep.seconds).any():
+    pairs then count for no other endpoint. None where it is not known which are at fault (unanswered)."""
+    if not np.isnan(sweep.seconds).any() or unanswered(sweep):
         return ()
     count = len(sweep.endpoints)
-    low, high = np.minimum(sweep.a, sweep.b), np.maximum(sweep.a, sweep.b)
-    key = low.astype(np.int64) * count + high
-    last = _last_of(key)
-    answers = ~np.isnan(sweep.seconds[last])
-    ends = np.stack([low[last], high[last]], axis=1)
-    good = np.bincount(ends[answers].ravel(), minlength=count)
-    failed = ends[~answers]
+    answered, failed = _last_meetings(sweep)
+    good = np.bincount(answered.ravel(), minlength=count)
     found: list[int] = []
     while len(failed):
         bad = np.bincount(failed.ravel(), minlength=count)
@@ -114,6 +114,49 @@ def silent_endpoints(sweep: Sweep) -> tuple[int, ...]:
         found.append(worst)
         failed = failed[(failed != worst).all(axis=1)]
     return tuple(sorted(found))
+
+
+def _last_meetings(sweep: Sweep) -> tuple[Ends, Ends]:
+    """Pairs that answered when they last met, and those that failed."""
+    low, high = np.minimum(sweep.a, sweep.b), np.maximum(sweep.a, sweep.b)
+    last = _last_of(low.astype(np.int64) * len(sweep.endpoints) + high)
+    answers = ~np.isnan(sweep.seconds[last])
+    ends = np.stack([low[last], high[last]], axis=1)
+    return ends[answers], ends[~answers]
+
+
+def unanswered(sweep: Sweep) -> str:
+    """Why it is not known which endpoints do not answer, and what to check: several pairs failed when they last met, and no endpoint, or fewer
+    than FEWEST_ANSWERING and at most half of them, answered any other. Then the cause may be the network or the launch. "": it is known."""
+    if not np.isnan(sweep.seconds).any():
+        return ""
+    answered, failed = _last_meetings(sweep)
+    met = len(np.unique(np.concatenate([answered, failed])))
+    ends = len(np.unique(answered))
+    if len(failed) < 2 or ends >= FEWEST_ANSWERING or 2 * ends > met:
+        return ""
+    name = f"{sweep.benchmark} {size(sweep.bytes)}: "
+    causes = {sweep.causes.get((a, b), "") for a, b in failed.tolist()}
+    if not ends and len(causes) == 1 and (cause := causes.pop()):
+        return f"{name}all pairs failed: {cause}"
+    words = f"only {ends} of {met} endpoints answer" if ends else "no pair answered"
+    if not ends and np.isfinite(sweep.seconds).any():
+        words = "no pair answers any more"
+    return f"{name}{words}; check the network and the launcher, or give more time (-- -pair_timeout SECONDS)"
+
+
+def cause_of(sweeps: Sequence[Sweep], endpoint: int) -> str:
+    """Why most pairs of an endpoint failed ("out of memory"); "" where they did not answer, in any of these sweeps."""
+    found = ""
+    for sweep in sweeps:
+        failed = np.isnan(sweep.seconds) & ((sweep.a == endpoint) | (sweep.b == endpoint))
+        ends = np.unique(sweep.a[failed] + sweep.b[failed] - endpoint).tolist()
+        if not ends:
+            continue
+        causes = [sweep.causes.get((min(endpoint, end), max(endpoint, end)), "") for end in ends]
+        if not (found := max(causes, key=causes.count)):
+            break
+    return found
 
 
 def silent_together(sweep: Sweep, silent: Sequence[int]) -> list[tuple[int, int]]:

@@ -11,7 +11,7 @@ from imb.fabric.classes import FEWEST, Classes
 from imb.fabric.pairs import Pairs
 from imb.fabric.sweep import Sweep, Values
 from imb.fabric.verdict import Populations, Suspect
-from imb.model.units import counted
+from imb.model.units import as_percent, counted, size
 
 
 class Differing(NamedTuple):
@@ -29,7 +29,7 @@ def populations_of(
     much (of the logarithm)."""
     found: list[Populations] = []
     notes: list[str] = []
-    what = f"{sweep.benchmark}, {sweep.bytes} B"
+    what = f"{sweep.benchmark} {size(sweep.bytes)}"
     unsure = False
     one_host = len({one.host for one in sweep.endpoints}) == 1  # its cores differ by design
     share, effect = single
@@ -40,7 +40,7 @@ def populations_of(
         unsure = not one_host
         notes.append(
             f"{what}: two groups of endpoints; the pairs of {len(classes.slower)} of "
-            f"{len(sweep.endpoints)} take {slower:.0%} longer per endpoint"
+            f"{len(sweep.endpoints)} take {as_percent(slower, 1)} longer per endpoint"
         )
     elif not one_host:
         for group, by, inside in slow_groups(classes, pairs, levels, least):
@@ -49,14 +49,14 @@ def populations_of(
             unsure = True
             why = ", and with each other: slow" if inside else ": slow, or farther away"
             notes.append(
-                f"{what}: a group of {len(group)} endpoints takes {slower:.0%} longer with all others{why}; give the switches "
+                f"{what}: a group of {len(group)} endpoints takes {as_percent(slower, 1)} longer with all others{why}; give the switches "
                 "(--topology), or compare with --baseline"
             )
     if share:
         longer = float(np.expm1(effect))
         found.append(Populations("pairs", (), share, longer, sweep.benchmark, sweep.bytes))
         notes.append(
-            f"{what}: {share:.0%} of pairs take {longer:.0%} longer, "
+            f"{what}: {as_percent(share)} of pairs take {as_percent(longer, 1)} longer, "
             "and no host or link explains them; routes or contention may: measure with -serial"
         )
     if len(classes.groups) > 1 and not classes.slower:
@@ -72,7 +72,7 @@ def whole_groups(classes: Classes, suspects: Sequence[Suspect], sweep: Sweep) ->
         if len(inside) >= FEWEST and slow.issuperset(inside):
             some = ", ".join(sweep.endpoints[one].name for one in inside[:3])
             found.append(
-                f"{sweep.benchmark}, {sweep.bytes} B: all {len(inside)} endpoints of a group ({some}, ...) are slow: the switch that "
+                f"{sweep.benchmark} {size(sweep.bytes)}: all {len(inside)} endpoints of a group ({some}, ...) are slow: the switch that "
                 "they share may be the cause; give the switches (--topology)"
             )
     return found

@@ -16,6 +16,7 @@ from imb.fabric.inference import FEWEST_ENDPOINTS
 from imb.fabric.rounds import Circle, Round, few_rounds, targeted_rounds, whole_sweep
 from imb.fabric.sensitivity import DIFFERENT, SURE
 from imb.fabric.verdict import Suspect, Verdict
+from imb.model.units import as_percent
 
 FIRST = 4  # passes, two of each direction
 QUICK_FIRST = 3  # of rounds whose pairs have one direction
@@ -142,7 +143,8 @@ def after_quick(verdict: Verdict, n: int, wanted: float, most: int) -> str:
     """What to measure next where a quick search ends undecided: a full sweep, with the passes that show a host slower by `wanted`, of
     `most` at most. The error of a host falls with the root of its pairs and passes."""
     differ = any(one.widened > DIFFERENT for one in verdict.per_size)  # the notes have that
-    if verdict.state != "inconclusive" or n < FEWEST_ENDPOINTS or differ:
+    judged = any(not math.isnan(one.detectable) for one in verdict.per_size)  # else too few pairs answered
+    if verdict.state != "inconclusive" or n < FEWEST_ENDPOINTS or differ or not judged:
         return ""
     words = f"undecided within --quick; next: a full sweep of {whole_sweep(n):,} rounds (omit --quick)"
     if all(one.pairs >= n * (n - 1) // 2 for one in verdict.per_size):
@@ -156,8 +158,8 @@ def after_quick(verdict: Verdict, n: int, wanted: float, most: int) -> str:
             passes.append(one.passes * met * (math.log1p(one.detectable) / (SURE * math.log1p(wanted))) ** 2)
     many = max(math.ceil(max(passes)), 1)
     if many <= most:
-        return f"{words} with --passes {many} or more, for hosts slower by {wanted:.0%}"
-    return f"{words} on an idle fabric; a host slower by {wanted:.0%} would need more than {most:,} passes"
+        return f"{words} with --passes {many} or more, for hosts slower by {as_percent(wanted)}"
+    return f"{words} on an idle fabric; a host slower by {as_percent(wanted)} would need more than {most:,} passes"
 
 
 def unclear_suspects(verdict: Verdict) -> list[Suspect]:

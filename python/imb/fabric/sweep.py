@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +44,7 @@ class Sweep:
 
     a, b: indices into `endpoints`, a is the sender; a > b is the other direction of a pair. `seconds`: per message, NaN where
     the pair failed or did not answer. `rails`: where hosts have several interfaces and messages are long. `launches`: number of the launch, None:
-    one launch.
+    one launch. `causes`: by pair, lower endpoint first, why it failed last ("out of memory"), where that is not for want of an answer.
     """
 
     endpoints: tuple[Endpoint, ...]
@@ -56,6 +57,7 @@ class Sweep:
     seconds: Values
     rails: Rails | None = None
     launches: Indices | None = None
+    causes: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         count = len(self.seconds)

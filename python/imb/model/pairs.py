@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from operator import attrgetter
 from typing import Annotated, Any
@@ -26,6 +26,7 @@ _RUN = b'{"record":"run",'
 _OTHER = re.compile(rb"(?m)^(?!" + re.escape(PAIR) + rb").*\n?")
 _THREADS = 2
 _SHOWN = 5  # problems of a file that are kept; others are counted
+_NO_ANSWER = ("", "no_answer", "time_out")
 _Number = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 
 
@@ -90,7 +91,8 @@ class Traffic(msgspec.Struct, frozen=True):
 
 
 class PairLaunch(msgspec.Struct, frozen=True, kw_only=True):
-    """One launch of IMB-FABRIC. `end` None: it was cut off; `wrong`: lines that are no records."""
+    """One launch of IMB-FABRIC. `end` None: it was cut off; `wrong`: lines that are no records. `causes`: by benchmark, bytes and endpoints (lower
+    one first), why a pair failed last, where it is another reason than no answer."""
 
     name: str
     run: Run
@@ -99,6 +101,7 @@ class PairLaunch(msgspec.Struct, frozen=True, kw_only=True):
     problems: list[Problem]
     wrong: int
     traffic: Traffic | None = None
+    causes: Mapping[tuple[str, int, int, int], str] = {}
 
 
 def read_pairs(blocks: Iterable[bytes], name: str) -> list[PairLaunch]:
@@ -164,6 +167,8 @@ def _record(readers: list[_Reader], line: bytes, name: str, number: int) -> None
     elif isinstance(record, End):
         readers[-1].end = record
     elif isinstance(record, Failure) and record.a is not None and record.b is not None:
+        ends = min(record.a, record.b), max(record.a, record.b)
+        readers[-1].causes[record.benchmark, record.bytes or 0, *ends] = record.cause or ""
         readers[-1].add(
             [
                 _Line(
@@ -247,6 +252,7 @@ class _Reader:
         self.parts: list[list[npt.NDArray[np.generic]]] = []
         self.hosts = _hosts_with_rails(run)
         self.interfaces: dict[str, int] = {}
+        self.causes: dict[tuple[str, int, int, int], str] = {}
         self.traffic: list[tuple[npt.NDArray[np.generic], ...]] = []
 
     def problem(self, found: Problem) -> None:
@@ -342,6 +348,7 @@ class _Reader:
             problems=self.problems,
             wrong=self.wrong,
             traffic=self._all_traffic(),
+            causes={key: cause for key, cause in self.causes.items() if cause not in _NO_ANSWER},
         )
 
     def _all_traffic(self) -> Traffic | None:

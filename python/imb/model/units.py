@@ -62,6 +62,11 @@ def decimal(value: float) -> str:
     return f"{value:.2f}" if value == 0 or 0.1 <= large < 1e12 else f"{value:.3g}"
 
 
+def as_percent(share: float, decimals: int | None = None) -> str:
+    """`36 %`, `0.25 %`: three digits, or so many decimals."""
+    return f"{100 * share:.3g} %" if decimals is None else f"{100 * share:.{decimals}f} %"
+
+
 def us(seconds: float) -> str:
     """Microseconds with their unit."""
     micro = seconds * 1e6

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from math import expm1, inf, isfinite
+from math import expm1, inf, isfinite, log1p
 from typing import Any, NamedTuple
 
 import msgspec
 
 from imb.fabric.history import RATIO_OF_ONE
 from imb.fabric.inference import FEWEST_ENDPOINTS
-from imb.fabric.sensitivity import DIFFERENT, HUGE
+from imb.fabric.pairs import cause_of, unanswered
+from imb.fabric.sensitivity import DIFFERENT, HUGE, LACKING, beyond_passes, lack_hosts
 from imb.fabric.sweep import Endpoint, Sweep
 from imb.fabric.verdict import SizeResult, Suspect, Verdict
-from imb.model.units import counted, size, us
+from imb.model.units import as_percent, counted, size, us
 
 _SHOWN = 20  # rows of a table on the terminal
 _PLURAL = {"switch": "switches"}
@@ -60,16 +61,14 @@ def sweep_headline(judged: Judged) -> str:
         for kind in dict.fromkeys(one.kind for one in slow)
     ]
     parts = [f"slow: {', '.join(names_of_slow)}"] if slow else []
-    silent = [
-        _of_kind(kind, names)
-        for kind, names in (
-            (judged.endpoint_kind, [judged.endpoints[one].name for one in verdict.silent]),
-            ("pair", [one.name for one in named if one not in slow]),
-        )
-        if names
-    ]
-    if silent:
-        parts.append(f"no answer: {', '.join(silent)}")
+    lost: dict[str, dict[str, list[str]]] = {}
+    for label, names in _silent(judged).items():
+        lost.setdefault(label, {})[judged.endpoint_kind] = names
+    for one in named:
+        if one not in slow:
+            lost.setdefault(_label(_cause(judged, one)), {}).setdefault("pair", []).append(one.name)
+    for label, kinds in lost.items():
+        parts.append(f"{label}: {', '.join(_of_kind(kind, names) for kind, names in kinds.items())}")
     if verdict.quiet_rails:
         rails = dict.fromkeys(
             f"{one.name} of {judged.endpoints[one.endpoint].host}" for one in verdict.quiet_rails
@@ -81,12 +80,33 @@ def sweep_headline(judged: Judged) -> str:
         past = f" than in {judged.baseline}" if judged.baseline else ""
         open_ones = f"; not judged: {shortened_list(verdict.unjudged)}" if verdict.unjudged else ""
         return f"healthy: no component is significantly slower by {signed_percent(judged.least)[1:]} or more{past}{open_ones}"
+    if unknown := next((why for sweep in judged.sweeps if (why := unanswered(sweep))), ""):
+        return f"inconclusive: {unknown}"
     if several := [one for one in unsure if one.p_value <= judged.level]:
         names = list(dict.fromkeys((several[0].name, *several[0].alternatives)))
         return f"inconclusive: one of {shortened_list(names, 5)} is slow; the pairs measured do not separate them"
     if unsure:
         return f"inconclusive: {many(len(unsure), 'suspect')}, none significant"
     return f"inconclusive: {_why_unsure(judged)}"
+
+
+def _silent(judged: Judged) -> dict[str, list[str]]:
+    """Names of silent endpoints by `no answer` or `failed (out of memory)`."""
+    found: dict[str, list[str]] = {}
+    for one in judged.verdict.silent:
+        found.setdefault(_label(cause_of(judged.sweeps, one)), []).append(judged.endpoints[one].name)
+    return found
+
+
+def _label(cause: str) -> str:
+    return f"failed ({cause})" if cause else "no answer"
+
+
+def _cause(judged: Judged, pair: Suspect) -> str:
+    """Why a pair failed; "" where it did not answer."""
+    ends = min(pair.endpoints), max(pair.endpoints)
+    of_size = (one for one in judged.sweeps if (one.benchmark, one.bytes) == (pair.benchmark, pair.bytes))
+    return next((cause for one in of_size if (cause := one.causes.get(ends))), "")
 
 
 def _why_unsure(judged: Judged) -> str:
@@ -96,8 +116,10 @@ def _why_unsure(judged: Judged) -> str:
         kind = judged.endpoint_kind
         return (
             f"{many(len(judged.endpoints), kind)} cannot be separated by their pairs;"
-            f" measure {FEWEST_ENDPOINTS} or more, or compare with --baseline"
+            f" measure {FEWEST_ENDPOINTS} or more"
         )
+    if any(lack_hosts([name for name, _ in one.classes]) for one in verdict.per_size):
+        return LACKING
     missed = max(
         (one.detectable for one in verdict.per_size if one.detectable == one.detectable), default=0.0
     )
@@ -109,13 +131,22 @@ def _why_unsure(judged: Judged) -> str:
         worst = max(
             verdict.per_size, key=lambda one: one.detectable if one.detectable == one.detectable else 0
         )
-        remedy = (
-            f"measure more than {counted(worst.passes, 'pass')} (--passes), or on an idle fabric"
-            if worst.widened <= DIFFERENT
-            else f"{judged.endpoint_kind}s differ by more than the noise of their pairs: compare with --baseline"
-        )
-        return f"{_a(judged)} that takes less than {longer(missed)} may be missed; {remedy}"
+        return f"{_a(judged)} that takes less than {longer(missed)} may be missed; {_remedy(judged, worst)}"
     return next(iter(verdict.notes), "the measurement is too noisy or too small")
+
+
+def _remedy(judged: Judged, worst: SizeResult) -> str:
+    if worst.widened > DIFFERENT:
+        past = "" if judged.baseline else ": compare with --baseline"
+        return f"{judged.endpoint_kind}s differ by more than the noise of their pairs{past}"
+    met = sum(effect == effect for effect in worst.endpoint_effects)
+    why = beyond_passes(
+        worst.passes,
+        log1p(worst.detectable),
+        log1p(2 * judged.least),
+        whole=2 * worst.pairs >= met * (met - 1),
+    )
+    return why or f"measure more than {counted(worst.passes, 'pass')} (--passes), or on an idle fabric"
 
 
 def _a(judged: Judged) -> str:
@@ -132,8 +163,9 @@ def basis(judged: Judged) -> str:
     each = [f"{one.benchmark} {size(one.bytes)}" for one in judged.verdict.per_size]
     if not judged.baseline:
         each = [
-            f"{name} {us(_level(judged, one))}"
+            f"{name} {us(level) if isfinite(level) else 'without a time'}"
             for name, one in zip(each, judged.verdict.per_size, strict=True)
+            for level in [_level(judged, one)]
         ]
     pairs = max((one.pairs for one in judged.verdict.per_size), default=0)
     passes = max((one.passes for one in judged.verdict.per_size), default=0)
@@ -157,7 +189,7 @@ def detectable_effect(judged: Judged) -> str | None:
     if not found or max(found) > expm1(HUGE):
         return None
     word = f"{_a(judged)} that takes {longer(max(found))} is named in 99 of 100 sweeps"
-    return f"{word}; a healthy sweep has a name with a probability of at most {judged.level:.2g}"
+    return f"{word}; false alarms: at most 1 of {1 / judged.level:.0f} healthy sweeps"
 
 
 def standing(one: Suspect, level: float) -> str:
@@ -167,15 +199,18 @@ def standing(one: Suspect, level: float) -> str:
     return "significant, but not separated" if one.p_value <= level else "suspected, not significant"
 
 
-def suspect_cells(one: Suspect, number: int) -> list[str]:
-    """Cells under HEADINGS."""
+def suspect_cells(one: Suspect, number: int, cause: str = "") -> list[str]:
+    """Cells under HEADINGS. `cause`: why a pair failed, where it is not for want of an answer."""
+    interval = f"{signed_percent(one.interval[0])} to {signed_percent(one.interval[1])}"
     return [
         str(number) if one.named else f"({number})",
         one.kind,
         one.name,
-        signed_percent(one.effect),
-        f"{signed_percent(one.interval[0])} to {signed_percent(one.interval[1])}",
-        probability(one.p_value),
+        *(
+            (signed_percent(one.effect), interval, probability(one.p_value))
+            if isfinite(one.effect)
+            else (_label(cause), "", "")
+        ),
         f"{one.benchmark} {size(one.bytes)}",
         shortened_list(one.alternatives),
     ]
@@ -183,6 +218,8 @@ def suspect_cells(one: Suspect, number: int) -> list[str]:
 
 def line_of(one: Suspect) -> str:
     """`Pair_Latency 8 bytes takes +12.1 % longer (95 % CI +11.9 % to +12.3 %, p 1e-09)`."""
+    if not isfinite(one.effect):
+        return f"{one.benchmark} {size(one.bytes)}: {one.next.partition(':')[0]}"
     interval = f"95 % CI {signed_percent(one.interval[0])} to {signed_percent(one.interval[1])}"
     return f"{one.benchmark} {size(one.bytes)} takes {longer(one.effect)} ({interval}, p {probability(one.p_value)})"
 
@@ -218,8 +255,7 @@ def after_table(judged: Judged) -> list[str]:
     """Lines behind the table of suspects."""
     verdict, endpoints = judged.verdict, judged.endpoints
     lines: list[str] = []
-    if verdict.silent:
-        lines.append(f"no answer: {shortened_list([endpoints[one].name for one in verdict.silent], 8)}")
+    lines += [f"{label}: {shortened_list(names, 8)}" for label, names in _silent(judged).items()]
     for ends in verdict.silent_together:
         one, other = (endpoints[end].name for end in ends)
         lines.append(
@@ -232,18 +268,20 @@ def after_table(judged: Judged) -> list[str]:
         )
     for rail in verdict.quiet_rails[:_SHOWN]:
         lines.append(
-            f"rail: {rail.name} of {endpoints[rail.endpoint].host} carries {rail.share:.0%} of the bytes of its host; median of hosts"
-            f" {rail.usual:.0%} ({rail.benchmark} {size(rail.bytes)}, p {probability(rail.p_value)})"
+            f"rail: {rail.name} of {endpoints[rail.endpoint].host} carries {as_percent(rail.share)} of the bytes of its host; median of hosts"
+            f" {as_percent(rail.usual)} ({rail.benchmark} {size(rail.bytes)}, p {probability(rail.p_value)})"
         )
     for two in verdict.populations:
         who = shortened_list([endpoints[one].name for one in two.slower], 8)
         lines.append(
-            f"two populations of {two.of}: {two.share:.0%} take {longer(two.effect)}"
+            f"two populations of {two.of}: {as_percent(two.share)} take {longer(two.effect)}"
             f" ({two.benchmark} {size(two.bytes)}){': ' + who if who else ''}"
         )
     for advice in dict.fromkeys(one.next for one in verdict.suspects if one.next):
         lines.append(f"next: {advice}")
-    lines += [f"note: {note}" for note in dict.fromkeys((*judged.notes, *verdict.notes))]
+    notes = dict.fromkeys((*judged.notes, *verdict.notes))
+    headline = sweep_headline(judged)
+    lines += [f"note: {note}" for note in notes if headline != f"{verdict.state}: {note}"]
     if (foot := detectable_effect(judged)) is not None:
         lines.append(foot)
     return lines
@@ -252,7 +290,11 @@ def after_table(judged: Judged) -> list[str]:
 def table_rows(judged: Judged) -> tuple[list[list[str]], int]:
     """Rows of suspects, and how many components were left out."""
     every = components(judged)
-    rows = [suspect_cells(one, number) for number, same in enumerate(every[:_SHOWN], 1) for one in same]
+    rows = [
+        suspect_cells(one, number, _cause(judged, one))
+        for number, same in enumerate(every[:_SHOWN], 1)
+        for one in same
+    ]
     return rows, max(0, len(every) - _SHOWN)
 
 
