@@ -355,6 +355,37 @@ def test_a_failure_has_its_cause(imb: Imb, tmp_path: Path) -> None:
     assert imb("fabric", file).out.startswith("bad: no answer: host n004\n")
 
 
+# --- Launches of different load ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["halves", "one_to_all", "all_to_one"])
+def test_rounds_of_another_load_are_judged_apart(imb: Imb, tmp_path: Path, kind: str) -> None:
+    names, one, other = fabrics.hosts(8), tmp_path / "one.jsonl", tmp_path / "other.jsonl"
+    one.write_bytes(fabrics.records(names))
+    other.write_bytes(fabrics.records(names, kind=kind))
+    said = imb("fabric", one, other)
+    assert said.code == 2 and len(said.err.splitlines()) == 1 and "judge them apart" in said.err, said
+    assert kind in said.err and "with concurrent pairs" in said.err
+    assert imb("fabric", other, "--baseline", one).code != 2
+    assert imb("fabric", other, other).code != 2
+
+
+def test_serial_rounds_and_concurrent_ones_are_judged_apart(imb: Imb, tmp_path: Path) -> None:
+    one, other = tmp_path / "one.jsonl", tmp_path / "other.jsonl"
+    one.write_bytes(fabrics.records(fabrics.hosts(8)))
+    other.write_bytes(one.read_bytes().replace(b'"serial":false', b'"serial":true'))
+    said = imb("fabric", one, other)
+    assert said.code == 2 and "other.jsonl with -serial: " in said.err, said.err
+
+
+@pytest.mark.parametrize("kind", ["some", "listed"])
+def test_rounds_of_a_quick_sweep_are_one_load(imb: Imb, tmp_path: Path, kind: str) -> None:
+    one, other = tmp_path / "one.jsonl", tmp_path / "other.jsonl"
+    one.write_bytes(fabrics.records(fabrics.hosts(8)))
+    other.write_bytes(fabrics.records(fabrics.hosts(8), kind=kind))
+    assert imb("fabric", one, other).code != 2
+
+
 # --- What a sweep cannot decide --------------------------------------------------------------------------------------
 
 

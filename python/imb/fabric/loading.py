@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from imb.fabric.sweep import Endpoint, Rails, Sweep
+from imb.model.errors import ImbError
 from imb.model.pairs import LOOPBACK, PairLaunch
 from imb.model.records import Endpoint as Place
 from imb.model.records import Run
@@ -25,7 +26,7 @@ def endpoints_of(launches: Sequence[PairLaunch], known: Sequence[Endpoint] = ())
 
 def sweeps_of(launches: Sequence[PairLaunch], endpoints: tuple[Endpoint, ...]) -> list[Sweep]:
     """All launches together, of these endpoints; passes and rounds of a later one are counted on. Empty where no pair was
-    measured."""
+    measured. Raises ImbError where launches of one benchmark and size have different loads."""
     index = {(one.host, one.place): one.index for one in endpoints}
     tables = [np.array([index[name] for name in named(launch.run)], dtype=np.int32) for launch in launches]
     keys = {
@@ -44,6 +45,7 @@ def _sweep(
     tables: Sequence[npt.NDArray[np.int32]],
 ) -> Sweep:
     parts: list[tuple[npt.NDArray[np.generic], ...]] = []
+    used: list[PairLaunch] = []
     causes: dict[tuple[int, int], str] = {}
     passes = rounds = 0
     for number, (launch, table) in enumerate(zip(launches, tables, strict=True)):
@@ -53,6 +55,7 @@ def _sweep(
         mine = (columns.benchmark == columns.names.index(key[0])) & (columns.bytes == key[1])
         if not mine.any():
             continue
+        used.append(launch)
         for (name, length, *ends), cause in launch.causes.items():
             if (name, length) == key and max(ends) < len(table):
                 low, high = sorted(int(table[end]) for end in ends)
@@ -63,6 +66,7 @@ def _sweep(
             (a, b, own_passes, own_rounds, columns.seconds[mine], np.full(len(a), number, dtype=np.int32))
         )
         passes, rounds = int(own_passes.max()) + 1, int(own_rounds.max()) + 1
+    _refuse_mixed(used)
     rails = _rails(key, launches, tables, endpoints)
     a, b, every_pass, every_round, seconds, numbers = (
         np.concatenate(column) for column in zip(*parts, strict=True)
@@ -80,6 +84,29 @@ def _sweep(
         launches=np.asarray(numbers, dtype=np.int32) if len(parts) > 1 else None,
         causes=causes,
     )
+
+
+def _load(launch: PairLaunch) -> str:
+    """What was under way beside a pair, in words; empty where the records do not have it. Rounds of -pairs_file and those of all
+    pairs are the same load: --quick has both."""
+    fabric = launch.run.options.fabric if launch.run.options else None
+    if not fabric:
+        return ""
+    kind = fabric.rounds.kind if fabric.rounds else ""
+    if fabric.serial:
+        return "-serial"
+    words = {"halves": "-halves", "one_to_all": "-rounds one_to_all", "all_to_one": "-rounds all_to_one"}
+    return words.get(kind, "concurrent pairs")
+
+
+def _refuse_mixed(launches: Sequence[PairLaunch]) -> None:
+    """Times of a hub, across the middle, or of one pair alone are no times of pairs in their rounds. Raises ImbError."""
+    known = {load: one.name for one in launches if (load := _load(one))}
+    if len(known) > 1:
+        (first, name), (second, other), *_ = known.items()
+        raise ImbError(
+            f"{name} was measured with {first}, {other} with {second}: times under different load are not one sweep; judge them apart"
+        )
 
 
 def _rails(
