@@ -131,8 +131,7 @@ TEST_CASE("the slowest pairs stand behind the table, each once and with its slow
   add(text, table, sample_of({0, 2}, 5, 3));
   add(text, table, sample_of({1, 2}, 6));
   const std::string shown = text.slowest(table);
-  CHECK(shown ==
-        "# slow: 8 B: 9.00 usec, 1.50 of the median: pair 0-2 (n1, n3), pass 2, round 2\n");
+  CHECK(shown == "# slow: 8 B: 9.00 usec, 1.50 of the median: pair 0-2 (n1, n3), pass 2, round 2\n");
 }
 
 TEST_CASE("a pair that is not slower than the median is not called slow") {
