@@ -13,7 +13,7 @@ from imb.archive.store import Archive
 from imb.model.errors import ImbError
 from imb.model.network import Network
 from imb.model.text import one_line
-from imb.model.units import counted, rounded_size, size
+from imb.model.units import as_percent, counted, rounded_size, size
 
 if TYPE_CHECKING:
     from imb.cli.fabric_stages import Sources
@@ -98,7 +98,7 @@ def judged_of(
     from imb.fabric.history import against as over_past
     from imb.fabric.inference import judge_sweeps
     from imb.fabric.launches import leveled
-    from imb.fabric.loading import endpoints_of, sweeps_of
+    from imb.fabric.loading import endpoints_of, load_of, sweeps_of
     from imb.fabric.verdict import Verdict
     from imb.render.fabric import Judged
 
@@ -117,6 +117,13 @@ def judged_of(
             every.append(f"in {against.past_name}, but not measured now: {_some(gone)}")
         if new:
             every.append(f"not in {against.past_name}: {_some(new)}")
+        loads = [
+            " and ".join(dict.fromkeys(filter(None, map(load_of, some)))) for some in (launches, against.past)
+        ]
+        if all(loads) and loads[0] != loads[1]:
+            every.append(
+                f"measured with {loads[0]}, {against.past_name} with {loads[1]}: that is in the ratios, too"
+            )
         sweeps, words, largest = over_past(sweeps, past, against.past_name or "")
         every += words
     verdict = (
@@ -144,9 +151,7 @@ def judged_of(
                 notes=(line, *verdict.notes),
             )
     if largest >= 1 + against.least and verdict.state == "healthy":
-        slower = (
-            f"all pairs take {largest - 1:.1%} longer than in {against.past_name}; no single component does"
-        )
+        slower = f"all pairs take {as_percent(largest - 1, 1)} longer than in {against.past_name}; no single component does"
         verdict = replace(verdict, state="inconclusive", notes=(slower, *verdict.notes))
     kinds = {
         one.run.options.fabric.endpoint for one in launches if one.run.options and one.run.options.fabric
@@ -262,7 +267,7 @@ def execute(judged: Judged, drains: Sequence[Drain]) -> dict[Drain, str | None]:
 
     hosts = len({one.host for one in judged.endpoints})
     if len(drains) > max(1, MOST_DRAINED * hosts):
-        why = f"not drained: {len(drains)} of {hosts} hosts are more than {MOST_DRAINED:.0%}; run the command if you are sure"
+        why = f"not drained: {len(drains)} of {hosts} hosts are more than {as_percent(MOST_DRAINED)}; run the command if you are sure"
         return dict.fromkeys(drains, why)
     return {one: drain.drain_node(one) for one in drains}
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from imb.fabric.sweep import Sweep
-from imb.model.units import counted
+from imb.model.units import counted, size
 
 RATIO_OF_ONE = 1e-6  # seconds that stand for it in a sweep of ratios
 
@@ -29,19 +29,22 @@ def against(
     for sweep in sweeps:
         earlier = known.get((sweep.benchmark, sweep.bytes))
         ratios = _ratios(sweep, earlier) if earlier else None
+        if not np.isfinite(sweep.seconds).any():
+            found.append(sweep)  # nothing answers now
+            continue
         if ratios is None or not (np.isfinite(ratios) & (ratios > 0)).any():
-            notes.append(f"{sweep.benchmark}, {sweep.bytes} bytes: no pair is in {name}; not judged")
+            notes.append(f"{sweep.benchmark} {size(sweep.bytes)}: no pair is in {name}; not judged")
             continue
         there = ~np.isinf(ratios)
         count = np.int64(len(sweep.endpoints))
         if lost := len(np.unique(sweep.a[~there] * count + sweep.b[~there])):
             notes.append(
-                f"{sweep.benchmark}, {sweep.bytes} bytes: {counted(lost, 'pair')} not in {name}; left out"
+                f"{sweep.benchmark} {size(sweep.bytes)}: {counted(lost, 'pair')} not in {name}; left out"
             )
         change = float(np.nanmedian(ratios[there]))
         largest = max(largest, change)
         notes.append(
-            f"{sweep.benchmark}, {sweep.bytes} bytes: median of all pairs {change:.3f} times that of {name}"
+            f"{sweep.benchmark} {size(sweep.bytes)}: median of all pairs {change:.3f} times that of {name}"
         )
         found.append(
             replace(

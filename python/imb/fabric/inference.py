@@ -97,7 +97,7 @@ def judge_sweeps(
     together = tuple(dict.fromkeys(one for size in found for one in silent_together(size.sweep, size.silent)))
     state: State = "healthy"
     quiet = tuple(one for size in found for one in size.quiet)
-    if silent or quiet or any(one.named for one in suspects):
+    if silent or quiet or any(one.named for one in suspects) or any(size.lost for size in found):
         state = "bad"
     elif suspects or any(size.unsure for size in found):
         state = "inconclusive"
@@ -138,13 +138,14 @@ class _Size:
         self.level, self.least = level, float(np.log1p(least_effect))
         self.name = f"{sweep.benchmark} {size(sweep.bytes)}"
         self.silent = silent_endpoints(sweep)
-        self.notes: list[str] = [lost] if (lost := unanswered(sweep)) else []
+        self.lost = unanswered(sweep)
+        self.notes: list[str] = [self.lost] if self.lost else []
         self.suspects: list[Suspect] = self._failed()
         self.asymmetric: tuple[Asymmetric, ...] = ()
         self.populations: tuple[Populations, ...] = ()
         self.unjudged: tuple[str, ...] = ()
         self.quiet: tuple[QuietRail, ...] = ()
-        self.unsure = bool(lost)
+        self.unsure = False
         count = len(sweep.endpoints)
         if count - len(self.silent) < FEWEST_ENDPOINTS or len(pairs.a) < FEWEST_ENDPOINTS:
             self.unsure = True

@@ -86,7 +86,7 @@ def _sweep(
     )
 
 
-def _load(launch: PairLaunch) -> str:
+def load_of(launch: PairLaunch) -> str:
     """What was under way beside a pair, in words; empty where the records do not have it. Rounds of -pairs_file and those of all
     pairs are the same load: --quick has both."""
     fabric = launch.run.options.fabric if launch.run.options else None
@@ -101,7 +101,7 @@ def _load(launch: PairLaunch) -> str:
 
 def _refuse_mixed(launches: Sequence[PairLaunch]) -> None:
     """Times of a hub, across the middle, or of one pair alone are no times of pairs in their rounds. Raises ImbError."""
-    known = {load: one.name for one in launches if (load := _load(one))}
+    known = {load: one.name for one in launches if (load := load_of(one))}
     if len(known) > 1:
         (first, name), (second, other), *_ = known.items()
         raise ImbError(

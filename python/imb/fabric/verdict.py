@@ -97,7 +97,7 @@ class SizeResult:
 
 @dataclass(frozen=True)
 class Verdict:
-    """`state`: "bad" if a component is named, an endpoint does not answer or a rail of a host is quiet; "inconclusive" if a slow component is not excluded;
+    """`state`: "bad" if a component is named, an endpoint (or nearly all of them) does not answer or a rail of a host is quiet; "inconclusive" if a slow component is not excluded;
     else "healthy". `suspects`: named ones first, then by effect. `silent_together`: silent endpoints that fell silent in an exchange
     with each other, so that one of the two may only have waited. `unjudged`: links and groups of links that all pairs of a distance cross, so that
     nothing here is to compare them with."""

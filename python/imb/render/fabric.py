@@ -75,13 +75,12 @@ def sweep_headline(judged: Judged) -> str:
         )
         parts.append(f"too few bytes: {_of_kind('rail', list(rails))}")
     if verdict.state == "bad":
+        parts += dict.fromkeys(filter(None, map(unanswered, judged.sweeps)))
         return f"bad: {'; '.join(parts) or 'see the notes'}"
     if verdict.state == "healthy":
         past = f" than in {judged.baseline}" if judged.baseline else ""
         open_ones = f"; not judged: {shortened_list(verdict.unjudged)}" if verdict.unjudged else ""
         return f"healthy: no component is significantly slower by {signed_percent(judged.least)[1:]} or more{past}{open_ones}"
-    if unknown := next((why for sweep in judged.sweeps if (why := unanswered(sweep))), ""):
-        return f"inconclusive: {unknown}"
     if several := [one for one in unsure if one.p_value <= judged.level]:
         names = list(dict.fromkeys((several[0].name, *several[0].alternatives)))
         return f"inconclusive: one of {shortened_list(names, 5)} is slow; the pairs measured do not separate them"
