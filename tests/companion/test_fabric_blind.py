@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,23 @@ def test_distances_within_distances_are_seen() -> None:
     assert len(verdict.per_size[0].classes) == 3, verdict.per_size[0].classes
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_slow_hosts_of_a_switch_that_is_not_seen_are_not_healthy(seed: int) -> None:
+    """Their own pairs are near, so about as fast as all others, and too many pairs are missing to see the switches: slow, or farther away."""
+
+    def longer(a: Indices, b: Indices) -> Any:
+        slow = np.isin(a, [17, 18, 19]) | np.isin(b, [17, 18, 19])
+        return (1.0 + 0.12 * (a // 4 != b // 4)) * (1 + 0.1 * slow) - 1
+
+    sweep = made(64, longer, passes=4, noise=0.02, seed=seed)
+    kept = np.tile(np.random.default_rng(seed).random(64 * 63 // 2) < 0.8, 4)
+    kept |= (sweep.a // 4 == 4) & (sweep.b // 4 == 4)
+    columns = {name: getattr(sweep, name)[kept] for name in ("a", "b", "passes", "rounds", "seconds")}
+    verdict = judge_sweeps([replace(sweep, **columns)], None)
+    assert (verdict.state, [one.slower for one in verdict.populations]) == ("inconclusive", [(17, 18, 19)])
+    assert "a group of 3 endpoints takes" in verdict.notes[0] and "slow, or farther away" in verdict.notes[0]
+
+
 def test_a_switch_that_all_others_are_far_from_is_not_healthy() -> None:
     """Its uplink may be slow, or it may be in another room: no sweep alone tells which. Its own pairs are as fast as those of others."""
     verdict = judged(64, 8, by=0.3, far=2)
@@ -87,7 +105,7 @@ def test_a_switch_that_all_others_are_far_from_is_not_healthy() -> None:
 def test_a_silent_host_hides_no_switch() -> None:
     sweep = of_leaves(64, 8, range(8, 11), 0.2)
     silent = np.where((sweep.a == 40) | (sweep.b == 40), np.nan, sweep.seconds)
-    verdict = judge_sweeps([Sweep(**{**vars(sweep), "seconds": silent})], None)
+    verdict = judge_sweeps([replace(sweep, seconds=silent)], None)
     assert (verdict.silent, named(verdict)) == ((40,), {"n8", "n9", "n10"})
 
 
@@ -97,7 +115,7 @@ def test_long_tails_are_no_suspects() -> None:
     for seed in range(10):
         sweep = made(64, lambda a, b: 0.0 * a, passes=8, noise=0.0, seed=seed)
         tails = np.random.default_rng(seed).laplace(0, 0.05, 64 * 63 // 2)
-        noisy = Sweep(**{**vars(sweep), "seconds": sweep.seconds * np.exp(np.tile(tails, 8))})
+        noisy = replace(sweep, seconds=sweep.seconds * np.exp(np.tile(tails, 8)))
         verdicts.append(judge_sweeps([noisy], None))
     assert sum(one.state == "healthy" for one in verdicts) >= 8, verdicts
     assert not any(named(one) for one in verdicts)

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from imb.fabric.medians import by_index, median, numbered
-from imb.fabric.pairs import LEAST_SPREAD, TO_DEVIATION, Pairs
-from imb.fabric.sweep import Endpoint, Values
+from imb.fabric.pairs import LEAST_SPREAD, TO_DEVIATION, Pairs, pairs_of
+from imb.fabric.sweep import Endpoint, Sweep, Values
 from imb.fabric.topology import Topology
 
 Indices = npt.NDArray[np.int64]
@@ -220,3 +220,10 @@ def _clusters(count: int, pairs: Pairs, effects: Values, least: float) -> Indice
     found = np.full(count, -1, dtype=np.int64)
     found[known] = label
     return found
+
+
+def groups_of(sweep: Sweep, least_effect: float = 0.05) -> tuple[tuple[int, ...], ...]:
+    """Groups of endpoints by their times, such as the cores of a socket; () where all are alike."""
+    pairs = pairs_of(sweep)
+    found: Classes = classes_of(sweep.endpoints, pairs, None, float(np.log1p(least_effect)))
+    return found.groups

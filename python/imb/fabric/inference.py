@@ -51,6 +51,7 @@ _CONFIDENCE = 0.95
 _PAIRS_SHARE = 0.2  # of `level` for single pairs, which are many
 _RAILS = 0.1  # of `level` for quiet rails, where they are judged
 _UNLIKELY = 0.5  # adjusted p-value: noise has suspects above it in every sweep, which are not listed
+_FARTHER = 10.0  # of a log likelihood: by as much, endpoints are rather farther away than slow
 _UNNAMED = 5  # suspects that are listed though they are not named
 _MISSES = 2.0  # times least_effect: a verdict that would miss such a host is inconclusive
 
@@ -146,6 +147,7 @@ class _Size:
         self.unjudged: tuple[str, ...] = ()
         self.quiet: tuple[QuietRail, ...] = ()
         self.unsure = False
+        self.unclear: list[int] = []  # endpoints that are slow, or far from all others
         count = len(sweep.endpoints)
         if count - len(self.silent) < FEWEST_ENDPOINTS or len(pairs.a) < FEWEST_ENDPOINTS:
             self.unsure = True
@@ -209,19 +211,24 @@ class _Size:
         if topology is not None or self.classes.slower:
             return
         nested = near_groups(ends, pairs, self.least)
-        for partitions in ([self.classes.groups], nested[:1], nested):
-            if partitions and partitions[0]:
+        own = [self.classes.groups] if self.classes.groups else []
+        near = nested or []
+        for partitions in (own, own + near[-1:], near[:1], near):
+            if partitions:
                 self._prefer(by_nearness(ends, pairs, partitions))
         if apart := self._apart():
-            self._prefer(with_group(self.classes, pairs, apart))
+            far = with_group(self.classes, pairs, apart)
+            self._prefer(far, _FARTHER)
+            if nested is None and self.classes is far:
+                self.unclear = sorted(apart)
 
-    def _prefer(self, classes: Classes) -> None:
-        """These, if they explain more with less."""
+    def _prefer(self, classes: Classes, by: float = 0.0) -> None:
+        """These, if they explain more with less, by so much of a log likelihood."""
         if np.array_equal(classes.of, self.classes.of):
             return
         search, fit = self._explained(classes)
         spread = max(min(fit.spread, self.fit.spread), search.least_noise)
-        if search.cost(fit, spread) < self.search.cost(self.fit, spread):
+        if search.cost(fit, spread) + by < self.search.cost(self.fit, spread):
             self.classes, self.search, self.fit = classes, search, fit
 
     def _explained(self, classes: Classes) -> tuple[Search, Fit]:
@@ -322,7 +329,9 @@ class _Size:
         return ""
 
     def _populate(self, single: tuple[float, float]) -> None:
-        found = populations_of(self.sweep, self.classes, self.pairs, self.fit.levels, self.least, single)
+        found = populations_of(
+            self.sweep, self.classes, self.pairs, self.fit.levels, self.least, single, self.unclear
+        )
         self.populations = found.populations
         self.unsure |= found.unsure
         self.notes += found.notes
@@ -386,10 +395,3 @@ class _Size:
 
 def _with_same_pairs(name: str, others: Sequence[str]) -> str:
     return f"{name} (the same pairs cross {' and '.join(others)})" if others else name
-
-
-def groups_of(sweep: Sweep, least_effect: float = 0.05) -> tuple[tuple[int, ...], ...]:
-    """Groups of endpoints by their times, such as the cores of a socket; () where all are alike."""
-    pairs = pairs_of(sweep)
-    found: Classes = classes_of(sweep.endpoints, pairs, None, float(np.log1p(least_effect)))
-    return found.groups

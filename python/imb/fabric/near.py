@@ -25,13 +25,13 @@ Indices = npt.NDArray[np.int64]
 Groups = tuple[tuple[int, ...], ...]
 
 
-def near_groups(endpoints: Sequence[Endpoint], pairs: Pairs, least: float) -> list[Groups]:
-    """Partitions, each one finer than that before it; a group may be a single endpoint. Empty where no partition explains enough, and where more than
-    a few pairs are missing. `least`: smallest difference of levels (logarithms) between near and far pairs."""
+def near_groups(endpoints: Sequence[Endpoint], pairs: Pairs, least: float) -> list[Groups] | None:
+    """Partitions, each one finer than that before it; a group may be a single endpoint. Empty where no partition explains enough; None where more
+    than a few pairs are missing. `least`: smallest difference of levels (logarithms) between near and far pairs."""
     count = len(endpoints)
     known = answering(count, pairs, _MOST)
     if known is None:
-        return []
+        return None
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 

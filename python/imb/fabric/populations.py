@@ -23,10 +23,16 @@ class Differing(NamedTuple):
 
 
 def populations_of(
-    sweep: Sweep, classes: Classes, pairs: Pairs, levels: Values, least: float, single: tuple[float, float]
+    sweep: Sweep,
+    classes: Classes,
+    pairs: Pairs,
+    levels: Values,
+    least: float,
+    single: tuple[float, float],
+    unclear: Sequence[int] = (),
 ) -> Differing:
     """`levels`: of classes, logarithms of seconds; `least`: the smallest difference of them that counts; `single`: share of pairs that take longer, and by how
-    much (of the logarithm)."""
+    much (of the logarithm); `unclear`: endpoints that may be slow, or far from all others."""
     found: list[Populations] = []
     notes: list[str] = []
     what = f"{sweep.benchmark} {size(sweep.bytes)}"
@@ -43,7 +49,12 @@ def populations_of(
             f"{len(sweep.endpoints)} take {as_percent(slower, 1)} longer per endpoint"
         )
     elif not one_host:
-        for group, by, inside in slow_groups(classes, pairs, levels, least):
+        slow = slow_groups(classes, pairs, levels, least)
+        if unclear:  # too few pairs to see which endpoints are near each other
+            mine = np.isin(pairs.a, unclear).astype(np.int64) + np.isin(pairs.b, unclear)
+            by = float(np.median(pairs.level[mine == 1]) - np.median(pairs.level[mine == 0]))
+            slow.append((tuple(unclear), by, False))
+        for group, by, inside in slow:
             part, slower = len(group) / len(sweep.endpoints), float(np.expm1(by))
             found.append(Populations("endpoints", group, part, slower, sweep.benchmark, sweep.bytes))
             unsure = True
