@@ -64,7 +64,7 @@ def command(
     ] = None,
     hosts: Annotated[
         str | None,
-        typer.Option("--hosts", metavar="H1,H2", help="Launch on these hosts; ranges such as node[01-16]."),
+        typer.Option("--hosts", metavar="H1,H2", help="Launch on these hosts; ranges such as 'node[01-16]'."),
     ] = None,
     endpoint: Annotated[
         Literal["host", "socket", "numa", "core"] | None,
@@ -170,13 +170,13 @@ def command(
 
     \b
     Examples:
-      imb fabric --hosts node[001-064] --topology topology.conf --page fabric.html
+      imb fabric --hosts 'node[001-064]' --topology topology.conf --page fabric.html
       imb fabric --quick --budget 30                 # in a Slurm prolog or job
       imb fabric --endpoint core
       imb fabric records.jsonl --format json
-      imb fabric --hosts node[001-064] --baseline acceptance
+      imb fabric --hosts 'node[001-064]' --baseline acceptance
 
-    Exit status: 0 healthy, 10 bad (a component is named, a host does not answer, or a rail is quiet), 11 inconclusive, 2 usage error.
+    Exit status: 0 healthy, 10 bad (a component is named, a host does not answer, or a rail is quiet), 11 inconclusive, 2 usage error, 130 interrupted.
     """
     from imb.cli import fabric_judging as judging
     from imb.cli.extras import need
