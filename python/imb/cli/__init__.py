@@ -158,7 +158,7 @@ def main(words: list[str] | None = None) -> None:
     sys.exit(status if isinstance(status, int) else 0)
 
 
-# Typer's words for values that it refuses.
+# What Typer prints for a value that it refuses, and what is printed instead.
 _PLAINER = (
     ("Value error, ", ""),
     ("Input should be greater than or equal to ", "give a number of at least "),
