@@ -6,6 +6,8 @@ import json
 import os
 import re
 import shutil
+import signal
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import Any
 import pytest
 from companion import fabrics, fake_mpi
 from companion.door import Imb
+from imb.archive.store import Archive
 from imb.logs.topology_text import parse_topology
 from imb.measure.drain import drain_of
 from imb.model.errors import ImbError
@@ -269,6 +272,21 @@ def test_drain(imb: Imb, tmp_path: Path, scontrol: Path) -> None:
     assert "Invalid node name" in listed[1]["error"]
 
 
+def test_a_node_has_its_name_in_the_topology(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Outside of an allocation; inside, the names of the allocation are right."""
+    names = fabrics.hosts(16)
+    full = [f"{name}.cluster.example.org" for name in names]
+    (tmp_path / "r.jsonl").write_bytes(fabrics.records(full, slow={3: 0.5}))
+    (tmp_path / "t").write_text("SwitchName=s1 Nodes=n[001-016]\n")
+    words = ["fabric", tmp_path / "r.jsonl", "--topology", tmp_path / "t"]
+    monkeypatch.delenv("SLURM_JOB_NODELIST", raising=False)
+    assert "scontrol update nodename=n004 state=drain" in imb(*words).out
+    monkeypatch.setenv("SLURM_JOB_NODELIST", ",".join(full))
+    assert "scontrol update nodename=n004.cluster.example.org state=drain" in imb(*words).out
+
+
 def test_a_healthy_fabric_drains_nothing(imb: Imb, tmp_path: Path, scontrol: Path) -> None:
     said = imb(*launched(tmp_path / "mpi"), "--drain")
     assert said.code == 0 and not scontrol.read_text()
@@ -506,6 +524,15 @@ def test_a_launch_without_records_ends_the_sweep(imb: Imb, tmp_path: Path) -> No
     [
         (["--", "-passes", "3"], "-passes is set by imb fabric; give --passes instead"),
         (["--quick", "--", "-rounds", "3"], "-rounds is set by imb fabric; omit --quick instead"),
+        (["--rounds", "2", "--", "-rounds", "3"], "-rounds is set by imb fabric; give --rounds instead"),
+        (["--", "-msgsize", "64"], "-msgsize is set by imb fabric; give -b NAME:BYTES instead"),
+        (["--", "--Endpoint", "rank"], "--Endpoint is set by imb fabric; give --endpoint instead"),
+        (["--budget", "9", "--", "-pair_timeout", "1"], "-pair_timeout is set by imb fabric; omit --budget"),
+        (["--", "-help"], "-help measures nothing; run IMB-FABRIC -help itself"),
+        (["--", "Pair_Bidirectional"], "give -b Pair_Bidirectional:BYTES instead"),
+        (["--", "-iter", "3", "pair_bidirectional"], "give -b Pair_Bidirectional:BYTES instead"),
+        (["--", "r.jsonl"], "r.jsonl: not an IMB argument; NAME goes before --"),
+        (["--hosts", ""], "--hosts: no host; give names such as node1,node2, or omit it"),
     ],
 )
 def test_arguments_that_are_set(imb: Imb, tmp_path: Path, more: list[str], words: str) -> None:
@@ -552,6 +579,60 @@ def test_a_launch_behind_one_that_was_cut_off(imb: Imb, tmp_path: Path) -> None:
     (tmp_path / "r.jsonl").write_bytes(torn[: torn.index(b"\n", len(torn) // 2) + 1] + failure + whole)
     said = imb("fabric", tmp_path / "r.jsonl")
     assert said.code == 10 and said.out.startswith("bad: slow: host other3\n"), said
+
+
+@pytest.mark.parametrize("field", ["bytes", "pass", "round", "a", "b"])
+@pytest.mark.parametrize("number", ["-1", str(10**30)])
+def test_a_pair_with_an_impossible_number(imb: Imb, tmp_path: Path, field: str, number: str) -> None:
+    """With blanks, it is read as a record of any kind; without, with all pairs."""
+    for blank in ("", " "):
+        head, pair, *rest = fabrics.records(fabrics.hosts(16)).decode().splitlines()
+        wrong = re.sub(f'"{field}":[0-9]+', f'"{field}":{number}', pair).replace(":", f":{blank}")
+        (tmp_path / "r.jsonl").write_text("\n".join([head, wrong, *rest]) + "\n")
+        said = imb("fabric", tmp_path / "r.jsonl")
+        assert said.code == 0 and "r.jsonl:2: not a record of openimb-record/1" in said.out, said
+
+
+def test_an_interrupt_names_what_is_kept(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, archive: Archive
+) -> None:
+    """Of the first launch, too, which is stored when it is interrupted."""
+    monkeypatch.setenv("FAKE_END", str(tmp_path / "never"))
+    command = launched(tmp_path / "mpi", slow={3: 0.5})
+
+    def interrupt() -> None:
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            if any(one.stat().st_size for one in archive.folder.glob("sessions/*/*/records.jsonl")):
+                time.sleep(0.3)
+                os.kill(os.getpid(), signal.SIGINT)
+                return
+            time.sleep(0.02)
+
+    sender = threading.Thread(target=interrupt)
+    sender.start()
+    said = imb(*command)
+    sender.join()
+    [run] = archive.ids()
+    assert said.code == 130
+    assert said.err == f"imb: judge what was measured: imb fabric {run[:10]}\nimb: interrupted\n"
+    assert imb("fabric", run[:10]).code == 10
+
+
+def test_a_topology_that_is_a_folder(imb: Imb, tmp_path: Path) -> None:
+    (tmp_path / "r.jsonl").write_bytes(fabrics.records(fabrics.hosts(16)))
+    said = imb("fabric", tmp_path / "r.jsonl", "--topology", tmp_path)
+    assert (said.code, said.err) == (2, f"imb: {tmp_path}: is a folder; give a regular file\n")
+
+
+def test_values_that_are_refused_are_told_in_plain_words(imb: Imb) -> None:
+    for words, what in (
+        (("--budget", "1"), "'--budget': give a number of at least 2;"),
+        (("--budget", "x"), "'--budget': not a valid number;"),
+        (("-f", "xml"), "'--format' / '-f': 'xml' is not one of 'terminal', 'json';"),
+    ):
+        said = imb("fabric", *words)
+        assert said.code == 2 and f"imb: Invalid value for {what} see `imb fabric --help`" in said.err
 
 
 def test_a_build_takes_its_time_from_the_budget(

@@ -159,3 +159,36 @@ def test_a_label_change_is_read_once(imb: Imb, archive: Archive, monkeypatch: py
     assert imb("verify", *runs).code == 0
     files = [path for path in reads if path.parent == archive.label_folder]
     assert len(files) == len(set(files)) == 3
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fabric", ""),
+        ("fabric", "r.jsonl", "--baseline", ""),
+        ("show", ""),
+        ("export", ""),
+        ("rm", ""),
+        ("label", "", "new"),
+        ("compare", "", "r.jsonl"),
+        ("compare", "r.jsonl", ","),
+        ("baseline", "set", "b", ""),
+    ],
+)
+def test_an_empty_name_is_not_the_current_folder(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "r.jsonl").write_bytes(records())
+    said = imb(*words)
+    assert (said.code, said.out) == (2, "")
+    assert said.err == "imb: a name is empty; give a run, a label or a file\n"
+
+
+@pytest.mark.parametrize("command", ["fabric", "show"])
+def test_standard_input_is_not_a_name(imb: Imb, command: str) -> None:
+    said = imb(command, "-")
+    assert (said.code, said.err) == (
+        2,
+        "imb: standard input is not read; write it to a file, and give that\n",
+    )

@@ -165,7 +165,7 @@ def _names_in(archive: Archive, what: str) -> list[str]:
         return [what]
     if "," in what and (_labeled(what, archive.ids(), archive.tags()) or _path(what)):
         return [what]
-    names = list(filter(None, (word.strip() for word in what.split(","))))
+    names = list(filter(None, (word.strip() for word in what.split(",")))) or [""]
     if any(name.startswith(QUERY) for name in names):
         raise ImbError(f"a query cannot be combined with other names: {what!r}; give {QUERY}SELECT ... alone")
     return names
@@ -174,7 +174,10 @@ def _names_in(archive: Archive, what: str) -> list[str]:
 def _ids_named(
     archive: Archive, name: str, present: Sequence[str], tags: Callable[[], Mapping[str, Tags]] | None = None
 ) -> list[str]:
-    """Whole names of runs; empty where no run and no label has this name. `present`: the archive's runs."""
+    """Whole names of runs; empty where no run and no label has this name. `present`: the archive's runs. Raises ImbError for an
+    empty name: of a variable that is not set in a shell, and as a path it would be the current folder."""
+    if not name.strip():
+        raise ImbError("a name is empty; give a run, a label or a file")
     if name.startswith(QUERY):
         return _asked(archive, name.removeprefix(QUERY))
     return matching(name, present, tags or archive.tags)
@@ -217,6 +220,8 @@ def _path(name: str) -> Path | None:
 
 
 def _unknown(archive: Archive, name: str) -> ImbError:
+    if name == "-":
+        return ImbError("standard input is not read; write it to a file, and give that")
     if _LIKE_SQL.match(name):
         return ImbError(
             f"no run or label {name!r}; a query begins with {QUERY}, as in '{QUERY}SELECT run ...'"

@@ -70,11 +70,13 @@ def _piece(file: IO[bytes], size: int) -> bytes:
 def _opened(path: Path) -> Iterator[IO[bytes]]:
     """A regular file, unpacked while it is read. Raises Unreadable, and OSError."""
     # Without O_NONBLOCK the open of a pipe waits for a writer.
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        mode = os.fstat(file.fileno()).st_mode
-        if not stat.S_ISREG(mode):
-            kind = next((name for test, name in _KINDS if test(mode)), "a device")
-            raise Unreadable(f"is {kind}; give a regular file")
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        kind = next((name for test, name in _KINDS if test(mode)), "a device")
+        raise Unreadable(f"is {kind}; give a regular file")
+    with os.fdopen(descriptor, "rb") as file:
         start = file.read(8)
         file.seek(0)
         if foreign := next((kind for magic, kind in _FOREIGN.items() if start.startswith(magic)), None):

@@ -117,7 +117,7 @@ def _imported(name: str) -> Any:
         made = typer.main.get_command(module.app)
     else:
         alone = typer.Typer(rich_markup_mode=None, add_completion=False)
-        alone.command(name)(_interruptible(module.command))
+        alone.command(name, cls=getattr(module, "Command", None))(_interruptible(module.command))
         made = typer.main.get_command(alone)
     made.name = name
     return made
@@ -129,6 +129,10 @@ _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of the click tha
 def main(words: list[str] | None = None) -> None:
     """Run `imb`. A usage error is one line on standard error and exit status 2, never a traceback."""
     gc.set_threshold(_OBJECTS)
+    if sys.stderr is None:  # closed, `2>&-`
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    if sys.stdout is None:  # the next file that is opened would take its place
+        sys.exit(_complain("standard output is closed; redirect it, for example to /dev/null", 2))
     for stream in (sys.stdout, sys.stderr):
         # A name of a file may hold any bytes, and a terminal know few characters.
         if isinstance(stream, io.TextIOWrapper):
@@ -154,12 +158,23 @@ def main(words: list[str] | None = None) -> None:
     sys.exit(status if isinstance(status, int) else 0)
 
 
+# What Typer prints for a value that it refuses, and what is printed instead.
+_PLAINER = (
+    ("Value error, ", ""),
+    ("Input should be greater than or equal to ", "give a number of at least "),
+    ("Input should be less than or equal to ", "give a number of at most "),
+    (r"Input should be a valid (\w+), unable to parse .*", r"not a valid \1"),
+)
+
+
 def _message(error: Exception) -> str:
     return str(getattr(error, "format_message", lambda: error)())
 
 
 def _usage(error: Exception, arguments: list[str]) -> str:
     words = " ".join(_message(error).split())
+    for pattern, plain in _PLAINER:
+        words = re.sub(pattern, plain, words)
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "imb"
     own = itertools.takewhile(lambda word: word != "--", arguments)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+import typer.core
 
 from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption, FormatOption, LabelOption, share_of, write_page
@@ -39,9 +40,20 @@ if TYPE_CHECKING:
 EXIT = {"healthy": 0, "bad": 10, "inconclusive": 11}
 BENCHMARKS = ("Pair_Latency", "Pair_Bandwidth", "Pair_Bidirectional")
 SIZES = (("Pair_Latency", 8), ("Pair_Bandwidth", 1 << 20))
+_ARGUMENTS = "imb.fabric.arguments"
+
+
+class Command(typer.core.TyperCommand):
+    """Words behind `--` are kept apart: a NAME may look like a benchmark."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        at = args.index("--") if "--" in args else len(args)
+        ctx.meta[_ARGUMENTS] = args[at + 1 :]
+        return super().parse_args(ctx, args[:at])
 
 
 def command(
+    ctx: typer.Context,
     names: Annotated[
         list[str] | None,
         typer.Argument(
@@ -52,7 +64,7 @@ def command(
     ] = None,
     hosts: Annotated[
         str | None,
-        typer.Option("--hosts", metavar="H1,H2", help="Launch on these hosts; ranges such as node[01-16]."),
+        typer.Option("--hosts", metavar="H1,H2", help="Launch on these hosts; ranges such as 'node[01-16]'."),
     ] = None,
     endpoint: Annotated[
         Literal["host", "socket", "numa", "core"] | None,
@@ -70,7 +82,7 @@ def command(
         typer.Option(
             "--budget",
             min=2,
-            max=1e7,
+            max=10_000_000,
             metavar="SECONDS",
             help="End after this time, and judge what is there.",
             show_default="none; further passes end within 600 s",
@@ -158,20 +170,19 @@ def command(
 
     \b
     Examples:
-      imb fabric --hosts node[001-064] --topology topology.conf --page fabric.html
+      imb fabric --hosts 'node[001-064]' --topology topology.conf --page fabric.html
       imb fabric --quick --budget 30                 # in a Slurm prolog or job
       imb fabric --endpoint core
       imb fabric records.jsonl --format json
-      imb fabric --hosts node[001-064] --baseline acceptance
+      imb fabric --hosts 'node[001-064]' --baseline acceptance
 
-    Exit status: 0 healthy, 10 bad (a component is named, a host does not answer, or a rail is quiet), 11 inconclusive, 2 usage error.
+    Exit status: 0 healthy, 10 bad (a component is named, a host does not answer, or a rail is quiet), 11 inconclusive, 2 usage error, 130 interrupted.
     """
     from imb.cli import fabric_judging as judging
     from imb.cli.extras import need
+    from imb.cli.fabric_stages import kept_named
 
-    words = list(names or [])
-    split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
-    arguments, names = words[split:], words[:split]
+    arguments: list[str] = ctx.meta[_ARGUMENTS]
     against = judging.Against(share_of(relevant, "--relevant"))
     if drain and names:
         raise ImbError("--drain needs a measurement of now; omit NAME, or run the printed commands")
@@ -203,7 +214,7 @@ def command(
     store = Archive(archive)
     if topology:  # before launches, for the errors of files
         against = against._replace(network=judging.network_in(topology), network_file=topology)
-    if baseline:
+    if baseline is not None:
         past = judging.launches_of(judging.sources_named(store, [baseline]), [])
         against = against._replace(past=past, past_name=baseline)
     notes: list[str] = []
@@ -217,7 +228,7 @@ def command(
         from imb.fabric.verdict import NOTHING
         from imb.measure.fabric import hosts_offered, intent_for
 
-        refuse_own(arguments, quick)
+        refuse_own(arguments, BENCHMARKS, quick=quick, rounds=bool(rounds), budget=budget is not None)
         wanted_sizes = list(dict.fromkeys(map(_size, benchmark or []))) or list(SIZES)
         bare = intent_of(None, _expanded(hosts), ppn, None, cpus, env, launcher)
         wanted: Any = endpoint or ("host" if hosts_offered(bare.hosts) > 1 else "core")
@@ -253,7 +264,8 @@ def command(
             return looked[2][0].verdict
 
         missed = judging.DETECTED * against.least
-        stages.quick(judge, missed) if quick else stages.sweep(judge, missed)
+        with kept_named(stages.sources):
+            stages.quick(judge, missed) if quick else stages.sweep(judge, missed)
         if quick or passes is None:
             against = against._replace(share=stages.shares(quick=quick))
         sources, notes = stages.sources, stages.notes
@@ -267,12 +279,13 @@ def command(
         judged, known = looked[2]
         judged = judged._replace(notes=[*notes, *judged.notes])
     else:
-        judged, known = judging.judged_of(launches, sources, against, notes)
+        with kept_named([] if names else sources):
+            judged, known = judging.judged_of(launches, sources, against, notes)
     if not names:
         judged = judging.with_missing(judged, wanted_sizes)
     if quick:
         judged = judging.with_next_of_quick(judged)
-    drains, unnamable = judging.drains_of(judged)
+    drains, unnamable = judging.drains_of(judged, against.network)
     results = judging.execute(judged, drains) if drain else {}
     status = EXIT[judged.verdict.state]
     if page:

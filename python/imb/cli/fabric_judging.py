@@ -234,8 +234,8 @@ def _of_one_distance(topology: Topology | None) -> Topology | None:
     return topology and replace(topology, hops=np.ones_like(topology.hops))
 
 
-def drains_of(judged: Judged) -> tuple[list[Drain], list[str]]:
-    """Commands for the hosts that are slow or do not answer, except those that may only have waited for another one; and hosts whose
+def drains_of(judged: Judged, network: Network | None) -> tuple[list[Drain], list[str]]:
+    """Commands, with the names of nodes that the topology has, for the hosts that are slow or do not answer, except those that may only have waited for another one; and hosts whose
     names Slurm cannot have."""
     from imb.fabric.pairs import cause_of
     from imb.measure.drain import drain_of
@@ -257,7 +257,8 @@ def drains_of(judged: Judged) -> tuple[list[Drain], list[str]]:
         reasons.setdefault(
             endpoints[index].host, f"imb fabric: {f'failed: {cause}' if cause else 'no answer'}"
         )
-    drains = {host: drain_of(host, reason) for host, reason in reasons.items()}
+    listed = network.attached if network else ()
+    drains = {host: drain_of(host, reason, listed=listed) for host, reason in reasons.items()}
     return [one for one in drains.values() if one], [host for host, one in drains.items() if one is None]
 
 

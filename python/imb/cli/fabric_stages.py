@@ -3,14 +3,16 @@ separate suspects."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from imb.archive.store import Archive
+from imb.archive.store import Archive, StoredRun
 from imb.cli.launch_words import problem_of
 from imb.cli.launching import build_for
 from imb.model.errors import ImbError
@@ -180,25 +182,31 @@ class Stages(msgspec.Struct, kw_only=True):
         return [] if self.budget is None else ["-pair_timeout", f"{min(30.0, max(1.0, share / 4)):.3g}"]
 
     def _see(self, execute: Callable[..., list[Done]], made: Plan) -> None:
-        [over] = execute(
-            self.archive, made, made.items, on_problem=lambda item, line: say(f"imb: {line}", err=True)
-        )
-        if over.outcome == "interrupted":
-            if self.sources:
-                say(
-                    f"imb: judge what was measured: imb fabric {' '.join(name for name, _ in self.sources)}",
-                    err=True,
-                )
-            raise KeyboardInterrupt
+        from imb.measure import session
+
+        try:
+            [over] = execute(
+                self.archive, made, made.items, on_problem=lambda item, line: say(f"imb: {line}", err=True)
+            )
+        except KeyboardInterrupt:  # behind the launch
+            for one in session.done(self.archive, made).values():
+                self._keep(self.archive.run(one.run))
+            raise
         run = self.archive.run(over.run)
         recorded = "records.jsonl" in run.manifest.files
+        if over.outcome == "interrupted":
+            self._keep(run)
+            raise KeyboardInterrupt
         if why := problem_of(self.archive, made, over):
             if over.outcome == "timed_out" and (made.timeout or 0) < self.timeout:
                 why = f"killed after {made.timeout:.3g} s (--budget)"
             if over.status == USAGE and not recorded and not self.sources:
                 raise ImbError(why)
             self.notes.append(f"{run.name}: {why}")
-        if recorded:
+        self._keep(run)
+
+    def _keep(self, run: StoredRun) -> None:
+        if "records.jsonl" in run.manifest.files:
             self.sources.append((run.name, run.folder / "records.jsonl"))
 
 
@@ -214,11 +222,43 @@ def _listed(sizes: Sequence[Size]) -> str:
     return ", ".join(f"{name} {size(length)}" for name, length in sizes)
 
 
-def refuse_own(arguments: Sequence[str], quick: bool) -> None:
-    """IMB arguments that `imb fabric` gives itself. Raises ImbError."""
-    own = {"-passes": "give --passes", "-seed": "give --seed", "-pairs_file": "run IMB-FABRIC itself"}
+@contextmanager
+def kept_named(sources: Sources) -> Iterator[None]:
+    """When interrupted, prints how to judge the runs that have records by then."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if sources:
+            names = " ".join(name for name, _ in sources)
+            say(f"imb: judge what was measured: imb fabric {names}", err=True)
+        raise
+
+
+def refuse_own(
+    arguments: Sequence[str], benchmarks: Sequence[str], *, quick: bool, rounds: bool, budget: bool
+) -> None:
+    """IMB arguments that `imb fabric` gives itself, that measure nothing, or that are none. Raises ImbError."""
+    own = {
+        "passes": "give --passes",
+        "seed": "give --seed",
+        "endpoint": "give --endpoint",
+        "pairs_file": "run IMB-FABRIC itself",
+    }
+    own |= dict.fromkeys(("msgsize", "msgsz", "msglen", "msglog", "include", "exclude"), "give -b NAME:BYTES")
+    if rounds:
+        own["rounds"] = "give --rounds"
     if quick:
-        own |= dict.fromkeys(("-rounds", "-halves"), "omit --quick")
-    for one in arguments:
-        if one in own:
-            raise ImbError(f"{one} is set by imb fabric; {own[one]} instead")
+        own |= dict.fromkeys(("rounds", "halves"), "omit --quick")
+    if budget:
+        own["pair_timeout"] = "omit --budget"
+    known = {one.lower(): one for one in benchmarks}
+    for number, one in enumerate(arguments):
+        name = re.sub("^--?", "", one).lower() if one.startswith("-") else ""  # as the suite reads it
+        if name in own:
+            raise ImbError(f"{one} is set by imb fabric; {own[name]} instead")
+        if name in ("help", "h", "list", "version"):
+            raise ImbError(f"{one} measures nothing; run IMB-FABRIC {one} itself")
+        if found := next((known[word] for word in one.lower().split(",") if word in known), None):
+            raise ImbError(f"{one}: a benchmark is not named after --; give -b {found}:BYTES instead")
+        if not number and not one.startswith("-"):
+            raise ImbError(f"{one}: not an IMB argument; NAME goes before --")

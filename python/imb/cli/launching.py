@@ -80,6 +80,8 @@ def intent_of(
     from imb.mpi.launch import Intent
 
     names = tuple(filter(None, (hosts or "").split(",")))
+    if hosts is not None and not names:
+        raise ImbError("--hosts: no host; give names such as node1,node2, or omit it")
     numbers = (cpus or "").split(",") if cpus else []
     if not all(number.isdecimal() for number in numbers):
         raise ImbError(f"--cpus: not CPU numbers: {cpus}; give some such as 0,3")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -33,22 +33,30 @@ class Drain(NamedTuple):
         return f'scontrol update nodename={self.node} state=drain reason="{self.reason}"'
 
 
-def drain_of(host: str, reason: str, environment: Mapping[str, str] = os.environ) -> Drain | None:
+def drain_of(
+    host: str, reason: str, environment: Mapping[str, str] = os.environ, listed: Collection[str] = ()
+) -> Drain | None:
     """None where the name of the host is none that a node of Slurm may have: Slurm takes brackets and commas as lists of nodes,
-    and a shell takes other characters as its own. In an allocation that lists the host under its short name, that is taken."""
-    node = node_of(host, environment)
+    and a shell takes other characters as its own. If the allocation, or else `listed` (the hosts of a
+    topology file), has the short name of the host, that is taken."""
+    node = node_of(host, environment, listed)
     if not _NODE.match(node):
         return None
     return Drain(node, _NOT_PLAIN.sub("?", reason)[:200])
 
 
-def node_of(host: str, environment: Mapping[str, str]) -> str:
+def node_of(host: str, environment: Mapping[str, str], listed: Collection[str] = ()) -> str:
     """The name of a host in Slurm."""
     short = host.partition(".")[0]
-    known: list[str] = []
+    allocated: list[str] = []
     with suppress(ImbError):
-        known = expanded(environment.get("SLURM_JOB_NODELIST", ""))
-    return short if short in known and host not in known else host
+        allocated = expanded(environment.get("SLURM_JOB_NODELIST", ""))
+    for known in (allocated, listed):
+        if host in known:
+            return host
+        if short in known:
+            return short
+    return host
 
 
 def drain_node(one: Drain) -> str | None:

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
 from imb.model.records import PAIR, SCHEMA, End, Failure, Pair, Problem, Run, decode
+from imb.model.units import counted
 
 _NEXT = b"\n" + PAIR
 _RUN = b'{"record":"run",'
@@ -166,24 +167,21 @@ def _record(readers: list[_Reader], line: bytes, name: str, number: int) -> None
         return
     elif isinstance(record, End):
         readers[-1].end = record
-    elif isinstance(record, Failure) and record.a is not None and record.b is not None:
-        ends = min(record.a, record.b), max(record.a, record.b)
-        readers[-1].causes[record.benchmark, record.bytes or 0, *ends] = record.cause or ""
-        readers[-1].add(
-            [
-                _Line(
-                    record.benchmark,
-                    record.bytes or 0,
-                    record.pass_ or 0,
-                    record.round or 0,
-                    record.a,
-                    record.b,
-                )
-            ]
-        )
-    elif isinstance(record, Pair):  # with another order of fields
-        fields = (record.benchmark, record.bytes, record.pass_, record.round, record.a, record.b)
-        readers[-1].add([_Line(*fields, record.time_seconds)])
+    elif isinstance(record, Pair) or (  # a pair with another order of fields
+        isinstance(record, Failure) and record.a is not None and record.b is not None
+    ):
+        fields = {one: getattr(record, one.replace("pass", "pass_")) or 0 for one in _FIELDS}
+        seconds = record.time_seconds if isinstance(record, Pair) else None
+        try:
+            found = {"benchmark": record.benchmark, **fields, "time_seconds": seconds}
+            line_of_pair = msgspec.convert(found, _Line)
+        except msgspec.ValidationError:
+            readers[-1].problem(Problem(name, number, f"not a record of {SCHEMA}; the other lines are read"))
+            return
+        if isinstance(record, Failure):
+            ends = sorted((line_of_pair.a, line_of_pair.b))
+            readers[-1].causes[record.benchmark, line_of_pair.bytes, ends[0], ends[1]] = record.cause or ""
+        readers[-1].add([line_of_pair])
 
 
 def _read(readers: list[_Reader], lines: bytes, name: str, first: int) -> int:
@@ -326,7 +324,11 @@ class _Reader:
         good: npt.NDArray[np.bool_] = (np.maximum(a, b) < len(self.run.endpoints or ())) & (a != b)
         if not good.all():
             self.problem(
-                Problem("pairs", 0, f"{int((~good).sum())} pairs of endpoints that the run does not list")
+                Problem(
+                    "pairs",
+                    0,
+                    f"{counted(int((~good).sum()), 'pair')} of endpoints that the run does not list",
+                )
             )
             self.parts.append([column[good] for column in (codes, *columns, seconds)])
         else:
