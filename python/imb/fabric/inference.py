@@ -213,9 +213,9 @@ class _Size:
         nested = near_groups(ends, pairs, self.least)
         own = [self.classes.groups] if self.classes.groups else []
         near = nested or []
-        for partitions in (own, own + near[-1:], near[:1], near):
-            if partitions:
-                self._prefer(by_nearness(ends, pairs, partitions))
+        choices = dict.fromkeys(map(tuple, (own, own + near[-1:], near[:1], near)))
+        for partitions in filter(None, choices):
+            self._prefer(by_nearness(ends, pairs, partitions))
         if apart := self._apart():
             far = with_group(self.classes, pairs, apart)
             self._prefer(far, _FARTHER)
