@@ -119,4 +119,6 @@ def test_long_tails_are_no_suspects() -> None:
         verdicts.append(judge_sweeps([noisy], None))
     assert sum(one.state == "healthy" for one in verdicts) >= 8, verdicts
     assert not any(named(one) for one in verdicts)
-    assert not any(suspect.p_value >= 0.5 for one in verdicts for suspect in one.suspects)
+    assert not any(
+        suspect.p_value >= 0.5 for one in verdicts if one.state == "healthy" for suspect in one.suspects
+    )

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from imb.fabric.classes import groups_of
 from imb.fabric.history import against
+from imb.fabric.classes import groups_of
 from imb.fabric.inference import judge_sweeps
 from imb.fabric.rounds import Circle, few_rounds, targeted_rounds, whole_sweep
 from imb.fabric.stages import (
@@ -376,6 +376,9 @@ def test_a_quick_search_follows_suspects_that_stay() -> None:
     assert looks_of(256, [suspecting("a", "b"), suspecting("b")])[0] == TARGETED + 1
     assert looks_of(256, [suspecting("a"), suspecting("b")])[0] == 2  # noise names others each time
     assert looks_of(256, [Verdict("inconclusive")])[0] == 1  # nothing to measure again
+    noise = suspecting("a")
+    noise = replace(noise, suspects=tuple(replace(one, p_value=1.0) for one in noise.suspects))
+    assert looks_of(256, [noise])[0] == 1
     assert looks_of(256, [Verdict("healthy")])[0] == 1
 
 
@@ -460,6 +463,8 @@ def test_a_sweep_has_more_passes_while_a_suspect_is_undecided() -> None:
     [suspect] = suspecting("a").suspects
     undecided = replace(suspect, p_value=0.02)
     assert [passes for passes, _ in stages_of(of_passes(4, 0.05, undecided), of_passes(8, 0.05))] == [4, 4]
+    noise = replace(suspect, kind="pair", p_value=1.0)
+    assert len(stages_of(of_passes(4, 0.05, noise))) == 1
     assert len(stages_of(of_passes(4, 0.05, replace(undecided, named=True)))) == 1
 
 

@@ -50,7 +50,7 @@ FEWEST_ENDPOINTS = 4
 _CONFIDENCE = 0.95
 _PAIRS_SHARE = 0.2  # of `level` for single pairs, which are many
 _RAILS = 0.1  # of `level` for quiet rails, where they are judged
-_UNLIKELY = 0.5  # adjusted p-value: noise has suspects above it in every sweep, which are not listed
+UNLIKELY = 0.5  # adjusted p-value: noise has suspects above it in every sweep
 _FARTHER = 10.0  # of a log likelihood: by as much, endpoints are rather farther away than slow
 _UNNAMED = 5  # suspects that are listed though they are not named
 _MISSES = 2.0  # times least_effect: a verdict that would miss such a host is inconclusive
@@ -93,18 +93,20 @@ def judge_sweeps(
         replace(one, p_value=min(1.0, one.p_value * len(sweeps) / shares_of[one.benchmark, one.bytes]))
         for one in suspects
     ]
-    suspects = [one for one in suspects if one.named or one.p_value < _UNLIKELY]
+    likely = [one for one in suspects if one.named or one.p_value < UNLIKELY]
     notes = list(dict.fromkeys(note for size in found for note in size.notes))
     together = tuple(dict.fromkeys(one for size in found for one in silent_together(size.sweep, size.silent)))
     state: State = "healthy"
     quiet = tuple(one for size in found for one in size.quiet)
     if silent or quiet or any(one.named for one in suspects) or any(size.lost for size in found):
         state = "bad"
-    elif suspects or any(size.unsure for size in found):
+    elif likely or any(size.unsure for size in found):
         state = "inconclusive"
+    # Where too little was measured to decide, hosts that seem slow are a hint. Single pairs are too many for that.
+    hints = [one for one in suspects if one in likely or (state != "healthy" and one.kind != "pair")]
     return Verdict(
         state,
-        tuple(suspects),
+        tuple(hints),
         tuple(notes),
         tuple(size.result for size in found),
         tuple(silent),

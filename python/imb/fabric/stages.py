@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Collection, Iterator
 from typing import Literal, NamedTuple
 
-from imb.fabric.inference import FEWEST_ENDPOINTS
+from imb.fabric.inference import FEWEST_ENDPOINTS, UNLIKELY
 from imb.fabric.rounds import Circle, Round, few_rounds, targeted_rounds, whole_sweep
 from imb.fabric.sensitivity import DIFFERENT, SURE
 from imb.fabric.verdict import Suspect, Verdict
@@ -163,5 +163,7 @@ def after_quick(verdict: Verdict, n: int, wanted: float, most: int) -> str:
 
 
 def unclear_suspects(verdict: Verdict) -> list[Suspect]:
-    """Those that further rounds may name, clear, or separate from others."""
-    return [one for one in verdict.suspects if not one.named or one.alternatives]
+    """Those that further rounds may name, clear, or separate from others; not those that noise has at every look."""
+    return [
+        one for one in verdict.suspects if one.p_value < UNLIKELY and (not one.named or one.alternatives)
+    ]
