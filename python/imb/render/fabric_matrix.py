@@ -196,15 +196,15 @@ def _pairs(shown: np.ndarray[Any, Any], named: Sequence[int], silent: Sequence[i
 
 
 def _range(values: np.ndarray[Any, Any]) -> tuple[float, float]:
-    """Ends of the color scale, with the usual time always in the same color: so wide that noise looks like noise and that near
-    pairs and slow ones are in it, never so wide that a few slow pairs hide all else."""
+    """Ends of the color scale, with the usual time always in the same color: as wide as the noise, and never so wide that a few
+    slow pairs hide all else. The width comes from quartiles: pairs below one leaf switch are few and do not make it wider."""
     known = values[np.isfinite(values)]
     if not known.size:
         return 0.0, 1.0
-    low, middle, most = percentiles(known, (3, 50, 99.8)).tolist()
+    low, middle, most = percentiles(known, (25, 50, 99.8)).tolist()
     if not middle > 0:
         return 0.0, 1.0
-    part = min(max(_LEAST, 1 - low / middle, _USUAL / (1 - _USUAL) * (most / middle - 1)), _MOST)
+    part = min(max(_LEAST, 2.5 * (1 - low / middle), _USUAL / (1 - _USUAL) * (most / middle - 1)), _MOST)
     return middle * (1 - part), middle * (1 + part * (1 - _USUAL) / _USUAL)
 
 
