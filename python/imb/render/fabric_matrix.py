@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,21 @@ from imb.render.page_charts import CONFIG, THEMES, template
 _OUTLINED = 64  # rows of named endpoints that have an outline; where a row is less than a pixel, it is all there is to see
 _EVERY_NAME = 64  # and up to which each has its name at the axes
 _LARGE_NAMES = 16  # and up to which these are as large as other text
-_SCALES: dict[Theme, list[str]] = {  # Okabe and Ito's blue is usual, orange is slow
-    "light": ["#f3f7fa", "#b4d4ec", "#f6c8a5", "#d55e00", "#6b2f00"],
-    "dark": ["#1b2a36", "#20608f", "#8f6a3c", "#f0833a", "#ffd9b8"],
-}
+_SHORT = 18  # characters of a name at an axis
+_USUAL = 0.2  # part of the color scale that is below the usual time
+_LEAST = 0.1  # least width of that part, as a share of the usual time: noise of a quiet fabric does not look like a fault
+_MOST = 0.75  # and the largest: beyond four times the usual time all is one color, or what takes 10 % longer would not be seen
+_STRONG = (
+    4.5  # spreads: a pair that is slower by more than these is drawn even where another one shares its pixel
+)
+_NAMED, _NO_ANSWER = (
+    9.0,
+    99.0,
+)  # weights of endpoints where several share a pixel; matrix.js has the latter too
+_SCALES: dict[Theme, list[tuple[float, str]]] = {  # Okabe and Ito's blue is usual, orange is slow
+    "light": [(0, "#f3f7fa"), (_USUAL, "#bcd8ec"), (0.3, "#e2dcd4"), (0.4, "#f6b988"), (0.6, "#e0701c"), (0.8, "#a84300"), (1, "#4f2000")],
+    "dark": [(0, "#16222c"), (_USUAL, "#1f5a86"), (0.3, "#5d5f5c"), (0.4, "#a0683a"), (0.6, "#f0833a"), (0.8, "#ffb482"), (1, "#fff0e2")],
+}  # fmt: skip
 
 
 def relative(times: Values, endpoints: Sequence[Endpoint], topology: Topology) -> Values:
@@ -50,41 +62,64 @@ def drawn_matrices(
     endpoints: Sequence[Endpoint],
     order: Order,
     components: Sequence[Sequence[Suspect]],
+    silent: Sequence[int] = (),
 ) -> dict[str, Any]:
-    """All that page.js shows. `views`: name, matrix, unit, bytes (0: no rate)."""
-    names = [_shown(endpoints[one].name) for one in order.indices]
-    figures = [_figure(values, unit, length, order, components) for _, values, unit, length in views]
+    """All that page.js shows. `views`: name, matrix, unit, bytes (0: no rate). `silent`: endpoints that do not answer."""
+    short = short_names(endpoints)
+    ordered = [endpoints[one] for one in order.indices]
+    figures = [_figure(values, unit, length, order, components, silent) for _, values, unit, length in views]
     return {
         "config": CONFIG,
         "sections": [
             {"template": "matrix", "layouts": [{"lengths": [], "charts": [one]} for one in figures]}
         ],
         "templates": {"matrix": {theme: _template(theme) for theme in THEMES}},
-        "columns": {"names": names},
+        "columns": {
+            "names": [one_line(one.name) for one in ordered],
+            "labels": [_escaped(short[one]) for one in order.indices],
+        },
     }
 
 
-def _shown(name: str) -> str:
-    """Plotly reads tags in texts; the characters of names stay characters."""
-    return escape(one_line(name))
+def short_names(endpoints: Sequence[Endpoint]) -> list[str]:
+    """Names for the axes: without the domain that all hosts have in common, and with an ellipsis where they are long."""
+    hosts = {one.host for one in endpoints}
+    domain = _common_domain(hosts) if len(hosts) > 1 else ""
+    found = []
+    for one in endpoints:
+        name = one_line(f"{one.host.removesuffix(domain)} {one.place}".rstrip())
+        found.append(name if len(name) <= _SHORT else f"{name[: _SHORT // 2]}…{name[1 - _SHORT // 2 :]}")
+    return found
+
+
+def _common_domain(hosts: Iterable[str]) -> str:
+    """`.example.org`; empty where there is none, or where it is a part of addresses."""
+    parts = [one.split(".")[1:][::-1] for one in hosts]
+    common = [same[0] for same in takewhile(lambda same: len(set(same)) == 1, zip(*parts, strict=False))]
+    return "".join(f".{part}" for part in reversed(common)) if common and not common[0].isdecimal() else ""
+
+
+def _escaped(name: str) -> str:
+    """Plotly reads tags and entities in texts, but not `&quot;`; the characters of names stay characters."""
+    return escape(name, quote=False)
 
 
 def _figure(
-    values: Values, unit: str, length: int, order: Order, components: Sequence[Sequence[Suspect]]
+    values: Values,
+    unit: str,
+    length: int,
+    order: Order,
+    components: Sequence[Sequence[Suspect]],
+    silent: Sequence[int],
 ) -> dict[str, Any]:
     index = np.array(order.indices, dtype=np.int64)
     shown = values[np.ix_(index, index)].astype("<f4")
     place = {one: at for at, one in enumerate(order.indices)}
+    named = [place[same[0].endpoints[0]] for same in components if _is_endpoint(same[0])]
     low, high = _range(shown)
     count = len(order.indices)
     heat = {
         "type": "heatmap",
-        "columns": {"x": "names", "y": "names"},
-        "z": {
-            "dtype": "f4",
-            "bdata": base64.b64encode(shown.tobytes()).decode(),
-            "shape": f"{count}, {count}",
-        },
         "zmin": low,
         "zmax": high,
         "hoverinfo": "none",
@@ -113,34 +148,64 @@ def _figure(
         "hoverinfo": "skip",
         "showlegend": False,
     }
-    ticks = {"dtick": 1} if count <= _EVERY_NAME else {"nticks": 32}
     axis = {
-        "type": "category",
         "showgrid": False,
         "range": [-0.5, count - 0.5],
         "constrain": "domain",
         **({"tickfont": {"size": 12}} if count <= _LARGE_NAMES else {}),
-        **ticks,
     }
     layout = {
         "xaxis": {**axis, "tickangle": -90 if count > 8 else 0, "side": "bottom"},
         "yaxis": {**axis, "range": [count - 0.5, -0.5], "scaleanchor": "x"},
         "hovermode": "closest",
-        "shapes": [*_boundaries(order), *_outlines(place, components)],
+        "shapes": [*_boundaries(order), *_outlines(named, count)],
         "annotations": _numbers(place, components),
         "margin": {"l": 70, "r": 10, "t": 8, "b": 70},
     }
-    return {"data": [heat, *([marked] if dots else [])], "layout": layout, "unit": unit, "bytes": length}
+    return {
+        "data": [heat, *([marked] if dots else [])],
+        "layout": layout,
+        "unit": unit,
+        "bytes": length,
+        "pairs": _pairs(shown, named, [place[one] for one in silent]),
+    }
+
+
+def _pairs(shown: np.ndarray[Any, Any], named: Sequence[int], silent: Sequence[int]) -> dict[str, Any]:
+    """All values, those below the diagonal where the others are the same, and what matrix.js chooses by where a pixel has
+    several: a weight of each endpoint, and the time from which on a pair is always shown."""
+    half = np.array_equal(shown, shown.T, equal_nan=True)
+    stored = shown[np.tril_indices(len(shown), -1)] if half else shown
+    known = np.isfinite(shown) & (shown > 0)
+    logs = np.log(np.where(known, shown, 1.0))
+    middle, spread = 0.0, 0.0
+    if known.any():
+        middle = float(np.median(logs[known]))
+        spread = 1.4826 * float(np.median(np.abs(logs[known] - middle)))
+    apart = np.where(known, np.clip(logs - middle, -0.5, 0.5), 0.0)
+    weights = np.max([apart.sum(axis=one) / np.maximum(known.sum(axis=one), 1) for one in (0, 1)], axis=0)
+    weights[named] += _NAMED
+    weights[silent] = _NO_ANSWER
+    return {
+        "bdata": base64.b64encode(np.ascontiguousarray(stored).tobytes()).decode(),
+        "half": half,
+        "count": len(shown),
+        "weights": np.round(weights, 4).tolist(),
+        "strong": math.exp(middle + max(_STRONG * spread, _LEAST)),
+    }
 
 
 def _range(values: np.ndarray[Any, Any]) -> tuple[float, float]:
-    """Ends of the color scale: without the last thousandths, which would hide all else, and never so narrow that noise looks
-    like a fault."""
+    """Ends of the color scale, with the usual time always in the same color: as wide as the noise, and never so wide that a few
+    slow pairs hide all else. The width comes from quartiles: pairs below one leaf switch are few and do not make it wider."""
     known = values[np.isfinite(values)]
     if not known.size:
         return 0.0, 1.0
-    low, middle, most = percentiles(known, (0.2, 50, 99.8)).tolist()
-    return min(low, 0.95 * middle), max(most, 1.3 * middle)
+    low, middle, most = percentiles(known, (25, 50, 99.8)).tolist()
+    if not middle > 0:
+        return 0.0, 1.0
+    part = min(max(_LEAST, 2.5 * (1 - low / middle), _USUAL / (1 - _USUAL) * (most / middle - 1)), _MOST)
+    return middle * (1 - part), middle * (1 + part * (1 - _USUAL) / _USUAL)
 
 
 def _boundaries(order: Order) -> list[dict[str, Any]]:
@@ -149,27 +214,28 @@ def _boundaries(order: Order) -> list[dict[str, Any]]:
     if len(ends) > 200:
         return []
     return [
-        {"type": "line", "opacity": 0.3 if len(ends) > 12 else 1, f"{axis}ref": axis, f"{axis}0": end - 0.5, f"{axis}1": end - 0.5, f"{other}ref": f"{other} domain",
+        {"type": "line", "opacity": 0.15 if len(ends) > 12 else 1, f"{axis}ref": axis, f"{axis}0": end - 0.5, f"{axis}1": end - 0.5, f"{other}ref": f"{other} domain",
          f"{other}0": 0, f"{other}1": 1}
         for end in ends
         for axis, other in (("x", "y"), ("y", "x"))
     ]  # fmt: skip
 
 
-def _outlines(place: dict[int, int], components: Sequence[Sequence[Suspect]]) -> list[dict[str, Any]]:
-    """Around the row of each named endpoint."""
-    rows = [place[same[0].endpoints[0]] for same in components if _is_endpoint(same[0])][:_OUTLINED]
+def _outlines(named: Sequence[int], count: int) -> list[dict[str, Any]]:
+    """Around the row of each named endpoint; where rows are thin, around its column too."""
+    axes = (("x", "y"),) if count <= _EVERY_NAME else (("x", "y"), ("y", "x"))
     return [
         {
             "templateitemname": "named",
             "visible": True,
-            "xref": "x domain",
-            "x0": 0,
-            "x1": 1,
-            "y0": row - 0.5,
-            "y1": row + 0.5,
+            f"{along}ref": f"{along} domain",
+            f"{along}0": 0,
+            f"{along}1": 1,
+            f"{across}0": at - 0.5,
+            f"{across}1": at + 0.5,
         }
-        for row in rows
+        for at in named[:_OUTLINED]
+        for along, across in axes
     ]
 
 
@@ -200,15 +266,13 @@ def _is_endpoint(one: Suspect) -> bool:
 
 def _template(theme: Theme) -> dict[str, Any]:
     colors = COLORS[theme]
-    scale = _SCALES[theme]
-    steps = [[number / (len(scale) - 1), color] for number, color in enumerate(scale)]
     made = template(
         theme,
         [{"marker": {"symbol": "square-open", "size": 9, "color": colors["bad"], "line": {"width": 2}}}],
     )
     made["data"]["heatmap"] = [
         {
-            "colorscale": steps,
+            "colorscale": [list(step) for step in _SCALES[theme]],
             "colorbar": {
                 "tickfont": {"color": colors["muted"]},
                 "title": {"font": {"color": colors["muted"]}},

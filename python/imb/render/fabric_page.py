@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,10 @@ def fabric_page(
         "made": now.strftime("%Y-%m-%d %H:%M") if now else None,
     }
     return rendered(
-        "fabric.html.j2", page, drawn_matrices(views, endpoints, order, suspected), drawn=bool(views)
+        "fabric.html.j2",
+        page,
+        drawn_matrices(views, endpoints, order, suspected, verdict.silent),
+        drawn=bool(views),
     )
 
 
@@ -91,12 +95,17 @@ def _card(number: int, same: Sequence[Suspect], level: float) -> dict[str, Any]:
         "standing": standing(first, level),
         "kind": first.kind,
         "name": first.name,
-        "lines": [line_of(one) for one in same],
+        "lines": [_line(one) for one in same],
         "alternatives": shortened_list(
             list(dict.fromkeys(name for one in same for name in one.alternatives)), 6
         ),
         "next": next((one.next for one in same if one.next), ""),
     }
+
+
+def _line(one: Suspect) -> str:
+    """What was measured of a component; a pair that does not answer has no effect."""
+    return line_of(one) if isfinite(one.effect) else f"{one.benchmark} {size(one.bytes)}: no answer"
 
 
 def _effects(judged: Judged) -> list[dict[str, Any]]:

@@ -31,25 +31,47 @@
     for (const trace of data) {
       for (const [name, column] of Object.entries(trace.columns ?? {})) trace[name] = page.columns[column];
     }
+    const isMatrix = figureOf(chart).pairs !== undefined;
+    if (isMatrix) fill(chart, data[0], layout);
     Plotly.react(chart, data, { ...layout, template: template(chart) }, page.config);
     label(chart);
+    if (isMatrix) refill(chart);
     if (chart.dataset.drawn) return;
     chart.dataset.drawn = "1";
-    if (figureOf(chart).data[0]?.type === "heatmap") return readCells(chart);
+    if (isMatrix) return readCells(chart);
     chart.on("plotly_hover", (event) => mark(sectionOf(chart), event.points[0].pointIndex, chart));
     chart.on("plotly_unhover", () => mark(sectionOf(chart), null, chart));
   }
 
-  // Of a matrix: the pair under the pointer with its figures.
+  // Of a matrix: what fits into its pixels, again after each zoom and each change of its size.
+  const cells = new WeakMap();
+  function fill(chart, trace, { xaxis, yaxis }) {
+    const pixels = chart.querySelector(".nsewdrag")?.getBoundingClientRect().width || chart.clientWidth / 2;
+    const shown = pairMatrix.view(figureOf(chart), page.columns.labels, xaxis.range, yaxis.range, pixels);
+    cells.set(chart, { shown, key: [xaxis.range, yaxis.range, Math.floor(pixels)].join() });
+    Object.assign(trace, shown.trace);
+    Object.assign(xaxis, shown.x);
+    Object.assign(yaxis, shown.y);
+  }
+
+  function refill(chart) {
+    const { key } = cells.get(chart), { xaxis, yaxis } = chart.layout, trace = {}, axes = { xaxis: { range: xaxis.range }, yaxis: { range: yaxis.range } };
+    fill(chart, trace, axes);
+    if (cells.get(chart).key === key) return;
+    const { z, ...places } = trace, { x, y } = cells.get(chart).shown;
+    Plotly.update(chart, { z: [z], ...places }, {
+      "xaxis.tickvals": x.tickvals, "xaxis.ticktext": x.ticktext, "yaxis.tickvals": y.tickvals, "yaxis.ticktext": y.ticktext,
+    }, [0]);
+  }
+
+  // The pair under the pointer with its figures.
   function readCells(chart) {
     const key = chart.parentElement.querySelector(".key"), usual = key.textContent;
-    chart.on("plotly_hover", ({ points: [{ x, y, z }] }) => {
-      const { unit, bytes } = figureOf(chart);
-      if (!Number.isFinite(z)) return;
-      const rate = unit === "µs" && bytes >= 4096 ? `, ${(bytes / z).toPrecision(4)} MB/s` : "";
-      key.textContent = `${y} – ${x}: ${z.toPrecision(4)} ${unit}${rate}`;
+    chart.on("plotly_hover", ({ points: [{ pointNumber }] }) => {
+      key.textContent = pairMatrix.text(figureOf(chart), page.columns.names, cells.get(chart).shown, pointNumber) ?? usual;
     });
     chart.on("plotly_unhover", () => { key.textContent = usual; });
+    chart.on("plotly_relayout", () => refill(chart));
   }
 
   const inView = new Set();
