@@ -409,8 +409,7 @@ def test_a_matrix_of_hosts(page: Any, imb: Imb, tmp_path: Path, count: int) -> N
         assert re.fullmatch(
             r"n001 \u2013 n003: 1\.\d+ times the median", page.locator("figure .key").inner_text()
         )
-    if count > 4:  # four hosts below two switches do not separate a slow one
-        assert page.locator(".findings .where").first.inner_text().startswith("n")
+    assert page.locator(".findings .where").first.inner_text().startswith("n")
     page.emulate_media(media="print")
     page.set_viewport_size({"width": 688, "height": 980})
     until(page, "document.querySelector('.chart .main-svg').getBoundingClientRect().width <= 690")

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from imb.fabric.history import against
 from imb.fabric.classes import groups_of
+from imb.fabric.history import against
 from imb.fabric.inference import judge_sweeps
 from imb.fabric.rounds import Circle, few_rounds, targeted_rounds, whole_sweep
 from imb.fabric.stages import (

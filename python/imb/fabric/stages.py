@@ -164,6 +164,4 @@ def after_quick(verdict: Verdict, n: int, wanted: float, most: int) -> str:
 
 def unclear_suspects(verdict: Verdict) -> list[Suspect]:
     """Those that further rounds may name, clear, or separate from others; not those that noise has at every look."""
-    return [
-        one for one in verdict.suspects if one.p_value < UNLIKELY and (not one.named or one.alternatives)
-    ]
+    return [one for one in verdict.suspects if one.p_value < UNLIKELY and (not one.named or one.alternatives)]
