@@ -76,14 +76,14 @@ def populations_of(
 
 
 def whole_groups(classes: Classes, suspects: Sequence[Suspect], sweep: Sweep) -> list[str]:
-    """Notes on groups of three endpoints or more all of which are named: what they share may be slow instead."""
-    slow = {one.endpoints[0] for one in suspects if one.named and one.kind in ("host", "core")}
+    """Notes on groups of three hosts or more all of which are named: what they share may be slow instead."""
+    slow = {one.endpoints[0] for one in suspects if one.named and one.kind == "host"}
     found = []
     for inside in classes.groups if len(classes.groups) > 2 else ():
         if len(inside) >= FEWEST and slow.issuperset(inside):
             some = ", ".join(sweep.endpoints[one].name for one in inside[:3])
             found.append(
-                f"{sweep.benchmark} {size(sweep.bytes)}: all {len(inside)} endpoints of a group ({some}, ...) are slow: the switch that "
+                f"{sweep.benchmark} {size(sweep.bytes)}: all {len(inside)} hosts of a group ({some}, ...) are slow: the switch that "
                 "they share may be the cause; give the switches (--topology)"
             )
     return found
@@ -110,5 +110,7 @@ def slow_groups(
     for one, inside in enumerate(classes.groups):
         by = float(nearest[one] - np.median(np.delete(nearest, one)))
         if by >= least:
-            found.append((inside, by, bool(own[one] - np.nanmedian(np.delete(own, one)) >= least)))
+            others = np.delete(own, one)
+            others = others[np.isfinite(others)]  # a group of one has no pairs of its own
+            found.append((inside, by, bool(len(others) and own[one] - np.median(others) >= least)))
     return found
