@@ -483,7 +483,7 @@ def test_a_pair_that_does_not_answer_has_no_times(page: Any, imb: Imb, tmp_path:
             lines[at] = kept + ',"cause":"time_out"}'
     open_page(page, page_of(imb, tmp_path, "\n".join(lines).encode() + b"\n"))
     said = page.locator(".findings").inner_text()
-    assert "inf" not in said and "Pair_Latency 8 bytes: no answer" in said
+    assert "inf" not in said and "Pair_Latency 8 bytes: the pair does not answer" in said
     drawn(page)
     assert page.locator(".chart .scatterlayer .point").count() == 2  # marked on both sides of the diagonal
 

@@ -369,6 +369,20 @@ def test_a_failure_has_its_cause(imb: Imb, tmp_path: Path) -> None:
     assert imb("fabric", file).out.startswith("bad: no answer: host n004\n")
 
 
+def test_the_page_has_causes_and_all_notes(imb: Imb, tmp_path: Path) -> None:
+    """Also where no smallest effect can be printed behind them."""
+    file, page = tmp_path / "r.jsonl", tmp_path / "p.html"
+    file.write_bytes(fabrics.records(fabrics.hosts(16), silent=(3,), cause="out_of_memory"))
+    imb("fabric", file, "--page", page)
+    text = page.read_text()
+    assert "<h3>Failed (out of memory)</h3><p>n004</p>" in text and "No answer</h3>" not in text
+    assert "failed (out of memory): n004" not in text  # once, not among the notes again
+    file.write_bytes(fabrics.records(fabrics.hosts(4), silent=(3,)))
+    said = imb("fabric", file, "--page", page)
+    [note] = [line.removeprefix("note: ") for line in said.out.splitlines() if line.startswith("note: ")]
+    assert note in page.read_text(), said.out
+
+
 # --- Launches of different load ---------------------------------------------------------------------------------------
 
 

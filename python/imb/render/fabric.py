@@ -62,7 +62,7 @@ def sweep_headline(judged: Judged) -> str:
     ]
     parts = [f"slow: {', '.join(names_of_slow)}"] if slow else []
     lost: dict[str, dict[str, list[str]]] = {}
-    for label, names in _silent(judged).items():
+    for label, names in silent_by_cause(judged).items():
         lost.setdefault(label, {})[judged.endpoint_kind] = names
     for one in named:
         if one not in slow:
@@ -89,7 +89,7 @@ def sweep_headline(judged: Judged) -> str:
     return f"inconclusive: {_why_unsure(judged)}"
 
 
-def _silent(judged: Judged) -> dict[str, list[str]]:
+def silent_by_cause(judged: Judged) -> dict[str, list[str]]:
     """Names of silent endpoints by `no answer` or `failed (out of memory)`."""
     found: dict[str, list[str]] = {}
     for one in judged.verdict.silent:
@@ -254,7 +254,7 @@ def after_table(judged: Judged) -> list[str]:
     """Lines behind the table of suspects."""
     verdict, endpoints = judged.verdict, judged.endpoints
     lines: list[str] = []
-    lines += [f"{label}: {shortened_list(names, 8)}" for label, names in _silent(judged).items()]
+    lines += [f"{label}: {shortened_list(names, 8)}" for label, names in silent_by_cause(judged).items()]
     for ends in verdict.silent_together:
         one, other = (endpoints[end].name for end in ends)
         lines.append(

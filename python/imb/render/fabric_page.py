@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from imb.render.fabric import (
     detectable_effect,
     line_of,
     shortened_list,
+    silent_by_cause,
     standing,
     sweep_headline,
 )
@@ -50,7 +50,8 @@ def fabric_page(
             views.append((f"{name}, relative to pairs of the same distance", ratio, "times the median", 0))
         views.append((name, found * 1e6, "µs", sweep.bytes))
     order = order_of(endpoints, times[0] if times else np.empty((0, 0)), topology)
-    suspected = components(judged)
+    suspected, silent = components(judged), silent_by_cause(judged)
+    foot = detectable_effect(judged)
     page = {
         "title": f"Fabric of {len(endpoints):,} {'endpoints' if judged.endpoint_kind != 'host' else 'hosts'}",
         "subtitle": shortened_list(judged.sources, 4),
@@ -58,7 +59,7 @@ def fabric_page(
         "mark": mark,
         "word": word,
         "sentence": sentence,
-        "basis": "; ".join(filter(None, (basis(judged), detectable_effect(judged)))),
+        "basis": "; ".join(filter(None, (basis(judged), foot))),
         "contents": [("Verdict", "verdict"), ("Matrix", "matrix"), ("Endpoints", "endpoints")],
         "matrices": [name for name, *_ in views],
         "caption": f"Median over passes, ordered by {order.by}{_directions(judged)}",
@@ -67,9 +68,13 @@ def fabric_page(
             _card(number, same, judged.level) for number, same in enumerate(suspected[:_SHOWN], 1)
         ],
         "more": max(0, len(suspected) - _SHOWN),
-        "silent": [endpoints[one].name for one in verdict.silent],
+        "silent": silent,
         "drains": list(drains),
-        "lines": [line for line in after_table(judged)[:-1] if not line.startswith(("no answer:", "next:"))],
+        "lines": [
+            line
+            for line in after_table(judged)
+            if line != foot and not line.startswith(("next:", *(f"{label}:" for label in silent)))
+        ],
         "sizes": [f"{one.benchmark} {size(one.bytes)}" for one in verdict.per_size],
         "effects": _effects(judged),
         "made": now.strftime("%Y-%m-%d %H:%M") if now else None,
@@ -95,17 +100,12 @@ def _card(number: int, same: Sequence[Suspect], level: float) -> dict[str, Any]:
         "standing": standing(first, level),
         "kind": first.kind,
         "name": first.name,
-        "lines": [_line(one) for one in same],
+        "lines": [line_of(one) for one in same],
         "alternatives": shortened_list(
             list(dict.fromkeys(name for one in same for name in one.alternatives)), 6
         ),
         "next": next((one.next for one in same if one.next), ""),
     }
-
-
-def _line(one: Suspect) -> str:
-    """What was measured of a component; a pair that does not answer has no effect."""
-    return line_of(one) if isfinite(one.effect) else f"{one.benchmark} {size(one.bytes)}: no answer"
 
 
 def _effects(judged: Judged) -> list[dict[str, Any]]:
