@@ -324,7 +324,7 @@ def by_thresholds(sweep: Sweep) -> tuple[set[str], set[str]]:
 
 @dataclass
 class Searched:
-    """`named`: components; `others`: of each significant one, it and its alternatives; `rounds`: different ones; `passes`: of the first."""
+    """`state`: of the verdict; `named`: components; `others`: of each significant one, it and its alternatives; `rounds`: different ones; `passes`: of the first."""
 
     state: str
     named: set[str]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from imb.cli.fabric_stages import Sources
     from imb.fabric.sweep import Endpoint
     from imb.fabric.topology import Topology
+    from imb.fabric.verdict import State, Verdict
     from imb.measure.drain import Drain
     from imb.model.pairs import PairLaunch
     from imb.render.fabric import Judged
@@ -145,14 +146,10 @@ def judged_of(
     ):
         if names and len(names) < len(endpoints):
             line = f"not judged, as fewer than {FEWEST} of their pairs {why}: {_some(list(names))}"
-            verdict = replace(
-                verdict,
-                state="inconclusive" if verdict.state == "healthy" else verdict.state,
-                notes=(line, *verdict.notes),
-            )
+            verdict = _at_most_inconclusive(verdict, line)
     if largest >= 1 + against.least and verdict.state == "healthy":
         slower = f"all pairs take {as_percent(largest - 1, 1)} longer than in {against.past_name}; no single component does"
-        verdict = replace(verdict, state="inconclusive", notes=(slower, *verdict.notes))
+        verdict = _at_most_inconclusive(verdict, slower)
     kinds = {
         one.run.options.fabric.endpoint for one in launches if one.run.options and one.run.options.fabric
     }
@@ -172,6 +169,12 @@ def judged_of(
     return with_missing(judged, [(one.benchmark, one.bytes) for one in measured]), topology
 
 
+def _at_most_inconclusive(verdict: Verdict, why: str) -> Verdict:
+    """Not healthy for this reason, which is the first note."""
+    state: State = "inconclusive" if verdict.state == "healthy" else verdict.state
+    return replace(verdict, state=state, notes=(why, *verdict.notes))
+
+
 def with_missing(judged: Judged, wanted: Sequence[tuple[str, int]]) -> Judged:
     """Nothing is healthy of which a part was not measured."""
     there = {(one.benchmark, one.bytes) for one in judged.verdict.per_size}
@@ -180,8 +183,7 @@ def with_missing(judged: Judged, wanted: Sequence[tuple[str, int]]) -> Judged:
         return judged
     past = f", or not in {judged.baseline}" if judged.baseline else ""
     words = f"not measured{past}: {', '.join(missing)}"
-    verdict = replace(judged.verdict, state="inconclusive", notes=(words, *judged.verdict.notes))
-    return judged._replace(verdict=verdict)
+    return judged._replace(verdict=_at_most_inconclusive(judged.verdict, words))
 
 
 def with_next_of_quick(judged: Judged) -> Judged:

@@ -75,6 +75,14 @@ def groups_by_label(label: Indices) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(np.flatnonzero(label == one).tolist()) for one in range(int(label.max()) + 1))
 
 
+def labels_of(groups: Sequence[Sequence[int]], count: int) -> Indices:
+    """Number of the group of each endpoint, -1 without one."""
+    label = np.full(count, -1)
+    for one, inside in enumerate(groups):
+        label[list(inside)] = one
+    return label
+
+
 def with_group(classes: Classes, pairs: Pairs, inside: Sequence[int]) -> Classes:
     """The pairs of these endpoints have levels of their own; they and all others are two groups, if there were none."""
     count = int(max(pairs.a.max(), pairs.b.max())) + 1
@@ -93,9 +101,7 @@ def by_nearness(
     slow as a whole is no distance."""
     shared = np.zeros(len(pairs.a), dtype=np.int64)
     for groups in partitions:
-        label = np.full(len(endpoints), -1)
-        for one, inside in enumerate(groups):
-            label[list(inside)] = one
+        label = labels_of(groups, len(endpoints))
         shared += label[pairs.a] == label[pairs.b]
     words = [
         ", between groups",

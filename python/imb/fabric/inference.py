@@ -93,20 +93,21 @@ def judge_sweeps(
         replace(one, p_value=min(1.0, one.p_value * len(sweeps) / shares_of[one.benchmark, one.bytes]))
         for one in suspects
     ]
-    likely = [one for one in suspects if one.named or one.p_value < UNLIKELY]
+    listed = [one for one in suspects if one.named or one.p_value < UNLIKELY]
     notes = list(dict.fromkeys(note for size in found for note in size.notes))
     together = tuple(dict.fromkeys(one for size in found for one in silent_together(size.sweep, size.silent)))
     state: State = "healthy"
     quiet = tuple(one for size in found for one in size.quiet)
     if silent or quiet or any(one.named for one in suspects) or any(size.lost for size in found):
         state = "bad"
-    elif likely or any(size.unsure for size in found):
+    elif listed or any(size.unsure for size in found):
         state = "inconclusive"
     # Where too little was measured to decide, hosts that seem slow are a hint. Single pairs are too many for that.
-    hints = [one for one in suspects if one in likely or (state != "healthy" and one.kind != "pair")]
+    if state != "healthy":
+        listed = [one for one in suspects if one.named or one.p_value < UNLIKELY or one.kind != "pair"]
     return Verdict(
         state,
-        tuple(hints),
+        tuple(listed),
         tuple(notes),
         tuple(size.result for size in found),
         tuple(silent),

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from imb.fabric.classes import FEWEST, Classes
+from imb.fabric.classes import FEWEST, Classes, labels_of
 from imb.fabric.pairs import Pairs
 from imb.fabric.sweep import Sweep, Values
 from imb.fabric.verdict import Populations, Suspect
@@ -97,9 +97,7 @@ def slow_groups(
     many = len(classes.groups)
     if many < 3 or len(classes.names) <= 2:
         return []
-    label = np.full(int(max(pairs.a.max(), pairs.b.max())) + 1, -1)
-    for one, inside in enumerate(classes.groups):
-        label[list(inside)] = one
+    label = labels_of(classes.groups, int(max(pairs.a.max(), pairs.b.max())) + 1)
     level = np.full((many, many), np.nan)
     x, y = label[pairs.a], label[pairs.b]
     level[x, y] = level[y, x] = levels[classes.of]

@@ -30,14 +30,14 @@ def lack_hosts(classes: Sequence[str]) -> bool:
     return any(one.startswith("unknown distance") for one in classes)
 
 
-def _passes(passes: int, detectable: float, wanted: float) -> float:
-    """That show `wanted` if so many show `detectable` (logarithms)."""
-    return passes * (detectable / wanted / SURE) ** 2
+def times_as_much(detectable: float, wanted: float) -> float:
+    """How many times the passes, or pairs, show `wanted` if those that there are show `detectable` (logarithms): errors fall with their root."""
+    return (detectable / wanted / SURE) ** 2
 
 
 def beyond_passes(passes: int, detectable: float, wanted: float, *, whole: bool) -> str:
     """What to do where no number of passes shows `wanted`; "" where one does. `whole`: all pairs were measured."""
-    if _passes(passes, detectable, wanted) < _MOST_PASSES:
+    if passes * times_as_much(detectable, wanted) < _MOST_PASSES:
         return ""
     if whole:
         return "more passes do not suffice, and all pairs were measured: measure on an idle fabric, or give a larger --relevant"
@@ -94,7 +94,7 @@ class Sensitivity:
             )
         if why := beyond_passes(self.pairs.repeats, detectable, wanted, whole=self.whole):
             return f"{head}; {why}"
-        passes = _passes(self.pairs.repeats, detectable, wanted)
+        passes = self.pairs.repeats * times_as_much(detectable, wanted)
         text = f"{head}; for {as_percent(np.expm1(wanted))} it would need about {np.ceil(passes):.0f} passes"
         own = self.pairs.noise / np.sqrt(self.pairs.repeats)
         return f"{text}, apart in time: successive passes are alike" if own < 0.7 * spread else text

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from imb.fabric.inference import FEWEST_ENDPOINTS, UNLIKELY
 from imb.fabric.rounds import Circle, Round, few_rounds, targeted_rounds, whole_sweep
-from imb.fabric.sensitivity import DIFFERENT, SURE
+from imb.fabric.sensitivity import DIFFERENT, times_as_much
 from imb.fabric.verdict import Suspect, Verdict
 from imb.model.units import as_percent
 
@@ -132,7 +132,7 @@ def short_sizes(
         if one.widened > DIFFERENT or passes >= most:
             continue
         for detectable in (one.detectable, one.of_links) if links else (one.detectable,):
-            times = (math.log1p(detectable) / (SURE * math.log1p(wanted))) ** 2
+            times = times_as_much(math.log1p(detectable), math.log1p(wanted))
             if 1 < times <= most / passes:  # false for NaN
                 key = one.benchmark, one.bytes
                 found[key] = max(times, found.get(key, times))
@@ -155,7 +155,7 @@ def after_quick(verdict: Verdict, n: int, wanted: float, most: int) -> str:
     for one in verdict.per_size:
         if math.isfinite(one.detectable):
             met = one.pairs / (n * (n - 1) / 2)
-            passes.append(one.passes * met * (math.log1p(one.detectable) / (SURE * math.log1p(wanted))) ** 2)
+            passes.append(one.passes * met * times_as_much(math.log1p(one.detectable), math.log1p(wanted)))
     many = max(math.ceil(max(passes)), 1)
     if many <= most:
         return f"{words} with --passes {many} or more, for hosts slower by {as_percent(wanted)}"
