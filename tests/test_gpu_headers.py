@@ -6,6 +6,7 @@ import importlib.util
 import os
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import lab
@@ -56,8 +57,9 @@ def compiles(text: str, *words: str) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-def test_functions_and_constants_of_cuda() -> None:
-    header = vendor("cuda_runtime", "include/cuda.h")
+@pytest.mark.parametrize("package", ["cuda_runtime", "cu13"])  # of CUDA 12 and 13
+def test_functions_and_constants_of_cuda(package: str) -> None:
+    header = vendor(package, "include/cuda.h")
     names = look_ups("cuda_calls.cpp")
     # A declaration of the header has the name of the exported function: cuda.h maps cuMemAlloc to cuMemAlloc_v2.
     lines = [
@@ -83,11 +85,21 @@ def test_functions_and_constants_of_cuda() -> None:
     compiles("\n".join(text))
 
 
-def test_functions_and_constants_of_hip() -> None:
-    folder = Path(os.environ.get("HIP_INCLUDE_DIR", "/usr/include"))
-    if not (folder / "hip" / "hip_runtime_api.h").exists():
+def installed_header_of_hip() -> Path:
+    header = Path(os.environ.get("HIP_INCLUDE_DIR", "/usr/include")) / "hip" / "hip_runtime_api.h"
+    if not header.exists():
         assert not lab.IN_CI, "libamdhip64-dev is not installed"
         pytest.skip("no header of HIP")
+    return header
+
+
+def header_of_rocm_7() -> Path:
+    return lab.TOP / "tests" / "reference" / "hip-7.2.h"
+
+
+@pytest.mark.parametrize("find", [installed_header_of_hip, header_of_rocm_7])
+def test_functions_and_constants_of_hip(find: Callable[[], Path]) -> None:
+    header = find()
     lines = [
         f"static_assert(alike<decltype(&::{name}), decltype(hip::Calls::{member})>, "
         f'"{name} is another function");'
@@ -110,13 +122,13 @@ def test_functions_and_constants_of_hip() -> None:
         f'#include "{DEVICE / "hip.cpp"}"',
         "#define __HIP_PLATFORM_AMD__",
         "#define __HIP_DISABLE_CPP_FUNCTIONS__",
-        "#include <hip/hip_runtime_api.h>",
+        f'#include "{header}"',
         SHAPE,
         "namespace openimb {",
         *lines,
         "}",
     ]
-    compiles("\n".join(text), f"-I{folder}")
+    compiles("\n".join(text), f"-I{header.parent.parent}")
 
 
 @pytest.mark.parametrize("architecture", ["sm_50", "sm_70", "sm_90", "sm_120"])

@@ -45,8 +45,12 @@ NINJA = "ninja==1.13.2"
 HATCHLING = "hatchling==1.33.0"
 CYCLONEDX = "cyclonedx-python-lib==11.12.0"
 PYTEST = ["pytest==9.2.0", "hypothesis==6.170.15", "jsonschema==4.26.0"]
-# The declarations of CUDA's driver, and its assembler (41 MB): tests/test_gpu_headers.py.
-NVIDIA = ["nvidia-cuda-runtime-cu12==12.8.90", "nvidia-cuda-nvcc-cu12==12.8.93"]
+# The declarations of CUDA's driver, 12 and 13, and its assembler (41 MB): tests/test_gpu_headers.py.
+NVIDIA = [
+    "nvidia-cuda-runtime-cu12==12.8.90",
+    "nvidia-cuda-runtime==13.5.37",
+    "nvidia-cuda-nvcc-cu12==12.8.93",
+]
 TOOLS = {
     "run": [],  # cmake and ninja, each only when the system has none that will do
     "companion": [],  # `imb`, from its sources
