@@ -198,6 +198,10 @@ int cuMemcpyDtoH_v2(void* to, const std::byte* from, std::size_t bytes) {
   ENTER_CONTEXT(cuMemcpyDtoH_v2);
   return copy(to, from, bytes, false);
 }
+int cuMemcpyDtoD_v2(std::byte* to, const std::byte* from, std::size_t bytes) {
+  ENTER_CONTEXT(cuMemcpyDtoD_v2);
+  return copy_within(to, from, bytes);
+}
 
 int cuModuleLoadData(Module** made, const void* image) {
   ENTER_CONTEXT(cuModuleLoadData);

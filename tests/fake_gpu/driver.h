@@ -176,6 +176,13 @@ inline int copy(void* to, const void* from, std::size_t bytes, bool into_device)
   return success;
 }
 
+inline int copy_within(void* to, const void* from, std::size_t bytes) {
+  if (!is_device(to, bytes) || !is_device(from, bytes)) return invalid_value;
+  const openimb::guard::Open open;
+  std::memcpy(to, from, bytes);
+  return success;
+}
+
 inline std::string as_json(const std::map<std::string, int>& numbers) {
   std::string text;
   for (const auto& [name, number] : numbers) {
