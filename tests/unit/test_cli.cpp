@@ -762,7 +762,8 @@ TEST_CASE("-sync_mode is for components with one-sided transfers, and active tar
 }
 
 TEST_CASE("pairs that so many processes do not make are refused with what to do") {
-  constexpr Spec specs[] = {{.name = "Multi_pair", .message_rate = true, .in_pairs = true}};
+  static constexpr Spec specs[] = {{.name = "Unirandom", .in_pairs = true, .random_partners = true},
+                                   {.name = "Multi_pair", .message_rate = true, .in_pairs = true}};
   const auto mistake = [&](const char* option, int processes) -> std::string {
     const bool threaded = std::string_view(option) == "-stride";
     const Program program{threaded ? "IMB-MT" : "IMB-P2P", "part", specs,
