@@ -110,7 +110,9 @@ def test_rates_follow_from_the_times(mpi, tmp_path):
 def test_rates_count_the_processes_that_took_part(mpi, tmp_path):
     """Of four with -stride 3 the middle two have no partner; in passes the row is a median of samples."""
     for words in ("-repeat 20", "-passes 3 -multi 1 -npmin 4"):
-        done = lab.run(mpi, 4, f"-stride 3 -count 256 {words} UniBandMT BiBandMT", component="MT", records=tmp_path)
+        done = lab.run(
+            mpi, 4, f"-stride 3 -count 256 {words} UniBandMT BiBandMT", component="MT", records=tmp_path
+        )
         assert done.code == 0, done.errors
         assert len(done.rows) == 2
         for row in done.rows:
