@@ -86,6 +86,15 @@ def test_packed_messages_arrive(mpi, layout, packing, tmp_path):
         assert done.records[0]["options"]["packing"] == packing
 
 
+@pytest.mark.parametrize("packing", ["mpi", "hand"])
+def test_a_benchmark_without_a_send_buffer_reads_none(mpi, packing, tmp_path):
+    """Alone, as the buffers of a benchmark before it would stay: what lies behind 64 bytes is not mapped."""
+    words = f"{few([4194304])} -layout vector:1:2 -packing {packing} Bcast"
+    done = lab.run(mpi, 2, words, records=tmp_path)
+    assert done.code == 0, done.errors
+    assert [row["defects"] for row in done.rows] == [0]
+
+
 @pytest.mark.parametrize("type_name", ["int", "double", "float"])
 def test_layouts_of_other_types(mpi, type_name, tmp_path):
     for mode in ("", "-packing hand", "-packing mpi", "-off_cache 0.5,64", "-in_place on"):
@@ -118,6 +127,18 @@ def test_check_finds_a_lying_mpi(mpi, liars, how, packing, tmp_path):
     )
     done = lab.run(mpi, 2, words, records=tmp_path, wrap=wrap)
     assert {row["benchmark"] for row in done.rows if row["defects"] > 0} == set(PACKED), done.text
+
+
+def test_a_packed_message_of_2_gib_is_counted_in_bytes(mpi, tmp_path):
+    """Its elements fit an int: large-count calls where the MPI has them, else a row."""
+    words = f"-iter 1 -warm_up off -mem 8 -msgsize {2**31},16 -data_type double -layout vector:1023:1024 -packing mpi"
+    done = lab.run(mpi, 2, f"{words} Bcast", records=tmp_path)
+    failures = [record["cause"] for record in done.records if record["record"] == "failure"]
+    if mpi.flavor == "mpich":
+        assert done.code == 0 and [row["bytes"] for row in done.rows] == [2**31, 16], done.errors
+    else:
+        assert done.code == 3 and failures == ["int_overflow"], done.errors
+        assert [row["bytes"] for row in done.rows] == [16]
 
 
 def test_packed_messages_are_memory(mpi, tmp_path):

@@ -107,6 +107,36 @@ def test_rates_follow_from_the_times(mpi, tmp_path):
     assert "# window_size = 8\n" in done.text
 
 
+def test_rates_count_the_processes_that_took_part(mpi, tmp_path):
+    """Of four with -stride 3 the middle two have no partner; in passes the row is a median of samples."""
+    for words in ("-repeat 20", "-passes 3 -multi 1 -npmin 4"):
+        done = lab.run(
+            mpi, 4, f"-stride 3 -count 256 {words} UniBandMT BiBandMT", component="MT", records=tmp_path
+        )
+        assert done.code == 0, done.errors
+        assert len(done.rows) == 2
+        for row in done.rows:
+            assert row["messages_per_second"] == pytest.approx(1 / row["time_avg_seconds"])
+            assert row["bytes_per_second"] == pytest.approx(1024 / row["time_max_seconds"])
+
+
+def test_lengths_beyond_every_number_are_failure_rows(mpi, tmp_path):
+    """Of all threads together they exceed 64 bits, of which nothing may be left as a small length."""
+    for component, words in (
+        ("MT", "-thread_level multiple -threads 16 -msgsize 268435456g AlltoallMT"),
+        ("MT", "-thread_level multiple -threads 4 -msgsize 4294967296g PingPongMT BarrierMT"),
+        ("MPI1", "-msgsize 4294967296g -npmin 2 PingPong Exchange Alltoall"),
+        ("IO", f"-msgsize 4294967296g -npmin 2 -file {tmp_path / 'io'} S_Write_Indv P_Read_Shared"),
+    ):
+        done = lab.run(mpi, 2, words, component=component, records=tmp_path)
+        assert done.code == 3, done.errors
+        assert {row["benchmark"] for row in done.rows} == {"BarrierMT"} & set(words.split())
+        failures = [record for record in done.records if record["record"] == "failure"]
+        assert failures and {failure["cause"] for failure in failures} == {"out_of_memory"}
+        assert all(failure["needed_bytes"] >= 2**61 < failure["bytes"] for failure in failures)
+        assert "X=-" not in done.text
+
+
 def test_threads_come_from_the_environment_where_the_level_allows_them(mpi, tmp_path):
     def threads(words: str, number: str) -> set[int]:
         wrap = ["env", f"OMP_NUM_THREADS={number}"]

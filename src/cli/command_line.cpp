@@ -257,16 +257,21 @@ void check_sync_mode(const Program& program, SyncMode mode) {
 
 // Pairs that so many processes do not make.
 void check_pairs(const Options& options, int world) {
+  const int pairs = world / 2;
+  const auto refuse = [&](const std::string& option, const std::string& why, int most) {
+    throw UsageError(option + ": " +
+                     (world == 1 ? "1 process makes no pair; launch at least 2 processes"
+                                 : why + "; give at most " + std::to_string(most)));
+  };
   if (options.stride >= world) {
-    throw UsageError("-stride " + std::to_string(options.stride) + ": no pair of " + std::to_string(world) +
-                     (world == 1 ? " process" : " processes") + " is so far apart; give at most " +
-                     std::to_string(world - 1));
+    refuse("-stride " + std::to_string(options.stride),
+           "no pair of " + std::to_string(world) + " processes is so far apart", world - 1);
   }
-  if (options.pairs && options.pairs->most_pairs > world / 2) {
-    throw UsageError("-pairs " + std::to_string(options.pairs->most_pairs) + ": " + std::to_string(world) +
-                     (world == 1 ? " process makes " : " processes make ") +
-                     (world / 2 == 1 ? "1 pair" : std::to_string(world / 2) + " pairs") + "; give at most " +
-                     std::to_string(std::max(1, world / 2)));
+  if (options.pairs && options.pairs->most_pairs > pairs) {
+    refuse("-pairs " + std::to_string(options.pairs->most_pairs),
+           std::to_string(world) + " processes make " +
+               (pairs == 1 ? "1 pair" : std::to_string(pairs) + " pairs"),
+           pairs);
   }
 }
 

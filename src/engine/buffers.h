@@ -9,6 +9,7 @@
 #include "engine/content.h"
 #include "memory/memory.h"
 #include "plan/geometry.h"
+#include "plan/saturating.h"
 
 namespace openimb {
 
@@ -61,8 +62,8 @@ struct Buffers {
       if (!buffer.holds(bytes)) filled_bytes = 0;
       buffer.ensure(bytes, alignment);
     };
-    if (elsewhere != Exposed::send) grow(send, wanted.send + Content::guard, filled.send);
-    if (elsewhere != Exposed::receive) grow(receive, wanted.receive + Content::guard, filled.receive);
+    if (elsewhere != Exposed::send) grow(send, plus(wanted.send, Content::guard), filled.send);
+    if (elsewhere != Exposed::receive) grow(receive, plus(wanted.receive, Content::guard), filled.receive);
   }
 };
 

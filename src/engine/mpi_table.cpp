@@ -12,6 +12,7 @@
 #include "engine/wall_clock.h"
 #include "mpi/file.h"
 #include "plan/files.h"
+#include "plan/saturating.h"
 #include "plan/synchronization.h"
 
 namespace openimb {
@@ -31,7 +32,7 @@ std::int64_t stride_of(std::int64_t bytes, const Threads& threads) {
   constexpr std::int64_t page = 4096;
   const std::int64_t unit =
       threads.memory == ThreadMemory::continuous ? threads.alignment : std::max(page, threads.alignment);
-  return (bytes + Content::guard + unit - 1) / unit * unit;
+  return rounded_up(plus(bytes, Content::guard), unit);
 }
 
 std::unique_ptr<Memory> allocate_if_there(MemoryKind kind, std::int64_t bytes, Device* device) {
@@ -146,8 +147,8 @@ bool MpiTable::try_to_allocate(std::span<const Point* const> points) {
   Capacity part;
   if (threads() > 1)
     part = {stride_of(capacity.send, threads_of()), stride_of(capacity.receive, threads_of())};
-  const Capacity whole{(threads() - 1) * part.send + capacity.send,
-                       (threads() - 1) * part.receive + capacity.receive};
+  const Capacity whole{plus(times(threads() - 1, part.send), capacity.send),
+                       plus(times(threads() - 1, part.receive), capacity.receive)};
   try {
     shared_.buffers_.ensure(whole, elsewhere, threads_of().alignment);
   } catch (const std::bad_alloc&) {
@@ -237,7 +238,7 @@ Window MpiTable::make_window(const Geometry& geometry) const {
     return {window_kind(), memory, bytes, shared_.info_.handle(), group_.handle()};
   }
   // Room for the guard, and whole lines, so that every rank's part of shared memory is aligned.
-  const std::int64_t room = (bytes + 2 * Content::guard - 1) / Content::guard * Content::guard;
+  const std::int64_t room = rounded_up(plus(bytes, Content::guard), Content::guard);
   return {window_kind(), nullptr, room, shared_.info_.handle(), group_.handle()};
 }
 

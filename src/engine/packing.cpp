@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <new>
+
+#include "plan/saturating.h"
 
 namespace openimb {
 
@@ -98,7 +101,9 @@ PackedMessages::PackedMessages(Packing packing, const Geometry& geometry, const 
   const std::int64_t bytes = geometry.elements * element.size();
   const int count = geometry.elements > 0 ? 1 : 0;
   const bool by_mpi = packing == Packing::mpi;
-  const std::int64_t room = by_mpi ? packed_size(count, type.handle(), bytes, comm) : bytes;
+  // Without large counts the argument is an int, and MPI_Pack_size may return more than MPI_Pack needs.
+  const std::int64_t most = geometry.exceeds_int ? largest_size : std::numeric_limits<int>::max();
+  const std::int64_t room = by_mpi ? std::min(most, packed_size(count, type.handle(), bytes, comm)) : bytes;
   view_ = {.out = nullptr,
            .in = nullptr,
            .packed = bytes,

@@ -75,8 +75,10 @@ struct Setup {
   void (*barrier)(MPI_Comm) = nullptr;  ///< between repetitions of a synchronized batch
 
   void add_packed(Packing how) {
+    // Not every benchmark has both buffers: Bcast's root sends from its receive buffer.
+    const Memory* const message = geometry.send.footprint > 0 ? send : receive;
     packing = how;
-    packed = std::make_unique<PackedMessages>(how, geometry, element, type, comm, send->address());
+    packed = std::make_unique<PackedMessages>(how, geometry, element, type, comm, message->address());
   }
 };
 

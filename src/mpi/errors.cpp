@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "mpi/error_reason.h"
 #include "mpi/optional.h"
 
 namespace openimb {
@@ -89,16 +90,7 @@ std::string error_text(int code) {
   std::array<char, MPI_MAX_ERROR_STRING + 1> buffer{};
   int length = 0;
   MPI_Error_string(code, buffer.data(), &length);
-  std::string text(buffer.data(), static_cast<std::size_t>(length));
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-  const std::size_t last = text.rfind('\n');
-  if (last != std::string::npos) text.erase(0, last + 1);
-  // ROMIO's begins with its function and line: "ADIOI_GEN_WRITECONTIG(80)....: ".
-  const std::size_t colon = text.find(": ");
-  if (colon != std::string::npos && text.substr(0, colon).find_last_of(").") + 1 == colon) {
-    text.erase(0, colon + 2);
-  }
-  return text.empty() ? "error without text" : text;
+  return error_reason({buffer.data(), static_cast<std::size_t>(length)}, MPI_MAX_ERROR_STRING);
 }
 
 }  // namespace openimb

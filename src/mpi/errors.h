@@ -38,7 +38,7 @@ class ErrorsReturned {
   MPI_Comm comm_;
 };
 
-/// MPI's text of an error on one line: of an error stack the last entry, where it began.
+/// MPI's text of an error on one line (mpi/error_reason.h).
 std::string error_text(int code);
 
 }  // namespace openimb

@@ -3,18 +3,11 @@
 #include <algorithm>
 #include <limits>
 
+#include "plan/saturating.h"
+
 namespace openimb {
 
 namespace {
-
-constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max() / 8;
-
-// Saturating, so that an absurd length becomes an out-of-memory row and not an overflow.
-std::int64_t times(std::int64_t a, std::int64_t b) {
-  if (a == 0 || b == 0) return 0;
-  return a > largest / b ? largest : a * b;
-}
-std::int64_t plus(std::int64_t a, std::int64_t b) { return a > largest - b ? largest : a + b; }
 
 std::int64_t elements_held(const Spec& spec, Extent extent, std::int64_t elements, int processes) {
   switch (extent) {
@@ -43,10 +36,16 @@ std::int64_t memory_of(std::int64_t elements, std::int64_t each, const Element& 
   if (each == 0) return 0;
   const Period period = element.layout.period();
   const std::int64_t periods = each / period.elements + (each % period.elements != 0 ? 1 : 0);
-  return times(elements / each, times(times(periods, period.extent), element.extent()));
+  return times(elements / each, periods, period.extent, element.extent());
 }
 
 }  // namespace
+
+std::int64_t Geometry::total() const { return plus(send.total, receive.total); }
+
+std::int64_t Geometry::receive_span(std::int64_t repetitions) const {
+  return plus(times(repetitions - 1, receive.stride), receive.footprint);
+}
 
 void Capacity::cover(const Geometry& geometry) {
   send = std::max(send, geometry.send.total);
@@ -77,7 +76,7 @@ std::int64_t most_counted(const Spec& spec, std::int64_t elements, std::int64_t 
     return times(last, elements);
   }
   if (spec.displacements == Displacements::elements) return times(processes, elements);
-  if (spec.displacements == Displacements::bytes) return times(times(processes, elements), extent);
+  if (spec.displacements == Displacements::bytes) return times(processes, elements, extent);
   return std::max(input / std::max(1, processes), elements);
 }
 
@@ -92,11 +91,11 @@ void plan_slots(Geometry& geometry, const std::optional<OffCache>& cache) {
   }
   // Whole multiples of any element's extent, so that every slot is aligned for its type.
   constexpr std::int64_t alignment = 16;
-  const std::int64_t line = (cache->cache_line + alignment - 1) / alignment * alignment;
+  const std::int64_t line = rounded_up(cache->cache_line, alignment);
   for (BufferPlan* side : sides) {
     if (side->footprint == 0) continue;
     // Up to the next line and two lines on: at least two full lines lie between two messages.
-    side->stride = plus((side->footprint + line - 1) / line * line, 2 * line);
+    side->stride = plus(rounded_up(side->footprint, line), 2 * line);
   }
   const std::int64_t stride = std::max(geometry.send.stride, geometry.receive.stride);
   const std::int64_t span = times(2, std::max(cache->cache_size, widest));

@@ -28,15 +28,13 @@ struct Geometry {
   std::int64_t sections = 1;  ///< of the slots, how many one batch must find untouched
   bool exceeds_int = false;   ///< a count or displacement of this point does not fit an int
 
-  std::int64_t total() const { return send.total + receive.total; }
+  std::int64_t total() const;
   /// Whole messages that one repetition touches in a buffer.
   std::int64_t messages_in(const BufferPlan& side) const {
     return message_extent == 0 ? 0 : side.footprint / message_extent;
   }
   /// Memory of `repetitions` repetitions in a row, at most `sections`, of the receive buffer.
-  std::int64_t receive_span(std::int64_t repetitions) const {
-    return (repetitions - 1) * receive.stride + receive.footprint;
-  }
+  std::int64_t receive_span(std::int64_t repetitions) const;
 };
 
 /// `bytes` must be a multiple of the element size; `sections`: as many repetitions in a row use memory of

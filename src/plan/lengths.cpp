@@ -1,6 +1,9 @@
 #include "plan/lengths.h"
 
 #include <algorithm>
+#include <optional>
+
+#include "plan/saturating.h"
 
 namespace openimb {
 
@@ -10,7 +13,7 @@ namespace {
 std::vector<std::int64_t> lengths_asked_for(const Options& options, std::int64_t element) {
   if (!options.lengths.empty()) return options.lengths;
   std::vector<std::int64_t> lengths;
-  for (const std::int64_t count : options.counts) lengths.push_back(count * element);
+  for (const std::int64_t count : options.counts) lengths.push_back(times(count, element));
   if (!lengths.empty()) return lengths;
   if (options.zero_size) lengths.push_back(0);
   for (int log = options.settings.min_message_log; log <= options.settings.max_message_log; ++log) {
@@ -29,10 +32,12 @@ std::vector<std::int64_t> message_lengths(const Spec& spec, const Options& optio
   if (spec.one_sided.single_element) return {unit};
   if (spec.one_sided.lengths_of_reductions) unit = std::max(unit, options.reduction.size());
   std::vector<std::int64_t> lengths;
+  std::optional<std::int64_t> before;
   for (const std::int64_t asked : lengths_asked_for(options, element)) {
-    const std::int64_t rounded = (asked + unit - 1) / unit * unit;
-    if (rounded == 0 && !options.zero_size) continue;
-    if (lengths.empty() || lengths.back() != rounded * together) lengths.push_back(rounded * together);
+    const std::int64_t rounded = rounded_up(asked, unit);
+    if ((rounded == 0 && !options.zero_size) || rounded == before) continue;
+    lengths.push_back(times(rounded, together));
+    before = rounded;
   }
   return lengths;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "plan/lengths.h"
+#include "plan/saturating.h"
 #include "plan/sending.h"
 #include "plan/synchronization.h"
 
@@ -173,6 +174,10 @@ Point Schedule::plan_point(const TablePlan& plan, std::int64_t bytes) const {
   const std::int64_t sections =
       spec.on_files() ? 1 : disjoint_sections(settings, plan.table.transfers, point.planned, bytes);
   point.geometry = plan_geometry(spec, of_thread, processes, plan.element, off_cache_, sections);
+  // MPI counts a message that MPI_Pack made in bytes.
+  if (options_.packing == Packing::mpi && of_thread > std::numeric_limits<int>::max()) {
+    point.geometry.exceeds_int = true;
+  }
   point.needed_bytes = memory_needed(plan, point);
   point.failure = failure_of(point);
   return point;
@@ -194,15 +199,13 @@ std::int64_t Schedule::memory_needed(const TablePlan& plan, const Point& point) 
   const bool each_timed = options_.every_repetition() || plan.synchronized;
   const std::int64_t samples = each_timed ? point.planned : 0;
   const int threads = plan.table.timed_threads();
-  const std::int64_t of_threads = threads > 1 ? threads * samples : 0;
-  const std::int64_t needed =
-      threads * (geometry.total() + images) + (2 * samples + of_threads) * std::int64_t{sizeof(double)};
+  const std::int64_t series = 2 + (threads > 1 ? threads : 0);
   const std::int64_t buffered = options_.send_mode == SendMode::buffered
                                     ? buffered_bytes(plan.spec(), options_.in_flight, point.bytes)
                                     : 0;
   const std::int64_t packed = options_.packing != Packing::none ? packed_bytes(geometry, point.bytes) : 0;
-  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
-  return needed > largest - buffered - packed ? largest : needed + buffered + packed;
+  return plus(times(threads, plus(geometry.total(), images)),
+              times(series, samples, std::int64_t{sizeof(double)}), buffered, packed);
 }
 
 std::optional<Failure> Schedule::failure_of(const Point& point) const {

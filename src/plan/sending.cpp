@@ -1,6 +1,6 @@
 #include "plan/sending.h"
 
-#include <limits>
+#include "plan/saturating.h"
 
 namespace openimb {
 
@@ -21,9 +21,7 @@ std::int64_t buffered_messages(const Spec& spec, int in_flight) {
 }
 
 std::int64_t buffered_bytes(const Spec& spec, int in_flight, std::int64_t bytes) {
-  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
-  const std::int64_t messages = buffered_messages(spec, in_flight);
-  return bytes > largest / messages - most_send_overhead ? largest : messages * (bytes + most_send_overhead);
+  return times(buffered_messages(spec, in_flight), plus(bytes, most_send_overhead));
 }
 
 std::string why_not_placed(const Spec& spec, const DataLayout& layout, Packing packing) {
@@ -38,7 +36,7 @@ std::string why_not_placed(const Spec& spec, const DataLayout& layout, Packing p
 }
 
 std::int64_t packed_bytes(const Geometry& geometry, std::int64_t bytes) {
-  return (geometry.messages_in(geometry.send) + geometry.messages_in(geometry.receive)) * bytes;
+  return times(geometry.messages_in(geometry.send) + geometry.messages_in(geometry.receive), bytes);
 }
 
 }  // namespace openimb

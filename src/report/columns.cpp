@@ -8,8 +8,8 @@ namespace openimb {
 
 namespace {
 
-std::string whole(std::int64_t number) { return formatted("%13lld", static_cast<long long>(number)); }
-std::string decimals(double number) { return formatted("%13.2f", number); }
+std::string whole(std::int64_t number) { return padded(std::to_string(number)); }
+std::string decimals(double number) { return padded(formatted("%.2f", number)); }
 std::string microseconds(double seconds) { return decimals(seconds * 1e6); }
 
 constexpr Column group{"Group", [](const CellSource& from) { return whole(from.row.group); }};
@@ -34,7 +34,7 @@ constexpr Column bandwidth{"Mbytes/sec", [](const CellSource& from) {
                              return decimals(from.row.bytes_per_second.value_or(0) / from.bytes_per_megabyte);
                            }};
 constexpr Column message_rate{"Msg/sec", [](const CellSource& from) {
-                                return formatted("%13.0f", from.row.messages_per_second.value_or(0));
+                                return padded(formatted("%.0f", from.row.messages_per_second.value_or(0)));
                               }};
 // A floating-point number by the guide's description of -DCHECK.
 constexpr Column defects{"defects", [](const CellSource& from) {
@@ -44,7 +44,7 @@ constexpr Column defects{"defects", [](const CellSource& from) {
 // Of a row with too few samples nothing is known.
 constexpr Column precision{"+-[%]", [](const CellSource& from) {
                              const auto& passes = from.row.passes;
-                             if (!passes || !passes->half_width) return formatted("%13s", "n/a");
+                             if (!passes || !passes->half_width) return padded("n/a");
                              return decimals(*passes->half_width * 100);
                            }};
 
@@ -100,6 +100,11 @@ std::vector<Column> columns_of(TableKind kind) {
 }
 
 }  // namespace
+
+std::string padded(const std::string& text) {
+  constexpr std::size_t width = column_width;
+  return std::string(text.size() < width ? width - text.size() : 1, ' ') + text;
+}
 
 std::string labeled_length_of(const Table& table, std::int64_t bytes) {
   const Spec& spec = table.spec;

@@ -24,6 +24,10 @@ struct Column {
   std::string (*cell)(const CellSource&);
 };
 
+/// The text at the right of a column. One that fills the column or is longer has a blank before it, so that
+/// it does not run together with the cell before.
+std::string padded(const std::string& text);
+
 /// Group comes first with -multi 1, the interval's half width last in passes, behind it defects with -check.
 /// Labeled ones are not padded, and have the group behind the figures.
 std::vector<Column> columns_of(const Table& table);

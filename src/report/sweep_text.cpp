@@ -20,10 +20,7 @@ std::size_t class_of(double seconds) {
   return static_cast<std::size_t>(std::log(within / shortest_seconds) / width);
 }
 
-std::string cell(const std::string& text) {
-  const std::size_t room = column_width;
-  return std::string(room - std::min(room, text.size()), ' ') + text;
-}
+std::string cell(const std::string& text) { return padded(text); }
 std::string cell(std::int64_t number) { return cell(std::to_string(number)); }
 std::string cell(double number) { return cell(formatted("%.2f", number)); }
 

@@ -46,8 +46,9 @@ struct PassesFigure {
 
 /// One line of a table: one group, or all groups together.
 struct Row {
-  int group = -1;    ///< index into layout.groups; -1: all groups (or the only one)
-  double t_min = 0;  ///< seconds; over ranks and threads, of each one's mean over its repetitions
+  int group = -1;       ///< index into layout.groups; -1: all groups (or the only one)
+  int taking_part = 0;  ///< processes of a group that have a time: some may be idle
+  double t_min = 0;     ///< seconds; over ranks and threads, of each one's mean over its repetitions
   double t_max = 0;
   double t_avg = 0;
   int slowest_rank = 0;                    ///< world rank with t_max

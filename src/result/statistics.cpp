@@ -57,12 +57,12 @@ std::vector<double> slowest_of_threads(std::span<const std::vector<int>> groups,
 }
 
 // In a repetition, on the rank that is shown. In a single transfer one process waits while the other
-// computes: of both together.
+// computes: of both together, on average over the groups.
 double computation_of(const Table& table, std::span<const std::vector<int>> members,
                       std::span<const double> seconds, std::size_t shown) {
   if (table.spec.kind != Kind::single_transfer) return seconds[shown];
   const Extremes all = extremes_of(members, static_cast<std::size_t>(table.timed_threads()), seconds);
-  return all.count > 0 ? table.layout.processes * all.sum / all.count : 0;
+  return all.sum / static_cast<double>(members.size());
 }
 
 // A row is of all groups, or of one.
@@ -72,6 +72,7 @@ Row row_of(const Table& table, int in_flight, std::span<const std::vector<int>> 
   const auto threads = static_cast<std::size_t>(table.timed_threads());
   const Extremes times = extremes_of(members, threads, seconds);
   Row row;
+  row.taking_part = times.count / static_cast<int>(threads * members.size());
   row.t_min = factor * times.least;
   row.t_max = factor * times.most;
   row.t_avg = times.count > 0 ? factor * times.sum / times.count : 0;
@@ -119,7 +120,7 @@ void add_rates(Row& row, const Table& table, std::int64_t bytes, int in_flight) 
                                       TableKind::labeled,
                                       TableKind::time_and_rate};
   if (std::ranges::find(with_rates, table.kind) == std::end(with_rates)) return;
-  const int pairs = table.layout.processes / 2;
+  const int pairs = row.taking_part / 2;
   // As IMB-MT has them: the rate of messages by the mean of all threads, the throughput by the slowest.
   if (table.kind == TableKind::time_and_rate) {
     const double threads = table.timed_threads();
@@ -131,7 +132,7 @@ void add_rates(Row& row, const Table& table, std::int64_t bytes, int in_flight) 
   if (table.spec.kind == Kind::multiple_transfer) messages *= table.layout.processes - 1;
   if (table.kind == TableKind::rate) messages *= static_cast<double>(in_flight) * pairs;
   if (counts_sent(table.kind)) {
-    messages = table.spec.sent * table.spec.processes_taking_part(table.layout.processes);
+    messages = table.spec.sent * row.taking_part;
     if (table.spec.message_rate) messages *= in_flight;
   }
   const double per_second = row.t_max > 0 ? messages / row.t_max : 0;

@@ -45,7 +45,7 @@ std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int in_flight,
 /// From the time of a repetition to the one that the table shows.
 double factor_of(const Table& table, int in_flight);
 
-/// Throughput and message rate, from t_max, where the table shows them.
+/// Throughput and message rate, from t_max and the processes that took part, where the table shows them.
 void add_rates(Row& row, const Table& table, std::int64_t bytes, int in_flight);
 
 /// How much of the shorter of communication and computation the other one hid, in percent: guide, "Measuring

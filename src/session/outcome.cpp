@@ -5,25 +5,27 @@
 namespace openimb {
 
 void Outcome::report(const Table& table, const Failure& failure) {
-  if (failure.counts) count_failure();
+  if (failure.counts) ++ending_.failed;
   if (parts_.world.rank() != 0) return;
   parts_.reporter.failure(table, failure);
   parts_.surroundings.progress(ending_);
 }
 
 void Outcome::report(const Table& table, const Measurement& measurement) {
-  count(measurement);
+  count_defects(measurement);
+  report_summary(table, measurement);
+}
+
+void Outcome::report_summary(const Table& table, const Measurement& measurement) {
+  ++ending_.measured;
   if (parts_.world.rank() != 0) return;
   parts_.reporter.row(table, measurement);
   parts_.surroundings.progress(ending_);
 }
 
-void Outcome::count(const Measurement& measurement) {
-  ++ending_.measured;
+void Outcome::count_defects(const Measurement& measurement) {
   for (const Row& row : measurement.rows) ending_.defects += row.defects.value_or(0);
 }
-
-void Outcome::count_failure() { ++ending_.failed; }
 
 bool Outcome::stopping(bool mine) {
   if (interrupted()) return true;

@@ -13,10 +13,9 @@ class Outcome {
   /// Counts and reports.
   void report(const Table& table, const Failure& failure);
   void report(const Table& table, const Measurement& measurement);
-  /// Counts: a point has its first figures, or has none after all.
-  void count(const Measurement& measurement);
-  void count_failure();
-  void uncount_measured() { --ending_.measured; }
+  /// Counts and reports the samples of a point together, whose defects were counted when they were found.
+  void report_summary(const Table& table, const Measurement& measurement);
+  void count_defects(const Measurement& measurement);
   /// Whether the launch is to end; collective. `mine`: or, by another reason, which ends no session in
   /// disorder.
   bool stopping(bool mine = false);

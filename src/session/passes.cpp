@@ -35,8 +35,6 @@ class PassSession {
   void begin(PassTable& table);
   void open(PassTable& table);
   void lose(PassTable& table);
-  void drop(PassPoint& one, const Failure& failure);
-  void fail(std::optional<Failure>& place, const Failure& failure);
   void run_point(PassTable& table, PassPoint& one);
   void take_sample(PassTable& table, PassPoint& one);
   void keep(PassTable& table, PassPoint& one, PointRun& run, Measurement& measurement);
@@ -50,6 +48,7 @@ class PassSession {
   void report();
   void report(PassTable& table);
   void report(const PassTable& table, PassPoint& one);
+  Measurement summary(const PassTable& table, const PassPoint& one) const;
   void show_progress();
   double elapsed() const { return parts_.surroundings.now() - start_ - waited_; }
 
@@ -130,22 +129,21 @@ void PassSession::run_pass() {
 
 void PassSession::begin(PassTable& table) {
   table.begun = true;
-  if (table.plan.failure) return fail(table.failure, *table.plan.failure);
-  for (PassPoint& one : table.points) {
-    if (one.point->failure) fail(one.failure, *one.point->failure);
-  }
-  if (!spent_) open(table);
+  table.failure = table.plan.failure;
+  for (PassPoint& one : table.points) one.failure = one.point->failure;
+  if (!table.failure && !spent_) open(table);
 }
 
 void PassSession::open(PassTable& table) {
   take_turn();
   const UnderWay opening(parts_.surroundings, table.plan.table);
   table.open = parts_.resources.open(table.plan);
-  if (const auto failure = table.open->failure()) return fail(table.failure, *failure);
-  if (const auto failure = warm_up(parts_, table.plan, *table.open)) return fail(table.failure, *failure);
+  table.failure = table.open->failure();
+  if (!table.failure) table.failure = warm_up(parts_, table.plan, *table.open);
+  if (table.failure) return;
   for (PassPoint& one : table.points) {
     if (!one.failure && !table.open->has_memory_for(*one.point)) {
-      fail(one.failure, out_of_memory(*one.point, false, !parts_.options.memory.is_host()));
+      one.failure = out_of_memory(*one.point, false, !parts_.options.memory.is_host());
     }
   }
   if (!probed_) choose_exchanges(*table.open);
@@ -154,19 +152,8 @@ void PassSession::open(PassTable& table) {
 
 void PassSession::lose(PassTable& table) {
   for (PassPoint& one : table.points) {
-    if (!one.failure) drop(one, out_of_memory(*one.point, false, !parts_.options.memory.is_host()));
+    if (!one.failure) one.failure = out_of_memory(*one.point, false, !parts_.options.memory.is_host());
   }
-}
-
-// What it had measured before does not make a row.
-void PassSession::drop(PassPoint& one, const Failure& failure) {
-  if (one.samples > 0) outcome_.uncount_measured();
-  fail(one.failure, failure);
-}
-
-void PassSession::fail(std::optional<Failure>& place, const Failure& failure) {
-  place = failure;
-  if (failure.counts) outcome_.count_failure();
 }
 
 void PassSession::run_point(PassTable& table, PassPoint& one) {
@@ -174,7 +161,7 @@ void PassSession::run_point(PassTable& table, PassPoint& one) {
   try {
     take_sample(table, one);
   } catch (const PointFailed& failed) {
-    drop(one, failed.failure);
+    one.failure = failed.failure;  // what it had measured before does not make a row
   }
 }
 
@@ -197,7 +184,7 @@ void PassSession::take_sample(PassTable& table, PassPoint& one) {
   one.each = seconds_each_after(one.each, each);
   outcome_.ending().measuring_seconds += run.measured_seconds();
   outcome_.ending().observing_seconds += run.observing_seconds();
-  if (first) outcome_.count(*measurement);
+  if (first) outcome_.count_defects(*measurement);
   if (parts_.world.rank() == 0) keep(table, one, run, *measurement);
 }
 
@@ -323,10 +310,7 @@ void PassSession::report(PassTable& table) {
   if (!table.begun && spent_) begin(table);
   if (!table.begun) return;
   const bool reports = parts_.world.rank() == 0;
-  if (table.failure) {
-    if (reports) parts_.reporter.failure(table.plan.table, *table.failure);
-    return;
-  }
+  if (table.failure) return outcome_.report(table.plan.table, *table.failure);
   if (reports) parts_.reporter.open_table(table.plan.table);
   for (PassPoint& one : table.points) report(table, one);
   if (reports) parts_.reporter.close_table(table.plan.table);
@@ -334,14 +318,17 @@ void PassSession::report(PassTable& table) {
 
 void PassSession::report(const PassTable& table, PassPoint& one) {
   if (!one.failure && one.samples == 0 && spent_) {
-    fail(one.failure, {.cause = Failure::Cause::over_budget,
-                       .bytes = one.point->bytes,
-                       .detail = "the budget of the launch was spent before the first sample"});
+    one.failure = {.cause = Failure::Cause::over_budget,
+                   .bytes = one.point->bytes,
+                   .detail = "the budget of the launch was spent before the first sample"};
   }
-  const bool reports = parts_.world.rank() == 0;
-  if (one.failure && reports) parts_.reporter.failure(table.plan.table, *one.failure);
-  if (one.failure || one.samples == 0) return;
-  if (!reports) return;
+  if (one.failure) return outcome_.report(table.plan.table, *one.failure);
+  if (one.samples > 0) outcome_.report_summary(table.plan.table, summary(table, one));
+}
+
+// Rank 0's; on other ranks nothing is known.
+Measurement PassSession::summary(const PassTable& table, const PassPoint& one) const {
+  if (parts_.world.rank() != 0) return {.bytes = one.point->bytes, .repetitions = 0, .rows = {}};
   Measurement measurement = figures_.summary(table, one);
   constexpr double usual = 0.05;
   for (std::size_t i = 0; i < measurement.rows.size(); ++i) {
@@ -353,7 +340,7 @@ void PassSession::report(const PassTable& table, PassPoint& one) {
                        : spent_               ? PassesFigure::Shortfall::budget
                                               : PassesFigure::Shortfall::passes;
   }
-  parts_.reporter.row(table.plan.table, measurement);
+  return measurement;
 }
 
 void PassSession::show_progress() {

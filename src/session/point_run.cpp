@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "plan/saturating.h"
 #include "result/statistics.h"
 
 namespace openimb {
@@ -297,13 +298,14 @@ void PointRun::prepare() {
 
 // What storage has left, as far as it is known, must hold all that a point writes.
 void PointRun::require_space() const {
-  const std::int64_t needed = point_.planned * point_.bytes * plan_.table.layout.group_count();
+  const std::int64_t needed = times(point_.planned, point_.bytes, plan_.table.layout.group_count());
   const double least = -parts_.world.largest(-static_cast<double>(parts_.surroundings.free_bytes()));
-  if (static_cast<double>(needed) <= least) return;
+  constexpr auto unlimited = static_cast<double>(largest_size);
+  if (static_cast<double>(needed) <= least && needed < largest_size) return;
   throw PointFailed{{.cause = Failure::Cause::no_space,
                      .bytes = point_.bytes,
                      .needed_bytes = needed,
-                     .free_bytes = static_cast<std::int64_t>(least),
+                     .free_bytes = least < unlimited ? static_cast<std::int64_t>(least) : largest_size,
                      .detail = "not enough space for the files of this row"}};
 }
 

@@ -225,8 +225,8 @@ void Sweeps::measure(SweepTable& table, const Point& point, int round, const End
                 .readers = readers_of(pairs)});
   const std::optional<Measurement> measurement = run.measure();
   if (!measurement) return;
-  outcome_.count(*measurement);
-  outcome_.ending().measured += static_cast<int>(pairs.size()) - 1;
+  outcome_.count_defects(*measurement);
+  outcome_.ending().measured += static_cast<int>(pairs.size());
   if (!reports()) return;
   report(table, *measurement, round, pairs);
   parts_.surroundings.progress(outcome_.ending());

@@ -150,6 +150,26 @@ def test_lines_of_simple_halo() -> None:
     assert parse(ours, "halo").launches[0].bytes_per_megabyte == TWO_20
 
 
+def test_figures_as_wide_as_their_column_stay_apart() -> None:
+    row = Result(
+        benchmark="Sendrecv",
+        kind="parallel_transfer",
+        multi="off",
+        processes=2,
+        bytes=10**13,
+        repetitions=10**12,
+        time_min_seconds=12345.678901,
+        time_max_seconds=12345.678903,
+        time_avg_seconds=12345.678902,
+        bytes_per_second=12345678901.0,
+    )
+    run = Run(component="MPI1", version="1.0", options=Options(bytes_per_megabyte=1.0))
+    (again,) = results(classic.text([run, row, End(state="complete")]).encode())
+    assert (again.bytes, again.repetitions) == (row.bytes, row.repetitions)
+    assert again.time_max_seconds == pytest.approx(row.time_max_seconds)
+    assert again.bytes_per_second == pytest.approx(row.bytes_per_second)
+
+
 @pytest.mark.parametrize("prefix", [b"", b"   ", b"> ", b"[1,0]<stdout>: "])
 def test_what_ours_adds_to_simple_halo_and_what_is_torn(prefix: bytes) -> None:
     text = PINGPONG + LABELED + PINGPONG

@@ -761,6 +761,30 @@ TEST_CASE("-sync_mode is for components with one-sided transfers, and active tar
         "example: -sync_mode lock");
 }
 
+TEST_CASE("pairs that so many processes do not make are refused with what to do") {
+  static constexpr Spec specs[] = {{.name = "Unirandom", .in_pairs = true, .random_partners = true},
+                                   {.name = "Multi_pair", .message_rate = true, .in_pairs = true}};
+  const auto mistake = [&](const char* option, int processes) -> std::string {
+    const bool threaded = std::string_view(option) == "-stride";
+    const Program program{threaded ? "IMB-MT" : "IMB-P2P", "part", specs,
+                          threaded ? standard_of_threads : standard_of_pairs};
+    for (const std::string number : {"1", "9"}) {
+      try {
+        parse(program, std::vector<std::string>{option, number}, processes, Files{}.reader());
+      } catch (const UsageError& error) {
+        return error.what();
+      }
+    }
+    return "none";
+  };
+  CHECK(mistake("-pairs", 1) == "-pairs 1: 1 process makes no pair; launch at least 2 processes");
+  CHECK(mistake("-stride", 1) == "-stride 1: 1 process makes no pair; launch at least 2 processes");
+  CHECK(mistake("-pairs", 3) == "-pairs 9: 3 processes make 1 pair; give at most 1");
+  CHECK(mistake("-pairs", 5) == "-pairs 9: 5 processes make 2 pairs; give at most 2");
+  CHECK(mistake("-stride", 2) == "-stride 9: no pair of 2 processes is so far apart; give at most 1");
+  CHECK((mistake("-pairs", 18) == "none" && mistake("-stride", 10) == "none"));
+}
+
 TEST_CASE("options that no selected benchmark can use are refused") {
   constexpr Spec specs[] = {
       {.name = "Unirandom", .random_partners = true},

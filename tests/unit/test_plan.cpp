@@ -9,6 +9,7 @@
 #include "plan/layout.h"
 #include "plan/lengths.h"
 #include "plan/repetitions.h"
+#include "plan/saturating.h"
 
 using namespace openimb;
 using Ranks = std::vector<int>;
@@ -149,6 +150,32 @@ TEST_CASE("lengths of one's own keep their order and are rounded up") {
   CHECK(length_range(options).largest == 8388608);
   options.lengths = {std::int64_t{1} << 62};
   CHECK(message_lengths(allreduce, options) == Lengths{std::int64_t{1} << 62});
+}
+
+TEST_CASE("sizes that do not fit stay at the largest one") {
+  static_assert(largest_size == std::numeric_limits<std::int64_t>::max());
+  CHECK(plus(2, 3) == 5);
+  CHECK(plus(largest_size - 1, 1) == largest_size);
+  CHECK(plus(largest_size, largest_size, 1) == largest_size);
+  CHECK(times(6, 7) == 42);
+  CHECK((times(0, largest_size) == 0 && times(largest_size, 0) == 0));
+  CHECK(times(std::int64_t{1} << 62, 2) == largest_size);
+  CHECK(times(std::int64_t{1} << 62, 4, 4) == largest_size);
+  CHECK(rounded_up(9, 4) == 12);
+  CHECK(rounded_up(8, 4) == 8);
+  CHECK(rounded_up(largest_size - 1, 64) == largest_size);
+}
+
+TEST_CASE("lengths of many threads together do not overflow, and none of them is lost") {
+  const Spec threaded{.name = "PingPongMT", .kind = Kind::parallel_transfer, .threaded = true};
+  Options options;
+  options.threads.count = 4;
+  options.lengths = {std::int64_t{1} << 61, std::int64_t{1} << 62, 8};
+  CHECK(message_lengths(threaded, options) == Lengths{largest_size, largest_size, 32});
+  options.lengths.clear();
+  options.data.type = DataType::double_precision;
+  options.counts = {std::int64_t{1} << 61, 1};
+  CHECK(message_lengths(threaded, options) == Lengths{largest_size, 32});
 }
 
 TEST_CASE("a synchronisation has the one length 0") {
@@ -317,8 +344,10 @@ TEST_CASE("absurd lengths overflow nothing") {
           plan_geometry(*spec, absurd, 1000, Element{DataType::integer, Contiguity::resized}, cache);
       INFO(spec->name);
       CHECK(geometry.exceeds_int);
-      CHECK(geometry.send.total > (std::int64_t{1} << 50));
-      CHECK(geometry.total() > (std::int64_t{1} << 50));
+      for (const std::int64_t bytes : {geometry.send.total, geometry.total(), geometry.send.footprint}) {
+        CHECK(bytes >= absurd);
+      }
+      CHECK(geometry.receive_span(std::int64_t{1} << 40) >= absurd / 1000);
     }
   }
 }

@@ -542,6 +542,24 @@ TEST_CASE("notes of a table that was not closed stand before what follows") {
   CHECK(ended_at_once.find("# note: 8 B") < ended_at_once.find("# Interrupted"));
 }
 
+TEST_CASE("figures as wide as their column stay apart from the one before") {
+  Options options;
+  options.bytes_per_megabyte = 1;
+  options.passes = Passes{};
+  Table table = table_of(uniband, all_of(2));
+  table.precision = table.defects = true;
+  Row row = row_of(1, 12345678901.25, 1, 12345678901.25);
+  row.messages_per_second = 12345678901234;
+  row.defects = 12345678901;
+  row.passes = PassesFigure{.half_width = 123456789012.0};
+  const std::string text = text_of([&](Reporter& out) {
+    out.begin(example_facts(), options);
+    out.row(table, one_row(std::int64_t{1} << 62, 1000000000000, row));
+  });
+  const std::string line = "\n 4611686018427387904 1000000000000 12345678901.25 12345678901234";
+  CHECK(text.find(line + " 12345678901200.00 12345678901.00\n") != std::string::npos);
+}
+
 TEST_CASE("throughput in the unit that was chosen") {
   Options options;
   options.bytes_per_megabyte = 1e6;

@@ -449,6 +449,29 @@ TEST_CASE("what a check or samples need counts against -mem") {
   CHECK(planned.point().failure->cause == Cause::out_of_memory);
 }
 
+TEST_CASE("memory beyond every number is out of memory, whatever is counted") {
+  Planned planned = of_length(alltoall, std::int64_t{1} << 62);
+  planned.catalogue[0].packs = true;
+  planned.catalogue[0].send_modes.any = true;
+  planned.options.settings.max_memory = std::int64_t{1} << 62;
+  SECTION("buffers") {}
+  SECTION("images") { planned.options.check = true; }
+  SECTION("a series of times") { planned.options.show_tail = true; }
+  SECTION("slots") { planned.off_cache = OffCache{.cache_size = std::int64_t{1} << 62, .cache_line = 64}; }
+  SECTION("buffered messages") {
+    planned.options.send_mode = SendMode::buffered;
+    planned.options.in_flight = 1000000;
+  }
+  SECTION("packed messages") {
+    planned.options.layout = {.placement = Placement::vector, .block = 1, .stride = 1 << 20};
+    planned.options.packing = Packing::mpi;
+  }
+  const Point point = planned.point();
+  REQUIRE(point.failure);
+  CHECK(point.failure->cause == Cause::out_of_memory);
+  CHECK(point.needed_bytes > planned.options.settings.max_memory);
+}
+
 TEST_CASE("memory that the machine lacks is told apart from the limit") {
   const Failure failure =
       out_of_memory({.bytes = 8, .geometry = {}, .needed_bytes = 100, .failure = {}}, false);
@@ -482,6 +505,29 @@ TEST_CASE("counts beyond int need large-count calls") {
   planned.options.lengths = {most_int + 1};
   planned.options.settings.max_memory = gibibyte;
   CHECK(planned.point().failure->cause == Cause::out_of_memory);
+}
+
+TEST_CASE("messages of MPI_Pack are counted in bytes") {
+  const auto planned_with = [](Packing packing, std::int64_t bytes, bool large_counts) {
+    Planned planned = of_length(bcast, bytes);
+    planned.catalogue[0].packs = true;
+    planned.options.data = {DataType::double_precision, Contiguity::base};
+    planned.options.layout = {.placement = Placement::vector, .block = 1, .stride = 2};
+    planned.options.packing = packing;
+    planned.options.settings.max_memory = std::int64_t{1} << 50;
+    planned.large_counts = large_counts;
+    return planned.point();
+  };
+  constexpr std::int64_t two_gibibytes = most_int + 1;
+  for (const Packing packing : {Packing::none, Packing::hand}) {
+    CHECK_FALSE(planned_with(packing, two_gibibytes, false).geometry.exceeds_int);
+  }
+  CHECK_FALSE(planned_with(Packing::mpi, two_gibibytes - 8, false).failure);
+  const Point large = planned_with(Packing::mpi, two_gibibytes, true);
+  CHECK((large.geometry.exceeds_int && !large.failure));
+  const Point none = planned_with(Packing::mpi, two_gibibytes, false);
+  REQUIRE(none.failure);
+  CHECK(none.failure->cause == Cause::int_overflow);
 }
 
 TEST_CASE("displacements in bytes overflow before those in elements") {

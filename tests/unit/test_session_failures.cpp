@@ -1,6 +1,7 @@
 // What ends a row, a table or a session early: the ranks agree on it, whichever of them it happened to.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <limits>
 
 #include "fake_launch.h"
 
@@ -213,6 +214,21 @@ TEST_CASE("a file that does not fit where one rank writes it is not begun") {
   CHECK(failure.needed_bytes == 4 * 8);  // MSGS_NONAGGR repetitions
   CHECK(failure.free_bytes == 31);
   CHECK(outcome.log(0, {"open"}) == Lines{"open 0", "open 4"});
+}
+
+TEST_CASE("files beyond every number fit nowhere") {
+  const Spec catalogue[] = {writing};
+  Options options = three_processes(1);
+  options.settings.policy = IterationPolicy::off;
+  options.settings.max_memory = std::int64_t{1} << 62;
+  options.lengths = {std::int64_t{1} << 61};
+  const Model model{.free_bytes = [](const Rank&) { return std::numeric_limits<std::int64_t>::max(); }};
+  const Outcome outcome = launch(catalogue, options, 3, model);
+  REQUIRE(outcome.failures().size() == 1);
+  const Failure failure = outcome.failures()[0];
+  CHECK(failure.cause == Cause::no_space);
+  CHECK(failure.needed_bytes == std::numeric_limits<std::int64_t>::max());
+  CHECK(failure.free_bytes == std::numeric_limits<std::int64_t>::max());
 }
 
 TEST_CASE("files of all groups must fit") {

@@ -64,6 +64,32 @@ TEST_CASE("in passes the whole selection is walked again and again, and tables c
   CHECK(outcome.ending().passes == 3);
 }
 
+TEST_CASE("whatever ends a launch in passes, it has counted the rows that are written") {
+  const Spec catalogue[] = {sendrecv, bcast};
+  Model model;
+  model.opens = [](const Table& table, const Point& point, int) {
+    return table.spec.name != "Bcast" || point.bytes != 8;
+  };
+  model.wrong_bytes = [](const At&) { return std::int64_t{1}; };
+  Options options = in_passes(2, exactly(3));
+  options.check = true;
+  const Outcome outcome = launch(catalogue, options, 2, model);
+  const Lines lines = without_samples(outcome);
+  const auto written = [&](const char* what) {
+    return std::ranges::count_if(lines, [&](const std::string& line) { return line.starts_with(what); });
+  };
+  REQUIRE((written("row") == 5 && written("failure") == 1));
+  CHECK((outcome.ending().measured == 5 && outcome.ending().failed == 1));
+  // Each may be the last one: before rows are written none is counted, and wrong bytes are.
+  REQUIRE(outcome.progress.size() > 6);
+  const std::size_t before = outcome.progress.size() - 6;
+  for (std::size_t i = 0; i < outcome.progress.size(); ++i) {
+    const Ending& one = outcome.progress[i];
+    CHECK(one.measured + one.failed == (i < before ? 0 : static_cast<int>(i - before) + 1));
+    CHECK(one.defects > 0);
+  }
+}
+
 TEST_CASE("the row is the median over its samples") {
   const Spec catalogue[] = {sendrecv};
   Model model;

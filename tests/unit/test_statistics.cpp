@@ -1,6 +1,7 @@
 // Figures of rows against the definitions in the guide and in result/statistics.h.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <numeric>
 #include <vector>
 
@@ -150,9 +151,35 @@ TEST_CASE("message rates are sums over the pairs of a group") {
 }
 
 TEST_CASE("an odd last process has no pair") {
-  const Row row = only_row(table_of(uniband, make_layout(5, 5, false, {})), 0, {1.0, 1.0, 1.0, 1.0, 1.0});
+  const double none = std::nan("");
+  const Row row = only_row(table_of(uniband, make_layout(5, 5, false, {})), 0, {1.0, 1.0, 1.0, 1.0, none});
   CHECK(row.messages_per_second == 512.0);
   CHECK(row.bytes_per_second == 0.0);
+}
+
+TEST_CASE("rates count the processes that took part, not those that were planned") {
+  const double none = std::nan("");
+  const std::vector<double> seconds{1.0, none, 2.0, none, 1.0, none, 2.0, none};
+  for (const bool in_flight : {false, true}) {
+    const Spec pairs{.name = "Multi_pair",
+                     .kind = Kind::parallel_transfer,
+                     .message_rate = in_flight,
+                     .sent = 0.5,
+                     .in_pairs = true,
+                     .most_pairs = 4};
+    const double messages = in_flight ? window : 1;
+    const Row all = only_row(table_of(pairs, make_layout(8, 8, false, {})), 10, seconds);
+    CHECK(all.taking_part == 4);
+    CHECK(all.messages_per_second == 0.5 * 4 * messages / 2.0);
+    const Table groups = table_of(pairs, make_layout(8, 4, true, {}), Multi::each_group);
+    for (const Row& row : rows_of(groups, 10, window, seconds)) {
+      CHECK(row.messages_per_second == 0.5 * 2 * messages / 2.0);
+    }
+    const Table together = table_of(pairs, make_layout(8, 4, true, {}), Multi::summary);
+    CHECK(only_row(together, 10, seconds).messages_per_second == 0.5 * 2 * messages / 2.0);
+  }
+  const Row one_pair = only_row(table_of(uniband, make_layout(4, 4, false, {})), 10, {1.0, none, none, 2.0});
+  CHECK(one_pair.messages_per_second == window / 2.0);
 }
 
 TEST_CASE("message rates with groups are those of one group, the slowest") {

@@ -2,6 +2,7 @@
 // threads.
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -252,6 +253,36 @@ TEST_CASE("a rate is of messages by the mean, a throughput by the slowest") {
   CHECK(row.of_threads == std::vector<double>{3, 4});
   CHECK(*row.messages_per_second == Approx(2 / 2.5));
   CHECK(*row.bytes_per_second == 16);
+}
+
+TEST_CASE("rates are those of the pairs that took part, with a stride, too") {
+  const double none = std::nan("");
+  // -stride 3 on 8 processes: 0 and 3, 1 and 4, 2 and 5; 6 and 7 have no partner.
+  const Table table = table_of(uniband, 8, 1);
+  const std::vector<double> seconds{16, 16, 16, 16, 16, 16, none, none};
+  const Row row = measurement_of(table, 64, 10, 4, {.seconds = seconds}).rows.at(0);
+  CHECK(row.t_avg == 2);
+  CHECK(row.taking_part == 6);
+  CHECK(*row.messages_per_second == Approx(3 / 2.0));
+  CHECK(*row.bytes_per_second == Approx(3 * 64 / 2.0));
+}
+
+TEST_CASE("a length whose threads need more than every number is out of memory") {
+  const auto point_of = [](const Spec& spec, const std::vector<std::string>& words) {
+    Options options = parsed(words);
+    options.threads.count = *options.threads.asked;
+    return planned(spec, options).points.at(0);
+  };
+  const Spec alltoall{
+      .name = "AlltoallMT", .send = Extent::per_rank, .receive = Extent::per_rank, .threaded = true};
+  for (const Point& point : {point_of(pingpong, {"-threads", "4", "-msgsize", "4294967296g"}),
+                             point_of(alltoall, {"-threads", "16", "-msgsize", "268435456g"}),
+                             point_of(alltoall, {"-threads", "4096", "-count", "18014398509481984"})}) {
+    REQUIRE(point.failure);
+    CHECK(point.failure->cause == Failure::Cause::out_of_memory);
+    CHECK(point.bytes >= (std::int64_t{1} << 62));
+    CHECK(point.failure->needed_bytes > (std::int64_t{1} << 62));
+  }
 }
 
 TEST_CASE("of one thread there are no times of threads") {

@@ -152,7 +152,7 @@ def _table(rows: list[Result], component: str | None, unit: float, limits: PassL
         if row.group is not None and row.bytes != size:
             lines.append("")
         size = row.bytes
-        lines.append("".join(_cell(name, row, unit) for name in columns))
+        lines.append("".join(_apart(_cell(name, row, unit)) for name in columns))
         if row.quantiles:
             times = ", ".join(f"{(row.quantiles.get(name) or 0) * 1e6:.2f}" for name in QUANTILES)
             lines.append(f"[ {times} ]")
@@ -244,6 +244,11 @@ def _passes_line(end: End) -> str:
     probes = "; no probes: exchanges take too long" if end.probes is False else ""
     number = "1 pass" if end.passes == 1 else f"{end.passes} passes"
     return f"\n# {number} in {end.seconds or 0:.1f} s, {share:.0f} % of it in timed regions{probes}\n"
+
+
+def _apart(cell: str) -> str:
+    """With a blank before it, also where it is as wide as its column."""
+    return cell if cell.startswith(" ") else f" {cell}"
 
 
 def _cell(column: str, row: Result, unit: float) -> str:

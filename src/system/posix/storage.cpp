@@ -21,7 +21,11 @@ namespace fs = std::filesystem;
 std::int64_t free_bytes(const std::string& folder) {
   struct statvfs facts{};
   if (statvfs(folder.c_str(), &facts) != 0) return std::numeric_limits<std::int64_t>::max();
-  return static_cast<std::int64_t>(facts.f_bavail) * static_cast<std::int64_t>(facts.f_frsize);
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  const auto blocks = static_cast<std::uint64_t>(facts.f_bavail),
+             size = static_cast<std::uint64_t>(facts.f_frsize);
+  if (size > 0 && blocks > static_cast<std::uint64_t>(most) / size) return most;
+  return static_cast<std::int64_t>(blocks * size);
 }
 
 std::string file_system_type(const std::string& folder) {

@@ -1,0 +1,33 @@
+// Arithmetic of sizes that a command line decides: lengths, memory, files. What does not fit stays at the
+// largest number, so that an absurd length becomes a failure row and not a small one by overflow.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace openimb {
+
+/// Above every limit that can be given for memory (-mem).
+inline constexpr std::int64_t largest_size = std::numeric_limits<std::int64_t>::max();
+
+/// Of numbers that are not negative.
+constexpr std::int64_t plus(std::int64_t a, std::int64_t b) {
+  return a > largest_size - b ? largest_size : a + b;
+}
+constexpr std::int64_t times(std::int64_t a, std::int64_t b) {
+  if (a == 0 || b == 0) return 0;
+  return a > largest_size / b ? largest_size : a * b;
+}
+constexpr std::int64_t rounded_up(std::int64_t size, std::int64_t unit) {
+  return times(size / unit + (size % unit != 0 ? 1 : 0), unit);
+}
+template <class... More>
+constexpr std::int64_t plus(std::int64_t a, std::int64_t b, More... more) {
+  return plus(plus(a, b), more...);
+}
+template <class... More>
+constexpr std::int64_t times(std::int64_t a, std::int64_t b, More... more) {
+  return times(times(a, b), more...);
+}
+
+}  // namespace openimb
