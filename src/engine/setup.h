@@ -39,9 +39,10 @@ class Turn;
 /// Owned by the batch and destroyed behind it, in the reverse order of members. Communicator, operation, info
 /// and buffers belong to the table and outlive it.
 struct Setup {
-  MPI_Comm comm = MPI_COMM_NULL;
-  Endpoint endpoint;          ///< root: where it starts
-  Neighborhood neighborhood;  ///< empty where the benchmark has no topology
+  MPI_Comm comm = MPI_COMM_NULL;     ///< for the calls under test
+  MPI_Comm control = MPI_COMM_NULL;  ///< the same ranks, for all other messages
+  Endpoint endpoint;                 ///< root: where it starts
+  Neighborhood neighborhood;         ///< empty where the benchmark has no topology
   Geometry geometry;
   bool aggregate = false;
   bool root_shift = true;
