@@ -262,7 +262,7 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t gone) {
   if (active() && threads() > 1) return {.batch = make_team(point, gone), .failure = {}};
   std::unique_ptr<Setup> setup = active() ? make_setup(point, gone, std::move(window)) : nullptr;
   if (const Packing packing = shared_.options_.packing; packing != Packing::none) {
-    if (setup) setup->add_packed(packing);
+    if (setup) setup->add_packed(packing, shared_.packed_memory_);
     if (shared_.world_.anyone(setup && !*setup->packed)) {
       return without_memory(point, std::string("no memory for the messages of -packing ") + name_of(packing));
     }

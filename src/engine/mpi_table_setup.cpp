@@ -122,7 +122,7 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t gon
 }
 
 Neighborhood MpiTable::neighborhood_of_rank() const {
-  if (!spec().topology.exists()) return {};
+  if (!spec().topology.exists() || !active()) return {};
   return neighborhood_of(spec().topology, group_.size(), group_.rank());
 }
 

@@ -75,9 +75,9 @@ struct Setup {
   DeviceLoad* device_load = nullptr;    ///< null: overlap is with the CPU's load
   void (*barrier)(MPI_Comm) = nullptr;  ///< between repetitions of a synchronized batch
 
-  void add_packed(Packing how) {
+  void add_packed(Packing how, PackedMemory& memory) {
     packing = how;
-    packed = std::make_unique<PackedMessages>(how, geometry, element, type, comm, send->address());
+    packed = std::make_unique<PackedMessages>(memory, how, geometry, element, type, comm, send->address());
   }
 };
 
