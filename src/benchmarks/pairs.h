@@ -169,6 +169,7 @@ struct SendRecv_Replace {
 
 constexpr Spec pairs_in_flight(std::string_view name) {
   Spec spec = for_all_pairs(name, 0.5);
+  spec.receive = Extent::in_flight;
   spec.message_rate = true;
   spec.measures =
       "Time in which each of -pairs pairs moves -window_size messages one way: MPI_Isend, MPI_Irecv, "

@@ -151,7 +151,7 @@ struct PingPingSends {
 
 struct PingPing : PingPingSends {
   static constexpr Spec spec{
-      .name = "PingPing", .kind = Kind::single_transfer, .send_modes = every_send_mode, .packs = true};
+      .name = "PingPing", .kind = Kind::single_transfer, .send_modes = every_send_mode_ahead, .packs = true};
   template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap, int source = MPI_ANY_SOURCE) {
     MPI_Request request;
@@ -165,7 +165,7 @@ struct PingPing : PingPingSends {
 struct PingPingSpecificSource : PingPing {
   static constexpr Spec spec{.name = "PingPingSpecificSource",
                              .kind = Kind::single_transfer,
-                             .send_modes = every_send_mode,
+                             .send_modes = every_send_mode_ahead,
                              .packs = true,
                              .in_default_list = false};
   template <SendMode mode = SendMode::standard, class C>
