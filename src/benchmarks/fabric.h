@@ -52,6 +52,7 @@ constexpr Spec in_flight_in_rounds(std::string_view name, std::string_view measu
 }
 
 struct InRounds {
+  static constexpr Members members{.prepare = true, .takes_part = true};
   static bool takes_part(const Endpoint& e) { return e.meeting != nullptr && !e.meeting->partners.empty(); }
   template <class C>
   static auto prepare(const C& c, const LapPlan&) {

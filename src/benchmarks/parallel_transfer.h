@@ -73,6 +73,7 @@ struct Exchange : ExchangeSends {
 /// Pairs of ranks at a distance: -stride, else half of the ranks. The lower rank leads. A rank without a
 /// partner is idle.
 struct Pairs {
+  static constexpr Members members{.takes_part = true, .peer_of = true};
   static int distance(const Endpoint& e) { return e.stride > 0 ? e.stride : std::max(1, e.ranks / 2); }
   static bool leads(const Endpoint& e) { return e.rank / distance(e) % 2 == 0; }
   static int peer_of(const Endpoint& e) { return leads(e) ? e.rank + distance(e) : e.rank - distance(e); }

@@ -25,6 +25,7 @@ void start_receive_of_message(const C& c, char* receive, int from, MPI_Request* 
 /// Ready: the receive of the answer is posted before the message that asks for it, and that of the next
 /// message before the answer. Packed: a message is unpacked before it is answered.
 struct PingPongSends {
+  static constexpr Members members{.step_ready = true, .step_packed = true};
   template <class C>
   static std::vector<Route> routes(const C& c) {
     const bool asks = c.rank < c.peer;

@@ -11,6 +11,7 @@
 #include "engine/check.h"
 #include "engine/endpoint_context.h"
 #include "engine/entry.h"
+#include "engine/members.h"
 #include "engine/overlap.h"
 #include "engine/packing.h"
 #include "engine/pattern.h"
@@ -355,6 +356,11 @@ constexpr Entry entry() {
   if constexpr (!Pattern::spec.unavailable.empty()) {
     return {&Pattern::spec, nullptr, nullptr};
   } else {
+    static_assert(ListsItsMembers<Pattern>,
+                  "members: not the optional members that this benchmark and its Loop have");
+    static_assert(MembersAreCallable<Pattern, SeenBy<Pattern>>,
+                  "a member of this benchmark cannot be called as engine/pattern.h says");
+    static_assert(Benchmark<Pattern>);
 #ifdef OPENIMB_LARGE_COUNT
     return {&Pattern::spec, make_batch<BatchType<Pattern, int>>,
             make_batch<BatchType<Pattern, call::LargeCount>>};
