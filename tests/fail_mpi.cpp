@@ -2,6 +2,8 @@
 //   FAIL_CALL=name  such as MPI_File_open; MPI_Win: any that makes a window or attaches memory to one
 //   FAIL_AT=k       its k-th call on that rank fails, counted from 1
 //   FAIL_AT=0       nothing fails; the number of calls goes to FAIL_LOG
+//   FAIL_ON=world   errors of calls without a communicator go to MPI_COMM_WORLD, as before MPI 4 (default:
+//   to MPI_COMM_SELF)
 //   FAIL_HANDLER=0  the error is returned, but the error handler is not invoked (default: it is, as the
 //   standard says)
 // The real call is made first, so that a collective one completes on the other ranks. A window or a file that
@@ -29,6 +31,14 @@ bool fails(const char* name) {
 }
 
 bool invokes_handler() { return inject::number_in("FAIL_HANDLER", 1) != 0; }
+
+// Of a call without a communicator.
+int refuse() {
+  const char* const on = std::getenv("FAIL_ON");
+  const bool on_world = on != nullptr && std::strcmp(on, "world") == 0;
+  if (invokes_handler()) PMPI_Comm_call_errhandler(on_world ? MPI_COMM_WORLD : MPI_COMM_SELF, MPI_ERR_OTHER);
+  return MPI_ERR_OTHER;
+}
 
 int refuse(MPI_File file) {
 #ifdef OPEN_MPI  // whose MPI_File_call_errhandler takes no MPI_FILE_NULL; the default handler there does
@@ -89,17 +99,56 @@ int MPI_Allgather(const void* send, int sends, MPI_Datatype type, void* receive,
 }
 
 int MPI_Buffer_attach(void* memory, int bytes) {
-  if (!fails("MPI_Buffer_attach")) return PMPI_Buffer_attach(memory, bytes);
-  if (invokes_handler()) PMPI_Comm_call_errhandler(MPI_COMM_SELF, MPI_ERR_BUFFER);
-  return MPI_ERR_BUFFER;
+  return fails("MPI_Buffer_attach") ? refuse() : PMPI_Buffer_attach(memory, bytes);
 }
 #if MPI_VERSION >= 4 && !defined(OPEN_MPI)
 int MPI_Buffer_attach_c(void* memory, MPI_Count bytes) {
-  if (!fails("MPI_Buffer_attach")) return PMPI_Buffer_attach_c(memory, bytes);
-  if (invokes_handler()) PMPI_Comm_call_errhandler(MPI_COMM_SELF, MPI_ERR_BUFFER);
-  return MPI_ERR_BUFFER;
+  return fails("MPI_Buffer_attach") ? refuse() : PMPI_Buffer_attach_c(memory, bytes);
 }
 #endif
+
+#define WITHOUT_COMM(name, parameters, arguments)                        \
+  int MPI_##name parameters {                                            \
+    const int code = PMPI_##name arguments;                              \
+    return code == MPI_SUCCESS && fails("MPI_" #name) ? refuse() : code; \
+  }
+WITHOUT_COMM(Type_contiguous, (int count, MPI_Datatype base, MPI_Datatype* made), (count, base, made))
+WITHOUT_COMM(Type_vector, (int count, int length, int stride, MPI_Datatype base, MPI_Datatype* made),
+             (count, length, stride, base, made))
+WITHOUT_COMM(Type_indexed,
+             (int count, const int lengths[], const int places[], MPI_Datatype base, MPI_Datatype* made),
+             (count, lengths, places, base, made))
+WITHOUT_COMM(Type_create_struct,
+             (int count, const int lengths[], const MPI_Aint places[], const MPI_Datatype types[],
+              MPI_Datatype* made),
+             (count, lengths, places, types, made))
+WITHOUT_COMM(Type_create_resized, (MPI_Datatype base, MPI_Aint lower, MPI_Aint extent, MPI_Datatype* made),
+             (base, lower, extent, made))
+WITHOUT_COMM(Type_commit, (MPI_Datatype * type), (type))
+WITHOUT_COMM(Type_free, (MPI_Datatype * type), (type))
+WITHOUT_COMM(Type_size, (MPI_Datatype type, int* bytes), (type, bytes))
+WITHOUT_COMM(Op_create, (MPI_User_function * function, int commutes, MPI_Op* made),
+             (function, commutes, made))
+WITHOUT_COMM(Op_free, (MPI_Op * op), (op))
+WITHOUT_COMM(Info_create, (MPI_Info * made), (made))
+WITHOUT_COMM(Info_set, (MPI_Info info, const char* key, const char* value), (info, key, value))
+WITHOUT_COMM(Group_incl, (MPI_Group all, int count, const int ranks[], MPI_Group* made),
+             (all, count, ranks, made))
+
+// On the communicator that comes first.
+#define ON_COMM(name, parameters, arguments)                               \
+  int MPI_##name parameters {                                              \
+    const int code = PMPI_##name arguments;                                \
+    if (code != MPI_SUCCESS || !fails("MPI_" #name)) return code;          \
+    if (invokes_handler()) PMPI_Comm_call_errhandler(comm, MPI_ERR_OTHER); \
+    return MPI_ERR_OTHER;                                                  \
+  }
+ON_COMM(Comm_dup, (MPI_Comm comm, MPI_Comm* made), (comm, made))
+ON_COMM(Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm* made), (comm, color, key, made))
+int MPI_Pack_size(int count, MPI_Datatype type, MPI_Comm comm, int* bytes) {
+  const int code = PMPI_Pack_size(count, type, comm, bytes);
+  return code == MPI_SUCCESS && fails("MPI_Pack_size") ? refuse() : code;
+}
 
 MAKES_WINDOW(create, (void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* win),
              (base, size, unit, info, comm, win))
@@ -114,6 +163,13 @@ int MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
   if (!fails("MPI_Win_attach")) return PMPI_Win_attach(win, base, size);
   if (invokes_handler()) PMPI_Win_call_errhandler(win, MPI_ERR_NO_MEM);
   return MPI_ERR_NO_MEM;
+}
+
+int MPI_Win_detach(MPI_Win win, const void* base) {
+  const int code = PMPI_Win_detach(win, base);
+  if (code != MPI_SUCCESS || !fails("MPI_Win_detach")) return code;
+  if (invokes_handler()) PMPI_Win_call_errhandler(win, MPI_ERR_OTHER);
+  return MPI_ERR_OTHER;
 }
 
 int MPI_File_open(MPI_Comm comm, const char* name, int mode, MPI_Info info, MPI_File* file) {

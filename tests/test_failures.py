@@ -474,6 +474,56 @@ def test_a_topology_that_one_rank_cannot_make_ends_the_job_with_a_line(
     assert re.fullmatch(rf"IMB-MPI1: rank {rank}: .*MPI reports: .+; the run is aborted", line)
 
 
+# By call: what makes it, and which of its calls fails. The first MPI_Win_... is of a window that is only tried.
+LOCAL_CALLS = {
+    "MPI_Type_contiguous": ("MPI1", "-contig_type base_vec PingPong", 1),
+    "MPI_Type_create_resized": ("MPI1", "-contig_type resize PingPong", 1),
+    "MPI_Type_commit": ("MPI1", "-contig_type resize PingPong", 1),
+    "MPI_Type_free": ("MPI1", "-contig_type resize_vec PingPong", 1),
+    "MPI_Type_vector": ("MPI1", "-layout vector:1:2 PingPong", 1),
+    "MPI_Type_indexed": ("MPI1", "-layout indexed PingPong", 1),
+    "MPI_Type_create_struct": ("MPI1", "-layout struct PingPong", 1),
+    "MPI_Type_size": ("MPI1", "-send_mode buffered PingPong", 1),
+    "MPI_Pack_size": ("MPI1", "-send_mode buffered PingPong", 1),
+    "MPI_Op_create": ("MPI1", "-contig_type resize Allreduce", 1),
+    "MPI_Op_free": ("MPI1", "-contig_type resize Allreduce", 1),
+    "MPI_Info_create": ("EXT", "-info no_locks=true Unidir_Put", 1),
+    "MPI_Info_set": ("EXT", "-info no_locks=true Unidir_Put", 1),
+    "MPI_Group_incl": ("EXT", "-sync_mode pscw Unidir_Put", 1),
+    "MPI_Comm_dup": ("MPI1", "PingPong", 2),
+    "MPI_Comm_split": ("MPI1", "PingPong", 1),
+    "MPI_Win_create_dynamic": ("EXT", "Attach_detach", 2),
+    "MPI_Win_attach": ("EXT", "Attach_detach", 3),
+    "MPI_Win_detach": ("EXT", "Attach_detach", 1),
+}
+
+
+def test_a_call_that_fails_between_the_timed_ones_ends_the_job_with_a_line(mpi, liars: Libraries, scratch):
+    """Whichever communicator the library reports it to."""
+    injectors = {}
+    for component in ("MPI1", "EXT"):
+        (scratch / component).mkdir()
+        injectors[component] = Injector(mpi, component, liars(mpi, "fail_mpi.cpp"), scratch / component)
+
+    def judge(number: int, call: str, component: str, arguments: str, at: int) -> str:
+        rank, on = number % 2, ("world", "self")[(number // 2 + (mpi.flavor == "mpich")) % 2]
+        few = "-iter 2,1,2" if component == "EXT" else "-iter 2"
+        outcome = injectors[component].launch(
+            f"{few} -npmin 2 -msgsize 64 {arguments}", FAIL_CALL=call, FAIL_RANK=rank, FAIL_AT=at, FAIL_ON=on
+        )
+        done = outcome.done
+        if not outcome.injected or not done:
+            return f"{call}: not called; {outcome.hang}"
+        line = rf"IMB-{component}: rank {rank}: .*MPI reports: .+; the run is aborted"
+        if done.code != ABORTED or len(done.own_errors) != 1 or not re.fullmatch(line, done.own_errors[0]):
+            return f"{call}, {on}: exit status {done.code}: {done.errors}"
+        if rank == 0 and done.records[-1].get("state") != "aborted":
+            return f"{call}: last record {done.records[-1]}"
+        return ""
+
+    walk(mpi, [(number, call, *how) for number, (call, how) in enumerate(LOCAL_CALLS.items())], judge)
+
+
 def test_a_buffer_that_one_rank_cannot_attach_is_a_row(mpi, liars: Libraries, scratch):
     arguments = "-check -iter 2 -msglog 2:3 -npmin 2 -send_mode buffered PingPong Exchange"
     injector = Injector(mpi, "MPI1", liars(mpi, "fail_mpi.cpp"), scratch)

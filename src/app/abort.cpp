@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdio>
 #include <exception>
+#include <mutex>
 #include <new>
 #include <thread>
 
@@ -26,6 +27,7 @@ const char* program_name = "IMB";
 std::atomic<bool> aborting{false};
 std::atomic<std::thread::id> aborting_thread{};
 std::atomic<bool> starting_mpi{false};
+std::mutex under_way_mutex;
 Activity under_way;
 
 bool mpi_is_up() {
@@ -62,7 +64,9 @@ void with_reason_of_exception(Use use) {
 // The reason, behind what was under way: "PingPong, 2 processes, 8 B: out of memory".
 const char* located(const char* reason) {
   static std::array<char, 512> text;
-  if (under_way.benchmark.empty()) return reason;
+  // Not awaited: an error may come out of a change.
+  const std::unique_lock lock(under_way_mutex, std::try_to_lock);
+  if (!lock || under_way.benchmark.empty()) return reason;
   std::array<char, 32> length{};
   if (under_way.bytes) {
     std::snprintf(length.data(), length.size(), ", %lld B", static_cast<long long>(*under_way.bytes));
@@ -147,7 +151,10 @@ void leave_without_others(int status) {
   system::exit_now(status);
 }
 
-void note_activity(const Activity& activity) { under_way = activity; }
+void note_activity(const Activity& activity) {
+  const std::lock_guard lock(under_way_mutex);
+  under_way = activity;
+}
 
 void note_start_of_mpi() { starting_mpi.store(true); }
 

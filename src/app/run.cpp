@@ -220,7 +220,11 @@ class Measuring {
             .clock_resolution = WallClock::resolution(),
             .pass_progress = show_progress(),
             .activity = note_activity,
-            .before_giving_up = [this](std::function<void()> report) { report_rest_ = std::move(report); }};
+            .before_giving_up =
+                [this](std::function<void()> report) {
+                  const auto keep = [&] { report_rest_ = std::move(report); };
+                  if (watch_) watch_->change(keep);
+                }};
   }
 
   // One line that is written over, where someone looks at it.
@@ -250,7 +254,7 @@ class Measuring {
   const std::unique_ptr<system::Interleave> interleave_;
   const std::unique_ptr<ThreadTeam> team_;
   std::optional<system::Watch> watch_;
-  std::function<void()> report_rest_;
+  std::function<void()> report_rest_;          ///< read by the watching thread
   const PatientAgreement* patient_ = nullptr;  ///< the session's agreement, where it is one
   const ScratchFiles scratch_;
   OutputFiles files_;
@@ -284,7 +288,6 @@ int run(const Component& component, int argc, char** argv) {
   Gpu gpu;  // outlives MPI, which may have memory of it until MPI_Finalize
   const Environment environment(argc, argv, level);
   const Communicator world = Communicator::duplicate(MPI_COMM_WORLD);
-  MPI_Comm_set_errhandler(world.handle(), fatal_errors());
   // Only what all ranks throw alike is caught here: for an exception of one rank, see abort_on_exceptions().
   try {
     Launch launch = understand(component, world, argc, argv);

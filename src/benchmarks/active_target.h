@@ -19,6 +19,7 @@ constexpr Spec fenced(std::string_view name, Kind kind, Exposed exposed) {
 }
 
 struct Fenced {
+  static constexpr Members members{.epoch = true, .close = true};
   template <class C>
   static Fences epoch(const C& c) {
     return Fences(c.win);
@@ -56,6 +57,7 @@ struct Bidir_Get : FencedPair<Get, BothWays> {
 /// Every process, rank 0 included, adds to the window of rank 0.
 struct FencedAccumulate : Fenced {
   using Move = AddTo;
+  static constexpr Members members = Fenced::members | Members{.updates = true};
   static bool updates(const Endpoint& e) { return e.rank == 0; }
   static constexpr Spec spec = [] {
     Spec spec = fenced("Accumulate", Kind::collective, Exposed::receive);
@@ -111,6 +113,7 @@ struct Attach_detach {
       .measures =
           "Time of MPI_Win_attach and MPI_Win_detach of memory of this length; no data "
           "is moved."};
+  static constexpr Members members{.prepare = true};
   template <class C>
   static DynamicWindow prepare(const C& c, const LapPlan&) {
     return {c.info, c.comm};

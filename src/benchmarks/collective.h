@@ -18,6 +18,7 @@ struct Bcast {
   static void step(const C& c, const Lap& lap, Request... request) {
     call::broadcast(lap.receive, c.count, c.type, lap.root, c.comm, request...);
   }
+  static constexpr Members members{.step_packed = true};
   template <class With, class C>
   static void step_packed(const C& c, const Lap& lap, PackedMessages::View v) {
     if (c.rank == lap.root) With::pack(v, lap.receive, v.in, 1);
@@ -71,6 +72,7 @@ struct Scatter {
   static void step(const C& c, const Lap& lap, Request... request) {
     call::scatter(lap.send, lap.receive, c.count, c.type, lap.root, c.comm, request...);
   }
+  static constexpr Members members{.step_packed = true};
   template <class With, class C>
   static void step_packed(const C& c, const Lap& lap, PackedMessages::View v) {
     if (c.rank == lap.root) With::pack(v, lap.send);
@@ -109,6 +111,7 @@ struct Gather {
   static void step(const C& c, const Lap& lap, Request... request) {
     call::gather(lap.send, lap.receive, c.count, c.type, lap.root, c.comm, request...);
   }
+  static constexpr Members members{.step_packed = true};
   template <class With, class C>
   static void step_packed(const C& c, const Lap& lap, PackedMessages::View v) {
     With::pack(v, lap.send);
@@ -259,6 +262,7 @@ struct Alltoallw {
                              .displacements = Displacements::bytes,
                              .in_place = InPlace::everywhere,
                              .in_default_list = false};
+  static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan&) {
     TypesPerRank<decltype(c.count)> w{std::vector(static_cast<std::size_t>(c.ranks), c.type), {}};

@@ -46,18 +46,20 @@ constexpr Spec in_rounds(std::string_view name, std::string_view measures) {
 }
 constexpr Spec in_flight_in_rounds(std::string_view name, std::string_view measures) {
   Spec spec = in_rounds(name, measures);
+  spec.receive = Extent::in_flight;
   spec.message_rate = true;
   return spec;
 }
 
 struct InRounds {
+  static constexpr Members members{.prepare = true, .takes_part = true};
   static bool takes_part(const Endpoint& e) { return e.meeting != nullptr && !e.meeting->partners.empty(); }
   template <class C>
   static auto prepare(const C& c, const LapPlan&) {
     return RoundMessages(*c.endpoint, c.in_flight);
   }
-  /// Of a pair's: what a hub receives lies in one place, and is not checked.
-  static Expected from_partner(const Endpoint& e) { return message_of(e, e.meeting->partners.front()); }
+  /// Of a pair's: what a hub receives is not checked.
+  static int partner_of(const Endpoint& e) { return e.meeting->partners.front(); }
 
   template <class C>
   static void start_sends(const C& c, const Lap& lap, const RoundMessages::View& v, MPI_Request* requests) {
@@ -68,7 +70,8 @@ struct InRounds {
   template <class C>
   static void start_receives(const C& c, const Lap& lap, const RoundMessages::View& v) {
     for (int i = 0; i < v.count; ++i) {
-      call::start_receive(lap.receive, c.count, c.type, v.partners[i], message_tag, c.comm, &v.requests[i]);
+      call::start_receive(lap.receive + i * c.span, c.count, c.type, v.partners[i], message_tag, c.comm,
+                          &v.requests[i]);
     }
   }
   template <class C>
@@ -102,7 +105,7 @@ struct Pair_Latency : InRounds {
       send_all(c, lap, v);
     }
   }
-  static Expected expects(const Endpoint& e) { return from_partner(e); }
+  static Expected expects(const Endpoint& e) { return message_of(e, partner_of(e)); }
 };
 
 struct Pair_Bandwidth : InRounds {
@@ -119,7 +122,9 @@ struct Pair_Bandwidth : InRounds {
     }
     MPI_Waitall(v.count, v.requests, MPI_STATUSES_IGNORE);
   }
-  static Expected expects(const Endpoint& e) { return e.meeting->sends_first ? Expected{} : from_partner(e); }
+  static Expected expects(const Endpoint& e) {
+    return e.meeting->sends_first ? Expected{} : messages_in_flight(e, partner_of(e));
+  }
 };
 
 struct Pair_Bidirectional : InRounds {
@@ -133,7 +138,7 @@ struct Pair_Bidirectional : InRounds {
     start_sends(c, lap, v, v.requests + v.count);
     MPI_Waitall(2 * v.count, v.requests, MPI_STATUSES_IGNORE);
   }
-  static Expected expects(const Endpoint& e) { return from_partner(e); }
+  static Expected expects(const Endpoint& e) { return messages_in_flight(e, partner_of(e)); }
 };
 
 using Fabric = Catalogue<Pair_Latency, Pair_Bandwidth, Pair_Bidirectional>;

@@ -18,6 +18,7 @@ struct Threaded : Pattern {
 /// A single transfer by many pairs of processes at once.
 template <class Pattern>
 struct ThreadedPairs : Threaded<Pattern>, Pairs {
+  static constexpr Members members = listed_members<Pattern>() | Pairs::members;
   static Expected expects(const Endpoint& e) { return message_of(e, Pairs::peer_of(e)); }
 };
 

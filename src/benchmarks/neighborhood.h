@@ -26,6 +26,7 @@ constexpr Spec on_topology(std::string_view name, Extent send,
 
 /// The benchmark owns the communicator that has the topology.
 struct OnTopology {
+  static constexpr Members members{.prepare = true};
   template <class C>
   static TopologyCommunicator prepare(const C& c, const LapPlan&) {
     return TopologyCommunicator(c.comm, *c.endpoint->neighborhood);
@@ -34,6 +35,7 @@ struct OnTopology {
 
 /// And the arguments that vector calls have for each neighbor, all of one length.
 struct OnTopologyOfVectors {
+  static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan&) {
     return NeighborArguments(c.comm, *c.endpoint->neighborhood, c.count, c.span, c.type);

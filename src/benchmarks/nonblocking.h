@@ -7,15 +7,22 @@
 
 namespace openimb {
 
+/// What the blocking one prepares, if anything.
 template <class Blocking>
-struct Nonblocking {
-  using Loop = Nonblocking;
+struct PreparedAs {};
+template <class Blocking>
+  requires(listed_members<Blocking>().prepare)
+struct PreparedAs<Blocking> {
+  static constexpr Members members{.prepare = true};
   template <class C>
-  static auto prepare(const C& c, const LapPlan& plan)
-    requires requires { Blocking::prepare(c, plan); }
-  {
+  static auto prepare(const C& c, const LapPlan& plan) {
     return Blocking::prepare(c, plan);
   }
+};
+
+template <class Blocking>
+struct Nonblocking : PreparedAs<Blocking> {
+  using Loop = Nonblocking;
   template <class C, class... ViewAndRequest>
   static void post(const C& c, const Lap& lap, ViewAndRequest... view_and_request) {
     Blocking::step(c, lap, view_and_request...);

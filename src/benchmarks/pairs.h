@@ -102,6 +102,7 @@ class PartnerTable {
 };
 
 struct RandomPairs {
+  static constexpr Members members{.prepare = true, .takes_part = true};
   static bool takes_part(const Endpoint& e) { return PairsInFlight::takes_part(e); }
   template <class C>
   static auto prepare(const C& c, const LapPlan&) {
@@ -141,6 +142,7 @@ struct Birandom : RandomPairs {
 /// Every process to the next one on a random cycle through all of them.
 struct Corandom {
   static constexpr Spec spec = with_random_partners(for_all_processes("Corandom", 1));
+  static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan&) {
     return PartnerTable<Neighbors>(*c.endpoint, neighbors_in);
@@ -169,6 +171,7 @@ struct SendRecv_Replace {
 
 constexpr Spec pairs_in_flight(std::string_view name) {
   Spec spec = for_all_pairs(name, 0.5);
+  spec.receive = Extent::in_flight;
   spec.message_rate = true;
   spec.measures =
       "Time in which each of -pairs pairs moves -window_size messages one way: MPI_Isend, MPI_Irecv, "

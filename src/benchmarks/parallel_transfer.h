@@ -55,7 +55,7 @@ struct Exchange : ExchangeSends {
                              .send = Extent::two,
                              .receive = Extent::two,
                              .turnover = 4,
-                             .send_modes = every_send_mode,
+                             .send_modes = every_send_mode_ahead,
                              .packs = true};
   template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap) {
@@ -73,13 +73,15 @@ struct Exchange : ExchangeSends {
 /// Pairs of ranks at a distance: -stride, else half of the ranks. The lower rank leads. A rank without a
 /// partner is idle.
 struct Pairs {
+  static constexpr Members members{.takes_part = true, .peer_of = true};
   static int distance(const Endpoint& e) { return e.stride > 0 ? e.stride : std::max(1, e.ranks / 2); }
   static bool leads(const Endpoint& e) { return e.rank / distance(e) % 2 == 0; }
   static int peer_of(const Endpoint& e) { return leads(e) ? e.rank + distance(e) : e.rank - distance(e); }
   static bool takes_part(const Endpoint& e) { return peer_of(e) < e.ranks; }
 };
 
-/// A repetition has many messages in flight, which use the same buffers and carry the same bytes.
+/// A repetition has many messages in flight. They carry the same bytes from one buffer, and each that is
+/// received has memory of its own: no two pending receives may share any. Source: MPI 4.1, section 3.7.
 struct PairsInFlight : Pairs {
   template <SendMode mode = SendMode::standard, class C>
   static void start_sends(const C& c, const Lap& lap, MPI_Request* requests) {
@@ -90,7 +92,8 @@ struct PairsInFlight : Pairs {
   template <class C>
   static void start_receives(const C& c, const Lap& lap, MPI_Request* requests) {
     for (int i = 0; i < c.in_flight; ++i) {
-      call::start_receive(lap.receive, c.count, c.type, c.peer, tag_of(c, message_tag), c.comm, &requests[i]);
+      call::start_receive(lap.receive + i * c.span, c.count, c.type, c.peer, tag_of(c, message_tag), c.comm,
+                          &requests[i]);
     }
   }
 };
@@ -101,6 +104,7 @@ inline constexpr std::string_view one_way =
 struct Uniband : PairsInFlight {
   static constexpr Spec spec{.name = "Uniband",
                              .kind = Kind::parallel_transfer,
+                             .receive = Extent::in_flight,
                              .message_rate = true,
                              .min_processes = 2,
                              .send_modes = {.any = true, .not_ready = one_way, .not_buffered = one_way},
@@ -114,7 +118,9 @@ struct Uniband : PairsInFlight {
     }
     MPI_Waitall(c.in_flight, c.requests, MPI_STATUSES_IGNORE);
   }
-  static Expected expects(const Endpoint& e) { return leads(e) ? Expected{} : message_of(e, peer_of(e)); }
+  static Expected expects(const Endpoint& e) {
+    return leads(e) ? Expected{} : messages_in_flight(e, peer_of(e));
+  }
 };
 
 /// Ready: each process posts the next receives before it sends.
@@ -136,10 +142,11 @@ struct BibandSends : PairsInFlight {
 struct Biband : BibandSends {
   static constexpr Spec spec{.name = "Biband",
                              .kind = Kind::parallel_transfer,
+                             .receive = Extent::in_flight,
                              .turnover = 2,
                              .message_rate = true,
                              .min_processes = 2,
-                             .send_modes = every_send_mode,
+                             .send_modes = every_send_mode_ahead,
                              .in_default_list = false};
   template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap) {
@@ -147,7 +154,7 @@ struct Biband : BibandSends {
     start_sends<mode>(c, lap, c.requests + c.in_flight);
     MPI_Waitall(2 * c.in_flight, c.requests, MPI_STATUSES_IGNORE);
   }
-  static Expected expects(const Endpoint& e) { return message_of(e, peer_of(e)); }
+  static Expected expects(const Endpoint& e) { return messages_in_flight(e, peer_of(e)); }
 };
 
 }  // namespace openimb

@@ -42,6 +42,7 @@ void send_parts(const C& c, MPI_Request* request, int parts) {
 struct Partitioned_PingPong {
   static constexpr Spec spec =
       in_parts({.kind = Kind::single_transfer, .time_factor = 0.5}, "Partitioned_PingPong");
+  static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan& plan) {
     PartitionedRequests<2> requests(parts_of(c.count, c.endpoint->partitions));
@@ -70,6 +71,7 @@ struct Partitioned_PingPong {
 
 /// What is before and behind the computation that delays the last part of a message.
 struct LatePart : Partitioned_PingPong {
+  static constexpr Members members{.prepare = true, .finish = true};
   template <class C>
   static void post(const C& c, const Lap& lap, PartitionedRequests<2>::View all, MPI_Request* send) {
     MPI_Request* const requests = all.of(lap.slot);  // send, receive
@@ -99,6 +101,7 @@ struct Partitioned_overlap : LatePart {
 /// The transfers of Exchange, in parts.
 struct Partitioned_Exchange {
   static constexpr Spec spec = in_parts(Exchange::spec, "Partitioned_Exchange");
+  static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan& plan) {
     PartitionedRequests<4> requests(parts_of(c.count, c.endpoint->partitions));

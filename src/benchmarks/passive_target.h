@@ -42,6 +42,7 @@ struct AtOrigin {
 
 template <class Ways>
 struct LockedPeer {
+  static constexpr Members members{.epoch = true, .takes_part = true};
   static bool takes_part(const Endpoint& e) { return Ways::is_origin(e.rank); }
   template <class C>
   static LockOne epoch(const C& c) {
@@ -51,6 +52,7 @@ struct LockedPeer {
 
 template <class Completion>
 struct FlushedPeer {
+  static constexpr Members members{.close = true};
   template <class C>
   static void close(const C& c) {
     Completion::flush(c.peer, c.win);
@@ -132,6 +134,7 @@ constexpr Spec with_all(std::string_view name, Exposed exposed, bool in_default_
 template <class Move, class Completion>
 struct MoveToAll {
   static constexpr bool puts = Move::exposed == Exposed::receive;
+  static constexpr Members members{.close = true};
   template <class C>
   static void step(const C& c, const Lap& lap) {
     for (int i = 0; i < c.ranks - 1; ++i) {
@@ -150,6 +153,7 @@ struct WithAll {
   using Move = What;
   using Loop = MoveToAll<Move, Completion>;
   using LocalLoop = MoveToAll<Move, AtOrigin>;
+  static constexpr Members members{.epoch = true, .takes_part = true};
   static bool takes_part(const Endpoint& e) { return Origins::is_origin(e.rank); }
   template <class C>
   static LockAll epoch(const C& c) {
@@ -207,6 +211,7 @@ constexpr Spec with_neighbors(std::string_view name, Exposed exposed) {
 template <class Move, class Completion>
 struct MoveToNeighbors {
   static constexpr bool puts = Move::exposed == Exposed::receive;
+  static constexpr Members members{.close = true};
   template <class C>
   static void step(const C& c, const Lap& lap) {
     const int first = puts ? c.right : c.left;
@@ -228,6 +233,7 @@ struct WithNeighbors {
   using Move = What;
   using Loop = MoveToNeighbors<Move, AtTarget>;
   using LocalLoop = MoveToNeighbors<Move, AtOrigin>;
+  static constexpr Members members{.epoch = true};
   template <class C>
   static LockTwo epoch(const C& c) {
     return LockTwo(c.left, c.right, c.win);
@@ -297,6 +303,7 @@ struct Atomic : LockedPeer<OneWay> {
   using Move = What;
   using Loop = MoveToPeer<Move, AtTarget>;
   using LocalLoop = MoveToPeer<Move, AtOrigin>;
+  static constexpr Members members = LockedPeer<OneWay>::members | Members{.updates = true};
   static bool updates(const Endpoint& e) { return updates_of_rank_1(e); }
   static Traffic traffic(const Endpoint& e) { return traffic_of_pair<OneWay>(e); }
 };

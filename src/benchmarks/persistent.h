@@ -16,6 +16,7 @@ struct PingPong_persist {
                              .kind = Kind::single_transfer,
                              .time_factor = 0.5,
                              .in_default_list = false};
+  static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan& plan) {
     PersistentRequests<2> requests;
@@ -57,6 +58,7 @@ struct StartedTogether {
 struct Sendrecv_persist : StartedTogether<2> {
   static constexpr Spec spec{
       .name = "Sendrecv_persist", .kind = Kind::parallel_transfer, .turnover = 2, .in_default_list = false};
+  static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan& plan) {
     Requests requests;
@@ -78,6 +80,7 @@ struct Exchange_persist : StartedTogether<4> {
                              .receive = Extent::two,
                              .turnover = 4,
                              .in_default_list = false};
+  static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan& plan) {
     Requests requests;
@@ -112,6 +115,7 @@ struct PersistentCollective {
 template <class Blocking>
 struct Persistent {
   using Loop = PersistentCollective;
+  static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan& plan) {
     Loop::Requests requests;

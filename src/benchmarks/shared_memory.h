@@ -18,6 +18,7 @@ constexpr Spec shared_memory(std::string_view name, Exposed exposed, std::string
 }
 
 struct SharedPair {
+  static constexpr Members members{.prepare = true, .epoch = true, .takes_part = true};
   static bool takes_part(const Endpoint& e) { return OneWay::is_origin(e.rank); }
   template <class C>
   static LockAll epoch(const C& c) {

@@ -25,6 +25,7 @@ void start_receive_of_message(const C& c, char* receive, int from, MPI_Request* 
 /// Ready: the receive of the answer is posted before the message that asks for it, and that of the next
 /// message before the answer. Packed: a message is unpacked before it is answered.
 struct PingPongSends {
+  static constexpr Members members{.step_ready = true, .step_packed = true};
   template <class C>
   static std::vector<Route> routes(const C& c) {
     const bool asks = c.rank < c.peer;
@@ -151,7 +152,7 @@ struct PingPingSends {
 
 struct PingPing : PingPingSends {
   static constexpr Spec spec{
-      .name = "PingPing", .kind = Kind::single_transfer, .send_modes = every_send_mode, .packs = true};
+      .name = "PingPing", .kind = Kind::single_transfer, .send_modes = every_send_mode_ahead, .packs = true};
   template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap, int source = MPI_ANY_SOURCE) {
     MPI_Request request;
@@ -165,7 +166,7 @@ struct PingPing : PingPingSends {
 struct PingPingSpecificSource : PingPing {
   static constexpr Spec spec{.name = "PingPingSpecificSource",
                              .kind = Kind::single_transfer,
-                             .send_modes = every_send_mode,
+                             .send_modes = every_send_mode_ahead,
                              .packs = true,
                              .in_default_list = false};
   template <SendMode mode = SendMode::standard, class C>

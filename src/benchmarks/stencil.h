@@ -73,6 +73,7 @@ constexpr Spec on_torus(std::string_view name, int dimensions) {
 template <int dimensions>
 struct OnTorus {
   using Loop = StencilLoop;
+  static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan&) {
     return StencilExchange(*c.endpoint, {.dimensions = dimensions});
@@ -98,6 +99,7 @@ struct Halo {
     spec.in_default_list = false;
     return spec;
   }();
+  static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan&) {
     return StencilExchange(*c.endpoint, c.endpoint->pairs.halo);

@@ -51,6 +51,7 @@ struct Raccumulate : WithRequest<Raccumulate> {
   static void start(const C& c, const Lap& lap, MPI_Aint at, MPI_Request* request) {
     call::request_accumulate(lap.send, c.count, c.type, c.peer, at, c.op, c.win, request);
   }
+  static constexpr Members members = LockedPeer<OneWay>::members | Members{.updates = true};
   static bool updates(const Endpoint& e) { return updates_of_rank_1(e); }
   static Expected expects(const Endpoint& e) { return Accumulate::expects(e); }
 };
@@ -65,6 +66,7 @@ struct Rget_accumulate : WithRequest<Rget_accumulate> {
   static void start(const C& c, const Lap& lap, MPI_Aint at, MPI_Request* request) {
     call::request_get_accumulate(lap.send, lap.receive, c.count, c.type, c.peer, at, c.op, c.win, request);
   }
+  static constexpr Members members = LockedPeer<OneWay>::members | Members{.updates = true};
   static bool updates(const Endpoint& e) { return updates_of_rank_1(e); }
   static Expected expects(const Endpoint& e) { return Get_accumulate::expects(e); }
 };

@@ -11,6 +11,7 @@
 #include "engine/check.h"
 #include "engine/endpoint_context.h"
 #include "engine/entry.h"
+#include "engine/members.h"
 #include "engine/overlap.h"
 #include "engine/packing.h"
 #include "engine/pattern.h"
@@ -25,8 +26,8 @@
 
 namespace openimb {
 
-/// One repetition after the other, timed as asked for. `barrier` over `comm`: between those of a synchronized
-/// batch, which only collectives have that are completed one by one.
+/// One repetition after the other, timed as asked for. `barrier` over `control`: between those of a
+/// synchronized batch, which only collectives have that are completed one by one.
 template <class Step, Kind kind, bool aggregate, class Seen, class Movement, class... View>
 double timed_as(const Seen& context, const Movement& laps, std::int64_t repetitions, Timing timing,
                 std::span<double> samples, const Setup& setup, const View&... view) {
@@ -38,7 +39,7 @@ double timed_as(const Seen& context, const Movement& laps, std::int64_t repetiti
                                                EveryRepetition<WallClock>{samples.data()}, view...);
     case Timing::synchronized:
       if constexpr (kind == Kind::collective && !aggregate) {
-        const auto meet = [barrier = setup.barrier, comm = setup.comm] { barrier(comm); };
+        const auto meet = [barrier = setup.barrier, comm = setup.control] { barrier(comm); };
         return drive<Step, WallClock>(context, laps, repetitions,
                                       Synchronized<WallClock, decltype(meet)>{samples.data(), meet}, view...);
       }
@@ -207,7 +208,7 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
 
   OPENIMB_NOINLINE double run_beside_device(std::int64_t repetitions, Timing timing,
                                             std::span<double> samples, LoadUse& use) {
-    const auto meet = [this] { setup().barrier(setup().comm); };
+    const auto meet = [this] { setup().barrier(setup().control); };
     const auto run = [&](const auto&... view) {
       return drive_beside_device<Loop, WallClock>(context(), Moving(plan()), repetitions, timing, samples,
                                                   meet, {*setup().device_load, use}, view...);
@@ -221,14 +222,15 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
 
   OPENIMB_NOINLINE double run_in_send_mode(std::int64_t repetitions, Timing timing,
                                            std::span<double> samples) {
-    return with_send_mode<Pattern>(
-        setup().send_mode, context(), plan(), plan().beginning(), [&]<class Step>(Step, auto... view) {
-          const auto run = [&](const auto& laps) {
-            return timed_as<Step, spec.kind, false>(context(), laps, repetitions, timing, samples, setup(),
-                                                    view...);
-          };
-          return plan().slots > 1 ? run(Laps<true, false>(plan())) : run(Laps<false, false>(plan()));
-        });
+    return with_send_mode<Pattern>(setup().send_mode, context(), setup().control, plan(), plan().beginning(),
+                                   [&]<class Step>(Step, auto... view) {
+                                     const auto run = [&](const auto& laps) {
+                                       return timed_as<Step, spec.kind, false>(
+                                           context(), laps, repetitions, timing, samples, setup(), view...);
+                                     };
+                                     return plan().slots > 1 ? run(Laps<true, false>(plan()))
+                                                             : run(Laps<false, false>(plan()));
+                                   });
   }
 
   OPENIMB_NOINLINE double run_packed(std::int64_t repetitions, Timing timing, std::span<double> samples) {
@@ -302,7 +304,7 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
     if constexpr (spec.send_modes.any) {
       if (setup().send_mode != SendMode::standard) {
         with_send_mode<Pattern>(
-            setup().send_mode, context(), plan(), laps.lap(),
+            setup().send_mode, context(), setup().control, plan(), laps.lap(),
             [&]<class Step>(Step, auto... view) { repeat_as<Step>(context(), laps, repetitions, view...); });
         return;
       }
@@ -354,6 +356,11 @@ constexpr Entry entry() {
   if constexpr (!Pattern::spec.unavailable.empty()) {
     return {&Pattern::spec, nullptr, nullptr};
   } else {
+    static_assert(ListsItsMembers<Pattern>,
+                  "members: not the optional members that this benchmark and its Loop have");
+    static_assert(MembersAreCallable<Pattern, SeenBy<Pattern>>,
+                  "a member of this benchmark cannot be called as engine/pattern.h says");
+    static_assert(Benchmark<Pattern>);
 #ifdef OPENIMB_LARGE_COUNT
     return {&Pattern::spec, make_batch<BatchType<Pattern, int>>,
             make_batch<BatchType<Pattern, call::LargeCount>>};

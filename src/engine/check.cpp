@@ -103,14 +103,12 @@ void BufferCheck::compose_one(std::span<std::byte> image, std::int64_t begin, co
   const Endpoint endpoint = endpoint_of(one);
   const int initial = initial_content(endpoint);
   content_.begin_repetition(one.repetition, setup_.thread);
-  if (sends_in_place(setup_)) {
-    const std::int64_t all = elements_in(setup_.geometry.receive.footprint);
+  const std::int64_t all = elements_in(setup_.geometry.receive.footprint);
+  if (sends_in_place(setup_) || expectation_.updates(endpoint)) {
     content_.write(image, begin, {.rank = initial, .count = all}, initial);
-  } else if (expectation_.updates(endpoint)) {
-    content_.write(image, begin, {.rank = initial, .count = endpoint.elements}, initial);
   }
   if (spec_.replaces || (spec_.shares_buffer && endpoint.rank == endpoint.root)) {
-    content_.write(image, begin, {.rank = endpoint.rank, .count = endpoint.elements}, initial);
+    content_.write(image, begin, {.rank = endpoint.rank, .count = all}, initial);
   }
   if (!after) return;
   if (receives_in_place(setup_)) return;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <numeric>
+#include <type_traits>
 
 namespace openimb {
 
@@ -23,7 +24,13 @@ template <class Use>
 void with_store(DataType type, Use use) {
   const auto plain = [&]<class T>(T) {
     use([](std::byte* at, double value) {
-      const T typed = static_cast<T>(value);
+      T typed;
+      if constexpr (std::is_integral_v<T>) {
+        typed = static_cast<T>(
+            static_cast<std::int64_t>(value));  // wraps around, which it does not from a double
+      } else {
+        typed = static_cast<T>(value);
+      }
       std::memcpy(at, &typed, sizeof typed);
     });
   };

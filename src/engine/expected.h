@@ -24,6 +24,7 @@ struct Endpoint {
   PairOptions pairs = {};
   int stride = 0;  ///< -stride
   int partitions = 1;
+  int in_flight = 1;  ///< messages of a repetition, where there are many
   const Neighborhood* neighborhood = nullptr;
   const RoundPartners* meeting = nullptr;  ///< of pairs in rounds: this rank's
 
@@ -52,6 +53,13 @@ inline int initial_content(const Endpoint& e) { return e.in_place ? e.rank : e.r
 
 /// The whole message of one rank at the beginning of the receive buffer.
 inline Expected message_of(const Endpoint& e, int rank) { return {{rank, 0, 0, e.elements}}; }
+
+/// Those that `rank` has in flight at once: the same message, each time with memory of its own.
+inline Expected messages_in_flight(const Endpoint& e, int rank) {
+  Expected expected;
+  for (int i = 0; i < e.in_flight; ++i) expected.push_back({rank, 0, i * e.elements, e.elements});
+  return expected;
+}
 
 /// Every rank's message, in rank order; `send_at`: where in its send buffer each rank holds the part for this
 /// one.

@@ -10,6 +10,7 @@
 #include "engine/calibrated_load.h"
 #include "engine/entry.h"
 #include "engine/mpi_agreement.h"
+#include "engine/packing.h"
 #include "engine/thread_team.h"
 #include "mpi/window.h"
 #include "mpi/world.h"
@@ -46,6 +47,7 @@ class MpiResources final : public Resources {
   const Info info_;
   Device* const device_;
   Buffers buffers_;
+  PackedMemory packed_memory_;
 };
 
 /// The barrier in force: MPI's, or that of -imb_barrier.

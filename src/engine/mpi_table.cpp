@@ -65,8 +65,10 @@ MpiTable::MpiTable(MpiResources& shared, const TablePlan& plan)
     : shared_(shared),
       plan_(plan),
       group_(split_for(shared.world_, plan.table.layout)),
-      agreement_(group_, barrier_of(shared.options_)),
-      sum_(plan.element) {
+      control_(Communicator::duplicate(group_.handle())),
+      agreement_(control_, barrier_of(shared.options_)),
+      sum_(plan.element),
+      neighborhood_(neighborhood_of_rank()) {
   if (!windows_work()) {
     const std::string kind = name_of(window_kind());
     const char* const why = window_kind() == WindowKind::shared ? ", or they share no memory" : "";
@@ -208,7 +210,7 @@ bool MpiTable::resume() {
 double MpiTable::probe(int exchanges) {
   if (!active()) return std::numeric_limits<double>::quiet_NaN();
   constexpr int length = 8, tag = 1, parts = 5;
-  const MPI_Comm comm = group_.handle();
+  const MPI_Comm comm = control_.handle();
   const int ranks = group_.size(), right = (group_.rank() + 1) % ranks,
             left = (group_.rank() + ranks - 1) % ranks;
   char out[length] = {}, in[length] = {};
@@ -251,7 +253,7 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t gone) {
       return without_memory(
           point, "MPI could not create the window (-window " + std::string(name_of(window_kind())) + ")");
     }
-    if (active()) window.exchange_bases(group_.handle());
+    if (active()) window.exchange_bases(control_.handle());
   }
   std::unique_ptr<AttachedBuffer> send_buffer = attach_buffer(point.geometry);
   if (shared_.options_.send_mode == SendMode::buffered &&
@@ -261,7 +263,7 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t gone) {
   if (active() && threads() > 1) return {.batch = make_team(point, gone), .failure = {}};
   std::unique_ptr<Setup> setup = active() ? make_setup(point, gone, std::move(window)) : nullptr;
   if (const Packing packing = shared_.options_.packing; packing != Packing::none) {
-    if (setup) setup->add_packed(packing);
+    if (setup) setup->add_packed(packing, shared_.packed_memory_);
     if (shared_.world_.anyone(setup && !*setup->packed)) {
       return without_memory(point, std::string("no memory for the messages of -packing ") + name_of(packing));
     }
@@ -270,7 +272,7 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t gone) {
   setup->send_buffer = std::move(send_buffer);
   adopt_window_memory(*setup);
   // A rank that already accesses another's memory while that one fills it spoils it, and waits for its lock.
-  if (allocated_by_mpi() != Exposed::nothing) MPI_Barrier(group_.handle());
+  if (allocated_by_mpi() != Exposed::nothing) MPI_Barrier(control_.handle());
   const Entry& entry = shared_.entries_[static_cast<std::size_t>(plan_.benchmark)];
   const auto make = point.geometry.exceeds_int ? entry.make_large : entry.make;
   if (plan_.table.layout.threads == 1) return {.batch = make(std::move(setup)), .failure = {}};

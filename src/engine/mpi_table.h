@@ -50,9 +50,12 @@ class MpiTable final : public OpenTable {
 
   MpiResources& shared_;
   const TablePlan& plan_;
-  const Communicator group_;  ///< null on idle ranks
+  const Communicator group_;  ///< for the calls under test; null on idle ranks
+  const Communicator
+      control_;  ///< the same ranks, for messages of the suite: no receive under test gets them
   MpiAgreement agreement_;
   const SumOperation sum_;
+  const Neighborhood neighborhood_;  ///< drawn once: a random graph takes as long as a sample
   std::optional<Failure> failure_;
   std::vector<Communicator> of_threads_;  ///< of all but the main thread, where each has one
   Capacity part_;                         ///< from one thread's part of the buffers to the next

@@ -31,7 +31,7 @@ std::unique_ptr<AttachedBuffer> MpiTable::attach_buffer(const Geometry& geometry
 // Before each run of a team.
 std::function<void()> MpiTable::meeting_of_ranks() const {
   return [meets = shared_.options_.thread_barrier, barrier = barrier_of(shared_.options_),
-          comm = group_.handle()] {
+          comm = control_.handle()] {
     if (meets) barrier(comm);
   };
 }
@@ -49,7 +49,8 @@ std::unique_ptr<Batch> MpiTable::make_team(const Point& point, std::int64_t gone
     setup->tagged = of_threads_.empty();
     setup->turn = turn.get();
     if (thread > 0 && !of_threads_.empty()) {
-      setup->comm = of_threads_[static_cast<std::size_t>(thread) - 1].handle();
+      // Only collectives have barriers between repetitions, and these receive no messages themselves.
+      setup->comm = setup->control = of_threads_[static_cast<std::size_t>(thread) - 1].handle();
     }
     setup->send_part = shared_.buffers_.send.part(thread * part_.send, capacity_.send + Content::guard);
     setup->receive_part =
@@ -76,6 +77,7 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t gon
   const Options& options = shared_.options_;
   std::unique_ptr<Setup> setup(new Setup{
       .comm = group_.handle(),
+      .control = control_.handle(),
       .endpoint = {.rank = group_.rank(),
                    .ranks = group_.size(),
                    .root = 0,
@@ -84,8 +86,9 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t gon
                    .in_place = options.runs_in_place(spec()),
                    .pairs = options.pairs.value_or(PairOptions{}),
                    .stride = options.stride,
-                   .partitions = options.partitions},
-      .neighborhood = neighborhood_of_rank(),
+                   .partitions = options.partitions,
+                   .in_flight = options.in_flight},
+      .neighborhood = neighborhood_,
       .geometry = point.geometry,
       .aggregate = plan_.table.aggregate(),
       .root_shift = options.moves_root(spec()),
@@ -119,7 +122,7 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t gon
 }
 
 Neighborhood MpiTable::neighborhood_of_rank() const {
-  if (!spec().topology.exists()) return {};
+  if (!spec().topology.exists() || !active()) return {};
   return neighborhood_of(spec().topology, group_.size(), group_.rank());
 }
 

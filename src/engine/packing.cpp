@@ -91,12 +91,22 @@ std::int64_t pack_once([[maybe_unused]] bool exceeds_int, const void* data, cons
 
 }  // namespace
 
-void PackedMessages::Delete::operator()(std::byte* memory) const {
+void PackedMemory::Delete::operator()(std::byte* memory) const {
   ::operator delete(memory, std::align_val_t(page));
 }
 
-PackedMessages::PackedMessages(Packing packing, const Geometry& geometry, const Element& element,
-                               const ElementType& type, MPI_Comm comm, const void* data)
+std::byte* PackedMemory::of(std::size_t bytes) {
+  if (memory_ && bytes <= bytes_) return memory_.get();
+  memory_.reset();
+  memory_.reset(static_cast<std::byte*>(::operator new(bytes, std::align_val_t(page), std::nothrow)));
+  bytes_ = bytes;
+  if (memory_) std::memset(memory_.get(), 0, bytes);  // its pages are there before the clock
+  return memory_.get();
+}
+
+PackedMessages::PackedMessages(PackedMemory& memory, Packing packing, const Geometry& geometry,
+                               const Element& element, const ElementType& type, MPI_Comm comm,
+                               const void* data)
     : gaps_{.period = element.layout.period(), .elements = geometry.elements, .size = element.size()} {
   const std::int64_t bytes = geometry.elements * element.size();
   const int count = geometry.elements > 0 ? 1 : 0;
@@ -117,10 +127,9 @@ PackedMessages::PackedMessages(Packing packing, const Geometry& geometry, const 
            .gaps = &gaps_};
   const std::int64_t sent = (view_.sends * room + page - 1) / page * page;
   const auto all = static_cast<std::size_t>(std::max(page, sent + view_.receives * room));
-  memory_.reset(static_cast<std::byte*>(::operator new(all, std::align_val_t(page), std::nothrow)));
-  if (!memory_) return;
-  std::memset(memory_.get(), 0, all);  // its pages are there before the clock
-  view_.out = reinterpret_cast<char*>(memory_.get());
+  std::byte* const first = memory.of(all);
+  if (first == nullptr) return;
+  view_.out = reinterpret_cast<char*>(first);
   view_.in = view_.out + sent;
   if (by_mpi && count > 0) view_.packed = pack_once(geometry.exceeds_int, data, view_);
 }

@@ -25,14 +25,29 @@ struct Gaps {
 void pack_by_hand(const Gaps& gaps, const char* from, char* to);
 void unpack_by_hand(const Gaps& gaps, const char* from, char* to);
 
+/// Memory of contiguous messages. It is kept from point to point and grows alone: to make its pages takes as
+/// long as a short sample.
+class PackedMemory {
+ public:
+  /// At least so many bytes, or null; those of the call before are gone.
+  std::byte* of(std::size_t bytes);
+
+ private:
+  struct Delete {
+    void operator()(std::byte* memory) const;
+  };
+  std::unique_ptr<std::byte, Delete> memory_;
+  std::size_t bytes_ = 0;
+};
+
 /// The contiguous messages of one rank: one for each that a repetition sends or receives. They begin on a
 /// page, as other messages do, and stay where they are while those with gaps move through memory.
 class PackedMessages {
  public:
   /// `type`: covers a message with gaps; `data`: such a message. Local; false where there is no memory.
-  PackedMessages(Packing packing, const Geometry& geometry, const Element& element, const ElementType& type,
-                 MPI_Comm comm, const void* data);
-  explicit operator bool() const { return memory_ != nullptr; }
+  PackedMessages(PackedMemory& memory, Packing packing, const Geometry& geometry, const Element& element,
+                 const ElementType& type, MPI_Comm comm, const void* data);
+  explicit operator bool() const { return view_.out != nullptr; }
 
   /// What steps need to pack and unpack.
   struct View {
@@ -57,11 +72,7 @@ class PackedMessages {
   const View& view() const { return view_; }
 
  private:
-  struct Delete {
-    void operator()(std::byte* memory) const;
-  };
   Gaps gaps_;
-  std::unique_ptr<std::byte, Delete> memory_;
   View view_;
 };
 

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "mpi/errors.h"
 #include "mpi/optional.h"
 
 namespace openimb {
@@ -39,6 +40,7 @@ class Waiting {
 MPI_Comm duplicate_of(const Communicator& world) {
   MPI_Comm made = MPI_COMM_NULL;
   MPI_Comm_dup(world.handle(), &made);
+  make_errors_fatal_on_comm(made);
   return made;
 }
 
@@ -204,6 +206,7 @@ void PatientAgreement::leave_out(std::span<const int> silent) {
   MPI_Group_incl(all, static_cast<int>(present_.size()), present_.data(), &present);
   watch_(true);
   MPI_Comm_create_group(roll_comm_, present, tag_of_group, &comm_);
+  make_errors_fatal_on_comm(comm_);
   watch_(false);
   MPI_Group_free(&all);
   MPI_Group_free(&present);

@@ -36,18 +36,19 @@ class PostedReceives {
     char* const* next;
   };
 
-  /// Collective over those who communicate. `post`: posts the receives of a repetition.
+  /// Collective over those who communicate. `post`: posts the receives of a repetition; `control`: for the
+  /// messages that report it.
   template <class Post>
-  PostedReceives(MPI_Comm comm, std::vector<Route> routes, const LapPlan& plan, const Lap& first,
-                 const Post& post)
+  PostedReceives(MPI_Comm comm, MPI_Comm control, std::vector<Route> routes, const LapPlan& plan,
+                 const Lap& first, const Post& post)
       : comm_(comm), routes_(std::move(routes)), requests_(3 * routes_.size(), MPI_REQUEST_NULL) {
     for (std::int64_t slot = 1; slot <= plan.slots; ++slot) {
       next_.push_back(plan.at(slot % plan.slots).receive);
     }
     post(first.receive, requests_.data());
-    constexpr int tag = 3;
+    constexpr int tag = 1;
     for (const Route& route : routes_) {
-      MPI_Sendrecv(nullptr, 0, MPI_BYTE, route.from, tag, nullptr, 0, MPI_BYTE, route.to, tag, comm_,
+      MPI_Sendrecv(nullptr, 0, MPI_BYTE, route.from, tag, nullptr, 0, MPI_BYTE, route.to, tag, control,
                    MPI_STATUS_IGNORE);
     }
   }
@@ -102,11 +103,12 @@ struct InSendMode<Pattern, SendMode::ready> {
 /// Calls `use` with the loop for a mode and what its steps need besides the context. `first`: the lap that it
 /// begins with.
 template <class Pattern, class C, class Use>
-auto with_send_mode(SendMode mode, const C& c, const LapPlan& plan, const Lap& first, const Use& use) {
+auto with_send_mode(SendMode mode, const C& c, MPI_Comm control, const LapPlan& plan, const Lap& first,
+                    const Use& use) {
   if constexpr (Pattern::spec.send_modes.not_ready.empty()) {
     if (mode == SendMode::ready) {
       PostedReceives posted(
-          c.comm, Pattern::routes(c), plan, first,
+          c.comm, control, Pattern::routes(c), plan, first,
           [&](char* receive, MPI_Request* requests) { Pattern::post(c, receive, requests); });
       return use(InSendMode<Pattern, SendMode::ready>{}, posted.view());
     }

@@ -39,9 +39,10 @@ class Turn;
 /// Owned by the batch and destroyed behind it, in the reverse order of members. Communicator, operation, info
 /// and buffers belong to the table and outlive it.
 struct Setup {
-  MPI_Comm comm = MPI_COMM_NULL;
-  Endpoint endpoint;          ///< root: where it starts
-  Neighborhood neighborhood;  ///< empty where the benchmark has no topology
+  MPI_Comm comm = MPI_COMM_NULL;     ///< for the calls under test
+  MPI_Comm control = MPI_COMM_NULL;  ///< the same ranks, for all other messages
+  Endpoint endpoint;                 ///< root: where it starts
+  Neighborhood neighborhood;         ///< empty where the benchmark has no topology
   Geometry geometry;
   bool aggregate = false;
   bool root_shift = true;
@@ -74,11 +75,11 @@ struct Setup {
   DeviceLoad* device_load = nullptr;    ///< null: overlap is with the CPU's load
   void (*barrier)(MPI_Comm) = nullptr;  ///< between repetitions of a synchronized batch
 
-  void add_packed(Packing how) {
+  void add_packed(Packing how, PackedMemory& memory) {
     // Not every benchmark has both buffers: Bcast's root sends from its receive buffer.
     const Memory* const message = geometry.send.footprint > 0 ? send : receive;
     packing = how;
-    packed = std::make_unique<PackedMessages>(how, geometry, element, type, comm, message->address());
+    packed = std::make_unique<PackedMessages>(memory, how, geometry, element, type, comm, message->address());
   }
 };
 

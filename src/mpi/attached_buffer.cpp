@@ -48,8 +48,6 @@ void detach([[maybe_unused]] std::int64_t bytes) {
 
 }  // namespace
 
-// Errors of attaching belong to no communicator: MPI 4 reports them to MPI_COMM_SELF, MPI 3 to
-// MPI_COMM_WORLD.
 AttachedBuffer::AttachedBuffer(std::int64_t messages, std::int64_t elements, MPI_Datatype type, MPI_Comm comm)
     // The overhead of the library in use may be another one than that of mpi.h.
     : bytes_(messages * (packed_size(elements, type, elements * size_of(type), comm) + most_send_overhead)) {
@@ -57,7 +55,7 @@ AttachedBuffer::AttachedBuffer(std::int64_t messages, std::int64_t elements, MPI
   memory_.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(bytes_)]);
   if (!memory_) return;
   std::memset(memory_.get(), 0, static_cast<std::size_t>(bytes_));  // its pages are there before the clock
-  const ErrorsReturned of_world(MPI_COMM_WORLD), of_self(MPI_COMM_SELF);
+  const ErrorsReturned scope;
   attached_ = attach(memory_.get(), bytes_);
 }
 

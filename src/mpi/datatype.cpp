@@ -17,7 +17,7 @@ namespace {
 // A type of 16 bits that mpi.h names; the library of an interface may be older.
 [[maybe_unused]] MPI_Datatype if_known(MPI_Datatype type) {
 #ifdef OPENIMB_PORTABLE
-  const ErrorsReturned on_world(MPI_COMM_WORLD), on_self(MPI_COMM_SELF);  // whichever hears of it
+  const ErrorsReturned scope;
   int bytes = 0;
   if (MPI_Type_size(type, &bytes) != MPI_SUCCESS || bytes != 2) return MPI_DATATYPE_NULL;
 #endif

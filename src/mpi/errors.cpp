@@ -45,23 +45,29 @@ MPI_Errhandler made_for_windows(MPI_Win_errhandler_function* function) {
   return made;
 }
 
-MPI_Errhandler returned_errors() {
+// Handlers are made once, after MPI_Init, and never freed.
+void return_errors_on_comm(MPI_Comm comm) {
   static const MPI_Errhandler handler = made_for_comms(return_comm_error);
-  return handler;
+  MPI_Comm_set_errhandler(comm, handler);
 }
 
 }  // namespace
 
 void set_abort_job(AbortJob abort_job) { abort_job_with = abort_job; }
 
-MPI_Errhandler fatal_errors() {
-  static const MPI_Errhandler handler = made_for_comms(on_comm_error);
-  return handler;
+void make_errors_fatal() {
+  make_errors_fatal_on_comm(MPI_COMM_WORLD);
+  make_errors_fatal_on_comm(MPI_COMM_SELF);
 }
 
-MPI_Errhandler fatal_window_errors() {
+void make_errors_fatal_on_comm(MPI_Comm comm) {
+  static const MPI_Errhandler handler = made_for_comms(on_comm_error);
+  if (comm != MPI_COMM_NULL) MPI_Comm_set_errhandler(comm, handler);
+}
+
+void make_errors_fatal_on_window(MPI_Win win) {
   static const MPI_Errhandler handler = made_for_windows(on_window_error);
-  return handler;
+  if (win != MPI_WIN_NULL) MPI_Win_set_errhandler(win, handler);
 }
 
 #ifdef OPENIMB_SESSIONS
@@ -75,16 +81,21 @@ MPI_Errhandler SessionErrors::view() const {
 }
 #endif
 
-MPI_Errhandler returned_window_errors() {
+void return_errors_on_window(MPI_Win win) {
   static const MPI_Errhandler handler = made_for_windows(return_window_error);
-  return handler;
+  MPI_Win_set_errhandler(win, handler);
 }
 
 ErrorsReturned::ErrorsReturned(MPI_Comm comm) : comm_(comm) {
-  MPI_Comm_set_errhandler(comm, returned_errors());
+  return_errors_on_comm(MPI_COMM_WORLD);
+  return_errors_on_comm(MPI_COMM_SELF);
+  if (comm_ != MPI_COMM_NULL) return_errors_on_comm(comm_);
 }
 
-ErrorsReturned::~ErrorsReturned() { MPI_Comm_set_errhandler(comm_, fatal_errors()); }
+ErrorsReturned::~ErrorsReturned() {
+  make_errors_fatal();
+  make_errors_fatal_on_comm(comm_);
+}
 
 std::string error_text(int code) {
   std::array<char, MPI_MAX_ERROR_STRING + 1> buffer{};

@@ -11,9 +11,13 @@ namespace openimb {
 using AbortJob = void (*)(const char* message);
 void set_abort_job(AbortJob abort_job);
 
-/// Error handlers that name the error and end the job. Made once, after MPI_Init, and never freed.
-MPI_Errhandler fatal_errors();
-MPI_Errhandler fatal_window_errors();
+/// Right after MPI_Init: from here on, an error that no handler of ours returns is named and ends the job.
+/// Errors of calls without a communicator (types, operations, info) go to MPI_COMM_SELF since MPI 4, and to
+/// MPI_COMM_WORLD before. Whatever is made later has the same handler by these calls, in the constructor of
+/// its owner; for a null handle they do nothing.
+void make_errors_fatal();
+void make_errors_fatal_on_comm(MPI_Comm comm);
+void make_errors_fatal_on_window(MPI_Win win);
 
 #ifdef OPENIMB_SESSIONS
 /// The same of sessions.
@@ -24,12 +28,13 @@ struct SessionErrors {
 
 /// A window's errors come back as the codes of the calls. Not MPI_ERRORS_RETURN: MPICH 5 and Intel MPI 2021
 /// swap its value in the standard's binary interface with that of MPI_ERRORS_ABORT.
-MPI_Errhandler returned_window_errors();
+void return_errors_on_window(MPI_Win win);
 
-/// Errors on `comm` come back as codes, until it goes out of scope; then they end the job again.
+/// Errors come back as codes, those on `comm` and those of calls without a communicator, until it goes out of
+/// scope; then they end the job again.
 class ErrorsReturned {
  public:
-  explicit ErrorsReturned(MPI_Comm comm);
+  explicit ErrorsReturned(MPI_Comm comm = MPI_COMM_NULL);
   ~ErrorsReturned();
   ErrorsReturned(const ErrorsReturned&) = delete;
   ErrorsReturned& operator=(const ErrorsReturned&) = delete;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "mpi/calls.h"
+#include "mpi/world.h"
 #include "plan/topology.h"
 
 namespace openimb {
@@ -15,26 +16,27 @@ namespace openimb {
 /// is whose neighbor. An error of MPI ends the job (mpi/errors.h).
 class TopologyCommunicator {
  public:
-  TopologyCommunicator(MPI_Comm ranks, const Neighborhood& all) {
+  TopologyCommunicator(MPI_Comm ranks, const Neighborhood& all) : comm_(made_of(ranks, all)) {}
+  MPI_Comm view() const { return comm_.handle(); }
+
+ private:
+  static MPI_Comm made_of(MPI_Comm ranks, const Neighborhood& all) {
+    MPI_Comm made = MPI_COMM_NULL;
     if (all.extents.empty()) {
       // Not MPI_UNWEIGHTED: in some libraries it is a variable, which a portable program cannot rely on.
       const std::vector<int> weights(all.sources.size(), 1);
       MPI_Dist_graph_create_adjacent(ranks, static_cast<int>(all.sources.size()), all.sources.data(),
                                      weights.data(), static_cast<int>(all.destinations.size()),
-                                     all.destinations.data(), weights.data(), MPI_INFO_NULL, 0, &handle_);
+                                     all.destinations.data(), weights.data(), MPI_INFO_NULL, 0, &made);
     } else {
       const std::vector<int> periodic(all.extents.size(), 1);
       MPI_Cart_create(ranks, static_cast<int>(all.extents.size()), all.extents.data(), periodic.data(), 0,
-                      &handle_);
+                      &made);
     }
+    return made;
   }
-  ~TopologyCommunicator() { MPI_Comm_free(&handle_); }
-  TopologyCommunicator(const TopologyCommunicator&) = delete;
-  TopologyCommunicator& operator=(const TopologyCommunicator&) = delete;
-  MPI_Comm view() const { return handle_; }
 
- private:
-  MPI_Comm handle_ = MPI_COMM_NULL;
+  Communicator comm_;
 };
 
 /// With arguments for each neighbor: so many elements of one type, one message behind the other.

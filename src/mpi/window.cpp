@@ -1,8 +1,7 @@
 #include "mpi/window.h"
 
-#include <array>
-
 #include "mpi/errors.h"
+#include "mpi/world.h"
 
 namespace openimb {
 
@@ -13,7 +12,7 @@ namespace {
 int attach_to_new(void* memory, MPI_Aint bytes, MPI_Info info, MPI_Comm comm, MPI_Win& win) {
   const int code = MPI_Win_create_dynamic(info, comm, &win);
   if (code != MPI_SUCCESS) return code;
-  MPI_Win_set_errhandler(win, returned_window_errors());
+  return_errors_on_window(win);
   return MPI_Win_attach(win, memory, bytes > 0 ? bytes : 1);
 }
 
@@ -39,7 +38,7 @@ Window::Window(WindowKind kind, std::byte* memory, std::int64_t bytes, MPI_Info 
   const int code = dynamic_ ? attach_to_new(memory_, size, info, comm, win_)
                             : open_window(kind, memory_, size, info, comm, win_);
   good_ = code == MPI_SUCCESS && win_ != MPI_WIN_NULL;
-  if (good_) MPI_Win_set_errhandler(win_, fatal_window_errors());
+  if (good_) make_errors_fatal_on_window(win_);
 }
 
 void Window::exchange_bases(MPI_Comm comm) {
@@ -50,13 +49,9 @@ void Window::exchange_bases(MPI_Comm comm) {
 }
 
 bool share_memory(MPI_Comm comm) {
-  MPI_Comm node = MPI_COMM_NULL;
-  MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-  std::array<int, 2> ranks{};
-  MPI_Comm_size(comm, &ranks[0]);
-  MPI_Comm_size(node, &ranks[1]);
-  MPI_Comm_free(&node);
-  return ranks[0] == ranks[1];
+  int ranks = 0;
+  MPI_Comm_size(comm, &ranks);
+  return Communicator::of_host(comm).size() == ranks;
 }
 
 }  // namespace openimb

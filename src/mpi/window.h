@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "mpi/errors.h"
 #include "mpi/optional.h"
 #include "plan/options.h"
 
@@ -35,7 +36,8 @@ constexpr bool allocates(WindowKind kind) {
   return kind == WindowKind::allocate || kind == WindowKind::shared;
 }
 
-/// Makes a window as it is made: IMB-EXT's Window times it. Displacements count bytes. MPI_Win_free ends
+/// Makes a window as it is made: IMB-EXT's Window times it, so a window has MPI's own error handler there, as
+/// another one can only be set within the clock. Displacements count bytes. MPI_Win_free ends
 /// every kind, attached memory included, and only when all ranks have come to it. Returns MPI's code; an
 /// error may leave a window, too (dynamic: made, but nothing attached).
 inline int open_window(WindowKind kind, void*& memory, MPI_Aint bytes, MPI_Info info, MPI_Comm comm,
@@ -102,7 +104,10 @@ bool share_memory(MPI_Comm comm);
 /// A window without memory, to which some may be attached.
 class DynamicWindow {
  public:
-  DynamicWindow(MPI_Info info, MPI_Comm comm) { MPI_Win_create_dynamic(info, comm, &win_); }
+  DynamicWindow(MPI_Info info, MPI_Comm comm) {
+    MPI_Win_create_dynamic(info, comm, &win_);
+    make_errors_fatal_on_window(win_);
+  }
   ~DynamicWindow() { MPI_Win_free(&win_); }
   DynamicWindow(const DynamicWindow&) = delete;
   DynamicWindow& operator=(const DynamicWindow&) = delete;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
+#include <stdexcept>
 
 namespace openimb {
 
@@ -16,8 +17,10 @@ Environment::Environment(int& argc, char**& argv, ThreadLevel wanted) {
   using Clock = std::chrono::steady_clock;  // MPI_Wtime is not allowed before MPI_Init
   init_.began = time_of_day();
   const Clock::time_point start = Clock::now();
-  MPI_Init_thread(&argc, &argv, levels[static_cast<int>(wanted)], &granted_);
+  const int code = MPI_Init_thread(&argc, &argv, levels[static_cast<int>(wanted)], &granted_);
   init_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  if (code != MPI_SUCCESS) throw std::runtime_error("MPI_Init_thread returned an error");
+  make_errors_fatal();
 }
 
 Environment::~Environment() { MPI_Finalize(); }
@@ -30,13 +33,14 @@ const char* Environment::thread_level() const {
 }
 
 Communicator Communicator::duplicate(MPI_Comm of) {
-  MPI_Comm made;
+  if (of == MPI_COMM_NULL) return {};
+  MPI_Comm made = MPI_COMM_NULL;
   MPI_Comm_dup(of, &made);
   return Communicator(made);
 }
 
 Communicator Communicator::split(int color, int key) const {
-  MPI_Comm made;
+  MPI_Comm made = MPI_COMM_NULL;
   MPI_Comm_split(handle_, color < 0 ? MPI_UNDEFINED : color, key, &made);
   return Communicator(made);
 }
@@ -101,9 +105,9 @@ void dissemination_barrier(MPI_Comm comm) {
   }
 }
 
-Communicator Communicator::of_host() const {
+Communicator Communicator::of_host(MPI_Comm all) {
   MPI_Comm host = MPI_COMM_NULL;
-  MPI_Comm_split_type(handle_, MPI_COMM_TYPE_SHARED, rank(), MPI_INFO_NULL, &host);
+  MPI_Comm_split_type(all, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
   return Communicator(host);
 }
 

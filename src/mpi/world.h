@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "mpi/errors.h"
 #include "plan/options.h"
 
 namespace openimb {
@@ -21,7 +22,7 @@ struct InitCall {
   double seconds = 0;
 };
 
-/// MPI_Init_thread to MPI_Finalize.
+/// MPI_Init_thread to MPI_Finalize. Errors of MPI end the job (mpi/errors.h).
 class Environment {
  public:
   Environment(int& argc, char**& argv, ThreadLevel wanted);
@@ -41,7 +42,7 @@ class Environment {
 class Communicator {
  public:
   Communicator() = default;
-  explicit Communicator(MPI_Comm owned) : handle_(owned) {}
+  explicit Communicator(MPI_Comm owned) : handle_(owned) { make_errors_fatal_on_comm(owned); }
   Communicator(Communicator&& other) noexcept : handle_(other.handle_) { other.handle_ = MPI_COMM_NULL; }
   Communicator& operator=(Communicator&& other) noexcept {
     std::swap(handle_, other.handle_);
@@ -50,12 +51,14 @@ class Communicator {
   ~Communicator() {
     if (handle_ != MPI_COMM_NULL) MPI_Comm_free(&handle_);
   }
+  /// Null of MPI_COMM_NULL.
   static Communicator duplicate(MPI_Comm of);
   /// Ranks with the same `color` (>= 0) form a group, ordered by `key`; a negative color stays outside.
   Communicator split(int color, int key) const;
 
-  /// The ranks of this rank's host; collective.
-  Communicator of_host() const;
+  /// Those of a communicator's ranks that are on this rank's host, in its order; collective.
+  static Communicator of_host(MPI_Comm all);
+  Communicator of_host() const { return of_host(handle_); }
 
   MPI_Comm handle() const { return handle_; }
   bool contains_me() const { return handle_ != MPI_COMM_NULL; }

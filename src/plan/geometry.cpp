@@ -17,6 +17,8 @@ std::int64_t elements_held(const Spec& spec, Extent extent, std::int64_t element
       return elements;
     case Extent::two:
       return times(2, elements);
+    case Extent::in_flight:
+      return times(spec.received_at_once, elements);
     case Extent::per_rank:
       return times(processes, elements);
     case Extent::per_neighbor:

@@ -20,6 +20,10 @@ enum class RoundKind {
   listed       ///< those of -pairs_file
 };
 
+constexpr bool has_hub(RoundKind kind) {
+  return kind == RoundKind::one_to_all || kind == RoundKind::all_to_one;
+}
+
 /// By number of the endpoint. `a` sends where only one of the two does, and sends first where both do; in
 /// rounds of a hub, `a` is the hub.
 struct EndpointPair {
@@ -61,9 +65,7 @@ class RoundPlan {
   /// Numbers of the rounds in the order in which a pass, from 1 on, has them.
   std::vector<int> order(int pass) const;
   RoundPartners meeting(const EndpointPairs& pairs, int endpoint) const;
-  bool has_hub() const {
-    return options_.rounds == RoundKind::one_to_all || options_.rounds == RoundKind::all_to_one;
-  }
+  bool has_hub() const { return openimb::has_hub(options_.rounds); }
 
  private:
   EndpointPairs forth(int round) const;

@@ -100,6 +100,7 @@ std::vector<Transfers> Schedule::modes_of(const Spec& spec) const {
 Spec Schedule::spec_of(int benchmark) const {
   Spec spec = catalogue_[static_cast<std::size_t>(benchmark)];
   if (spec.topology.exists() && options_.topology) spec.topology = *options_.topology;
+  if (spec.receive == Extent::in_flight) spec.received_at_once = received_at_once();
   if (!options_.pairs) return spec;
   if (spec.any_torus) {
     spec.stencil = options_.pairs->halo;
@@ -107,6 +108,12 @@ Spec Schedule::spec_of(int benchmark) const {
   }
   if (spec.in_pairs && spec.message_rate) spec.most_pairs = options_.pairs->most_pairs;
   return spec;
+}
+
+// By one process. A hub's partners all send to it at once.
+int Schedule::received_at_once() const {
+  const bool hub = options_.fabric && has_hub(options_.fabric->rounds);
+  return hub ? (available() - 1) * options_.in_flight : options_.in_flight;
 }
 
 bool Schedule::was_named(int benchmark) const {
@@ -171,8 +178,11 @@ Point Schedule::plan_point(const TablePlan& plan, std::int64_t bytes) const {
   point.planned = planned_repetitions(settings, most_repetitions(settings, spec, plan.table.transfers),
                                       plan.policy, of_thread, processes);
   // Files have room for every repetition; buffers need none for that.
-  const std::int64_t sections =
+  std::int64_t sections =
       spec.on_files() ? 1 : disjoint_sections(settings, plan.table.transfers, point.planned, bytes);
+  if (options_.send_mode == SendMode::ready && spec.send_modes.posts_ahead) {
+    sections = std::max<std::int64_t>(sections, 2);
+  }
   point.geometry = plan_geometry(spec, of_thread, processes, plan.element, off_cache_, sections);
   // MPI counts a message that MPI_Pack made in bytes.
   if (options_.packing == Packing::mpi && of_thread > std::numeric_limits<int>::max()) {

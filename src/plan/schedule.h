@@ -78,6 +78,7 @@ class Schedule {
   int threads_in(const Spec& spec) const;  ///< of each process that communicate
   void add_tables(const Selected& selected);
   Spec spec_of(int benchmark) const;
+  int received_at_once() const;
   bool was_named(int benchmark) const;
   std::string why_unavailable(const Spec& spec) const;
   std::vector<Transfers> modes_of(const Spec& spec) const;

@@ -24,6 +24,7 @@ enum class Extent {
   none,
   one,
   two,
+  in_flight,     ///< one for each that is received at once: Spec::received_at_once
   per_rank,      ///< one message for each process of the group
   per_neighbor,  ///< one for each neighbor of the benchmark's topology
   per_stencil,   ///< one for each neighbor of the benchmark's stencil
@@ -65,10 +66,12 @@ enum class SendMode { standard, synchronous, ready, buffered };
 /// Whether a transfer of two processes can be sent in modes other than the standard one.
 struct SendModes {
   bool any = false;
+  bool posts_ahead = false;            ///< ready: receives of two repetitions are pending at once
   std::string_view not_ready = {};     ///< why not with MPI_Rsend; empty: it can
   std::string_view not_buffered = {};  ///< the same of MPI_Bsend
 };
 inline constexpr SendModes every_send_mode{.any = true};
+inline constexpr SendModes every_send_mode_ahead{.any = true, .posts_ahead = true};
 
 /// Whether transfers are completed one by one, or all of a sample at once; and which table comes first, where
 /// there are two. Source: guide, "MPI-2 Benchmark Modes"; the order: reference outputs.
@@ -131,6 +134,7 @@ struct Spec {
   bool throughput = true;     ///< of transfers: whether the table shows one
   bool threaded = false;      ///< run by a team of threads in each process; lengths are those of all together
   bool message_rate = false;  ///< has many messages in flight per repetition; prints Mbytes/sec and Msg/sec
+  int received_at_once = 1;   ///< of Extent::in_flight; options decide it
   int min_processes = 1;
 
   /// Messages that each process that takes part sends in the time shown, on average; with message_rate, times

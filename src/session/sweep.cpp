@@ -55,7 +55,9 @@ class Sweeps {
   PairSample sample_of(const Row& row, EndpointPair pair) const;
   bool must_end();
   void report_tables();
-  void report_rest();
+  void before_giving_up(std::function<void()> report) const;
+  void report_rest(const SweepTable& table, std::int64_t bytes, int round,
+                   const std::optional<EndpointPair>& pair);
   int endpoint() const;
   int rank_of(int endpoint) const { return fabric_.ranks[static_cast<std::size_t>(endpoint)]; }
   bool reports() const { return parts_.world.rank() == 0; }
@@ -69,19 +71,10 @@ class Sweeps {
   int pass_ = 0, round_ = 0;
   std::vector<std::string> lost_;  ///< by endpoint why; empty: it answers
   bool spent_ = false;             ///< the budget
-  struct {
-    const SweepTable* table = nullptr;
-    std::int64_t bytes = 0;
-    std::optional<EndpointPair> pair;  ///< this rank's
-  } under_way_;                        ///< for report_rest()
   std::vector<std::unique_ptr<SweepTable>> tables_;
 };
 
 Ending Sweeps::run() {
-  const auto give = [this](std::function<void()> report) {
-    if (parts_.surroundings.before_giving_up) parts_.surroundings.before_giving_up(std::move(report));
-  };
-  give([this] { report_rest(); });
   open_tables();
   const Passes passes = parts_.options.passes.value_or(Passes{.most = 1, .precision = {}, .budget = {}});
   const int most = passes.most.value_or(std::numeric_limits<int>::max());
@@ -89,7 +82,7 @@ Ending Sweeps::run() {
     ++pass_;
     run_pass();
   }
-  give({});
+  before_giving_up({});
   report_tables();
   return outcome_.ending();
 }
@@ -150,7 +143,9 @@ void Sweeps::run_point(SweepTable& table, Point point, int round, EndpointPairs 
     const int mine = endpoint();
     const auto pair = std::ranges::find_if(
         pairs, [mine](const EndpointPair& one) { return one.a == mine || one.b == mine; });
-    under_way_ = {&table, point.bytes, pair == pairs.end() ? std::nullopt : std::optional(*pair)};
+    const std::optional<EndpointPair> own = pair == pairs.end() ? std::nullopt : std::optional(*pair);
+    before_giving_up(
+        [this, &table, bytes = point.bytes, round, own] { report_rest(table, bytes, round, own); });
     try {
       return measure(table, point, round, pairs);
     } catch (const PointFailed& failed) {
@@ -273,17 +268,21 @@ bool Sweeps::must_end() {
   }
 }
 
-// This rank waits for its partner within an exchange, and with it everyone.
-void Sweeps::report_rest() {
-  if (under_way_.table == nullptr) return;  // tables are being opened
-  if (under_way_.pair) {
-    const EndpointPair pair = *under_way_.pair;
-    const int partner = pair.a == endpoint() ? pair.b : pair.a;
-    report_failed(*under_way_.table,
+void Sweeps::before_giving_up(std::function<void()> report) const {
+  if (parts_.surroundings.before_giving_up) parts_.surroundings.before_giving_up(std::move(report));
+}
+
+// This rank waits for its partner within an exchange, and with it everyone. By another thread: what is under
+// way comes as values.
+void Sweeps::report_rest(const SweepTable& table, std::int64_t bytes, int round,
+                         const std::optional<EndpointPair>& pair) {
+  if (pair) {
+    const int partner = pair->a == endpoint() ? pair->b : pair->a;
+    report_failed(table,
                   {.cause = Failure::Cause::no_answer,
-                   .bytes = under_way_.bytes,
+                   .bytes = bytes,
                    .detail = "endpoint " + std::to_string(partner) + " does not answer; rank 0 waits for it"},
-                  round_, {pair});
+                  round, {*pair});
   }
   report_tables();
 }

@@ -27,8 +27,14 @@ Watch::~Watch() {
 }
 
 void Watch::set(bool watching) {
-  turn_.fetch_add(1, std::memory_order_relaxed);
-  watching_.store(watching, std::memory_order_relaxed);
+  const std::lock_guard lock(mutex_);
+  ++turn_;
+  watching_ = watching;
+}
+
+void Watch::change(const std::function<void()>& what) {
+  const std::lock_guard lock(mutex_);
+  what();
 }
 
 void Watch::serve() {
@@ -37,9 +43,8 @@ void Watch::serve() {
   int count = 0;
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, slice, [this] { return ending_; })) {
-    const unsigned turn = turn_.load(std::memory_order_relaxed);
-    count = watching_.load(std::memory_order_relaxed) && turn == seen ? count + 1 : 0;
-    seen = turn;
+    count = watching_ && turn_ == seen ? count + 1 : 0;
+    seen = turn_;
     if (count == looks) alarm_();
   }
 }

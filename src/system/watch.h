@@ -1,7 +1,6 @@
 // A thread that notices when the main thread does not come back.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -11,7 +10,8 @@
 namespace openimb::system {
 
 /// Time in which the process did not run (the whole job may be suspended) hardly counts. Between two looks
-/// the thread sleeps.
+/// the thread sleeps. The alarm and what the main thread does here exclude each other: the alarm sees all
+/// that happened before the last of these calls, and one that comes during an alarm waits for its end.
 class Watch {
  public:
   /// `alarm`: called on the watching thread once for each time that takes longer than `seconds`.
@@ -21,17 +21,19 @@ class Watch {
   Watch& operator=(const Watch&) = delete;
   /// From now on, or no longer.
   void set(bool watching);
+  /// Changes what the alarm reads.
+  void change(const std::function<void()>& what);
 
  private:
   void serve();
 
   const double seconds_;
   const std::function<void()> alarm_;
-  std::atomic<bool> watching_{false};
-  std::atomic<unsigned> turn_{0};
-  std::mutex mutex_;
-  std::condition_variable wake_;
+  std::mutex mutex_;  ///< of what follows, and held during an alarm
+  bool watching_ = false;
+  unsigned turn_ = 0;
   bool ending_ = false;
+  std::condition_variable wake_;
   std::optional<std::thread> thread_;
 };
 

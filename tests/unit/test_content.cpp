@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "engine/content.h"
@@ -232,6 +233,20 @@ TEST_CASE("what is filled for timing in chunks is filled as a whole") {
       CHECK(pieces == whole);
     }
   }
+}
+
+TEST_CASE("far into a buffer integers wrap around") {
+  constexpr std::int64_t first = std::int64_t{1} << 31;
+  std::vector<int> ints(4);
+  fill_for_timing(std::as_writable_bytes(std::span(ints)), 4 * first, {DataType::integer, Contiguity::base},
+                  {.reduction = true}, 2);
+  constexpr int least = std::numeric_limits<int>::min();
+  CHECK(ints == std::vector{least, least + 1, least + 2, least + 3});
+  std::vector<std::int8_t> bytes(16);
+  fill_for_timing(std::as_writable_bytes(std::span(bytes)), 192, {DataType::byte, Contiguity::base},
+                  {.reduction = true}, 2);
+  CHECK(bytes[0] == -64);
+  CHECK(bytes[15] == -49);
 }
 
 TEST_CASE("operands that are compared are zero, and so is what is no whole element") {

@@ -341,6 +341,45 @@ TEST_CASE("-send_mode: what cannot use a mode is not available, and a buffer is 
   CHECK(buffered_bytes(all, 64, largest) == largest);
 }
 
+TEST_CASE("each message that is received at once has memory of its own") {
+  constexpr Spec band{.name = "Uniband",
+                      .kind = Kind::parallel_transfer,
+                      .receive = Extent::in_flight,
+                      .message_rate = true,
+                      .send_modes = every_send_mode_ahead};
+  Planned planned = of_length(band, 100);
+  planned.options.in_flight = 16;
+  const Point point = planned.point();
+  CHECK(point.geometry.receive.total == 16 * 100);
+  CHECK(point.geometry.send.total == 100);
+  CHECK(point.needed_bytes == 17 * 100);
+  planned.options.settings.max_memory = 17 * 100 - 1;
+  CHECK(planned.point().failure->cause == Cause::out_of_memory);
+
+  // Receives of the next repetition are posted before those of this one have completed.
+  planned.options.settings.max_memory = 1000000;
+  planned.options.send_mode = SendMode::ready;
+  const Geometry ahead = planned.point().geometry;
+  CHECK(ahead.slots == 2);
+  CHECK(ahead.receive.stride == 16 * 100);
+}
+
+TEST_CASE("a hub receives from all others at once") {
+  constexpr Spec band{.name = "Pair_Bandwidth",
+                      .kind = Kind::parallel_transfer,
+                      .receive = Extent::in_flight,
+                      .message_rate = true,
+                      .in_rounds = true};
+  for (const auto& [rounds, messages] :
+       {std::pair(RoundKind::circle, 4), std::pair(RoundKind::all_to_one, 12),
+        std::pair(RoundKind::one_to_all, 12)}) {
+    Planned planned = of_length(band, 100);
+    planned.options.in_flight = 4;
+    planned.options.fabric = FabricOptions{.rounds = rounds, .listed = {}, .ranks = {0, 1, 2, 3}};
+    CHECK(planned.point().geometry.receive.total == messages * 100);
+  }
+}
+
 TEST_CASE("-sync_mode: locks are for targets that take no part") {
   Spec spec = put;
   spec.one_sided.sync = SyncMode::fence;

@@ -1,19 +1,53 @@
 // Facts about this machine and its environment; they differ by host, so the tests hold them to what is always
 // true.
+#include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cctype>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <string>
+#include <vector>
 
 #include "system/environment.h"
 #include "system/machine.h"
 #include "system/sleep.h"
+#include "system/threads.h"
 
 using namespace openimb::system;
+
+namespace {
+
+/// Instead of this machine one of 2,048 CPUs, of which 1 and 1500 are this process's.
+bool many_cpus = false;
+
+}  // namespace
+
+extern "C" int sched_getaffinity(pid_t process, std::size_t bytes, cpu_set_t* set) noexcept {
+  if (!many_cpus)
+    return static_cast<int>(
+        std::min<long>(0, syscall(SYS_sched_getaffinity, process, bytes, std::memset(set, 0, bytes))));
+  if (bytes < 2048 / 8) {
+    errno = EINVAL;
+    return -1;
+  }
+  std::memset(set, 0, bytes);
+  CPU_SET_S(1, bytes, set);
+  CPU_SET_S(1500, bytes, set);
+  return 0;
+}
+
+extern "C" int sched_setaffinity(pid_t process, std::size_t bytes, const cpu_set_t* set) noexcept {
+  if (!many_cpus) return static_cast<int>(syscall(SYS_sched_setaffinity, process, bytes, set));
+  const bool usable = CPU_COUNT_S(bytes, set) == 1 && CPU_ISSET_S(1500, bytes, set);
+  errno = EINVAL;
+  return usable ? 0 : -1;
+}
 
 namespace {
 
@@ -44,6 +78,15 @@ TEST_CASE("the machine has a name and a system") {
   CHECK(machine().release == here.release);
   CHECK_FALSE(host_name().empty());
   CHECK(host_name().find('\n') == std::string::npos);
+}
+
+TEST_CASE("CPUs beyond the 1,024 of a cpu_set_t are used, too") {
+  many_cpus = true;
+  CHECK(usable_cpus() == std::vector{1, 1500});
+  CHECK(pin_this_thread(1500));
+  CHECK_FALSE(pin_this_thread(2));
+  many_cpus = false;
+  CHECK_FALSE(usable_cpus().empty());
 }
 
 TEST_CASE("the CPU list has only numbers, commas and dashes") {

@@ -51,6 +51,27 @@ TEST_CASE("a watch is quiet while it is not set, and ends at once") {
   CHECK(alarms == 0);
 }
 
+TEST_CASE("an alarm and what the main thread changes exclude each other") {
+  for (const bool sets : {true, false}) {
+    std::atomic<bool> begun = false, ended = false;
+    bool changed = false;
+    Watch watch(seconds, [&] {
+      begun = true;
+      std::this_thread::sleep_for(50ms);
+      ended = true;
+    });
+    watch.set(true);
+    while (!begun) std::this_thread::yield();
+    if (sets) {
+      watch.set(false);
+    } else {
+      watch.change([&] { changed = true; });
+    }
+    CHECK(ended);
+    CHECK(changed != sets);
+  }
+}
+
 TEST_CASE("many short times are not a long one") {
   std::atomic<int> alarms = 0;
   Watch watch(20, [&] { ++alarms; });

@@ -21,6 +21,8 @@
 #include <tuple>
 #include <utility>
 
+#include "system/threads.h"
+
 namespace openimb::system {
 
 namespace {
@@ -104,25 +106,6 @@ std::vector<std::string> names_in(const std::string& folder) {
     names.push_back(at->path().filename().string());
   std::ranges::sort(names);
   return names;
-}
-
-std::vector<int> cpus_allowed_now() {
-  std::vector<int> cpus;
-#ifdef __linux__
-  // The kernel refuses sets that are smaller than its own.
-  for (std::size_t sets = 1; sets <= 64; sets *= 2) {
-    std::vector<cpu_set_t> set(sets);
-    const std::size_t bytes = sets * sizeof(cpu_set_t);
-    if (sched_getaffinity(0, bytes, set.data()) != 0) {
-      if (errno == EINVAL) continue;
-      break;
-    }
-    for (std::size_t cpu = 0; cpu < 8 * bytes; ++cpu)
-      if (CPU_ISSET_S(cpu, bytes, set.data())) cpus.push_back(static_cast<int>(cpu));
-    break;
-  }
-#endif
-  return cpus;
 }
 
 /// The counters of an interface, and their last values. Those of network interfaces are lines of one file.
@@ -209,7 +192,7 @@ struct Evidence::Host {
   explicit Host(const EvidenceSources& sources)
       : net_file_(sources.proc + "/net/dev"), stat_file_(sources.proc + "/stat") {
     find_interfaces(sources.sys);
-    for (const int cpu : sources.cpus.empty() ? cpus_allowed_now() : sources.cpus) steal_.push_back({cpu});
+    for (const int cpu : sources.cpus.empty() ? usable_cpus() : sources.cpus) steal_.push_back({cpu});
     std::ranges::sort(steal_, {}, &CpuSteal::cpu);
     const auto repeated = std::ranges::unique(steal_, {}, &CpuSteal::cpu);
     steal_.erase(repeated.begin(), repeated.end());

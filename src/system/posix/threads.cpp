@@ -3,7 +3,9 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstddef>
 
 namespace openimb::system {
 
@@ -22,22 +24,30 @@ void without_signals(const std::function<void()>& make) {
 }
 
 #ifdef __linux__
+// Not one cpu_set_t, which ends at 1,024 CPUs: the kernel refuses sets that are smaller than its own.
 std::vector<int> usable_cpus() {
   std::vector<int> cpus;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  for (std::size_t sets = 1; sets <= 64; sets *= 2) {
+    std::vector<cpu_set_t> set(sets);
+    const std::size_t bytes = sets * sizeof(cpu_set_t);
+    if (sched_getaffinity(0, bytes, set.data()) != 0) {
+      if (errno == EINVAL) continue;
+      break;
+    }
+    for (std::size_t cpu = 0; cpu < 8 * bytes; ++cpu) {
+      if (CPU_ISSET_S(cpu, bytes, set.data())) cpus.push_back(static_cast<int>(cpu));
+    }
+    break;
   }
   return cpus;
 }
 
 bool pin_this_thread(int cpu) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(cpu, &set);
-  return sched_setaffinity(0, sizeof set, &set) == 0;
+  const auto number = static_cast<std::size_t>(cpu);
+  std::vector<cpu_set_t> set(number / CPU_SETSIZE + 1);
+  const std::size_t bytes = set.size() * sizeof(cpu_set_t);
+  CPU_SET_S(number, bytes, set.data());
+  return sched_setaffinity(0, bytes, set.data()) == 0;
 }
 #else
 std::vector<int> usable_cpus() { return {}; }
