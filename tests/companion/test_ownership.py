@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import imb as package
+import lab
 import pytest
 from companion import fake_mpi
 from companion.cluster import until
@@ -408,6 +409,30 @@ def test_secrets_of_headers_and_members_are_masked_and_taken_from_the_environmen
         return subprocess.run(["/bin/sh", "-c", text], capture_output=True, text=True, check=True).stdout
 
     assert got(confidential.revealed_command(shown)) == got(whole) != ""
+
+
+def test_other_users_do_not_see_secrets_of_a_real_launch(
+    mpi: lab.Mpi, imb: Imb, archive: Archive, tmp_path: Path
+) -> None:
+    """The program that is launched finds its variables, and all command lines of the system."""
+    program = tmp_path / "IMB-MPI1"
+    program.write_text(
+        f'#!/bin/sh\necho "$MY_TOKEN $MY_KEY" > {tmp_path}/had\n'
+        f'cat /proc/[0-9]*/cmdline 2> /dev/null | tr "\\0" " " > {tmp_path}/seen\necho "$MY_TOKEN"; exit 3\n'
+    )
+    program.chmod(0o755)
+    option = {"openmpi": "-x MY_KEY=", "mpich": "-genv MY_KEY "}[mpi.flavor]
+    file = tmp_path / "real.toml"
+    file.write_text(
+        f'benchmarks = ["PingPong"]\nlaunches = 1\nprocesses = 1\n[common]\nmpi = "{mpi.wrapper}"\nprograms = "{tmp_path}"\n'
+        f'[variants.a]\nenv = {{ MY_TOKEN = "{SECRET}" }}\nlauncher_options = "{option}{SECRET}-2"\n'
+    )
+    assert imb("campaign", file).code == 1
+    assert (tmp_path / "had").read_text() == f"{SECRET} {SECRET}-2\n"
+    seen = (tmp_path / "seen").read_text()
+    assert str(program) in seen and SECRET not in seen
+    assert archive.run(archive.ids()[0]).part("output.txt") == b"(hidden)\n"
+    assert not files_with(archive.folder, SECRET)
 
 
 def test_a_session_does_not_go_on_without_its_secrets(

@@ -14,6 +14,7 @@ _NOT_ALL = {"genvnone", "genvlist", "envnone", "envlist", "genvexcl"}
 _REFUSED = re.compile(
     r"error parsing parameters"  # Hydra, Intel MPI
     r"|unrecognized option was included|more than once on the command line|command line option requires"
+    r"|(?:directive|policy) is not recognized"
     r"|correct your command line|Type '[^']* --help' for usage|listed multiple times on the\s+command line"
     r'|Try "srun --help" for more information'
 )
