@@ -147,6 +147,28 @@ def test_output_goes_to_files_and_lines_come_live(tmp_path: Path) -> None:
     assert lines[1][1] - lines[0][1] > 0.2
 
 
+def test_hidden_values_are_in_no_file_and_a_stray_process_holds_nothing_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has the launch's output open when that has ended."""
+    monkeypatch.setattr("imb.mpi.masking._GRACE", 0.2)
+    command = script(
+        tmp_path,
+        "child = subprocess.Popen(['sleep', '60'], start_new_session=True)\n"
+        "os.write(1, b'<%d> hunter2' % child.pid); time.sleep(0.1); os.write(1, b'-secret, hunter')\n"
+        "os.write(2, b'\\xffhunter2-secret')\n",
+    )
+    ended = run(
+        command, output=tmp_path / "out", errors=tmp_path / "err", timeout=20, hide={"hunter2-secret"}
+    )
+    out = (tmp_path / "out").read_bytes()
+    os.kill(int(out[1 : out.index(b">")]), signal.SIGKILL)
+    assert (ended.outcome, ended.status) == ("finished", 0)
+    assert (
+        out.partition(b"> ")[2] == b"(hidden), hunter" and (tmp_path / "err").read_bytes() == b"\xff(hidden)"
+    )
+
+
 def test_a_launch_that_hangs_is_killed_with_all_its_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

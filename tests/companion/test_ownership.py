@@ -17,7 +17,7 @@ from imb.archive.store import Archive
 from imb.measure.ownership import make_session_folder
 from imb.model import confidential
 from imb.mpi import conditions
-from imb.mpi.masking import Masked
+from imb.mpi.masked import Masked
 
 PACKAGE = Path(package.__file__).parents[1]
 STRANGER = 12345
@@ -239,6 +239,18 @@ def test_a_resumed_session_takes_secrets_from_the_environment(
     assert not files_with(archive.folder, "another-secret")
     outputs = [archive.run(run).part("output.txt") for run in archive.ids()]
     assert outputs == [b"with (hidden) and .\n"] * 2
+
+
+def test_a_variable_is_passed_on_by_its_name(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that its value is in no command line, nor in that of `imb`."""
+    options = telling(tmp_path)
+    monkeypatch.setenv("MY_TOKEN", SECRET)
+    monkeypatch.setenv("FAKE_TIME", "2")
+    assert imb("run", "PingPong", *options, "--classic", "--env", "MY_TOKEN", "--env", "FAKE_TIME").code == 0
+    assert "-x MY_TOKEN -x FAKE_TIME=2 " in (tmp_path / "seen").read_text()
+    assert archive.run(archive.ids()[0]).part("output.txt") == b"with (hidden) and .\n"
 
 
 def test_output_has_no_secrets_while_the_launch_runs(
