@@ -15,7 +15,7 @@ from typing import Any
 
 import lab
 import pytest
-from companion import cluster
+from companion import cluster, fake_mpi
 from companion.cluster import Hosts, hosts, slurm, until
 from companion.door import Imb, Said
 from imb.archive.store import Archive, StoredRun
@@ -106,6 +106,24 @@ def test_a_batch_job_leaves_what_a_direct_run_leaves(mpi: lab.Mpi, imb: Imb, arc
     assert batch.facts()["conditions"]["environment"]["SLURM_JOB_ID"] == job
     assert archive.tags()[batch.id].labels == ["x"]
     assert imb("verify").code == 0
+
+
+@pytest.mark.usefixtures("scheduler")
+def test_ranks_are_counted_by_node_of_the_allocation(tmp_path: Path) -> None:
+    """Four ranks on two nodes of two CPUs are not crowded, and stay bound."""
+    options = fake_mpi.make(tmp_path / "mpi")  # Open MPI
+
+    def spelled(np: int, *words: str) -> str:
+        said = imb_at(
+            ["salloc", "-Q", "-N2", "-n4"],
+            ["run", "PingPong", *options, "--np", str(np), "--dry-run", *words],
+        )
+        assert said.code == 0, said.err
+        return said.out
+
+    assert "--oversubscribe" not in spelled(4)
+    assert "--oversubscribe --bind-to none" in spelled(5)
+    assert "--overcommit" in spelled(5, "--launcher", "srun")
 
 
 @pytest.mark.usefixtures("scheduler")

@@ -283,6 +283,7 @@ def test_a_node_has_its_name_in_the_topology(
     words = ["fabric", tmp_path / "r.jsonl", "--topology", tmp_path / "t"]
     monkeypatch.delenv("SLURM_JOB_NODELIST", raising=False)
     assert "scontrol update nodename=n004 state=drain" in imb(*words).out
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setenv("SLURM_JOB_NODELIST", ",".join(full))
     assert "scontrol update nodename=n004.cluster.example.org state=drain" in imb(*words).out
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import lab
 import pytest
 from companion import fake_mpi
 from companion.door import Imb
@@ -183,3 +184,63 @@ def test_a_usage_error_of_the_suite_is_launched_once(imb: Imb, archive: Archive,
         options = failing(tmp_path / f"status-{status}", errors, status=status)
         assert imb("run", "PingPong", *options, "--launches", 2).code == 1
         assert len(archive.ids()) == before + 2
+
+
+RULE = "-" * 74
+REFUSALS = {
+    "Hydra": "[mpiexec@vm] match_arg (args.c:166): unrecognized argument foo\n"
+    "[mpiexec@vm] main (mpiexec.c:49): error parsing parameters\n",
+    "Open MPI 5, unknown": f"{RULE}\nAn unrecognized option was included on the mpiexec command line:\n\n"
+    f'  Option: --foo\n\nPlease use the "mpiexec --help" command to obtain a list.\n{RULE}\n',
+    "Open MPI 5, twice": f"{RULE}\nError: an MCA parameter was listed more than once on the command line, or\n"
+    f"multiple times in one or more files, but with conflicting values:\n\n  Param:  btl\n{RULE}\n",
+    "Open MPI 5, value": f"{RULE}\nThe specified bindto directive is not recognized:\n\n  Directive: foo\n{RULE}\n",
+    "Open MPI 4, unknown": "mpirun: Error: unknown option \"--foo\"\nType 'mpirun --help' for usage.\n",
+    "Open MPI 4, twice": f"{RULE}\nThe following MCA parameter has been listed multiple times on the\ncommand line:\n\n"
+    f"  MCA param:   btl\n{RULE}\n",
+    "srun": "srun: unrecognized option '--foo'\nTry \"srun --help\" for more information\n",
+}
+
+
+@pytest.mark.parametrize("errors", REFUSALS.values(), ids=REFUSALS)
+def test_arguments_that_the_launcher_refuses_end_the_session_and_are_no_run(
+    imb: Imb, archive: Archive, tmp_path: Path, errors: str
+) -> None:
+    said = imb("run", "mpi1", "rma", *failing(tmp_path / "mpi", errors, status=213), "--launches", 3)
+    assert said.code == 2 and said.err.count("$ ") == 1, said
+    assert f"imb: {tmp_path}/mpi/bin/mpiexec refused its arguments: " in said.err.splitlines()[-1]
+    assert not archive.ids() and not list(archive.folder.glob("sessions/*/*.part"))
+
+
+def test_a_real_launcher_that_refuses_its_arguments(
+    mpi: lab.Mpi, imb: Imb, archive: Archive, tmp_path: Path
+) -> None:
+    file = tmp_path / "refused.toml"
+    file.write_text(
+        f'benchmarks = ["PingPong"]\nlaunches = 2\n[common]\nmpi = "{mpi.wrapper}"\nprograms = "{mpi.build}/bin"\n'
+        '[variants.a]\nlauncher_options = "--nonsense"\n'
+    )
+    said = imb("campaign", file)
+    assert (
+        said.code == 2 and "refused its arguments: " in said.err and "nonsense" in said.err.splitlines()[-1]
+    )
+    assert said.err.count("$ ") == 1 and not archive.ids()
+
+
+def test_settings_of_real_launchers_that_the_latter_overrides(
+    mpi: lab.Mpi, imb: Imb, archive: Archive, tmp_path: Path
+) -> None:
+    """As of [common] and a variant, or of a baseline and --setting: some launchers refuse what they get twice."""
+    options = {
+        "openmpi": ("--mca btl self,sm", "--mca btl self,tcp"),
+        "mpich": ("-bind-to core", "-bind-to none"),
+    }
+    first, then = options[mpi.flavor]
+    file = tmp_path / "overridden.toml"
+    file.write_text(
+        f'benchmarks = ["PingPong"]\nlaunches = 1\nclassic = true\narguments = "-msglog 2:3 -iter 10"\n'
+        f'[common]\nmpi = "{mpi.wrapper}"\nprograms = "{mpi.build}/bin"\nlauncher_options = "{first}"\n'
+        f'[variants.a]\nlauncher_options = "{then}"\n'
+    )
+    said = imb("campaign", file)
+    assert said.code == 0 and f" {then} " in said.err and f" {first} " not in said.err, said.err

@@ -12,6 +12,7 @@ from typing import Any
 import psutil
 import pytest
 from imb.model.errors import ImbError
+from imb.mpi.arguments import overriding
 from imb.mpi.compiler_wrappers import flavor_of
 from imb.mpi.installations import Installation
 from imb.mpi.launch import Command, Intent, run, spell
@@ -54,6 +55,10 @@ HOSTS = {"hosts": ("a", "b"), "ppn": 2, "ranks": 4}
         (OPENMPI4, {"bind": "socket"}, False, "mpiexec --bind-to socket -n 2 P"),
         (OPENMPI5, {"bind": "socket"}, False, "mpiexec --bind-to package -n 2 P"),
         (OPENMPI5, {"env": {"A": "b c"}}, False, "mpiexec -x 'A=b c' -n 2 P"),
+        (OPENMPI5, {"env": {"A": "b", "MY_TOKEN": "s"}, "extra": ("-x", "KEY=t", "--mca", "btl", "self")}, False, "KEY=t MY_TOKEN=s mpiexec -x A=b -x MY_TOKEN -x KEY --mca btl self -n 2 P"),
+        (MPICH, {"env": {"A": "b", "MY_TOKEN": "s"}, "extra": ("-env", "KEY", "t", "-v")}, False, "KEY=t MY_TOKEN=s mpiexec -n 2 -genv A b -v P"),
+        (INTEL, {"extra": ("-genv", "MY_TOKEN", "s", "-genv", "A", "b")}, False, "I_MPI_ROOT=/opt/impi MY_TOKEN=s mpiexec -n 2 -genv A b P"),
+        (MPICH, {"launcher": "srun", "env": {"KEY": "t"}, "extra": ("--export=ALL,MY_TOKEN=s,A=b",)}, False, "KEY=t MY_TOKEN=s srun --mpi=pmi2 --kill-on-bad-exit=1 -n 2 --export=ALL,MY_TOKEN,A=b P"),
         (OPENMPI5, {"cpus": (0, 3)}, False, "mpiexec --bind-to none -n 1 taskset -c 0 P : -n 1 taskset -c 3 P"),
         (OPENMPI4, {"cpus": (1,)}, False, "mpiexec --bind-to none -n 2 taskset -c 1 P"),
         (INTEL, HOSTS, False, "I_MPI_ROOT=/opt/impi mpiexec -n 4 -hosts a,b -ppn 2 P"),
@@ -75,8 +80,28 @@ def test_spelling(flavor: Installation, wanted: dict[str, Any], root: bool, word
 def test_what_cannot_be_said_is_a_mistake() -> None:
     with pytest.raises(ImbError, match="exclude each other"):
         spell(MPICH, Intent(ranks=2, cpus=(0, 1), bind="core"), ["P"], cores=4, root=False)
+    hidden = Intent(ranks=2, env={"MY_TOKEN": "s"}, extra=("-genvnone",))
+    with pytest.raises(ImbError, match="-genvnone: MY_TOKEN may be secret and is passed by environment"):
+        spell(MPICH, hidden, ["P"], cores=4, root=False)
     with pytest.raises(ImbError, match="unsupported launcher"):
         spell(made_up("other"), Intent(ranks=2), ["P"], cores=4, root=False)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "both"),
+    [
+        ("--mca btl self,sm --mca pml ob1", "--mca btl self,tcp", "--mca pml ob1 --mca btl self,tcp"),
+        ("--omca btl a --prtemca btl b", "--mca btl c", "--prtemca btl b --mca btl c"),
+        ("-x A=1 -x B", "-x A", "-x B -x A"),
+        ("--bind-to core --report-bindings", "--bind-to none", "--report-bindings --bind-to none"),
+        ("-genv A 1 -genv B 2 -v", "-genv B 3", "-genv A 1 -v -genv B 3"),
+        ("--cpu-bind=cores -v", "--cpu-bind=none", "-v --cpu-bind=none"),
+        ("", "-v", "-v"),
+        ("-v", "", "-v"),
+    ],
+)
+def test_the_latter_of_two_settings_holds(first: str, then: str, both: str) -> None:
+    assert overriding(first.split(), then.split()) == both.split()
 
 
 @pytest.mark.parametrize(
@@ -120,6 +145,28 @@ def test_output_goes_to_files_and_lines_come_live(tmp_path: Path) -> None:
     assert (tmp_path / "out").read_text() == "yes\n" and (tmp_path / "err").read_text() == "oh\n"
     assert [line for line, _ in lines] == [b"one", b"two"]
     assert lines[1][1] - lines[0][1] > 0.2
+
+
+def test_hidden_values_are_in_no_file_and_a_stray_process_holds_nothing_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has the launch's output open when that has ended."""
+    monkeypatch.setattr("imb.mpi.masking._GRACE", 0.2)
+    command = script(
+        tmp_path,
+        "child = subprocess.Popen(['sleep', '60'], start_new_session=True)\n"
+        "os.write(1, b'<%d> hunter2' % child.pid); time.sleep(0.1); os.write(1, b'-secret, hunter')\n"
+        "os.write(2, b'\\xffhunter2-secret')\n",
+    )
+    ended = run(
+        command, output=tmp_path / "out", errors=tmp_path / "err", timeout=20, hide={"hunter2-secret"}
+    )
+    out = (tmp_path / "out").read_bytes()
+    os.kill(int(out[1 : out.index(b">")]), signal.SIGKILL)
+    assert (ended.outcome, ended.status) == ("finished", 0)
+    assert (
+        out.partition(b"> ")[2] == b"(hidden), hunter" and (tmp_path / "err").read_bytes() == b"\xff(hidden)"
+    )
 
 
 def test_a_launch_that_hangs_is_killed_with_all_its_processes(

@@ -1,14 +1,25 @@
 """A session of another user is not carried out unasked; secrets are in no file that `imb` writes."""
 
 import os
+import stat
+import subprocess
+import sys
 from pathlib import Path
 
+import imb as package
+import lab
 import pytest
 from companion import fake_mpi
+from companion.cluster import until
 from companion.door import Imb
+from imb.archive.durable import create
 from imb.archive.store import Archive
+from imb.measure.ownership import make_session_folder
+from imb.model import confidential
 from imb.mpi import conditions
+from imb.mpi.masked import Masked
 
+PACKAGE = Path(package.__file__).parents[1]
 STRANGER = 12345
 SECRET = "hunter2-is-secret"
 
@@ -56,6 +67,102 @@ def test_the_session_of_another_user_is_not_resumed(
     assert (tmp_path / "mark").exists()
 
 
+@pytest.mark.parametrize(
+    ("what", "mode"), [("plan.json", 0o620), ("plan.json", 0o602), (".", 0o770), (".", 0o702)]
+)
+def test_a_plan_that_others_may_write_is_not_executed(
+    imb: Imb, archive: Archive, tmp_path: Path, theirs: str, what: str, mode: int
+) -> None:
+    place = archive.folder / "sessions" / theirs / what
+    place.chmod(mode)
+    for words in (["run", "--resume"], ["run", "--resume", theirs], ["campaign", "--resume"]):
+        said = imb(*words)
+        assert said.code == 2 and len(said.err.splitlines()) == 1, words
+        assert f"{place.resolve()} (mode 0{mode:o})" in said.err and "chmod go-w" in said.err
+    assert not (tmp_path / "mark").exists()
+    place.chmod(mode & 0o755)
+    assert imb("run", "--resume", theirs).code == 0
+    assert (tmp_path / "mark").exists()
+
+
+def test_a_plan_that_is_a_link_or_a_pipe_is_not_read(imb: Imb, archive: Archive, theirs: str) -> None:
+    plan = archive.folder / "sessions" / theirs / "plan.json"
+    plan.rename(plan.with_name("kept"))
+    for make in (lambda: plan.symlink_to("kept"), lambda: os.mkfifo(plan)):
+        make()
+        said = imb("run", "--resume", theirs)
+        assert said.code == 2 and f"cannot read {plan}" in said.err and len(said.err.splitlines()) == 1
+        assert "you have no session" in imb("run", "--resume").err
+        plan.unlink()
+
+
+def test_several_users_share_a_folder_of_sessions(archive: Archive, tmp_path: Path) -> None:
+    """None of them may rename the folders of others."""
+    before = os.umask(0o002)
+    try:
+        make_session_folder(tmp_path / "shared" / "sessions" / "one")
+        create(tmp_path / "fixed", b"", 0o644)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "shared" / "sessions").stat().st_mode) == 0o1775
+    assert stat.S_IMODE((tmp_path / "shared" / "sessions" / "one").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "fixed").stat().st_mode) == 0o644
+
+
+# --- Baselines: launcher, programs and arguments are executed again ---------------------------------------------------
+
+
+@pytest.fixture
+def recorded(imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The log of an MPI that a baseline's runs were launched with; empty."""
+    if os.geteuid():
+        pytest.skip("only root can give files to another user")
+    log = tmp_path / "log"
+    monkeypatch.setenv("FAKE_LOG", str(log))
+    options = fake_mpi.make(tmp_path / "mpi")
+    assert imb("run", "PingPong", *options, "--classic", "--label", "before").code == 0
+    log.unlink()
+    return log
+
+
+def given_to(user: int, folder: Path) -> None:
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, user, user)
+
+
+@pytest.mark.parametrize("whose", ["the baseline", "its run"])
+def test_the_baseline_of_another_user_is_not_measured_again(
+    imb: Imb, archive: Archive, recorded: Path, whose: str
+) -> None:
+    """Nor one that this user has set from runs of another one."""
+    if whose == "its run":
+        given_to(STRANGER, archive.folder / "runs")
+    assert imb("baseline", "set", "base", "before").code == 0
+    if whose == "the baseline":
+        given_to(STRANGER, archive.folder / "baselines")
+    for words in ([], ["--with-old", "--setting", "FAKE_TIME=2"]):
+        said = imb("baseline", "check", "base", *words)
+        assert said.code == 2 and "--force-owner" in said.err and len(said.err.splitlines()) == 1, said
+        assert (str(STRANGER) in said.err) == (whose == "the baseline")
+    assert not recorded.exists()
+    assert imb("baseline", "check", "base", "before").code != 2  # nothing is executed
+    assert imb("baseline", "check", "base", "--force-owner").code != 2
+    assert recorded.exists()
+
+
+def test_a_baseline_that_others_may_write_is_not_measured_again(
+    imb: Imb, archive: Archive, recorded: Path
+) -> None:
+    assert imb("baseline", "set", "base", "before").code == 0
+    file = archive.folder / "baselines" / "base" / "0001.json"
+    file.chmod(0o664)
+    said = imb("baseline", "check", "base")
+    assert said.code == 2 and "(mode 0664)" in said.err and not recorded.exists()
+    file.chmod(0o644)
+    assert imb("baseline", "check", "base").code != 2
+    assert recorded.exists()
+
+
 def test_the_newest_session_is_the_newest_of_this_user(
     imb: Imb, archive: Archive, tmp_path: Path, theirs: str
 ) -> None:
@@ -81,6 +188,16 @@ def test_a_copied_plan_that_states_another_user_is_refused(
     assert not (tmp_path / "mark").exists()
 
 
+def telling(folder: Path) -> list[object]:
+    """An MPI whose launcher writes its arguments, which every user may see, to `seen` and its variables to `had`, and prints $MY_TOKEN
+    and $API_TOKEN."""
+    options = fake_mpi.make(folder / "mpi")
+    launcher = folder / "mpi" / "bin" / "mpiexec"
+    tell = f'echo "$@" >> {folder}/seen; printenv >> {folder}/had; echo "with $MY_TOKEN and $API_TOKEN."\n'
+    launcher.write_text(launcher.read_text().replace("time=1 ", f"{tell}time=1 ", 1))
+    return options
+
+
 def files_with(folder: Path, text: str) -> list[Path]:
     return [file for file in folder.rglob("*") if file.is_file() and text.encode() in file.read_bytes()]
 
@@ -91,16 +208,13 @@ def files_with(folder: Path, text: str) -> list[Path]:
 def test_no_secret_is_recorded(
     imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    seen = tmp_path / "seen"
-    mpi = fake_mpi.make(tmp_path / "mpi")
-    launcher = tmp_path / "mpi" / "bin" / "mpiexec"
-    launcher.write_text(
-        launcher.read_text().replace("time=1 ", f'echo "$@" >> {seen}\necho "$@" > /dev/null\ntime=1 ', 1)
-    )
+    mpi = telling(tmp_path)
     monkeypatch.setenv(f"UCX_{name}", SECRET)
     said = imb("run", "PingPong", *mpi, "--classic", "--env", f"{name}={SECRET}", "--env", "FAKE_TIME=2")
     assert said.code == 0, said.err
-    assert f"{name}={SECRET}" in seen.read_text()  # the launch has it
+    assert f"{name}={SECRET}\n" in (tmp_path / "had").read_text()  # the launch has it
+    seen = (tmp_path / "seen").read_text()
+    assert f"-x {name} " in seen and "-x FAKE_TIME=2" in seen and SECRET not in seen
     assert not files_with(archive.folder, SECRET) and SECRET not in said.err + said.out
     (run,) = map(archive.run, archive.ids())
     facts = run.facts()
@@ -111,10 +225,7 @@ def test_no_secret_is_recorded(
 def test_a_resumed_session_takes_secrets_from_the_environment(
     imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = tmp_path / "seen"
-    mpi = fake_mpi.make(tmp_path / "mpi")
-    launcher = tmp_path / "mpi" / "bin" / "mpiexec"
-    launcher.write_text(launcher.read_text().replace("time=1 ", f'echo "$@" >> {seen}\ntime=1 ', 1))
+    mpi, seen = telling(tmp_path), tmp_path / "seen"
     monkeypatch.delenv("MY_TOKEN", raising=False)
     assert imb("run", "PingPong", *mpi, "--classic", "--env", f"MY_TOKEN={SECRET}").code == 0
     (session,) = (archive.folder / "sessions").iterdir()
@@ -122,9 +233,65 @@ def test_a_resumed_session_takes_secrets_from_the_environment(
     seen.unlink()
     said = imb("run", "--resume", session.name)
     assert said.code == 2 and "MY_TOKEN" in said.err and not seen.exists()
-    monkeypatch.setenv("MY_TOKEN", "another")
+    monkeypatch.setenv("MY_TOKEN", "another-secret")
     assert imb("run", "--resume", session.name).code == 0
-    assert "MY_TOKEN=another" in seen.read_text()
+    assert "MY_TOKEN=another-secret\n" in (tmp_path / "had").read_text()
+    assert not files_with(archive.folder, "another-secret")
+    outputs = [archive.run(run).part("output.txt") for run in archive.ids()]
+    assert outputs == [b"with (hidden) and .\n"] * 2
+
+
+def test_a_variable_is_passed_on_by_its_name(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that its value is in no command line, nor in that of `imb`."""
+    options = telling(tmp_path)
+    monkeypatch.setenv("MY_TOKEN", SECRET)
+    monkeypatch.setenv("FAKE_TIME", "2")
+    assert imb("run", "PingPong", *options, "--classic", "--env", "MY_TOKEN", "--env", "FAKE_TIME").code == 0
+    assert "-x MY_TOKEN -x FAKE_TIME=2 " in (tmp_path / "seen").read_text()
+    assert archive.run(archive.ids()[0]).part("output.txt") == b"with (hidden) and .\n"
+
+
+def test_output_has_no_secrets_while_the_launch_runs(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor when `imb` is killed, and goes on where the variable is not set."""
+    options = telling(tmp_path)
+    hold = tmp_path / "hold"
+    hold.touch()
+    environment = {**os.environ, "API_TOKEN": SECRET, "FAKE_HOLD": str(hold), "PYTHONPATH": str(PACKAGE)}
+    command = [sys.executable, "-m", "imb", "run", "PingPong", *map(str, options), "--classic"]
+    killed = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        until(lambda: bool(files_with(tmp_path / "archive", "with  and")))
+        (part,) = archive.folder.glob("sessions/*/0001.part")
+        for file in (part / "output.txt", part / "stderr.txt", part.parent / "plan.json"):
+            assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert stat.S_IMODE(part.parent.stat().st_mode) == 0o700
+    finally:
+        killed.kill()
+        killed.wait()
+    hold.unlink()
+    until(
+        lambda: (part / "output.txt").read_bytes() == b"with  and (hidden).\n"
+    )  # when the launcher has ended too
+    assert not files_with(archive.folder, SECRET)
+    monkeypatch.delenv("API_TOKEN", raising=False)
+    assert imb("run", "--resume").code == 0
+    outputs = {archive.run(run).part("output.txt") for run in archive.ids()}
+    assert outputs == {b"with  and (hidden).\n", b"with  and .\n"}
+
+
+def test_a_text_in_pieces_loses_its_secrets_and_nothing_else() -> None:
+    values = [b"ab", b"abcab", b"b", b"long\nin two lines", b"cc-"]
+    text = b"abcabcab long\nin two linesabca-long\nin two cabcc-cc"
+    whole = b"".join([(both := Masked(values, b"#")).feed(text), both.end()])
+    assert whole == b"#c# ##ca-long\nin two c##cc"
+    for size in range(1, len(text)):
+        masked = Masked(values, b"#")
+        pieces = [masked.feed(text[at : at + size]) for at in range(0, len(text), size)]
+        assert b"".join([*pieces, masked.end()]) == whole, size
 
 
 def test_conditions_name_secrets_without_their_values() -> None:
@@ -163,7 +330,15 @@ COMMANDS = [
     "true --api-token={} || true",
     "echo --api-token {} > /dev/null",
 ]
-ARGUMENTS = ["-x OMPI_TOKEN={}", "-genv MY_PASSWORD {}", "--env MY_KEY={}", "--mca oob_auth {}", "--token {}"]
+ARGUMENTS = ["-genv MY_PASSWORD {}", "--env MY_KEY={}", "--mca oob_auth {}", "--token {}"]
+HEADERS = [
+    "curl -H 'Authorization: Bearer {}' u",
+    'curl -H "X-Auth-Token: {}" u',
+    "curl -H Authorization:{} u",
+    "sh -c 'curl -H \"Authorization: Basic {}\" u'",
+    "curl --header='Cookie: a=b; session={}' u",
+    """curl -d '{{"user": "me", "password": "{}"}}' u""",
+]
 
 
 def secretive(folder: Path, setup: str, options: str, seen: Path) -> Path:
@@ -209,6 +384,69 @@ def test_no_secret_of_launcher_arguments_is_recorded(
     assert shown.code == 0 and SECRET not in shown.out
 
 
+def test_a_secret_among_launcher_arguments_is_passed_by_environment(
+    imb: Imb, archive: Archive, tmp_path: Path
+) -> None:
+    seen = tmp_path / "seen"
+    options = f"-x OMPI_TOKEN={SECRET} -x FAKE_TIME=2"
+    assert imb("campaign", secretive(tmp_path, "true", options, seen)).code == 0
+    assert "-x OMPI_TOKEN -x FAKE_TIME=2 " in seen.read_text() and SECRET not in seen.read_text()
+    assert not files_with(archive.folder, SECRET)
+    for run in map(archive.run, archive.ids()):
+        assert run.facts()["command_environment"] == {"OMPI_TOKEN": "***"}
+        assert run.facts()["intent"]["extra"][:2] == ["-x", "OMPI_TOKEN=***"]
+
+
+@pytest.mark.parametrize("command", HEADERS)
+def test_secrets_of_headers_and_members_are_masked_and_taken_from_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """What curl gets, an argument a line, is the same again when the value is in the environment."""
+    (tmp_path / "curl").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    (tmp_path / "curl").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    whole = command.format(SECRET)
+    shown = confidential.hidden_command(whole)
+    assert (
+        SECRET not in shown
+        and "***" in shown
+        and shown.startswith("curl " if command[0] == "c" else "sh -c ")
+    )
+    assert any(SECRET in value for value in confidential.secret_values(commands=[whole]))
+    for name in ("Authorization", "X_Auth_Token", "password"):
+        monkeypatch.setenv(name, SECRET)
+    monkeypatch.setenv("Cookie", f"a=b; session={SECRET}")
+
+    def got(text: str) -> str:
+        return subprocess.run(["/bin/sh", "-c", text], capture_output=True, text=True, check=True).stdout
+
+    assert got(confidential.revealed_command(shown)) == got(whole) != ""
+
+
+def test_other_users_do_not_see_secrets_of_a_real_launch(
+    mpi: lab.Mpi, imb: Imb, archive: Archive, tmp_path: Path
+) -> None:
+    """The program that is launched finds its variables, and all command lines of the system."""
+    program = tmp_path / "IMB-MPI1"
+    program.write_text(
+        f'#!/bin/sh\necho "$MY_TOKEN $MY_KEY" > {tmp_path}/had\n'
+        f'cat /proc/[0-9]*/cmdline 2> /dev/null | tr "\\0" " " > {tmp_path}/seen\necho "$MY_TOKEN"; exit 3\n'
+    )
+    program.chmod(0o755)
+    option = {"openmpi": "-x MY_KEY=", "mpich": "-genv MY_KEY "}[mpi.flavor]
+    file = tmp_path / "real.toml"
+    file.write_text(
+        f'benchmarks = ["PingPong"]\nlaunches = 1\nprocesses = 1\n[common]\nmpi = "{mpi.wrapper}"\nprograms = "{tmp_path}"\n'
+        f'[variants.a]\nenv = {{ MY_TOKEN = "{SECRET}" }}\nlauncher_options = "{option}{SECRET}-2"\n'
+    )
+    assert imb("campaign", file).code == 1
+    assert (tmp_path / "had").read_text() == f"{SECRET} {SECRET}-2\n"
+    seen = (tmp_path / "seen").read_text()
+    assert str(program) in seen and SECRET not in seen
+    assert archive.run(archive.ids()[0]).part("output.txt") == b"(hidden)\n"
+    assert not files_with(archive.folder, SECRET)
+
+
 def test_a_session_does_not_go_on_without_its_secrets(
     imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,7 +465,7 @@ def test_a_session_does_not_go_on_without_its_secrets(
         assert not seen.exists() and not had.exists()
         monkeypatch.setenv(name, "an other's $word")
     assert imb("run", "--resume", session.name).code == 0
-    assert seen.read_text().count("-x OMPI_TOKEN=an other's $word") == 2
+    assert seen.read_text().count("-x OMPI_TOKEN ") == 2
     assert had.read_text() == "an other's $word\n" * 2
     assert not files_with(archive.folder, "an other's $word")
 
@@ -246,14 +484,14 @@ def test_a_session_is_not_submitted_without_its_secrets(
 
 
 def test_words_that_are_no_secrets_stay() -> None:
-    from imb.model.confidential import hidden_arguments, hidden_command
-
     for command in (
         "ssh -o StrictHostKeyChecking=no -o PasswordAuthentication=no node1 true",
         "API_TOKEN=$API_TOKEN ./prepare",
+        'curl -H "Authorization: Bearer $API_TOKEN" -H "Accept: text/plain" u',
+        "docker run -v keys:/etc/keys; ssh authserver:22 true",
         "modprobe xpmem; echo 'it is done' \"really\" it\\'s",
         "export UCX_TLS=tcp KEYS= && test -e $FAKE_LOG.idle || { echo 'in use'; exit 3; }",
     ):
-        assert hidden_command(command) == command
+        assert confidential.hidden_command(command) == command
     words = "--mca btl self,tcp -x MY_TOKEN --bind-to core --env A=b -n 2 --export=ALL,B=1 -genv UCX_TLS tcp"
-    assert " ".join(hidden_arguments(words.split())) == words
+    assert " ".join(confidential.hidden_arguments(words.split())) == words

@@ -13,10 +13,9 @@ from companion import fake_mpi
 from companion.door import Imb
 from companion.test_run import with_
 from imb.archive.store import Archive
-from imb.measure.startup import doubling, offered
+from imb.measure.startup import doubling
 from imb.model.records import End, Rank, Record, Result, Run, Startup, write
 from imb.model.startup import Times, summary_of, times_of
-from imb.mpi.launch import Intent
 
 PARTS = ("before_init", "init", "finalize_exit")
 
@@ -152,13 +151,6 @@ def test_numbers_of_ranks() -> None:
     assert doubling(1) == [1]
     assert doubling(8) == [1, 2, 4, 8]
     assert doubling(6) == [1, 2, 4, 6]
-    bare = Intent(ranks=2)
-    assert offered(bare, {"SLURM_NTASKS": "96"}) == 96
-    assert offered(bare, {"SLURM_JOB_NUM_NODES": "3", "SLURM_CPUS_ON_NODE": "16"}) == 48
-    assert offered(Intent(ranks=2, ppn=4), {"SLURM_JOB_NUM_NODES": "3", "SLURM_CPUS_ON_NODE": "16"}) == 12
-    assert offered(Intent(ranks=2, hosts=("a", "b"), ppn=8), {"SLURM_NTASKS": "96"}) == 16
-    assert offered(Intent(ranks=2, cpus=(0, 2, 4)), {}) == 3
-    assert offered(bare, {}) >= 1
 
 
 def times(began: float, ended: float) -> Times | None:

@@ -13,7 +13,7 @@ import os
 import re
 import secrets
 import socket
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -32,8 +32,16 @@ _HASHED = re.compile(rb'"([0-9a-f]{64})"\}\n$')
 _NAME = re.compile(r"[A-Za-z0-9][\w.+=:-]*$", re.ASCII)
 
 
-def make(name: str, side: Side, tolerances: Mapping[str, float], *, note: str | None = None) -> Baseline:
-    """A baseline of these launches; `add` gives it its version. Raises ImbError where they are of several kinds."""
+def make(
+    name: str,
+    side: Side,
+    tolerances: Mapping[str, float],
+    *,
+    note: str | None = None,
+    foreign: Collection[str] = (),
+) -> Baseline:
+    """A baseline of these launches; `add` gives it its version. `foreign`: names of launches whose facts another user may have
+    written. Raises ImbError where they are of several kinds."""
     if not _NAME.match(name):
         raise ImbError(f"invalid baseline name: {name!r}; use letters, digits and ._+=:-, no blanks")
     for metric in tolerances:
@@ -48,14 +56,14 @@ def make(name: str, side: Side, tolerances: Mapping[str, float], *, note: str | 
         machine=machine_of(side),
         placement=placement,
         tolerances=dict(tolerances),
-        launches=[_kept(launch) for launch in side.launches if launch.rows],
+        launches=[_kept(launch, launch.name in foreign) for launch in side.launches if launch.rows],
     )
 
 
-def _kept(launch: Launch) -> Kept:
+def _kept(launch: Launch, foreign: bool) -> Kept:
     end: list[Record] = [launch.end] if launch.end else []
     records: list[Record] = [launch.run, *launch.rows.values(), *launch.failures.values(), *end]
-    return Kept(launch.name, launch.facts, write(records).decode())
+    return Kept(launch.name, launch.facts, write(records).decode(), foreign)
 
 
 def _folder(archive: Archive) -> Path:
@@ -72,7 +80,7 @@ def add(archive: Archive, made: Baseline) -> Baseline:
         part = folder / f".{secrets.token_hex(8)}"
         text = msgspec.json.encode(numbered)
         digest = hashlib.sha256(text).hexdigest().encode()
-        write_whole(part, text.removesuffix(_UNHASHED) + b'"' + digest + b'"}\n')
+        write_whole(part, text.removesuffix(_UNHASHED) + b'"' + digest + b'"}\n', mode=0o644)
         try:
             # A link, unlike a rename, never takes the place of a file that another host has just written.
             with suppress(FileExistsError):
@@ -88,10 +96,15 @@ def files(archive: Archive, name: str | None = None) -> list[Path]:
     return sorted(path for path in found if path.stem.isdecimal())
 
 
-def load_baseline(path: Path) -> Baseline:
-    """Raises ImbError, also where the file is not as it was made."""
+def path_of_baseline(archive: Archive, made: Baseline) -> Path:
+    """Its file."""
+    return _folder(archive) / made.name / f"{made.version:04d}.json"
+
+
+def load_baseline(path: Path, text: bytes | None = None) -> Baseline:
+    """Of a file, which has this text. Raises ImbError, also where the file is not as it was made."""
     try:
-        text = path.read_bytes()
+        text = path.read_bytes() if text is None else text
         found = msgspec.json.decode(text, type=Baseline)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ImbError(f"{path} cannot be read ({error}); restore a copy, or remove it") from error

@@ -41,19 +41,24 @@ def _each(paths: Iterable[Path]) -> None:
         sync_path(path)
 
 
-def write_whole(path: Path, data: bytes, *, sync: bool = True) -> None:
-    """Writes a file so that it is seen whole or not at all. Raises OSError."""
-    write_each({path: data}, sync=sync)
+def create(path: Path, data: bytes, mode: int) -> None:
+    """A new file of this mode, less the umask. Raises OSError."""
+    with open(path, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+        file.write(data)
 
 
-def write_each(files: Mapping[Path, bytes], *, sync: bool = True) -> None:
+def write_whole(path: Path, data: bytes, *, sync: bool = True, mode: int = 0o666) -> None:
+    """Writes a file so that it is seen whole or not at all; `mode` less the umask. Raises OSError."""
+    write_each({path: data}, sync=sync, mode=mode)
+
+
+def write_each(files: Mapping[Path, bytes], *, sync: bool = True, mode: int = 0o666) -> None:
     """`write_whole` of several, which are synced at the same time. Raises OSError."""
     parts = {path: path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}") for path in files}
     try:
         for path, part in parts.items():
             try:
-                with part.open("xb") as file:
-                    file.write(files[path])
+                create(part, files[path], mode)
             except OSError as error:
                 error.filename = str(path)  # a full disk has no name
                 raise

@@ -32,7 +32,7 @@ import msgspec
 import platformdirs
 
 from imb import __version__
-from imb.archive.durable import sync_all, write_each
+from imb.archive.durable import create, sync_all, write_each
 from imb.archive.labels import LabelChange, Tags, checked, replay
 from imb.model.errors import ImbError
 from imb.model.text import now, readable
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 FORMAT = "openimb-run/1"
 CONTENT = ("records.jsonl", "output.txt", "stderr.txt", "facts.json")
+_MODE = 0o644  # of a run's files, whatever the umask allows: they never change
 SHORT = 10  # digits of a name that are shown
 
 
@@ -249,8 +250,8 @@ class Archive:
         folder.mkdir()
         try:
             for name, data in parts.items():
-                (folder / name).write_bytes(data)
-            (folder / "manifest.json").write_bytes(msgspec.json.encode(manifest) + b"\n")
+                create(folder / name, data, _MODE)
+            create(folder / "manifest.json", msgspec.json.encode(manifest) + b"\n", _MODE)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise

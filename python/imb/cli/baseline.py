@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from imb.archive.store import Archive
+from imb.archive.store import Archive, StoredRun
 from imb.cli.common import ArchiveOption, AssumeOneSessionOption, FormatOption, share_of
 from imb.cli.judging import show as show_comparison
 from imb.cli.judging import worst
@@ -81,10 +81,20 @@ def set_(
       imb baseline set fabric new-fabric --tolerance time=10% --tolerance bandwidth=3% --note "after the new switch"
     """
     from imb.archive import baselines
-    from imb.archive.names import load
+    from imb.archive.names import named_runs, side_from
+    from imb.measure import ownership
 
     store = Archive(archive)
-    made = baselines.make(name, load(store, side), _tolerances(tolerance) or {"time": 0.05}, note=note)
+    runs = list(named_runs(store, side))
+    loaded = side_from(runs, side, status=2)
+    stored = {run.name: run.folder / "facts.json" for run in runs if isinstance(run, StoredRun)}
+    foreign = {
+        launch.name
+        for launch in loaded.launches
+        if launch.name in stored and not ownership.is_own(stored[launch.name], launch.facts)
+    }
+    limits = _tolerances(tolerance) or {"time": 0.05}
+    made = baselines.make(name, loaded, limits, note=note, foreign=foreign)
     say(_line(baselines.add(store, made)))
     if lack := _lack(made):
         say(f"imb: note: {made.name} has {lack}", err=True)
@@ -197,6 +207,9 @@ def check(
     force: Annotated[
         bool, typer.Option("--force", help="Use even a baseline of another machine or placement.")
     ] = False,
+    force_owner: Annotated[
+        bool, typer.Option("--force-owner", help="Repeat launches that another user may have recorded.")
+    ] = False,
     rows: Annotated[bool, typer.Option("--rows", help="Show all rows, not only those that changed.")] = False,
     format: FormatOption = "terminal",
     archive: ArchiveOption = None,
@@ -240,6 +253,8 @@ def check(
         results = names.load(store, side)
     else:
         here = _of_here(found, placement, force)
+        if not force_owner:
+            _refuse_others(store, here)
         results, old, well = _measure(
             store, here, mpi, programs, launches, timeout, with_old=with_old, setting=setting
         )
@@ -290,6 +305,22 @@ def _of_here(found: list[Baseline], placement: str | None, force: bool) -> Basel
             f"baseline {found[-1].name} has intra-node and inter-node results; choose with --placement"
         )
     return here[-1]
+
+
+def _refuse_others(store: Archive, chosen: Baseline) -> None:
+    """Raises ImbError where another user has, or may have, recorded what is executed: launcher, programs, arguments."""
+    from imb.archive import baselines
+    from imb.measure import ownership
+
+    path = baselines.path_of_baseline(store, chosen)
+    try:
+        written = ownership.examined(path)
+    except OSError as error:
+        raise ImbError(f"{path} cannot be read ({error.strerror})") from error
+    if baselines.load_baseline(path, written.text) != chosen:
+        raise ImbError(f"{path} was replaced while it was read; try again")
+    foreign = [kept.name for kept in chosen.launches if kept.foreign]
+    ownership.refuse_others(f"baseline {chosen}", written, runs=foreign)
 
 
 def _measure(

@@ -193,4 +193,4 @@ def _resumed(store: Archive, file: Path | None, launches: int | None, seed: int 
             f"{file} has changed since session {chosen.id} began; omit --resume to start anew, or continue"
             f" the old plan with `imb run --resume {chosen.id}`"
         )
-    return chosen
+    return stored_sessions.find_session(store, chosen.id)

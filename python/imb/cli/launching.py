@@ -54,7 +54,11 @@ HostsOption = Annotated[str | None, typer.Option("--hosts", metavar="H1,H2", hel
 PpnOption = Annotated[int | None, typer.Option("--ppn", min=1, metavar="N", help="Ranks per host.")]
 EnvOption = Annotated[
     list[str] | None,
-    typer.Option("--env", metavar="NAME=VALUE", help="Set a variable for all ranks; may be repeated."),
+    typer.Option(
+        "--env",
+        metavar="NAME[=VALUE]",
+        help="Set a variable for all ranks, or pass it on as it is set; may be repeated.",
+    ),
 ]
 CpusOption = Annotated[
     str | None,
@@ -85,8 +89,13 @@ def intent_of(
     numbers = (cpus or "").split(",") if cpus else []
     if not all(number.isdecimal() for number in numbers):
         raise ImbError(f"--cpus: not CPU numbers: {cpus}; give some such as 0,3")
-    if wrong := next((word for word in env or [] if not re.match(r"[^\s=]+=", word)), None):
-        raise ImbError(f"--env: not NAME=VALUE: {wrong}; give one such as UCX_TLS=tcp")
+    given = [
+        word if "=" in word or word not in os.environ else f"{word}={os.environ[word]}" for word in env or []
+    ]
+    if wrong := next((word for word in given if not re.match(r"[^\s=]+=", word)), None):
+        raise ImbError(
+            f"--env: not NAME=VALUE: {wrong}; give one such as UCX_TLS=tcp, or NAME of a variable that is set"
+        )
     ranks = (
         np
         or ((ppn or 1) * len(names) if len(names) > 1 or (ppn and names) else 0)
@@ -104,7 +113,7 @@ def intent_of(
         ppn=ppn,
         bind=bind,
         cpus=tuple(map(int, numbers)),
-        env=dict(word.split("=", 1) for word in env or []),
+        env=dict(word.split("=", 1) for word in given),
         launcher=launcher,
     )
 

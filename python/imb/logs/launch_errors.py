@@ -10,7 +10,7 @@ from imb.model.text import one_line
 LONGEST = 200  # characters of a reason
 _RULE = re.compile(r"^-{20,}$")
 _STACK = re.compile(r"^[\w:]+\(\d+\)\.*:\s*(.*)$")
-_FIELD = re.compile(r"^\s*([A-Z][\w ]{0,30}):\s+(\S.*)$")
+_FIELD = re.compile(r"^\s*(?!(?i:error|warning):)([A-Z][\w ]{0,30}):\s+(\S.*)$")
 _UNAVAILABLE = re.compile(r"UCX\s+\w+\s+(transport .* (?:is|are) not available)")
 _UCX = re.compile(r"UCX\s+(ERROR|FATAL)\s+(.*)$")
 _UCX_ANY = re.compile(r"UCX\s+(?:WARN|INFO|DIAG)\b")

@@ -18,6 +18,7 @@ from imb.measure.interleave import TURN_LIMIT
 from imb.model import gpus, sequential_design
 from imb.model.errors import ImbError
 from imb.model.records import Component
+from imb.mpi.arguments import overriding
 from imb.mpi.launch import Bind
 
 Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
@@ -295,7 +296,8 @@ def variants(made: Campaign) -> dict[str, VariantSettings]:
 
 
 def merged(first: VariantSettings, then: VariantSettings) -> VariantSettings:
-    """Both: variables, arguments and commands add up (tear-downs in reverse), of the others the latter wins."""
+    """Both: variables, arguments and commands add up (tear-downs in reverse), of the others, and of launcher options for the same,
+    the latter wins."""
     said = {
         field.name: getattr(then, field.name)
         for field in msgspec.structs.fields(then)
@@ -303,7 +305,9 @@ def merged(first: VariantSettings, then: VariantSettings) -> VariantSettings:
     }
     added: dict[str, Any] = {
         "env": {**first.env, **then.env},
-        "launcher_options": [*split_words(first.launcher_options), *split_words(then.launcher_options)],
+        "launcher_options": overriding(
+            split_words(first.launcher_options), split_words(then.launcher_options)
+        ),
         "arguments": [*split_words(first.arguments), *split_words(then.arguments)],
         "setup": [*commands(first.setup), *commands(then.setup)],
         "teardown": [*commands(then.teardown), *commands(first.teardown)],

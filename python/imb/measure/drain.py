@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from typing import NamedTuple
 
-from imb.model.errors import ImbError
-from imb.model.hostlist import expanded
+from imb.mpi.allocation import Allocation
 
 TIMEOUT = 30.0  # seconds
 _NODE = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,252}[A-Za-z0-9_])?$", re.ASCII)
@@ -34,7 +31,7 @@ class Drain(NamedTuple):
 
 
 def drain_of(
-    host: str, reason: str, environment: Mapping[str, str] = os.environ, listed: Collection[str] = ()
+    host: str, reason: str, environment: Mapping[str, str] | None = None, listed: Collection[str] = ()
 ) -> Drain | None:
     """None where the name of the host is none that a node of Slurm may have: Slurm takes brackets and commas as lists of nodes,
     and a shell takes other characters as its own. If the allocation, or else `listed` (the hosts of a
@@ -45,13 +42,11 @@ def drain_of(
     return Drain(node, _NOT_PLAIN.sub("?", reason)[:200])
 
 
-def node_of(host: str, environment: Mapping[str, str], listed: Collection[str] = ()) -> str:
+def node_of(host: str, environment: Mapping[str, str] | None = None, listed: Collection[str] = ()) -> str:
     """The name of a host in Slurm."""
     short = host.partition(".")[0]
-    allocated: list[str] = []
-    with suppress(ImbError):
-        allocated = expanded(environment.get("SLURM_JOB_NODELIST", ""))
-    for known in (allocated, listed):
+    there = Allocation.of(environment)
+    for known in (there.hosts if there.scheduler == "Slurm" else (), listed):
         if host in known:
             return host
         if short in known:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import shutil
 import socket
 import threading
@@ -18,28 +17,30 @@ import msgspec
 
 from imb.archive.durable import write_whole
 from imb.archive.store import SHORT, Archive, Content
+from imb.logs.launch_errors import reason
 from imb.measure.interleave import Conductor
 from imb.measure.progress import Progress
 from imb.measure.session import (
     Done,
     Item,
     Plan,
-    asking_command_of,
     command_of,
     done,
     elsewhere,
     folder_of,
     intent_of,
     refuse_missing_programs,
+    secrets_of,
     spool_of,
     without_secrets,
 )
-from imb.model.confidential import hidden_command, hidden_output
+from imb.measure.transports import reported_transports
+from imb.model.confidential import hidden_command
 from imb.model.errors import ImbError
 from imb.model.gpus import uses_gpu
 from imb.model.sequential_design import FACT
 from imb.model.text import now
-from imb.mpi import conditions, launch, load, own_word
+from imb.mpi import arguments, conditions, launch, load
 
 Rest = ParamSpec("Rest")
 Made = TypeVar("Made")
@@ -61,12 +62,13 @@ def _refusing(
 
 
 class _Started(NamedTuple):
-    """A launch at work: where it writes, its command as it is and without secrets, what is known of it so far."""
+    """A launch at work: where it writes, its command as it is and without secrets, these, what is known of it so far."""
 
     item: Item
     spool: Path
     command: launch.Command
     shown: launch.Command
+    secrets: set[str]
     facts: dict[str, Any]
     progress: Progress
 
@@ -170,7 +172,7 @@ def _start(archive: Archive, made: Plan, item: Item, turns: Sequence[str]) -> _S
     if made.until:
         facts[FACT] = msgspec.to_builtins(made.until.design)
     write_whole(spool / "facts.json", msgspec.json.encode(facts))
-    return _Started(item, spool, command, shown, facts, Progress())
+    return _Started(item, spool, command, shown, secrets_of(made, item), facts, Progress())
 
 
 class _Stopped(KeyboardInterrupt):
@@ -207,6 +209,7 @@ def _see_through(
             output=spool / "output.txt",
             errors=spool / "stderr.txt",
             timeout=made.timeout,
+            hide=one.secrets,
             follow=spool / "records.jsonl",
             on_line=progress.feed,
             on_tick=tick,
@@ -218,6 +221,15 @@ def _see_through(
         raise
     outcome: str = ended.outcome
     status = ended.status
+    said = (spool / "stderr.txt").read_bytes()
+    if (
+        outcome == "finished"
+        and status
+        and not (spool / "records.jsonl").exists()
+        and arguments.refused(said)
+    ):
+        shutil.rmtree(spool)  # nothing has run
+        raise ImbError(f"{one.command.words[0]} refused its arguments: {reason(said)}")
     if outcome == "lingered" and progress.end:
         outcome, status = "finished", progress.end.exit_status
         facts["note"] = (
@@ -289,24 +301,13 @@ def _see_all_through(
             one.facts.setdefault("exit_status", None)  # of one that was not launched any more
 
 
-_reported: dict[tuple[str, int, int | None], str | None] = {}  # by session, variant and ranks
-
-
 def _ask_transports(made: Plan, one: _Started) -> bool:
-    """Records the transports that the MPI reports, where the launch ended by itself; asked for once in a session, of each
-    variant and number of ranks. Afterwards, so that a launch that fails or hangs does so once. Returns whether that was
-    interrupted."""
+    """Records the transports that the MPI reports, where the launch ended by itself. Afterwards, so that a launch that fails or
+    hangs does so once. Returns whether that was interrupted."""
     if one.facts["outcome"] not in ("measured", "failed") or one.progress.end is None:
         return False
-    interrupted = False
-    key = made.id, one.item.variant, one.item.ranks
-    if key not in _reported:
-        _reported[key] = None
-        with contextlib.suppress(ImbError, OSError):
-            if command := asking_command_of(made, one.item):
-                flavor = made.variants[one.item.variant].mpi.flavor
-                _reported[key], interrupted = own_word.answered(flavor, command)
-    one.facts["conditions"]["transports"] = _reported[key]
+    reported, interrupted = reported_transports(made, one.item, one.secrets)
+    one.facts["conditions"]["transports"] = reported
     return interrupted
 
 
@@ -348,15 +349,11 @@ def _store(
     def part(name: str) -> bytes | None:
         return (spool / name).read_bytes() if (spool / name).exists() else None
 
-    def printed(name: str) -> bytes | None:
-        text = part(name)
-        return text and hidden_output(text, {**os.environ, **intent_of(made, item).env})
-
     records = part("records.jsonl")
     content = Content(
         records=records or None,
-        output=printed("output.txt"),
-        stderr=printed("stderr.txt"),
+        output=part("output.txt"),
+        stderr=part("stderr.txt"),
         facts=facts,
         labels=_labels(made, item, facts),
     )

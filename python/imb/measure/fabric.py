@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +12,7 @@ from imb.archive.durable import write_whole
 from imb.archive.store import Archive
 from imb.measure.session import Item, Plan, Variant, cores, folder_of, plan_of
 from imb.model.errors import ImbError
+from imb.mpi.allocation import Allocation
 from imb.mpi.installations import Installation
 from imb.mpi.launch import Intent
 
@@ -63,18 +62,9 @@ def rounds_text(rounds: Iterable[Iterable[tuple[int, int]]]) -> str:
     return "".join(" ".join(f"{a}-{b}" for a, b in one) + "\n" for one in rounds)
 
 
-def hosts_offered(hosts: Sequence[str], environment: Mapping[str, str] = os.environ) -> int:
+def hosts_offered(hosts: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
     """How many hosts there are: those of the option, of the allocation, or this one."""
-    if hosts:
-        return len(hosts)
-    for name in ("SLURM_JOB_NUM_NODES", "SLURM_NNODES"):
-        if environment.get(name, "").isdecimal():
-            return max(1, int(environment[name]))
-    for name in ("PBS_NODEFILE", "LSB_DJOB_HOSTFILE"):
-        if name in environment:
-            with suppress(OSError):
-                return max(1, len(set(Path(environment[name]).read_text().split())))
-    return 1
+    return len(hosts) or Allocation.of(environment).nodes or 1
 
 
 def endpoints_per_host(endpoint: Endpoint, ppn: int | None) -> int:

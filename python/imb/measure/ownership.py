@@ -1,31 +1,103 @@
-"""Whose session it is. A plan has commands, so the plan of another user is not executed unasked."""
+"""Who may have written what is executed. Plans and baselines have commands, so those that another user has, or may have, written
+are not executed unasked. The one check of that, of owners and modes, is here.
+
+A plan has a folder with other files of its session, so no other user may write in that either. A baseline is one file: who may
+write in its folder can put a file there, but none that belongs to this user.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import pwd
+import stat
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
 
 from imb.model.errors import ImbError
+from imb.model.units import counted
+
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
-def strangers(file: Path, owner: int | None) -> set[int]:
-    """User ids other than that of this process: of the plan's file, of its folder, and `owner`, which the plan states.
+class Written(NamedTuple):
+    """A file as it was read, the other users that it and its folder belong to, and those of both that other users may write."""
 
-    Whoever may rename in the folder can replace the plan, so the owner of both counts. Raises OSError.
-    """
-    found = {file.lstat().st_uid, file.parent.lstat().st_uid}
-    return {uid for uid in (*found, owner) if uid is not None} - {os.geteuid()}
+    text: bytes
+    strangers: frozenset[int]
+    open_to_others: tuple[str, ...]
+
+    @property
+    def own(self) -> bool:
+        """Whether only this user has written it."""
+        return not self.strangers and not self.open_to_others
 
 
-def refuse_strangers(session: str, file: Path, owner: int | None) -> None:
-    """Raises ImbError where the session is another user's."""
-    if others := strangers(file, owner):
+def examined(file: Path, *, folder: bool = False, own: bool = False) -> Written:
+    """A file, with its folder or alone; `own`: that of another user is not read, as it may be anything. What is examined is what is
+    read, whatever is renamed meanwhile. Raises OSError."""
+    where = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | (os.O_NOFOLLOW if folder else 0))
+    try:
+        number = os.open(file.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=where)
+        with os.fdopen(number, "rb") as opened:
+            found = [(file, os.fstat(number))]
+            found += [(file.parent, os.fstat(where))] if folder else []
+            if not stat.S_ISREG(found[0][1].st_mode):
+                raise OSError(errno.EINVAL, "not a regular file", str(file))
+            strangers = frozenset(facts.st_uid for _, facts in found) - {os.geteuid()}
+            text = b"" if own and strangers else opened.read()
+    finally:
+        os.close(where)
+    loose = tuple(
+        f"{path} (mode {facts.st_mode & 0o7777:04o})" for path, facts in found if facts.st_mode & _OTHERS
+    )
+    return Written(text, strangers, loose)
+
+
+def is_own(file: Path, facts: Mapping[str, Any]) -> bool:
+    """Whether only this user has written these facts of a run, which were read from the file. Raises ImbError where it cannot be read."""
+    try:
+        written = examined(file, own=True)
+        return written.own and msgspec.json.decode(written.text) == facts
+    except FileNotFoundError:  # no facts, nothing to execute
+        return not facts
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ImbError(f"{file} cannot be read ({error}); see `imb verify`") from error
+
+
+def refuse_others(
+    what: str, written: Written, stated: Collection[int | None] = (), runs: Sequence[str] = ()
+) -> None:
+    """Raises ImbError where another user has, or may have, written it; `stated`: user ids that it names itself; `runs`: those it
+    is made of that another user may have written."""
+    if others := (written.strangers | {uid for uid in stated if uid is not None}) - {os.geteuid()}:
         names = " and ".join(sorted(map(_name, others)))
         raise ImbError(
-            f"session {session} belongs to user {names}; --force-owner executes its commands as"
-            f" {_name(os.geteuid())}"
+            f"{what} belongs to user {names}; --force-owner executes its commands as {_name(os.geteuid())}"
         )
+    if written.open_to_others:
+        raise ImbError(
+            f"{what}: other users may write {' and '.join(written.open_to_others)}; if they have not, `chmod go-w` it, or"
+            " give --force-owner"
+        )
+    if runs:
+        raise ImbError(
+            f"{what} has {counted(len(runs), 'run')} that other users may have written, such as {runs[0]};"
+            f" --force-owner executes their commands as {_name(os.geteuid())}"
+        )
+
+
+def make_session_folder(folder: Path) -> None:
+    """A new folder in which only this user may read and write. Where several users have folders beside it, none may rename those of
+    others (sticky bit). Raises OSError."""
+    new = not folder.parent.exists()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    if new and (mode := folder.parent.stat().st_mode) & _OTHERS:
+        folder.parent.chmod(stat.S_IMODE(mode) | stat.S_ISVTX)
+    folder.mkdir(mode=0o700)
 
 
 def _name(uid: int) -> str:

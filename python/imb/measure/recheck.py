@@ -18,6 +18,7 @@ from imb.model.confidential import is_secret
 from imb.model.errors import ImbError
 from imb.model.text import now
 from imb.mpi import conditions
+from imb.mpi.arguments import overriding
 from imb.mpi.installations import Installation
 from imb.mpi.launch import Intent
 
@@ -159,7 +160,7 @@ def _with_setting(intent: Intent, setting: VariantSettings) -> Intent:
         hosts=tuple(setting.hosts or intent.hosts),
         ppn=setting.ppn or intent.ppn,
         launcher=setting.launcher or intent.launcher,
-        extra=(*intent.extra, *split_words(setting.launcher_options)),
+        extra=tuple(overriding(intent.extra, split_words(setting.launcher_options))),
     )
 
 

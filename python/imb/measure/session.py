@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import socket
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from imb.archive.durable import write_whole
 from imb.archive.store import Archive
 from imb.measure import passes
 from imb.measure.interleave import TURN_LIMIT
+from imb.measure.ownership import make_session_folder
 from imb.model.confidential import (
     hidden,
     hidden_arguments,
@@ -28,12 +30,14 @@ from imb.model.confidential import (
     revealed,
     revealed_arguments,
     revealed_command,
+    secret_values,
 )
 from imb.model.errors import ImbError
 from imb.model.records import Component, End
 from imb.model.sequential_design import SequentialDesign
 from imb.model.text import now
 from imb.mpi import launch, own_word
+from imb.mpi.allocation import Allocation
 from imb.mpi.installations import Installation
 
 
@@ -178,8 +182,8 @@ def save(archive: Archive, made: Plan) -> None:
     text = msgspec.json.format(msgspec.json.encode(kept)) + b"\n"
     folder = folder_of(archive, made.id)
     try:
-        folder.mkdir(parents=True)
-        write_whole(folder / "plan.json", text)
+        make_session_folder(folder)
+        write_whole(folder / "plan.json", text, mode=0o600)
     except OSError as error:
         raise archive.refusal(error) from error
 
@@ -231,8 +235,7 @@ def command_of(
     """
     words = [str(program_of(made, item)), *item.arguments, *turns, "-json", str(spool / "records.jsonl")]
     variant, intent = made.variants[item.variant], intent_of(made, item)
-    intent = without_secrets(intent) if shown else _with_secrets(intent)
-    return launch.spell(variant.mpi, intent, words, cores=cores(), root=os.geteuid() == 0)
+    return _spelled(variant.mpi, without_secrets(intent) if shown else _with_secrets(intent), words)
 
 
 def asking_command_of(made: Plan, item: Item) -> launch.Command | None:
@@ -242,8 +245,25 @@ def asking_command_of(made: Plan, item: Item) -> launch.Command | None:
     if not (asking := own_word.asking(variant.mpi.flavor)):
         return None
     intent = msgspec.structs.replace(intent, env={**asking, **intent.env})
-    words = [str(program_of(made, item)), "-version"]
-    return launch.spell(variant.mpi, intent, words, cores=cores(), root=os.geteuid() == 0)
+    return _spelled(variant.mpi, intent, [str(program_of(made, item)), "-version"])
+
+
+def secrets_of(made: Plan, item: Item) -> set[str]:
+    """What this launch may print that is not to be recorded. Raises ImbError where a value was not recorded, and is not in
+    the environment."""
+    variant, intent = made.variants[item.variant], _with_secrets(intent_of(made, item))
+    commands = (*variant.setup, *variant.teardown)
+    return secret_values(os.environ, intent.env, arguments=intent.extra, commands=commands)
+
+
+def _spelled(mpi: Installation, intent: launch.Intent, words: Sequence[str]) -> launch.Command:
+    """For where launches go: the allocation, which this host may not be part of, or this host."""
+    there = Allocation.of()
+    outside = bool(there.hosts) and not {socket.gethostname(), socket.gethostname().partition(".")[0]} & {
+        *there.hosts
+    }
+    each = min(filter(None, (there.cpus, None if outside and there.cpus else cores())))
+    return launch.spell(mpi, intent, words, cores=each, root=os.geteuid() == 0, nodes=there.nodes)
 
 
 def cores() -> int:
@@ -293,13 +313,9 @@ def elsewhere(intent: launch.Intent) -> bool:
     return bool(intent.hosts or intent.ppn or words & set(intent.extra) or in_job())
 
 
-# What Slurm, PBS, LSF and Grid Engine set in their jobs. LSF leaves LSB_HOSTS out if the list is long.
-_OF_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "PBS_NODEFILE", "LSB_JOBID", "LSB_HOSTS", "PE_HOSTFILE")
-
-
 def in_job() -> bool:
     """Whether this process is part of a scheduler's job."""
-    return any(name in os.environ for name in _OF_JOBS)
+    return bool(Allocation.of().scheduler)
 
 
 def measured_amount(archive: Archive, over: Done) -> str:

@@ -22,6 +22,7 @@ from imb.archive.store import Archive
 from imb.measure import session
 from imb.model.confidential import hidden_command, revealed_command
 from imb.model.errors import ImbError
+from imb.mpi.masking import private
 
 _GRACE = 5.0  # seconds that a command has to end when asked to
 _STOPS = (signal.SIGTERM, signal.SIGHUP)  # as a scheduler or a closed terminal sends them
@@ -122,7 +123,7 @@ class Standing:
         self.say(f"{what} of {self._name(variant)}: {command}")
         known = {"IMB_CAMPAIGN": self.made.campaign or "", "IMB_VARIANT": self.made.variants[variant].name}
         log = self.folder / "setup.log"
-        with log.open("ab") as said:
+        with private(log, "ab") as said:
             said.write(f"$ {command}\n".encode())
             said.flush()
             start = said.tell()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from imb.measure.session import Item, Plan, Variant, cores, plan_of
+from imb.mpi.allocation import Allocation
 from imb.mpi.installations import Installation
 from imb.mpi.launch import Intent
 
@@ -55,21 +54,14 @@ def doubling(most: int) -> list[int]:
     return list(numbers())
 
 
-def offered(intent: Intent, environment: Mapping[str, str] = os.environ) -> int:
+def offered(intent: Intent, environment: Mapping[str, str] | None = None) -> int:
     """How many ranks the hosts, the CPUs, the allocation or this machine have room for."""
     each = intent.ppn or cores()
     if intent.hosts:
         return each * len(intent.hosts)
     if intent.cpus:
         return len(intent.cpus)
-    for name in ("SLURM_NTASKS", "LSB_DJOB_NUMPROC", "NSLOTS"):
-        if environment.get(name, "").isdecimal():
-            return max(1, int(environment[name]))
-    nodes = environment.get("SLURM_JOB_NUM_NODES", "")
-    if nodes.isdecimal():
-        on_each = environment.get("SLURM_CPUS_ON_NODE", "")
-        return int(nodes) * (intent.ppn or (int(on_each) if on_each.isdecimal() else each))
-    if "PBS_NODEFILE" in environment:
-        with suppress(OSError):
-            return len(Path(environment["PBS_NODEFILE"]).read_text().split()) or each
-    return each
+    there = Allocation.of(environment)
+    if intent.ppn and there.nodes:
+        return intent.ppn * there.nodes
+    return there.tasks or (there.cpus or each) * max(there.nodes, 1)

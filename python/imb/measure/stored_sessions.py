@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from imb.model.errors import ImbError
 def find_session(archive: Archive, session: str | None = None, *, force_owner: bool = False) -> Plan:
     """The plan of this session, of which the beginning is enough; None: the one that `to_resume` chooses of this user's.
 
-    Raises ImbError where there is none, and where it is another user's, unless `force_owner`.
+    Raises ImbError where there is none, and, unless `force_owner`, where another user has or may have written it.
     """
     plans = sorted((archive.folder / "sessions").glob(f"{glob.escape(session or '')}*/plan.json"))
     if not plans:
@@ -26,15 +27,19 @@ def find_session(archive: Archive, session: str | None = None, *, force_owner: b
     if session and len(plans) > 1:
         raise ImbError(f"{session} matches {len(plans)} sessions; give more of the name")
     if session or force_owner:
-        made = _read(plans[-1])
+        try:
+            written = ownership.examined(plans[-1], folder=True)
+        except OSError as error:
+            raise ImbError(f"cannot read {plans[-1]} ({error.strerror})") from error
+        made = _decoded(plans[-1], written.text)
         if not force_owner:
-            ownership.refuse_strangers(made.id, plans[-1], made.owner)
+            ownership.refuse_others(f"session {made.id}", written, [made.owner])
         return made
     if (own := to_resume(archive, _own(reversed(plans)))) is None:
         raise ImbError(
             f"you have no session in {archive.folder}; give a session NAME to resume one of another user"
         )
-    return own
+    return find_session(archive, own.id)
 
 
 def to_resume(archive: Archive, newest_first: Iterable[Plan]) -> Plan | None:
@@ -58,13 +63,21 @@ def of_campaign(archive: Archive, name: str | None, *, own: bool = False) -> lis
 def _own(files: Iterable[Path]) -> Iterator[Plan]:
     """The plans of this user. Those of others are not even read: they may be anything."""
     for file in files:
-        if not ownership.strangers(file, None) and not ownership.strangers(file, (made := _read(file)).owner):
+        try:
+            written = ownership.examined(file, folder=True, own=True)
+        except OSError:  # which a user's own plan is not, unless it was made something else
+            continue
+        if not written.strangers and (made := _decoded(file, written.text)).owner in (None, os.geteuid()):
             yield made
 
 
 def _read(file: Path) -> Plan:
+    return _decoded(file, file.read_bytes())
+
+
+def _decoded(file: Path, text: bytes) -> Plan:
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Plan)
+        return msgspec.json.decode(text, type=Plan)
     except msgspec.MsgspecError as error:
         raise ImbError(f"cannot read {file} ({error}); use the version of imb that wrote it") from error
 

@@ -45,7 +45,7 @@ def submit(
     intents = [intent_of(made, item) for item in made.items]
     hosts = list(dict.fromkeys(host for intent in intents for host in intent.hosts))
     nodes = len(hosts) or max(-(-one.ranks // one.ppn) if one.ppn else 1 for one in intents)
-    per_node = max(one.per_host for one in intents)
+    per_node = max(one.per_host() for one in intents)
     attributes = psij.JobAttributes(queue_name=queue, account=account)
     if minutes is not None:
         attributes.duration = timedelta(minutes=minutes)

@@ -44,11 +44,13 @@ class Hardware(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """One launch: the name of its run or file, facts, and records as JSON lines."""
+    """One launch: the name of its run or file, facts, and records as JSON lines. `foreign`: whether another user than the one who set
+    the baseline may have written the facts, which have what is executed again; None: an earlier version did not look."""
 
     name: str
     facts: dict[str, Any]
     records: str
+    foreign: bool | None = None
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,9 +1,10 @@
 """Values that may be secret, by the name they are given to. The name is recorded, the value never: of variables, in launcher
-arguments (`-x NAME=value`, `-genv NAME value`, `--token value`), and in shell commands (`NAME=value`, `--token=value`)."""
+arguments (`-x NAME=value`, `-genv NAME value`, `--token value`), and in shell commands (`NAME=value`, `--token=value`,
+`'Authorization: Bearer value'`)."""
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from imb.model.errors import ImbError
@@ -12,19 +13,26 @@ HIDDEN = "(hidden)"  # takes the place of a variable's value
 MASK = "***"  # takes the place of a value in arguments and commands
 _LEAST = 8  # characters of a value that is looked for in output; a shorter one may be any word
 _SECRET = re.compile(r"KEY|TOKEN|AUTH|PASS|SECRET|COOKIE|CREDENTIAL", re.IGNORECASE)
+_SECRET_KEY = rf"(?=[\w-]*(?i:{_SECRET.pattern}))[A-Za-z][\w-]*"
 _PLAIN = re.compile(
     r"(yes|no|on|off|true|false|ask|none|[01])?$", re.IGNORECASE
 )  # as of StrictHostKeyChecking=no
 # Options of launchers that a name and a value follow, without their hyphens.
-_PAIRS = {"env", "genv", "mca", "gmca", "omca", "gomca", "prtemca", "gprtemca", "pmixmca", "gpmixmca"}
+NAMED_OPTIONS = {"env", "genv", "mca", "gmca", "omca", "gomca", "prtemca", "gprtemca", "pmixmca", "gpmixmca"}
 _NAME = r"[A-Za-z_][\w.-]*"
 _ASSIGNED = re.compile(rf"(?<!\w)(?P<name>{_NAME})=(?P<value>.*)", re.DOTALL)
 # Pieces of a shell command in which a value may stand. Quoted text is one piece, and has pieces itself.
 _VALUE = (
     r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\"(?:(?!\\").)*\\"|\\.|\$\([^()]*\)|`[^`]*`|\$|[^\s;&|<>()'"`\\$])"""
 )
+# The scheme of a header is no secret, its credentials are.
+_SCHEME = r"(?:(?:Bearer|Basic|Digest|Negotiate|Token|ApiKey)[ \t]+)?"
+_HEADER = re.compile(rf"(?P<before>\s*(?P<name>[A-Za-z][\w-]*):\s*{_SCHEME})(?P<value>\S[^\n]*)")
 _PIECE = re.compile(
     rf"(?<![\w$])(?P<name>{_NAME})=(?P<value>{_VALUE}*)"
+    rf"|(?<![\w$-])(?P<header>(?P<key>{_SECRET_KEY})\s*:\s+{_SCHEME})(?P<content>{_VALUE}+)"
+    rf"""|(?P<json>\\?["'](?P<member>{_SECRET_KEY})\\?["']\s*:\s*)"""
+    r"""(?P<member_value>\\?"(?:(?!\\?").)*\\?"|'[^']*'|[^\s,{}\[\]"'\\]+)"""
     rf"|(?<!\S)(?P<option>--?[A-Za-z][\w-]*)(?P<gap>\s+)(?!-)(?P<argument>{_VALUE}+)"
     r"""|(?P<quote>['"])(?P<text>(?:(?!(?P=quote))(?:\\.|[^\\]))*)(?P=quote)|\\.""",
     re.DOTALL,
@@ -48,14 +56,21 @@ def hidden(variables: Mapping[str, str]) -> dict[str, str]:
     return {name: HIDDEN if is_secret(name) else value for name, value in variables.items()}
 
 
-def hidden_output(text: bytes, variables: Mapping[str, str]) -> bytes:
-    """What a program printed as it may be recorded: without the values of these variables that may be secret."""
-    values = {
-        os.fsencode(value) for name, value in variables.items() if is_secret(name) and len(value) >= _LEAST
-    }
-    for value in sorted(values, key=len, reverse=True):
-        text = text.replace(value, HIDDEN.encode())
-    return text
+def secret_values(
+    *variables: Mapping[str, str], arguments: Sequence[str] = (), commands: Iterable[str] = ()
+) -> set[str]:
+    """The values that may be secret and are long enough to be found in output: of variables, launcher arguments and shell
+    commands, as they are executed."""
+    found = {value for each in variables for name, value in each.items() if is_secret(name)}
+
+    def collect(name: str, value: str, quote: str) -> str:
+        found.add(value)
+        return value
+
+    _arguments(arguments, collect)
+    for command in commands:
+        _command(command, collect)
+    return {one for one in found - {HIDDEN, MASK} if len(one) >= _LEAST and not _REFERENCE.match(one)}
 
 
 def revealed(variables: Mapping[str, str]) -> dict[str, str]:
@@ -113,7 +128,7 @@ def _arguments(words: Sequence[str], change: _Change) -> tuple[str, ...]:
         before = [each.lstrip("-") if each.startswith("-") else "" for each in words[max(at - 2, 0) : at]]
         if word.startswith("--export="):  # of srun: a list
             found[at] = ",".join(_one_argument(part, change) for part in word.split(","))
-        elif len(before) == 2 and before[0] in _PAIRS and "=" not in words[at - 1]:
+        elif len(before) == 2 and before[0] in NAMED_OPTIONS and "=" not in words[at - 1]:
             found[at] = change(words[at - 1], word, "") if _asked(words[at - 1], word) else word
         elif before and is_secret(before[-1]) and "=" not in before[-1] and not word.startswith("-"):
             found[at] = change(_variable(before[-1]), word, "") if _asked(before[-1], word) else word
@@ -133,6 +148,8 @@ def _one_argument(word: str, change: _Change) -> str:
 
 def _command(text: str, change: _Change, quote: str = "") -> str:
     """The same of a shell command, or of a part of it that stands in quotes; `quote` is the outermost one."""
+    if quote and (line := _header(text, change, quote)) and ": " in text:
+        return line
 
     def value_of(name: str, value: str) -> str:
         said = _QUOTED.fullmatch(value)
@@ -145,13 +162,33 @@ def _command(text: str, change: _Change, quote: str = "") -> str:
     def piece(found: re.Match[str]) -> str:
         if name := found["name"]:
             return f"{name}={value_of(name, found['value'])}"
-        if option := found["option"]:
+        if header := found["header"]:
+            return f"{header}{value_of(found['key'], found['content'])}"
+        if json := found["json"]:
+            return f"{json}{value_of(found['member'], found['member_value'])}"
+        if (option := found["option"]) in (
+            "-H",
+            "--header",
+        ):  # of curl: a blank behind the colon is not needed
+            said = _QUOTED.fullmatch(found["argument"])
+            inner, around = (said["text"], said["quote"]) if said else (found["argument"], "")
+            if line := _header(inner, change, quote or around):
+                return f"{option}{found['gap']}{around}{line}{around}"
+        if option:
             return f"{option}{found['gap']}{value_of(option.lstrip('-'), found['argument'])}"
         if around := found["quote"]:
             return f"{around}{_command(found['text'], change, quote or around)}{around}"
         return found[0]
 
     return _PIECE.sub(piece, text)
+
+
+def _header(text: str, change: _Change, quote: str) -> str | None:
+    """The same of a whole line `Name: value`, as of HTTP; None where it is no such line, or no secret."""
+    said = _HEADER.fullmatch(text)
+    if said is None or not _asked(said["name"], said["value"]):
+        return None
+    return f"{said['before']}{change(_variable(said['name']), said['value'], quote)}"
 
 
 def _variable(name: str) -> str:

@@ -13,19 +13,20 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Literal, TypeAlias
 
 import msgspec
 import psutil
 
+from imb.model.confidential import HIDDEN, is_secret
 from imb.model.errors import ImbError
 from imb.model.suite import packaged_programs
-from imb.mpi import orphans, prebuilt
+from imb.mpi import arguments, masking, orphans, prebuilt
+from imb.mpi.allocation import Allocation
 from imb.mpi.installations import Installation
 
 Bind: TypeAlias = Literal["core", "socket", "numa", "none"]
@@ -54,10 +55,9 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     launcher: Literal["mpiexec", "srun"] = "mpiexec"
     extra: tuple[str, ...] = ()
 
-    @property
-    def per_host(self) -> int:
-        """Ranks on the fullest host."""
-        return self.ppn or -(-self.ranks // max(len(self.hosts), 1))
+    def per_host(self, nodes: int = 0) -> int:
+        """Ranks on the fullest host; without `hosts` they are on so many nodes, 0: on one."""
+        return self.ppn or -(-self.ranks // (len(self.hosts) or nodes or 1))
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -71,24 +71,39 @@ class Command(msgspec.Struct, frozen=True):
         return " ".join([*(f"{k}={shlex.quote(v)}" for k, v in self.env.items()), shlex.join(self.words)])
 
 
-def spell(mpi: Installation, intent: Intent, program: Sequence[str], *, cores: int, root: bool) -> Command:
-    """The command that launches `program` so. `cores`: of a host; `root`: whether root launches.
+def spell(
+    mpi: Installation, intent: Intent, program: Sequence[str], *, cores: int, root: bool, nodes: int = 0
+) -> Command:
+    """The command that launches `program` so. `cores`: of a host; `root`: whether root launches; `nodes`: those of the
+    allocation, 0: none is known. Values that may be secret are in the command's environment only.
 
     Raises ImbError where the launcher does not support what is requested.
     """
     if intent.cpus and intent.bind:
         raise ImbError("--cpus and --bind exclude each other; --cpus pins each rank to one CPU")
-    if intent.launcher == "srun":
-        return _srun(mpi, intent, program, cores)
-    if mpi.flavor == "openmpi":
-        return _openmpi(mpi, intent, program, cores, root)
-    if mpi.flavor == "intel":
-        return _intel(mpi, intent, program)
-    if mpi.flavor == "mpich":
-        return _hydra(mpi, intent, program)
-    raise ImbError(
-        f"{mpi.launcher} is an unsupported launcher ({mpi.version}); supported: Hydra, Open MPI, Intel MPI, srun"
-    )
+    kind = {"openmpi": "openmpi", "intel": "hydra", "mpich": "hydra"}.get(mpi.flavor)
+    kind = "srun" if intent.launcher == "srun" else kind
+    if kind is None:
+        raise ImbError(
+            f"{mpi.launcher} is an unsupported launcher ({mpi.version}); supported: Hydra, Open MPI, Intel MPI, srun"
+        )
+    extra, secret = arguments.open_and_secret(intent.extra, kind)
+    secret |= {name: value for name, value in intent.env.items() if is_secret(name)}
+    intent = msgspec.structs.replace(intent, extra=tuple(extra))
+    if kind == "srun":
+        return _with(secret, _srun(mpi, intent, program, cores, nodes))
+    if kind == "openmpi":
+        return _with(secret, _openmpi(mpi, intent, program, cores, root, nodes))
+    arguments.refuse_hidden_variables(extra, list(secret))
+    return _with(secret, (_intel if mpi.flavor == "intel" else _hydra)(mpi, intent, program))
+
+
+def _with(secret: Mapping[str, str], command: Command) -> Command:
+    return Command(command.words, {**command.env, **secret})
+
+
+def _open(variables: Mapping[str, str]) -> Mapping[str, str]:
+    return {name: value for name, value in variables.items() if not is_secret(name)}
 
 
 def _hydra(mpi: Installation, intent: Intent, program: Sequence[str]) -> Command:
@@ -97,7 +112,7 @@ def _hydra(mpi: Installation, intent: Intent, program: Sequence[str]) -> Command
         words += ["-bind-to", "user:" + ",".join(map(str, intent.cpus))]
     elif intent.bind:
         words += ["-bind-to", intent.bind]
-    for name, value in intent.env.items():
+    for name, value in _open(intent.env).items():
         words += ["-genv", name, value]
     return Command([*words, *intent.extra, *program], dict(mpi.env))
 
@@ -111,7 +126,7 @@ def _intel(mpi: Installation, intent: Intent, program: Sequence[str]) -> Command
         pins = {"I_MPI_PIN": "0"}
     elif intent.bind:
         pins = {"I_MPI_PIN": "1", "I_MPI_PIN_DOMAIN": _INTEL_DOMAINS[intent.bind]}
-    for name, value in {**pins, **intent.env}.items():
+    for name, value in {**pins, **_open(intent.env)}.items():
         words += ["-genv", name, value]
     return Command([*words, *intent.extra, *program], dict(mpi.env))
 
@@ -121,15 +136,17 @@ def _hydra_hosts(intent: Intent) -> list[str]:
     return [*words, "-ppn", str(intent.ppn)] if intent.ppn else words
 
 
-def _openmpi(mpi: Installation, intent: Intent, program: Sequence[str], cores: int, root: bool) -> Command:
-    crowded = intent.per_host > cores
+def _openmpi(
+    mpi: Installation, intent: Intent, program: Sequence[str], cores: int, root: bool, nodes: int
+) -> Command:
+    crowded = intent.per_host(nodes) > cores
     words = [mpi.launcher]
     if root:
         words.append("--allow-run-as-root")
     if crowded and not (intent.ppn and mpi.major >= 5):
         words.append("--oversubscribe")
     if intent.hosts:
-        words += ["--host", ",".join(f"{host}:{intent.per_host}" for host in intent.hosts)]
+        words += ["--host", ",".join(f"{host}:{intent.per_host()}" for host in intent.hosts)]
     if intent.ppn:
         # Of 5.0 on --oversubscribe is a --map-by too, of which there may be one.
         words += ["--map-by", f"ppr:{intent.ppn}:node" + ":OVERSUBSCRIBE" * (crowded and mpi.major >= 5)]
@@ -138,7 +155,7 @@ def _openmpi(mpi: Installation, intent: Intent, program: Sequence[str], cores: i
     if bind:
         words += ["--bind-to", _OPENMPI_BINDS.get(bind, {}).get(min(max(mpi.major, 4), 5), bind)]
     for name, value in intent.env.items():
-        words += ["-x", f"{name}={value}"]
+        words += ["-x", name if is_secret(name) else f"{name}={value}"]
     words += intent.extra
     if not intent.cpus:
         return Command([*words, "-n", str(intent.ranks), *program], dict(mpi.env))
@@ -151,7 +168,7 @@ def _openmpi(mpi: Installation, intent: Intent, program: Sequence[str], cores: i
     return Command(words, dict(mpi.env))
 
 
-def _srun(mpi: Installation, intent: Intent, program: Sequence[str], cores: int) -> Command:
+def _srun(mpi: Installation, intent: Intent, program: Sequence[str], cores: int, nodes: int) -> Command:
     # Open MPI starts through PMIx alone; MPICH and Intel MPI through PMI-2 wherever Slurm is.
     words = ["srun", "--mpi=" + ("pmix" if mpi.flavor == "openmpi" else "pmi2"), "--kill-on-bad-exit=1"]
     words += ["-n", str(intent.ranks)]
@@ -159,7 +176,7 @@ def _srun(mpi: Installation, intent: Intent, program: Sequence[str], cores: int)
         words += ["-N", str(len(intent.hosts)), "--nodelist=" + ",".join(intent.hosts)]
     if intent.ppn:
         words += [f"--ntasks-per-node={intent.ppn}"]
-    if intent.per_host > cores and intent.hosts:
+    if intent.per_host(nodes) > cores and (intent.hosts or nodes):
         words.append("--overcommit")
     if intent.cpus:
         words.append("--cpu-bind=map_cpu:" + ",".join(map(str, intent.cpus)))
@@ -188,12 +205,14 @@ def run(
     output: Path,
     errors: Path,
     timeout: float | None,
+    hide: Collection[str] = (),
     follow: Path | None = None,
     on_line: Callable[[bytes], None] = lambda line: None,
     on_tick: Callable[[float], None] = lambda seconds: None,
     is_over: Callable[[], bool] = lambda: False,
 ) -> Ended:
-    """Runs one launch, its output going straight to files, so that nothing is lost whoever is killed.
+    """Runs one launch, its output going straight to files, so that nothing is lost whoever is killed; without the values to
+    `hide`, which are never in a file.
 
     `on_line` gets each complete line of the file `follow` while it grows; `on_tick` the seconds since the start, ten
     times a second. After `timeout` seconds the launch is asked to end, and killed with all its processes after `GRACE`
@@ -201,17 +220,18 @@ def run(
     main thread). SIGTERM, which a scheduler sends to a job that it ends, is taken as Ctrl-C. Raises ImbError where the
     command cannot be started.
     """
-    with orphans.adopting() as mark:
-        process, launched = _started(command, mark, output, errors)
+    with orphans.adopting() as mark, masking.printed_to([output, errors], hide, HIDDEN) as files:
+        process, launched = _started(command, mark, files)
         return _see_through(process, launched, mark, timeout, _Tail(follow), on_line, on_tick, is_over)
 
 
 def _started(
-    command: Command, mark: str, output: Path, errors: Path
-) -> tuple[subprocess.Popen[bytes], _Launched]:
+    command: Command, mark: str, files: Sequence[IO[bytes]]
+) -> tuple[subprocess.Popen[bytes], orphans.Launched]:
     env = {**os.environ, **command.env, orphans.MARK: mark}
-    launched = _Launched()
-    with output.open("wb") as out, errors.open("wb") as err, launched.told() as pipe:
+    launched = orphans.Launched()
+    out, err = files
+    with out, err, launched.told() as pipe:
         try:
             process = subprocess.Popen(
                 orphans.with_parent(command.words, env.get("PATH"), pipe),
@@ -225,41 +245,6 @@ def _started(
         except OSError as error:
             raise ImbError(f"cannot start {command.words[0]}: {error.strerror}") from error
     return process, launched
-
-
-class _Launched:
-    """When the launcher began: what orphans.with_parent writes, else when its process was made."""
-
-    def __init__(self) -> None:
-        self._read = -1
-        self._made = time.time()
-
-    @contextlib.contextmanager
-    def told(self) -> Iterator[int]:
-        """The end of a pipe for it; -1: none."""
-        if sys.platform != "linux":
-            yield -1
-            return
-        self._read, write = os.pipe()
-        try:
-            yield write
-        except BaseException:
-            os.close(self._read)
-            raise
-        finally:
-            os.close(write)
-
-    def at(self) -> float:
-        """To be called once, when the launcher has ended."""
-        if self._read < 0:
-            return self._made
-        os.set_blocking(self._read, False)
-        try:
-            return float(os.read(self._read, 100))
-        except (OSError, ValueError):
-            return self._made
-        finally:
-            os.close(self._read)
 
 
 @contextlib.contextmanager
@@ -285,7 +270,7 @@ def _watched(pid: int) -> Iterator[Callable[[float], None]]:
 
 def _see_through(
     process: subprocess.Popen[bytes],
-    launched: _Launched,
+    launched: orphans.Launched,
     mark: str,
     timeout: float | None,
     tail: _Tail,
@@ -314,7 +299,7 @@ def _see_through(
                 on_tick(seconds)
                 wait(_POLL)
             exited = time.time()
-            if process.returncode and "SLURM_JOB_ID" in os.environ:
+            if process.returncode and Allocation.of().scheduler == "Slurm":
                 time.sleep(_TURN)  # was it Slurm that ended it, which is about to end us too?
     except KeyboardInterrupt:
         outcome = "interrupted"

@@ -9,6 +9,7 @@ import secrets
 import shutil
 import sys
 import threading
+import time
 from collections.abc import Iterator
 
 import psutil
@@ -69,6 +70,41 @@ def with_parent(words: list[str], path: str | None, pipe: int = -1) -> list[str]
     if sys.platform != "linux":
         return words
     return [sys.executable, "-I", "-S", "-c", _WITH_PARENT, str(os.getpid()), str(pipe), program, *words]
+
+
+class Launched:
+    """When the launcher began: what `with_parent` writes, else when its process was made."""
+
+    def __init__(self) -> None:
+        self._read = -1
+        self._made = time.time()
+
+    @contextlib.contextmanager
+    def told(self) -> Iterator[int]:
+        """The end of a pipe for it; -1: none."""
+        if sys.platform != "linux":
+            yield -1
+            return
+        self._read, write = os.pipe()
+        try:
+            yield write
+        except BaseException:
+            os.close(self._read)
+            raise
+        finally:
+            os.close(write)
+
+    def at(self) -> float:
+        """To be called once, when the launcher has ended."""
+        if self._read < 0:
+            return self._made
+        os.set_blocking(self._read, False)
+        try:
+            return float(os.read(self._read, 100))
+        except (OSError, ValueError):
+            return self._made
+        finally:
+            os.close(self._read)
 
 
 def end(mark: str) -> None:

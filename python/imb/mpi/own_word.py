@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 
 from imb.mpi import launch
@@ -29,11 +30,11 @@ def asking(flavor: str) -> dict[str, str]:
     return dict(_ASKING.get(flavor, {}))
 
 
-def answered(flavor: str, command: launch.Command) -> tuple[str | None, bool]:
+def answered(flavor: str, command: launch.Command, hide: Collection[str] = ()) -> tuple[str | None, bool]:
     """The transports that the MPI reports in this launch, which is only made for that; whether it was interrupted."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder, "output")
-        ended = launch.run(command, output=output, errors=Path(folder, "errors"), timeout=_SECONDS)
+        ended = launch.run(command, output=output, errors=Path(folder, "errors"), timeout=_SECONDS, hide=hide)
         return transports_in(flavor, output.read_text(errors="replace")), ended.outcome == "interrupted"
 
 

@@ -1,0 +1,126 @@
+"""What a scheduler gave to the job that this process is part of: the one place that reads its variables.
+
+Sources: the manual pages of sbatch (Slurm), qsub and pbs_environment (PBS, OpenPBS, Torque), sge_pe and qsub (Grid Engine),
+flux-environment (Flux), the environment variable reference of IBM Spectrum LSF.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from imb.model.errors import ImbError
+from imb.model.hostlist import expanded
+from imb.mpi.installations import output_of
+
+
+class Allocation(NamedTuple):
+    """`scheduler` is empty where there is none. `nodes` 0: not known; `hosts`: their names, as far as known; `tasks`: the ranks that
+    were asked for, `cpus`: those of the smallest node, None: not known."""
+
+    scheduler: str = ""
+    nodes: int = 0
+    hosts: tuple[str, ...] = ()
+    tasks: int | None = None
+    cpus: int | None = None
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str] | None = None) -> Allocation:
+        """By the variables of this process, or these."""
+        variables = os.environ if environment is None else environment
+        found = [read(variables) for mark, read in _READERS.items() if mark in variables]
+        return next((one for one in found if one.nodes), (*found, cls())[0])
+
+
+def _slurm(variables: Mapping[str, str]) -> Allocation:
+    hosts: list[str] = []
+    with suppress(ImbError):
+        hosts = expanded(variables.get("SLURM_JOB_NODELIST", ""))
+    nodes = _number(variables, "SLURM_JOB_NUM_NODES", "SLURM_NNODES") or len(hosts)
+    listed = re.findall(r"(\d+)(?:\(x\d+\))?", variables.get("SLURM_JOB_CPUS_PER_NODE", ""))  # 16(x2),8
+    cpus = min(map(int, listed)) if listed else _number(variables, "SLURM_CPUS_ON_NODE")
+    return Allocation("Slurm", nodes, tuple(hosts), _number(variables, "SLURM_NTASKS"), cpus)
+
+
+def _pbs(variables: Mapping[str, str]) -> Allocation:
+    """PBS_NODEFILE has a line for each rank, in Torque for each CPU."""
+    lines = _words_of(variables.get("PBS_NODEFILE"))
+    hosts = tuple(dict.fromkeys(lines))
+    nodes = len(hosts) or _number(variables, "PBS_NUM_NODES") or 0
+    tasks = len(lines) or _number(variables, "PBS_NP")
+    return Allocation("PBS", nodes, hosts, tasks, _number(variables, "NCPUS", "PBS_NUM_PPN"))
+
+
+def _lsf(variables: Mapping[str, str]) -> Allocation:
+    """A host per slot, in a file or, where they are few, in a variable; or each host with its slots. A slot is a CPU unless
+    the site says otherwise."""
+    listed = _words_of(variables.get("LSB_DJOB_HOSTFILE")) or variables.get("LSB_HOSTS", "").split()
+    slots = Counter(listed)
+    pairs = variables.get("LSB_MCPU_HOSTS", "").split()
+    if not slots:
+        slots = Counter(
+            {host: int(n) for host, n in zip(pairs[::2], pairs[1::2], strict=False) if n.isdecimal()}
+        )
+    tasks = _number(variables, "LSB_DJOB_NUMPROC") or slots.total() or None
+    return Allocation("LSF", len(slots), tuple(slots), tasks)
+
+
+def _grid_engine(variables: Mapping[str, str]) -> Allocation:
+    """PE_HOSTFILE has lines `host slots queue processors`; a serial job has none."""
+    lines = [line.split() for line in _text_of(variables.get("PE_HOSTFILE")).splitlines()]
+    hosts = tuple(dict.fromkeys(words[0] for words in lines if words))
+    nodes = len(hosts) or _number(variables, "NHOSTS") or 0
+    return Allocation("Grid Engine", nodes, hosts, _number(variables, "NSLOTS"))
+
+
+def _flux(variables: Mapping[str, str]) -> Allocation:
+    """Variables have the size of `flux run`; what `flux batch` and `flux alloc` start is asked for in their instance."""
+    if nodes := _number(variables, "FLUX_JOB_NNODES"):
+        return Allocation("Flux", nodes, (), _number(variables, "FLUX_JOB_SIZE"))
+    nodes, cores = _flux_resources(variables.get("FLUX_URI", ""))
+    return Allocation("Flux", nodes, (), None, cores // nodes if nodes else None)
+
+
+@lru_cache
+def _flux_resources(instance: str) -> tuple[int, int]:
+    """Nodes and cores of the instance; 0 where it does not answer."""
+    status, said = output_of(["flux", "resource", "list", "-s", "up", "-no", "{nnodes} {ncores}"])
+    found = re.fullmatch(r"\s*(\d+) (\d+)\s*", said) if status == 0 else None
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+# The variable that each sets in its jobs; Grid Engine's JOB_ID could be anyone's. Flux first: its instance may run in a job of another
+# scheduler, whose variables it inherits, and gives out a part of it.
+_READERS = {
+    "FLUX_JOB_ID": _flux,
+    "FLUX_URI": _flux,
+    "SLURM_JOB_ID": _slurm,
+    "PBS_JOBID": _pbs,
+    "PBS_NODEFILE": _pbs,
+    "LSB_JOBID": _lsf,
+    "LSB_HOSTS": _lsf,
+    "PE_HOSTFILE": _grid_engine,
+    "SGE_JOB_SPOOL_DIR": _grid_engine,
+}
+
+
+def _number(variables: Mapping[str, str], *names: str) -> int | None:
+    """The first of these that is a number above 0."""
+    return next((int(v) for name in names if (v := variables.get(name, "")).isdecimal() and int(v)), None)
+
+
+def _words_of(file: str | None) -> list[str]:
+    return _text_of(file).split()
+
+
+def _text_of(file: str | None) -> str:
+    """Of a file of hosts; nothing where there is none."""
+    with suppress(OSError):
+        return Path(file).read_text(errors="replace") if file else ""
+    return ""

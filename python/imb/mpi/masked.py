@@ -1,0 +1,113 @@
+"""The process between a program and the files of what it prints, which takes out secret values: see imb.mpi.masking.
+
+Run as a program, by its path, it imports nothing of `imb`, and little else: it is to be ready in some ten milliseconds.
+"""
+
+import errno
+import os
+import select
+import signal
+import sys
+from collections.abc import Callable, Collection, Sequence
+
+_CHUNK = 1 << 16
+
+
+class Masked:
+    """A text that comes in pieces, without these values. A piece that ends within a value waits for the next one."""
+
+    def __init__(self, values: Collection[bytes], mask: bytes) -> None:
+        self.values = sorted(filter(None, values), key=len, reverse=True)
+        self.mask = mask
+        self.rest = b""
+
+    def feed(self, piece: bytes) -> bytes:
+        """What is known to be text, with the mask in the place of the values."""
+        return self._taken(self.rest + piece, self._begun)
+
+    def end(self) -> bytes:
+        """What is left: no longer value can follow a shorter one that it begins with."""
+        return self._taken(self.rest, lambda text, at: len(text))
+
+    def _taken(self, text: bytes, begun_of: Callable[[bytes, int], int]) -> bytes:
+        """The first value in the text is taken out, of several that begin there the longest, and so on."""
+        at, begun = 0, begun_of(text, 0)
+        nexts = {value: text.find(value) for value in self.values}
+        done: list[bytes] = []
+        while there := [value for value in self.values if nexts[value] >= 0]:
+            value = min(there, key=lambda value: nexts[value])
+            if nexts[value] >= begun:
+                break
+            done += [text[at : nexts[value]], self.mask]
+            at = nexts[value] + len(value)
+            begun = begun if at <= begun else begun_of(text, at)
+            for other in there:
+                if nexts[other] < at:
+                    nexts[other] = text.find(other, at)
+        self.rest = text[begun:]
+        return b"".join([*done, text[at:begun]])
+
+    def _begun(self, text: bytes, at: int) -> int:
+        """From where on the text may be the beginning of a value."""
+        begun = len(text)
+        for value in self.values:
+            first = text.find(value[:1], max(at, len(text) - len(value) + 1))
+            while 0 <= first < begun:
+                if value.startswith(text[first:]):
+                    begun = first
+                first = text.find(value[:1], first + 1)
+        return begun
+
+
+def pass_on(pairs: Sequence[tuple[int, int]], values: Collection[bytes], mask: bytes) -> int:
+    """From each first descriptor to the second one, until all have ended, or after SIGTERM what is there. Returns the error number of
+    a file that could not be written: the launch is to end as it would have."""
+    texts = {read: (Masked(values, mask), write) for read, write in pairs}
+    failed = 0
+
+    def put(write: int, text: bytes) -> None:
+        nonlocal failed
+        while text and not failed:
+            try:
+                text = text[os.write(write, text) :]
+            except OSError as error:
+                failed = error.errno or errno.EIO
+
+    def take(read: int) -> bool:
+        masked, write = texts[read]
+        piece = os.read(read, _CHUNK)
+        put(write, masked.feed(piece))
+        return bool(piece)
+
+    _follow(list(texts), take)
+    for masked, write in texts.values():
+        put(write, masked.end())
+    return failed
+
+
+def _follow(reads: Sequence[int], take: Callable[[int], bool]) -> None:
+    asked: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, frame: asked.append(number))
+    watch = select.poll()
+    for read in reads:
+        watch.register(read, select.POLLIN)
+    left = len(reads)
+    while left and ((ready := watch.poll(0 if asked else 1000)) or not asked):
+        for read, _ in ready:
+            if not take(read):
+                watch.unregister(read)
+                left -= 1
+
+
+def main() -> int:
+    """Reads the mask and the values, a line each, in hexadecimal, from standard input, and closes standard output when ready. Words are
+    pairs of descriptors."""
+    with os.fdopen(0, "rb") as file:
+        mask, *values = (bytes.fromhex(line.decode()) for line in file.read().split(b"\n"))
+    os.close(1)
+    pairs = [(int(read), int(write)) for read, _, write in (word.partition(":") for word in sys.argv[1:])]
+    return pass_on(pairs, values, mask)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

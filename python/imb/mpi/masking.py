@@ -1,0 +1,73 @@
+"""Files of what a program prints, in which values that are secret never stand: a process between the program and the files takes
+them out. So they hold no secret even where `imb` is killed, and they are complete, since that process ends with the program."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+from imb.mpi import masked
+
+_GRACE = 2.0  # seconds after the launch in which the last text may come: a stray process may keep a pipe open
+
+
+def private(path: Path, mode: str = "wb") -> IO[bytes]:
+    """A new file that only its owner may read. Raises OSError."""
+    return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
+
+
+@contextlib.contextmanager
+def printed_to(paths: Sequence[Path], values: Collection[str], mask: str) -> Iterator[Sequence[IO[bytes]]]:
+    """For each path a file for what a program prints, to be closed as soon as the program has it. The paths have all of it, but
+    for the values, when this context ends. Raises OSError."""
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(private(path)) for path in paths]
+        if not values:
+            yield files
+            return
+        pipes = [os.pipe() for _ in paths]
+        ends = [stack.enter_context(os.fdopen(read, "rb")) for read, _ in pipes]
+        written = [stack.enter_context(os.fdopen(write, "wb", 0)) for _, write in pipes]
+        numbers = [(end.fileno(), file.fileno()) for end, file in zip(ends, files, strict=True)]
+        between = subprocess.Popen(
+            [sys.executable, "-I", "-S", masked.__file__, *(f"{a}:{b}" for a, b in numbers)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=[number for pair in numbers for number in pair],
+            start_new_session=True,  # the terminal's Ctrl-C does not reach it
+        )
+        try:
+            _tell(between, values, mask)
+            for file in (*ends, *files):
+                file.close()
+            yield written
+        finally:
+            for file in written:
+                file.close()
+            _ended(between)
+        if status := between.returncode:
+            number = status if status > 0 else errno.EIO
+            raise OSError(number, os.strerror(number), str(paths[0]))
+
+
+def _tell(between: subprocess.Popen[bytes], values: Collection[str], mask: str) -> None:
+    """Returns when it is ready: its start is not to disturb the launch."""
+    assert between.stdin and between.stdout
+    with between.stdin as to, between.stdout as ready:
+        to.write("\n".join(os.fsencode(one).hex() for one in (mask, *values)).encode())
+        to.close()
+        ready.read(1)
+
+
+def _ended(between: subprocess.Popen[bytes]) -> None:
+    try:
+        between.wait(_GRACE)
+    except subprocess.TimeoutExpired:
+        between.terminate()
+        between.wait()
