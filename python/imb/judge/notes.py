@@ -15,6 +15,7 @@ from imb.judge.figures import NO_MESSAGE
 from imb.judge.stats import FEWEST, Values
 from imb.judge.usual import unusual, words
 from imb.model.observations import Key, Launch, Side, in_parts
+from imb.model.text import natural
 from imb.model.units import counted, duration, us
 
 if TYPE_CHECKING:
@@ -52,9 +53,9 @@ def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[La
     for metric, others in both.by_other.items():
         yield (f"{_some(others)} judged by {_TIMES[metric]}: A or B lacks the completion time (t_max)")
     apart = "are judged as rows, not in a band"
-    if empty := sorted((key for key in both.alone if key.bytes == 0), key=str):
+    if empty := sorted((key for key in both.alone if key.bytes == 0), key=_by_name):
         yield f"0-byte rows {apart}: {_some(empty)}"
-    if fast := sorted((key for key in both.alone if key.bytes), key=str):
+    if fast := sorted((key for key in both.alone if key.bytes), key=_by_name):
         yield f"rows below {us(NO_MESSAGE)} {apart}: no operation was timed: {_some(fast)}"
     placed = sum(band.rows for band in made.bands) + len(both.alone)
     if placed < len(made.rows):
@@ -193,6 +194,10 @@ def _by_turns(a: Side, b: Side, made: Comparison) -> Iterator[str]:
 
 def _middle(values: Values) -> float:
     return float(np.median(values)) if len(values) else 0.0
+
+
+def _by_name(key: Key) -> tuple[tuple[int, int, str], ...]:
+    return natural(str(key))
 
 
 def _some(keys: Iterable[Key]) -> str:
