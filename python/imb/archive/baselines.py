@@ -55,7 +55,7 @@ def make(name: str, side: Side, tolerances: Mapping[str, float], *, note: str | 
 def _kept(launch: Launch) -> Kept:
     end: list[Record] = [launch.end] if launch.end else []
     records: list[Record] = [launch.run, *launch.rows.values(), *launch.failures.values(), *end]
-    return Kept(launch.name, launch.facts, write(records).decode())
+    return Kept(launch.name, launch.facts, write(records).decode(), launch.content)
 
 
 def _folder(archive: Archive) -> Path:
