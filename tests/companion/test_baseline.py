@@ -5,6 +5,7 @@ import multiprocessing
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from companion import fake_mpi
 from companion.door import Imb
@@ -59,6 +60,24 @@ def test_results_are_judged(
     assert (found["name"], found["version"], found["warnings"]) == ("fabric", 1, [])
     said = imb("baseline", "check", "fabric", "now", *tolerance)
     assert said.code == code and "A: baseline fabric@1, 6 launches" in said.out
+
+
+def test_a_check_of_the_baselines_own_runs_is_named(imb: Imb, kept: Archive) -> None:
+    """As imb compare does; a file is known by its content, a run of a baseline of an earlier version by its name."""
+    words = "the same runs on both sides: 6 launches in both A and B"
+    assert words in imb("baseline", "check", "fabric", "good").out
+    (file,) = baselines.files(kept, "fabric")
+    older = baselines.load_baseline(file)
+    older = msgspec.structs.replace(
+        older,
+        name="older",
+        version=0,
+        launches=[msgspec.structs.replace(one, content="") for one in older.launches],
+    )
+    baselines.add(kept, older)
+    assert words in imb("baseline", "check", "older", "good").out
+    results(kept, "now", 1.0)
+    assert "same runs" not in imb("baseline", "check", "fabric", "now").out
 
 
 def test_one_launch_may_be_too_few(imb: Imb, kept: Archive, tmp_path: Path) -> None:

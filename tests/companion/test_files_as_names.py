@@ -108,7 +108,7 @@ def test_lines_that_cannot_be_read_are_reported(imb: Imb, tmp_path: Path) -> Non
     log.write_bytes(a_log().replace(b"1000", b"10x0", 1))
     for words in (["show", log], ["export", log]):
         said = imb(*words)
-        assert said.code == 0 and f"imb: {log}:" in said.err, (words, said)
+        assert said.code == 1 and f"imb: {log}:" in said.err, (words, said)
 
 
 @pytest.mark.parametrize("command", ["show", "export", "label", "rm"])

@@ -155,7 +155,7 @@ def test_damaged_rows_in_a_row_are_one_line(imb: Imb, archive: Archive, tmp_path
     (line,) = said.err.splitlines()
     words = f"lines {head + 3}-{head + 5}: 3 rows do not fit the heading of line {head + 1}"
     assert f"damaged.log:{head + 3}: {words}" in line
-    assert f"! {archive.ids()[0][:10]}/output.txt:{head + 3}: {words}" in imb("show", archive.ids()[0]).out
+    assert f"imb: {archive.ids()[0][:10]}/output.txt:{head + 3}: {words}" in imb("show", archive.ids()[0]).err
     assert figures(imb, "SELECT rows FROM runs") == ["78"]
 
 

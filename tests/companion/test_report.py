@@ -8,10 +8,10 @@ import warnings
 from datetime import datetime
 from html.parser import HTMLParser
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import lab
+import msgspec
 import numpy as np
 import plotly.graph_objects
 import pytest
@@ -340,22 +340,54 @@ def test_speedups_have_one_notation(archive: Archive, imb: Imb) -> None:
     assert re.search(r"1/1[23]\dx slower \[1/1[345]\d, 1/1[123]\d\]", told)
 
 
+@pytest.mark.parametrize("factor", [1.3, 1.0, 1.02])
+def test_a_row_has_one_interval_everywhere(archive: Archive, imb: Imb, factor: float) -> None:
+    """The one that decided, whatever the verdict: in JSON, tables, Markdown, and above a chart and in its shaded area."""
+    fill(archive, "before", 6)
+    fill(archive, "after", 6, factor=factor, seed=2)
+    words = ["compare", "before", "after", "--benchmark", "PingPong", "--rows", "--format"]
+    found, table, marked_up, html = (
+        imb(*words, kind).out for kind in ("json", "terminal", "markdown", "html")
+    )
+    page = Page(html)
+    (line,) = (trace for trace in page.charts(0)[-1]["data"] if trace.get("text"))
+    area = page.charts(0)[-1]["data"][2 * line["meta"]]
+    for number, row in enumerate(json.loads(found)["rows"]):
+        effect = row["effect"]
+        low, high = effect["interval"]
+        assert [low, high] == (
+            [effect["low"], effect["high"]] if effect["verdict"] == "same" else effect["simultaneous"]
+        )
+        shown = f"[{low:.2f}, {high:.2f}]"
+        name = f"PingPong, 2 ranks, {row['key']['bytes']} bytes "
+        assert any(text.startswith(name) and shown in text for text in table.splitlines()), (name, shown)
+        assert any(name in text and shown in text for text in marked_up.splitlines()), (name, shown)
+        assert f"{low:.2f}\u2013{high:.2f}" in line["text"][number], (effect, line["text"][number])
+        assert area["y"][-1 - number] == pytest.approx(low, rel=1e-3)
+    # 99.5 % is what the adjusted interval is, and nothing else has the name of the one of a single row.
+    name = "Intervals: 99.5 %, adjusted for all rows or all bands together; of same: 95 %, of one row or band alone"
+    for text in (table, marked_up, page.text):
+        assert name in " ".join(text.split()) and "95 % interval" not in text and "95% interval" not in text
+
+
 def effect(verdict: Verdict, speed: float, low: float, high: float) -> Effect:
     return Effect(
-        speed=speed, low=low, high=high, p=0.02, q=0.06, spread=0.1, launches_a=8, launches_b=8, verdict=verdict, needed=9
+        speed=speed, low=0.5, high=2.0, p=0.02, q=0.06, spread=0.1, launches_a=8, launches_b=8, verdict=verdict, needed=9,
+        simultaneous=(low, high), interval=(low, high), adjusted=True,
     )  # fmt: skip
 
 
-def test_an_interval_at_odds_with_its_verdict_is_marked() -> None:
-    """The verdict is adjusted for all judged rows, the interval of one row does not."""
-    assert bracketed(effect("inconclusive", 0.24, 0.08, 0.74)) == "[0.08, 0.74] unadjusted"
-    assert bracketed(effect("inconclusive", 0.97, 0.9, 1.1)) == "[0.90, 1.10]"
+def test_an_interval_that_is_not_adjusted_is_marked_beside_a_verdict_that_is() -> None:
+    def alone(verdict: Verdict) -> Effect:
+        return msgspec.structs.replace(effect(verdict, 0.97, 0.96, 0.98), adjusted=False)
+
+    assert bracketed(alone("inconclusive")) == "[0.96, 0.98] unadjusted"
+    assert bracketed(alone("same")) == "[0.96, 0.98]"
     assert bracketed(effect("slower", 0.9, 0.88, 0.92)) == "[0.88, 0.92]"
 
 
-def test_the_interval_that_decided_is_shown() -> None:
-    decided = SimpleNamespace(verdict="inconclusive", speed=0.24, low=0.08, high=0.74, interval=(0.05, 1.2))
-    assert bracketed(cast(Effect, decided)) == "[0.05, 1.20]"
+def test_an_interval_without_an_end_is_open_there() -> None:
+    assert bracketed(effect("inconclusive", 0.71, 1e-300, 1e33)) == "[0, inf]"
 
 
 def test_speedups_cannot_be_read_as_signs() -> None:
@@ -366,3 +398,16 @@ def test_speedups_cannot_be_read_as_signs() -> None:
     assert speedup(effect("differs", 1 / 226, 1e-9, 0.97)) == "1/226x differs"
     assert bracketed(effect("inconclusive", 0.12, 0.0, 1.2)) == "[0, 1.20]"
     assert speedup(effect("faster", 1.43, 1.4, 1.5)) == "1.43x faster"
+
+
+def test_notes_of_a_report_have_the_letters_of_the_page(archive: Archive, imb: Imb, tmp_path: Path) -> None:
+    """Of three sets the third is C, and what was measured in another session than A is C too."""
+    fill(archive, "first", 6)
+    fill(archive, "second", 6, seed=2)
+    for one in load(archive, "first").launches:
+        records: list[Record] = [one.run, *list(one.rows.values())[:-1]]
+        archive.add(Content(records=write(records), facts={"session": "later"}, labels=["third"]))
+    imb("report", "first", "second", "third", "-o", tmp_path / "page.html")
+    text = Page((tmp_path / "page.html").read_text()).text
+    assert "A and C were measured in different sessions" in text and "only A has 1 row" in text
+    assert "A and B were measured" not in text and "only B" not in text

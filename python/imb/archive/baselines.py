@@ -63,7 +63,8 @@ def make(
 def _kept(launch: Launch, foreign: bool) -> Kept:
     end: list[Record] = [launch.end] if launch.end else []
     records: list[Record] = [launch.run, *launch.rows.values(), *launch.failures.values(), *end]
-    return Kept(launch.name, launch.facts, write(records).decode(), foreign)
+    text = write(records).decode()
+    return Kept(launch.name, launch.facts, text, foreign, launch.content)
 
 
 def _folder(archive: Archive) -> Path:

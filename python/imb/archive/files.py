@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from imb.archive import sources
 from imb.archive.entries import Entry
 from imb.archive.importer import files_in, read_for_import
-from imb.archive.store import FORMAT, Content, Manifest, file_facts, name_of
+from imb.archive.store import FORMAT, Content, Manifest, StoredRun, file_facts, name_of
+from imb.model import unread
 from imb.model.errors import ImbError
-from imb.model.records import Problem, Records, read
+from imb.model.records import Problem, Records, Run, decode, read
 
 
 class FileRun:
     """A run that a file holds; reads as a StoredRun does. `name` is the path of the file, `path#2` of the second run in it;
-    `problems` are the lines of the file that were not understood."""
+    `problems` are the lines of this run that were not understood."""
 
     def __init__(self, name: str, content: Content, entry: Entry, problems: list[Problem]) -> None:
         self.name = name
@@ -52,17 +58,57 @@ class FileRun:
 
 def runs_in(path: Path) -> Iterator[FileRun]:
     """The runs of a file, or of all files in a folder. Raises ImbError where there is none, or a file cannot be read."""
-    reasons: list[str] = []
+    without: list[Problem] = []  # of files without a run
     empty = True
     for file in files_in([path]):
         try:
             report, found = read_for_import(file)
         except sources.Unreadable as error:
             raise ImbError(f"{file}: {error}") from error
-        reasons += map(str, report.problems[:1])
+        if not found:
+            without += report.problems
         for number, (content, entry) in enumerate(found, 1):
             empty = False
             name = f"{file}#{number}" if len(found) > 1 else str(file)
-            yield FileRun(name, content, entry, report.problems)
+            yield FileRun(name, content, entry, _problems_of(number, found, report.problems))
     if empty:
-        raise ImbError(reasons[0] if reasons else f"{path}: there is no file in this folder")
+        raise ImbError(str(without[0]) if without else f"{path}: there is no file in this folder")
+    # A folder may have other text beside logs: no line of it is lost.
+    unread.note((one for one in without if not one.line), lost=False)
+    unread.note(one for one in without if one.line)
+
+
+def _problems_of(
+    number: int, found: Sequence[tuple[Content, Entry]], problems: Sequence[Problem]
+) -> list[Problem]:
+    """Those in the lines of the run of this number; what is wrong with the file as a whole is wrong with each run."""
+    lines = ((content.output or b"").count(b"\n") for content, _ in found[:-1])  # the runs divide the file
+    ends = [0, *accumulate(lines), sys.maxsize]
+    return [one for one in problems if not one.line or ends[number - 1] < one.line <= ends[number]]
+
+
+def launch_in(run: StoredRun | FileRun, number: int) -> StoredRun | FileRun | None:
+    """The launch that is named `RUN#2` where the records of a run are of several; None where there is none of this number."""
+    text = run.part("records.jsonl") or b""
+    starts = list(_launches(text))
+    if len(starts) < 2:
+        return run if number == 1 else None
+    if not 1 <= number <= len(starts):
+        return None
+    first, end = starts[number - 1], [*starts, len(text)][number]
+    before, facts = text.count(b"\n", 0, first), run.facts()
+    content = Content(records=text[first:end], facts=facts)
+    found = read(text[first:end], run.name)
+    problems = [msgspec.structs.replace(one, line=one.line + before) for one in found.problems]
+    entry = Entry(facts, records=found.records, problems=len(problems))
+    return FileRun(f"{run.name}#{number}", content, entry, problems)
+
+
+def _launches(text: bytes) -> Iterator[int]:
+    """Where the record of each launch begins."""
+    at = 0
+    for line in text.split(b"\n"):
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+            if b'"run"' in line[:40] and isinstance(decode(line), Run):
+                yield at
+        at += len(line) + 1

@@ -25,6 +25,7 @@ from imb.archive.remains import sweep
 from imb.archive.store import Archive, Content, Manifest
 from imb.model.errors import ImbError
 from imb.model.records import RECORD, Failure, Problem, Result, cut_off, read
+from imb.model.text import natural
 
 if TYPE_CHECKING:
     from imb.archive.entries import Entry
@@ -51,14 +52,15 @@ class FileReport(msgspec.Struct):
 
 
 def files_in(paths: Iterable[Path]) -> list[Path]:
-    """The files that these paths name: files as they are, of folders all files below them, sorted.
+    """The files that these paths name: files as they are, of folders all files below them, in the order of their names.
 
     Raises ImbError for a path that does not exist.
     """
     files: list[Path] = []
     for path in paths:
         if path.is_dir():
-            files.extend(sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith(".")))
+            there = (p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
+            files.extend(sorted(there, key=lambda p: natural(str(p))))
         elif path.exists():
             files.append(path)
         else:

@@ -13,14 +13,19 @@ from msgspec.structs import replace
 
 from imb.archive.labels import QUERY, Tags
 from imb.archive.store import SHORT, Archive, StoredRun
+from imb.model import unread
 from imb.model.errors import ImbError
-from imb.model.text import one_line
+from imb.model.text import natural, one_line
 
 if TYPE_CHECKING:
     from imb.archive.files import FileRun
     from imb.model.observations import Launch, Side
+    from imb.model.records import Records
 
 LEAST = 4  # digits of a run's name that can name it
+_ONE_OF_SEVERAL = re.compile(
+    r"(.+)#([1-9]\d{0,8})", re.DOTALL | re.ASCII
+)  # the name of a launch in a file or run
 _LIKE_SQL = re.compile(r"\s*(SELECT|FROM|WITH)\s", re.IGNORECASE)
 
 
@@ -31,8 +36,9 @@ class NoResult(ImbError):
 def load(archive: Archive, what: str) -> Side:
     """The launches that `what` names; several names are divided by commas. Raises ImbError where there is none.
 
-    A name is a run or a label (see `runs`), a file or folder of logs or records (which need not be in the archive), or,
-    alone, a query: `sql:` and a SELECT statement that answers with a column `run`. Runs with the same content count once.
+    A name is a run or a label (see `runs`), a file or folder of logs or records (which need not be in the archive), one launch
+    of several in a file or run (`FILE#2`), or, alone, a query: `sql:` and a SELECT statement that answers with a column `run`.
+    Runs with the same content count once.
     """
     return side_from(named_runs(archive, what), what, status=2)
 
@@ -50,19 +56,35 @@ def side_of(archive: Archive, runs: Iterable[str], name: str) -> Side:
 def side_from(runs: Iterable[StoredRun | FileRun], name: str, *, status: int = 1) -> Side:
     """The launches of these runs; runs with the same content count once. Raises NoResult, with this exit status, where there
     is no result in them."""
+    side = any_side(runs, name)
+    if not any(launch.rows for launch in side.launches):
+        raise NoResult(f"no results in {one_line(name)}", status=status)
+    return side
+
+
+def any_side(runs: Iterable[StoredRun | FileRun], name: str) -> Side:
+    """The same, also where there is no result."""
     from imb.model.observations import Side  # NumPy: a list needs none
 
     every = list(runs)
-    found = {run.id: run for run in every}.values()
-    launches = [launch for run in found for launch in _of_run(run)]
-    if not any(launch.rows for launch in launches):
-        raise NoResult(f"no results in {one_line(name)}", status=status)
-    return Side(name=name, launches=launches, copies=len(every) - len(found))
+    found: dict[str, StoredRun | FileRun] = {}
+    for run in every:
+        found.setdefault(run.id, run)
+    launches, problems = [], []
+    for run in found.values():
+        records = run.records()
+        unread.note(records.problems, lost=not isinstance(run, StoredRun))
+        problems += records.problems
+        launches += _launches(run, records)
+    return Side(
+        name=name, launches=launches, copies=len(every) - len(found), unread=list(dict.fromkeys(problems))
+    )
 
 
 def launches_in(archive: Archive, run: str) -> list[Launch]:
     """Those of a run, by whole name."""
-    return list(_of_run(archive.run(run)))
+    stored = archive.run(run)
+    return list(_launches(stored, stored.records()))
 
 
 def readable_runs(archive: Archive, *names: str) -> Iterator[StoredRun | FileRun]:
@@ -70,14 +92,42 @@ def readable_runs(archive: Archive, *names: str) -> Iterator[StoredRun | FileRun
     none."""
     present = archive.ids()
     for name in names:
-        if found := _ids_named(archive, name, present):
-            yield from map(archive.run, found)
-        elif path := _path(name):
-            from imb.archive.files import runs_in
+        for run in _readable(archive, name, present):
+            if not isinstance(run, StoredRun):
+                unread.note(run.problems)
+            yield run
 
-            yield from runs_in(path)
-        else:
-            raise _unknown(archive, name)
+
+def _readable(archive: Archive, name: str, present: Sequence[str]) -> Iterable[StoredRun | FileRun]:
+    if found := _ids_named(archive, name, present):
+        return map(archive.run, found)
+    if path := _path(name):
+        from imb.archive.files import runs_in
+
+        return runs_in(path)
+    if launch := _one_of_several(archive, name, present):
+        return [launch]
+    raise _unknown(archive, name)
+
+
+def _one_of_several(archive: Archive, name: str, present: Sequence[str]) -> StoredRun | FileRun | None:
+    """The launch `FILE#2` of a file with several, or `RUN#2` of a run whose records are of several; None where there is none."""
+    from imb.archive.files import launch_in, runs_in
+
+    if not (split := _ONE_OF_SEVERAL.fullmatch(name)):
+        return None
+    whole, number = split[1], int(split[2])
+    if ids := _ids_named(archive, whole, present):
+        found: Sequence[StoredRun | FileRun] = [archive.run(run) for run in ids]
+    elif (path := _path(whole)) and not path.is_dir():
+        found = list(runs_in(path))
+        if 1 < len(found) >= number:
+            return found[number - 1]
+    else:
+        return None
+    if len(found) == 1 and (launch := launch_in(found[0], number)):
+        return launch
+    raise ImbError(f"no launch {number} in {whole}; `imb show` lists those that it has")
 
 
 def runs(archive: Archive, *names: str) -> list[StoredRun]:
@@ -85,26 +135,24 @@ def runs(archive: Archive, *names: str) -> list[StoredRun]:
     `sql:SELECT ...` those in the column `run` of the answer; of a file or folder the runs with the same content. Raises
     ImbError where there is none, or a file has content that is not stored."""
     present = archive.ids()
-    found: list[StoredRun] = []
-    for name in names:
-        if ids := _ids_named(archive, name, present):
-            found += map(archive.run, ids)
-        elif path := _path(name):
-            found += _stored(archive, path, present)
-        else:
-            raise _unknown(archive, name)
-    return found
+    return [archive.run(run) for name in names for run in _stored(archive, name, present, archive.tags)]
 
 
-def _stored(archive: Archive, path: Path, present: Sequence[str]) -> list[StoredRun]:
-    from imb.archive.files import runs_in
-
-    found = list(dict.fromkeys(run.id for run in runs_in(path)))
-    if not set(found) <= set(present):
-        raise ImbError(
-            f"{path} is not in the archive {archive.folder}; store it first: `imb import {shlex.quote(str(path))}`"
-        )
-    return [archive.run(run) for run in found]
+def _stored(
+    archive: Archive, name: str, present: Sequence[str], tags: Callable[[], Mapping[str, Tags]]
+) -> list[str]:
+    """Whole names, as of `runs`."""
+    if ids := _ids_named(archive, name, present, tags):
+        return ids
+    found = list(dict.fromkeys(run.id for run in _readable(archive, name, present)))
+    if set(found) <= set(present):
+        return found
+    whole = split[1] if (split := _ONE_OF_SEVERAL.fullmatch(name)) and not _path(name) else name
+    if _ids_named(archive, whole, present, tags):
+        raise ImbError(f"{name} is one launch of the run {whole}; give the run")
+    raise ImbError(
+        f"{name} is not in the archive {archive.folder}; store it first: `imb import {shlex.quote(whole)}`"
+    )
 
 
 def record_files(archive: Archive, *names: str) -> list[tuple[str, Path]]:
@@ -118,8 +166,14 @@ def record_files(archive: Archive, *names: str) -> list[tuple[str, Path]]:
                 if "records.jsonl" in run.manifest.files:
                     found.setdefault(run.folder / "records.jsonl", run.name)
         elif path := _path(name):
-            files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+            files = (
+                sorted(path.glob("*.jsonl"), key=lambda file: natural(file.name)) if path.is_dir() else [path]
+            )
             found |= {file: str(file) for file in files}
+        elif _one_of_several(archive, name, present):
+            raise ImbError(
+                f"{name} is one launch of several, which are judged together; give the whole file or run"
+            )
         else:
             raise _unknown(archive, name)
     if not found:
@@ -137,19 +191,14 @@ def some_runs(archive: Archive, name: str, *, all_of_them: bool) -> list[StoredR
 
 
 def listed(archive: Archive, names: Iterable[str], tags: Mapping[str, Tags]) -> set[str]:
-    """Whole names of the runs that have one of these labels, or whose name begins so. `tags`: those of the archive. Raises
-    ImbError where a name has no run."""
+    """Whole names of the runs that these names mean, as of `runs`. `tags`: those of the archive. Raises ImbError where a name
+    has no run."""
     present = archive.ids()
-    found: set[str] = set()
-    for name in names:
-        if not (ids := _ids_named(archive, name, present, lambda: tags)):
-            raise unknown_name(name)
-        found.update(ids)
-    return found
+    return {run for name in names for run in _stored(archive, name, present, lambda: tags)}
 
 
-def unknown_name(name: str) -> ImbError:
-    """What is said where no run has this name, and a file would be none."""
+def unknown_label(name: str) -> ImbError:
+    """What is said where no run has this label."""
     return ImbError(f"no run or label {name!r}; `imb ls` lists them")
 
 
@@ -163,12 +212,17 @@ def _names_in(archive: Archive, what: str) -> list[str]:
     """The names that commas divide. A query, a file, and a label of an earlier version may have commas themselves."""
     if what.startswith(QUERY):
         return [what]
-    if "," in what and (_labeled(what, archive.ids(), archive.tags()) or _path(what)):
+    if "," in what and (_labeled(what, archive.ids(), archive.tags()) or _path(what) or _in_a_file(what)):
         return [what]
     names = list(filter(None, (word.strip() for word in what.split(",")))) or [""]
     if any(name.startswith(QUERY) for name in names):
         raise ImbError(f"a query cannot be combined with other names: {what!r}; give {QUERY}SELECT ... alone")
     return names
+
+
+def _in_a_file(name: str) -> bool:
+    split = _ONE_OF_SEVERAL.fullmatch(name)
+    return split is not None and _path(split[1]) is not None
 
 
 def _ids_named(
@@ -234,13 +288,13 @@ def _unknown(archive: Archive, name: str) -> ImbError:
     )
 
 
-def _of_run(run: StoredRun | FileRun) -> Iterator[Launch]:
+def _launches(run: StoredRun | FileRun, records: Records) -> Iterator[Launch]:
     from imb.model.observations import launches_of  # as above
 
     # A log has no samples, and need not be kept in memory to read them.
     has_samples = isinstance(run, StoredRun) or run.content.records is not None
     again = (lambda: run.records(samples=True)) if has_samples else None
-    found = launches_of(run.records(), run.name, run.facts(), again)
+    found = launches_of(records, run.name, run.facts(), again)
     return (replace(one, content=f"{run.id}#{number}") for number, one in enumerate(found))
 
 

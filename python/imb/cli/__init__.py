@@ -18,6 +18,7 @@ import typer.core
 import typer.main
 
 from imb import __version__
+from imb.model import unread
 from imb.model.errors import ImbError
 from imb.render.terminal import IN_ASCII, say
 
@@ -127,7 +128,8 @@ _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of the click tha
 
 
 def main(words: list[str] | None = None) -> None:
-    """Run `imb`. A usage error is one line on standard error and exit status 2, never a traceback."""
+    """Run `imb`. A usage error is one line on standard error and exit status 2, never a traceback. Lines of files that were not
+    read end the output of every command, with exit status 1."""
     gc.set_threshold(_OBJECTS)
     if sys.stderr is None:  # closed, `2>&-`
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
@@ -138,8 +140,12 @@ def main(words: list[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=IN_ASCII)
     try:
+        unread.taken()
         status = app(args=words, prog_name="imb", standalone_mode=False)
+        if _unread_lines():
+            status = 1
     except ImbError as error:
+        _unread_lines()
         sys.exit(_complain(str(error), error.status))
     except UnicodeEncodeError as error:  # a argument of the command line, which would get into JSON
         sys.exit(_complain(f"not valid UTF-8: {error.object[:60]!r}; give text", 2))
@@ -181,6 +187,14 @@ def _usage(error: Exception, arguments: list[str]) -> str:
     if path == "imb run" and any(re.fullmatch(r"-[a-z_]{2,}", word) for word in own):
         words = f"{words.rstrip('.')}; IMB arguments follow `--`"
     return f"{words.rstrip('.')}; see `{path} --help`"
+
+
+def _unread_lines() -> bool:
+    """Print what the command did not read; whether rows of a file are missing."""
+    lines, lost = unread.taken()
+    if lines:
+        say(*(f"imb: {line}" for line in lines), err=True)
+    return lost
 
 
 def _complain(line: str, status: int) -> int:

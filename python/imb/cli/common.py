@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from imb.archive.labels import checked
-from imb.archive.store import Archive, StoredRun
+from imb.archive.store import Archive
 from imb.model.errors import ImbError
-from imb.render.terminal import say
 
 if TYPE_CHECKING:
     from imb.archive.files import FileRun
+    from imb.archive.store import StoredRun
 
 USUAL_BANDS = "1-32,64-4K,8K-256K,512K-4M"
 BandsOption = Annotated[str, typer.Option("--bands", metavar="BANDS", help="Size bands in bytes; K is 2^10.")]
@@ -62,21 +62,17 @@ AssumeOneSessionOption = Annotated[
     ),
 ]
 SIDE = (
-    "A label (all its runs), the first digits of a run's name, a file or folder of logs or records, or a query "
-    "('sql:SELECT run FROM runs ...'). Several names separated by commas form one sample set."
+    "A label (all its runs), the first digits of a run's name, a file or folder of logs or records, one launch of a file with "
+    "several (FILE#2), or a query ('sql:SELECT run FROM runs ...'). Several names separated by commas form one sample set."
 )
 SideArgument = Annotated[str | None, typer.Argument(metavar="SIDE", help=SIDE, show_default=False)]
 
 
 def readable(archive: Archive, what: Sequence[str]) -> list[StoredRun | FileRun]:
-    """The runs of these names, each once; lines of files that cannot be read are reported. Raises ImbError."""
+    """The runs of these names, each once. Raises ImbError."""
     from imb.archive import names
 
-    found = {(run.id, run.name): run for run in names.readable_runs(archive, *what)}
-    unread = [line for run in found.values() if not isinstance(run, StoredRun) for line in run.problems]
-    for line in dict.fromkeys(map(str, unread)):
-        say(f"imb: {line}", err=True)
-    return list(found.values())
+    return list({(run.id, run.name): run for run in names.readable_runs(archive, *what)}.values())
 
 
 def share_of(text: str, option: str) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -15,8 +14,6 @@ from imb.model.units import counted
 from imb.render.terminal import Screen, columns, data, say
 
 if TYPE_CHECKING:
-    from imb.archive.files import FileRun
-    from imb.archive.store import StoredRun
     from imb.diagnose import Diagnosis
 
 _MARKS = {"problem": ("✗", "red"), "warning": ("!", "yellow"), "information": ("i", "cyan")}
@@ -64,13 +61,13 @@ def command(
 
     \b
     Checks, on medians over all launches:
-      defects and failures
+      defects and failures, lines that were not read, processes that were started alone
       latency and bandwidth, against common values and against --link and --memory-bandwidth
       bandwidth of messages in GPU memory (imb run --memory cuda), against the GPU's PCIe link or NVLink
       spread over ranks, slowest rank, spread between launches, tails of repetitions
       variance components of launches in passes, launches in an unusual machine state
       cliffs, plateaus and protocol changes over message lengths
-      collectives against the cost implied by PingPong; overlap
+      collectives against the cost implied by PingPong; overlap, and operations that computation delays
 
     A latency-bandwidth model of every curve follows, with 95 % intervals and its deviation.
 
@@ -85,7 +82,7 @@ def command(
       imb diagnose results/monday.log --format markdown > findings.md
     """
     from imb import diagnose
-    from imb.archive.names import NoResult, named_runs, side_from
+    from imb.archive.names import any_side, named_runs
     from imb.archive.store import Archive
     from imb.cli.peers import variance_of
     from imb.render import findings
@@ -104,13 +101,14 @@ def command(
         raise ImbError("SIDE is missing; give a label, a run, a file or a query")
     store = Archive(archive)
     runs = list(named_runs(store, side))
-    try:
-        loaded = side_from(runs, side)
-    except NoResult:
-        found = _without_result(runs, side)
-    else:
-        failed = failed_among(runs, loaded)
+    loaded = any_side(runs, side)
+    failed = failed_among(runs, loaded)
+    if any(launch.rows or launch.failures for launch in loaded.launches):
         found = diagnose.diagnose(loaded, limits, known, variance_of(store, loaded), failed)
+    elif failed:
+        found = diagnose.without_result(side, failed)
+    else:
+        raise ImbError(f"no results in {one_line(side)}")
     if format == "json":
         data(findings.json(found) + "\n")
     elif format == "markdown":
@@ -118,16 +116,6 @@ def command(
     else:
         _show(found)
     raise typer.Exit(0 if found.healthy else 1)
-
-
-def _without_result(runs: Sequence[StoredRun | FileRun], side: str) -> Diagnosis:
-    """Findings of runs that have no result: why each launch failed. Raises ImbError where none of them is a launch."""
-    from imb import diagnose
-    from imb.archive.names import NoResult
-
-    if not (failed := failed_among(runs)):
-        raise NoResult(f"no results in {one_line(side)}")
-    return diagnose.without_result(side, failed)
 
 
 def _show(found: Diagnosis) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from imb.archive.store import Archive
+from imb.model import unread
 from imb.model.errors import ImbError
 from imb.model.network import Network
 from imb.model.text import one_line
@@ -76,9 +77,12 @@ def launches_of(sources: Sources, notes: list[str]) -> list[PairLaunch]:
         except Unreadable as error:
             raise ImbError(f"{name}: {error}") from error
         for one in here:
-            notes += map(str, one.problems)
+            wrong = [*map(str, one.problems)]
             if (more := one.wrong - len(one.problems)) > 0:
-                notes.append(f"{name}: {counted(more, 'more line')} without a record")
+                wrong.append(f"{name}: {counted(more, 'more line')} without a record")
+            notes += wrong
+            if name == str(path):  # a file; runs of the archive have names of their own
+                unread.note(wrong)
             if one.end is None:
                 notes.append(f"{name}: cut off; what was written is judged")
             elif one.end.state != "complete":

@@ -25,7 +25,7 @@ from imb.cli.launching import (
 )
 from imb.cli.sampling import ClassicOption
 from imb.model.errors import ImbError
-from imb.model.units import counted, decimal
+from imb.model.units import NOT_KNOWN, counted, decimal, known_width
 from imb.render.terminal import say
 
 if TYPE_CHECKING:
@@ -182,7 +182,8 @@ def _summary(rows: Sequence[Result]) -> str:
     times = np.array([(row.time_max_seconds or 0) * 1e6 for row in rows])
     error = _error(rows)
     percent = (error or 0) * 100
-    one_way = "one way" if error is None else f"one way +-{percent:.{0 if percent >= 10 else 1}f} %"
+    width = f"+-{percent:.{0 if percent >= 10 else 1}f} %" if known_width(error) else NOT_KNOWN
+    one_way = "one way" if error is None else f"one way {width}"
     if len(times) == 1:
         return f"{decimal(times[0])} µs {one_way} (1 launch)"
     least, low, middle, high, most = map(decimal, percentiles(times, (0, 25, 50, 75, 100)))

@@ -9,6 +9,7 @@ import typer
 
 from imb.archive.store import SHORT, Archive
 from imb.cli.common import ArchiveOption
+from imb.model.text import natural
 from imb.render.terminal import columns, data, say
 
 # In what MPI_Get_library_version says: a name, and the version behind it.
@@ -40,7 +41,7 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="[RUN]...",
-            help="Only these: first digits of names (4 or more), or labels.",
+            help="Only these: first digits of names (4 or more), labels, or files that are stored.",
             show_default="all",
         ),
     ] = None,
@@ -73,7 +74,7 @@ def command(
       imb ls --json | jq .command
     """
     from imb.archive.index import Index
-    from imb.archive.names import listed, unknown_name
+    from imb.archive.names import listed, unknown_label
 
     index = Index(Archive(archive))
     if missing := index.archive.missing():
@@ -85,7 +86,7 @@ def command(
     for run in runs:
         run["labels"] = tags[run["run"]].labels if run["run"] in tags else []
     if label is not None and not any(label in run["labels"] for run in runs):
-        raise unknown_name(label)
+        raise unknown_label(label)
     runs = [
         run
         for run in runs
@@ -94,7 +95,12 @@ def command(
     if benchmark is not None:
         runs = [run for run in runs if benchmark.lower() in (run["benchmarks"] or "").lower().split(", ")]
     runs.sort(
-        key=lambda run: (_measured(run) or run["added"][:19], run["added"], run["origin"] or "", run["run"]),
+        key=lambda run: (
+            _measured(run) or run["added"][:19],
+            run["added"],
+            natural(run["origin"] or ""),
+            run["run"],
+        ),
         reverse=True,
     )
     shown = runs if everything else runs[:newest]

@@ -23,7 +23,7 @@ def earlier(archive: Archive, launches: Sequence[Launch]) -> list[Launch]:
     kinds = {_kind(launch) for launch in launches if _in_passes(launch)}
     if not kinds:
         return []
-    own = {launch.name for launch in launches} | {
+    own = {launch.name.partition("#")[0] for launch in launches} | {
         launch.content.partition("#")[0][:SHORT] for launch in launches
     }
     if {name[:SHORT] for name in archive.ids()} <= own:

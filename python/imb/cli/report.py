@@ -64,6 +64,7 @@ def command(
     from imb.cli.failed import failed_among
     from imb.cli.peers import earlier, variance_of
     from imb.judge.compare import CompareSettings, compare
+    from imb.render.marks import letter
     from imb.render.page import report_page
 
     limits = diagnose.Limits(
@@ -79,8 +80,14 @@ def command(
     page = report_page(
         loaded,
         [
-            compare(loaded[0], other, settings, earlier(store, [*loaded[0].launches, *other.launches]))
-            for other in loaded[1:]
+            compare(
+                loaded[0],
+                other,
+                settings,
+                earlier(store, [*loaded[0].launches, *other.launches]),
+                (letter(0), letter(number)),
+            )
+            for number, other in enumerate(loaded[1:], start=1)
         ],
         [
             diagnose.diagnose(side, thresholds, limits, variance_of(store, side), failed_among(of, side))

@@ -15,6 +15,7 @@ from imb.cli.common import ArchiveOption, BenchmarkOption, readable
 from imb.cli.disturbance import load_of
 from imb.cli.extras import has, need
 from imb.cli.variance import of_one_run, show_side
+from imb.model import unread
 from imb.model.errors import ImbError, refuse_missing_benchmarks
 from imb.model.records import End, Failure, PassLimits, Records, Result, Run, Sample
 from imb.model.units import counted
@@ -32,7 +33,7 @@ def command(
         str,
         typer.Argument(
             metavar="RUN",
-            help="First digits of a run's name (4 or more), a label, a file of a log or records, or 'sql:SELECT run ...'.",
+            help="First digits of a run's name (4 or more), a label, a file of a log or records, one launch in it (FILE#2), or 'sql:SELECT run ...'.",
             show_default=False,
         ),
     ],
@@ -86,9 +87,7 @@ def command(
     say(*_facts(found, records, store.tags().get(found.id) or Tags()))
     for line in of_one_run(store, found, records):
         say(f"! {line}")
-    if isinstance(found, StoredRun):  # of a file they are reported where it is read
-        for problem in records.problems[:LAST]:
-            say(f"! {problem}")
+    unread.note(records.problems, lost=not isinstance(found, StoredRun))
     wanted = {name.lower() for name in benchmark or []}
     there = dict.fromkeys(one.benchmark for one in records.records if isinstance(one, Result | Failure))
     if there:

@@ -43,8 +43,10 @@ __all__ = [
 ]  # fmt: skip
 
 RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
+    launches.unreadable,
     launches.defects,
     launches.failures,
+    launches.alone,
     launches.ends,
     paths.used,
     causes.placed,
@@ -62,6 +64,7 @@ RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     shape.plateaus,
     expected.collectives,
     expected.overlap,
+    expected.overlapped,
     shape.switches,
 )
 

@@ -61,6 +61,9 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
     ] = 0.5
     latency_intra: Annotated[float, _Said(description="seconds of a short message within a node")] = 5e-6
     latency_inter: Annotated[float, _Said(description="seconds of a short message between nodes")] = 20e-6
+    overlap_excess: Annotated[
+        float, _Said(description="time with computation over that of transfer and computation, of one row")
+    ] = 2.0
     overlap: Annotated[float, _Said(description="overlap in percent, of 64 KiB and longer")] = 20.0
     cause: Annotated[
         float,
@@ -162,6 +165,9 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
         return all(finding.level == "information" for finding in self.findings)
 
 
+_OSU_TRANSFER = re.compile(r"osu_(latency|bw)(_(cuda|rocm|openacc|managed))?")
+
+
 class Curve:
     """One benchmark on one layout over lengths: rows by launch and length, missing ones None; times are NaN there."""
 
@@ -215,7 +221,8 @@ class Curve:
     @property
     def transfer(self) -> bool:
         """Whether it moves messages between two processes and counts each once per repetition."""
-        return self.kind == "single_transfer" and self.key.processes in (2, None)
+        moves = self.kind == "single_transfer" or _OSU_TRANSFER.fullmatch(self.key.benchmark) is not None
+        return moves and self.key.processes in (2, None)
 
     @property
     def communicates(self) -> bool:

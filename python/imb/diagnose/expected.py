@@ -10,7 +10,7 @@ import numpy as np
 from imb.diagnose.case import Case, Curve, Finding, median_of_launches
 from imb.model import collective_models
 from imb.model.observations import Values
-from imb.model.units import counted, megabytes, size, us
+from imb.model.units import counted, duration, megabytes, size, us
 
 # Bytes in one direction of a link per repetition, in lengths.
 _ONE_WAY = {"sendrecv": 1.0, "exchange": 2.0}
@@ -227,6 +227,43 @@ def overlap(case: Case) -> Iterator[Finding]:
                 evidence={"overlap_percent": [float(hidden[i]) for i in long]},
                 weight=limit / max(float(np.median(hidden[long])), 1.0),
             )
+
+
+def overlapped(case: Case) -> Iterator[Finding]:
+    """An operation with computation takes much longer than without it, and the computation, one after the other."""
+    limit = case.thresholds.overlap_excess
+    for curve in case.curves:
+        columns = [
+            median_of_launches(curve.numbers(take))
+            for take in (
+                lambda row: row.time_overlapped_seconds,
+                lambda row: row.time_pure_seconds,
+                lambda row: row.time_cpu_seconds,
+            )
+        ]
+        both, pure, computation = columns
+        with np.errstate(divide="ignore", invalid="ignore"):
+            excess = both / (pure + computation)
+        over = np.flatnonzero(np.isfinite(excess) & (excess > limit))
+        if not len(over):
+            continue
+        at = int(over[np.argmax(excess[over])])
+        yield Finding(
+            level="warning",
+            rule="overlap-excess",
+            where=str(curve.key),
+            found=f"with computation the operation takes {duration(both[at])} at {size(curve.keys[at].bytes)}, {excess[at]:.3g} "
+            f"times the sum of pure transfer ({duration(pure[at])}) and computation ({duration(computation[at])}); more than "
+            f"{limit:g} times at {len(over)} of {counted(int(np.isfinite(excess).sum()), 'length')}",
+            advice="computation delays this operation: see whether progress threads of the MPI or file system have a core "
+            "(--bind, --cpus), and whether the operation is a nonblocking one of a slow component (OMPI_MCA_io, file system)",
+            evidence={
+                "ratio": float(excess[at]),
+                "bytes": [curve.keys[i].bytes for i in over],
+                "seconds": [float(column[at]) for column in columns],
+            },
+            weight=float(excess[at] / limit),
+        )
 
 
 def _interpolation(curve: Curve) -> Callable[[float], float]:

@@ -70,6 +70,9 @@ def _limit(case: Case) -> Limit | str:
 
 def _of_launch(case: Case, launch: Launch) -> Limit | str:
     memory = launch.run.options.memory if launch.run.options else None
+    if memory and launch.run.gpus is None and not of_managed(memory) and case.limits.gpu_link:
+        case.note("whether ranks 0 and 1 use two GPUs of one host: the log does not have them; assumed")
+        return Limit(case.limits.gpu_link, "--gpu-link")
     used = {rank: gpu for gpu in launch.run.gpus or [] for rank in gpu.ranks}
     first, second = used.get(0), used.get(1)
     if not memory or first is None or second is None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from imb.diagnose.case import Case, Finding
-from imb.model.observations import Key
+from imb.model.observations import Key, Launch
+from imb.model.records import Problem
+from imb.model.text import shell_word
 from imb.model.units import counted, size, sizes
 
 
@@ -67,6 +70,79 @@ def failures(case: Case) -> Iterator[Finding]:
         )
 
 
+_ASKED = re.compile(r" --?(?:np?|ntasks)[ =](\d{1,6}) ")  # launcher arguments, between blanks
+_ALONE = (
+    "the launcher does not belong to the MPI library of the program, so no process finds the others (PMI): use the mpiexec of that"
+    " library, or with Slurm srun --mpi=pmix or --mpi=pmi2 (srun --mpi=list); `imb doctor` checks a launch"
+)
+
+
+def alone(case: Case) -> Iterator[Finding]:
+    """Each process of a launch was a launch of its own, so benchmarks that need several were not measured."""
+    found: dict[str, list[Launch]] = {}  # by file or run
+    for launch in case.side.launches:
+        processes = {key.processes for key in (*launch.rows, *launch.failures)}
+        if processes == {1} and _invalid(launch):
+            found.setdefault(launch.name.rpartition("#")[0] or launch.name, []).append(launch)
+    for name, launches in found.items():
+        asked = max(map(_asked, launches))
+        many = len(launches) + case.side.copies  # such launches print the same text
+        certain = many > 1 or asked > 1
+        if not certain and any(launch.rows for launch in launches):
+            continue  # collectives of one process have their rows
+        benchmarks = ", ".join(dict.fromkeys(name for launch in launches for name in _invalid(launch)))
+        count = f"{counted(many, 'launch')} of 1 process" + (" each" if many > 1 else "")
+        if asked > 1:
+            count += f" instead of {asked} processes"
+        words = (
+            "every process was started alone" if certain else "1 process was started, or every process alone"
+        )
+        yield Finding(
+            level="problem" if certain else "warning",
+            rule="started alone",
+            where=launches[0].name if len(launches) == 1 else name,
+            found=f"{words}: {count}; {benchmarks} needs at least 2 processes",
+            advice=_ALONE,
+            evidence={"launches": [launch.name for launch in launches], "asked": asked},
+            weight=float(many),
+        )
+
+
+def _invalid(launch: Launch) -> list[str]:
+    """Benchmarks that one process cannot run."""
+    return [key.benchmark for key, one in launch.failures.items() if one.cause == "invalid_processes"]
+
+
+def _asked(launch: Launch) -> int:
+    """Ranks that the launcher was asked for; 1 where that is not known."""
+    intent = launch.facts.get("intent")
+    ranks = intent.get("ranks") if isinstance(intent, dict) else None
+    if isinstance(ranks, int):
+        return ranks
+    words = launch.facts.get("command") or launch.run.command_line or []
+    said = _ASKED.search(f" {' '.join(map(str, words))} ")
+    return int(said[1]) if said else 1
+
+
+def unreadable(case: Case) -> Iterator[Finding]:
+    """Lines that look like results and were not read."""
+    files: dict[str, list[Problem]] = {}
+    for problem in case.side.unread:
+        files.setdefault(problem.file, []).append(problem)
+    for name, problems in files.items():
+        rows = sum(one.rows for one in problems if one.line)
+        first = f"line {problems[0].line}: {problems[0].text}" if rows else problems[0].text
+        yield Finding(
+            level="problem",
+            rule="unreadable lines",
+            where=name,
+            found=f"{counted(rows, 'row')} skipped; first: {first}" if rows else first,
+            advice="restore these lines in the log; figures and findings are of the other rows",
+            evidence={"rows": rows, "lines": [one.line for one in problems]},
+            weight=float(max(rows, 1)),
+        )
+
+
 def failed_launch(name: str, facts: Mapping[str, Any], reason: str | None) -> Finding:
     """Of a FailedLaunch."""
     status, outcome = facts.get("exit_status"), str(facts.get("outcome", "failed")).replace("_", " ")
@@ -76,7 +152,7 @@ def failed_launch(name: str, facts: Mapping[str, Any], reason: str | None) -> Fi
         rule="end",
         where=f"launch {name}",
         found=f"{outcome}, exit status {status}, no result: {why}",
-        advice=f"see the end of its output (imb show {name}); `imb doctor` checks the MPI",
+        advice=f"see the end of its output (imb show {shell_word(name)}); `imb doctor` checks the MPI",
         evidence={"exit_status": status, "rows": 0},
     )
 
@@ -102,6 +178,6 @@ def ends(case: Case) -> Iterator[Finding]:
             rule="end",
             where=f"launch {launch.name}",
             found=f"{what}; {counted(len(launch.rows), 'row')} kept",
-            advice=f"see its output (imb show {launch.name} --output), and repeat it",
+            advice=f"see its output (imb show {shell_word(launch.name)} --output), and repeat it",
             evidence={"exit_status": status, "rows": len(launch.rows)},
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from imb.fabric.sweep import Endpoint, Sweep, Values
 from imb.fabric.topology import Topology
+from imb.model.text import natural
 
 _MEASURED = 0.5  # share of all pairs from which clustering has enough to go by
 
@@ -22,14 +22,6 @@ class Order(NamedTuple):
     by: str
     indices: tuple[int, ...]
     groups: tuple[tuple[str, int], ...] = ()
-
-
-def natural(name: str) -> tuple[tuple[int, int, str], ...]:
-    """A key: n2 is before n10."""
-    parts = re.findall(r"[0-9]{1,18}|[^0-9]+|[0-9]+", name)
-    return tuple(
-        (0, int(part), "") if part.isdecimal() and len(part) < 19 else (1, 0, part) for part in parts
-    )
 
 
 def matrix(sweep: Sweep) -> Values:

@@ -88,14 +88,20 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare(
-    a: Side, b: Side, settings: CompareSettings | None = None, earlier: Sequence[Launch] = ()
+    a: Side,
+    b: Side,
+    settings: CompareSettings | None = None,
+    earlier: Sequence[Launch] = (),
+    letters: tuple[str, str] = ("A", "B"),
 ) -> Comparison:
-    """Judges B against A; `earlier` launches help to find those that never saw the usual state of their machine.
+    """Judges B against A; `earlier` launches help to find those that never saw the usual state of their machine. `letters`: what
+    notes call the sides.
 
     Raises ImbError where they have no row in common, where one is intra-node and the other inter-node, or one in passes and
     the other not (unless forced), or where metric or benchmark do not exist.
     """
     settings = settings or CompareSettings()
+    a, b = (msgspec.structs.replace(side, letter=one) for side, one in zip((a, b), letters, strict=True))
     a, b, looks, notes = sequential.looked_at(_each_once(a), _each_once(b))
     if settings.metric not in METRICS:
         raise ImbError(f"unknown metric: {settings.metric}; choose from {', '.join(METRICS)}")

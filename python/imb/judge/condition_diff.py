@@ -18,6 +18,7 @@ from imb.model import path
 from imb.model.conditions import interfaces_in
 from imb.model.gpus import gpu_of, memory_of
 from imb.model.observations import Launch, Side
+from imb.model.text import natural
 
 BUSIER = 0.5  # runnable processes: less difference in load is nothing
 MORE_RUNNABLE = 1.0  # of others, when a launch starts: the same
@@ -255,7 +256,7 @@ def _gpus(launch: Launch, outside: dict[str, Any]) -> dict[str, str | None]:
 
 def _each(values: Iterable[str | None]) -> str | None:
     """Known values, each once."""
-    return ", ".join(sorted({value for value in values if value})) or None
+    return ", ".join(sorted({value for value in values if value}, key=natural)) or None
 
 
 def _overlap_load(launch: Launch) -> str | None:

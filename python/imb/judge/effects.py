@@ -22,6 +22,7 @@ Verdict: TypeAlias = Literal["faster", "slower", "same", "differs", "inconclusiv
 
 # `differs`: B is faster or slower, but by less than matters, or by an unclear amount.
 EXIT: dict[Verdict, int] = {"faster": 0, "same": 0, "slower": 10, "inconclusive": 11, "differs": 12}
+_UNKNOWN = (None, None)
 UNTOLD = 700.0  # a logarithm; beyond it there are no numbers
 
 
@@ -40,6 +41,11 @@ class CompareSettings(msgspec.Struct, frozen=True, kw_only=True):
     force: bool = False
     assume_one_session: bool = False
 
+    def intervals(self) -> str:
+        """What the intervals are that are shown of effects, as a sentence without its point."""
+        together, alone = (f"{share * 100:.3g} %" for share in (1 - self.level, self.confidence))
+        return f"Intervals: {together}, adjusted for all rows or all bands together; of same: {alone}, of one row or band alone"
+
     @property
     def level(self) -> float:
         """The share of `false_discovery` for bands, and that for rows."""
@@ -50,7 +56,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     """Of B against A. `speed` > 1: B is faster. [`low`, `high`] covers it with CompareSettings.confidence, of this row or band
     alone; None: too few launches. `simultaneous`: the interval adjusted for all judged rows (bands):
     B differs where it excludes 1, and is slower or faster where it excludes all changes below CompareSettings.relevant.
-    `interval`: the one of the two that decided; `adjusted`: it is the simultaneous one. `p`: of no difference; `q`: p
+    `interval`: the one of the two that decided, and the only one that is shown; `adjusted`: it is the simultaneous one. `p`: of no difference; `q`: p
     adjusted for all judged rows (bands). `spread`: standard deviation between launches (sessions, where these are judged) of
     one side, of the logarithm, so 0.05 is about 5 %. `launches_a`, `launches_b`: how many had it. `needed`: launches
     (sessions) a side that find a change of CompareSettings.relevant, made everywhere, in 19 of 20 comparisons; None: the spread is
@@ -211,19 +217,20 @@ def _families(
 
 def _decided(effect: Effect, settings: CompareSettings, launches: int) -> Effect:
     """With its verdict, and the interval that decided it."""
-    verdict = verdict_of(effect.low, effect.high, effect.simultaneous, settings, launches)
-    plain = verdict == "same"
-    known = effect.low is not None or effect.high is not None
-    interval = ((effect.low, effect.high) if known else None) if plain else effect.simultaneous
-    return msgspec.structs.replace(
-        effect, verdict=verdict, interval=interval, adjusted=interval is not None and not plain
-    )
+    return _shown(effect, verdict_of(effect.low, effect.high, effect.simultaneous, settings, launches))
 
 
 def undecided(effect: Effect) -> Effect:
     """The same without a verdict, for a comparison that permits none."""
+    return _shown(effect, "inconclusive")
+
+
+def _shown(effect: Effect, verdict: Verdict) -> Effect:
+    """With this verdict and its interval; where the adjusted one is not known, with that of this effect alone."""
+    adjusted = verdict != "same" and effect.simultaneous is not None and effect.simultaneous != _UNKNOWN
+    interval = effect.simultaneous if adjusted else (effect.low, effect.high)
     return msgspec.structs.replace(
-        effect, verdict="inconclusive", interval=effect.simultaneous, adjusted=effect.simultaneous is not None
+        effect, verdict=verdict, interval=None if interval == _UNKNOWN else interval, adjusted=adjusted
     )
 
 

@@ -15,6 +15,7 @@ from imb.judge.figures import NO_MESSAGE
 from imb.judge.stats import FEWEST, Values
 from imb.judge.usual import unusual, words
 from imb.model.observations import Key, Launch, Side, in_parts
+from imb.model.text import natural
 from imb.model.units import counted, duration, us
 
 if TYPE_CHECKING:
@@ -31,41 +32,54 @@ _TIMES = {"time_avg": "t_avg", "time_overlapped": "t_ovrl", "time_by_rate": "len
 
 def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[Launch] = ()) -> Iterator[str]:
     """Sentences, the most important first; `made` and `both` are what `imb.judge.compare` found."""
-    of_a, of_b = ({launch.content or launch.name for launch in side.launches} for side in (a, b))
-    if shared := of_a & of_b:
+    if shared := _in_both(a, b):
         yield (
-            f"the same runs on both sides: {counted(len(shared), 'launch')} in both A and B: this hides differences;"
-            " remove them from one"
+            f"the same runs on both sides: {counted(shared, 'launch')} in both {a.letter} and {b.letter}: this hides"
+            " differences; remove them from one"
         )
-    for name, side in (("A", a), ("B", b)):
-        yield from _of_side(name, side)
+    for side in (a, b):
+        yield from _of_side(side.letter, side)
     yield from _unusual(a, b, earlier)
     yield from _one_sided_failures(a, b)
-    for name, keys in (("A", made.only_a), ("B", made.only_b)):
+    for side, keys in ((a, made.only_a), (b, made.only_b)):
         if keys:
-            yield f"only {name} has {_some(keys)}; not judged"
+            yield f"only {side.letter} has {_some(keys)}; not judged"
     if both.unmeasured:
         yield (
             f"{_some(both.unmeasured)} without a {made.settings.metric.replace('_', ' ')} above 0 on both sides;"
             " not judged"
         )
     for metric, others in both.by_other.items():
-        yield (f"{_some(others)} judged by {_TIMES[metric]}: A or B lacks the completion time (t_max)")
+        yield (
+            f"{_some(others)} judged by {_TIMES[metric]}: {a.letter} or {b.letter} lacks the completion time (t_max)"
+        )
     apart = "are judged as rows, not in a band"
-    if empty := sorted((key for key in both.alone if key.bytes == 0), key=str):
+    if empty := sorted((key for key in both.alone if key.bytes == 0), key=_by_name):
         yield f"0-byte rows {apart}: {_some(empty)}"
-    if fast := sorted((key for key in both.alone if key.bytes), key=str):
+    if fast := sorted((key for key in both.alone if key.bytes), key=_by_name):
         yield f"rows below {us(NO_MESSAGE)} {apart}: no operation was timed: {_some(fast)}"
     placed = sum(band.rows for band in made.bands) + len(both.alone)
     if placed < len(made.rows):
         yield f"{counted(len(made.rows) - placed, 'row')} outside all size bands; see --bands"
-    for name, lacking, side in zip("AB", unknown(a, b), (a, b), strict=True):
+    for lacking, side in zip(unknown(a, b), (a, b), strict=True):
         if lacking and any(launch.rows for launch in side.launches):
-            yield f"unknown for {name} only: {', '.join(lacking)}"
-    for name, side, logs in (("A", a, both.a), ("B", b, both.b)):
-        yield from _outliers(name, side, logs)
+            yield f"unknown for {side.letter} only: {', '.join(lacking)}"
+    for side, logs in ((a, both.a), (b, both.b)):
+        yield from _outliers(side.letter, side, logs)
     yield from _power(made, parts=in_parts(a, b))
     yield from _by_turns(a, b, made)
+
+
+def _in_both(a: Side, b: Side) -> int:
+    """Launches of B that A has too: by content, or by name where the content of one is not known, as in older baselines."""
+    known = {launch.content for launch in a.launches} - {""}
+    of_a = {launch.name: launch.content for launch in a.launches}
+
+    def is_in_a(launch: Launch) -> bool:
+        named = launch.name in of_a and not (launch.content and of_a[launch.name])
+        return launch.content in known or named
+
+    return sum(map(is_in_a, b.launches))
 
 
 def _of_side(name: str, side: Side) -> Iterator[str]:
@@ -85,10 +99,10 @@ def _of_side(name: str, side: Side) -> Iterator[str]:
 def _unusual(a: Side, b: Side, earlier: Sequence[Launch]) -> Iterator[str]:
     """Launches that never saw the usual state of their machine; launches of both sides say together what is usual."""
     found = unusual([*a.launches, *b.launches], earlier)
-    for name, side in (("A", a), ("B", b)):
+    for side in (a, b):
         own = {launch.name for launch in side.launches}
         for said in words([one for one in found if one.launch in own]):
-            yield f"{name}: {said}; included: repeat these launches or exclude them"
+            yield f"{side.letter}: {said}; included: repeat these launches or exclude them"
 
 
 def _lacking(side: Side) -> list[Key]:
@@ -117,7 +131,7 @@ def _one_sided_failures(a: Side, b: Side) -> Iterator[str]:
         {key: failure for launch in side.launches for key, failure in launch.failures.items()}
         for side in (a, b)
     ]
-    for name, ours, others in (("A", failed[0], failed[1]), ("B", failed[1], failed[0])):
+    for name, ours, others in ((a.letter, failed[0], failed[1]), (b.letter, failed[1], failed[0])):
         if alone := [key for key in ours if key not in others]:
             causes = dict.fromkeys((ours[key].cause or "failure").replace("_", " ") for key in alone)
             yield f"only {name} has failures: {_some(alone)}: {', '.join(causes)}"
@@ -193,6 +207,10 @@ def _by_turns(a: Side, b: Side, made: Comparison) -> Iterator[str]:
 
 def _middle(values: Values) -> float:
     return float(np.median(values)) if len(values) else 0.0
+
+
+def _by_name(key: Key) -> tuple[tuple[int, int, str], ...]:
+    return natural(str(key))
 
 
 def _some(keys: Iterable[Key]) -> str:

@@ -130,7 +130,7 @@ def designed(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
         return Design(a, b, "launch", notes=(note,))
     unknown = [sum(session_of(launch) is None for launch in side.launches) for side in (a, b)]
     if any(unknown):
-        return Design(a, b, "launch", inconclusive=_why_unknown(unknown))
+        return Design(a, b, "launch", inconclusive=_why_unknown(a, b, unknown))
     own = [set(map(session_of, side.launches)) for side in (a, b)]
     counts = [Counter(counted_as(side)) for side in (a, b)]
     if counts[0].keys() == counts[1].keys() and (len(counts[0]) == 1 or counts[0] == counts[1]):
@@ -147,7 +147,7 @@ def designed(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
             b,
             "launch",
             inconclusive=(
-                f"A and B were measured in different sessions ({of_a} and {of_b}{near}), and launches do not show how far"
+                f"{a.letter} and {b.letter} were measured in different sessions ({of_a} and {of_b}{near}), and launches do not show how far"
                 f" sessions differ; measure them interleaved (imb ab, imb campaign), or in {FEWEST} sessions or more each"
             ),
         )
@@ -158,20 +158,22 @@ def designed(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
         "session",
         sessions=(_numbers(a), _numbers(b)),
         inconclusive=(
-            f"A has {counted(of_a, 'session')} and B {of_b}{near and f' ({near[2:]})'}; a verdict between sessions needs {FEWEST} of each"
+            f"{a.letter} has {counted(of_a, 'session')} and {b.letter} {of_b}{near and f' ({near[2:]})'}; a verdict between sessions needs {FEWEST} of each"
             if few
             else None
         ),
     )
 
 
-def _why_unknown(unknown: Sequence[int]) -> str:
+def _why_unknown(a: Side, b: Side, unknown: Sequence[int]) -> str:
     whose = " and ".join(
-        f"{counted(many, 'launch')} of {name}" for name, many in zip("AB", unknown, strict=True) if many
+        f"{counted(many, 'launch')} of {side.letter}"
+        for side, many in zip((a, b), unknown, strict=True)
+        if many
     )
     return (
         f"unknown session of {whose} (imported logs, files), and sessions differ by more than their launches;"
-        " measure A and B interleaved (imb ab), or, if all were launched in one session, give --assume-one-session"
+        f" measure {a.letter} and {b.letter} interleaved (imb ab), or, if all were launched in one session, give --assume-one-session"
     )
 
 
@@ -212,29 +214,29 @@ def _lost(
     """What is not judged because its partner is missing."""
     shared = {place.session for place in common}
     alone = [
-        (name, place)
-        for name, own, other in (("B", places[0], places[1]), ("A", places[1], places[0]))
+        (side, place)
+        for side, own, other in ((b, places[0], places[1]), (a, places[1], places[0]))
         for place in own
         if place.session in shared and place not in other
     ]
     if alone:
-        why = [_why_lost(name, place, a if name == "A" else b) for name, place in alone[:NAMED]]
+        why = [_why_lost(side, place) for side, place in alone[:NAMED]]
         more = "; ..." if len(alone) > NAMED else ""
         yield (
             f"{len(alone)} of {counted(len(common) + len(alone), 'pair')} lost: {'; '.join(why)}{more};"
             " the other launch of the pair is not judged"
         )
-    for name, side, own in (("A", a, places[0]), ("B", b, places[1])):
+    for side, own in ((a, places[0]), (b, places[1])):
         judged = {launch.name for launch in own.values()}
         rest = sum(launch.name not in judged for launch in side.launches if launch.rows)
         rest += sum(place.session not in shared for place in own)
         if rest:
-            yield f"{counted(rest, 'launch')} of {name} without a partner in the same round of a session; not judged"
+            yield f"{counted(rest, 'launch')} of {side.letter} without a partner in the same round of a session; not judged"
 
 
-def _why_lost(name: str, place: Place, side: Side) -> str:
+def _why_lost(side: Side, place: Place) -> str:
     for launch in side.launches:
         same = session_of(launch) == place.session and launch.facts.get("turn") == place.turn
         if same and not launch.rows and launch.facts.get("cell") in (place.cell, None):
-            return f"launch {launch.facts.get('number', launch.name)} of {name} failed"
-    return f"{name} has no launch of round {place.turn} (failed or removed)"
+            return f"launch {launch.facts.get('number', launch.name)} of {side.letter} failed"
+    return f"{side.letter} has no launch of round {place.turn} (failed or removed)"

@@ -6,7 +6,7 @@ import math
 
 from imb.judge.usual import FEWEST, words
 from imb.judge.variance import CONFIDENCE, NAMES, TARGET, Name, Part, Variance
-from imb.model.units import counted
+from imb.model.units import NOT_KNOWN, counted, known_width
 
 PARTS: dict[Name, str] = {
     "within": "within a launch",
@@ -70,8 +70,8 @@ def unknown_parts(found: Variance) -> dict[Name, str]:
 
 
 def plus_minus(value: float) -> str:
-    """Half of an interval, a share: `±4.2 %`, `above ±1,000 %`."""
-    return f"±{share(value)}" if value <= MOST else f"above ±{100 * MOST:,.0f} %"
+    """Half of an interval, a share: `±4.2 %`; `n/a` where it is not known well enough to be one."""
+    return f"±{share(value)}" if known_width(value) else NOT_KNOWN
 
 
 def _figure(part: Part, found: Variance) -> str:
@@ -113,7 +113,9 @@ def _more_launches(found: Variance) -> str:
     so_far = (
         f"most rows have {counted(found.launches, 'launch')}"
         if now is None
-        else f"the mean of {found.launches} has a 95 % interval {'of ' if now <= MOST else ''}{plus_minus(now)}"
+        else f"the mean of {found.launches} has a 95 % interval of {plus_minus(now)}"
+        if known_width(now)
+        else f"the mean of {found.launches} is not known within ±100 %"
     )
     target = f"±{100 * TARGET:.0f} %"
     if now is not None and now <= TARGET:
@@ -129,7 +131,7 @@ def _more_passes(found: Variance) -> str:
         halved = " halve the error"
     else:
         first = ""
-        halved = " halve the error" + ("" if wide is None else f" to {plus_minus(wide / 2)}")
+        halved = " halve the error" + (f" to {plus_minus(wide / 2)}" if known_width(wide) else "")
     seconds = 4 * (found.seconds or 0.0)
     launches = (
         f"launches of {_seconds(seconds)}{_option(found, seconds)}" if seconds else "four times as many"

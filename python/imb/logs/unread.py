@@ -57,7 +57,7 @@ def problems_of(name: str, rows: Iterable[UnreadRow]) -> list[Problem]:
     if commas:
         count = "1 row has" if len(commas) == 1 else f"{len(commas):,} rows have"
         words = f"{count} a decimal comma: {commas[0].text[:60]!r}; skipped: replace commas by points"
-        found.append(Problem(name, commas[0].line, words))
+        found.append(Problem(name, commas[0].line, words, len(commas)))
         ordered = [row for row in ordered if not _has_decimal_comma(row)]
     blocks: list[list[UnreadRow]] = []
     for row in ordered:
@@ -77,7 +77,7 @@ def _problem(name: str, block: Sequence[UnreadRow]) -> Problem:
         return Problem(name, first.line, f"{words}: {first.text[:60]!r}; skipped")
     rows = f"lines {first.line}-{last.line}: {len(block):,} rows"
     words = f"do not fit the heading of line {first.heading}" if first.heading else "without a heading"
-    return Problem(name, first.line, f"{rows} {words}; skipped")
+    return Problem(name, first.line, f"{rows} {words}; skipped", len(block))
 
 
 def _has_decimal_comma(row: UnreadRow) -> bool:

@@ -44,13 +44,15 @@ class Hardware(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """One launch: the name of its run or file, facts, and records as JSON lines. `foreign`: whether another user than the one who set
-    the baseline may have written the facts, which have what is executed again; None: an earlier version did not look."""
+    """One launch: the name of its run or file, facts, records as JSON lines, and `content` as of Launch. `foreign`: whether another
+    user than the one who set the baseline may have written the facts, which have what is executed again; None: an earlier
+    version did not look."""
 
     name: str
     facts: dict[str, Any]
     records: str
     foreign: bool | None = None
+    content: str = ""
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +79,8 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
         """Its launches, to be compared. Raises ImbError."""
         launches: list[Launch] = []
         for kept in self.launches:
-            launches += launches_of(read(kept.records.encode(), kept.name), kept.name, kept.facts)
+            found = launches_of(read(kept.records.encode(), kept.name), kept.name, kept.facts)
+            launches += (msgspec.structs.replace(launch, content=kept.content) for launch in found)
         return Side(name=f"baseline {self}", launches=launches)
 
 

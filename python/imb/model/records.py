@@ -657,11 +657,13 @@ Record: TypeAlias = Run | SampledRow | Sample | Pair | Result | Failure | End
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """Something in a file that is not what it should be. `line` counts from 1; 0: the file as a whole."""
+    """Something in a file that is not what it should be. `line` counts from 1; 0: the file as a whole. `rows`: how many lines that
+    look like results it is about, from `line` on."""
 
     file: str
     line: int
     text: str
+    rows: int = 1
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.text}" if self.line else f"{self.file}: {self.text}"

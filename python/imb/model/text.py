@@ -1,6 +1,7 @@
 """Text and times as records and manifests hold them."""
 
 import re
+import shlex
 from datetime import UTC, datetime
 
 
@@ -23,6 +24,19 @@ def numbers_in(text: str) -> set[int]:
             return set()
         found |= set(range(int(match[1]), int(match[2] or match[1]) + 1))
     return found
+
+
+def natural(name: str) -> tuple[tuple[int, int, str], ...]:
+    """A key: n2 is before n10."""
+    parts = re.findall(r"[0-9]{1,18}|[^0-9]+|[0-9]+", name)
+    return tuple(
+        (0, int(part), "") if part.isdecimal() and len(part) < 19 else (1, 0, part) for part in parts
+    )
+
+
+def shell_word(text: str) -> str:
+    """As an argument in a command that is shown: quoted where a shell would not take it as it is."""
+    return text if re.fullmatch(r"[\w@%+=:,./-][\w@%+=:,./#-]*", text, re.ASCII) else shlex.quote(text)
 
 
 def one_line(text: str) -> str:

@@ -80,6 +80,14 @@ def duration(seconds: float) -> str:
     return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:,.0f} s"
 
 
+NOT_KNOWN = "n/a"
+
+
+def known_width(share: float | None) -> bool:
+    """Whether half of an interval is a figure: one of more than the value itself shows that nothing is known."""
+    return share is not None and share <= 1
+
+
 def unit_of(metric: str) -> tuple[str, float]:
     """What a metric is shown in, and the factor from seconds, bytes per second, ... to it; MB are 10^6 bytes."""
     units = {"bandwidth": ("MB/s", 1e-6), "messages": ("messages/s", 1.0), "overlap": ("%", 1.0)}

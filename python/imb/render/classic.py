@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from imb.logs.table import CELL, NOT_KNOWN
 from imb.model.records import PARTS, QUANTILES, End, Failure, PassLimits, Record, Result, Run
-from imb.model.units import counted
+from imb.model.units import counted, known_width
 
 _NOTICEABLE_DRIFT = 0.1  # as in src/report/text.cpp
 _RULE = "#" + "-" * 64
@@ -193,7 +193,8 @@ def notes_on_passes(rows: list[Result], limits: PassLimits) -> Iterator[str]:
     if short := [(row, passes) for row, passes in found if passes.shortfall != "none"]:
         widest, where = max(((passes.half_width or 0, row) for row, passes in short), key=lambda one: one[0])
         named = f" ({place})" if (place := _where(where)) else ""
-        at_most = f", at most +-{widest * 100:.{2 if widest < 1 else 0}f} %{named}" if widest else ""
+        width = f", at most +-{widest * 100:.2f} %" if known_width(widest) else f", {NOT_KNOWN}"
+        at_most = f"{width}{named}" if widest else ""
         yield (
             f"# note: {len(short)} of {counted(len(found), 'row')} not within +-{(limits.precision or 0) * 100:.12g} %"
             f"{at_most}: {_SHORTFALLS[short[-1][1].shortfall]}"

@@ -19,6 +19,7 @@ from imb.render.marks import (
     apart,
     bracketed,
     factor,
+    interval_of,
     short_speedup,
     speedup,
 )
@@ -72,8 +73,9 @@ def headline(found: Comparison) -> list[str]:
         f"A: {found.name_a}, {counted(found.launches_a, 'launch')}",
         f"B: {found.name_b}, {counted(found.launches_b, 'launch')}{how}",
         *looks,
-        f"Speedup of B over A by {settings.metric.replace('_', ' ')} [{settings.confidence * 100:.3g} % interval];"
+        f"Speedup of B over A by {settings.metric.replace('_', ' ')} [interval];"
         f" smallest relevant change {settings.relevant * 100:.3g} %.",
+        f"{settings.intervals()}.",
     ]
 
 
@@ -116,7 +118,8 @@ def differing(found: Comparison, b: str = "B") -> str:
     ranked = []
     for number, (effect, where) in enumerate(places):
         if effect.verdict == "differs":
-            word, size, low, high = apart(effect.speed, *(effect.interval or (None, None)))
+            shown = interval_of(effect)
+            word, size, low, high = apart(effect.speed, *(shown[:2] if shown else (None, None)))
             order = word == "slower", high > relevant, number < len(found.bands), size
             ranked.append((order, (word, size, low, high, where)))
     word, size, low, high, where = max(ranked, key=lambda one: one[0])[1]

@@ -21,6 +21,7 @@ from imb.archive.store import Archive, StoredRun
 from imb.model import records
 from imb.model.errors import ImbError
 from imb.model.records import Counter, Evidence, Failure, Records, Result, Run, Sample, SampledRow
+from imb.model.text import natural
 from imb.render import classic, terminal
 from imb.render.markup import escaped
 from imb.render.tables import failures_of, markdown
@@ -40,19 +41,27 @@ def _results(archive: Archive, runs: Sequence[AnyRun]) -> pa.Table:
         for name in tables:
             connection.register(f"{name}_of_files", of_files[name])
             tables[name] = f"(SELECT * FROM {name} UNION ALL BY NAME SELECT * FROM {name}_of_files)"
-    whole = [run.name if isinstance(run, FileRun) else run.id for run in runs]
-    names = [whole, [run.name for run in runs]]
-    connection.register(
-        "chosen", pa.table([pa.array(each, pa.string()) for each in names], names=["run", "name"])
-    )
+    ordered = sorted(runs, key=_when)
+    columns = {
+        "run": pa.array([run.name if isinstance(run, FileRun) else run.id for run in ordered], pa.string()),
+        "name": pa.array([run.name for run in ordered], pa.string()),
+        "place": pa.array(range(len(ordered)), pa.int64()),
+    }
+    connection.register("chosen", pa.table(columns))
     return connection.sql(
         f"""
         SELECT chosen.name AS run, (SELECT string_agg(label, ', ') FROM labels l WHERE l.run = r.run) AS labels,
                u.program, u.version, u.component, u.memory, coalesce(u.date, nullif(u.added, '')) AS date, r.* EXCLUDE (run)
         FROM {tables["results"]} r JOIN chosen USING (run) JOIN {tables["runs"]} u USING (run)
-        ORDER BY u.added, r.run, r.line, r.benchmark, r.processes, r.bytes, r.group_index
+        ORDER BY chosen.place, r.line, r.benchmark, r.processes, r.bytes, r.group_index
         """
     ).to_arrow_table()
+
+
+def _when(run: AnyRun) -> tuple[Any, ...]:
+    """A key: files first, in their order; stored runs by the time at which they were added, launches of one log by their line."""
+    stored = isinstance(run, StoredRun)
+    return (run.manifest.added, natural(run.manifest.origin or ""), run.id) if stored else ("",)
 
 
 def write_csv(

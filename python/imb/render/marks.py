@@ -20,7 +20,8 @@ _LEAST = 1e-6  # of a speedup; no figure of a benchmark is so far off
 
 
 class Interval(NamedTuple):
-    """Of a speedup. `adjusted`: this interval decided the verdict; it is adjusted for all judged rows or bands."""
+    """Of a speedup, 0 and infinity where an end is not known. `adjusted`: as CompareSettings.intervals describes it, else that of
+    this effect alone beside a verdict that is not."""
 
     low: float
     high: float
@@ -28,15 +29,12 @@ class Interval(NamedTuple):
 
 
 def interval_of(effect: Effect) -> Interval | None:
-    """The interval that the decision used, where the effect has it, else that of this effect alone; None: not known."""
-    decided = getattr(effect, "interval", None)
-    if decided is not None and None not in decided:
-        return Interval(decided[0], decided[1], True)
-    if effect.low is None or effect.high is None:
+    """The only interval of an effect that is shown anywhere; None: not known."""
+    if effect.interval is None:
         return None
-    # A verdict other than inconclusive is never at odds with the interval of this effect alone.
-    at_odds = effect.verdict == "inconclusive" and not effect.low <= 1 <= effect.high
-    return Interval(effect.low, effect.high, not at_odds)
+    low, high = effect.interval
+    adjusted = effect.adjusted or effect.verdict == "same"
+    return Interval(low or 0.0, math.inf if high is None else high, adjusted)
 
 
 def speedup(effect: Effect) -> str:
@@ -53,7 +51,7 @@ UNADJUSTED = "*"  # in a cell
 
 
 def bracketed(effect: Effect, *, unadjusted: str = " unadjusted") -> str:
-    """Interval of `speedup`: `[0.88, 0.92]`, `[0.08, 0.74] unadjusted` where the verdict rests on a wider one; or nothing."""
+    """Interval of `speedup`: `[0.88, 0.92]`, `[0.08, 0.74] unadjusted` where the adjusted one is not known; or nothing."""
     found = interval_of(effect)
     if found is None:
         return ""
@@ -63,9 +61,11 @@ def bracketed(effect: Effect, *, unadjusted: str = " unadjusted") -> str:
 
 def factor(speed: float, *, beside: float | None = None) -> str:
     """The only notation of a speedup: `0.57`, `2.28`, `10.6`, `106`; below 0.1 a fraction, `1/180`. An end of an interval is
-    written as the speedup `beside` it: `[0.08, 0.74]`, `[1/230, 1/150]`; `0` where it is not known to be above that."""
+    written as the speedup `beside` it: `[0.08, 0.74]`, `[1/230, 1/150]`; `0` and `inf` where it is not known to be within that."""
     if speed < _LEAST:
         return "0"
+    if speed > 1 / _LEAST:
+        return "inf"
     if speed >= _TENTH or (beside or speed) >= _TENTH:
         return _digits(speed)
     return f"1/{_digits(1 / speed)}"

@@ -113,8 +113,8 @@ def comparison_page(comparison: Comparison, *, title: str | None = None, now: da
         "conditions_caption": "Conditions that are not the same in all launches",
         "levels": "",
         "sections": sections,
-        "charts_note": "Lines are medians over launches; the speedup of B over A has its "
-        f"{comparison.settings.confidence:.0%} interval. Axes are logarithmic.",
+        "charts_note": "Lines are medians over launches; axes are logarithmic. The speedup of B over A is shaded by its "
+        f"interval. {comparison.settings.intervals()}.",
         "history": None,
         "models": [],
         "made": now.strftime("%Y-%m-%d %H:%M") if now else None,

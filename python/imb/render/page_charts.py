@@ -10,7 +10,7 @@ from typing import Any
 
 from imb.model.units import short_size, size
 from imb.render.colors import COLORS, DASHES, SIDES, SYMBOLS, Theme, shaded
-from imb.render.marks import TIMES
+from imb.render.marks import TIMES, short
 from imb.render.panels import ChartLine, Layout, Panel, Section
 
 _FONT = 'system-ui, -apple-system, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif'
@@ -76,7 +76,7 @@ def _interval(x: Sequence[float], line: ChartLine) -> dict[str, Any]:
         return {}
     return {
         "x": [at for at, _, _ in ends] + [at for at, _, _ in reversed(ends)],
-        "y": [hi for _, _, hi in ends] + [lo for _, lo, _ in reversed(ends)],
+        "y": [short(hi) for _, _, hi in ends] + [short(lo) for _, lo, _ in reversed(ends)],
     }
 
 
@@ -93,7 +93,8 @@ def _line(x: Sequence[float], panel: Panel, line: ChartLine) -> dict[str, Any]:
         )
         for i, (value, y, verdict) in enumerate(zip(values, line.y, verdicts, strict=True))
     ]
-    return {"x": list(x), "y": line.y, "text": text, "name": line.name, "meta": line.side}
+    y = [None if value is None else short(value) for value in line.y]
+    return {"x": list(x), "y": y, "text": text, "name": line.name, "meta": line.side}
 
 
 def _axes(layout: Layout, panel: Panel) -> dict[str, Any]:

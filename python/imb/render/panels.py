@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from math import isfinite
 from typing import NamedTuple
 
 import msgspec
@@ -17,6 +18,7 @@ from imb.render.marks import (
     TO,
     digits,
     factor,
+    interval_of,
     letter,
     positive,
     short,
@@ -36,7 +38,7 @@ class Column(NamedTuple):
 
 
 class ChartLine(msgspec.Struct, kw_only=True):
-    """One line of a chart; y, lo, hi of shape (lengths,). `side` chooses color, dash and marker."""
+    """One line of a chart; y, lo, hi of shape (lengths,), of speedups with all digits, as tables elsewhere show them. `side` chooses color, dash and marker."""
 
     name: str
     letter: str
@@ -265,19 +267,22 @@ def _speeds(effects: Sequence[dict[Key, Effect]], keys: Sequence[Key]) -> Panel:
         found = [of.get(key) for key in keys]
         if not any(found):
             continue
+        ends = [interval_of(one) if one else None for one in found]
         series.append(
             ChartLine(
                 name=f"{letter(number)} over A",
                 letter=letter(number) if len(effects) > 1 else "",
                 side=number,
-                y=[short(one.speed) if one else None for one in found],
-                lo=[short(one.low) if one and one.low else None for one in found],
-                hi=[short(one.high) if one and one.high else None for one in found],
+                y=[one.speed if one else None for one in found],
+                lo=[(one.low or None) if one else None for one in ends],
+                hi=[one.high if one and isfinite(one.high) else None for one in ends],
                 verdict=[one.verdict if one else None for one in found],
             )
         )
     title = "Speedup of B over A" if len(effects) == 1 else "Speedup over A"
-    return Panel(title=title, unit=TIMES, series=series, interval="95 %", speed=True, legend=len(effects) > 1)
+    return Panel(
+        title=title, unit=TIMES, series=series, interval="interval", speed=True, legend=len(effects) > 1
+    )
 
 
 def _medians(comparison: Comparison, rows: Sequence[RowEffect]) -> Panel:

@@ -46,7 +46,7 @@ def comparison_summary(comparison: Comparison, a: int, b: int) -> dict[str, Any]
         + f"; smallest relevant change {comparison.settings.relevant * 100:.3g} %.",
         "warnings": comparison.warnings,
         "relevant": f"{comparison.settings.relevant * 100:.3g} %",
-        "confidence": f"{comparison.settings.confidence * 100:.3g} %",
+        "intervals": comparison.settings.intervals(),
         "heat": _speed_heat(comparison, letter(a), letter(b)),
         "rows": _rows(comparison),
         "unit": unit_of(comparison.settings.metric)[0],
@@ -84,9 +84,9 @@ def _speed_heat(comparison: Comparison, a: str, b: str) -> dict[str, Any]:
             rows.setdefault((row.key.curve(), band), []).append(row)
     unit, factor = unit_of(comparison.settings.metric)
     return {
-        "caption": f"Speedup of {b} over {a} by benchmark and message length; with it the"
-        f" {comparison.settings.confidence * 100:.3g} % interval, and the {comparison.settings.metric.replace('_', ' ')} of the"
-        f" band's middle row in {unit}, {a} → {b}",
+        "caption": f"Speedup of {b} over {a} by benchmark and message length, with its interval, and the"
+        f" {comparison.settings.metric.replace('_', ' ')} of the band's middle row in {unit}, {a} → {b}."
+        f" {comparison.settings.intervals()}",
         "bands": [band.title for band in bands],
         "rows": [
             {

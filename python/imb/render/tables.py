@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from imb.model.records import Counter, Failure, Result, added
-from imb.model.units import amount, decimal, duration
+from imb.model.units import NOT_KNOWN, amount, decimal, duration, known_width
 from imb.render.markup import escaped, pipes
 
 # Field of a result, heading, factor; MB are 10^6 bytes here, as everywhere in the companion.
@@ -52,8 +52,8 @@ def tables_of(records: Iterable[Result | Failure]) -> list[Table]:
         ]
         cells = [
             [
-                "n/a"
-                if field == "half_width" and row.passes and row.half_width is None
+                NOT_KNOWN
+                if field == "half_width" and row.passes and not known_width(row.half_width)
                 else _cell(getattr(row, field), factor)
                 for field, _, factor in columns
             ]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from imb.judge.remedies import PARTS, limits, notes, percent, plus_minus, remedy, verdict
 from imb.judge.usual import words
 from imb.judge.variance import RowParts, Variance
-from imb.model.units import counted, decimal
+from imb.model.units import NOT_KNOWN, counted, decimal, known_width
 
 UNITS = "t: median over launches; ±, sd (standard deviation): %"
 _HEADINGS = ("bytes", "launches", "t µs", "±", "sd within", "sd states", "sd launches")
@@ -77,15 +77,15 @@ def _line(row: RowParts) -> tuple[str, ...]:
         "" if row.key.bytes is None else str(row.key.bytes),
         str(row.launches),
         "" if row.seconds is None else decimal(row.seconds * 1e6),
-        "" if row.half_width is None else _percent(row.half_width),
+        ""
+        if row.half_width is None
+        else f"{row.half_width * 100:.2f}"
+        if known_width(row.half_width)
+        else NOT_KNOWN,
         cell(row.within),
         cell(row.states),
         cell(row.between),
     )
-
-
-def _percent(share: float) -> str:
-    return f"{share * 100:.2f}" if share < 1 else f"{share * 100:,.0f}"
 
 
 def _sentence(text: str | None) -> str | None:
