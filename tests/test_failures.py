@@ -580,15 +580,14 @@ def test_a_file_call_that_fails_on_one_rank(mpi, call, handler, liars: Libraries
 
 
 @pytest.mark.parametrize("rank", [0, 1])
-@pytest.mark.parametrize("how", ["", "-passes 3"], ids=["classic", "passes"])
+@pytest.mark.parametrize(("how", "at"), [("", 2), ("-passes 300", 60)], ids=["classic", "passes"])
 def test_a_call_that_fails_in_a_repetition_names_benchmark_and_length(
-    mpi, how, rank, liars: Libraries, scratch
+    mpi, how, at, rank, liars: Libraries, scratch
 ):
+    """And the rows that the end record counts are written: samples of earlier passes are none."""
     injector = Injector(mpi, "MPI1", liars(mpi, "fail_mpi.cpp"), scratch)
     arguments = f"-warm_up off -iter 20 -npmin 2 -msgsize 64 {how} Allgather"
-    outcome = injector.launch(
-        arguments, FAIL_CALL="MPI_Allgather", FAIL_RANK=rank, FAIL_AT=2
-    )  # a pass may have one
+    outcome = injector.launch(arguments, FAIL_CALL="MPI_Allgather", FAIL_RANK=rank, FAIL_AT=at)
     assert outcome.injected and outcome.done, outcome.hang
     done = outcome.done
     assert done.code == ABORTED, done.errors
@@ -596,5 +595,11 @@ def test_a_call_that_fails_in_a_repetition_names_benchmark_and_length(
     assert len(done.own_errors) == 1
     assert re.fullmatch(rf"IMB-MPI1: rank {rank}: {reason}; the run is aborted", done.own_errors[0])
     if rank == 0:
-        assert done.records[-1]["state"] == "aborted"
-        assert re.fullmatch(reason, done.records[-1]["reason"])
+        end = done.records[-1]
+        assert (end["state"], end["measured"], end["failed"]) == ("aborted", 0, 0)
+        assert re.fullmatch(reason, end["reason"])
+        assert {record["record"] for record in done.records} == {
+            "run",
+            "end",
+            *(["row", "sample"] if how else []),
+        }
