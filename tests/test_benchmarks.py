@@ -240,3 +240,26 @@ def test_sizes_of_the_machine_are_read_for_off_cache(mpi, tmp_path):
     assert done.code == 0
     cache = done.records[0]["off_cache"]
     assert cache["cache_size_bytes"] > 100_000 and cache["cache_line_bytes"] in (32, 64, 128, 256)
+
+
+PENDING = {
+    "MPI1": (2, "-iter 3 -msgsize 8,1000 -window_size 4 Uniband Biband PingPing Exchange"),
+    "MPI1 ready": (2, "-iter 3 -msgsize 8 -window_size 4 -send_mode ready Biband PingPing Exchange PingPong"),
+    "MT": (2, "-repeat 3 -count 16 -threads 2 -window_size 4 UniBandMT BiBandMT"),
+    "P2P": (4, "-iter 3 -msgsize 8 -window_size 4 Multi_pair Stencil2D Halo Corandom"),
+    "FABRIC": (3, "-iter 3 -msgsize 8 -window_size 4"),
+    "FABRIC hub": (3, "-iter 3 -msgsize 8 -window_size 4 -rounds all_to_one"),
+}
+
+
+@pytest.mark.parametrize("what", PENDING)
+def test_pending_receives_share_no_memory(mpi, liars, what, tmp_path):
+    component = what.partition(" ")[0]
+    ranks, words = PENDING[what]
+    log = tmp_path / "log"
+    wrap = ["env", f"LD_PRELOAD={liars(mpi, 'pending_receives.cpp')}", f"FAIL_LOG={log}"]
+    done = lab.run(mpi, ranks, words, component=component, records=tmp_path, wrap=wrap)
+    assert done.code == 0, done.text[-2000:] + done.errors
+    lines = log.read_text().splitlines()
+    assert len(lines) == ranks and all(int(line.split()[-1]) > 0 for line in lines if " counted " in line)
+    assert not [line for line in lines if "shares" in line]

@@ -359,7 +359,7 @@ constexpr Entry entry() {
     static_assert(ListsItsMembers<Pattern>,
                   "members: not the optional members that this benchmark and its Loop have");
     static_assert(MembersAreCallable<Pattern, SeenBy<Pattern>>,
-                  "a member of this benchmark cannot be called as engine/pattern.h says");
+                  "a member of this benchmark cannot be called: engine/pattern.h");
     static_assert(Benchmark<Pattern>);
 #ifdef OPENIMB_LARGE_COUNT
     return {&Pattern::spec, make_batch<BatchType<Pattern, int>>,
