@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from imb.archive.labels import QUERY, Tags
+from imb.archive.reading import each_readable
 from imb.archive.store import SHORT, Archive, StoredRun
 from imb.model.errors import ImbError
 from imb.model.text import one_line
@@ -31,7 +32,7 @@ class NoResult(ImbError):
 def load(archive: Archive, what: str) -> Side:
     """The launches that `what` names; several names are divided by commas. Raises ImbError where there is none.
 
-    A name is a run or a label (see `runs`), a file or folder of logs or records (which need not be in the archive), or,
+    A name is a run or a label (see `stored_names`), a file or folder of logs or records (which need not be in the archive), or,
     alone, a query: `sql:` and a SELECT statement that answers with a column `run`. Runs with the same content count once.
     """
     return side_from(named_runs(archive, what), what, status=2)
@@ -44,7 +45,7 @@ def named_runs(archive: Archive, what: str) -> Iterator[StoredRun | FileRun]:
 
 def side_of(archive: Archive, runs: Iterable[str], name: str) -> Side:
     """The launches of these runs, by whole name. Raises NoResult where there is no result in them."""
-    return side_from(map(archive.run, runs), name)
+    return side_from(each_readable(runs, archive.whole_run), name)
 
 
 def side_from(runs: Iterable[StoredRun | FileRun], name: str, *, status: int = 1) -> Side:
@@ -62,16 +63,16 @@ def side_from(runs: Iterable[StoredRun | FileRun], name: str, *, status: int = 1
 
 def launches_in(archive: Archive, run: str) -> list[Launch]:
     """Those of a run, by whole name."""
-    return list(_of_run(archive.run(run)))
+    return _of_run(archive.run(run))
 
 
 def readable_runs(archive: Archive, *names: str) -> Iterator[StoredRun | FileRun]:
-    """The runs of these names, to read: as of `runs`, but those of a file need not be stored. Raises ImbError where there is
+    """The runs of these names, to read: as of `stored_names`, but those of a file need not be stored. Raises ImbError where there is
     none."""
     present = archive.ids()
     for name in names:
         if found := _ids_named(archive, name, present):
-            yield from map(archive.run, found)
+            yield from each_readable(found, archive.whole_run)
         elif path := _path(name):
             from imb.archive.files import runs_in
 
@@ -80,15 +81,15 @@ def readable_runs(archive: Archive, *names: str) -> Iterator[StoredRun | FileRun
             raise _unknown(archive, name)
 
 
-def runs(archive: Archive, *names: str) -> list[StoredRun]:
-    """The stored runs of these names: of a label all that have it; of the beginning of a run's name that run; of
-    `sql:SELECT ...` those in the column `run` of the answer; of a file or folder the runs with the same content. Raises
-    ImbError where there is none, or a file has content that is not stored."""
+def stored_names(archive: Archive, *names: str) -> list[str]:
+    """Whole names of the stored runs of these names, readable or not: of a label all that have it; of the beginning of a run's
+    name that run; of `sql:SELECT ...` those in the column `run` of the answer; of a file or folder the runs with the same
+    content. Raises ImbError where there is none, or a file has content that is not stored."""
     present = archive.ids()
-    found: list[StoredRun] = []
+    found: list[str] = []
     for name in names:
         if ids := _ids_named(archive, name, present):
-            found += map(archive.run, ids)
+            found += ids
         elif path := _path(name):
             found += _stored(archive, path, present)
         else:
@@ -96,7 +97,7 @@ def runs(archive: Archive, *names: str) -> list[StoredRun]:
     return found
 
 
-def _stored(archive: Archive, path: Path, present: Sequence[str]) -> list[StoredRun]:
+def _stored(archive: Archive, path: Path, present: Sequence[str]) -> list[str]:
     from imb.archive.files import runs_in
 
     found = list(dict.fromkeys(run.id for run in runs_in(path)))
@@ -104,17 +105,17 @@ def _stored(archive: Archive, path: Path, present: Sequence[str]) -> list[Stored
         raise ImbError(
             f"{path} is not in the archive {archive.folder}; store it first: `imb import {shlex.quote(str(path))}`"
         )
-    return [archive.run(run) for run in found]
+    return found
 
 
 def record_files(archive: Archive, *names: str) -> list[tuple[str, Path]]:
-    """Name and file of the records of these runs, as of `runs`; of files, stored or not, the files themselves. For records that
+    """Name and file of the records of these runs, as of `stored_names`; of files, stored or not, the files themselves. For records that
     are too many to be read at once. Raises ImbError where there is none."""
     present = archive.ids()
     found: dict[Path, str] = {}
     for name in names:
         if ids := _ids_named(archive, name, present):
-            for run in map(archive.run, ids):
+            for run in each_readable(ids, archive.whole_run):
                 if "records.jsonl" in run.manifest.files:
                     found.setdefault(run.folder / "records.jsonl", run.name)
         elif path := _path(name):
@@ -127,12 +128,12 @@ def record_files(archive: Archive, *names: str) -> list[tuple[str, Path]]:
     return [(name, path) for path, name in found.items()]
 
 
-def some_runs(archive: Archive, name: str, *, all_of_them: bool) -> list[StoredRun]:
-    """The one stored run of a name, or all of them. Raises ImbError where there is none, or several without
-    `all_of_them`."""
-    found = runs(archive, name)
+def some_runs(archive: Archive, name: str, *, all_of_them: bool) -> list[str]:
+    """Whole names of the one stored run of a name, or of all of them, readable or not. Raises ImbError where there is none, or
+    several without `all_of_them`."""
+    found = stored_names(archive, name)
     if len(found) > 1 and not all_of_them:
-        raise ambiguous(name, [run.name for run in found], "give the name of one, or --all")
+        raise ambiguous(name, [run[:SHORT] for run in found], "give the name of one, or --all")
     return found
 
 
@@ -234,14 +235,14 @@ def _unknown(archive: Archive, name: str) -> ImbError:
     )
 
 
-def _of_run(run: StoredRun | FileRun) -> Iterator[Launch]:
+def _of_run(run: StoredRun | FileRun) -> list[Launch]:
     from imb.model.observations import launches_of  # as above
 
     # A log has no samples, and need not be kept in memory to read them.
     has_samples = isinstance(run, StoredRun) or run.content.records is not None
     again = (lambda: run.records(samples=True)) if has_samples else None
     found = launches_of(run.records(), run.name, run.facts(), again)
-    return (replace(one, content=f"{run.id}#{number}") for number, one in enumerate(found))
+    return [replace(one, content=f"{run.id}#{number}") for number, one in enumerate(found)]
 
 
 def _asked(archive: Archive, query: str) -> list[str]:

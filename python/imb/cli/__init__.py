@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import importlib
@@ -19,6 +20,7 @@ import typer.main
 
 from imb import __version__
 from imb.model.errors import ImbError
+from imb.model.notes import noted
 from imb.render.terminal import IN_ASCII, say
 
 # By what people do, in the order of `imb --help`. The module imb.cli.NAME (a Python keyword has a _ behind it) has a function `command`,
@@ -32,6 +34,7 @@ GROUPS = {
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)
 
 
+_NOTES = 5  # that are printed: an archive may have thousands of files of another user
 # Allocations between two garbage collections. With Python's default they take a sixth of the time of a long list.
 _OBJECTS = 100_000
 
@@ -138,7 +141,8 @@ def main(words: list[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=IN_ASCII)
     try:
-        status = app(args=words, prog_name="imb", standalone_mode=False)
+        with _notes():
+            status = app(args=words, prog_name="imb", standalone_mode=False)
     except ImbError as error:
         sys.exit(_complain(str(error), error.status))
     except UnicodeEncodeError as error:  # a argument of the command line, which would get into JSON
@@ -181,6 +185,25 @@ def _usage(error: Exception, arguments: list[str]) -> str:
     if path == "imb run" and any(re.fullmatch(r"-[a-z_]{2,}", word) for word in own):
         words = f"{words.rstrip('.')}; IMB arguments follow `--`"
     return f"{words.rstrip('.')}; see `{path} --help`"
+
+
+@contextlib.contextmanager
+def _notes() -> Iterator[None]:
+    """Print notes of what cannot be read: the first, and how many more there are."""
+    count = 0
+
+    def tell(line: str) -> None:
+        nonlocal count
+        count += 1
+        if count <= _NOTES:
+            say(f"imb: note: {line}", err=True)
+
+    try:
+        with noted(tell):
+            yield
+    finally:
+        if count > _NOTES:
+            say(f"imb: note: {count - _NOTES} more files cannot be read; `imb verify` lists them", err=True)
 
 
 def _complain(line: str, status: int) -> int:

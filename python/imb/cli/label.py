@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from imb.archive.store import Archive
+from imb.archive.store import SHORT, Archive
 from imb.cli.common import ArchiveOption, RunArgument
 from imb.model.units import counted
 from imb.render.terminal import say
@@ -37,11 +37,11 @@ def command(
     found = some_runs(store, run, all_of_them=every)
     changes = bool(labels or remove or note)
     for one in found if changes else ():
-        store.label(one.id, add=labels or [], remove=remove or [], note=note)
+        store.label(one, add=labels or [], remove=remove or [], note=note)
     every_tag = store.tags()
     for one in found:
-        tags = every_tag.get(one.id)
-        say(f"{one.name}  {', '.join(tags.labels) if tags and tags.labels else '(no labels)'}")
+        tags = every_tag.get(one)
+        say(f"{one[:SHORT]}  {', '.join(tags.labels) if tags and tags.labels else '(no labels)'}")
         for text in tags.notes if tags else []:
             say(f"    {text}")
     if every and changes:
