@@ -314,15 +314,15 @@ def test_a_label_change_follows_those_that_it_has_seen(
     assert [len(path.name.split("-")[0]) for path in archive.label_files()] == [20] * 5
 
 
-def test_the_copy_that_was_removed_last_is_restored(
-    archive: Archive, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_adding_the_content_again_repairs_a_run(imb: Imb, archive: Archive) -> None:
     run = archive.add(launched(1)).id
-    torn = archive.remove(run)
-    archive.add(launched(1))
-    monkeypatch.setattr("imb.archive.store.time.time_ns", lambda: 1)
-    last = archive.remove(run)
-    assert archive.removed_copies() == {run: last} and torn.exists()
+    for name in ("manifest.json", "facts.json", "records.jsonl"):
+        for kind in ("bad byte", "truncated", "empty"):
+            file = archive.path_of(run) / name
+            file.write_bytes(DAMAGES[kind](file.read_bytes()))
+            assert imb("verify").code == 1
+            assert archive.add(launched(1)).new and not archive.add(launched(1)).new
+            assert imb("verify").code == 0
 
 
 def test_an_import_of_stored_runs_writes_nothing(

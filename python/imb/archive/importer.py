@@ -20,7 +20,7 @@ import msgspec
 
 from imb.archive import sources
 from imb.archive.index import Index
-from imb.archive.labels import from_title
+from imb.archive.labels import change_by_me, from_title
 from imb.archive.remains import sweep
 from imb.archive.store import Archive, Content, Manifest
 from imb.model.errors import ImbError
@@ -175,7 +175,7 @@ def _label_present(index: Index, present: Mapping[str, list[FileReport]], labels
         run: [each for each in labels if run not in tags or each not in tags[run].labels] for run in present
     }
     if added := {run: some for run, some in lacking.items() if some}:
-        index.archive.add_labels(added)
+        index.archive.write_changes([change_by_me(run, add=some) for run, some in added.items()])
         for run in added:
             present[run][0].labeled += 1
 

@@ -33,7 +33,15 @@ import platformdirs
 from imb import __version__
 from imb.archive.durable import sync_all
 from imb.archive.labels import LabelChange, LabelLog, Tags, change_by_me, replay
-from imb.archive.reading import json_of, names_in, read_json, read_part, refuse_other_size, size_of
+from imb.archive.reading import (
+    UnreadableFile,
+    json_of,
+    names_in,
+    read_json,
+    read_part,
+    refuse_other_size,
+    size_of,
+)
 from imb.model.errors import ImbError
 from imb.model.text import now, readable
 
@@ -295,18 +303,17 @@ class Archive:
 
     @staticmethod
     def _is_whole(place: Path, manifest: Manifest) -> bool:
+        """Whether a run is there with this content. One that another user keeps private counts as whole."""
         try:
-            sizes = all(
-                (place / name).stat().st_size == facts.bytes for name, facts in manifest.files.items()
-            )
-        except OSError:
-            return False
-        return sizes and (place / "manifest.json").exists()
+            stored = read_json(place / "manifest.json", Manifest)
+            parts = {name: read_part(place / name) for name in manifest.files}
+        except UnreadableFile as error:
+            return isinstance(error.error, PermissionError)
+        return stored.files == manifest.files and file_facts(parts) == manifest.files
 
     def _take_out(self, run_id: str) -> Path:
         self.removed.mkdir(parents=True, exist_ok=True)
-        earlier = [_removed_at(self.removed / name) for name in names_in(self.removed) if name[:64] == run_id]
-        place = self.removed / f"{run_id}-{max(time.time_ns(), max(earlier, default=0) + 1)}"
+        place = self.removed / f"{run_id}-{time.time_ns()}"
         self.path_of(run_id).rename(place)
         return place
 
@@ -322,13 +329,10 @@ class Archive:
     ) -> None:
         """Gives a run labels, takes some away, adds a note. Raises ImbError for a label that cannot be given, and
         where they cannot be written."""
-        self._write_changes([change_by_me(run_id, add=add, remove=remove, note=note)])
+        self.write_changes([change_by_me(run_id, add=add, remove=remove, note=note)])
 
-    def add_labels(self, labels: Mapping[str, Sequence[str]]) -> None:
-        """Gives each of these runs its labels, with one sync for all of them. Raises ImbError as `label` does."""
-        self._write_changes([change_by_me(run_id, add=added) for run_id, added in labels.items()])
-
-    def _write_changes(self, changes: Sequence[LabelChange]) -> None:
+    def write_changes(self, changes: Sequence[LabelChange]) -> None:
+        """Writes changes of labels, with one sync for all of them. Raises ImbError where they cannot be written."""
         try:
             self.label_folder.mkdir(parents=True, exist_ok=True)
             self.label_log.write(changes)

@@ -31,13 +31,16 @@ def command(
 
     Example: imb label 3fa9 baseline "before the new kernel" --note "quiet machine"
     """
+    from imb.archive.labels import change_by_me
     from imb.archive.names import some_runs
 
     store = Archive(archive)
     found = some_runs(store, run, all_of_them=every)
     changes = bool(labels or remove or note)
-    for one in found if changes else ():
-        store.label(one, add=labels or [], remove=remove or [], note=note)
+    if changes:
+        store.write_changes(
+            [change_by_me(one, add=labels or [], remove=remove or [], note=note) for one in found]
+        )
     every_tag = store.tags()
     for one in found:
         tags = every_tag.get(one)

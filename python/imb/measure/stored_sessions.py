@@ -99,7 +99,8 @@ def unreadable_files(archive: Archive) -> Iterator[UnreadableFile]:
             try:
                 read_json(file, kind)
             except UnreadableFile as error:
-                yield error
+                if not isinstance(error.error, PermissionError):  # others may keep theirs private
+                    yield error
 
 
 def usual_seconds(archive: Archive, made: Plan) -> dict[tuple[object, ...], float]:

@@ -15,6 +15,8 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from imb.model.errors import UNDECODABLE
+
 SCHEMA = "openimb-record/1"
 RECORD = b'{"record":'  # how a file of records begins
 SAMPLE = b'{"record":"sample",'  # how the suite begins the lines of which there are most
@@ -744,7 +746,7 @@ def read(text: bytes, name: str, *, samples: bool = False) -> Records:
             continue
         try:
             record = decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except UNDECODABLE as error:
             torn = number == len(lines)  # the last line has no newline: it was being written
             words = "incomplete last line" if torn else f"not a record of {SCHEMA}"
             problems.append(Problem(name, number, f"{words} ({str(error)[:200]}); the other lines are read"))
@@ -810,7 +812,7 @@ class _Sampled:
         for line in self.lines:
             try:
                 sample = _sample_decoder.decode(line)
-            except (msgspec.MsgspecError, UnicodeDecodeError):
+            except UNDECODABLE:
                 continue
             if sample.row in found:
                 found[sample.row].append(sample)
