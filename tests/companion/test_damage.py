@@ -137,6 +137,7 @@ def test_each_damaged_file_costs_one_note_in_every_command(
     said = imb("verify")
     assert said.code == 1 and all(str(path) in said.err for path in damaged.values())
     broken = next(path for path in damaged.values() if path.name == "manifest.json").parent.name
+    assert imb("ls", broken[:10]).err.splitlines()[-1] == "imb: none of these runs can be read"
     for command in (["show", broken[:10]], ["compare", broken[:10], "all"], ["export", broken[:10]]):
         said = imb(*command)
         assert said.code == 2 and f"{broken}/manifest.json: cannot be read" in said.err, command
@@ -201,6 +202,9 @@ def test_what_another_user_keeps_private_costs_one_note(
                 assert sum(str(path) in line for line in lines) <= 1, (words, said)
             if words[:2] in (["ls"], ["ls", "--json"], ["export"]) or words[0] == "query":
                 assert str(archive.path_of(private)) in said.err and good[:10] in said.out, (words, said)
+        said = imb("verify")
+        assert said.code == 1 and not notes(said) and "sessions" not in said.err
+        assert f"{archive.path_of(sealed).parent}: cannot be read (Permission denied)" in said.err
     finally:
         os.seteuid(os.getuid())
         archive.path_of(sealed).parent.chmod(0o700)

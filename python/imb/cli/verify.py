@@ -9,6 +9,7 @@ import typer
 from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption
 from imb.model.errors import ImbError
+from imb.model.notes import noted
 from imb.model.units import counted
 from imb.render.terminal import say
 
@@ -36,17 +37,21 @@ def command(
         raise ImbError(missing)
     chosen = names.stored_names(store, *runs) if runs else None
     damaged = checked = cut_off = 0
-    for finding in verify_archive(store, chosen):
-        checked += finding.is_run
-        damaged += bool(finding.damage)
-        cut_off += finding.cut_off
-        for line in finding.damage:
-            say(f"imb: {line}", err=True)
-        for line in finding.remarks:
-            say(line)
-    for error in stored_sessions.unreadable_files(store) if chosen is None else ():
-        damaged += 1
-        say(f"imb: {error}", err=True)
+    unread: list[str] = []  # folders, and files of sessions
+    with noted(unread.append):
+        for finding in verify_archive(store, chosen):
+            checked += finding.is_run
+            damaged += bool(finding.damage)
+            cut_off += finding.cut_off
+            for line in finding.damage:
+                say(f"imb: {line}", err=True)
+            for line in finding.remarks:
+                say(line)
+        if chosen is None:
+            unread += map(str, stored_sessions.unreadable_files(store))
+    for line in unread:
+        say(f"imb: {line}", err=True)
+    damaged += len(unread)
     say(f"{counted(checked, 'run')}: {damaged} damaged, {cut_off} cut off before added")
     if damaged:
         raise typer.Exit(1)

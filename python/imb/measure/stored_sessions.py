@@ -92,15 +92,20 @@ def _read(file: Path) -> Plan:
 
 
 def unreadable_files(archive: Archive) -> Iterator[UnreadableFile]:
-    """Plans of sessions, and what they keep of launches that are over, if they cannot be read."""
+    """Plans of sessions, and what they keep of launches that are over, if they cannot be read. Others may keep theirs private."""
     for plan in _files(archive):
-        kinds: dict[Path, type[Any]] = {plan: Plan} | dict.fromkeys(done_files(plan.parent).values(), Done)
-        for file, kind in kinds.items():
-            try:
-                read_json(file, kind)
-            except UnreadableFile as error:
-                if not isinstance(error.error, PermissionError):  # others may keep theirs private
-                    yield error
+        if (error := _unreadable(plan, Plan)) and isinstance(error.error, PermissionError):
+            continue
+        ends = [_unreadable(file, Done) for file in done_files(plan.parent).values()]
+        yield from filter(None, [error, *ends])
+
+
+def _unreadable(file: Path, kind: type[Any]) -> UnreadableFile | None:
+    try:
+        read_json(file, kind)
+    except UnreadableFile as error:
+        return error
+    return None
 
 
 def usual_seconds(archive: Archive, made: Plan) -> dict[tuple[object, ...], float]:
