@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from imb.archive.labels import replay
-from imb.archive.names import runs, some_runs
+from imb.archive.names import some_runs, stored_names
 from imb.archive.store import Archive, Content
 from imb.model.errors import ImbError
 from msgspec.structs import replace
@@ -25,7 +25,7 @@ def launch(text: str = "a table\n") -> Content:
 def test_a_run_comes_back_as_it_went_in(tmp_path: Path) -> None:
     archive = Archive(tmp_path / "deep" / "archive")
     added = archive.add(launch())
-    (run,) = runs(archive, added.id[:4])
+    (run,) = map(archive.run, stored_names(archive, added.id[:4]))
     assert added.new and run.id == added.id
     assert [run.part(name) for name in ("output.txt", "stderr.txt")] == [b"a table\n", b""]
     assert run.facts()["command"] == ["mpiexec", "-n", "2", "IMB-MPI1"]
@@ -56,7 +56,7 @@ def test_labels_and_notes_stay_beside_the_run(tmp_path: Path) -> None:
     archive.label(run_id, add=["new"], remove=["quiet"], note="second")
     assert archive.tags()[run_id].labels == ["baseline", "new"]
     assert archive.tags()[run_id].notes == ["first", "second"]
-    assert [run.id for run in runs(archive, "baseline")] == [run_id]
+    assert stored_names(archive, "baseline") == [run_id]
     assert {path.name: path.read_bytes() for path in archive.path_of(run_id).iterdir()} == before
 
 
@@ -67,7 +67,7 @@ def test_runs_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ImbError, match="'both' matches 2 runs"):
         some_runs(archive, "both", all_of_them=False)
     with pytest.raises(ImbError, match="no run, label or file 'missing'"):
-        runs(archive, "missing")
+        stored_names(archive, "missing")
 
 
 def test_a_removed_run_is_gone_but_kept(tmp_path: Path) -> None:

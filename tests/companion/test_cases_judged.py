@@ -13,7 +13,7 @@ from companion import fabrics
 from companion.door import Imb, Said
 from companion.test_resolver import uses
 from imb.archive.store import Archive
-from imb.model.records import End, Failure, Memory, Options, Result, Run, write
+from imb.model.records import End, Failure, Memory, Options, Record, Result, Run, write
 
 CASES = Path(__file__).parent / "data" / "cases"
 LOST = "V1-lost-row.txt"
@@ -72,7 +72,7 @@ def test_one_launch_of_a_stored_file_can_be_labeled_listed_and_removed(
 
 
 def test_one_launch_in_records_of_several_has_its_name(imb: Imb, archive: Archive, here: Path) -> None:
-    rows = [
+    rows: list[list[Record]] = [
         [Run(component="MPI1"), Result(benchmark="PingPong", processes=2, bytes=8, time_max_seconds=seconds)]
         for seconds in (1e-6, 3e-6)
     ]

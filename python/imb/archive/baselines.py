@@ -20,7 +20,9 @@ from pathlib import Path
 import msgspec
 
 from imb.archive.durable import write_whole
-from imb.archive.store import Archive, user
+from imb.archive.labels import user
+from imb.archive.reading import UnreadableFile, json_of, names_in, read_part
+from imb.archive.store import Archive
 from imb.model.baselines import Baseline, Kept, machine_of, placement_of
 from imb.model.errors import ImbError
 from imb.model.observations import Launch, Side, refuse_unknown_metric
@@ -93,8 +95,12 @@ def add(archive: Archive, made: Baseline) -> Baseline:
 
 def files(archive: Archive, name: str | None = None) -> list[Path]:
     """Where the baselines are, or those of a name, oldest version first."""
-    found = _folder(archive).glob(f"{name or '*'}/*.json")
-    return sorted(path for path in found if path.stem.isdecimal())
+    folder = _folder(archive)
+    names = [name] if name else names_in(folder)
+    found = (
+        folder / each / file for each in names if (folder / each).is_dir() for file in names_in(folder / each)
+    )
+    return [path for path in found if path.suffix == ".json" and path.stem.isdecimal()]
 
 
 def path_of_baseline(archive: Archive, made: Baseline) -> Path:
@@ -105,10 +111,10 @@ def path_of_baseline(archive: Archive, made: Baseline) -> Path:
 def load_baseline(path: Path, text: bytes | None = None) -> Baseline:
     """Of a file, which has this text. Raises ImbError, also where the file is not as it was made."""
     try:
-        text = path.read_bytes() if text is None else text
-        found = msgspec.json.decode(text, type=Baseline)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ImbError(f"{path} cannot be read ({error}); restore a copy, or remove it") from error
+        text = read_part(path) if text is None else text
+        found = json_of(path, text, Baseline)
+    except UnreadableFile as error:
+        raise error.with_advice("restore a copy, or remove it") from error
     said = _HASHED.search(text, max(len(text) - 80, 0))
     whole = text[: said.start()] + _UNHASHED if said else b""
     if not said or hashlib.sha256(whole).hexdigest().encode() != said[1]:

@@ -8,12 +8,14 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from imb.archive.reading import UnreadableFile
 from imb.archive.runs_table import RUNS, Columns
 from imb.archive.store import Manifest, StoredRun
 from imb.logs import columnar, parse_many
-from imb.logs.table import LoggedLaunch
+from imb.logs.table import Log, LoggedLaunch
 from imb.model.gpus import memory_of
-from imb.model.records import End, Failure, Record, Result, Run
+from imb.model.notes import note
+from imb.model.records import End, Failure, Problem, Record, Result, Run
 
 
 class Entry(msgspec.Struct):
@@ -60,7 +62,7 @@ class Entry(msgspec.Struct):
             "mpi": run.mpi.name if run.mpi else None,
             "memory": memory_of(run),
             "command": " ".join(map(str, command)) if isinstance(command, list) else None,
-            "exit_status": _whole(self.facts.get("exit_status")),
+            "exit_status": self.facts.get("exit_status"),
             "state": ends[-1].state if ends else None,
             "rows": len(results) + sum(stretch.count for stretch in stretches),
             "failures": len(failures),
@@ -82,13 +84,16 @@ def _text(value: Any) -> str | None:
 
 
 def _whole(value: Any) -> int | None:
+    """Sums of what foreign files state may be larger than a column takes."""
     return value if isinstance(value, int) and -(2**63) <= value < 2**63 else None
 
 
 def runs_of(entries: Sequence[Entry]) -> Columns:
     """These runs as rows of the index's table `runs`."""
     rows = [entry.row() for entry in entries]
-    return {name: [row[name] for row in rows] for name in RUNS}
+    return {
+        name: [_whole(row[name]) if kind is int else row[name] for row in rows] for name, kind in RUNS.items()
+    }
 
 
 def index_tables(entries: Sequence[Entry]) -> dict[str, pa.Table]:
@@ -111,22 +116,33 @@ def index_tables(entries: Sequence[Entry]) -> dict[str, pa.Table]:
 
 
 def entries_of(runs: Iterable[StoredRun]) -> list[Entry]:
-    """The content of these runs; unreadable ones are left out, and `imb verify` lists them."""
+    """The content of these runs. One that cannot be read is left out, which costs a note."""
     entries = []
     logs: list[tuple[Entry, bytes]] = []
     for run in runs:
-        entry = Entry({}, run.manifest)
         try:
-            entry.facts = run.facts()
+            entry = Entry(run.facts(), run.manifest)
             if "records.jsonl" in run.manifest.files:
                 read = run.records()
                 entry.records, entry.problems = read.records, len(read.problems)
             else:
                 logs.append((entry, run.part("output.txt") or b""))
-        except (OSError, msgspec.MsgspecError):
-            entry.problems = 1
+        except UnreadableFile as error:
+            note(f"{error}; left out")
+            continue
         entries.append(entry)
-    parsed = parse_many([(text, "") for _, text in logs])
+    parsed = parse_each([(text, "") for _, text in logs])
     for (entry, _), log in zip(logs, parsed, strict=True):
         entry.launches, entry.problems = log.launches, len(log.problems)
     return entries
+
+
+def parse_each(files: Sequence[tuple[bytes, str]]) -> list[Log]:
+    """parse_many, which never fails. Should it fail nevertheless, the file at fault is named and the others are read."""
+    try:
+        return parse_many(files)
+    except Exception as error:
+        if len(files) > 1:
+            return [log for file in files for log in parse_each([file])]
+        words = f"the importer fails on it, please report this ({type(error).__name__}: {error})"
+        return [Log(files[0][1], "imb", problems=[Problem(files[0][1], 0, words[:300])])]

@@ -20,10 +20,11 @@ import msgspec
 
 from imb.archive import sources
 from imb.archive.index import Index
-from imb.archive.labels import from_title
+from imb.archive.labels import change_by_me, from_title
 from imb.archive.remains import sweep
 from imb.archive.store import Archive, Content, Manifest
 from imb.model.errors import ImbError
+from imb.model.notes import note, noted
 from imb.model.records import RECORD, Failure, Problem, Result, cut_off, read
 from imb.model.text import natural
 
@@ -88,7 +89,9 @@ def import_files(
     pool = ProcessPoolExecutor(jobs, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN))
     try:
         folders, all_labels = [archive.folder] * len(batches), [labels] * len(batches)
-        for reports in pool.map(_import_batch, batches, folders, all_labels):
+        for reports, notes in pool.map(_import_apart, batches, folders, all_labels):
+            for line in notes:
+                note(line)
             yield from reports
     finally:
         pool.shutdown(cancel_futures=True)
@@ -116,6 +119,15 @@ def read_for_import(file: Path) -> tuple[FileReport, list[tuple[Content, Entry]]
     report = FileReport(str(file))
     found = _runs_of([(report, sources.read_source(file))], ())
     return report, [(content, entry) for _, content, entry in found]
+
+
+def _import_apart(
+    files: Sequence[Path], folder: Path, labels: Sequence[str]
+) -> tuple[list[FileReport], list[str]]:
+    """`_import_batch` in a process of its own, with its notes."""
+    notes: list[str] = []
+    with noted(notes.append):
+        return _import_batch(files, folder, labels), notes
 
 
 def _import_batch(files: Sequence[Path], folder: Path, labels: Sequence[str]) -> list[FileReport]:
@@ -161,20 +173,24 @@ def _label_present(index: Index, present: Mapping[str, list[FileReport]], labels
     """Gives labels to runs that the archive had already. Titles of sections are not given again: they may have been
     taken away."""
     tags = index.tags() if present and labels else {}
-    for run, reports in present.items():
-        has = tags[run].labels if run in tags else []
-        if lacking := [label for label in labels if label not in has]:
-            index.archive.label(run, add=lacking)
-            reports[0].labeled += 1
+    lacking = {
+        run: [each for each in labels if run not in tags or each not in tags[run].labels] for run in present
+    }
+    if added := {run: some for run, some in lacking.items() if some}:
+        index.archive.write_changes([change_by_me(run, add=some) for run, some in added.items()])
+        for run in added:
+            present[run][0].labeled += 1
 
 
 def _runs_of(
     texts: Sequence[tuple[FileReport, bytes]], labels: Sequence[str]
 ) -> list[tuple[FileReport, Content, Entry]]:
     """The runs in these texts: records are one, a log is one for each launch in it."""
+    from imb.archive.entries import parse_each
+
     are_records = [text.lstrip().startswith(RECORD) for _, text in texts]
     of_logs = [one for one, records in zip(texts, are_records, strict=True) if not records]
-    logs = iter(_parse([(text, report.file) for report, text in of_logs]))
+    logs = iter(parse_each([(text, report.file) for report, text in of_logs]))
     found: list[tuple[FileReport, Content, Entry]] = []
     for (report, text), records in zip(texts, are_records, strict=True):
         if records:
@@ -238,17 +254,3 @@ def _of_log(
             labels=[*([title] if title else []), *labels],
         )
         yield report, content, Entry(facts, launches=[launch], problems=len(log.problems))
-
-
-def _parse(files: Sequence[tuple[bytes, str]]) -> list[Log]:
-    """parse_many, which never fails. Should it do so all the same, the file at fault is named and the others read."""
-    from imb.logs import parse_many
-    from imb.logs.table import Log
-
-    try:
-        return parse_many(files)
-    except Exception as error:
-        if len(files) > 1:
-            return [log for file in files for log in _parse([file])]
-        words = f"the importer fails on it, please report this ({type(error).__name__}: {error})"
-        return [Log(files[0][1], "imb", problems=[Problem(files[0][1], 0, words[:300])])]

@@ -1,8 +1,9 @@
 """The index: the content of the archive's runs, in columns, so that lists and queries need not read every run.
 
-A user's own, in the cache folder, made anew by deleting it. It consists of segments, folders of files that appear whole
-and never change; each holds some runs. What the archive has and no segment holds is added before it is read. The rows
-are Parquet, for DuckDB. Arrow is imported only where they are written or read.
+A user's own, in the cache folder. It consists of segments, folders of files that appear whole and never change; each holds
+some runs. What the archive has and no segment holds is added before it is read. So a damaged segment is dropped, and its
+runs are read again. A replaced segment is kept for a while, since a query of another process may still read it. The rows are
+Parquet, for DuckDB. Arrow is imported only where they are written or read.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import chain, compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,9 +24,11 @@ import platformdirs
 
 from imb.archive.durable import write_whole
 from imb.archive.labels import LabelChange, Tags, replay
-from imb.archive.runs_table import RUNS, Columns, arrow_of, decoded, encoded
-from imb.archive.store import Archive, StoredRun
-from imb.model.errors import ImbError
+from imb.archive.reading import UnreadableFile
+from imb.archive.runs_table import RUNS, Columns, TableFile, arrow_of, decoded, encoded, sealed, unsealed
+from imb.archive.store import SHORT, Archive, StoredRun
+from imb.model.errors import UNDECODABLE, ImbError
+from imb.model.notes import note
 
 if TYPE_CHECKING:
     import duckdb
@@ -33,10 +37,16 @@ if TYPE_CHECKING:
     from imb.archive.entries import Entry
 
 # Of the columns and of what is read from logs; another one is another folder, which is filled anew.
-VERSION = 6
+VERSION = 7
 _RUNS_FILE = "runs.msgpack"
 _AT_ONCE = 32_000_000  # bytes of logs that are read together
 _MANY_SEGMENTS = 64
+_DAMAGED: tuple[type[Exception], ...] = (
+    OSError,
+    *UNDECODABLE,
+)  # what reading a file of the cache raises then
+_REPLACED = "replaced"  # a file in a segment that is not read any more
+_KEPT = 3600.0  # seconds after that; no query takes longer
 
 # Extensions may be fetched from a network, and a query may name variables of this program.
 _ALONE: dict[str, str | bool | int | float | list[str]] = {
@@ -64,12 +74,25 @@ class Index:
     # --- Writing -------------------------------------------------------------------------------------
 
     def add(self, entries: Sequence[Entry]) -> None:
-        """Puts runs into a new segment. Raises ImbError."""
+        """Puts runs into a new segment. One that does not fit into the columns costs a note. Raises ImbError."""
         if not entries:
             return
         from imb.archive.entries import index_tables, runs_of  # read logs and records, which a list does not
 
-        self._write(runs_of(entries), index_tables(entries))
+        try:
+            runs, tables = runs_of(entries), index_tables(entries)
+        except Exception as error:
+            if len(entries) > 1:
+                self.add(entries[: len(entries) // 2])
+                self.add(entries[len(entries) // 2 :])
+                return
+            manifest = entries[0].manifest
+            words = f"{type(error).__name__}: {error}"[:200]
+            note(
+                f"run {manifest.id[:SHORT] if manifest else ''}: cannot be listed, please report this ({words})"
+            )
+            return
+        self._write(runs, tables)
 
     def _write(self, runs: Columns, tables: dict[str, pa.Table]) -> None:
         """Raises ImbError where the cache cannot be written; Arrow's errors do not name the file."""
@@ -92,7 +115,7 @@ class Index:
         part = self.folder / f".{place.name}"
         part.mkdir(parents=True)
         try:
-            (part / _RUNS_FILE).write_bytes(encoded(runs))
+            files: dict[str, TableFile] = {}
             for name, table in tables.items():
                 # Most columns are empty in most segments, and even that takes time to write: see connect.
                 full = [c for c in table.column_names if table.column(c).null_count < table.num_rows]
@@ -107,13 +130,25 @@ class Index:
                     use_dictionary=texts,
                     write_statistics=False,
                 )
+                files[f"{name}.parquet"] = _state_of(part / f"{name}.parquet")
+            (part / _RUNS_FILE).write_bytes(encoded(runs, files))
             part.rename(place)
         finally:
             shutil.rmtree(part, ignore_errors=True)
 
     def segments(self) -> list[Path]:
-        """Oldest first."""
-        return sorted(self.folder.glob("[0-9]*"))
+        """Those that are read, the oldest first."""
+        return [each for each in sorted(self.folder.glob("[0-9]*")) if not (each / _REPLACED).exists()]
+
+    def _retire(self, segments: Iterable[Path]) -> None:
+        """These are not read any more, and deleted later: a query of another process may still read them."""
+        for segment in segments:
+            with suppress(OSError):  # another process has deleted it
+                (segment / _REPLACED).touch()
+        for mark in self.folder.glob(f"[0-9]*/{_REPLACED}"):
+            with suppress(OSError):
+                if time.time() - mark.stat().st_mtime > _KEPT:
+                    shutil.rmtree(mark.parent, ignore_errors=True)
 
     def _refreshed(self, columns: Sequence[str]) -> tuple[set[str], dict[Path, Columns]]:
         """Takes in what the archive has and the index has not. Returns the names of the archive's runs, and these columns of
@@ -138,7 +173,9 @@ class Index:
         for run_id in new:
             try:
                 run = self.archive.run(run_id)
-            except Exception:  # it was removed just now, or `imb verify` names it
+            except UnreadableFile as error:
+                if self.archive.path_of(run_id).exists():  # else it was removed just now
+                    note(f"{error}; left out")
                 continue
             batch.append(run)
             size += sum(file.bytes for file in run.manifest.files.values())
@@ -148,13 +185,16 @@ class Index:
         self.add(entries_of(batch))
 
     def _runs_read(self, columns: Sequence[str]) -> dict[Path, Columns]:
-        """These columns of `runs`, by segment."""
+        """These columns of `runs`, by segment. A damaged segment is dropped: what was in it is taken in again."""
         tables = {}
         for segment in self.segments():
             try:
-                tables[segment] = decoded((segment / _RUNS_FILE).read_bytes(), columns)
-            except (OSError, msgspec.MsgspecError):  # merged away, or torn: what was in it is taken in again
-                shutil.rmtree(segment, ignore_errors=True)
+                tables[segment], files = decoded((segment / _RUNS_FILE).read_bytes(), columns)
+                if any(_state_of(segment / name) != state for name, state in files.items()):
+                    raise ValueError("damaged")
+            except _DAMAGED:
+                tables.pop(segment, None)
+                self._retire([segment])
         return tables
 
     def _merge(self) -> None:
@@ -171,9 +211,9 @@ class Index:
         kept: dict[str, list[pa.Table]] = {name: [] for name in schemas}
         for segment in old:
             try:
-                runs = decoded((segment / _RUNS_FILE).read_bytes(), list(RUNS))
+                runs, _ = decoded((segment / _RUNS_FILE).read_bytes(), list(RUNS))
                 tables = {name: pq.ParquetFile(segment / f"{name}.parquet").read() for name in schemas}
-            except (OSError, pa.ArrowInvalid, msgspec.MsgspecError):
+            except (*_DAMAGED, pa.ArrowException):
                 continue
             wanted = [run in present and run not in seen for run in runs["run"]]
             for name, values in runs.items():
@@ -189,8 +229,7 @@ class Index:
                 kept_runs,
                 {name: pa.concat_tables(tables).unify_dictionaries() for name, tables in kept.items()},
             )
-        for segment in old:
-            shutil.rmtree(segment, ignore_errors=True)
+        self._retire(old)
 
     # --- Reading -------------------------------------------------------------------------------------
 
@@ -217,10 +256,15 @@ class Index:
         import pyarrow.parquet as pq
 
         path = self.folder / f"columns-{name}.parquet"
-        if not path.exists():
-            made = pa.BufferOutputStream()
-            pq.write_table(_schemas()[name].empty_table(), made)
-            self._keep(path, made.getvalue().to_pybytes())
+        made = pa.BufferOutputStream()
+        pq.write_table(_schemas()[name].empty_table(), made)
+        content = made.getvalue().to_pybytes()
+        try:
+            kept = path.read_bytes()
+        except OSError:
+            kept = b""
+        if kept != content:
+            self._keep(path, content)
         return path
 
     def _keep(self, path: Path, data: bytes) -> None:
@@ -235,17 +279,14 @@ class Index:
         """Archive.tags, reading only the changes that are new."""
         cache = self.folder / "labels.json"
         try:
-            known = msgspec.json.decode(cache.read_bytes(), type=dict[str, LabelChange])
-        except (OSError, msgspec.MsgspecError):
+            known = msgspec.json.decode(unsealed(cache.read_bytes()), type=dict[str, LabelChange])
+        except _DAMAGED:
             known = {}
         files = self.archive.label_files()
-        new = {
-            path.name: change
-            for path, change in self.archive.label_changes(p for p in files if p.name not in known)
-        }
-        if new:
+        unknown = (path for path in files if path.name not in known)
+        if new := {path.name: change for path, change in self.archive.label_log.changes(unknown)}:
             known |= new
-            self._keep(cache, msgspec.json.encode(known))
+            self._keep(cache, sealed(msgspec.json.encode(known)))
         return replay(known[path.name] for path in files if path.name in known)
 
     def connect(self) -> duckdb.DuckDBPyConnection:
@@ -274,10 +315,35 @@ class Index:
         columns = [pa.array([tag[i] for tag in tags], pa.string()) for i in range(2)]
         connection.register("all_labels", pa.table(columns, names=["run", "label"]))
         connection.execute("CREATE VIEW labels AS SELECT * FROM all_labels")
-        connection.execute(f"SET allowed_paths = [{', '.join(readable)}]")
-        connection.execute("SET enable_external_access = false")
+        with _in_some_folder():
+            connection.execute(f"SET allowed_paths = [{', '.join(readable)}]")
+            connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         return connection
+
+
+@contextmanager
+def _in_some_folder() -> Iterator[None]:
+    """DuckDB asks for the working directory, which may be deleted."""
+    try:
+        Path.cwd()
+    except OSError:
+        here = os.open(".", os.O_RDONLY)
+    else:
+        yield
+        return
+    try:
+        os.chdir("/")
+        yield
+    finally:
+        os.fchdir(here)
+        os.close(here)
+
+
+def _state_of(file: Path) -> TableFile:
+    """Raises OSError."""
+    state = file.stat()
+    return TableFile(state.st_size, state.st_mtime_ns)
 
 
 def _names(tables: Iterable[Columns]) -> list[str]:

@@ -1,19 +1,33 @@
 """Labels and notes: their changes, and which labels can be given: those that a command takes again as a name.
 
+ARCHIVE/labels/00001795789012345678-3fa9….json is one change; it never changes itself. The number gives the order of the changes:
+the time in nanoseconds, and more than every number that its writer found there. So a change follows those that it has seen,
+whatever the clocks of hosts are.
+
 Labels that an earlier version stored are read, shown and removed whatever they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import getpass
+import os
+import re
+import secrets
+import socket
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 import msgspec
 
+from imb.archive.durable import write_each
+from imb.archive.reading import names_in, readable_json
 from imb.model.errors import ImbError
-from imb.model.text import one_line
+from imb.model.text import now, one_line
 
 QUERY = "sql:"  # begins a name that is a query
 _LONGEST = 200  # characters
+_NUMBERED = re.compile(r"(\d+).*\.json", re.ASCII)
 
 
 class Tags(msgspec.Struct):
@@ -44,6 +58,66 @@ def replay(changes: Iterable[LabelChange]) -> dict[str, Tags]:
         if change.note:
             tag.notes.append(change.note)
     return tags
+
+
+def change_by_me(
+    run_id: str, *, add: Sequence[str] = (), remove: Sequence[str] = (), note: str | None = None
+) -> LabelChange:
+    """Made now by this user. Raises ImbError for a label that cannot be given."""
+    return LabelChange(
+        run=run_id,
+        at=now(),
+        by=f"{user()}@{socket.gethostname()}",
+        add=checked(add),
+        remove=list(remove),
+        note=note,
+    )
+
+
+def user() -> str:
+    """Who runs `imb`."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user without a name
+        return str(os.getuid())
+
+
+class LabelLog:
+    """The folder labels/ of an archive."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._read: dict[str, LabelChange] = {}  # by file name
+
+    def files(self) -> list[Path]:
+        """One per change, in their order."""
+        return [self.folder / name for _, name in self._numbered()]
+
+    def _numbered(self) -> list[tuple[int, str]]:
+        found = ((_NUMBERED.fullmatch(name), name) for name in names_in(self.folder))
+        return sorted((int(match[1]), name) for match, name in found if match)
+
+    def changes(self, files: Iterable[Path] | None = None) -> Iterator[tuple[Path, LabelChange]]:
+        """The content of these files, else of all, in their order. One that cannot be read costs a note."""
+        for path in self.files() if files is None else files:
+            if path.name not in self._read:
+                change = readable_json(path, LabelChange, "its labels and notes are left out")
+                if change is None:
+                    continue
+                self._read[path.name] = change
+            yield path, self._read[path.name]
+
+    def write(self, changes: Sequence[LabelChange]) -> None:
+        """Adds these changes behind all that are there. Raises OSError."""
+        if not changes:
+            return
+        latest = max((number for number, _ in self._numbered()), default=0)
+        first = max(time.time_ns(), latest + 1)
+        files = {}
+        for number, change in enumerate(changes, first):
+            name = f"{number:020d}-{change.run[:16]}-{secrets.token_hex(4)}.json"
+            files[self.folder / name] = msgspec.json.encode(change) + b"\n"
+        write_each(files)
 
 
 def checked(labels: Sequence[str]) -> list[str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from imb.archive.labels import QUERY, Tags
+from imb.archive.reading import each_readable
 from imb.archive.store import SHORT, Archive, StoredRun
 from imb.model import unread
 from imb.model.errors import ImbError
@@ -36,9 +37,9 @@ class NoResult(ImbError):
 def load(archive: Archive, what: str) -> Side:
     """The launches that `what` names; several names are divided by commas. Raises ImbError where there is none.
 
-    A name is a run or a label (see `runs`), a file or folder of logs or records (which need not be in the archive), one launch
-    of several in a file or run (`FILE#2`), or, alone, a query: `sql:` and a SELECT statement that answers with a column `run`.
-    Runs with the same content count once.
+    A name is a run or a label (see `stored_names`), a file or folder of logs or records (which need not be in the archive), one
+    launch of several in a file or run (`FILE#2`), or, alone, a query: `sql:` and a SELECT statement that answers with a column
+    `run`. Runs with the same content count once.
     """
     return side_from(named_runs(archive, what), what, status=2)
 
@@ -50,7 +51,7 @@ def named_runs(archive: Archive, what: str) -> Iterator[StoredRun | FileRun]:
 
 def side_of(archive: Archive, runs: Iterable[str], name: str) -> Side:
     """The launches of these runs, by whole name. Raises NoResult where there is no result in them."""
-    return side_from(map(archive.run, runs), name)
+    return side_from(each_readable(runs, archive.whole_run), name)
 
 
 def side_from(runs: Iterable[StoredRun | FileRun], name: str, *, status: int = 1) -> Side:
@@ -70,7 +71,8 @@ def any_side(runs: Iterable[StoredRun | FileRun], name: str) -> Side:
     found: dict[str, StoredRun | FileRun] = {}
     for run in every:
         found.setdefault(run.id, run)
-    launches, problems = [], []
+    launches: list[Launch] = []
+    problems = []
     for run in found.values():
         records = run.records()
         unread.note(records.problems, lost=not isinstance(run, StoredRun))
@@ -88,7 +90,7 @@ def launches_in(archive: Archive, run: str) -> list[Launch]:
 
 
 def readable_runs(archive: Archive, *names: str) -> Iterator[StoredRun | FileRun]:
-    """The runs of these names, to read: as of `runs`, but those of a file need not be stored. Raises ImbError where there is
+    """The runs of these names, to read: as of `stored_names`, but those of a file need not be stored. Raises ImbError where there is
     none."""
     present = archive.ids()
     for name in names:
@@ -100,7 +102,7 @@ def readable_runs(archive: Archive, *names: str) -> Iterator[StoredRun | FileRun
 
 def _readable(archive: Archive, name: str, present: Sequence[str]) -> Iterable[StoredRun | FileRun]:
     if found := _ids_named(archive, name, present):
-        return map(archive.run, found)
+        return each_readable(found, archive.whole_run)
     if path := _path(name):
         from imb.archive.files import runs_in
 
@@ -130,18 +132,18 @@ def _one_of_several(archive: Archive, name: str, present: Sequence[str]) -> Stor
     raise ImbError(f"no launch {number} in {whole}; `imb show` lists those that it has")
 
 
-def runs(archive: Archive, *names: str) -> list[StoredRun]:
-    """The stored runs of these names: of a label all that have it; of the beginning of a run's name that run; of
-    `sql:SELECT ...` those in the column `run` of the answer; of a file or folder the runs with the same content. Raises
-    ImbError where there is none, or a file has content that is not stored."""
+def stored_names(archive: Archive, *names: str) -> list[str]:
+    """Whole names of the stored runs of these names, readable or not: of a label all that have it; of the beginning of a run's
+    name that run; of `sql:SELECT ...` those in the column `run` of the answer; of a file or folder the runs with the same
+    content. Raises ImbError where there is none, or a file has content that is not stored."""
     present = archive.ids()
-    return [archive.run(run) for name in names for run in _stored(archive, name, present, archive.tags)]
+    return [run for name in names for run in _stored(archive, name, present, archive.tags)]
 
 
 def _stored(
     archive: Archive, name: str, present: Sequence[str], tags: Callable[[], Mapping[str, Tags]]
 ) -> list[str]:
-    """Whole names, as of `runs`."""
+    """Whole names, as of `stored_names`."""
     if ids := _ids_named(archive, name, present, tags):
         return ids
     found = list(dict.fromkeys(run.id for run in _readable(archive, name, present)))
@@ -156,13 +158,13 @@ def _stored(
 
 
 def record_files(archive: Archive, *names: str) -> list[tuple[str, Path]]:
-    """Name and file of the records of these runs, as of `runs`; of files, stored or not, the files themselves. For records that
+    """Name and file of the records of these runs, as of `stored_names`; of files, stored or not, the files themselves. For records that
     are too many to be read at once. Raises ImbError where there is none."""
     present = archive.ids()
     found: dict[Path, str] = {}
     for name in names:
         if ids := _ids_named(archive, name, present):
-            for run in map(archive.run, ids):
+            for run in each_readable(ids, archive.whole_run):
                 if "records.jsonl" in run.manifest.files:
                     found.setdefault(run.folder / "records.jsonl", run.name)
         elif path := _path(name):
@@ -181,12 +183,12 @@ def record_files(archive: Archive, *names: str) -> list[tuple[str, Path]]:
     return [(name, path) for path, name in found.items()]
 
 
-def some_runs(archive: Archive, name: str, *, all_of_them: bool) -> list[StoredRun]:
-    """The one stored run of a name, or all of them. Raises ImbError where there is none, or several without
-    `all_of_them`."""
-    found = runs(archive, name)
+def some_runs(archive: Archive, name: str, *, all_of_them: bool) -> list[str]:
+    """Whole names of the one stored run of a name, or of all of them, readable or not. Raises ImbError where there is none, or
+    several without `all_of_them`."""
+    found = stored_names(archive, name)
     if len(found) > 1 and not all_of_them:
-        raise ambiguous(name, [run.name for run in found], "give the name of one, or --all")
+        raise ambiguous(name, [run[:SHORT] for run in found], "give the name of one, or --all")
     return found
 
 

@@ -1,7 +1,11 @@
-"""The index's table of runs and its file: MessagePack, because `imb ls` reads it and importing Arrow takes longer than that."""
+"""The index's table of runs and its file: MessagePack, because `imb ls` reads it and importing Arrow takes longer than that.
+
+A file of the cache ends with a checksum: a damaged one is made again, whatever its damage is.
+"""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -38,21 +42,46 @@ RUNS: dict[str, type[str] | type[int]] = {
     "campaign": str,
     "conditions": str,
 }
+
+
+class TableFile(msgspec.Struct, frozen=True, array_like=True):
+    """Size and time of change (ns) of a file of columns: another process that changes it changes these."""
+
+    bytes: int
+    changed: int
+
+
 _FILE = msgspec.msgpack.Decoder(dict[str, msgspec.Raw])
+_FILES = "(files)"  # no column
+_SEAL = 4  # bytes
+_OTHERS = msgspec.msgpack.Decoder(dict[str, TableFile])
 _COLUMN = {kind: msgspec.msgpack.Decoder(list[kind | None]) for kind in (str, int)}  # type: ignore[valid-type]
 
 
-def encoded(columns: Mapping[str, Sequence[Any]]) -> bytes:
-    """The columns RUNS as a file."""
-    return msgspec.msgpack.encode({name: columns[name] for name in RUNS})
+def sealed(data: bytes) -> bytes:
+    """The bytes with their checksum."""
+    return data + zlib.crc32(data).to_bytes(_SEAL, "big")
 
 
-def decoded(data: bytes, names: Sequence[str]) -> Columns:
-    """These columns of such a file; the others are passed over. Raises msgspec.MsgspecError where it is none."""
-    found = _FILE.decode(data)
-    if not found.keys() >= set(names):
-        raise msgspec.ValidationError("lacks a column")
-    return {name: _COLUMN[RUNS[name]].decode(found[name]) for name in names}
+def unsealed(data: bytes) -> bytes:
+    """The bytes before their checksum. Raises ValueError where they are not those that were written."""
+    content, seal = data[:-_SEAL], data[-_SEAL:]
+    if zlib.crc32(content).to_bytes(_SEAL, "big") != seal:
+        raise ValueError("damaged")
+    return content
+
+
+def encoded(columns: Mapping[str, Sequence[Any]], files: Mapping[str, TableFile]) -> bytes:
+    """The columns RUNS as a file, and the state of the other files of its segment, by name."""
+    return sealed(msgspec.msgpack.encode({name: columns[name] for name in RUNS} | {_FILES: files}))
+
+
+def decoded(data: bytes, names: Sequence[str]) -> tuple[Columns, dict[str, TableFile]]:
+    """These columns of such a file, the others are passed over; and the other files. Raises ValueError where it is none."""
+    found = _FILE.decode(unsealed(data))
+    if not found.keys() >= {_FILES, *names}:
+        raise ValueError("lacks a column")
+    return {name: _COLUMN[RUNS[name]].decode(found[name]) for name in names}, _OTHERS.decode(found[_FILES])
 
 
 def arrow_of(columns: Columns) -> pa.Table:

@@ -16,14 +16,13 @@ verified. It is written in tmp/, synced, and renamed to its place: it is there w
 from __future__ import annotations
 
 import errno
-import getpass
 import hashlib
 import os
 import secrets
 import shutil
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -32,8 +31,17 @@ import msgspec
 import platformdirs
 
 from imb import __version__
-from imb.archive.durable import create, sync_all, write_each
-from imb.archive.labels import LabelChange, Tags, checked, replay
+from imb.archive.durable import create, sync_all
+from imb.archive.labels import LabelChange, LabelLog, Tags, change_by_me, replay
+from imb.archive.reading import (
+    UnreadableFile,
+    json_of,
+    names_in,
+    read_json,
+    read_part,
+    refuse_other_size,
+    size_of,
+)
 from imb.model.errors import ImbError
 from imb.model.text import now, readable
 
@@ -44,6 +52,7 @@ FORMAT = "openimb-run/1"
 CONTENT = ("records.jsonl", "output.txt", "stderr.txt", "facts.json")
 _MODE = 0o644  # of a run's files, whatever the umask allows: they never change
 SHORT = 10  # digits of a name that are shown
+_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,13 +127,24 @@ class StoredRun(msgspec.Struct, frozen=True):
         return self.id[:SHORT]
 
     def part(self, name: str) -> bytes | None:
-        """The bytes of one of CONTENT; None where the run has no such file. Raises OSError."""
-        return (self.folder / name).read_bytes() if name in self.manifest.files else None
+        """The bytes of one of CONTENT; None where the run has no such file. Raises UnreadableFile."""
+        if (stored := self.manifest.files.get(name)) is None:
+            return None
+        data = read_part(self.folder / name)
+        refuse_other_size(self.folder / name, len(data), stored.bytes)
+        return data
 
     def facts(self) -> dict[str, Any]:
-        """facts.json; empty where there is none."""
+        """facts.json; empty where there is none. Raises UnreadableFile."""
         data = self.part("facts.json")
-        return msgspec.json.decode(data, type=dict[str, Any]) if data else {}
+        return {} if data is None else json_of(self.folder / "facts.json", data, dict[str, Any])
+
+    def refuse_damage(self) -> None:
+        """Raises UnreadableFile where facts.json is damaged, or another file is missing, truncated or not for this user. Does not
+        read the others: `imb verify` does."""
+        self.facts()
+        for name, stored in self.manifest.files.items():
+            refuse_other_size(self.folder / name, size_of(self.folder / name), stored.bytes)
 
     def records(self, *, samples: bool = False) -> Records:
         """The records of a run of the suite, or those read from its log; `samples` as of records.read."""
@@ -166,7 +186,7 @@ class Archive:
         self.label_folder = self.folder / "labels"
         self.removed = self.folder / "removed"
         self.tmp = self.folder / "tmp"
-        self._changes: dict[str, LabelChange] = {}  # by file name; these files never change
+        self.label_log = LabelLog(self.label_folder)
 
     def missing(self) -> str | None:
         """What is wrong where there is no such folder."""
@@ -194,13 +214,19 @@ class Archive:
     def refusal(self, error: OSError) -> ImbError:
         """The error where the archive cannot be written."""
         words = f"cannot write to the archive {self.folder}: {error.strerror or error}"
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in _FULL:
             return ArchiveFull(f"{words}; make room")
         return ImbError(f"{words}; give another one (--archive, $IMB_ARCHIVE)")
 
+    def concerns(self, error: OSError) -> bool:
+        """Whether the error is of a file of the archive. A full disk has no file name."""
+        if error.filename is None:
+            return error.errno in {*_FULL, errno.EROFS}
+        return isinstance(error.filename, str | Path) and Path(error.filename).is_relative_to(self.folder)
+
     def _add_many(self, contents: Iterable[Content], beside: Beside) -> list[Added]:
         self._make_folders()
-        staged: list[tuple[Path, Manifest, Sequence[str]]] = []
+        staged: list[tuple[Path | None, Manifest, Sequence[str]]] = []
         try:
             staged.extend(self._stage(content) for content in contents)
             new = [None if self.path_of(each.id).exists() else each for _, each, _ in staged]
@@ -210,23 +236,25 @@ class Archive:
                     [
                         path
                         for folder, manifest, _ in staged
+                        if folder
                         for path in (*(folder / name for name in (*manifest.files, "manifest.json")), folder)
                     ]
                 )
                 done = [
-                    Added(manifest.id, self._publish(folder, manifest), manifest)
+                    Added(manifest.id, folder is not None and self._publish(folder, manifest), manifest)
                     for folder, manifest, _ in staged
                 ]
         finally:
             for folder, _, _ in staged:
-                shutil.rmtree(folder, ignore_errors=True)
-        sync_all(list({self.path_of(added.id).parent for added in done}))
+                if folder:
+                    shutil.rmtree(folder, ignore_errors=True)
+        sync_all(list({self.path_of(added.id).parent for added in done if added.new}))
         changes = [
-            _change(added.id, add=labels)
+            change_by_me(added.id, add=labels)
             for (_, _, labels), added in zip(staged, done, strict=True)
             if labels and added.new
         ]
-        self._write_changes(changes)
+        self.label_log.write(changes)
         finished.result()
         return done
 
@@ -234,7 +262,8 @@ class Archive:
         for folder in (self.runs, self.label_folder, self.removed, self.tmp):
             folder.mkdir(parents=True, exist_ok=True)
 
-    def _stage(self, content: Content) -> tuple[Path, Manifest, Sequence[str]]:
+    def _stage(self, content: Content) -> tuple[Path | None, Manifest, Sequence[str]]:
+        """Writes a run into tmp/; no folder: the archive has it."""
         parts = content.parts()
         files = file_facts(parts)
         manifest = Manifest(
@@ -246,6 +275,8 @@ class Archive:
             files=files,
             origin=readable(content.origin) if content.origin else None,
         )
+        if self._is_whole(self.path_of(manifest.id), manifest):
+            return None, manifest, content.labels
         folder = self.tmp / f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(6)}"
         folder.mkdir()
         try:
@@ -262,7 +293,7 @@ class Archive:
         place = self.path_of(manifest.id)
         place.parent.mkdir(exist_ok=True)
         if place.exists() and not self._is_whole(place, manifest):
-            self._take_out(manifest.id)  # a torn copy of what we have whole
+            self._take_out(manifest.id)  # a torn copy of what is whole here
         try:
             folder.rename(place)
         except OSError as error:
@@ -273,13 +304,13 @@ class Archive:
 
     @staticmethod
     def _is_whole(place: Path, manifest: Manifest) -> bool:
+        """Whether a run is there with this content. One that another user keeps private counts as whole."""
         try:
-            sizes = all(
-                (place / name).stat().st_size == facts.bytes for name, facts in manifest.files.items()
-            )
-        except OSError:
-            return False
-        return sizes and (place / "manifest.json").exists()
+            stored = read_json(place / "manifest.json", Manifest)
+            parts = {name: read_part(place / name) for name in manifest.files}
+        except UnreadableFile as error:
+            return isinstance(error.error, PermissionError)
+        return stored.files == manifest.files and file_facts(parts) == manifest.files
 
     def _take_out(self, run_id: str) -> Path:
         self.removed.mkdir(parents=True, exist_ok=True)
@@ -299,20 +330,15 @@ class Archive:
     ) -> None:
         """Gives a run labels, takes some away, adds a note. Raises ImbError for a label that cannot be given, and
         where they cannot be written."""
-        change = _change(run_id, add=add, remove=remove, note=note)
+        self.write_changes([change_by_me(run_id, add=add, remove=remove, note=note)])
+
+    def write_changes(self, changes: Sequence[LabelChange]) -> None:
+        """Writes changes of labels, with one sync for all of them. Raises ImbError where they cannot be written."""
         try:
             self.label_folder.mkdir(parents=True, exist_ok=True)
-            self._write_changes([change])
+            self.label_log.write(changes)
         except OSError as error:
             raise self.refusal(error) from error
-
-    def _write_changes(self, changes: Iterable[LabelChange]) -> None:
-        """Raises OSError."""
-        files = {}
-        for change in changes:
-            name = f"{time.time_ns():020d}-{change.run[:16]}-{secrets.token_hex(4)}.json"
-            files[self.label_folder / name] = msgspec.json.encode(change) + b"\n"
-        write_each(files)
 
     # --- Reading -------------------------------------------------------------------------------------
 
@@ -321,17 +347,17 @@ class Archive:
         return self.runs / run_id[:2] / run_id
 
     def ids(self) -> list[str]:
-        """Names of all runs, sorted. Reads folders only."""
-        names: list[str] = []
+        """Names of all runs, sorted. Reads folders only; one of them that cannot be read costs a note."""
         try:
-            for group in os.scandir(self.runs):
-                if len(group.name) == 2 and group.is_dir():
-                    names.extend(entry.name for entry in os.scandir(group) if len(entry.name) == 64)
+            groups = [entry.name for entry in os.scandir(self.runs)]
         except FileNotFoundError:
             return []
         except OSError as error:
             raise ImbError(f"cannot read the archive {self.folder}: {error.strerror}") from error
-        return sorted(names)
+        places = (self.runs / group for group in groups if len(group) == 2)
+        return sorted(
+            name for place in places if place.is_dir() for name in names_in(place) if len(name) == 64
+        )
 
     def removed_copies(self) -> dict[str, Path]:
         """The runs that were taken out, by name: the copy of each that was removed last."""
@@ -339,55 +365,25 @@ class Archive:
         return {copy.name[:64]: copy for copy in copies}
 
     def run(self, run_id: str) -> StoredRun:
-        """A run by its whole name. Raises ImbError where its manifest cannot be read."""
+        """A run by its whole name. Raises UnreadableFile where its manifest cannot be read."""
         place = self.path_of(run_id)
-        try:
-            manifest = msgspec.json.decode((place / "manifest.json").read_bytes(), type=Manifest)
-        except (OSError, msgspec.MsgspecError) as error:
-            raise ImbError(f"{place}/manifest.json cannot be read ({error}); see `imb verify`") from error
-        return StoredRun(place, manifest)
+        return StoredRun(place, read_json(place / "manifest.json", Manifest))
+
+    def whole_run(self, run_id: str) -> StoredRun:
+        """`run`, of which nothing is missing. Raises UnreadableFile."""
+        run = self.run(run_id)
+        run.refuse_damage()
+        return run
 
     def label_files(self) -> list[Path]:
-        """The files of labels/, oldest change first; their names are unique."""
-        return sorted(self.label_folder.glob("[0-9]*.json"))
+        """The files of labels/, in the order of the changes; their names are unique."""
+        return self.label_log.files()
 
     def tags(self) -> dict[str, Tags]:
-        """Labels and notes by run, from labels/. Files that cannot be read are left to `imb verify`."""
-        return replay(change for _, change in self.label_changes())
-
-    def label_changes(self, files: Iterable[Path] | None = None) -> Iterator[tuple[Path, LabelChange]]:
-        """The content of the readable ones of these files, else of all in labels/; oldest first."""
-        for path in self.label_files() if files is None else files:
-            try:
-                if path.name not in self._changes:
-                    self._changes[path.name] = msgspec.json.decode(path.read_bytes(), type=LabelChange)
-                yield path, self._changes[path.name]
-            except (OSError, msgspec.MsgspecError):
-                continue
+        """Labels and notes by run, from labels/."""
+        return replay(change for _, change in self.label_log.changes())
 
 
 def _removed_at(copy: Path) -> int:
     """When it was removed: its name ends with that, in nanoseconds."""
     return int("0" + "".join(filter(str.isdecimal, copy.name[65:])))
-
-
-def _change(
-    run_id: str, *, add: Sequence[str] = (), remove: Sequence[str] = (), note: str | None = None
-) -> LabelChange:
-    """Made now by this user. Raises ImbError for a label that cannot be given."""
-    return LabelChange(
-        run=run_id,
-        at=now(),
-        by=f"{user()}@{socket.gethostname()}",
-        add=checked(add),
-        remove=list(remove),
-        note=note,
-    )
-
-
-def user() -> str:
-    """Who runs `imb`."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container's user without a name
-        return str(os.getuid())

@@ -13,9 +13,11 @@ import msgspec
 
 from imb.archive import baselines
 from imb.archive.labels import LabelChange
+from imb.archive.reading import UnreadableFile, names_in, read_json, read_part
 from imb.archive.remains import remains
 from imb.archive.store import CONTENT, FORMAT, SHORT, Archive, FileFacts, Manifest, name_of
-from imb.model.errors import ImbError
+from imb.model.errors import UNDECODABLE, ImbError
+from imb.model.records import decode
 from imb.model.suite import suite_folder
 from imb.model.units import counted
 
@@ -54,7 +56,7 @@ def _verify_places(archive: Archive) -> Iterator[Damage]:
     """What lies in runs/ and is no run in its place."""
     for group in sorted(archive.runs.iterdir()) if archive.runs.is_dir() else ():
         if group.is_dir() and _GROUP.fullmatch(group.name):
-            strange = [run for run in group.iterdir() if not _is_place(run)]
+            strange = [group / name for name in names_in(group) if not _is_place(group / name)]
         else:
             strange = [group]
         for path in sorted(strange):
@@ -70,9 +72,9 @@ def _verify_run(archive: Archive, run_id: str, validator: jsonschema_rs.Validato
     place, short = archive.path_of(run_id), run_id[:SHORT]
     finding = Damage(is_run=True, damage=[], remarks=[])
     try:
-        manifest = msgspec.json.decode((place / "manifest.json").read_bytes(), type=Manifest)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-        finding.damage.append(f"{short}: {place / 'manifest.json'}: cannot be read ({error})")
+        manifest = read_json(place / "manifest.json", Manifest)
+    except UnreadableFile as error:
+        finding.damage.append(f"{short}: {error}")
         return finding
     if manifest.format != FORMAT or manifest.id != run_id or name_of(manifest.files) != run_id:
         finding.damage.append(f"{short}: {place / 'manifest.json'}: does not belong to this run")
@@ -99,9 +101,9 @@ def _verify_file(
         finding.damage.append(f"{where}: unexpected file")
         return
     try:
-        data = (archive.path_of(run_id) / name).read_bytes()
-    except OSError as error:
-        finding.damage.append(f"{where}: cannot be read ({error.strerror})")
+        data = read_part(archive.path_of(run_id) / name)
+    except UnreadableFile as error:
+        finding.damage.append(f"{run_id[:SHORT]}: {error}")
         return
     if len(data) < facts.bytes:
         finding.damage.append(f"{where}: is truncated, {len(data)} of {facts.bytes} bytes are left")
@@ -124,7 +126,11 @@ def _verify_records(finding: Damage, where: str, data: bytes, validator: jsonsch
             error = next(iter(validator.iter_errors(record)), None)
             reason = f"does not satisfy the schema ({' '.join(error.message.split())[:120]})" if error else ""
             last = str(record.get("record", "")) if isinstance(record, dict) else last
-        except ValueError:
+            if not reason:
+                decode(line)  # what the schema allows may be more than the columns take
+        except msgspec.MsgspecError as failure:
+            reason = f"cannot be read ({failure})"
+        except UNDECODABLE:
             reason = "incomplete last line" if number == len(lines) else "not JSON"
         if reason:
             wrong.append(f"{where}:{number}: {reason}")
@@ -148,9 +154,9 @@ def _verify_labels(archive: Archive) -> Iterator[Damage]:
     known = {*archive.ids(), *archive.removed_copies()}
     for path in archive.label_files():
         try:
-            change = msgspec.json.decode(path.read_bytes(), type=LabelChange)
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-            yield Damage(damage=[f"{path}: cannot be read ({error})"])
+            change = read_json(path, LabelChange)
+        except UnreadableFile as error:
+            yield Damage(damage=[str(error)])
             continue
         if change.run not in known:
             yield Damage(remarks=[f"{path}: labels {change.run[:SHORT]}, which is not in this archive"])

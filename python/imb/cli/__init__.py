@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import importlib
@@ -20,6 +21,7 @@ import typer.main
 from imb import __version__
 from imb.model import unread
 from imb.model.errors import ImbError
+from imb.model.notes import noted
 from imb.render.terminal import IN_ASCII, say
 
 # By what people do, in the order of `imb --help`. The module imb.cli.NAME (a Python keyword has a _ behind it) has a function `command`,
@@ -33,6 +35,7 @@ GROUPS = {
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)
 
 
+_NOTES = 5  # that are printed: an archive may have thousands of files of another user
 # Allocations between two garbage collections. With Python's default they take a sixth of the time of a long list.
 _OBJECTS = 100_000
 
@@ -141,7 +144,8 @@ def main(words: list[str] | None = None) -> None:
             stream.reconfigure(errors=IN_ASCII)
     try:
         unread.taken()
-        status = app(args=words, prog_name="imb", standalone_mode=False)
+        with _notes():
+            status = app(args=words, prog_name="imb", standalone_mode=False)
         if _unread_lines():
             status = 1
     except ImbError as error:
@@ -195,6 +199,25 @@ def _unread_lines() -> bool:
     if lines:
         say(*(f"imb: {line}" for line in lines), err=True)
     return lost
+
+
+@contextlib.contextmanager
+def _notes() -> Iterator[None]:
+    """Print notes of what cannot be read: the first, and how many more there are."""
+    count = 0
+
+    def tell(line: str) -> None:
+        nonlocal count
+        count += 1
+        if count <= _NOTES:
+            say(f"imb: note: {line}", err=True)
+
+    try:
+        with noted(tell):
+            yield
+    finally:
+        if count > _NOTES:
+            say(f"imb: note: {count - _NOTES} more files cannot be read; `imb verify` lists them", err=True)
 
 
 def _complain(line: str, status: int) -> int:

@@ -182,7 +182,7 @@ def _resumed(store: Archive, file: Path | None, launches: int | None, seed: int 
             "--launches and --seed cannot be combined with --resume, which executes the recorded plan"
         )
     made, source = campaign.read_campaign(file) if file else (None, None)
-    plans = stored_sessions.of_campaign(store, made.name if made else None, own=True)
+    plans = stored_sessions.of_campaign(store, made.name if made else None)
     if (chosen := stored_sessions.to_resume(store, reversed(plans))) is None:
         what = f"campaign {made.name}" if made else "a campaign"
         raise ImbError(

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from imb.archive.reading import each_readable
 from imb.archive.store import Archive
 from imb.mpi.load import Load
 from imb.render.terminal import say
@@ -24,7 +25,8 @@ def others_in_words(archive: Archive, runs: Iterable[str]) -> str | None:
     """CPUs that other processes used, the largest of these runs; None where no run has more than BUSIER_CPUS."""
     from imb.judge.condition_diff import BUSIER_CPUS
 
-    loads = (load_of(archive.run(run).facts()) for run in runs)
+    facts = each_readable(runs, lambda run: archive.run(run).facts(), optional=True)
+    loads = map(load_of, facts)
     largest = max((load.other_cpus for load in loads if load), default=0.0)
     return f"other processes used {largest:.1f} CPUs" if largest > BUSIER_CPUS else None
 

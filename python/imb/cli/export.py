@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from imb.archive.reading import each_readable
 from imb.archive.store import Archive
 from imb.cli.common import FORMAT, ArchiveOption, readable
 from imb.model.errors import ImbError
@@ -73,7 +74,7 @@ def command(
     if samples and format not in ("csv", "parquet"):
         raise ImbError(f"--samples: not with --format {format}; use csv or parquet (json has them always)")
     store = Archive(archive)
-    chosen = readable(store, runs) if runs else [store.run(run) for run in store.ids()]
+    chosen = readable(store, runs) if runs else each_readable(store.ids(), store.whole_run)
     match format:
         case "csv":
             write_csv(store, chosen, output, separator, samples=samples)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from imb.archive.store import Archive
+from imb.archive.store import SHORT, Archive
 from imb.cli.common import ArchiveOption, RunArgument
 from imb.model.units import counted
 from imb.render.terminal import say
@@ -31,17 +31,20 @@ def command(
 
     Example: imb label 3fa9 baseline "before the new kernel" --note "quiet machine"
     """
+    from imb.archive.labels import change_by_me
     from imb.archive.names import some_runs
 
     store = Archive(archive)
     found = some_runs(store, run, all_of_them=every)
     changes = bool(labels or remove or note)
-    for one in found if changes else ():
-        store.label(one.id, add=labels or [], remove=remove or [], note=note)
+    if changes:
+        store.write_changes(
+            [change_by_me(one, add=labels or [], remove=remove or [], note=note) for one in found]
+        )
     every_tag = store.tags()
     for one in found:
-        tags = every_tag.get(one.id)
-        say(f"{one.name}  {', '.join(tags.labels) if tags and tags.labels else '(no labels)'}")
+        tags = every_tag.get(one)
+        say(f"{one[:SHORT]}  {', '.join(tags.labels) if tags and tags.labels else '(no labels)'}")
         for text in tags.notes if tags else []:
             say(f"    {text}")
     if every and changes:

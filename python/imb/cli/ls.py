@@ -111,9 +111,8 @@ def command(
         return
     if not runs:
         if names or label is not None:
-            words = "none of these runs" + (
-                f" has benchmark {benchmark!r}" if benchmark else " has this label"
-            )
+            lack = "can be read" if label is None else "has this label"
+            words = f"none of these runs {f'has benchmark {benchmark!r}' if benchmark else lack}"
         else:
             where = f"no run of benchmark {benchmark!r} in" if benchmark else "the archive is empty:"
             words = f"{where} {index.archive.folder}; add runs with `imb run` or `imb import`"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from imb.archive.names import launches_in
+from imb.archive.reading import each_readable
 from imb.archive.store import SHORT, Archive
-from imb.model.errors import ImbError
 from imb.model.gpus import memory_of
 from imb.model.observations import Launch, Side
 
@@ -19,7 +20,7 @@ MOST = 16  # earlier launches of one kind: reading one takes some 30 ms
 
 def earlier(archive: Archive, launches: Sequence[Launch]) -> list[Launch]:
     """Launches in passes on the same hosts, with the same MPI, number of ranks and memory, that are not among these; of each kind
-    the MOST newest. A run that cannot be read is left to `imb verify`."""
+    the MOST newest."""
     kinds = {_kind(launch) for launch in launches if _in_passes(launch)}
     if not kinds:
         return []
@@ -39,10 +40,8 @@ def earlier(archive: Archive, launches: Sequence[Launch]) -> list[Launch]:
         kind = row["nodes"], row["mpi"], row["processes"], row["memory"]
         if left.get(kind, 0) > 0:
             left[kind] -= 1
-            try:
-                found += launches_in(archive, row["run"])
-            except (ImbError, OSError):
-                continue
+            of_run = each_readable([row["run"]], lambda run: launches_in(archive, run), optional=True)
+            found += chain.from_iterable(of_run)
     return found
 
 

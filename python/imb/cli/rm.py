@@ -40,7 +40,7 @@ def command(
 
     store = Archive(archive)
     found = list(  # all are known before one is touched
-        dict.fromkeys(one.id for run in runs for one in some_runs(store, run, all_of_them=every))
+        dict.fromkeys(one for run in runs for one in some_runs(store, run, all_of_them=every))
     )
     for run_id in found:
         say(f"{run_id[:SHORT]} moved to {store.remove(run_id)}")

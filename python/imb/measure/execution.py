@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import shutil
 import socket
 import threading
@@ -11,11 +10,12 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 
 from imb.archive.durable import write_whole
+from imb.archive.reading import each_readable, readable_json
 from imb.archive.store import SHORT, Archive, Content
 from imb.logs.launch_errors import reason
 from imb.measure.interleave import Conductor
@@ -26,10 +26,12 @@ from imb.measure.session import (
     Plan,
     command_of,
     done,
+    done_files,
     elsewhere,
     folder_of,
     intent_of,
     refuse_missing_programs,
+    reporting_archive,
     secrets_of,
     spool_of,
     without_secrets,
@@ -41,24 +43,6 @@ from imb.model.gpus import uses_gpu
 from imb.model.sequential_design import FACT
 from imb.model.text import now
 from imb.mpi import arguments, conditions, launch, load
-
-Rest = ParamSpec("Rest")
-Made = TypeVar("Made")
-
-
-def _refusing(
-    function: Callable[Concatenate[Archive, Rest], Made],
-) -> Callable[Concatenate[Archive, Rest], Made]:
-    """A full or read-only disk in words. What the launch itself does is an outcome, no OSError."""
-
-    @functools.wraps(function)
-    def wrapped(archive: Archive, /, *words: Rest.args, **options: Rest.kwargs) -> Made:
-        try:
-            return function(archive, *words, **options)
-        except OSError as error:
-            raise archive.refusal(error) from error
-
-    return wrapped
 
 
 class _Started(NamedTuple):
@@ -73,7 +57,7 @@ class _Started(NamedTuple):
     progress: Progress
 
 
-@_refusing
+@reporting_archive
 def execute(
     archive: Archive,
     made: Plan,
@@ -311,29 +295,40 @@ def _ask_transports(made: Plan, one: _Started) -> bool:
     return interrupted
 
 
+_UNREAD = "what its launch left is stored without conditions"
+
+
 def settle(archive: Archive, made: Plan) -> None:
-    """Launches that are in the archive, while the disk had no room for the note that they are over, are over now. For the
-    owner of the session's lock."""
-    over = done(archive, made)
-    left: dict[tuple[int, str], Item] = {}
+    """Launches that are in the archive, but not recorded as over (the disk was full, or the file is damaged), are over now. For
+    the owner of the session's lock."""
+    over, recorded = done(archive, made), done_files(folder_of(archive, made.id))
+    left: dict[object, tuple[Item, object]] = {}  # by number; with the start, None: any
     for item in made.items:
         kept = spool_of(archive, made, item) / "facts.json"
-        if item.number not in over and kept.exists():
-            left[item.number, msgspec.json.decode(kept.read_bytes(), type=dict[str, Any])["started"]] = item
-    for run in archive.ids() if left else []:
-        facts = archive.run(run).facts()
-        if facts.get("session") != made.id or facts.get("outcome") == "interrupted":
-            continue
-        if found := left.get((facts["number"], facts["started"])):
-            archive.label(run, add=_labels(made, found, facts))
-            _finish(archive, made, found, _over(found, run, facts, None))
+        if item.number not in over and (kept.exists() or item.number in recorded):
+            known = readable_json(kept, dict[str, Any], _UNREAD) if kept.exists() else None
+            left[item.number] = item, (known or {}).get("started")
+    runs = archive.ids() if left else []
+    for run, facts in each_readable(runs, lambda run: (run, archive.run(run).facts()), optional=True):
+        if facts.get("session") == made.id and facts.get("outcome") not in (None, "interrupted"):
+            for item, started in (one for number, one in left.items() if number == facts.get("number")):
+                if started in (None, facts.get("started")):
+                    archive.label(run, add=_labels(made, item, facts))
+                    _finish(archive, made, item, _over(item, run, facts, None))
 
 
 def _adopt(archive: Archive, made: Plan, item: Item) -> None:
     """What a killed `imb run` left of this launch becomes a run too; then the launch is repeated."""
     spool = spool_of(archive, made, item)
     if (spool / "facts.json").exists():
-        facts = msgspec.json.decode((spool / "facts.json").read_bytes(), type=dict[str, Any])
+        known = {
+            "kind": "launch",
+            "session": made.id,
+            "number": item.number,
+            "turn": item.turn,
+            "cell": item.cell,
+        }
+        facts: dict[str, Any] = readable_json(spool / "facts.json", dict[str, Any], _UNREAD) or known
         over = _store(archive, made, item, facts | {"outcome": "interrupted", "exit_status": None})
         _finish(archive, made, item, over)
     elif spool.exists():
@@ -371,7 +366,7 @@ def _over(item: Item, run: str, facts: dict[str, Any], wall: float | None) -> Do
         number=item.number,
         run=run,
         outcome=facts["outcome"],
-        status=facts["exit_status"],
+        status=facts.get("exit_status"),
         seconds=facts.get("seconds"),
         wall=None if wall is None else round(wall, 3),
         problem=facts.get("problem"),
@@ -383,7 +378,8 @@ def _finish(archive: Archive, made: Plan, item: Item, over: Done) -> None:
     """From now on this launch is over, unless it was interrupted. Its interrupted runs lose their labels then: the launch
     counts once."""
     interrupted = folder_of(archive, made.id) / f"{item.number:04d}.interrupted"
-    runs = interrupted.read_text().split() if interrupted.exists() else []
+    text = interrupted.read_text(errors="replace") if interrupted.exists() else ""
+    runs = [run for run in text.split() if len(run) == 64 and run.isalnum()]
     if over.outcome == "interrupted":
         if item.labels and not made.campaign:
             write_whole(interrupted, "\n".join([*runs, over.run]).encode())
@@ -394,4 +390,5 @@ def _finish(archive: Archive, made: Plan, item: Item, over: Done) -> None:
         write_whole(
             folder_of(archive, made.id) / f"{item.number:04d}.json", msgspec.json.encode(over) + b"\n"
         )
-    shutil.rmtree(spool_of(archive, made, item))
+    if (spool := spool_of(archive, made, item)).exists():
+        shutil.rmtree(spool)

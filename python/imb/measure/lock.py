@@ -23,7 +23,9 @@ import msgspec
 import psutil
 
 from imb.archive.durable import write_whole
-from imb.archive.store import Archive, user
+from imb.archive.labels import user
+from imb.archive.reading import UnreadableFile, read_json
+from imb.archive.store import Archive
 from imb.measure.session import Plan, folder_of, in_job
 from imb.model.errors import ImbError
 from imb.model.text import now
@@ -46,7 +48,13 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
     since: str
 
     def __str__(self) -> str:
+        if self == _UNKNOWN:
+            return "a process that its owner.json does not name"
         return f"process {self.pid} of {self.user} on {self.host}"
+
+
+# Of a file that cannot be read: its time of change is a heartbeat anyway.
+_UNKNOWN = Owner(user="", host="", pid=0, born=0, since="")
 
 
 @contextlib.contextmanager
@@ -142,9 +150,9 @@ def _holder(file: Path) -> Owner | None:
 
 def _owner(file: Path) -> Owner | None:
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Owner)
-    except (OSError, msgspec.MsgspecError):
-        return None
+        return read_json(file, Owner)
+    except UnreadableFile as error:
+        return None if isinstance(error.error, FileNotFoundError) else _UNKNOWN
 
 
 def _time_of(file: Path) -> float:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import msgspec
-
+from imb.model.errors import UNDECODABLE
 from imb.model.records import End, Failure, Pair, PassLimits, Result, Run, Sample, SampledRow, decode
 
 _DEFAULT_LENGTHS = 24  # 0, and 2^0 to 2^22
@@ -36,7 +35,7 @@ class Progress:
         """One line; what is no record is passed over."""
         try:
             record = decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except UNDECODABLE:
             return
         self._fed = True
         if isinstance(record, Run):

@@ -9,16 +9,20 @@ ARCHIVE/sessions/ID/plan.json    what is to be launched
 
 from __future__ import annotations
 
+import functools
 import os
+import re
 import secrets
 import socket
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
 
 import msgspec
 import psutil
 
 from imb.archive.durable import write_whole
+from imb.archive.reading import names_in, readable_json
 from imb.archive.store import Archive
 from imb.measure import passes
 from imb.measure.interleave import TURN_LIMIT
@@ -39,6 +43,10 @@ from imb.model.text import now
 from imb.mpi import launch, own_word
 from imb.mpi.allocation import Allocation
 from imb.mpi.installations import Installation
+
+_DONE = re.compile(r"(\d{1,9})\.json", re.ASCII)
+Rest = ParamSpec("Rest")
+Made = TypeVar("Made")
 
 
 class Variant(msgspec.Struct, frozen=True, kw_only=True):
@@ -188,6 +196,23 @@ def save(archive: Archive, made: Plan) -> None:
         raise archive.refusal(error) from error
 
 
+def reporting_archive(
+    function: Callable[Concatenate[Archive, Rest], Made],
+) -> Callable[Concatenate[Archive, Rest], Made]:
+    """Reports an OSError that concerns the archive, such as a full disk, as one. Others are not about it: a launcher, a socket."""
+
+    @functools.wraps(function)
+    def wrapped(archive: Archive, /, *words: Rest.args, **options: Rest.kwargs) -> Made:
+        try:
+            return function(archive, *words, **options)
+        except OSError as error:
+            if not archive.concerns(error):
+                raise
+            raise archive.refusal(error) from error
+
+    return wrapped
+
+
 def folder_of(archive: Archive, session: str) -> Path:
     """Of a session's files."""
     return archive.folder / "sessions" / session
@@ -199,9 +224,17 @@ def spool_of(archive: Archive, made: Plan, item: Item) -> Path:
 
 
 def done(archive: Archive, made: Plan) -> dict[int, Done]:
-    """What is over, by number. An interrupted launch is in the archive but not over."""
-    files = sorted(folder_of(archive, made.id).glob("[0-9]*.json"))
-    return {one.number: one for one in (msgspec.json.decode(f.read_bytes(), type=Done) for f in files)}
+    """What is over, by number. An interrupted launch is in the archive but not over. A file that cannot be read costs a note."""
+    planned = {item.number for item in made.items}
+    files = done_files(folder_of(archive, made.id)).items()
+    found = {number: readable_json(file, Done) for number, file in files if number in planned}
+    return {number: one for number, one in found.items() if one and one.number == number}
+
+
+def done_files(folder: Path) -> dict[int, Path]:
+    """The files of what is over in the folder of a session, by number."""
+    names = (_DONE.fullmatch(name) for name in names_in(folder))
+    return {int(name[1]): folder / name[0] for name in names if name}
 
 
 def program_of(made: Plan, item: Item) -> Path:

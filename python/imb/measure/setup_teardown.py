@@ -18,6 +18,7 @@ from types import FrameType
 import msgspec
 
 from imb.archive.durable import write_whole
+from imb.archive.reading import UnreadableFile, read_json
 from imb.archive.store import Archive
 from imb.measure import session
 from imb.model.confidential import hidden_command, revealed_command
@@ -50,7 +51,7 @@ class Standing:
         if not self.made.surrounded:
             return self
         if self.file.exists():
-            left = msgspec.json.decode(self.file.read_bytes(), type=Left)
+            left = self._left()
             self.say(f"{self._name(left.variant)} is still set up from an earlier run")
             self.now = left.variant
             self._tear_down()
@@ -87,6 +88,17 @@ class Standing:
                 self._tear_down()
                 return False
         return True
+
+    def _left(self) -> Left:
+        """Raises ImbError where it is not known what is set up."""
+        advice = "a variant is still set up; undo that by hand and delete the file, then resume"
+        try:
+            left = read_json(self.file, Left)
+        except UnreadableFile as error:
+            raise error.with_advice(advice) from error
+        if not 0 <= left.variant < len(self.made.variants):
+            raise ImbError(f"{self.file}: no variant of this session; {advice}")
+        return left
 
     def _mark(self, variant: int) -> None:
         self.now = variant

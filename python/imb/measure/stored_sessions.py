@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from imb.archive.reading import UnreadableFile, json_of, names_in, read_json
 from imb.archive.store import Archive
 from imb.measure import ownership, passes
 from imb.measure.lock import is_held
-from imb.measure.session import Plan, done
+from imb.measure.session import Done, Plan, done, done_files
 from imb.model.errors import ImbError
+from imb.model.notes import note
 
 
 def find_session(archive: Archive, session: str | None = None, *, force_owner: bool = False) -> Plan:
@@ -21,7 +23,7 @@ def find_session(archive: Archive, session: str | None = None, *, force_owner: b
 
     Raises ImbError where there is none, and, unless `force_owner`, where another user has or may have written it.
     """
-    plans = sorted((archive.folder / "sessions").glob(f"{glob.escape(session or '')}*/plan.json"))
+    plans = _files(archive, session or "")
     if not plans:
         raise ImbError(f"no session {session or 'to resume'} in {archive.folder}; start one with `imb run`")
     if session and len(plans) > 1:
@@ -53,45 +55,79 @@ def to_resume(archive: Archive, newest_first: Iterable[Plan]) -> Plan | None:
     return newest
 
 
-def of_campaign(archive: Archive, name: str | None, *, own: bool = False) -> list[Plan]:
-    """The plans of sessions of this campaign, None: of any; the oldest first. `own`: only of this user. Raises ImbError."""
-    files = sorted((archive.folder / "sessions").glob("*/plan.json"))
-    plans = _own(files) if own else map(_read, files)
+def of_campaign(archive: Archive, name: str | None) -> list[Plan]:
+    """The plans of this user's sessions of this campaign, None: of any; the oldest first."""
+    plans = _own(_files(archive))
     return [made for made in plans if made.campaign and name in (None, made.campaign)]
 
 
+def _files(archive: Archive, start: str = "") -> list[Path]:
+    """The plans of sessions whose names begin so, the oldest first."""
+    folder = archive.folder / "sessions"
+    plans = (folder / name / "plan.json" for name in names_in(folder) if name.startswith(start))
+    return [plan for plan in plans if not _is_missing(plan)]
+
+
+def _is_missing(plan: Path) -> bool:
+    try:
+        plan.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:  # a folder of another user: reading it gives the reason
+        pass
+    return False
+
+
 def _own(files: Iterable[Path]) -> Iterator[Plan]:
-    """The plans of this user. Those of others are not even read: they may be anything."""
+    """The plans of this user. Those of others are not even read: they may be anything. One that cannot be read costs a note."""
     for file in files:
         try:
             written = ownership.examined(file, folder=True, own=True)
-        except OSError:  # which a user's own plan is not, unless it was made something else
-            continue
-        if not written.strangers and (made := _decoded(file, written.text)).owner in (None, os.geteuid()):
+            if written.strangers or (made := _decoded(file, written.text)).owner not in (None, os.geteuid()):
+                continue
+        except UnreadableFile as error:
+            note(f"{error}; left out")
+        except OSError:  # private to another user
+            pass
+        else:
             yield made
 
 
 def _read(file: Path) -> Plan:
-    return _decoded(file, file.read_bytes())
+    return read_json(file, Plan)
 
 
 def _decoded(file: Path, text: bytes) -> Plan:
+    return json_of(file, text, Plan)
+
+
+def unreadable_files(archive: Archive) -> Iterator[UnreadableFile]:
+    """Plans of sessions, and what they keep of launches that are over, if they cannot be read. Others may keep theirs private."""
+    for plan in _files(archive):
+        if (error := _unreadable(plan, Plan)) and isinstance(error.error, PermissionError):
+            continue
+        ends = [_unreadable(file, Done) for file in done_files(plan.parent).values()]
+        yield from filter(None, [error, *ends])
+
+
+def _unreadable(file: Path, kind: type[Any]) -> UnreadableFile | None:
     try:
-        return msgspec.json.decode(text, type=Plan)
-    except msgspec.MsgspecError as error:
-        raise ImbError(f"cannot read {file} ({error}); use the version of imb that wrote it") from error
+        read_json(file, kind)
+    except UnreadableFile as error:
+        return error
+    return None
 
 
 def usual_seconds(archive: Archive, made: Plan) -> dict[tuple[object, ...], float]:
-    """Seconds by `Item.like` that launches of the same took in earlier sessions of this campaign; of those in passes that were
-    never made, what they may take at most."""
+    """Seconds by `Item.like` that launches of the same took in earlier sessions of this user's campaign; of those in passes that
+    were never made, what they may take at most."""
     most = {item.like(): passes.most_seconds(item.arguments) for item in made.items}
     names = {variant.name: index for index, variant in enumerate(made.variants)}
     took: dict[tuple[object, ...], list[float]] = {}
-    for old in of_campaign(archive, made.campaign or "") if made.campaign else []:
+    for old in of_campaign(archive, made.campaign) if made.campaign else []:
         numbered = {item.number: item for item in old.items}
-        for one in done(archive, old).values():
-            item = numbered[one.number]
+        for number, one in done(archive, old).items():
+            item = numbered[number]
             name = old.variants[item.variant].name
             if one.wall is not None and name in names:
                 like = msgspec.structs.replace(item, variant=names[name]).like()

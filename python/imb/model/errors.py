@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+# What msgspec raises for bytes that are not the JSON they should be: its own errors and that of bad UTF-8 are ValueErrors.
+UNDECODABLE: tuple[type[Exception], ...] = (ValueError, RecursionError)
+
 
 class ImbError(Exception):
     """One line: what was wrong and what would be right. `imb` prints it and exits with `status`."""

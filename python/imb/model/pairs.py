@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
+from imb.model.errors import UNDECODABLE
 from imb.model.records import PAIR, SCHEMA, End, Failure, Pair, Problem, Run, decode
 from imb.model.units import counted
 
@@ -155,7 +156,7 @@ def _record(readers: list[_Reader], line: bytes, name: str, number: int) -> None
         return
     try:
         record = decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except UNDECODABLE:
         if readers:
             readers[-1].problem(Problem(name, number, f"not a record of {SCHEMA}; the other lines are read"))
         if (at := line.find(_RUN)) > 0:  # another launch behind one that was cut off
@@ -201,12 +202,12 @@ def _pairs(readers: list[_Reader], lines: bytes, name: str, first: int, table: p
         return
     try:
         readers[-1].add(_decoder.decode_lines(lines))
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except UNDECODABLE:
         good = []
         for number, line in enumerate(lines.splitlines(), first):
             try:
                 good.append(_decoder.decode(line))
-            except (msgspec.MsgspecError, UnicodeDecodeError):
+            except UNDECODABLE:
                 words = f"not a record of {SCHEMA} (or cut off); the other lines are read"
                 readers[-1].problem(Problem(name, number, words))
                 if (at := line.find(_RUN)) > 0:  # another launch behind one that was cut off

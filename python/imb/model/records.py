@@ -6,6 +6,7 @@ seconds, lengths bytes, rates per second. The schema is the definition: its desc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from statistics import median, mode
@@ -13,6 +14,8 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, UnsetType
+
+from imb.model.errors import UNDECODABLE
 
 SCHEMA = "openimb-record/1"
 RECORD = b'{"record":'  # how a file of records begins
@@ -686,11 +689,29 @@ _encoder = msgspec.json.Encoder()
 
 
 def decode(line: bytes) -> Record:
-    """One record of one JSON line. Raises msgspec.MsgspecError (ValueError) where it is none.
+    """One record of one JSON line. Raises ValueError (msgspec.MsgspecError, UnicodeDecodeError) where it is none.
 
-    Fields that the schema does not know are passed over: a later version may have more.
+    Fields that the schema does not know are passed over: a later version may have more. Whole numbers have 64 bits: no column
+    of an index, and few other programs, take larger ones.
     """
-    return _decoder.decode(line)
+    try:
+        record = _decoder.decode(line)
+    except RecursionError:
+        raise msgspec.ValidationError("nested too deeply") from None
+    if _LONG_NUMBER.search(line) and (wrong := _beyond_64_bits(msgspec.to_builtins(record))) is not None:
+        raise msgspec.ValidationError(f"whole number of more than 64 bits: {wrong}"[:100])
+    return record
+
+
+_LONG_NUMBER = re.compile(rb"\d{19}")
+
+
+def _beyond_64_bits(value: object) -> int | None:
+    """The first such number of a record."""
+    if isinstance(value, int):
+        return None if -(2**63) <= value < 2**63 else value
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return next((wrong for each in inner if (wrong := _beyond_64_bits(each)) is not None), None)
 
 
 def encode(record: Record) -> bytes:
@@ -727,7 +748,7 @@ def read(text: bytes, name: str, *, samples: bool = False) -> Records:
             continue
         try:
             record = decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except UNDECODABLE as error:
             torn = number == len(lines)  # the last line has no newline: it was being written
             words = "incomplete last line" if torn else f"not a record of {SCHEMA}"
             problems.append(Problem(name, number, f"{words} ({str(error)[:200]}); the other lines are read"))
@@ -793,7 +814,7 @@ class _Sampled:
         for line in self.lines:
             try:
                 sample = _sample_decoder.decode(line)
-            except (msgspec.MsgspecError, UnicodeDecodeError):
+            except UNDECODABLE:
                 continue
             if sample.row in found:
                 found[sample.row].append(sample)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 
 def counted(count: int, noun: str) -> str:
@@ -83,7 +84,7 @@ def duration(seconds: float) -> str:
 NOT_KNOWN = "n/a"
 
 
-def known_width(share: float | None) -> bool:
+def known_width(share: float | None) -> TypeGuard[float]:
     """Whether half of an interval is a figure: one of more than the value itself shows that nothing is known."""
     return share is not None and share <= 1
 

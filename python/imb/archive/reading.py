@@ -1,0 +1,110 @@
+"""Files of an archive, which may be damaged, of another version, or not readable for this user.
+
+Each read raises one kind of error, UnreadableFile. Where several things are read, the one that cannot be read costs a note.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from imb.model.errors import UNDECODABLE, ImbError
+from imb.model.notes import note
+
+Kind = TypeVar("Kind")
+Thing = TypeVar("Thing")
+
+
+class UnreadableFile(ImbError):
+    """A file of the archive that cannot be read, and the reason. `error`: what the system or the decoder raised."""
+
+    def __init__(self, path: Path, error: Exception) -> None:
+        self.error = error
+        if isinstance(error, OSError):
+            reason = error.strerror or str(error)
+        else:
+            reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        super().__init__(f"{path}: cannot be read ({reason})")
+
+    def with_advice(self, advice: str) -> ImbError:
+        """The same for the command that needs this file."""
+        return ImbError(f"{self}; {advice}")
+
+
+def read_part(path: Path) -> bytes:
+    """The bytes of a file. Raises UnreadableFile."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UnreadableFile(path, error) from error
+
+
+def size_of(path: Path) -> int:
+    """Of a file that this user may read. Raises UnreadableFile."""
+    try:
+        with path.open("rb") as file:
+            return os.fstat(file.fileno()).st_size
+    except OSError as error:
+        raise UnreadableFile(path, error) from error
+
+
+def refuse_other_size(path: Path, size: int, stored: int) -> None:
+    """Raises UnreadableFile where a file has not the size with which it was stored."""
+    if size != stored:
+        raise UnreadableFile(path, ValueError(f"damaged: {size} instead of {stored} bytes"))
+
+
+def read_json(path: Path, kind: type[Kind]) -> Kind:
+    """The content of a JSON file. Raises UnreadableFile."""
+    return json_of(path, read_part(path), kind)
+
+
+def json_of(path: Path, data: bytes, kind: type[Kind]) -> Kind:
+    """`read_json` of bytes that were read. Raises UnreadableFile."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except UNDECODABLE as error:
+        raise UnreadableFile(path, error) from error
+
+
+def names_in(folder: Path) -> list[str]:
+    """Names of what a folder holds, sorted; none where it does not exist. One that cannot be read costs a note."""
+    try:
+        return sorted(entry.name for entry in os.scandir(folder))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        note(f"{UnreadableFile(folder, error)}; left out")
+        return []
+
+
+def each_readable(
+    things: Iterable[Thing], read: Callable[[Thing], Kind], *, optional: bool = False
+) -> list[Kind]:
+    """What `read` returns for each of these. One that cannot be read costs a note. Raises the UnreadableFile of the first where
+    all of them cannot, unless they are `optional`."""
+    found: list[Kind] = []
+    errors: list[UnreadableFile] = []
+    for thing in things:
+        try:
+            found.append(read(thing))
+        except UnreadableFile as error:
+            errors.append(error)
+    if errors and not found and not optional:
+        raise errors[0]
+    for each in errors:
+        note(f"{each}; left out")
+    return found
+
+
+def readable_json(path: Path, kind: type[Kind], consequence: str = "left out") -> Kind | None:
+    """`read_json`; None where the file cannot be read, which costs a note that ends with the consequence."""
+    try:
+        return read_json(path, kind)
+    except UnreadableFile as error:
+        note(f"{error}; {consequence}")
+        return None
