@@ -50,9 +50,8 @@ class MpiTable final : public OpenTable {
 
   MpiResources& shared_;
   const TablePlan& plan_;
-  const Communicator group_;  ///< for the calls under test; null on idle ranks
-  const Communicator
-      control_;  ///< the same ranks, for messages of the suite: no receive under test gets them
+  const Communicator group_;    ///< for the calls under test; null on idle ranks
+  const Communicator control_;  ///< the same ranks, for messages of the suite
   MpiAgreement agreement_;
   const SumOperation sum_;
   const Neighborhood neighborhood_;  ///< drawn once: a random graph takes as long as a sample
