@@ -256,6 +256,27 @@ def test_a_check_with_the_old_setting_is_interleaved(
     assert all("taskset -c 0" in line and " -iter 7" in line and "UCX_TLS" not in line for line in new)
 
 
+def test_a_launcher_argument_of_the_setting_takes_the_place_of_the_recorded_one(
+    imb: Imb, tmp_path: Path
+) -> None:
+    """Open MPI refuses `--mca btl` twice."""
+    mpi = fake_mpi.make(tmp_path / "mpi")
+    file = tmp_path / "c.toml"
+    file.write_text(
+        f'benchmarks = ["PingPong"]\nlaunches = 1\nclassic = true\n[common]\nmpi = "{mpi[1]}"\nprograms = "{mpi[3]}"\n'
+        '[variants.a]\nlauncher_options = "--mca btl self,sm --mca pml ob1"\n'
+    )
+    assert imb("campaign", file).code == 0 and imb("baseline", "set", "ours", "c/a").code == 0
+    words = ["--with-old", "--setting", "--mca btl self,tcp", "--launches", 1]
+    said = imb("baseline", "check", "ours", *words)
+    assert said.code in (0, 10, 11, 12), said.err
+    commands = sorted(line.partition(" -n ")[0] for line in said.err.splitlines() if line.startswith("$ "))
+    assert [line[line.index("--mca") :] for line in commands] == [
+        "--mca btl self,sm --mca pml ob1",
+        "--mca pml ob1 --mca btl self,tcp",
+    ]
+
+
 def test_what_cannot_be_restored_is_named(
     imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
