@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,11 @@ class FileRun:
     """A run that a file holds; reads as a StoredRun does. `name` is the path of the file, `path#2` of the second run in it;
     `problems` are the lines of the file that were not understood."""
 
-    def __init__(self, name: str, content: Content, entry: Entry, problems: list[Problem]) -> None:
+    def __init__(
+        self, name: str, path: Path, content: Content, entry: Entry, problems: list[Problem]
+    ) -> None:
         self.name = name
+        self.path = path
         self.content = content
         self.problems = problems
         self.entry = entry
@@ -50,6 +53,11 @@ class FileRun:
         return Records(self.entry.records, self.problems)
 
 
+def sources_of(runs: Iterable[object]) -> list[Path]:
+    """The files that these runs were read from; none of stored ones."""
+    return [run.path for run in runs if isinstance(run, FileRun)]
+
+
 def runs_in(path: Path) -> Iterator[FileRun]:
     """The runs of a file, or of all files in a folder. Raises ImbError where there is none, or a file cannot be read."""
     reasons: list[str] = []
@@ -63,6 +71,6 @@ def runs_in(path: Path) -> Iterator[FileRun]:
         for number, (content, entry) in enumerate(found, 1):
             empty = False
             name = f"{file}#{number}" if len(found) > 1 else str(file)
-            yield FileRun(name, content, entry, report.problems)
+            yield FileRun(name, file, content, entry, report.problems)
     if empty:
         raise ImbError(reasons[0] if reasons else f"{path}: there is no file in this folder")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -79,6 +79,20 @@ def readable(archive: Archive, what: Sequence[str]) -> list[StoredRun | FileRun]
     return list(found.values())
 
 
+PLANNED = (
+    "cannot be combined with --resume, which executes the recorded plan; omit --resume to start a new session"
+)
+
+
+def refuse_options(context: typer.Context, allowed: Collection[str], why: str) -> None:
+    """Raises ImbError for an option on the command line, of any but these parameters, that this form of the command would
+    ignore. What a variable sets (IMB_MPI) is meant for other commands too."""
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        if option.name not in allowed and source is not None and source.name == "COMMANDLINE":
+            raise ImbError(f"{option.opts[0]} {why}")
+
+
 def share_of(text: str, option: str) -> float:
     """0.05 from `5%` or `5`. Raises ImbError unless it is above 0."""
     try:
@@ -88,13 +102,3 @@ def share_of(text: str, option: str) -> float:
     if not 0 < share < 100:
         raise ImbError(f"{option}: not a percentage: {text}; give a number above 0, such as 5%")
     return share
-
-
-def write_page(path: Path, text: str) -> None:
-    """A file is replaced as a whole, what is none (a pipe, /dev/stdout) written to. Raises OSError."""
-    from imb.archive.durable import write_whole
-
-    if path.exists() and not path.is_file():
-        path.write_text(text, encoding="utf-8")
-    else:
-        write_whole(path, text.encode())

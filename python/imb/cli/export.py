@@ -64,6 +64,8 @@ def command(
       imb export 3fa9 --samples > samples.csv
       imb export IMBrun_*.log --format parquet --output results.parquet
     """
+    from imb.archive.files import sources_of
+    from imb.archive.outputs import refuse_overwriting
     from imb.render.export import write_csv, write_json, write_logs, write_markdown, write_parquet
 
     if len(separator) != 1 or separator in '"\n\r.' or separator.isalnum():
@@ -74,6 +76,8 @@ def command(
         raise ImbError(f"--samples: not with --format {format}; use csv or parquet (json has them always)")
     store = Archive(archive)
     chosen = readable(store, runs) if runs else [store.run(run) for run in store.ids()]
+    if output and format != "log":  # of which each file has its name
+        refuse_overwriting(store, output, sources_of(chosen), "--output")
     match format:
         case "csv":
             write_csv(store, chosen, output, separator, samples=samples)
@@ -86,4 +90,4 @@ def command(
             write_markdown(chosen, output)
         case "log":
             assert output
-            say(f"{write_logs(chosen, output)} logs in {output}")
+            say(f"{write_logs(store, chosen, output)} logs in {output}")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from imb.cli.common import SIDE, ArchiveOption, AssumeOneSessionOption, share_of, write_page
+from imb.cli.common import SIDE, ArchiveOption, AssumeOneSessionOption, share_of
 from imb.cli.extras import need
 from imb.model.units import amount, counted
 from imb.render.terminal import say
@@ -59,7 +59,9 @@ def command(
     from datetime import datetime
 
     from imb import diagnose
+    from imb.archive.files import sources_of
     from imb.archive.names import named_runs, side_from
+    from imb.archive.outputs import refuse_overwriting, write_output
     from imb.archive.store import Archive
     from imb.cli.failed import failed_among
     from imb.cli.peers import earlier, variance_of
@@ -75,6 +77,7 @@ def command(
     )
     store = Archive(archive)
     runs = [list(named_runs(store, side)) for side in sides]
+    refuse_overwriting(store, output, (path for of in runs for path in sources_of(of)), "--output")
     loaded = [side_from(of, side, status=2) for of, side in zip(runs, sides, strict=True)]
     page = report_page(
         loaded,
@@ -89,6 +92,6 @@ def command(
         title=title,
         now=datetime.now(),
     )
-    write_page(output, page)
+    write_output(output, page.encode())
     launches = sum(len(side.launches) for side in loaded)
     say(f"{output}: {counted(launches, 'launch')}, {amount(len(page.encode()))}")
