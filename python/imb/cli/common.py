@@ -22,10 +22,20 @@ BenchmarkOption = Annotated[
     list[str] | None,
     typer.Option("--benchmark", "-b", metavar="NAME", help="Only this benchmark; may be repeated."),
 ]
+
+
+def named_path(text: str) -> Path:
+    """Raises ImbError for an empty name: of a variable that is not set in a shell. As a path it would be the current folder."""
+    if not text.strip():
+        raise ImbError("a name of a file or folder is empty; give one, or . for the current folder")
+    return Path(text)
+
+
 ArchiveOption = Annotated[
     Path | None,
     typer.Option(
         "--archive",
+        parser=named_path,
         metavar="FOLDER",
         envvar="IMB_ARCHIVE",
         show_envvar=True,

@@ -34,8 +34,11 @@ def command(
         ),
     ] = None,
     separator: Annotated[
-        str, typer.Option("--separator", "-s", metavar="CHARACTER", help="Separator of CSV cells.")
-    ] = ",",
+        str | None,
+        typer.Option(
+            "--separator", "-s", metavar="CHARACTER", help="Separator of CSV cells.", show_default=","
+        ),
+    ] = None,
     samples: Annotated[
         bool,
         typer.Option(
@@ -68,6 +71,10 @@ def command(
     from imb.archive.outputs import refuse_overwriting
     from imb.render.export import write_csv, write_json, write_logs, write_markdown, write_parquet
 
+    if separator is not None and format != "csv":
+        raise ImbError(f"--separator: not with --format {format}; it is of csv")
+    if separator is None:
+        separator = ","
     if len(separator) != 1 or separator in '"\n\r.' or separator.isalnum():
         raise ImbError(f"--separator: not one punctuation character: {separator!r}; give one such as ';'")
     if output is None and format in ("parquet", "log"):

@@ -9,6 +9,7 @@ import typer
 
 from imb.archive.store import SHORT, Archive
 from imb.cli.common import ArchiveOption
+from imb.model.errors import ImbError
 from imb.render.terminal import columns, data, say
 
 # In what MPI_Get_library_version says: a name, and the version behind it.
@@ -34,6 +35,8 @@ _SHOWN = [
     "benchmarks",
 ]
 
+_NEWEST = 30  # runs that are shown unless another number is asked for
+
 
 def command(
     names: Annotated[
@@ -45,8 +48,9 @@ def command(
         ),
     ] = None,
     newest: Annotated[
-        int, typer.Option("--newest", "-n", min=1, metavar="N", help="Show the newest N runs.")
-    ] = 30,
+        int | None,
+        typer.Option("--newest", "-n", min=1, metavar="N", help="Show the newest N runs.", show_default="30"),
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", "-a", help="Show all runs.")] = False,
     label: Annotated[
         str | None, typer.Option("--label", "-l", metavar="LABEL", help="Only runs with this label.")
@@ -75,6 +79,8 @@ def command(
     from imb.archive.index import Index
     from imb.archive.names import listed, unknown_name
 
+    if everything and newest is not None:
+        raise ImbError("--all and --newest exclude each other; give one of them")
     index = Index(Archive(archive))
     if missing := index.archive.missing():
         say(f"imb: {missing}", err=True)
@@ -97,7 +103,7 @@ def command(
         key=lambda run: (_measured(run) or run["added"][:19], run["added"], run["origin"] or "", run["run"]),
         reverse=True,
     )
-    shown = runs if everything else runs[:newest]
+    shown = runs if everything else runs[: newest or _NEWEST]
     if json:
         import msgspec
 

@@ -9,6 +9,7 @@ import typer
 
 from imb.cli.common import SIDE, ArchiveOption, BenchmarkOption
 from imb.cli.extras import need
+from imb.model.errors import ImbError
 from imb.model.units import counted
 from imb.render.terminal import Screen, say
 
@@ -48,6 +49,8 @@ def command(
       imb plot before after -b PingPong -b Allreduce -o xpmem.svg
       imb plot 3fa9 --metric bandwidth -b Sendrecv -o sendrecv.pdf
     """
+    if title is not None and not output:
+        raise ImbError("--title is of a picture; add --output FILE")
     need("imb plot", "matplotlib" if output else "plotext")
     from imb.archive.files import sources_of
     from imb.archive.names import named_runs, side_from
