@@ -19,10 +19,11 @@ import msgspec
 from imb.archive.durable import write_whole
 from imb.archive.store import SHORT, Archive, Content
 from imb.measure.interleave import Conductor
-from imb.measure.progress import Progress
+from imb.measure.progress import Progress, limit_in_words
 from imb.measure.session import (
     Done,
     Item,
+    NotStarted,
     Plan,
     asking_command_of,
     command_of,
@@ -86,8 +87,8 @@ def execute(
     the session (imb.measure.lock).
 
     `on_measured` gets the file of records of a complete launch, before it is stored, and before MPI has ended where the
-    launch is alone. `on_progress` gets the progress of the
-    first of them; `on_problem` one line where a launch makes no progress, or is ended because it stopped. Raises ImbError.
+    launch is alone. `on_progress` gets the progress of the first of them; `on_problem` one line where a launch makes no
+    progress, or is ended because it stopped. Raises NotStarted, ImbError.
     """
     began = time.monotonic()
     told = set[int]()
@@ -192,7 +193,7 @@ def _see_through(
     def tick(seconds: float) -> None:
         nonlocal stopped
         if line := progress.stall(seconds):
-            on_problem(one.item, line)
+            on_problem(one.item, f"{line}; {limit_in_words(made.timeout, made.id)}")
         try:
             on_progress(progress, seconds)
         except _Stopped as stop:
@@ -212,12 +213,11 @@ def _see_through(
             on_tick=tick,
             is_over=lambda: progress.end is not None,
         )
-    except ImbError:
+    except ImbError as error:
         if not (spool / "records.jsonl").exists():  # nothing has run
             shutil.rmtree(spool)
-        raise
-    outcome: str = ended.outcome
-    status = ended.status
+        raise NotStarted(str(error)) from error
+    outcome, status = str(ended.outcome), ended.status
     if outcome == "lingered" and progress.end:
         outcome, status = "finished", progress.end.exit_status
         facts["note"] = (

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
-import psutil
 
 from imb.archive.durable import write_whole
 from imb.archive.store import Archive
@@ -34,6 +33,7 @@ from imb.model.records import Component, End
 from imb.model.sequential_design import SequentialDesign
 from imb.model.text import now
 from imb.mpi import launch, own_word
+from imb.mpi.host import cores
 from imb.mpi.installations import Installation
 
 
@@ -200,16 +200,20 @@ def done(archive: Archive, made: Plan) -> dict[int, Done]:
     return {one.number: one for one in (msgspec.json.decode(f.read_bytes(), type=Done) for f in files)}
 
 
+class NotStarted(ImbError):
+    """A launch that cannot be started: no program, no launcher. It left nothing, and others may start."""
+
+
 def program_of(made: Plan, item: Item) -> Path:
     """The executable of a launch, which may be missing."""
     return Path(made.variants[item.variant].programs, f"IMB-{item.component}")
 
 
 def refuse_missing_programs(made: Plan, items: Iterable[Item] | None = None) -> None:
-    """Raises ImbError where the executable of one of these launches, None: of any, is missing."""
+    """Raises NotStarted where the executable of one of these launches, None: of any, is missing."""
     for program in {program_of(made, item): None for item in (made.items if items is None else items)}:
         if not os.access(program, os.X_OK):
-            raise ImbError(f"no program {program}; build it with `imb build`")
+            raise NotStarted(f"no program {program}; build it with `imb build`")
 
 
 def launch_batches(made: Plan, todo: Sequence[Item]) -> list[list[Item]]:
@@ -244,11 +248,6 @@ def asking_command_of(made: Plan, item: Item) -> launch.Command | None:
     intent = msgspec.structs.replace(intent, env={**asking, **intent.env})
     words = [str(program_of(made, item)), "-version"]
     return launch.spell(variant.mpi, intent, words, cores=cores(), root=os.geteuid() == 0)
-
-
-def cores() -> int:
-    """Of this host."""
-    return psutil.cpu_count(logical=False) or os.cpu_count() or 1
 
 
 def _shown(variant: Variant) -> Variant:

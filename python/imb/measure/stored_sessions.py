@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -20,7 +19,10 @@ def find_session(archive: Archive, session: str | None = None, *, force_owner: b
 
     Raises ImbError where there is none, and where it is another user's, unless `force_owner`.
     """
-    plans = sorted((archive.folder / "sessions").glob(f"{glob.escape(session or '')}*/plan.json"))
+    if session is not None and not session.strip():
+        raise ImbError("a name is empty; give a session, or --resume alone for your newest")
+    files = (archive.folder / "sessions").glob("*/plan.json")
+    plans = sorted(file for file in files if file.parent.name.startswith(session or ""))
     if not plans:
         raise ImbError(f"no session {session or 'to resume'} in {archive.folder}; start one with `imb run`")
     if session and len(plans) > 1:
@@ -35,6 +37,19 @@ def find_session(archive: Archive, session: str | None = None, *, force_owner: b
             f"you have no session in {archive.folder}; give a session NAME to resume one of another user"
         )
     return own
+
+
+def with_timeout(made: Plan, timeout: float | None) -> Plan:
+    """The plan with this time limit for its launches; None: its own. Raises ImbError where launches would exceed it that measure
+    as planned."""
+    if timeout is None:
+        return made
+    budget = max((passes.budget_of(item.arguments) or 0.0 for item in made.items), default=0.0)
+    if budget >= timeout:
+        raise ImbError(
+            f"--timeout {timeout:g}: launches of session {made.id} measure for {budget:g} s; give a longer limit"
+        )
+    return msgspec.structs.replace(made, timeout=timeout)
 
 
 def to_resume(archive: Archive, newest_first: Iterable[Plan]) -> Plan | None:
