@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from imb.measure.session import Item, Plan, Variant, cores, plan_of
+from imb.measure.session import Item, Plan, Variant, plan_of
+from imb.mpi.host import cores
 from imb.mpi.installations import Installation
 from imb.mpi.launch import Intent
 

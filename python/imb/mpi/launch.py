@@ -26,6 +26,7 @@ import psutil
 from imb.model.errors import ImbError
 from imb.model.suite import packaged_programs
 from imb.mpi import orphans, prebuilt
+from imb.mpi.host import answer_of
 from imb.mpi.installations import Installation
 
 Bind: TypeAlias = Literal["core", "socket", "numa", "none"]
@@ -375,10 +376,7 @@ def _remove_session_folder(pid: int) -> None:
 
 
 def _family(pid: int) -> set[psutil.Process]:
-    try:
-        return set(psutil.Process(pid).children(recursive=True))
-    except psutil.Error:
-        return set()
+    return set(answer_of(lambda: psutil.Process(pid).children(recursive=True)) or [])
 
 
 class _Tail:
