@@ -2,8 +2,9 @@
 """Prepares what a build or a test run needs, in a folder of its own: .env/, or $OPENIMB_ENV.
 
     setup.py tools run|test|lint   cmake and ninja where the system has none; test tools; linters
-    setup.py tools lowest          the companion with the lowest versions of pyproject.toml: in .env/core
-                                   without extras, in .env/lowest with extras and test tools
+    setup.py tools lowest          the companion with the lowest versions of pyproject.toml, and the lowest Python
+                                   of this machine that it allows: in .env/core without extras, in .env/lowest
+                                   with extras and test tools
     setup.py mpi CHOICE FILE       an MPI, found or downloaded; writes .env/mpi/KEY.json, and FILE for make
     setup.py lab [CHOICE ...]      each CHOICE and every other MPI of this machine that the tests know;
                                    writes their .env/mpi/KEY.json and prints their choices, one a line
@@ -37,6 +38,7 @@ sys.path.insert(0, str(TOP / "python"))
 import windows_mpi  # noqa: E402  (beside this file)
 from imb.mpi import compiler_wrappers  # noqa: E402  (of the checkout, and nothing but the standard library)
 
+LOWEST_PYTHON = (3, 11, 2)  # requires-python of pyproject.toml
 ENV = TOP / os.environ.get("OPENIMB_ENV", ".env")
 
 CMAKE = "cmake==4.4.4"
@@ -161,9 +163,10 @@ def installed(
     packages: list[str],
     flags: tuple[str, ...] = (),
     installer: list[str] | None = None,
+    python: str = sys.executable,
 ) -> None:
     """Brings `packages` into `venv`, unless its stamp `name` says that they are there. `installer`: its command, when it
-    is not uv, if that is installed, or the pip of `venv`."""
+    is not uv, if that is installed, or the pip of `venv`. `python`: of an environment without pip."""
     stamp = venv / f"{name}.stamp"
     wanted = "\n".join([str(venv), *packages, ""])  # a moved environment is a broken one
     if stamp.exists() and stamp.read_text() == wanted:
@@ -172,12 +175,15 @@ def installed(
         installer = uv_install(venv)
     moved = stamp.exists() and stamp.read_text().splitlines()[:1] != [str(venv)]
     if moved or not (venv / "bin" / ("python" if installer else "pip")).exists():
-        try:
-            import ensurepip  # noqa: F401  (what Debian packs apart from python3)
-            import venv as builder
-        except ImportError as missing:
-            raise SetupError(f"{sys.executable} has no {missing.name} module; install python3-venv") from None
-        builder.create(venv, with_pip=not installer, clear=venv.exists())
+        without = ["--without-pip"] if installer else []
+        made = subprocess.run(
+            [python, "-m", "venv", "--clear", *without, str(venv)], capture_output=True, text=True
+        )
+        if made.returncode:  # Debian packs ensurepip apart from python3
+            said = " ".join((made.stdout + made.stderr).split())
+            raise SetupError(
+                f"{python} makes no virtual environment; install python3-venv (it printed: {said[:200]})"
+            )
     if packages:
         say(f"installing {' '.join(packages)} into {shown(venv)}")
         log = venv / f"{name}.log"
@@ -243,16 +249,32 @@ def companion_stamp() -> str:
     return f"companion-{hashlib.sha256((TOP / 'pyproject.toml').read_bytes()).hexdigest()[:12]}"
 
 
+def lowest_python() -> tuple[str, str]:
+    """The Python with the lowest version that is allowed, of those on the PATH and the system's; and its version."""
+    names = ["python3", *(f"python3.{minor}" for minor in range(LOWEST_PYTHON[1], sys.version_info[1] + 1))]
+    folders = [*os.environ.get("PATH", "").split(os.pathsep), "/usr/bin", "/usr/local/bin"]
+    programs = dict.fromkeys(str(Path(folder, name)) for folder in folders if folder for name in names)
+    found = [(tuple(sys.version_info[:3]), sys.executable)]
+    for program in filter(lambda path: os.access(path, os.X_OK), programs):
+        said = output_of([program, "-I", "-c", "import sys; print(*sys.version_info[:3], sys.executable)"])
+        if one := re.match(r"(\d+) (\d+) (\d+) (/.*)", said):
+            found.append(((int(one[1]), int(one[2]), int(one[3])), one[4]))
+    version, python = min(one for one in found if one[0] >= LOWEST_PYTHON)
+    return python, ".".join(map(str, version))
+
+
 def set_up_lowest() -> None:
     """.env/core and .env/lowest. Of what the dependencies need themselves, uv takes the newest."""
     installed(ENV / "tools", "uv", [UV])
+    python, version = lowest_python()
+    stamp = f"{companion_stamp()}-{version}"
     # The lowest that have wheels: a newer Python has none of the oldest. Of openimb its build finds the version.
     flags = ["--resolution", "lowest-direct", "--only-binary", ":all:", "--no-binary", "openimb"]
     for venv, extras, more in ((ENV / "core", "", []), (ENV / "lowest", EXTRAS, TOOLS["lowest"])):
-        if not (venv / f"{companion_stamp()}.stamp").exists():  # what is no dependency any more goes
+        if not (venv / f"{stamp}.stamp").exists():  # what is no dependency any more goes
             shutil.rmtree(venv, ignore_errors=True)
         packages = ["--editable", f"{TOP}{extras}", *more]
-        installed(venv, companion_stamp(), packages, installer=uv_install(venv, *flags))
+        installed(venv, stamp, packages, installer=uv_install(venv, *flags), python=python)
 
 
 # --- MPIs -----------------------------------------------------------------------------------------
@@ -427,8 +449,9 @@ def main(words: list[str]) -> None:
 
 if __name__ == "__main__":
     try:
-        if sys.version_info < (3, 11):  # noqa: UP036  (said in words, whatever starts this)
-            raise SetupError(f"{sys.executable} is Python {sys.version.split()[0]}; needs Python >= 3.11")
+        if sys.version_info < LOWEST_PYTHON:
+            lowest = ".".join(map(str, LOWEST_PYTHON))
+            raise SetupError(f"{sys.executable} is Python {sys.version.split()[0]}; needs Python >= {lowest}")
         main(sys.argv[1:])
     except SetupError as error:
         say(str(error))

@@ -1,6 +1,7 @@
 """imb campaign and imb ab: what a file means, the order of launches, setup and teardown on every way out."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -16,7 +17,8 @@ from companion.door import Imb, Said
 from hypothesis import given
 from hypothesis import strategies as st
 from imb.archive.store import Archive
-from imb.measure import campaign, planning, session
+from imb.measure import campaign, passes, planning, session
+from imb.measure.progress import limit_in_words
 from imb.model.errors import ImbError
 
 BENCHMARKS = 'benchmarks = ["PingPong"]\n'
@@ -152,6 +154,13 @@ def test_every_example_is_a_campaign() -> None:
     for file in files:
         made, _ = campaign.read_campaign(file)
         assert made.name == file.stem and len(campaign.variants(made)) >= 2
+        # A launch that hangs ends; one that measures as long as it may does not reach the limit.
+        assert made.timeout, file
+        arguments = campaign.split_words(made.arguments)
+        for chosen in campaign.selections(made):
+            for component, names in chosen.items():
+                rows = passes.rows_of(component, names, arguments, 2)
+                assert passes.usual_budget(component, rows) * made.parts**0.5 < made.timeout / 2, file
 
 
 @pytest.mark.parametrize(
@@ -508,6 +517,72 @@ def test_mistakes_of_jobs(imb: Imb, archive: Archive, trial: Trial, words: list[
     said = imb("campaign", trial.file, *words)
     assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1, said.err
     assert not archive.folder.exists() or not list(archive.folder.glob("sessions/*"))
+
+
+# --- Time limit of launches ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", ["option", "file"])
+def test_a_variant_that_hangs_does_not_stop_the_rest(
+    imb: Imb, archive: Archive, trial: Trial, given: str
+) -> None:
+    trial.write(more="launch_budget = 0.1\n" + ("timeout = 0.5\n" if given == "file" else "timeout = 60\n"))
+    trial.hold.with_name("hold-off").touch()
+    said = imb("campaign", trial.file, *(["--timeout", "0.5"] if given == "option" else []))
+    assert said.code == 1 and outcomes(archive) == {"trial/on": [1, 2]} and trial.is_sound()
+    killed = [line for line in said.out.splitlines() if "trial/off" in line]
+    assert len(killed) == 2
+    assert all("killed after 0.5 s (--timeout); if it did not hang, give a longer" in line for line in killed)
+    assert "imb: 2 of 4 launches incomplete; see `imb show RUN`" in said.err
+
+
+@pytest.mark.parametrize("command", [["campaign", "--resume"], ["run", "--resume"]])
+def test_a_hanging_campaign_without_a_limit_goes_on_with_one(
+    imb: Imb, archive: Archive, trial: Trial, command: list[str]
+) -> None:
+    trial.write(more="launch_budget = 0.1\n")
+    trial.hold.with_name("hold-off").touch()
+    process = trial.start()
+    wait_for(lambda: "off" in trial.events().split())
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 130
+    short = imb(*command, "--timeout", "0.1")
+    assert short.code == 2 and "--timeout 0.1: launches of session" in short.err
+    assert short.err.endswith(" measure for 0.1 s; give a longer limit\n")
+    said = imb(*command, "--timeout", "0.5")
+    assert said.code == 1 and outcomes(archive) == {"trial/on": [1, 2]}, said
+    assert said.out.count("killed after 0.5 s (--timeout)") == 2
+
+
+def test_a_launch_without_a_new_row_reports_its_time_limit(
+    imb: Imb, trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("imb.measure.progress.QUIET", 0.2)
+    trial.write(launches=1, more="launch_budget = 0.1\n")
+    trial.hold.touch()
+    said = imb("campaign", trial.file, "--timeout", "0.5")
+    assert "no new row for 0.2 s: no record was written yet; it is killed after 0.5 s (--timeout)" in said.err
+    made = limit_in_words(None, "20261126T000000Z-0a1b2c")
+    assert made.endswith("continue with `imb run --resume 20261126T000000Z-0a1b2c --timeout SECONDS`")
+
+
+def test_a_launch_that_cannot_be_started_does_not_stop_the_rest(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, lost, _, programs = fake_mpi.make(tmp_path / "lost")
+    _, mpi, _, _ = fake_mpi.make(tmp_path / "mpi")
+    file = tmp_path / "t.toml"
+    file.write_text(
+        f"{BENCHMARKS}launches = 2\nseed = 1\n[common]\nprograms = '{programs}'\n"
+        f"[variants.a]\nmpi = '{mpi}'\n[variants.b]\nmpi = '{lost}'\nsetup = 'rm -f {lost}/bin/mpiexec'\n"
+    )
+    said = imb("campaign", file)
+    assert said.code == 1 and outcomes(archive) == {"t/a": [1, 2]}, said
+    refusal = f"t/b, 2 ranks: cannot start {lost}/bin/mpiexec: no such program; check the PATH; skipped, also"
+    assert said.err.count(refusal) == 1
+    assert re.search(r"imb: 2 launches skipped; retry with `imb run --resume \S+`", said.err)
+    again = imb("run", "--resume")  # nothing else is left
+    assert again.code == 1 and "cannot start" in again.err and outcomes(archive) == {"t/a": [1, 2]}
 
 
 # --- ab ------------------------------------------------------------------------------------------------

@@ -555,10 +555,57 @@ def test_arguments_that_are_set(imb: Imb, tmp_path: Path, more: list[str], words
     assert said.code == 2 and words in said.err, said.err
 
 
+OF_LAUNCHES: dict[str, tuple[str, ...]] = {
+    "hosts": ("--hosts", "a,b"),
+    "endpoint": ("--endpoint", "core"),
+    "quick": ("--quick",),
+    "budget": ("--budget", "9"),
+    "benchmark": ("--benchmark", "Pair_Latency:8"),
+    "passes": ("--passes", "3"),
+    "rounds": ("--rounds", "2"),
+    "serial": ("--serial",),
+    "seed": ("--seed", "0"),
+    "timeout": ("--timeout", "9"),
+    "mpi": ("--mpi", "mpich"),
+    "programs": ("--programs", "/"),
+    "ppn": ("--ppn", "2"),
+    "cpus": ("--cpus", "0,1"),
+    "env": ("--env", "A=1"),
+    "launcher": ("--launcher", "srun"),
+    "label": ("--label", "x"),
+}
+
+
 def test_records_have_no_options_of_launches(imb: Imb, tmp_path: Path) -> None:
+    from imb.cli import app
+    from typer.main import get_command
+
+    used = {"names", "topology", "relevant", "baseline", "drain", "page", "format", "archive"}
+    options = {one.name for one in get_command(app).commands["fabric"].params}  # type: ignore[attr-defined]
+    assert options - used == set(OF_LAUNCHES)
+    records = tmp_path / "r.jsonl"
+    records.write_bytes(fabrics.records(fabrics.hosts(16)))
+    for words in OF_LAUNCHES.values():
+        said = imb("fabric", records, *words)
+        assert (said.code, said.out) == (2, "")
+        assert said.err == (
+            f"imb: {words[0]} cannot be combined with NAME, which is judged, not run; omit it\n"
+        )
+    said = imb("fabric", records, "--", "-iter", "3")
+    assert (said.code, said.err) == (2, "imb: NAME is judged, not run; omit the IMB arguments -iter 3\n")
+
+
+def test_variables_that_are_of_other_commands_too_are_no_options(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IMB_MPI", "mpich")
     (tmp_path / "r.jsonl").write_bytes(fabrics.records(fabrics.hosts(16)))
-    said = imb("fabric", tmp_path / "r.jsonl", "--passes", "3")
-    assert said.code == 2 and "NAME is judged, not run; omit" in said.err
+    assert imb("fabric", tmp_path / "r.jsonl").code == 0
+
+
+def test_ranks_per_host_are_of_smaller_endpoints(imb: Imb, tmp_path: Path) -> None:
+    said = imb(*launched(tmp_path / "mpi"), "--hosts", "a,b", "--ppn", "2")
+    assert said.code == 2 and "--ppn is of smaller endpoints than hosts; add --endpoint" in said.err
 
 
 @pytest.mark.parametrize(

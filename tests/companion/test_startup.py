@@ -130,6 +130,17 @@ def test_a_launch_that_fails_is_a_line_and_others_go_on(imb: Imb, fake: list[obj
     assert (found[4]["failed"], found[4]["launch"], found[4]["first"]) == (1, None, None)
 
 
+def test_launches_that_are_skipped_are_failures(imb: Imb, tmp_path: Path) -> None:
+    options = fake_mpi.make(tmp_path / "mpi")
+    launcher = tmp_path / "mpi" / "bin" / "mpiexec"
+    version = "[ \"$1\" = --version ] && { echo 'mpiexec (Open MPI) 5.0.9'; exit; }"
+    launcher.write_text(f"#!/bin/sh\n{version}\necho 'IMB-MPI1: no such option' >&2\nexit 2\n")
+    said = imb("startup", *options, "--ranks", "2", "--launches", "3", "--json")
+    assert said.code == 1 and "imb: 3 of 3 launches failed" in said.err, said
+    (one,) = json.loads(said.out)["ranks"]
+    assert (one["launches"], one["failed"], len(one["runs"])) == (3, 3, 1)
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import accumulate
@@ -25,8 +25,11 @@ class FileRun:
     """A run that a file holds; reads as a StoredRun does. `name` is the path of the file, `path#2` of the second run in it;
     `problems` are the lines of this run that were not understood."""
 
-    def __init__(self, name: str, content: Content, entry: Entry, problems: list[Problem]) -> None:
+    def __init__(
+        self, name: str, path: Path, content: Content, entry: Entry, problems: list[Problem]
+    ) -> None:
         self.name = name
+        self.path = path
         self.content = content
         self.problems = problems
         self.entry = entry
@@ -56,6 +59,11 @@ class FileRun:
         return Records(self.entry.records, self.problems)
 
 
+def sources_of(runs: Iterable[object]) -> list[Path]:
+    """The files that these runs were read from; none of stored ones."""
+    return [run.path for run in runs if isinstance(run, FileRun)]
+
+
 def runs_in(path: Path) -> Iterator[FileRun]:
     """The runs of a file, or of all files in a folder. Raises ImbError where there is none, or a file cannot be read."""
     without: list[Problem] = []  # of files without a run
@@ -70,7 +78,7 @@ def runs_in(path: Path) -> Iterator[FileRun]:
         for number, (content, entry) in enumerate(found, 1):
             empty = False
             name = f"{file}#{number}" if len(found) > 1 else str(file)
-            yield FileRun(name, content, entry, _problems_of(number, found, report.problems))
+            yield FileRun(name, file, content, entry, _problems_of(number, found, report.problems))
     if empty:
         raise ImbError(str(without[0]) if without else f"{path}: there is no file in this folder")
     # A folder may have other text beside logs: no line of it is lost.
@@ -101,7 +109,8 @@ def launch_in(run: StoredRun | FileRun, number: int) -> StoredRun | FileRun | No
     found = read(text[first:end], run.name)
     problems = [msgspec.structs.replace(one, line=one.line + before) for one in found.problems]
     entry = Entry(facts, records=found.records, problems=len(problems))
-    return FileRun(f"{run.name}#{number}", content, entry, problems)
+    path = run.path if isinstance(run, FileRun) else run.folder / "records.jsonl"
+    return FileRun(f"{run.name}#{number}", path, content, entry, problems)
 
 
 def _launches(text: bytes) -> Iterator[int]:

@@ -24,6 +24,7 @@ def ask(archive: Archive, sql: str) -> QueryResult:
 
     from imb.archive.index import Index
 
+    sql.encode()  # raises UnicodeEncodeError, for which DuckDB has no words
     try:
         statements = duckdb.extract_statements(sql)
         if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:

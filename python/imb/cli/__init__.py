@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
@@ -142,6 +143,10 @@ def main(words: list[str] | None = None) -> None:
         # A name of a file may hold any bytes, and a terminal know few characters.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=IN_ASCII)
+    try:
+        Path.cwd()
+    except OSError as error:  # relative names mean nothing, and libraries fail
+        sys.exit(_complain(f"the current folder: {error.strerror}; change to another one", 2))
     try:
         unread.taken()
         with _notes():

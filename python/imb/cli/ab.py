@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,6 +15,7 @@ from imb.cli.judging import show
 from imb.cli.launching import (
     MpiOption,
     ProgramsOption,
+    TimeoutOption,
     all_measured,
     build_variants,
     launch_all,
@@ -112,12 +114,7 @@ def command(
             "--name", metavar="NAME", help="Label runs NAME/a and NAME/b.", show_default="a new one"
         ),
     ] = None,
-    timeout: Annotated[
-        float | None,
-        typer.Option(
-            "--timeout", min=0.1, metavar="SECONDS", help="Kill a launch that takes longer, and continue."
-        ),
-    ] = None,
+    timeout: TimeoutOption = None,
     seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the random order.")] = None,
     relevant: Annotated[
         str, typer.Option("--relevant", "-r", metavar="PERCENT", help="Smallest relevant change.")
@@ -187,6 +184,8 @@ def command(
         raise ImbError(
             "--budget needs --until-decided, as it is of the whole session; --launch-budget is of a launch"
         )
+    if turn_timeout is not None and parts == 1:
+        raise ImbError("--turn-timeout needs --parts, as it is of interleaved launches")
     job = Job(submit, minutes, queue, account, jobs)
     job.examine(host_pairs)
     chosen, plans = _planned(
@@ -203,8 +202,11 @@ def command(
         session.save(store, made)
     if submit:
         status = hand_over(store, plans, job)
+        judging = [] if relevant == "5%" else ["--relevant", relevant]
+        judging += [] if metric == "time" else ["--metric", metric]
+        judging += (["--rows"] if rows else []) + ([] if format == "terminal" else ["--format", format])
         for made in plans:
-            say(f"imb compare {made.campaign}/a {made.campaign}/b")
+            say(shlex.join(["imb", "compare", f"{made.campaign}/a", f"{made.campaign}/b", *judging]))
         raise typer.Exit(status)
     made = plans[0]
     carried = launch_all(store, made, results_to_stderr=True)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from imb.archive.store import Archive, StoredRun
-from imb.cli.common import ArchiveOption, AssumeOneSessionOption, FormatOption, share_of
+from imb.cli.common import ArchiveOption, AssumeOneSessionOption, FormatOption, refuse_options, share_of
 from imb.cli.judging import show as show_comparison
 from imb.cli.judging import worst
-from imb.cli.launching import MpiOption, ProgramsOption, all_measured, launch_all, ready
+from imb.cli.launching import MpiOption, ProgramsOption, TimeoutOption, all_measured, launch_all, ready
 from imb.model.errors import ImbError
 from imb.model.units import counted
 from imb.render.terminal import columns, data, say
@@ -165,8 +165,22 @@ def show(name: Named, format: FormatOption = "terminal", archive: ArchiveOption 
                 say(f"    $ {words}")
 
 
+# What `check` of existing results uses; all else is of launches.
+_OF_RESULTS = {
+    "name",
+    "side",
+    "tolerance",
+    "assume_one_session",
+    "force",
+    "rows",
+    "format",
+    "archive",
+}
+
+
 @app.command("check")
 def check(
+    context: typer.Context,
     name: Named,
     side: Annotated[
         str | None, typer.Argument(metavar="[SIDE]", help="Results to check; default: measure now.")
@@ -182,10 +196,7 @@ def check(
             "--launches", min=1, metavar="N", help="Number of launches.", show_default="the baseline's"
         ),
     ] = None,
-    timeout: Annotated[
-        float | None,
-        typer.Option("--timeout", min=0.1, metavar="SECONDS", help="Kill a launch that takes longer."),
-    ] = None,
+    timeout: TimeoutOption = None,
     with_old: Annotated[
         bool,
         typer.Option(
@@ -245,8 +256,8 @@ def check(
     store = Archive(archive)
     found = baselines.baseline_versions(store, name)
     well, old = True, None
-    if side is not None and with_old:
-        raise ImbError(f"--with-old cannot be combined with existing results: {side}; omit one of them")
+    if side is not None:
+        refuse_options(context, _OF_RESULTS, f"cannot be combined with existing results: {side}; omit it")
     if setting is not None and not with_old:
         raise ImbError("--setting requires --with-old; without it, the baseline's settings are measured")
     if side is not None:

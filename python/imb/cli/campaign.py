@@ -10,7 +10,13 @@ import typer
 from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption
 from imb.cli.display import in_time
-from imb.cli.launching import build_variants, carry_out, locate_variant, refuse_missing_cpus_of
+from imb.cli.launching import (
+    TimeoutOption,
+    build_variants,
+    carry_out,
+    locate_variant,
+    refuse_missing_cpus_of,
+)
 from imb.cli.sampling import tell_classic
 from imb.cli.submitting import (
     AccountOption,
@@ -42,6 +48,7 @@ def command(
             "--seed", metavar="N", help="Seed of the random order.", show_default="the file's, or a new one"
         ),
     ] = None,
+    timeout: TimeoutOption = None,
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Resume the newest session, or the newest of FILE."),
@@ -72,7 +79,8 @@ def command(
     two more jobs that resume. --host-pairs n1,n2,n3 submits the campaign once per pair of hosts, under the names
     CAMPAIGN/n1-n2 ...
 
-    After Ctrl-C, --resume continues. docs/companion.md lists all keys of FILE; examples/ has campaigns.
+    A launch that exceeds the time limit (--timeout, else `timeout` of FILE) is killed, and the others follow. After Ctrl-C,
+    --resume continues, with --timeout under that time limit. docs/companion.md lists all keys of FILE; examples/ has campaigns.
 
     \b
     A FILE:
@@ -84,6 +92,7 @@ def command(
       # parts = 100                              # interleave launches in 100 segments (without setup)
       precision = 0.01                           # of rows, in passes; or classic = true: one burst a row
       launch_budget = 30                         # seconds of a launch in passes, maximum
+      timeout = 120                              # time limit of a launch in seconds
       arguments = "-msglog 16"                   # IMB arguments
       [common]                                   # settings of all variants
       mpi = "openmpi"                            # compiler, programs, launcher, hosts, ppn, memory, gpu
@@ -106,17 +115,17 @@ def command(
       imb campaign --resume
       imb compare transports-openmpi/shm transports-openmpi/tcp
     """
-    from imb.measure import session
+    from imb.measure import session, stored_sessions
 
     store = Archive(archive)
-    job = Job(submit, minutes, queue, account, jobs)
+    job = Job(submit, minutes, queue, account, jobs, timeout if resume else None)
     job.examine(host_pairs)
     if resume and host_pairs:
         raise ImbError("--host-pairs cannot be combined with --resume; resume the session of a pair by name")
     if resume:
-        plans = [_resumed(store, file, launches, seed)]
+        plans = [stored_sessions.with_timeout(_resumed(store, file, launches, seed), timeout)]
     else:
-        chosen, source = _chosen(file, launches)
+        chosen, source = _chosen(file, launches, timeout)
         plans = _planned(chosen, source, seed, host_pairs)
     if not submit:
         refuse_missing_cpus_of(plans)
@@ -148,8 +157,8 @@ def _tell(store: Archive, made: session.Plan) -> None:
     say(f"{len(made.items)} launches{most}, seed {made.seed}: {words}", err=True)
 
 
-def _chosen(file: Path | None, launches: int | None) -> tuple[Campaign, str]:
-    """The campaign, and the text of its file."""
+def _chosen(file: Path | None, launches: int | None, timeout: float | None) -> tuple[Campaign, str]:
+    """The campaign with what options set, and a hash of its file."""
     import msgspec
 
     from imb.measure import campaign
@@ -157,7 +166,7 @@ def _chosen(file: Path | None, launches: int | None) -> tuple[Campaign, str]:
     if file is None:
         raise ImbError("FILE is missing; give a campaign (see examples/), or --resume")
     made, source = campaign.read_campaign(file)
-    made = msgspec.structs.replace(made, launches=launches or made.launches)
+    made = msgspec.structs.replace(made, launches=launches or made.launches, timeout=timeout or made.timeout)
     campaign.examine_campaign(made)
     tell_classic(campaign.why_variant_classic(made))
     return made, source

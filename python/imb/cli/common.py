@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -22,10 +22,20 @@ BenchmarkOption = Annotated[
     list[str] | None,
     typer.Option("--benchmark", "-b", metavar="NAME", help="Only this benchmark; may be repeated."),
 ]
+
+
+def named_path(text: str) -> Path:
+    """Raises ImbError for an empty name: of a variable that is not set in a shell. As a path it would be the current folder."""
+    if not text.strip():
+        raise ImbError("a name of a file or folder is empty; give one, or . for the current folder")
+    return Path(text)
+
+
 ArchiveOption = Annotated[
     Path | None,
     typer.Option(
         "--archive",
+        parser=named_path,
         metavar="FOLDER",
         envvar="IMB_ARCHIVE",
         show_envvar=True,
@@ -75,6 +85,20 @@ def readable(archive: Archive, what: Sequence[str]) -> list[StoredRun | FileRun]
     return list({(run.id, run.name): run for run in names.readable_runs(archive, *what)}.values())
 
 
+PLANNED = (
+    "cannot be combined with --resume, which executes the recorded plan; omit --resume to start a new session"
+)
+
+
+def refuse_options(context: typer.Context, allowed: Collection[str], why: str) -> None:
+    """Raises ImbError for an option on the command line, of any but these parameters, that this form of the command would
+    ignore. What a variable sets (IMB_MPI) is meant for other commands too."""
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        if option.name not in allowed and source is not None and source.name == "COMMANDLINE":
+            raise ImbError(f"{option.opts[0]} {why}")
+
+
 def share_of(text: str, option: str) -> float:
     """0.05 from `5%` or `5`. Raises ImbError unless it is above 0."""
     try:
@@ -84,13 +108,3 @@ def share_of(text: str, option: str) -> float:
     if not 0 < share < 100:
         raise ImbError(f"{option}: not a percentage: {text}; give a number above 0, such as 5%")
     return share
-
-
-def write_page(path: Path, text: str) -> None:
-    """A file is replaced as a whole, what is none (a pipe, /dev/stdout) written to. Raises OSError."""
-    from imb.archive.durable import write_whole
-
-    if path.exists() and not path.is_file():
-        path.write_text(text, encoding="utf-8")
-    else:
-        write_whole(path, text.encode())

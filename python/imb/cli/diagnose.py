@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from imb.cli.common import FORMAT, ArchiveOption, SideArgument
+from imb.cli.common import FORMAT, ArchiveOption, SideArgument, refuse_options
 from imb.cli.failed import failed_among
 from imb.model.errors import ImbError
 from imb.model.text import one_line
@@ -20,6 +20,7 @@ _MARKS = {"problem": ("✗", "red"), "warning": ("!", "yellow"), "information": 
 
 
 def command(
+    context: typer.Context,
     side: SideArgument = None,
     link: Annotated[
         str | None,
@@ -89,6 +90,11 @@ def command(
 
     limits = diagnose.Thresholds().with_values(threshold or [])
     if thresholds:
+        if side:
+            raise ImbError(f"--thresholds lists thresholds and diagnoses nothing; omit {one_line(side)}")
+        refuse_options(
+            context, {"thresholds", "threshold", "archive"}, "cannot be combined with --thresholds"
+        )
         for name, about in diagnose.threshold_descriptions().items():
             say(f"{name:<16} {getattr(limits, name):<8g} {about}")
         return

@@ -35,8 +35,11 @@ def command(
         ),
     ] = None,
     separator: Annotated[
-        str, typer.Option("--separator", "-s", metavar="CHARACTER", help="Separator of CSV cells.")
-    ] = ",",
+        str | None,
+        typer.Option(
+            "--separator", "-s", metavar="CHARACTER", help="Separator of CSV cells.", show_default=","
+        ),
+    ] = None,
     samples: Annotated[
         bool,
         typer.Option(
@@ -65,8 +68,14 @@ def command(
       imb export 3fa9 --samples > samples.csv
       imb export IMBrun_*.log --format parquet --output results.parquet
     """
+    from imb.archive.files import sources_of
+    from imb.archive.outputs import refuse_overwriting
     from imb.render.export import write_csv, write_json, write_logs, write_markdown, write_parquet
 
+    if separator is not None and format != "csv":
+        raise ImbError(f"--separator: not with --format {format}; it is of csv")
+    if separator is None:
+        separator = ","
     if len(separator) != 1 or separator in '"\n\r.' or separator.isalnum():
         raise ImbError(f"--separator: not one punctuation character: {separator!r}; give one such as ';'")
     if output is None and format in ("parquet", "log"):
@@ -75,6 +84,8 @@ def command(
         raise ImbError(f"--samples: not with --format {format}; use csv or parquet (json has them always)")
     store = Archive(archive)
     chosen = readable(store, runs) if runs else each_readable(store.ids(), store.whole_run)
+    if output and format != "log":  # of which each file has its name
+        refuse_overwriting(store, output, sources_of(chosen), "--output")
     match format:
         case "csv":
             write_csv(store, chosen, output, separator, samples=samples)
@@ -87,4 +98,4 @@ def command(
             write_markdown(chosen, output)
         case "log":
             assert output
-            say(f"{write_logs(chosen, output)} logs in {output}")
+            say(f"{write_logs(store, chosen, output)} logs in {output}")

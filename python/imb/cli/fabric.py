@@ -12,7 +12,7 @@ import typer
 import typer.core
 
 from imb.archive.store import Archive
-from imb.cli.common import ArchiveOption, FormatOption, LabelOption, share_of, write_page
+from imb.cli.common import ArchiveOption, FormatOption, LabelOption, refuse_options, share_of
 from imb.cli.launching import (
     CpusOption,
     EnvOption,
@@ -41,6 +41,8 @@ EXIT = {"healthy": 0, "bad": 10, "inconclusive": 11}
 BENCHMARKS = ("Pair_Latency", "Pair_Bandwidth", "Pair_Bidirectional")
 SIZES = (("Pair_Latency", 8), ("Pair_Bandwidth", 1 << 20))
 _ARGUMENTS = "imb.fabric.arguments"
+# What the form with NAME uses; all else is of launches.
+_OF_JUDGING = {"names", "topology", "relevant", "baseline", "drain", "page", "format", "archive"}
 
 
 class Command(typer.core.TyperCommand):
@@ -178,6 +180,7 @@ def command(
 
     Exit status: 0 healthy, 10 bad (a component is named, a host does not answer, or a rail is quiet), 11 inconclusive, 2 usage error, 130 interrupted.
     """
+    from imb.archive.outputs import refuse_overwriting, write_output
     from imb.cli import fabric_judging as judging
     from imb.cli.extras import need
     from imb.cli.fabric_stages import kept_named
@@ -186,25 +189,10 @@ def command(
     against = judging.Against(share_of(relevant, "--relevant"))
     if drain and names:
         raise ImbError("--drain needs a measurement of now; omit NAME, or run the printed commands")
-    given = (
-        quick,
-        hosts,
-        rounds,
-        serial,
-        budget,
-        benchmark,
-        passes,
-        endpoint,
-        seed is not None,
-        ppn,
-        label,
-        arguments,
-    )
-    if names and any(given):
-        raise ImbError(
-            "NAME is judged, not run; omit --quick, --hosts, --rounds, --serial, --budget, --benchmark, --passes, --endpoint, --seed, "
-            "--ppn, --label and IMB arguments"
-        )
+    if names:
+        refuse_options(ctx, _OF_JUDGING, "cannot be combined with NAME, which is judged, not run; omit it")
+        if arguments:
+            raise ImbError(f"NAME is judged, not run; omit the IMB arguments {' '.join(arguments)}")
     if quick and (rounds or serial):
         raise ImbError("--quick has rounds of its own; omit --rounds and --serial")
     if page:
@@ -212,18 +200,20 @@ def command(
         if page.is_dir() or not page.absolute().parent.is_dir():
             raise ImbError(f"--page: cannot write {page}; give a file in a folder that exists")
     store = Archive(archive)
+    sources = judging.sources_named(store, names) if names else []
+    past_sources = [] if baseline is None else judging.sources_named(store, [baseline])
+    if page:
+        given = [path for _, path in (*sources, *past_sources)] + ([topology] if topology else [])
+        refuse_overwriting(store, page, given, "--page")
     if topology:  # before launches, for the errors of files
         against = against._replace(network=judging.network_in(topology), network_file=topology)
     if baseline is not None:
-        past = judging.launches_of(judging.sources_named(store, [baseline]), [])
-        against = against._replace(past=past, past_name=baseline)
+        against = against._replace(past=judging.launches_of(past_sources, []), past_name=baseline)
     notes: list[str] = []
     launches: list[PairLaunch] = []
     read = 0
     looked: tuple[int, Shares, tuple[Judged, Topology | None]] | None = None  # the last verdict, and of what
-    if names:
-        sources = judging.sources_named(store, names)
-    else:
+    if not names:
         from imb.cli.fabric_stages import Stages, refuse_own
         from imb.fabric.verdict import NOTHING
         from imb.measure.fabric import hosts_offered, intent_for
@@ -232,6 +222,8 @@ def command(
         wanted_sizes = list(dict.fromkeys(map(_size, benchmark or []))) or list(SIZES)
         bare = intent_of(None, _expanded(hosts), ppn, None, cpus, env, launcher)
         wanted: Any = endpoint or ("host" if hosts_offered(bare.hosts) > 1 else "core")
+        if ppn and wanted == "host":
+            raise ImbError("--ppn is of smaller endpoints than hosts; add --endpoint socket, numa or core")
         intent = intent_for(bare, wanted, ppn=ppn)
         refuse_missing_cpus(intent)
         found, folder = prepare(mpi, programs)
@@ -292,7 +284,7 @@ def command(
         from imb.render.fabric_page import fabric_page
 
         text = fabric_page(judged, known, [str(one) for one in drains], now=datetime.now())
-        write_page(page, text)
+        write_output(page, text.encode())
     if format == "json":
         listed = [
             {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from imb.archive.store import SHORT, Archive
-from imb.cli.common import ArchiveOption, LabelOption
+from imb.cli.common import ArchiveOption, LabelOption, named_path
 from imb.model.errors import ImbError
 from imb.model.units import counted
 from imb.render.terminal import Screen, say
@@ -26,7 +26,9 @@ def command(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE...", help="Logs, texts that contain tables, JSON lines; folders of them."
+            parser=named_path,
+            metavar="FILE...",
+            help="Logs, texts that contain tables, JSON lines; folders of them.",
         ),
     ],
     label: LabelOption = None,

@@ -39,7 +39,8 @@ def problem_of(archive: Archive, made: Plan, one: Done) -> str:
         case "failed":
             return f"{_failure(one.status or 0)}{_complaint(archive, one)}"
         case "timed_out":
-            return f"killed after {made.timeout:.3g} s (--timeout)" if made.timeout else ""
+            limit = f" after {made.timeout:.3g} s (--timeout)" if made.timeout else " at its time limit"
+            return f"killed{limit}; if it did not hang, give a longer limit"
         case "interrupted":
             return "interrupted"
         case "stopped":

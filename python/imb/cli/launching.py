@@ -66,6 +66,12 @@ CpusOption = Annotated[
         "--cpus", metavar="0,3", help="Pin rank 0 to CPU 0, rank 1 to CPU 3 (as the system numbers them)."
     ),
 ]
+TimeoutOption = Annotated[
+    float | None,
+    typer.Option(
+        "--timeout", min=0.1, metavar="SECONDS", help="Kill a launch that takes longer, and continue."
+    ),
+]
 LauncherOption = Annotated[
     Literal["mpiexec", "srun"], typer.Option("--launcher", help="The MPI's own launcher, or Slurm's.")
 ]
@@ -288,6 +294,7 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
     over = list(before.values())
     left_out = 0
     refused: set[tuple[object, ...]] = set()  # whose arguments the suite refuses, every time
+    missing: set[tuple[object, ...]] = set()  # that cannot be started, every time
     skipped = 0
     stopped: str | None = None
 
@@ -309,20 +316,32 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
             if any(item.like() in refused for item in items):
                 skipped += len(items)
                 continue
+            if any(item.like() in missing for item in items):
+                left_out += len(items)
+                continue
             if not standing.switch(items[0].variant):  # several at the same time have no setup
                 left_out += len(items)
                 continue
             display.begin(items, over)
-            now_over = execution.execute(
-                archive,
-                made,
-                items,
-                on_start=display.tell_command,
-                on_progress=display.show,
-                on_problem=lambda item, line: display.warn(f"imb: {called(made, item)}: {line}"),
-                on_measured=show_table,
-            )
-            display.end()
+            try:
+                now_over = execution.execute(
+                    archive,
+                    made,
+                    items,
+                    on_start=display.tell_command,
+                    on_progress=display.show,
+                    on_problem=lambda item, line: display.warn(f"imb: {called(made, item)}: {line}"),
+                    on_measured=show_table,
+                )
+            except session.NotStarted as error:
+                missing |= {item.like() for item in items}
+                if not over and missing.issuperset(item.like() for item in todo):
+                    raise
+                display.say(f"imb: {called(made, items[0])}: {error}; skipped, also in later rounds")
+                left_out += len(items)
+                continue
+            finally:
+                display.end()
             over += now_over
             for one in now_over:
                 say(f"{one.run[:SHORT]}  {in_words(archive, made, one)}", err=results_to_stderr)
@@ -342,12 +361,13 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
 def tell_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:
     """Warns where --cpus pins several of `ranks` ranks on this host to one CPU, and where it has fewer cores than ranks."""
     from imb.measure import session
+    from imb.mpi import host
 
     if session.elsewhere(intent):
         return
     of = f"variant {name}: " if name else ""
     pinned = [intent.cpus[rank % len(intent.cpus)] for rank in range(ranks)] if intent.cpus else []
-    if not pinned and ranks > (cores := session.cores()):
+    if not pinned and ranks > (cores := host.cores()):
         say(f"imb: warning: {of}{ranks} ranks on {counted(cores, 'core')}: ranks share cores", err=True)
     if len(set(pinned)) == len(pinned):
         return

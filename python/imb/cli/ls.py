@@ -9,6 +9,7 @@ import typer
 
 from imb.archive.store import SHORT, Archive
 from imb.cli.common import ArchiveOption
+from imb.model.errors import ImbError
 from imb.model.text import natural
 from imb.render.terminal import columns, data, say
 
@@ -35,6 +36,8 @@ _SHOWN = [
     "benchmarks",
 ]
 
+_NEWEST = 30  # runs that are shown unless another number is asked for
+
 
 def command(
     names: Annotated[
@@ -46,8 +49,9 @@ def command(
         ),
     ] = None,
     newest: Annotated[
-        int, typer.Option("--newest", "-n", min=1, metavar="N", help="Show the newest N runs.")
-    ] = 30,
+        int | None,
+        typer.Option("--newest", "-n", min=1, metavar="N", help="Show the newest N runs.", show_default="30"),
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", "-a", help="Show all runs.")] = False,
     label: Annotated[
         str | None, typer.Option("--label", "-l", metavar="LABEL", help="Only runs with this label.")
@@ -76,6 +80,8 @@ def command(
     from imb.archive.index import Index
     from imb.archive.names import listed, unknown_label
 
+    if everything and newest is not None:
+        raise ImbError("--all and --newest exclude each other; give one of them")
     index = Index(Archive(archive))
     if missing := index.archive.missing():
         say(f"imb: {missing}", err=True)
@@ -103,7 +109,7 @@ def command(
         ),
         reverse=True,
     )
-    shown = runs if everything else runs[:newest]
+    shown = runs if everything else runs[: newest or _NEWEST]
     if json:
         import msgspec
 

@@ -9,6 +9,7 @@ import typer
 
 from imb.cli.common import SIDE, ArchiveOption, BenchmarkOption
 from imb.cli.extras import need
+from imb.model.errors import ImbError
 from imb.model.units import counted
 from imb.render.terminal import Screen, say
 
@@ -48,13 +49,21 @@ def command(
       imb plot before after -b PingPong -b Allreduce -o xpmem.svg
       imb plot 3fa9 --metric bandwidth -b Sendrecv -o sendrecv.pdf
     """
+    if title is not None and not output:
+        raise ImbError("--title is of a picture; add --output FILE")
     need("imb plot", "matplotlib" if output else "plotext")
-    from imb.archive.names import load
+    from imb.archive.files import sources_of
+    from imb.archive.names import named_runs, side_from
+    from imb.archive.outputs import refuse_overwriting
     from imb.archive.store import Archive
     from imb.render.picture import draw, lines_of, terminal_chart
 
     store = Archive(archive)
-    lines = lines_of([load(store, side) for side in sides], metric, benchmark or [])
+    runs = [list(named_runs(store, side)) for side in sides]
+    if output:
+        refuse_overwriting(store, output, (path for of in runs for path in sources_of(of)), "--output")
+    loaded = [side_from(of, side, status=2) for of, side in zip(runs, sides, strict=True)]
+    lines = lines_of(loaded, metric, benchmark or [])
     if output:
         draw(lines, metric, output, title)
         charts = len({line.benchmark for line in lines})

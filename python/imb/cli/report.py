@@ -7,13 +7,17 @@ from typing import Annotated
 
 import typer
 
-from imb.cli.common import SIDE, ArchiveOption, AssumeOneSessionOption, share_of, write_page
+from imb.cli.common import SIDE, ArchiveOption, AssumeOneSessionOption, refuse_options, share_of
 from imb.cli.extras import need
 from imb.model.units import amount, counted
 from imb.render.terminal import say
 
+# What a page of one sample set uses.
+_OF_ONE = {"sides", "output", "title", "link", "memory", "threshold", "archive"}
+
 
 def command(
+    context: typer.Context,
     sides: Annotated[list[str], typer.Argument(metavar="SIDE...", help=SIDE, show_default=False)],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File to write.")] = Path(
         "report.html"
@@ -59,7 +63,9 @@ def command(
     from datetime import datetime
 
     from imb import diagnose
+    from imb.archive.files import sources_of
     from imb.archive.names import named_runs, side_from
+    from imb.archive.outputs import refuse_overwriting, write_output
     from imb.archive.store import Archive
     from imb.cli.failed import failed_among
     from imb.cli.peers import earlier, variance_of
@@ -74,8 +80,11 @@ def command(
     settings = CompareSettings(
         relevant=share_of(relevant, "--relevant"), force=force, assume_one_session=assume_one_session
     )
+    if len(sides) == 1:
+        refuse_options(context, _OF_ONE, "is of a comparison; give two sample sets or more")
     store = Archive(archive)
     runs = [list(named_runs(store, side)) for side in sides]
+    refuse_overwriting(store, output, (path for of in runs for path in sources_of(of)), "--output")
     loaded = [side_from(of, side, status=2) for of, side in zip(runs, sides, strict=True)]
     page = report_page(
         loaded,
@@ -96,6 +105,6 @@ def command(
         title=title,
         now=datetime.now(),
     )
-    write_page(output, page)
+    write_output(output, page.encode())
     launches = sum(len(side.launches) for side in loaded)
     say(f"{output}: {counted(launches, 'launch')}, {amount(len(page.encode()))}")

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import ArchiveOption, LabelOption
+from imb.cli.common import PLANNED, ArchiveOption, LabelOption, refuse_options
 from imb.cli.gpu_options import GpuOption, MemoryOption
 from imb.cli.launching import (
     BindOption,
@@ -19,6 +19,7 @@ from imb.cli.launching import (
     MpiOption,
     PpnOption,
     ProgramsOption,
+    TimeoutOption,
     build_for,
     carry_out,
     intent_of,
@@ -40,9 +41,10 @@ from imb.cli.submitting import (
 from imb.model.errors import ImbError
 from imb.render.terminal import say
 
-# What a session's plan does not hold; all else was said when it was made.
+# What --resume uses: what a session's plan does not hold, and the time limit, which may be changed.
 _OF_ONE_CALL = {
     "names",
+    "timeout",
     "resume",
     "force_owner",
     "submit",
@@ -108,12 +110,7 @@ def command(
     env: EnvOption = None,
     cpus: CpusOption = None,
     launcher: LauncherOption = "mpiexec",
-    timeout: Annotated[
-        float | None,
-        typer.Option(
-            "--timeout", min=0.1, metavar="SECONDS", help="Kill a launch that takes longer, and continue."
-        ),
-    ] = None,
+    timeout: TimeoutOption = None,
     label: LabelOption = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume your newest unfinished session, or session NAME.")
@@ -137,8 +134,9 @@ def command(
     Every launch becomes a run of the archive. The suite is built first if needed. The exact command is printed and
     recorded. IMB arguments follow --; `IMB-MPI1 -help` lists them.
 
-    A launch that exceeds --timeout is killed with all its processes; the rows that it had measured are kept. After
-    Ctrl-C or a crash, `imb run --resume` repeats the launch that was cut off and continues.
+    A launch that exceeds --timeout is killed with all its processes; the rows that it had measured are kept, and the other
+    launches follow. After Ctrl-C or a crash, `imb run --resume` repeats the launch that was cut off and continues; with
+    --timeout, under that time limit.
 
     Rows are measured in passes: a launch takes a short sample of every row, pass after pass, until the 95 % interval of
     each row's median is within 2 % or the budget is spent. --classic measures each row in one burst, as IMB does. The
@@ -172,15 +170,18 @@ def command(
 
     store = Archive(archive)
     words = list(names or [])
-    job = Job(submit, minutes, queue, account, jobs)
+    job = Job(submit, minutes, queue, account, jobs, timeout if resume else None)
     job.examine(host_pairs)
+    if force_owner and not resume:
+        raise ImbError("--force-owner is an option of --resume; omit it, or add --resume")
     if resume:
-        _refuse_others(context)
+        refuse_options(context, _OF_ONE_CALL, PLANNED)
         if len(words) > 1:
             raise ImbError(
                 f"--resume: too many arguments: {' '.join(words)}; give one session and no IMB arguments"
             )
-        plans = [stored_sessions.find_session(store, words[0] if words else None, force_owner=force_owner)]
+        found_plan = stored_sessions.find_session(store, words[0] if words else None, force_owner=force_owner)
+        plans = [stored_sessions.with_timeout(found_plan, timeout)]
     else:
         split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
         arguments, words = words[split:], words[:split]
@@ -240,14 +241,3 @@ def command(
 
 def _lines_of(file: Path) -> list[str]:
     return file.read_text(errors="replace").splitlines()
-
-
-def _refuse_others(context: typer.Context) -> None:
-    """Raises ImbError for options that would be ignored by --resume."""
-    for option in context.command.params:
-        source = context.get_parameter_source(option.name or "")
-        if option.name not in _OF_ONE_CALL and source is not None and source.name == "COMMANDLINE":
-            raise ImbError(
-                f"{option.opts[0]} cannot be combined with --resume, which executes the recorded plan;"
-                " omit --resume to start a new session"
-            )

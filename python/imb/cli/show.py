@@ -66,6 +66,10 @@ def command(
     """
     from imb.archive import names
 
+    if output and (benchmark or chart is not None):
+        raise ImbError(
+            "--output prints the whole output unchanged; omit --benchmark, --chart and --no-chart, or --output"
+        )
     if chart:
         need("imb show --chart", "plotext")
     store = Archive(archive)

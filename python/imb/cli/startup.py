@@ -123,12 +123,13 @@ def summaries_of(archive: Archive, made: Plan) -> list[Summary]:
     from imb.model.startup import Times, summary_of, times_of
 
     over = session.done(archive, made)
-    launches: dict[int, list[tuple[str, Times | None]]] = {}
+    launches: dict[int, list[tuple[str | None, Times | None]]] = {}
     for item in made.items:
-        one = over[item.number]
-        run = archive.run(one.run)
-        times = times_of(run.records().records, run.facts()) if one.outcome == "measured" else None
-        launches.setdefault(item.ranks or 0, []).append((one.run, times))
+        one = over.get(item.number)  # None: skipped, as its like was refused or could not be started
+        run = archive.run(one.run) if one else None
+        measured = one is not None and one.outcome == "measured"
+        times = times_of(run.records().records, run.facts()) if run and measured else None
+        launches.setdefault(item.ranks or 0, []).append((one.run if one else None, times))
     return [summary_of(ranks, found) for ranks, found in launches.items()]
 
 

@@ -56,13 +56,14 @@ LEAST_MINUTES = 10.0
 
 
 class Job(NamedTuple):
-    """What is asked of the scheduler."""
+    """What is asked of the scheduler. `timeout`: of launches, where it is not the plan's."""
 
     scheduler: Scheduler | None
     minutes: float | None
     queue: str | None
     account: str | None
     jobs: int = 1
+    timeout: float | None = None
 
     def examine(self, pairs: str | None) -> None:
         """Raises ImbError for options of jobs without --submit, and for what cannot be submitted."""
@@ -76,6 +77,10 @@ class Job(NamedTuple):
         name = next((name for name, value in given.items() if value is not None), None)
         if name and self.scheduler is None:
             raise ImbError(f"{name} is an option of jobs; add --submit slurm or --submit local")
+        if self.scheduler == "local":
+            name = next((n for n in ("--minutes", "--queue", "--account") if given[n] is not None), None)
+            if name:
+                raise ImbError(f"{name}: a local job has no scheduler; omit it, or give --submit slurm")
         if self.scheduler:
             need("--submit", "psij")
         if self.jobs > 1 and self.scheduler == "local":
@@ -118,7 +123,7 @@ def _hand_over(archive: Archive, made: Plan, job: Job) -> int:
     for _ in range(job.jobs):
         submitted = submit(
             archive, made, job.scheduler, minutes=job.minutes or _minutes(archive, made), queue=job.queue,
-            account=job.account, after=after,
+            account=job.account, after=after, timeout=job.timeout,
         )  # fmt: skip
         after = submitted.name
         say(f"{job.scheduler} job {submitted.name}, session {made.id}: {submitted.output}")

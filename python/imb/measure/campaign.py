@@ -14,7 +14,6 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
 import msgspec
 
 from imb.measure import passes, selection
-from imb.measure.interleave import TURN_LIMIT
 from imb.model import gpus, sequential_design
 from imb.model.errors import ImbError
 from imb.model.records import Component
@@ -74,7 +73,7 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     arguments: Words = ()  # type: ignore[assignment]
     timeout: Seconds | None = None
     setup_timeout: Seconds = 300
-    turn_timeout: Seconds = TURN_LIMIT
+    turn_timeout: Seconds | None = None
     seed: int | None = None
     common: VariantSettings = VariantSettings()
     variants: dict[str, VariantSettings] = {}
@@ -176,6 +175,8 @@ def examine_campaign(made: Campaign) -> None:
         raise ImbError("budget is of until_decided = true; without it, give launches")
     if made.parts > 1:
         _refuse_parts(made)
+    elif made.turn_timeout is not None:
+        raise ImbError("turn_timeout is of interleaved launches; give parts, or omit it")
     if made.until_decided or made.parts > 1:
         _refuse_both_ways(made)
 

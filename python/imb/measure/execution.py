@@ -19,10 +19,11 @@ from imb.archive.reading import each_readable, readable_json
 from imb.archive.store import SHORT, Archive, Content
 from imb.logs.launch_errors import reason
 from imb.measure.interleave import Conductor
-from imb.measure.progress import Progress
+from imb.measure.progress import Progress, limit_in_words
 from imb.measure.session import (
     Done,
     Item,
+    NotStarted,
     Plan,
     command_of,
     done,
@@ -72,8 +73,8 @@ def execute(
     the session (imb.measure.lock).
 
     `on_measured` gets the file of records of a complete launch, before it is stored, and before MPI has ended where the
-    launch is alone. `on_progress` gets the progress of the
-    first of them; `on_problem` one line where a launch makes no progress, or is ended because it stopped. Raises ImbError.
+    launch is alone. `on_progress` gets the progress of the first of them; `on_problem` one line where a launch makes no
+    progress, or is ended because it stopped. Raises NotStarted, ImbError.
     """
     began = time.monotonic()
     told = set[int]()
@@ -178,7 +179,7 @@ def _see_through(
     def tick(seconds: float) -> None:
         nonlocal stopped
         if line := progress.stall(seconds):
-            on_problem(one.item, line)
+            on_problem(one.item, f"{line}; {limit_in_words(made.timeout, made.id)}")
         try:
             on_progress(progress, seconds)
         except _Stopped as stop:
@@ -199,12 +200,11 @@ def _see_through(
             on_tick=tick,
             is_over=lambda: progress.end is not None,
         )
-    except ImbError:
+    except ImbError as error:
         if not (spool / "records.jsonl").exists():  # nothing has run
             shutil.rmtree(spool)
-        raise
-    outcome: str = ended.outcome
-    status = ended.status
+        raise NotStarted(str(error)) from error
+    outcome, status = str(ended.outcome), ended.status
     said = (spool / "stderr.txt").read_bytes()
     if (
         outcome == "finished"

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-import psutil
-
 from imb.archive.durable import write_whole
 from imb.archive.store import Archive
-from imb.measure.session import Item, Plan, Variant, cores, folder_of, plan_of
+from imb.measure.session import Item, Plan, Variant, folder_of, plan_of
 from imb.model.errors import ImbError
 from imb.mpi.allocation import Allocation
+from imb.mpi.host import cores
 from imb.mpi.installations import Installation
 from imb.mpi.launch import Intent
 
@@ -96,6 +96,6 @@ def intent_for(intent: Intent, endpoint: Endpoint, *, ppn: int | None) -> Intent
         where = f"{ranks} {endpoint} on this host" if hosts == 1 else f"{ranks} hosts"
         raise ImbError(f"nothing to compare: {where}; give --hosts, an allocation or --endpoint core")
     bind = intent.bind or (None if intent.cpus else BINDS.get(endpoint))
-    if psutil.cpu_count() == 1 and hosts == 1:
+    if os.cpu_count() == 1 and hosts == 1:
         bind = None
     return replace(intent, ranks=ranks, ppn=each if hosts > 1 else None, bind=bind)

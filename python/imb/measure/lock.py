@@ -29,6 +29,7 @@ from imb.archive.store import Archive
 from imb.measure.session import Plan, folder_of, in_job
 from imb.model.errors import ImbError
 from imb.model.text import now
+from imb.mpi.host import answer_of
 
 BEAT = 10.0  # seconds between heartbeats
 EXPIRY = 6 * BEAT  # seconds after which an owner on another host without a heartbeat is taken to be dead
@@ -131,10 +132,8 @@ def _examine(made: Plan, file: Path, say: Callable[[str], None]) -> None:
 
 def _at_work_here(owner: Owner) -> bool:
     """Whether it is another process of this host that is there."""
-    try:
-        return owner.pid != os.getpid() and abs(psutil.Process(owner.pid).create_time() - owner.born) < 1
-    except psutil.Error:
-        return False
+    born = _born(owner.pid)
+    return owner.pid != os.getpid() and born is not None and abs(born - owner.born) < 1
 
 
 def _holder(file: Path) -> Owner | None:
@@ -178,8 +177,13 @@ def _refusal(made: Plan, owner: Owner | None) -> ImbError:
 
 
 def _myself() -> Owner:
-    born = psutil.Process().create_time()
+    born = _born(os.getpid()) or 0.0  # the lock holds without it
     return Owner(user=user(), host=socket.gethostname(), pid=os.getpid(), born=born, since=now())
+
+
+def _born(pid: int) -> float | None:
+    """When a process of this host began; None where there is none, or the system does not show it."""
+    return answer_of(lambda: psutil.Process(pid).create_time())
 
 
 @contextlib.contextmanager

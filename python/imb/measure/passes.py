@@ -90,11 +90,16 @@ def usual_budget(component: Component, rows: int) -> float:
 
 def most_seconds(arguments: Sequence[str]) -> float | None:
     """That a launch with these IMB arguments takes, start included; None where they set no limit."""
+    if (budget := budget_of(arguments)) is not None:
+        return budget + START
     said = _options(arguments)
-    with contextlib.suppress(ValueError):
-        if "budget" in said:
-            return float(said["budget"]) + START
-        return 60.0 + START if "precision" in said and "passes" not in said else None
+    return 60.0 + START if "precision" in said and not said.keys() & {"passes", "budget"} else None
+
+
+def budget_of(arguments: Sequence[str]) -> float | None:
+    """Seconds of passes that these IMB arguments ask for; None where they set no limit."""
+    with contextlib.suppress(KeyError, ValueError):
+        return float(_options(arguments)["budget"])
     return None
 
 

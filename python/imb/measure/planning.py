@@ -27,6 +27,7 @@ from imb.measure.campaign import (
     split_words,
     variants,
 )
+from imb.measure.interleave import TURN_LIMIT
 from imb.model import sequential_design
 from imb.model.suite import packaged_programs
 from imb.model.text import now
@@ -126,7 +127,7 @@ def campaign_plan(made: Campaign, prepare: Prepare, *, seed: int, source: str | 
         source=source,
         setup_timeout=made.setup_timeout,
         parts=made.parts,
-        turn_limit=made.turn_timeout,
+        turn_limit=made.turn_timeout or TURN_LIMIT,
         until=session.Until(
             design=sequential_design.SequentialDesign(most=most),
             relevant=made.relevant,

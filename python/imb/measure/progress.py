@@ -9,6 +9,13 @@ _DEFAULT_LENGTHS = 24  # 0, and 2^0 to 2^22
 QUIET = 60.0  # seconds without a record that are reported; after them twice as many, and so on
 
 
+def limit_in_words(timeout: float | None, session: str) -> str:
+    """When a launch that hangs is ended, or how to end it."""
+    if timeout is not None:
+        return f"it is killed after {timeout:g} s (--timeout)"
+    return f"no time limit; end it with Ctrl-C, then continue with `imb run --resume {session} --timeout SECONDS`"
+
+
 class Progress:
     """Fed with JSON lines. `fraction` counts points, which all weigh the same: an estimate. In passes it is the share of
     the limits, which a launch reaches unless its rows are precise before."""

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 import msgspec
-import psutil
 
 from imb.archive.durable import write_whole
 from imb.archive.reading import names_in, readable_json
@@ -42,6 +41,7 @@ from imb.model.sequential_design import SequentialDesign
 from imb.model.text import now
 from imb.mpi import launch, own_word
 from imb.mpi.allocation import Allocation
+from imb.mpi.host import cores
 from imb.mpi.installations import Installation
 
 _DONE = re.compile(r"(\d{1,9})\.json", re.ASCII)
@@ -237,16 +237,20 @@ def done_files(folder: Path) -> dict[int, Path]:
     return {int(name[1]): folder / name[0] for name in names if name}
 
 
+class NotStarted(ImbError):
+    """A launch that cannot be started: no program, no launcher. It left nothing, and others may start."""
+
+
 def program_of(made: Plan, item: Item) -> Path:
     """The executable of a launch, which may be missing."""
     return Path(made.variants[item.variant].programs, f"IMB-{item.component}")
 
 
 def refuse_missing_programs(made: Plan, items: Iterable[Item] | None = None) -> None:
-    """Raises ImbError where the executable of one of these launches, None: of any, is missing."""
+    """Raises NotStarted where the executable of one of these launches, None: of any, is missing."""
     for program in {program_of(made, item): None for item in (made.items if items is None else items)}:
         if not os.access(program, os.X_OK):
-            raise ImbError(f"no program {program}; build it with `imb build`")
+            raise NotStarted(f"no program {program}; build it with `imb build`")
 
 
 def launch_batches(made: Plan, todo: Sequence[Item]) -> list[list[Item]]:
@@ -297,11 +301,6 @@ def _spelled(mpi: Installation, intent: launch.Intent, words: Sequence[str]) -> 
     }
     each = min(filter(None, (there.cpus, None if outside and there.cpus else cores())))
     return launch.spell(mpi, intent, words, cores=each, root=os.geteuid() == 0, nodes=there.nodes)
-
-
-def cores() -> int:
-    """Of this host."""
-    return psutil.cpu_count(logical=False) or os.cpu_count() or 1
 
 
 def _shown(variant: Variant) -> Variant:

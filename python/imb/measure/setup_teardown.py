@@ -155,7 +155,11 @@ class Standing:
                 _end(process)
         if status == 0:
             return None
-        how = f"took longer than {self.made.setup_timeout:g} s" if status is None else _ending(status)
+        how = (
+            f"took longer than {self.made.setup_timeout:g} s (setup_timeout)"
+            if status is None
+            else _ending(status)
+        )
         return f"{what} of {self._name(variant)} {how}{_last_words(log, start)} ({command})"
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from imb.measure.session import Item, Plan, Variant, cores, plan_of
+from imb.measure.session import Item, Plan, Variant, plan_of
 from imb.mpi.allocation import Allocation
+from imb.mpi.host import cores
 from imb.mpi.installations import Installation
 from imb.mpi.launch import Intent
 

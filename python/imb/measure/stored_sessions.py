@@ -23,6 +23,8 @@ def find_session(archive: Archive, session: str | None = None, *, force_owner: b
 
     Raises ImbError where there is none, and, unless `force_owner`, where another user has or may have written it.
     """
+    if session is not None and not session.strip():
+        raise ImbError("a name is empty; give a session, or --resume alone for your newest")
     plans = _files(archive, session or "")
     if not plans:
         raise ImbError(f"no session {session or 'to resume'} in {archive.folder}; start one with `imb run`")
@@ -42,6 +44,19 @@ def find_session(archive: Archive, session: str | None = None, *, force_owner: b
             f"you have no session in {archive.folder}; give a session NAME to resume one of another user"
         )
     return find_session(archive, own.id)
+
+
+def with_timeout(made: Plan, timeout: float | None) -> Plan:
+    """The plan with this time limit for its launches; None: its own. Raises ImbError where launches would exceed it that measure
+    as planned."""
+    if timeout is None:
+        return made
+    budget = max((passes.budget_of(item.arguments) or 0.0 for item in made.items), default=0.0)
+    if budget >= timeout:
+        raise ImbError(
+            f"--timeout {timeout:g}: launches of session {made.id} measure for {budget:g} s; give a longer limit"
+        )
+    return msgspec.structs.replace(made, timeout=timeout)
 
 
 def to_resume(archive: Archive, newest_first: Iterable[Plan]) -> Plan | None:

@@ -33,9 +33,10 @@ def submit(
     queue: str | None = None,
     account: str | None = None,
     after: str | None = None,
+    timeout: float | None = None,
 ) -> Submitted:
     """Submits, and waits for a local job. What a job prints goes to the session's folder: job.out and job.err, of the next
-    one job-2.out and job-2.err. A job begins `after` another one has ended. Raises ImbError where PSI/J is missing or the scheduler
+    one job-2.out and job-2.err. A job begins `after` another one has ended. `timeout`: of launches, where it is not the plan's. Raises ImbError where PSI/J is missing or the scheduler
     refuses.
     """
     import psij
@@ -57,7 +58,10 @@ def submit(
     job = psij.Job(
         psij.JobSpec(
             executable=sys.executable,
-            arguments=["-m", "imb", "run", "--resume", made.id, "--archive", str(archive.folder)],
+            arguments=[
+                *("-m", "imb", "run", "--resume", made.id, "--archive", str(archive.folder)),
+                *(["--timeout", repr(timeout)] if timeout else []),
+            ],
             directory=Path.cwd(),
             stdout_path=output,
             stderr_path=errors,

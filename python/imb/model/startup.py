@@ -93,15 +93,15 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     suite: Spread | None
 
 
-def summary_of(ranks: int, launches: Sequence[tuple[str, Times | None]]) -> Summary:
-    """`launches`: runs with their times, in their order."""
+def summary_of(ranks: int, launches: Sequence[tuple[str | None, Times | None]]) -> Summary:
+    """`launches`: runs with their times, in their order; no run of a launch that was skipped."""
     first = launches[0][1] if launches else None
     later = [times for _, times in launches[1:] if times] or ([first] if first else [])
     return Summary(
         ranks=ranks,
         launches=len(launches),
         failed=sum(times is None for _, times in launches),
-        runs=[run for run, _ in launches],
+        runs=[run for run, _ in launches if run],
         first=first,
         **{name: Spread.of([getattr(times, name) for times in later]) for name in Times.__struct_fields__},
     )

@@ -18,6 +18,7 @@ from imb.model.confidential import hidden
 from imb.model.text import now, readable
 from imb.mpi import gpus, nvml
 from imb.mpi.gpus import text_of
+from imb.mpi.host import answer_of, physical_cores
 from imb.mpi.installations import Installation, output_of
 
 # Settings of MPI libraries, their transports and schedulers that change figures.
@@ -36,8 +37,8 @@ def gather(mpi: Installation | None = None, *, with_gpus: bool = False) -> Condi
         governors=governors(),
         frequency_megahertz=_frequency(),
         clock_source=text_of(Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
-        load=round(os.getloadavg()[0], 2),
-        memory_free_bytes=psutil.virtual_memory().available,
+        load=answer_of(lambda: round(os.getloadavg()[0], 2)),
+        memory_free_bytes=answer_of(lambda: psutil.virtual_memory().available),
         mpi=mpi.version if mpi else None,
         mpi_wrapper=mpi.place if mpi else None,
         launcher=mpi.launcher if mpi else None,
@@ -50,7 +51,7 @@ def gather(mpi: Installation | None = None, *, with_gpus: bool = False) -> Condi
 def interfaces(rdma: Path = Path("/sys/class/infiniband")) -> list[Interface]:
     """Network interfaces by name, but those of containers and virtual machines, which come and go; then RDMA ports, named as
     in records (`mlx5_0`, `mlx5_0:2` where a device has several)."""
-    addresses = psutil.net_if_addrs()
+    addresses = answer_of(psutil.net_if_addrs) or {}
     found = [
         Interface(
             name=readable(name),
@@ -58,7 +59,7 @@ def interfaces(rdma: Path = Path("/sys/class/infiniband")) -> list[Interface]:
             addressed=any(one.family in (socket.AF_INET, socket.AF_INET6) for one in addresses.get(name, [])),
             speed=about.speed * 1e6 if about.speed > 0 else None,
         )
-        for name, about in sorted(psutil.net_if_stats().items())
+        for name, about in sorted((answer_of(psutil.net_if_stats) or {}).items())
         if not _OF_GUESTS.match(name)
     ]
     for device in sorted(rdma.glob("*")):
@@ -91,14 +92,14 @@ def machine() -> Machine:
         system=_distribution(),
         kernel=f"{platform.system()} {platform.release()}",
         cpu_model=says.get("Model name"),
-        cpus=psutil.cpu_count(),
+        cpus=answer_of(psutil.cpu_count),
         cpus_allowed=allowed[1] if allowed else None,
-        cores=psutil.cpu_count(logical=False),
+        cores=physical_cores(),
         sockets=_whole(says.get("Socket(s)")),
         threads_per_core=_whole(says.get("Thread(s) per core")),
         numa_nodes=_whole(says.get("NUMA node(s)")),
         caches=[Cache(k.removesuffix(" cache"), v) for k, v in says.items() if k.endswith(" cache")],
-        memory_bytes=psutil.virtual_memory().total,
+        memory_bytes=answer_of(lambda: psutil.virtual_memory().total),
         virtual_machine=says.get("Hypervisor vendor"),
         container=_container(),
     )
@@ -156,8 +157,5 @@ def _whole(text: str | None) -> int | None:
 
 
 def _frequency() -> float | None:
-    try:
-        found = psutil.cpu_freq()
-    except (OSError, NotImplementedError):
-        return None
+    found = answer_of(psutil.cpu_freq)
     return round(found.current) if found and found.current else None

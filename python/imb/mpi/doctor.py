@@ -13,14 +13,13 @@ from typing import Literal, TypeAlias
 
 import msgspec
 import platformdirs
-import psutil
 
 from imb.model.conditions import Conditions, Machine
 from imb.model.errors import ImbError
 from imb.model.path import LOOPBACK, Way, way_of
 from imb.model.suite import packaged_programs
 from imb.model.units import rounded_size
-from imb.mpi import build, installations, launch, own_word, prebuilt
+from imb.mpi import build, host, installations, launch, own_word, prebuilt
 from imb.mpi.installations import Installation
 from imb.mpi.prebuilt import library_with
 
@@ -208,9 +207,8 @@ def _two_ranks(mpi: Installation) -> Check:
     if program is None:
         advice = "install the compiler that the wrapper calls (`" + mpi.wrapper + " -show`)"
         return Check("problem", what, f"the wrapper builds no MPI program: {said}", advice)
-    cores = psutil.cpu_count(logical=False) or 1
     intent = launch.Intent(ranks=2, env=own_word.asking(mpi.flavor))
-    command = launch.spell(mpi, intent, [str(program)], cores=cores, root=os.geteuid() == 0)
+    command = launch.spell(mpi, intent, [str(program)], cores=host.cores(), root=os.geteuid() == 0)
     with tempfile.TemporaryDirectory() as folder:
         output, errors = Path(folder, "output"), Path(folder, "errors")
         ended = launch.run(command, output=output, errors=errors, timeout=_CHECK_SECONDS)
@@ -323,7 +321,7 @@ def _compiled(mpi: Installation) -> tuple[Path | None, str]:
             str(part),
         ]
         status, said = installations.output_of(words, mpi.env, timeout=60)
-        if status:
+        if status or not part.exists():
             lines = [line.strip() for line in said.splitlines() if line.strip()]
             return None, next(
                 (line for line in lines if re.search("error|not found", line)), (lines or ["no word"])[0]

@@ -27,6 +27,7 @@ from imb.model.errors import ImbError
 from imb.model.suite import packaged_programs
 from imb.mpi import arguments, masking, orphans, prebuilt
 from imb.mpi.allocation import Allocation
+from imb.mpi.host import answer_of
 from imb.mpi.installations import Installation
 
 Bind: TypeAlias = Literal["core", "socket", "numa", "none"]
@@ -360,10 +361,7 @@ def _remove_session_folder(pid: int) -> None:
 
 
 def _family(pid: int) -> set[psutil.Process]:
-    try:
-        return set(psutil.Process(pid).children(recursive=True))
-    except psutil.Error:
-        return set()
+    return set(answer_of(lambda: psutil.Process(pid).children(recursive=True)) or [])
 
 
 class _Tail:

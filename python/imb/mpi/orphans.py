@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import psutil
 
 from imb.model.errors import ImbError
+from imb.mpi.host import answer_of
 
 MARK = "IMB_LAUNCH"  # a variable of every process of a launch; its value names the launch
 _SET_CHILD_SUBREAPER = 36  # of prctl(2)
@@ -126,7 +127,7 @@ def end(mark: str) -> None:
 
 def _of(mark: str) -> list[psutil.Process]:
     found: set[psutil.Process] = set()
-    for child in psutil.Process().children():
+    for child in answer_of(lambda: psutil.Process().children()) or []:
         with contextlib.suppress(psutil.Error):
             if child.status() != psutil.STATUS_ZOMBIE and child.environ().get(MARK) == mark:
                 found |= {child, *child.children(recursive=True)}

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from imb.archive.durable import write_whole
 from imb.archive.entries import index_tables, runs_of
-from imb.archive.files import FileRun
+from imb.archive.files import FileRun, sources_of
 from imb.archive.index import Index
+from imb.archive.outputs import refuse_overwriting, write_output
 from imb.archive.runs_table import arrow_of
 from imb.archive.store import Archive, StoredRun
 from imb.model import records
@@ -191,17 +191,20 @@ def write_markdown(runs: Sequence[AnyRun], output: Path | None) -> None:
     _write("\n".join(parts).encode(), output)
 
 
-def write_logs(runs: Sequence[AnyRun], folder: Path) -> int:
-    """A log per run, named as described at `imb export`; a number distinguishes equal names. Returns how many."""
-    folder.mkdir(parents=True, exist_ok=True)
-    taken: set[str] = set()
+def write_logs(archive: Archive, runs: Sequence[AnyRun], folder: Path) -> int:
+    """A log per run, named as described at `imb export`; a number distinguishes equal names. Returns how many. Raises ImbError,
+    before one is written, where one would take the place of a file that was read."""
+    sources = sources_of(runs)
+    names: dict[str, AnyRun] = {}
     for run in runs:
-        read = run.records().records
-        text = run.part("output.txt") or classic.text(read).encode()
-        name = next(name for name in _numbered(log_name(read)) if name not in taken)
-        taken.add(name)
-        write_whole(folder / name, text)
-    return len(taken)
+        whole = log_name(run.records().records)
+        name = next(name for name in _numbered(whole) if name not in names)
+        names[name] = run
+        refuse_overwriting(archive, folder / name, sources, "--output")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, run in names.items():
+        write_output(folder / name, run.part("output.txt") or classic.text(run.records().records).encode())
+    return len(names)
 
 
 def _numbered(name: str) -> Iterator[str]:
@@ -246,7 +249,5 @@ def log_name(read: Sequence[records.Record]) -> str:
 def _write(content: bytes, output: Path | None) -> None:
     if output is None:
         terminal.data(content)
-    elif output.is_dir():
-        raise ImbError(f"{output} is a folder; give a file")
     else:
-        write_whole(output, content)
+        write_output(output, content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from imb.archive.outputs import write_output
 from imb.model.errors import ImbError, refuse_missing_benchmarks
 from imb.model.observations import METRICS, Key, Side, percentiles
 from imb.model.text import one_line
@@ -108,7 +110,10 @@ def draw(lines: Sequence[Line], metric: str, path: Path, title: str | None = Non
             axes.set_axis_off()
         if title:
             figure.suptitle(one_line(title), fontweight="bold")
-        figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
+        picture = io.BytesIO()
+        form = path.suffix.lower().removeprefix(".")
+        figure.savefig(picture, format=form, dpi=160, metadata={"Date": None} if form == "svg" else None)
+    write_output(path, picture.getvalue())
 
 
 def _chart(axes: Any, lines: Sequence[Line], metric: str, title: str) -> None:

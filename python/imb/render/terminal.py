@@ -6,10 +6,11 @@ No other module prints (tests/test_architecture.py); `imb.model.text.one_line` d
 from __future__ import annotations
 
 import codecs
+import contextlib
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from imb.model.text import one_line, without_controls
 
@@ -36,21 +37,38 @@ codecs.register_error(IN_ASCII, _in_ascii)
 
 def say(*lines: str, err: bool = False) -> None:
     """Print each argument as one line, an empty line where there is none. A line break inside an argument is a blank."""
-    stream = sys.stderr if err else sys.stdout
-    print("\n".join(map(one_line, lines)), file=stream, flush=True)
+    with _written(err):
+        print("\n".join(map(one_line, lines)), file=sys.stderr if err else sys.stdout, flush=True)
 
 
 def data(content: str | bytes) -> None:
     """Write what another program reads to standard output: byte by byte to a file or pipe, cleaned to a terminal."""
-    if sys.stdout.isatty():
-        text = content if isinstance(content, str) else content.decode("utf-8", "replace")
-        sys.stdout.write(without_controls(text))
-    elif isinstance(content, str):
-        sys.stdout.write(content)
-    else:
+    with _written():
+        if sys.stdout.isatty():
+            text = content if isinstance(content, str) else content.decode("utf-8", "replace")
+            sys.stdout.write(without_controls(text))
+        elif isinstance(content, str):
+            sys.stdout.write(content)
+        else:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(content)
         sys.stdout.flush()
-        sys.stdout.buffer.write(content)
-    sys.stdout.flush()
+
+
+@contextlib.contextmanager
+def _written(err: bool = False) -> Iterator[None]:
+    """An error of standard output, such as a full disk, has its name, as one of a file. A message that standard error does not
+    take is lost: it ends no launch, and the exit status remains."""
+    try:
+        yield
+    except OSError as error:
+        if not err:
+            error.filename = error.filename or "standard output"
+            raise
+
+
+def _raised_again() -> NoReturn:
+    raise  # the error that is being handled
 
 
 def columns(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -79,6 +97,9 @@ class Screen:
             width=width or (None if stream.isatty() else _NO_LIMIT),
         )  # fmt: skip
 
+        # Rich would exit, and close standard output, whichever stream broke.
+        self.console.on_broken_pipe = _raised_again  # type: ignore[method-assign]
+
     @property
     def width(self) -> int:
         """Columns."""
@@ -86,7 +107,8 @@ class Screen:
 
     def line(self, *parts: str | tuple[str, str]) -> None:
         """One line of parts; a pair is a text and its style. It is wrapped only where `width` was given."""
-        self.console.print(_assembled(parts), no_wrap=False if not self.console.soft_wrap else None)
+        with _written(self.console.stderr):
+            self.console.print(_assembled(parts), no_wrap=False if not self.console.soft_wrap else None)
 
     def table(
         self,
@@ -119,7 +141,8 @@ class Screen:
             )
         for row in cells:
             shown.add_row(*(_assembled([cell]) for cell in row))
-        self.console.print(shown, soft_wrap=False, crop=False)
+        with _written(self.console.stderr):
+            self.console.print(shown, soft_wrap=False, crop=False)
 
 
 def _assembled(parts: Iterable[str | tuple[str, str]]) -> Text:

@@ -1,0 +1,78 @@
+"""Files that a command writes where its user says: replaced as a whole, and never one that the same command reads."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from imb.archive.durable import write_whole
+from imb.archive.store import Archive
+from imb.model.errors import ImbError
+
+# Folders of an archive; what else a user keeps beside them is no part of it.
+_ARCHIVE_FOLDERS = ("runs", "labels", "removed", "tmp", "sessions", "baselines")
+_DESCRIPTOR = re.compile(r"/(?:dev|proc/self|proc/\d+)/fd/(\d+)")
+
+
+def identity(path: Path) -> tuple[int, int, str] | None:
+    """The same for all spellings of a file and all links to it: device and inode; of a file that does not exist those of its
+    folder, with its name. None where there is no such folder."""
+    try:
+        found = path.stat()
+        return found.st_dev, found.st_ino, ""
+    except OSError:
+        pass
+    try:
+        real = _followed(path)
+        folder = real.parent.stat()
+        return folder.st_dev, folder.st_ino, real.name
+    except OSError:
+        return None
+
+
+def refuse_overwriting(archive: Archive, output: Path, sources: Iterable[Path], option: str) -> None:
+    """Raises ImbError where `output` is one of the files that the command reads, or a part of the archive. To be called before
+    anything is launched or written."""
+    place = identity(output)
+    if source := next((one for one in sources if place and identity(one) == place), None):
+        raise ImbError(f"{option} {output}: this is {source}, which is read; give another file")
+    own = {identity(archive.folder / name) for name in _ARCHIVE_FOLDERS} - {None}
+    if any(identity(folder) in own for folder in _followed(output).parents):
+        raise ImbError(
+            f"{option} {output}: this is a file of the archive {archive.folder}; give one outside of it"
+        )
+
+
+def write_output(path: Path, data: bytes) -> None:
+    """Replaces a file as a whole, also behind a link; what is no file (a pipe, /dev/null) and /dev/stdout get the bytes.
+    Raises ImbError for a folder, OSError."""
+    if path.is_dir():
+        raise ImbError(f"{path} is a folder; give a file")
+    if (
+        descriptor := _descriptor(path)
+    ) is not None:  # to be opened anew it would begin at the start of the file
+        with os.fdopen(os.dup(descriptor), "wb") as file:
+            file.write(data)
+    elif path.exists() and not path.is_file():
+        path.write_bytes(data)
+    else:
+        write_whole(_followed(path), data)
+
+
+def _followed(path: Path) -> Path:
+    """Where its links lead, also where no file is; as of a circle of links, which Path.resolve does not take."""
+    return Path(os.path.realpath(path))
+
+
+def _descriptor(path: Path) -> int | None:
+    """The number of /dev/stdout, /dev/stderr and /dev/fd/N, also behind links."""
+    for _ in range(40):  # links that the system follows
+        if found := _DESCRIPTOR.fullmatch(str(path.absolute())):
+            return int(found[1])
+        try:
+            path = path.parent / path.readlink()
+        except OSError:
+            return None
+    return None

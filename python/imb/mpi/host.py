@@ -1,0 +1,29 @@
+"""What the system shows of this host; None where it does not, as in a container without /proc."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TypeVar
+
+import psutil
+
+Answer = TypeVar("Answer")
+
+
+def answer_of(question: Callable[[], Answer]) -> Answer | None:
+    """What this function of psutil or of the system returns; None where the system does not show it, or in another form."""
+    try:
+        return question()
+    except (OSError, psutil.Error, NotImplementedError, ValueError, LookupError):
+        return None
+
+
+def physical_cores() -> int | None:
+    """Cores, of which hyperthreads are not counted."""
+    return answer_of(lambda: psutil.cpu_count(logical=False))
+
+
+def cores() -> int:
+    """The same; CPUs, where cores are not known."""
+    return physical_cores() or os.cpu_count() or 1

@@ -1,0 +1,82 @@
+"""An option that a form of a command would ignore is refused, in one line that says what it belongs to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from companion import fake_mpi
+from companion.door import Imb
+from companion.test_files_as_names import a_log
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["export", "a.log", "--separator", ";", "--format", "json"], "--separator: not with --format json"),
+        (["show", "a.log", "--output", "--benchmark", "PingPong"], "--output prints the whole output"),
+        (["show", "a.log", "--output", "--no-chart"], "--output prints the whole output"),
+        (
+            ["diagnose", "a.log", "--thresholds"],
+            "--thresholds lists thresholds and diagnoses nothing; omit a",
+        ),
+        (["diagnose", "--thresholds", "--link", "1GB/s"], "--link cannot be combined with --thresholds"),
+        (["diagnose", "--thresholds", "-f", "json"], "--format cannot be combined with --thresholds"),
+        (["report", "a.log", "--relevant", "1%"], "--relevant is of a comparison; give two sample sets"),
+        (["report", "a.log", "--force"], "--force is of a comparison; give two sample sets or more"),
+        (["plot", "a.log", "--title", "t"], "--title is of a picture; add --output FILE"),
+        (["ls", "--all", "--newest", "3"], "--all and --newest exclude each other"),
+        (["run", "PingPong", "--force-owner"], "--force-owner is an option of --resume"),
+        (["run", "--submit", "local", "--minutes", "9"], "--minutes: a local job has no scheduler"),
+        (["campaign", "x", "--submit", "local", "--queue", "q"], "--queue: a local job has no scheduler"),
+        (["ab", "--a", "", "--b", "", "--turn-timeout", "9"], "--turn-timeout needs --parts"),
+    ],
+)
+def test_an_option_that_would_be_ignored_is_refused(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.log").write_bytes(a_log())
+    said = imb(*words)
+    assert (said.code, said.out) == (2, "") and said.err.startswith(f"imb: {says}"), said
+    assert len(said.err.splitlines()) == 1 and not Path("report.html").exists()
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--placement", "intra-node"],
+        ["--launches", "3"],
+        ["--timeout", "9"],
+        ["--with-old"],
+        ["--setting", "A=1"],
+        ["--mpi", "mpich"],
+        ["--programs", "/"],
+    ],
+)
+def test_a_check_of_results_has_no_options_of_launches(imb: Imb, tmp_path: Path, option: list[str]) -> None:
+    log = tmp_path / "a.log"
+    log.write_bytes(a_log())
+    assert imb("baseline", "set", "b", log).code == 0
+    said = imb("baseline", "check", "b", log, *option)
+    assert said.code == 2 and len(said.err.splitlines()) == 1
+    assert f"{option[0]} cannot be combined with existing results: {log}; omit it" in said.err
+
+
+def test_a_time_limit_of_turns_is_of_interleaved_launches(imb: Imb, tmp_path: Path) -> None:
+    file = tmp_path / "t.toml"
+    file.write_text('benchmarks = ["PingPong"]\nturn_timeout = 9\n[variants.a]\n')
+    said = imb("campaign", file)
+    assert said.code == 2 and "turn_timeout is of interleaved launches; give parts, or omit it" in said.err
+
+
+def test_a_job_prints_the_command_that_judges_as_asked(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("imb.cli.ab.hand_over", lambda *words: 0)
+    monkeypatch.setattr("imb.cli.submitting.need", lambda *words: None)
+    said = imb(
+        "ab", "--a", "", "--b", "A=1", *fake_mpi.make(tmp_path / "mpi"), "--submit", "slurm", "--name", "t",
+        "--relevant", "2%", "--metric", "p50", "--rows", "--format", "json", "PingPong",
+    )  # fmt: skip
+    assert said.out == "imb compare t/a t/b --relevant 2% --metric p50 --rows --format json\n", said

@@ -1,0 +1,99 @@
+"""Commands where the system or the command line is odd: one line on standard error, never a traceback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from companion import fake_mpi
+from companion.door import Imb
+from companion.test_files_as_names import a_log
+from imb.archive.store import Archive
+from imb.mpi import conditions
+
+
+def test_a_session_of_any_name_is_looked_for(imb: Imb, tmp_path: Path) -> None:
+    assert imb("run", "PingPong", *fake_mpi.make(tmp_path / "mpi")).code == 0
+    (session,) = [path.name for path in (tmp_path / "archive" / "sessions").iterdir()]
+    assert f"session {session}: nothing left to run" in imb("run", "--resume", session[:12]).err
+    for name in ("/x", "..", "/", "*", "[", "x/y", "a" * 300):
+        said = imb("run", "--resume", name)
+        assert (said.code, said.out) == (2, "")
+        assert said.err.startswith(f"imb: no session {name} in ") and len(said.err.splitlines()) == 1
+    empty = imb("run", "--resume", "")  # of a variable that is not set; not the newest one
+    assert empty.code == 2 and "a name is empty; give a session, or --resume alone" in empty.err
+
+
+def test_in_a_folder_that_was_removed(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    for words in (["export"], ["ls"], ["query", "FROM runs"], ["report", "x"], ["run", "PingPong"]):
+        said = imb(*words)
+        assert (said.code, said.out) == (2, "")
+        assert said.err == "imb: the current folder: No such file or directory; change to another one\n"
+
+
+@pytest.mark.parametrize("kind", ["absent", "no folder"])
+def test_launches_where_proc_cannot_be_read(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """As in a container without it. Figures are there; of the conditions, what is not known is left out."""
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path / ("file" if kind == "no folder" else "none")))
+    monkeypatch.setattr("os.getloadavg", lambda: exec("raise OSError"))
+    conditions.machine.cache_clear()
+    try:
+        options = fake_mpi.make(tmp_path / "mpi")
+        said = imb("run", "PingPong", *options, "--launches", "2")
+        assert said.code == 0 and said.out.count(": 1 rows in ") == 2, said
+        monkeypatch.setenv("FAKE_HOLD", str(tmp_path))  # a launch that is killed: its ranks are looked for
+        killed = imb("run", "PingPong", *options, "--timeout", "0.3")
+        assert killed.code == 1, killed
+    finally:
+        conditions.machine.cache_clear()
+    known = archive.run(archive.ids()[0]).facts()["conditions"]
+    assert known["load"] is None and known["memory_free_bytes"] is None and known["interfaces"] == []
+    assert known["machine"]["memory_bytes"] is None
+    monkeypatch.delenv("FAKE_HOLD")
+    assert imb("startup", "--ranks", "2", "--launches", "1", *options).code in (0, 1)
+    assert imb("show", archive.ids()[0][:10]).code == 0
+
+
+def test_output_that_cannot_be_written(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    """A full disk, which /dev/full is, for each stream."""
+    command = [sys.executable, "-m", "imb"]
+    with Path("/dev/full").open("wb") as full:
+        said = subprocess.run([*command, "--version"], stdout=full, stderr=subprocess.PIPE, text=True)
+        assert (said.returncode, said.stderr) == (2, "imb: standard output: No space left on device\n")
+        silent = subprocess.run([*command, "show", "x"], stdout=subprocess.PIPE, stderr=full, text=True)
+        assert (silent.returncode, silent.stdout) == (2, "")
+    read, write = os.pipe()  # whose reader is gone
+    os.close(read)
+    options = map(str, fake_mpi.make(tmp_path / "mpi"))
+    launch = subprocess.run([*command, "run", "PingPong", *options], stdout=subprocess.PIPE, stderr=write)
+    os.close(write)
+    assert launch.returncode == 0 and b": 1 rows in " in launch.stdout
+
+
+def test_a_query_that_is_no_text(imb: Imb) -> None:
+    said = imb("query", "FROM runs WHERE run = '\udcff'")
+    assert said.code == 2 and said.err.startswith("imb: not valid UTF-8") and len(said.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "words", [["import", ""], ["import", "x", "--archive", ""], ["ls", "--archive", " "]]
+)
+def test_an_empty_name_is_not_the_current_folder(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("x").write_bytes(a_log())
+    said = imb(*words)
+    assert said.code == 2 and said.err.startswith("imb: a name of a file or folder is empty"), said
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
