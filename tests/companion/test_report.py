@@ -352,14 +352,14 @@ def test_a_row_has_one_interval_everywhere(archive: Archive, imb: Imb, factor: f
     page = Page(html)
     (line,) = (trace for trace in page.charts(0)[-1]["data"] if trace.get("text"))
     area = page.charts(0)[-1]["data"][2 * line["meta"]]
-    for number, row in enumerate(json.loads(found)["rows"]):
-        effect = row["effect"]
+    for number, judged in enumerate(json.loads(found)["rows"]):
+        effect = judged["effect"]
         low, high = effect["interval"]
         assert [low, high] == (
             [effect["low"], effect["high"]] if effect["verdict"] == "same" else effect["simultaneous"]
         )
         shown = f"[{low:.2f}, {high:.2f}]"
-        name = f"PingPong, 2 ranks, {row['key']['bytes']} bytes "
+        name = f"PingPong, 2 ranks, {judged['key']['bytes']} bytes "
         assert any(text.startswith(name) and shown in text for text in table.splitlines()), (name, shown)
         assert any(name in text and shown in text for text in marked_up.splitlines()), (name, shown)
         assert f"{low:.2f}\u2013{high:.2f}" in line["text"][number], (effect, line["text"][number])
