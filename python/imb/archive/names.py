@@ -20,7 +20,7 @@ from imb.model.text import named_bytes, natural, one_line, readable, shell_word
 if TYPE_CHECKING:
     from imb.archive.files import FileRun
     from imb.model.observations import Launch, Side
-    from imb.model.records import Records
+    from imb.model.records import Problem, Records
 
 LEAST = 4  # digits of a run's name that can name it
 _ONE_OF_SEVERAL = re.compile(
@@ -70,7 +70,8 @@ def any_side(runs: Iterable[StoredRun | FileRun], name: str) -> Side:
     found: dict[str, StoredRun | FileRun] = {}
     for run in every:
         found.setdefault(run.id, run)
-    launches, problems = [], []
+    launches: list[Launch] = []
+    problems: list[Problem] = []
     for run in found.values():
         records = run.records()
         unread.note(records.problems, lost=not isinstance(run, StoredRun))

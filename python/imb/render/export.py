@@ -60,8 +60,9 @@ def _results(archive: Archive, runs: Sequence[AnyRun]) -> pa.Table:
 
 def _when(run: AnyRun) -> tuple[Any, ...]:
     """A key: files first, in their order; stored runs by the time at which they were added, launches of one log by their line."""
-    stored = isinstance(run, StoredRun)
-    return (run.manifest.added, natural(run.manifest.origin or ""), run.id) if stored else ("",)
+    if not isinstance(run, StoredRun):
+        return ("",)
+    return run.manifest.added, natural(run.manifest.origin or ""), run.id
 
 
 def write_csv(
