@@ -71,6 +71,7 @@ def test_a_check_of_the_baselines_own_runs_is_named(imb: Imb, kept: Archive) -> 
     older = msgspec.structs.replace(
         older,
         name="older",
+        sha256="",
         version=0,
         launches=[msgspec.structs.replace(one, content="") for one in older.launches],
     )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -13,6 +15,8 @@ from companion import fabrics
 from companion.door import Imb, Said
 from companion.test_resolver import uses
 from imb.archive.store import Archive
+from imb.measure.interleave import Conductor
+from imb.model.errors import ImbError
 from imb.model.records import End, Failure, Memory, Options, Record, Result, Run, write
 
 CASES = Path(__file__).parent / "data" / "cases"
@@ -256,3 +260,62 @@ def test_bandwidth_of_device_memory_in_a_log_is_held_against_the_link(imb: Imb, 
     (one,) = [one for one in findings(said) if one["rule"] == "gpu-link"]
     assert "46.5 of 50 GB/s" in str(one["found"]) and "93%" in str(one["found"])
     assert said.code == 0 and any("assumed" in note for note in json.loads(said.out)["notes"])
+
+
+# ---------------------------------------------------------------- names and cells of other people's text
+
+
+def test_texts_in_csv_are_no_formulas(imb: Imb, here: Path) -> None:
+    assert imb("import", TWO, "--label", "=1+1", "--label", "-x").code == 0
+    (first, *_) = csv.DictReader(io.StringIO(imb("export", "=1+1").out))
+    assert first["labels"] == "'=1+1, -x" and float(first["time_max_seconds"]) > 0
+    (row,) = csv.DictReader(
+        io.StringIO(
+            imb("query", "--format", "csv", "SELECT '@a' AS a, -1.5 AS b, '-1.5' AS c, '+x' AS d").out
+        )
+    )
+    assert row == {"a": "'@a", "b": "-1.5", "c": "-1.5", "d": "'+x"}
+
+
+def test_a_removed_label_is_not_its_own_suggestion(imb: Imb, here: Path) -> None:
+    assert imb("import", TWO, "--label", "monday").code == 0
+    assert imb("rm", "monday", "--all").code == 0
+    said = imb("show", "monday")
+    assert said.code == 2 and "did you mean" not in said.err and "imb restore monday" in said.err
+    assert imb("restore", "monday").code == 0 and imb("show", "monday").code == 0
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["\U0001f468\u200d\U0001f469\u200d\U0001f467", "10\u00a0GB", "\u0645\u06cc\u200c\u0631\u0648\u0645"],
+)
+def test_printable_text_is_a_label(imb: Imb, here: Path, label: str) -> None:
+    assert imb("import", TWO, "--label", label).code == 0
+    assert label in imb("ls", label).out
+
+
+@pytest.mark.parametrize("label", ["a\u202eb", "a\x1bb", "a\u2066b", "a\nb", "a\u200bb", "\u200da"])
+def test_control_characters_are_no_label(imb: Imb, here: Path, label: str) -> None:
+    said = imb("import", TWO, "--label", label)
+    assert said.code == 2 and "control character" in said.err, said
+
+
+def test_a_file_name_that_is_not_utf_8_is_taken_by_every_command(imb: Imb, here: Path) -> None:
+    name = os.fsdecode(b"r\xe9sultat.log")
+    shutil.copy(TWO, name)
+    for command, said in uses(imb, name, here).items():
+        assert said.code in (0, 11), (command, said)
+    for words in (["diagnose", name], ["compare", name, name], ["export", name]):
+        assert imb(*words, "--format", "json").code in (0, 11)
+    assert "r\\xe9sultat.log" in imb("show", name).out
+    assert imb("show", "r\\xe9sultat.log").code == 0
+    assert imb("import", name).code == 0 and imb("ls", name).code == 0
+
+
+def test_an_interleaving_server_without_a_network_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
+
+    monkeypatch.setattr("socket.create_server", refused)
+    with pytest.raises(ImbError, match=r"need a port of 127\.0\.0\.1: Cannot assign requested address"):
+        Conductor([2, 2], 1)

@@ -19,6 +19,7 @@ from imb.archive.store import FORMAT, Content, Manifest, StoredRun, file_facts, 
 from imb.model import unread
 from imb.model.errors import ImbError
 from imb.model.records import Problem, Records, Run, decode, read
+from imb.model.text import readable
 
 
 class FileRun:
@@ -77,7 +78,7 @@ def runs_in(path: Path) -> Iterator[FileRun]:
             without += report.problems
         for number, (content, entry) in enumerate(found, 1):
             empty = False
-            name = f"{file}#{number}" if len(found) > 1 else str(file)
+            name = readable(f"{file}#{number}" if len(found) > 1 else str(file))
             yield FileRun(name, file, content, entry, _problems_of(number, found, report.problems))
     if empty:
         raise ImbError(str(without[0]) if without else f"{path}: there is no file in this folder")

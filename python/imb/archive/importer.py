@@ -26,7 +26,7 @@ from imb.archive.store import Archive, Content, Manifest
 from imb.model.errors import ImbError
 from imb.model.notes import note, noted
 from imb.model.records import RECORD, Failure, Problem, Result, cut_off, read
-from imb.model.text import natural
+from imb.model.text import natural, readable
 
 if TYPE_CHECKING:
     from imb.archive.entries import Entry
@@ -116,7 +116,7 @@ def read_for_import(file: Path) -> tuple[FileReport, list[tuple[Content, Entry]]
 
     Raises sources.Unreadable, OSError.
     """
-    report = FileReport(str(file))
+    report = FileReport(readable(str(file)))
     found = _runs_of([(report, sources.read_source(file))], ())
     return report, [(content, entry) for _, content, entry in found]
 

@@ -23,7 +23,7 @@ import msgspec
 from imb.archive.durable import write_each
 from imb.archive.reading import names_in, readable_json
 from imb.model.errors import ImbError
-from imb.model.text import now, one_line
+from imb.model.text import is_printable, now, one_line
 
 QUERY = "sql:"  # begins a name that is a query
 _LONGEST = 200  # characters
@@ -139,7 +139,7 @@ def _reason(label: str) -> str | None:
     """What is wrong and what is allowed; None: nothing."""
     if not label or label != label.strip() or len(label) > _LONGEST:
         return f"use 1 to {_LONGEST} characters, without leading or trailing blanks"
-    if not label.isprintable():
+    if not is_printable(label):
         return "contains a control character; use printable characters"
     if "," in label:
         return "contains a comma, which separates names; use another character"

@@ -16,12 +16,12 @@ from imb.archive.reading import each_readable
 from imb.archive.store import SHORT, Archive, StoredRun
 from imb.model import unread
 from imb.model.errors import ImbError
-from imb.model.text import natural, one_line
+from imb.model.text import named_bytes, natural, one_line, readable, shell_word
 
 if TYPE_CHECKING:
     from imb.archive.files import FileRun
     from imb.model.observations import Launch, Side
-    from imb.model.records import Records
+    from imb.model.records import Problem, Records
 
 LEAST = 4  # digits of a run's name that can name it
 _ONE_OF_SEVERAL = re.compile(
@@ -72,14 +72,17 @@ def any_side(runs: Iterable[StoredRun | FileRun], name: str) -> Side:
     for run in every:
         found.setdefault(run.id, run)
     launches: list[Launch] = []
-    problems = []
+    problems: list[Problem] = []
     for run in found.values():
         records = run.records()
         unread.note(records.problems, lost=not isinstance(run, StoredRun))
         problems += records.problems
         launches += _launches(run, records)
     return Side(
-        name=name, launches=launches, copies=len(every) - len(found), unread=list(dict.fromkeys(problems))
+        name=readable(name),
+        launches=launches,
+        copies=len(every) - len(found),
+        unread=list(dict.fromkeys(problems)),
     )
 
 
@@ -269,8 +272,8 @@ def reason_of(run: StoredRun | FileRun) -> str | None:
 def _path(name: str) -> Path | None:
     """The file or folder of this name; None where there is none."""
     try:
-        path = Path(name).expanduser()
-        return path if path.exists() else None
+        paths = (Path(spelled).expanduser() for spelled in dict.fromkeys((name, named_bytes(name))))
+        return next((path for path in paths if path.exists()), None)
     except (OSError, RuntimeError, ValueError):  # too long; no such user; a NUL
         return None
 
@@ -282,7 +285,12 @@ def _unknown(archive: Archive, name: str) -> ImbError:
         return ImbError(
             f"no run or label {name!r}; a query begins with {QUERY}, as in '{QUERY}SELECT run ...'"
         )
-    labels = dict.fromkeys(label for tags in archive.tags().values() for label in tags.labels)
+    present, every = set(archive.ids()), archive.tags()
+    if any(name in tags.labels for run, tags in every.items() if run not in present):
+        return ImbError(
+            f"no run {name!r}: those with this label were removed; `imb restore {shell_word(name)}`"
+        )
+    labels = dict.fromkeys(label for run, tags in every.items() if run in present for label in tags.labels)
     if near := get_close_matches(name, labels, 1):
         return ImbError(f"no run, label or file {name!r}; did you mean {near[0]!r}?")
     return ImbError(

@@ -10,6 +10,7 @@ import typer
 
 from imb.archive.store import Archive
 from imb.cli.common import FORMAT, ArchiveOption
+from imb.model.text import csv_text
 from imb.render.terminal import columns, data, say
 
 
@@ -41,7 +42,10 @@ def command(
     names, rows = ask(Archive(archive), sql)
     if format == "csv":
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([names, *rows])
+        cells = [
+            [csv_text(cell) if isinstance(cell, str) else cell for cell in row] for row in (names, *rows)
+        ]
+        csv.writer(text, lineterminator="\n").writerows(cells)
         data(text.getvalue())
     elif format == "json":
         import msgspec

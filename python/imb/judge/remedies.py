@@ -131,7 +131,7 @@ def _more_passes(found: Variance) -> str:
         halved = " halve the error"
     else:
         first = ""
-        halved = " halve the error" + (f" to {plus_minus(wide / 2)}" if known_width(wide) else "")
+        halved = " halve the error" + (f" to {plus_minus(wide / 2)}" if wide and known_width(wide) else "")
     seconds = 4 * (found.seconds or 0.0)
     launches = (
         f"launches of {_seconds(seconds)}{_option(found, seconds)}" if seconds else "four times as many"

@@ -84,7 +84,14 @@ class Conductor:
         self._of: dict[socket.socket, _Side | None] = {}  # None: has not said its token yet
         self._heard: dict[socket.socket, bytes] = {}
         self._left: list[int] = []
-        self._listener = socket.create_server(("" if everywhere else "127.0.0.1", 0), backlog=4096)
+        address = "" if everywhere else "127.0.0.1"
+        try:
+            self._listener = socket.create_server((address, 0), backlog=4096)
+        except OSError as error:
+            where = address or "this host"
+            raise ImbError(
+                f"interleaved launches need a port of {where}: {error.strerror or error}; enable that network, or omit parts"
+            ) from error
         self._host = socket.gethostname() if everywhere else "127.0.0.1"
         self._alarm, self._bell = socket.socketpair()
         self._over = False

@@ -1,7 +1,9 @@
 """Text and times as records and manifests hold them."""
 
+import os
 import re
 import shlex
+import unicodedata
 from datetime import UTC, datetime
 
 
@@ -39,14 +41,41 @@ def shell_word(text: str) -> str:
     return text if re.fullmatch(r"[\w@%+=:,./-][\w@%+=:,./#-]*", text, re.ASCII) else shlex.quote(text)
 
 
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
+
+
+def csv_text(text: str) -> str:
+    """A text as a cell of CSV: a spreadsheet takes one that begins with =, +, -, @ or a blank control for a formula, unless an
+    apostrophe is before it. Numbers stay numbers."""
+    return f"'{text}" if text[:1] in tuple("=+-@\t\r") and not _NUMBER.fullmatch(text) else text
+
+
+def named_bytes(text: str) -> str:
+    r"""The inverse of `readable`, as a name of a file: `\xff` is that byte."""
+    parts = re.split(r"\\x([89a-f][0-9a-f])", text)
+    return "".join(os.fsdecode(bytes.fromhex(part)) if at % 2 else part for at, part in enumerate(parts))
+
+
+_JOINS = {"\u200c", "\u200d"}  # within emoji and words of some scripts
+
+
+def is_printable(text: str) -> bool:
+    """Whether it can be shown as it is: no control, format or bidirectional characters; joiners between characters, and any blank
+    that stays on the line, are text."""
+    inner = text.strip("".join(_JOINS))
+    return all(c.isprintable() or c in _JOINS or unicodedata.category(c) == "Zs" for c in inner) and len(
+        inner
+    ) == len(text)
+
+
 def one_line(text: str) -> str:
     r"""The text on one line, for people: line breaks and tabs are blanks, and what would steer a terminal or turn the
     direction of writing (control, format and bidirectional characters) is `?`. Bytes that are no UTF-8 are `\udcff`."""
-    return text if text.isprintable() else "".join(map(_shown, text))
+    return text if is_printable(text) else "".join(map(_shown, text))
 
 
 def _shown(c: str) -> str:
-    if c.isprintable():
+    if c.isprintable() or c in _JOINS or unicodedata.category(c) == "Zs":
         return c
     if "\ud800" <= c <= "\udfff":
         return f"\\u{ord(c):04x}"

@@ -21,7 +21,7 @@ from imb.archive.store import Archive, StoredRun
 from imb.model import records
 from imb.model.errors import ImbError
 from imb.model.records import Counter, Evidence, Failure, Records, Result, Run, Sample, SampledRow
-from imb.model.text import natural
+from imb.model.text import csv_text, natural
 from imb.render import classic, terminal
 from imb.render.markup import escaped
 from imb.render.tables import failures_of, markdown
@@ -75,7 +75,7 @@ def write_csv(
     )
     sink = pa.BufferOutputStream()
     options = pa.csv.WriteOptions(delimiter=separator, quoting_style="needed")
-    pa.csv.write_csv(_plain(table), sink, options)
+    pa.csv.write_csv(_safe(_plain(table)), sink, options)
     _write(sink.getvalue().to_pybytes(), output)
 
 
@@ -161,6 +161,15 @@ def _plain(table: pa.Table) -> pa.Table:
         pa.field(f.name, pa.string() if pa.types.is_dictionary(f.type) else f.type) for f in table.schema
     ]
     return table.cast(pa.schema(fields))
+
+
+def _safe(table: pa.Table) -> pa.Table:
+    """The same for a spreadsheet: texts of logs and users are no formulas."""
+    for number, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            texts = (None if text is None else csv_text(text) for text in table.column(number).to_pylist())
+            table = table.set_column(number, field, pa.array(texts, pa.string()))
+    return table
 
 
 def write_parquet(archive: Archive, runs: Sequence[AnyRun], output: Path, *, samples: bool = False) -> None:
