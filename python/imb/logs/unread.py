@@ -11,6 +11,10 @@ from imb.logs.imb_rows import row_of
 from imb.model.records import Problem
 
 _WHOLE = re.compile(r"\d{1,18}")
+_ROW = re.compile(
+    r"(?:^|\s)\d{1,18}\s+\d{1,18}(?:\s+\d{1,12}\.\d\d)+(?:\s|$)"
+    r"|^\d[\d\s]{0,60}\s(?:out-of-mem|int-overflow|time-out|out-of-space|io-error|over-budget|no-answer)\b"
+)
 _FIGURE = re.compile(r"\d{1,12}\.\d{2}")
 _CELL = re.compile(r"\d+([.,]\d+)?")
 _MOST = 1000  # notes or problems of one file; more are counted
@@ -42,7 +46,10 @@ def is_broken(text: str) -> bool:
 
 
 def looks_like_row(text: str) -> bool:
-    """Whether a line outside of tables seems to be a row: whole numbers, then figures with two decimals."""
+    """Whether a line outside of tables seems to have a row in it: whole numbers, then figures with two decimals; or the row of
+    a failure."""
+    if _ROW.search(text):
+        return True
     tokens = text.split()
     if len(tokens) < _FEWEST or not _WHOLE.fullmatch(tokens[0]) or not _FIGURE.fullmatch(tokens[-1]):
         return False
