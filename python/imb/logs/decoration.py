@@ -30,11 +30,13 @@ _LONGEST = 200  # bytes of a tag
 _AROUND = 8  # lines before and after one that must continue the count of line numbers
 # What begins a line of a log, and does so at its first column.
 _ANCHOR = re.compile(
-    rb"# Benchmarking |# OSU |#    (?:Intel\s?\(R\) MPI|OpenIMB)|#\s*(?:bytes|repetitions|Size\b)|(?<=\s)#repetitions"
+    rb"# Benchmarking |# OSU |#    (?:Intel\s?\(R\) MPI|OpenIMB)|#\s*(?:bytes|repetitions|Size\b|(?:Avg |Overall|Latency|Bandwidth).*\()"
+    rb"|(?<=\s)#repetitions"
 )
 _HEADING = re.compile(
     rb"(?:Group +)?#(?:bytes|repetitions)|# Size\b|#\s*(?:Avg Lat(?:ency)?|Latency|Overall|Bandwidth)\s?\("
 )
+_LABELED = re.compile(rb"# Benchmarking (?:Multi-)?simple_halo \(processes: [^)]*\)")
 # Names of columns with blanks in them are those of OSU's benchmarks.
 _COLUMN = re.compile(
     rb"\s*(?:#?[A-Za-z_+/-]+\[(?:usec|\xc2\xb5sec|\xce\xbcsec|%)\]|#?(?:bytes|repetitions|rep\.s)|Group(?= )|M[Bb](?:yte|ytes)?/s(?:ec)?"
@@ -62,7 +64,7 @@ def plain(text: bytes) -> bytes:
     """The text with LF for each CR LF, and without codes that control a terminal; the same object where it has none."""
     if b"\r" in text:
         text = text.replace(b"\r\n", b"\n")
-    return _CODES.sub(b"", text) if b"\x1b" in text or b"\x0f" in text else text
+    return _CODES.sub(b"", text) if b"\x1b" in text else text
 
 
 def as_in_file(launches: Sequence[LoggedLaunch], read: bytes, text: bytes) -> None:
@@ -134,11 +136,8 @@ def _tags(lines: Sequence[bytes]) -> tuple[list[_Tag], list[_Tag]]:
             fronts.append(
                 _front(lines, number, front, cells=bool(heading) and not rest.startswith(b"# Size"))
             )
-        if (
-            heading
-            and (back := _behind_columns(line[start:]))
-            and not (backs and backs[-1].cut(line, number))
-        ):
+        back = _behind_columns(line[start:]) if heading else _behind_labeled(rest)
+        if back and not (backs and backs[-1].cut(line, number)):
             backs += _back(lines, number, back)
     return fronts, backs
 
@@ -156,6 +155,12 @@ def _behind_columns(heading: bytes) -> bytes:
         at, names = found.end(), names + 1
     rest = heading[at:]
     return rest if names > 1 and rest.strip() and len(rest) <= _LONGEST else b""
+
+
+def _behind_labeled(title: bytes) -> bytes:
+    """The text behind a title whose table has no heading."""
+    found = _LABELED.match(title)
+    return title[found.end() :] if found and title[found.end() :].strip() else b""
 
 
 def _front(lines: Sequence[bytes], number: int, front: bytes, *, cells: bool) -> _Tag:

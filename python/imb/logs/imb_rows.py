@@ -11,7 +11,6 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from imb.logs.plain import columns_of
-from imb.logs.preamble import PASSES_NOTE
 from imb.logs.table import CELL, FIELDS, WHOLE, Head, LoggedLaunch, Stretch, number
 from imb.model.records import QUANTILES, Cause, Failure
 
@@ -28,6 +27,11 @@ _CAUSES: tuple[tuple[str, Cause], ...] = (
 )
 _NEEDED = re.compile(r"needed X=\s*([\d.]+)\s*GB")
 _FREE = re.compile(r"free\s+([\d.]+)\s*GB")
+# Behind a table that was measured in passes; its content is also in the cells of rows.
+PASSES_NOTE = re.compile(
+    r"# note: (?:\d+ of \d+ rows? not within |samples at several levels in |(?:group \d+: )?the machine changed between "
+    r"|\d+ rows? with too few samples |\d+ rows? from the samples of a launch that was cut off)"
+)
 _DRIFT_ABOVE = re.compile(
     r"# The load of the row above ran (?P<percent>\d+) % (?P<how>slower|faster)"
 )  # older

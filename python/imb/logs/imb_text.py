@@ -92,8 +92,6 @@ class _Reader:
         self.line_at, self.line = 0, 1  # line numbers are counted once, along the way
         self.unread: list[UnreadRow] = []
         self.tagged = False  # a heading, or a title of simple_halo, has other text around it
-        # The last table, where its rows ended as expected.
-        self.regular: tuple[Head, tuple[str, ...], int] | None = None
         self.headers: dict[bytes, Header | None] = {}
 
     def scan(self) -> None:
@@ -139,7 +137,6 @@ class _Reader:
         end = first + count * known.width
         block = self.text[first : end - 1]
         launch.items.append(Stretch(known.head, known.columns, line, first, count, block))
-        self.regular = known.head, known.columns, line
         self.line_at, self.line = end, line + 1 + count
         return end
 
@@ -178,11 +175,10 @@ class _Reader:
     def read_above(self, start: int, stop: int, *, last: bool = False) -> above.Preamble:
         """Reads the text before a table, or behind the last one."""
         found = above.read_preamble(self.text[start:stop])
-        if found.events and self.regular and self.continues(found, start):
-            head, columns, line = self.regular
-            start = self.irregular(head, columns, line, start, interrupted=True)
+        if found.events and (table := self.continued(found, start)):
+            start = self.irregular(table.head, table.columns, table.line, start, interrupted=True)
             found = above.read_preamble(self.text[start:stop])
-        self.regular = None
+        self.launches.more += found.more
         if found.events:
             self.launches.take(found.events, start)
         if last:
@@ -220,21 +216,22 @@ class _Reader:
                 block = block.replace(b"\n\n", b"\n").lstrip(b"\n")
             if not within and (count := regular_rows(block, len(columns))):
                 launch.items.append(Stretch(head, columns, line, start, count, block))
-                self.regular = head, columns, line
                 return start + len(rows) + 1
         return self.irregular(head, columns, line, start)
 
-    def continues(self, found: above.Preamble, start: int) -> bool:
-        """Whether a row of the last table follows other text, which begins at `start`."""
-        assert self.regular is not None
-        _, columns, _ = self.regular
+    def continued(self, found: above.Preamble, start: int) -> Stretch | None:
+        """The last table, if its rows ended as expected and one more follows after other text, which begins at `start`."""
+        items = self.launches.current.items if self.launches.current else []
+        table = items[-1] if items else None
+        if not isinstance(table, Stretch) or not table.block:
+            return None
         for event in found.events:
             if event.kind != "text" or (found.head_at is not None and event.at > found.head_at):
-                return False
-            if row := row_of(event.text, columns):
-                before = row_before(self.text, start, columns)
-                return before is not None and goes_on(before, row, columns)
-        return False
+                break
+            if row := row_of(event.text, table.columns):
+                before = row_before(self.text, start, table.columns)
+                return table if before is not None and goes_on(before, row, table.columns) else None
+        return None
 
     def with_multi(self, head: Head, grouped: bool) -> Head:
         """The head with `multi` according to its title, its columns and the command line."""
@@ -378,7 +375,7 @@ class _Reader:
         decoration.as_in_file(launches, self.text, self.original)
         self.log.problems += problems_of(self.log.name, self.unread)
         self.log.problems.sort(key=lambda problem: problem.line)
-        self.log.notes += notes_of(self.log.name, self.launches.passed_over, self.line_of)
+        self.log.notes += notes_of(self.log.name, self.launches.passed_over, self.line_of, self.launches.more)
         self.log.problems = bounded(self.log.problems)
         return self.log
 

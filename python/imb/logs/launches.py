@@ -23,16 +23,13 @@ class Launches:
         self.pending: list[LogEvent] = []  # since the last table
         self.pending_start = 0
         self.closed = False  # the end of the current launch was printed
+        self.is_open = False  # a table that follows belongs to the current launch; asked for each table
         self.passes: tuple[str, str, str] | None = None  # number, seconds, percent of them in timed regions
         self.failed = Failed()
         self.passed_over: list[tuple[int, str]] = []
+        self.more = 0  # lines that were passed over besides these
         self.known = KNOWN[False]  # heads of tables
         self.asks_for_multi = False  # the command line of the current launch has -multi
-
-    @property
-    def is_open(self) -> bool:
-        """Whether a table that follows belongs to the current launch."""
-        return not (self.current is None or self.pending or self.closed)
 
     def take(self, events: tuple[LogEvent, ...], start: int) -> None:
         """Takes what was found in the text at `start`."""
@@ -47,7 +44,7 @@ class Launches:
                 self.flush(table=False)
                 if self.current is not None:
                     self.current.end = end_of(event, self.passes)
-                    self.closed = True
+                    self.closed, self.is_open = True, False
                 self.passes = None
             else:
                 if not self.pending:
@@ -56,6 +53,7 @@ class Launches:
                     self.flush(table=False)  # a launch without a table
                     self.pending_start = start + event.at
                 self.pending.append(event)
+                self.is_open = False
 
     def other_text(self, at: int, text: str) -> None:
         """A line that is part of no table. What states why the launch before it failed is kept."""
@@ -111,6 +109,7 @@ class Launches:
             self.asks_for_multi = "-multi" in (facts.command_line or [])
             self.known = KNOWN[self.asks_for_multi]
             self.pending = []
-            self.closed = False
+            self.closed, self.is_open = False, True
         elif not table:
             self.pending = [event for event in self.pending if event.kind != "title"]
+            self.is_open = self.current is not None and not self.pending and not self.closed

@@ -23,6 +23,11 @@ _FAILED = re.compile(
     r"|=>> PBS: job killed|\bcore dumped\b|^(?:\S+: line \d+:\s+\d+ )?(?:Killed|Segmentation fault|Bus error|Aborted|Terminated)\b"
     r"|^IMB-\w+: error"
 )
+_IN_FAILED = (  # one of these is in each such line
+    "noticed", "detected", "exited", "An error occurred", "received signal", "MPI_", "Primary job", "died", "has lost", "Fatal",
+    "Abort", "BAD TERM", "EXIT STRING", "Assertion", "Transport", "error", "aborted", "PBS", "dumped", "Killed", "fault",
+    "Bus error", "Terminated",
+)  # fmt: skip
 _OTHER = re.compile(
     rf"^\W*{_LAUNCHER}(?:\s+{_VERB}|:\s)|^\[?\S{{1,60}}:\d+\]|^\*\*\* |^IMB-\w+: |^(?:WARNING|ERROR|Warning|Error|Note|NOTE):?\s"
     r"|^=\s{2,}|\bUCX\s+(?:ERROR|WARN|INFO|FATAL|DIAG)\b|^(?:srun|slurmstepd): |ALLOCATED NODES|\bJOB MAP\b|^Data for (?:JOB|node)"
@@ -37,9 +42,14 @@ def states_failure(line: str) -> bool:
     return bool(_FAILED.search(line))
 
 
+def may_state_failure(text: bytes) -> bool:
+    """Whether a line of the text may: a quick search of much text."""
+    return any(word.encode() in text for word in _IN_FAILED)
+
+
 def is_message(line: str) -> bool:
     """Whether a line is one of a launcher, an MPI library or the suite, and so neither a command nor a title."""
-    return bool(_FAILED.search(line) or _OTHER.search(line.strip()))
+    return bool(states_failure(line) or _OTHER.search(line.strip()))
 
 
 def is_about_launcher(line: str) -> bool:

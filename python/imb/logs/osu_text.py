@@ -22,8 +22,9 @@ MARK = b"# OSU "
 PROGRAM = "OSU Micro-Benchmarks"
 _TRIES = 1000
 _TITLE = re.compile(
-    r"# OSU (?P<title>\S.*?)(?:\sv(?P<version>\d[\w.\-]*)|(?<=Test) \(Version (?P<old>\d[\w.]*)\)|(?<=Test))$"
+    r"# OSU (?P<title>\S.*?)(?:\sv(?P<version>\d[\w.\-]*)|(?<=Test) \(Version (?P<old>\d[\w.]*)\)|(?<=Test))(?:\s{2,}\S.*)?$"
 )
+_LIKE_TITLE = re.compile(r"# OSU .*\bTest\b")
 _PAIRS = re.compile(r"#\s*\[\s*pairs:\s*(\d{1,9})\s*\]")
 _DATATYPE = re.compile(r"#\s*Datatype:\s*MPI_(\w{1,40})\.?$")
 _BUFFERS = re.compile(r"#\s*Send Buffer on \w+ \(([DHM])\) and Receive Buffer on \w+ \(([DHM])\)$")
@@ -136,6 +137,11 @@ class _Reader:
         if line[0] == "#" and (found := _TITLE.match(line)):
             self.take_other(here)
             self.begin(found, here, line_number)
+        elif _LIKE_TITLE.match(line):
+            self.take_other(here)
+            self.end_launch()
+            self.launch = None
+            self.problem(line_number, f"a title that is not understood: {line[:60]!r}; its rows are skipped")
         elif self.launch is None:
             return False
         elif self.columns and line[0].isdigit():

@@ -6,8 +6,10 @@ import re
 import string
 from typing import Literal, NamedTuple
 
-from imb.logs.messages import is_about_launcher, is_message
+from imb.logs.imb_rows import PASSES_NOTE
+from imb.logs.messages import is_about_launcher, is_message, may_state_failure, states_failure
 from imb.logs.table import Head
+from imb.logs.unread import looks_like_row
 from imb.model.catalog import known
 from imb.model.records import Mode, State
 
@@ -30,11 +32,13 @@ class LogEvent(NamedTuple):
 
 
 class Preamble(NamedTuple):
-    """What was found above a table; `head_at`: where its title begins, None where it has none."""
+    """What was found above a table; `head_at`: where its title begins, None where it has none. `more`: lines of other text
+    beyond those in `events`."""
 
     head: Head
     events: tuple[LogEvent, ...]
     head_at: int | None = None
+    more: int = 0
 
 
 class Titles:
@@ -93,11 +97,6 @@ _STATEMENT = re.compile(r"# ([A-Z][\w /-]{1,30}?) *:   (.*)$")  # a fact within 
 _ENDED = re.compile(
     r"#\s*(?:(All processes entering MPI_Finalize)|(Finished with .*)|(Interrupted|Aborted)(?: by (.+?))?: \d+ points?\b)"
 )
-# Behind a table that was measured in passes; its content is also in the cells of rows.
-PASSES_NOTE = re.compile(
-    r"# note: (?:\d+ of \d+ rows? not within |samples at several levels in |(?:group \d+: )?the machine changed between "
-    r"|\d+ rows? with too few samples |\d+ rows? from the samples of a launch that was cut off)"
-)
 _PASSES = re.compile(
     r"# (\d{1,9}) pass(?:es)? in ([\d.]{1,12}) s, (\d{1,3}) % of it in timed regions(?:; no probes: .{1,80})?$"
 )
@@ -113,12 +112,14 @@ _KNOWN_LINES = re.compile(
     r"|# is expected to be exceeded|# SECS_PER_SAMPLE|# or through the flag|# For nonblocking benchmarks"
     r"|# Function CPU_Exploit|# performance of\s+[\d.]+ MFlops|#\s+(The benchmark measures|1\)|2\)) ?.*|::\s*$"
 )
+_BEGINNINGS = ("Benchmarking", "Group", "MODE", "Test Type")
 _FENCES = ("```", "~~~")
 _ONE_LINE_TITLE = re.compile(r"([=*~+-])\1{2,}\s*+([^=*~+-].*?)\s*\1{3,}$")
 _UNDERLINES = frozenset(string.punctuation) - frozenset("#|{}[]()<>")
 _LONGEST = 4096  # bytes of a line that are examined: no known line is longer
 _SENTENCE = re.compile(r"[.!?,;]$")
 _LONGEST_BOX = 60  # lines
+_MOST_TEXTS = 2000  # lines of other text above one table that are kept
 _remembered: dict[bytes, Preamble] = {}
 
 
@@ -150,6 +151,16 @@ def read_preamble(text: bytes) -> Preamble:
     return found
 
 
+def _is_text(line: str) -> bool:
+    """Whether a line can be nothing but text. Most lines that are no part of a log are found here, without further search."""
+    return (
+        (line[0].isalnum() or line[0] == "[")
+        and "run" not in line
+        and "exec" not in line
+        and not line.startswith(_BEGINNINGS)
+    )
+
+
 def _is_underline(line: str) -> bool:
     return len(line) >= 3 and line[0] in _UNDERLINES and line == line[0] * len(line) and line not in _FENCES
 
@@ -163,8 +174,12 @@ def _read(text: bytes) -> Preamble:
     state = ""
     lines = text.split(b"\n")
     boxed = _in_boxes(lines)
-    fences = sum(line.strip().startswith((b"```", b"~~~")) for line in lines)  # from here on
-    has_fences = fences > 0
+    has_fences = b"```" in text or b"~~~" in text
+    fences = (
+        sum(line.strip().startswith((b"```", b"~~~")) for line in lines) if has_fences else 0
+    )  # from here on
+    texts = more = 0
+    may_fail = may_state_failure(text)
     here = at = skip = 0
     for index, raw in enumerate(lines):
         before, here, at = here, at, at + len(raw) + 1
@@ -177,7 +192,13 @@ def _read(text: bytes) -> Preamble:
             if bare == "#" and state in ("calling", "called"):
                 state = "called" if state == "calling" else ""
             continue
-        if found := _BENCHMARKING.fullmatch(bare):
+        if index in boxed or _is_text(bare):
+            if texts < _MOST_TEXTS or looks_like_row(bare) or (may_fail and states_failure(bare)):
+                events.append(LogEvent("text", here, bare[:200]))
+                texts += 1
+            else:
+                more += 1
+        elif found := _BENCHMARKING.fullmatch(bare):
             head = Head(found[2], multi="summary" if found[1] else None)
             groups, mapped, collecting, state = [], False, True, ""
             head_at = here
@@ -258,9 +279,9 @@ def _read(text: bytes) -> Preamble:
             state = "banner"
         elif bare.startswith(_FENCES):
             fences -= 1
-        elif (found := _ONE_LINE_TITLE.fullmatch(bare)) and index not in boxed and not is_message(bare):
+        elif (found := _ONE_LINE_TITLE.fullmatch(bare)) and not is_message(bare):
             events.append(LogEvent("title", here, found[2][:200], style="line"))
-        elif _RULE.match(bare) and (index in boxed or not _is_title(lines, index)):
+        elif _RULE.match(bare) and not _is_title(lines, index):
             state = ""
         elif state == "list" and (found := re.fullmatch(r"# ?(\S+)", bare)):
             events.append(LogEvent("listed", here, found[1]))
@@ -281,7 +302,7 @@ def _read(text: bytes) -> Preamble:
                 words += " " + line.rstrip("\\ ")
             events.append(LogEvent("command", here, words[:4000]))
         elif _is_underline(bare) and raw[:1].strip():
-            if index not in boxed and (title := _title(lines, index)):
+            if title := _title(lines, index):
                 start = events.pop().at if events and events[-1].at == before else here
                 events.append(LogEvent("title", start, title[0][:200], style=title[1]))
         elif found := re.match(
@@ -296,7 +317,7 @@ def _read(text: bytes) -> Preamble:
     kept = tuple(tuple(group) for group in groups if group)
     if kept:
         head = head._replace(groups=kept)
-    return Preamble(head, tuple(events), head_at)
+    return Preamble(head, tuple(events), head_at, more)
 
 
 def _in_boxes(lines: list[bytes]) -> frozenset[int]:
@@ -312,7 +333,9 @@ def _in_boxes(lines: list[bytes]) -> frozenset[int]:
         first, last = rules[at], rules[at + 1]
         above = lines[first - 1].decode("utf-8", "replace").rstrip() if first else ""
         is_underline = (
-            above and not above[0].isspace() and not _SENTENCE.search(above) and not is_message(above)
+            above
+            and not above[0].isspace()
+            and not (_SENTENCE.search(above) or is_message(above) or looks_like_row(above) or _command(above))
         )
         equal = lines[first].rstrip() == lines[last].rstrip()
         if equal and not is_underline and 2 < last - first <= _LONGEST_BOX:
@@ -347,6 +370,7 @@ def _title(lines: list[bytes], index: int) -> tuple[str, str] | None:
         or title.lstrip().startswith("#")
         or len(title) > len(line) + 3
         or is_message(title)
+        or _command(title)
     ):
         return None
     if index >= 2 and lines[index - 2].decode("utf-8", "replace").rstrip() == line:
