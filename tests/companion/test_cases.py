@@ -41,13 +41,15 @@ class Launch(NamedTuple):
     label: str | None = None
     command: str | None = None
     memory: dict[str, str] | None = None
+    file: dict[str, str] | None = None
 
 
 class Case(NamedTuple):
-    """What becomes of a file. `errors`: lines on standard error, without the file's name."""
+    """What becomes of a file. `errors`: lines on standard error, without the file's name. `notes`: whether other text is skipped."""
 
     launches: Sequence[Launch]
     errors: Sequence[str] = ()
+    notes: bool | None = None
 
 
 TRANSFER = ("bytes", "repetitions", "time_max_seconds", "bytes_per_second")
@@ -232,6 +234,25 @@ EXPECTED = {
         ]
     ),
     "Q2-frames.txt": Case([COMPLETE._replace(label=label) for label in ("MPI over TCP", "MPI over RDMA")]),
+    "W1-own-header.txt": Case(
+        [
+            Launch(
+                [
+                    Rows(
+                        "S_Read_Indv",
+                        1,
+                        TRANSFER,
+                        ((0, 3, 1.32, 0.00), (1, 3, 2.07, 0.46), (2, 3, 2.21, 0.86), (4, 3, 1.19, 3.21)),
+                        2**20,
+                    )
+                ],
+                "complete",
+                command="./IMB-IO -npmin 20 -msglog 2 -iter 3 -file /scratch/IMB_out S_Read_indv",
+                file={"path": "/scratch/IMB_out", "file_system": "ext4"},
+            )
+        ],
+        notes=False,
+    ),
     "S1-error-behind-table.txt": Case(
         [
             Launch(
@@ -254,6 +275,7 @@ def test_what_an_import_makes_of_a_file(imb: Imb, name: str) -> None:
     said = imb("import", path)
     assert said.code == bool(case.errors)
     assert said.err.splitlines() == [f"imb: {path}{error}" for error in case.errors]
+    assert case.notes is None or ("other text skipped" in said.out) == case.notes
     if not case.launches:
         assert "; 0 runs, 0 of them new" in said.out
         return
@@ -273,6 +295,7 @@ def compare(launch: Launch, records: list[dict[str, Any]]) -> None:
     run = records[0]
     assert run["command_line"] == (launch.command.split() if launch.command else None)
     assert (run["options"] or {}).get("memory") == launch.memory
+    assert run.get("file") == launch.file
     ends = [(record["state"], record["reason"]) for record in records if record["record"] == "end"]
     assert ends == ([(launch.state, launch.reason)] if launch.state else [])
     rows = [record for record in records if record["record"] == "result"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from imb.logs.imb_facts import end_of, run_of, unsupported
 from imb.logs.imb_heads import KNOWN
-from imb.logs.messages import SUITE, Failed
+from imb.logs.messages import WARNING_OF_SUITE, Failed
 from imb.logs.preamble import LogEvent, Titles
 from imb.logs.table import Log, LoggedLaunch
 from imb.model.catalog import kind_of
@@ -57,7 +57,9 @@ class Launches:
 
     def other_text(self, at: int, text: str) -> None:
         """A line that is part of no table. What states why the launch before it failed is kept."""
-        if self.current is not None and not self.pending and (self.failed.take(text) or SUITE.match(text)):
+        if WARNING_OF_SUITE.match(text):  # about the launch itself
+            return
+        if self.current is not None and not self.pending and self.failed.take(text):
             return
         self.passed_over.append((at, text))
 

@@ -33,7 +33,7 @@ _OTHER = re.compile(
     r"|^=\s{2,}|\bUCX\s+(?:ERROR|WARN|INFO|FATAL|DIAG)\b|^(?:srun|slurmstepd): |ALLOCATED NODES|\bJOB MAP\b|^Data for (?:JOB|node)"
 )
 _NO_COMMAND = re.compile(rf"\s*[+$>%]*\s*(?:\S*/)?{_LAUNCHER}\s+{_VERB}")
-SUITE = re.compile(r"IMB-\w+: (?:warning: )?\S")
+WARNING_OF_SUITE = re.compile(r"IMB-\w+: warning: ")
 _MOST = 200  # lines that a reason is chosen from
 
 
