@@ -110,7 +110,12 @@ def test_a_page_of_results_becomes_labeled_runs(imb: Imb) -> None:
     ],
 )
 def test_the_list_names_the_mpi(imb: Imb, archive: Archive, library: str | None, shown: str) -> None:
-    run = {"record": "run", "program": "OpenIMB", "mpi": {"library": library} if library else None}
+    run = {
+        "record": "run",
+        "schema": "openimb-record/1",
+        "program": "OpenIMB",
+        "mpi": {"library": library} if library else None,
+    }
     archive.add(Content(records=json.dumps(run).encode() + b"\n"))
     heading, row = imb("ls").out.splitlines()
     at = heading.index("MPI")

@@ -9,6 +9,7 @@ from imb.archive.store import Archive
 
 LOG = Path(__file__).parents[1] / "reference" / "mpi1-np2.txt"
 TEXT = LOG.read_bytes()
+EXAMPLES = Path(__file__).parents[2] / "schema" / "examples"
 END = b"# All processes entering MPI_Finalize"
 P2P = b"""#----------------------------------------------------------------
 #    Intel(R) MPI Benchmarks 2021.11, IMB-P2P part
@@ -202,3 +203,52 @@ def test_times_before_each_line_may_differ(imb: Imb, tmp_path: Path) -> None:
     said = imb("import", log)
     assert said.code == 0 and "no end" not in said.out and "other text" not in said.out, said
     assert figures(imb, "SELECT state, rows FROM runs") == ["complete,81"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        (b'"schema":"openimb-record/2",', "records of the schema 'openimb-record/2'"),
+        (b"", "a run record without a schema"),
+    ],
+)
+def test_records_of_another_schema_are_not_imported(
+    imb: Imb, archive: Archive, tmp_path: Path, schema: bytes, words: str
+) -> None:
+    text = (EXAMPLES / "complete.jsonl").read_bytes()
+    other = text.replace(b'"schema":"openimb-record/1",', schema)
+    assert other != text
+    file = tmp_path / "other.jsonl"
+    file.write_bytes(other)
+    for command in ("import", "show"):
+        said = imb(command, file)
+        assert said.code != 0
+        assert f"{file}:1: {words}; this version reads openimb-record/1" in said.err
+    assert not archive.ids()
+
+
+@pytest.mark.parametrize("sign", ["-", "+", "."])
+def test_a_separator_that_numbers_have_is_refused(imb: Imb, sign: str) -> None:
+    said = imb("export", LOG, "--separator", sign)
+    assert said.code == 2 and "no number has" in said.err and not said.out
+
+
+def test_a_long_table_is_shown_in_part(imb: Imb, tmp_path: Path) -> None:
+    start = TEXT.index(b"#repetitions", TEXT.index(b"# Benchmarking PingPong "))
+    head = TEXT[: TEXT.index(b"\n", start) + 1]
+    rows = b"".join(b"%13d%13d%13.2f%13.2f\n" % (n, 1000, 1.5, 2.5) for n in range(1003))
+    (tmp_path / "long.log").write_bytes(head + rows + b"\n\n" + END + b"\n")
+    said = imb("show", tmp_path / "long.log")
+    assert said.code == 0 and "3 rows more; `imb export` has all of them" in said.out
+    assert imb("export", tmp_path / "long.log").out.count("PingPong") == 1003
+
+
+def test_quantiles_of_a_bandwidth_are_no_times(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    (tmp_path / "bw.txt").write_text(
+        "# OSU MPI Bandwidth Test v7.4\n"
+        "# Size      Bandwidth (MB/s)  P50 Tail BW(MB/s)  P99 Tail BW(MB/s)\n"
+        "1                       8.02               8.10               4.10\n"
+    )
+    said = imb("import", tmp_path / "bw.txt", "--notes")
+    assert said.code == 0 and "quantiles of bandwidth are not kept" in said.out
+    assert figures(imb, "SELECT bytes_per_second, p50_seconds, p99_seconds FROM results") == ["8020000.0,,"]

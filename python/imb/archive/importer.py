@@ -194,23 +194,27 @@ def _runs_of(
     found: list[tuple[FileReport, Content, Entry]] = []
     for (report, text), records in zip(texts, are_records, strict=True):
         if records:
-            found.append(_of_records(report, text, labels))
+            found.extend(_of_records(report, text, labels))
         else:
             found.extend(_of_log(report, text, next(logs), labels))
     return found
 
 
-def _of_records(report: FileReport, text: bytes, labels: Sequence[str]) -> tuple[FileReport, Content, Entry]:
+def _of_records(
+    report: FileReport, text: bytes, labels: Sequence[str]
+) -> Iterator[tuple[FileReport, Content, Entry]]:
     """JSON lines of the suite stay what they are."""
     from imb.archive.entries import Entry
 
     facts = {"kind": "import", "format": "openimb-record"}
     records = read(text, report.file)
     report.problems = records.problems
+    if records.problems and not records.records:
+        return
     report.rows = sum(1 for _ in records.of(Result))
     report.failures = sum(1 for _ in records.of(Failure))
     content = Content(records=text, facts=facts, origin=str(Path(report.file).absolute()), labels=labels)
-    return report, content, Entry(facts, records=records.records, problems=len(records.problems))
+    yield report, content, Entry(facts, records=records.records, problems=len(records.problems))
 
 
 def _of_log(

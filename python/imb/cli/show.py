@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from imb.archive.files import FileRun
 
 
+MOST = 1000  # rows of a table that are shown
 LAST = 20  # lines of output that are shown of a failed launch
 
 
@@ -256,7 +257,9 @@ def print_tables(records: Records, benchmarks: Collection[str] = (), *, chart: b
     screen = Screen()
     for table in tables_of(rows):
         screen.line()
-        screen.table(table.headings, table.rows, title=table.title, right=range(len(table.headings)))
+        screen.table(table.headings, table.rows[:MOST], title=table.title, right=range(len(table.headings)))
+        if (more := len(table.rows) - MOST) > 0:
+            say(f"{counted(more, 'row')} more; `imb export` has all of them")
         for note in notes_on_passes(table.results, limits):
             say(note.removeprefix("# "))
         if evidence := evidence_of(table.results):

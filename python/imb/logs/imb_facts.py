@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 
 from imb.logs.preamble import LogEvent
 from imb.logs.table import MEAN_AND_RATE, Log, LoggedLaunch
 from imb.model.catalog import component_of, facts_of
+from imb.model.gpus import KINDS
 from imb.model.records import (
     PARTS,
     Component,
     Element,
     End,
     Failure,
+    File,
+    Memory,
     Mpi,
     Options,
     PassLimits,
@@ -125,8 +128,31 @@ def run_of(events: Sequence[LogEvent]) -> Run:
         options.standard_mode = said["Settings"] == "standard mode"
     if "Results" in said:
         options.check = "verified" in said["Results"]
+    _take_statements(said, run, options)
     run.options = options if options != Options() else None
     return run
+
+
+def _take_statements(said: Mapping[str, str], run: Run, options: Options) -> None:
+    """What OpenIMB states in its banner about options that are not the default, and about files."""
+    if place := re.fullmatch(r"(.+?)(?: \(([\w./-]{1,40})\))?", said.get("File", "")):
+        run.file = File(path=place[1], file_system=place[2])
+    if "Completion of writes" in said:
+        options.file_sync = "never" if "never" in said["Completion of writes"] else "standard"
+    for title, option in (("Sends", "send_mode"), ("Completion of transfers", "sync_mode")):
+        if found := re.match(rf"-{option} (\S+)", said.get(title, "")):
+            setattr(options, option, found[1])
+    if found := re.match(r"-layout (\S+)(?: -packing (\S+))?", said.get("Messages", "")):
+        options.layout, options.packing = found[1], found[2]
+    if found := re.fullmatch(r"were written by rank \+ (\d{1,9})", said.get("Files that are read", "")):
+        options.reorder = int(found[1])
+    kinds = "|".join(KINDS)
+    if found := re.match(
+        rf"({kinds})(?: \(send\), ({kinds}) \(receive\))?(; load on the GPU)?$", said.get("Memory", "")
+    ):
+        options.memory = Memory(
+            send=found[1], receive=found[2] or found[1], load="device" if found[3] else "cpu"
+        )
 
 
 def _limits(said: str) -> PassLimits:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from imb.logs.plain import columns_of
-from imb.logs.preamble import PASSES_NOTE
 from imb.logs.table import CELL, FIELDS, WHOLE, Head, LoggedLaunch, Stretch, number
 from imb.model.records import QUANTILES, Cause, Failure
 
@@ -27,6 +27,11 @@ _CAUSES: tuple[tuple[str, Cause], ...] = (
 )
 _NEEDED = re.compile(r"needed X=\s*([\d.]+)\s*GB")
 _FREE = re.compile(r"free\s+([\d.]+)\s*GB")
+# Behind a table that was measured in passes; its content is also in the cells of rows.
+PASSES_NOTE = re.compile(
+    r"# note: (?:\d+ of \d+ rows? not within |samples at several levels in |(?:group \d+: )?the machine changed between "
+    r"|\d+ rows? with too few samples |\d+ rows? from the samples of a launch that was cut off)"
+)
 _DRIFT_ABOVE = re.compile(
     r"# The load of the row above ran (?P<percent>\d+) % (?P<how>slower|faster)"
 )  # older
@@ -36,11 +41,14 @@ _DRIFT = re.compile(
 )
 
 
-class Header(NamedTuple):
-    """The line above a table's rows."""
+Cells: TypeAlias = Sequence[float | int | None]  # of a row
 
-    prefix: bytes  # what stands before each line: quote marks, a launcher's tag; b"" for blanks
+
+class Header(NamedTuple):
+    """The line above a table's rows. `tagged`: it has text before the first column or behind the last one."""
+
     columns: tuple[str, ...]
+    tagged: bool = False
 
 
 class Rows:
@@ -139,14 +147,23 @@ def header_of(row: bytes) -> Header | None:
     first = words.find("#bytes") if "#bytes" in words else words.find(MARK.decode())
     if (group := re.search(r"\bGroup\s+$", words[:first])) is not None:
         first = group.start()
-    columns: list[str] = []
-    for token in words[first:].split():
-        name = re.sub(r"\[(usec|µsec|μsec|%)\]$", "", token.lstrip("#")).lower()
-        columns.append(_ALIASES.get(name, name))
-    if not set(columns) <= FIELDS.keys() or len(set(columns)) < max(2, len(columns)):
+    names = [_column_of(token) for token in words[first:].split()]
+    columns = tuple(takewhile(FIELDS.__contains__, names))
+    if len(columns) < 2 or len(set(columns)) < len(columns):
         return None
-    prefix = words[:first].strip()
-    return Header(words[:first].rstrip().encode() if prefix else b"", tuple(columns))
+    return Header(columns, tagged=len(columns) < len(names) or bool(words[:first].strip()))
+
+
+def _column_of(token: str) -> str:
+    name = re.sub(r"\[(usec|µsec|μsec|%)\]$", "", token.lstrip("#")).lower()
+    return _ALIASES.get(name, name)
+
+
+def further_columns(line: bytes, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns that the line after a heading names, where a mail program has wrapped it; () where it names none."""
+    names = tuple(_column_of(token) for token in line.decode("utf-8", "replace").split() if token[0] != "#")
+    fits = names and set(names) <= FIELDS.keys() - set(columns) and len(set(names)) == len(line.split())
+    return names if fits else ()
 
 
 def regular_rows(block: bytes, columns: int) -> int:
@@ -177,6 +194,20 @@ def row_of(words: str, columns: tuple[str, ...]) -> list[float | int | None] | N
         return [number(token, name) for token, name in zip(tokens, columns, strict=True)]
     except ValueError:
         return None
+
+
+def row_before(text: bytes, start: int, columns: tuple[str, ...]) -> Cells | None:
+    """The row whose line ends before byte `start`."""
+    first = text.rfind(b"\n", 0, max(start - 1, 0)) + 1
+    return row_of(text[first:start].decode("utf-8", "replace").rstrip(), columns)
+
+
+def goes_on(last: Cells, row: Cells, columns: tuple[str, ...]) -> bool:
+    """Whether a row may follow another one of the same table: its length is larger, or that of another group."""
+    if "bytes" not in columns:
+        return False
+    before, now = (each[columns.index("bytes")] or 0 for each in (last, row))
+    return now > before or (now == before and "group" in columns)
 
 
 def quantiles_of(text: str) -> dict[str, float | None] | None:

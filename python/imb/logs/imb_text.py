@@ -10,29 +10,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from imb.logs import labeled_rows
+from imb.logs import decoration, labeled_rows
 from imb.logs import preamble as above
-from imb.logs.imb_facts import (
-    complete,
-    drop_repeated_banners,
-    end_of,
-    run_of,
-    unsupported,
-)
-from imb.logs.imb_heads import KNOWN, LONGEST, with_multi
+from imb.logs.imb_facts import complete, drop_repeated_banners
+from imb.logs.imb_heads import LONGEST, with_multi
 from imb.logs.imb_rows import (
     MARK,
+    Cells,
     Header,
     Rows,
     converted,
     failure_of,
+    further_columns,
+    goes_on,
     header_of,
     quantiles_of,
     regular_rows,
     regular_until_blank,
+    row_before,
     row_of,
 )
-from imb.logs.line_ends import as_in_file, without_cr
+from imb.logs.launches import Launches
 from imb.logs.table import Head, Log, LoggedLaunch, Stretch, lacks_time, no_time
 from imb.logs.unread import (
     UnreadRow,
@@ -48,6 +46,8 @@ from imb.model.catalog import kind_of
 from imb.model.records import Failure, Problem
 
 FORMAT = "imb"
+_SOON = 5  # lines of other text within a table, after which its rows continue whatever their length is
+_LATER = 1000  # after more lines no row continues a table
 
 
 def read_many(files: Sequence[tuple[bytes, str]]) -> list[Log]:
@@ -55,11 +55,21 @@ def read_many(files: Sequence[tuple[bytes, str]]) -> list[Log]:
 
     `files`: text, and the name that problems call it. Many at once are read faster than one by one.
     """
-    readers = [_Reader(text, name) for text, name in files]
-    for reader in readers:
-        reader.scan()
+    readers = [_scanned(text, name) for text, name in files]
     _convert(readers)
     return [reader.finish() for reader in readers]
+
+
+def _scanned(text: bytes, name: str) -> _Reader:
+    """The reader of a log, which has found its tables. Text around each line is removed where a table has some."""
+    reader = _Reader(text, decoration.plain(text), name)
+    reader.scan()
+    if reader.tagged or not reader.log.launches:
+        without = decoration.untagged(reader.text)
+        if without is not reader.text:
+            reader = _Reader(text, without, name)
+            reader.scan()
+    return reader
 
 
 def _convert(readers: Sequence[_Reader]) -> None:
@@ -74,22 +84,15 @@ def _convert(readers: Sequence[_Reader]) -> None:
 class _Reader:
     """One pass over one file."""
 
-    def __init__(self, text: bytes, name: str) -> None:
-        self.original = text
-        self.text = without_cr(text)
+    def __init__(self, original: bytes, text: bytes, name: str) -> None:
+        self.original = original
+        self.text = text
         self.log = Log(name, FORMAT)
-        self.launch: LoggedLaunch | None = None
-        self.titles = above.Titles()
-        self.pending: list[above.LogEvent] = []  # since the last table
-        self.pending_start = 0
-        self.closed = False  # the end of the current launch was printed
-        self.passes: tuple[str, str, str] | None = None  # number, seconds, percent of them in timed regions
+        self.launches = Launches(self.log, self.line_of)
         self.line_at, self.line = 0, 1  # line numbers are counted once, along the way
-        self.passed_over: list[tuple[int, str]] = []
         self.unread: list[UnreadRow] = []
-        self.prefix = b""  # of the last table's lines
+        self.tagged = False  # a heading, or a title of simple_halo, has other text around it
         self.headers: dict[bytes, Header | None] = {}
-        self.known = KNOWN[False]
 
     def scan(self) -> None:
         text, at, start, labeled = self.text, 0, 0, self.text.find(labeled_rows.MARK)
@@ -107,15 +110,15 @@ class _Reader:
             row_start = text.rfind(b"\n", 0, mark) + 1
             row_end = len(text) if row_end < 0 else row_end
             header = self.header(text[row_start:row_end])
-            if header is None:
+            if header is None or header.tagged:
+                self.tagged |= header is not None
                 at = row_end
                 continue
-            self.prefix = header.prefix
-            found = self.read_above(start, row_start, header.prefix)
-            next_start = self.table(found.head, header, row_start, min(row_end + 1, len(text)))
-            self.remember(found, start, row_end, header)
+            found = self.read_above(start, row_start)
+            next_start = self.table(found.head, header.columns, row_start, min(row_end + 1, len(text)))
+            self.remember(found, start, row_end, header.columns)
             start = at = next_start
-        self.read_above(start, len(text), self.prefix, last=True)
+        self.read_above(start, len(text), last=True)
 
     def known_table(self, start: int, row_end: int) -> int:
         """Takes the table whose header row ends at `row_end` if its head, the text from `start`, is known and its rows are
@@ -123,25 +126,26 @@ class _Reader:
 
         Most tables of a log are read here. It is `read_above` and `table` for these, and copies the rows only.
         """
-        if self.launch is None or self.pending or self.closed or not 0 <= row_end < start + LONGEST:
+        launch = self.launches.current
+        if launch is None or not self.launches.is_open or not 0 <= row_end < start + LONGEST:
             return 0
-        known = self.known.get(self.text[start:row_end])
+        known = self.launches.known.get(self.text[start:row_end])
         count = regular_until_blank(self.text, row_end + 1, known.width) if known else 0
         if known is None or not count:
             return 0
         line, first = self.line_of(start) + known.lines, row_end + 1
         end = first + count * known.width
         block = self.text[first : end - 1]
-        self.launch.items.append(Stretch(known.head, known.columns, line, first, count, block))
+        launch.items.append(Stretch(known.head, known.columns, line, first, count, block))
         self.line_at, self.line = end, line + 1 + count
         return end
 
-    def remember(self, found: above.Preamble, start: int, row_end: int, header: Header) -> None:
+    def remember(self, found: above.Preamble, start: int, row_end: int, columns: tuple[str, ...]) -> None:
         """Keeps what the text from `start` to the end of the header row means, if it is a head and nothing else."""
-        if found.events or not found.head.benchmark or header.prefix or "group" in header.columns:
+        if found.events or not found.head.benchmark or "group" in columns:
             return
         head = self.with_multi(found.head, grouped=False)
-        self.known.keep(self.text[start:row_end], head, header.columns)
+        self.launches.known.keep(self.text[start:row_end], head, columns)
 
     # --- Lines ---------------------------------------------------------------------------------------
 
@@ -168,124 +172,91 @@ class _Reader:
 
     # --- Above a table -------------------------------------------------------------------------------
 
-    def read_above(self, start: int, stop: int, prefix: bytes, *, last: bool = False) -> above.Preamble:
+    def read_above(self, start: int, stop: int, *, last: bool = False) -> above.Preamble:
         """Reads the text before a table, or behind the last one."""
-        found = above.read_preamble(self.text[start:stop], prefix)
+        found = above.read_preamble(self.text[start:stop])
+        if found.events and (table := self.continued(found, start)):
+            start = self.irregular(table.head, table.columns, table.line, start, interrupted=True)
+            found = above.read_preamble(self.text[start:stop])
+        self.launches.more += found.more
         if found.events:
-            self.events(found.events, start)
+            self.launches.take(found.events, start)
         if last:
-            self.flush_events(table=False)
-        elif self.launch is None or self.pending or self.closed:
-            self.flush_events(table=True, at=start)
+            self.launches.flush(table=False)
+        elif not self.launches.is_open:
+            self.launches.flush(table=True, at=start)
         return found
-
-    def events(self, events: tuple[above.LogEvent, ...], start: int) -> None:
-        for event in events:
-            if event.kind == "text":
-                self.passed_over.append((start + event.at, event.text))
-            elif event.kind == "failure":
-                self.benchmark_failure(event, start)
-            elif event.kind == "passes":
-                self.passes = event.parts
-            elif event.kind == "end":
-                self.flush_events(table=False)
-                if self.launch is not None:
-                    self.launch.end = end_of(event, self.passes)
-                    self.closed = True
-                self.passes = None
-            elif event.kind == "benchmark":
-                pass  # in the head
-            else:
-                if not self.pending:
-                    self.pending_start = start + event.at
-                elif event.kind == "banner" and any(earlier.kind == "banner" for earlier in self.pending):
-                    self.flush_events(table=False)  # a launch without a table
-                    self.pending_start = start + event.at
-                self.pending.append(event)
-
-    def benchmark_failure(self, event: above.LogEvent, start: int) -> None:
-        """`# !! Benchmark X invalid for N processes !!`"""
-        if self.launch is None or self.pending:
-            self.flush_events(table=True, at=start + event.at)
-        assert self.launch is not None
-        self.launch.items.append(
-            Failure(
-                benchmark=event.benchmark,
-                kind=kind_of(event.benchmark, self.launch.run.component),
-                processes=event.number,
-                cause="invalid_processes" if event.number is not None else "unavailable",
-                detail=event.text,
-                line=self.line_of(start + event.at),
-            )
-        )
-
-    def flush_events(self, *, table: bool, at: int = 0) -> None:
-        """Starts a launch with the events since the last table, if they or a table ask for one."""
-        banner = any(event.kind == "banner" for event in self.pending)
-        for event in self.pending:
-            if event.kind == "title":
-                self.titles.enter(event.text, event.style)
-        if table or banner:
-            start = self.pending_start if self.pending else at
-            facts = run_of([event for event in self.pending if event.kind != "title"])
-            other = unsupported(self.pending)
-            # A text without launches before it belongs to its first one: nothing of a file is left over.
-            self.launch = LoggedLaunch(
-                facts,
-                0 if not self.log.launches else start,
-                label=self.titles.path(),
-                items=[],
-                unsupported=other,
-            )
-            self.log.launches.append(self.launch)
-            self.known = KNOWN[self.asks_for_multi()]
-            self.pending = []
-            self.closed = False
-        elif not table:
-            self.pending = [event for event in self.pending if event.kind != "title"]
 
     # --- Tables --------------------------------------------------------------------------------------
 
-    def table(self, head: Head, header: Header, header_at: int, start: int) -> int:
+    def table(self, head: Head, columns: tuple[str, ...], header_at: int, start: int) -> int:
         """Takes the rows from `start`; returns where the table ends."""
-        assert self.launch is not None
+        launch = self.launches.current
+        assert launch is not None
         line = self.line_of(header_at)
         if not head.benchmark:
-            head = head._replace(benchmark="unknown")
+            nameless = {each.line for each in launch.stretches() if each.head.benchmark[:7] == "unknown"}
+            name = f"unknown-{len(nameless) + 1}" if nameless else "unknown"
+            head = head._replace(benchmark=name)
             self.problem(
-                line, "a table without a line '# Benchmarking NAME'; its benchmark is called unknown"
+                line, f"a table without a line '# Benchmarking NAME'; its benchmark is called {name}"
             )
-        grouped = "group" in header.columns
+        grouped = "group" in columns
         head = self.with_multi(head, grouped)
+        below = self.text.find(b"\n", start)
+        if below >= 0 and (more := further_columns(self.text[start:below], columns)):
+            return self.irregular(head, (*columns, *more), line, below + 1, wrapped=len(columns))
         stop = self.text.find(b"#", start)
         stop = len(self.text) if stop < 0 else stop
-        if not header.prefix and (stop < len(self.text) or self.text.endswith(b"\n")):
+        if stop < len(self.text) or self.text.endswith(b"\n"):
             rows = block = self.text[start:stop].rstrip()
             # A comment that follows a row at once may stand within the table: a note on a row, or a warning.
             within = stop < len(self.text) and not self.text.startswith(b"\n\n", start + len(rows))
             if grouped:
                 block = block.replace(b"\n\n", b"\n").lstrip(b"\n")
-            if not within and (count := regular_rows(block, len(header.columns))):
-                self.launch.items.append(Stretch(head, header.columns, line, start, count, block))
+            if not within and (count := regular_rows(block, len(columns))):
+                launch.items.append(Stretch(head, columns, line, start, count, block))
                 return start + len(rows) + 1
-        return self.irregular(head, header, line, start)
+        return self.irregular(head, columns, line, start)
+
+    def continued(self, found: above.Preamble, start: int) -> Stretch | None:
+        """The last table, if its rows ended as expected and one more follows after other text, which begins at `start`."""
+        items = self.launches.current.items if self.launches.current else []
+        table = items[-1] if items else None
+        if not isinstance(table, Stretch) or not table.block:
+            return None
+        for event in found.events:
+            if event.kind != "text" or (found.head_at is not None and event.at > found.head_at):
+                break
+            if row := row_of(event.text, table.columns):
+                before = row_before(self.text, start, table.columns)
+                return table if before is not None and goes_on(before, row, table.columns) else None
+        return None
 
     def with_multi(self, head: Head, grouped: bool) -> Head:
         """The head with `multi` according to its title, its columns and the command line."""
-        return with_multi(head, grouped, self.asks_for_multi())
+        return with_multi(head, grouped, self.launches.asks_for_multi)
 
-    def asks_for_multi(self) -> bool:
-        """Whether the command line of the launch has -multi."""
-        words = self.launch.run.command_line if self.launch else None
-        return words is not None and "-multi" in words
-
-    def irregular(self, head: Head, header: Header, line: int, start: int) -> int:
-        """The rows one by one: indented, quoted, mixed with failures, quantiles or other text, or torn."""
-        assert self.launch is not None
-        rows = Rows(head, header.columns, line)
-        at_line, end, width = line, start, 0
+    def irregular(
+        self,
+        head: Head,
+        columns: tuple[str, ...],
+        line: int,
+        start: int,
+        *,
+        wrapped: int = 0,
+        interrupted: bool = False,
+    ) -> int:
+        """The rows one by one: indented, mixed with failures, quantiles or other text, wrapped behind `wrapped` columns, or
+        torn. `interrupted`: other text comes before them, and others were read."""
+        launch = self.launches.current
+        assert launch is not None
+        rows = Rows(head, columns, line)
+        end, width = start, 0
+        at_line = self.line_of(start) - 1
         foreign: list[tuple[int, str]] = []
         blank = False
+        last = row_before(self.text, start, columns) if interrupted else None
         at = start
         while at < len(self.text):
             stop = self.text.find(b"\n", at)
@@ -294,53 +265,77 @@ class _Reader:
             raw = self.text[at:stop]
             at_line += 1
             here, at = at, stop + 1
-            words = above.without(raw, header.prefix).decode("utf-8", "replace").rstrip()
+            words = raw.decode("utf-8", "replace").rstrip()
             text = words.strip()
             if not text:
                 blank = True
                 continue
+            if wrapped and len(words.split()) == wrapped:
+                stop = self.text.find(b"\n", at)
+                rest = self.text[at : max(stop, 0)].decode("utf-8", "replace")
+                if len(rest.split()) == len(columns) - wrapped:
+                    words, at, at_line = f"{words} {rest}", stop + 1, at_line + 1
             if torn and width and len(words) < width and text[0] in "0123456789":
                 self.problem(at_line, "incomplete last row; skipped")
                 end = at
                 break
-            row = row_of(words, header.columns)
+            row = row_of(words, columns) if text[0] in "0123456789" else None
             if row is not None:
-                width = width or len(words)
+                if interrupted and not self.goes_on(end, here, last, row, columns):
+                    break
+                width, last = width or len(words), row
                 rows.add(row)
-                if lacks_time(row, header.columns, text):
+                if lacks_time(row, columns, text):
                     self.problem(at_line, no_time(text))
             elif text[0] == "[" and rows.values and (quantiles := quantiles_of(text)) is not None:
                 rows.quantiles[len(rows.values) - 1] = quantiles
-            elif text[0] == "#" and rows.take_note(text, self.launch):
+            elif text[0] == "#" and rows.take_note(text, launch):
                 pass
-            elif failure := failure_of(text, header.columns, head, at_line):
-                failure.kind = kind_of(head.benchmark, self.launch.run.component)
-                rows.move_to(self.launch)
-                self.launch.items.append(failure)
-            elif above.starts_something(text) or (text[0] == "#" and (blank or not rows.values)):
+            elif failure := failure_of(text, columns, head, at_line):
+                cells: Cells = [failure.bytes if name == "bytes" else None for name in columns]
+                if interrupted and not self.goes_on(end, here, last, cells, columns):
+                    break
+                failure.kind = kind_of(head.benchmark, launch.run.component)
+                rows.move_to(launch)
+                launch.items.append(failure)
+            elif above.starts_something(text) or self.is_heading(raw) or len(foreign) >= _LATER:
                 break
-            elif is_damaged(text) or (not blank and is_broken(text)):
-                self.unread.append(UnreadRow(at_line, line, header.columns, text))
-            elif blank or len(foreign) >= 5:
-                break
+            elif not interrupted and (is_damaged(text) or (not blank and is_broken(text))):
+                self.unread.append(UnreadRow(at_line, line, columns, text))
             else:
                 foreign.append((here, text))
+                interrupted |= blank or len(foreign) > _SOON
                 continue
-            self.passed_over.extend(foreign)  # it stood within the table
+            for each in foreign:  # it stood within the table
+                self.launches.other_text(*each)
             foreign.clear()
-            blank, end = False, at
-        rows.move_to(self.launch)
+            blank, interrupted, end = False, False, at
+        rows.move_to(launch)
         return min(end, len(self.text))
+
+    def is_heading(self, line: bytes) -> bool:
+        """Whether another table begins with this line."""
+        header = self.header(line) if MARK in line else None
+        return header is not None and not header.tagged
+
+    def goes_on(self, end: int, here: int, last: Cells | None, row: Cells, columns: tuple[str, ...]) -> bool:
+        """Whether a row at `here`, after other text from `end` on, continues a table whose last row is `last`."""
+        if last is not None and not goes_on(last, row, columns):
+            return False
+        between = above.read_preamble(self.text[end:here])
+        return between.head_at is None and all(event.kind == "text" for event in between.events)
 
     def labeled_table(self, start: int, mark: int) -> int:
         """Takes the table whose title holds `mark`, with the text from `start` above it; returns where it ends."""
-        title_at, rows_at, self.prefix = labeled_rows.head_at(self.text, mark)
-        head = self.read_above(start, rows_at, self.prefix).head
-        if head.benchmark != labeled_rows.BENCHMARK or self.launch is None:
+        title_at, rows_at = labeled_rows.head_at(self.text, mark)
+        self.tagged |= bool(self.text[title_at:mark].partition(b"#")[0].strip())
+        head = self.read_above(start, rows_at).head
+        launch = self.launches.current
+        if head.benchmark != labeled_rows.BENCHMARK or launch is None:
             return rows_at  # the title is text in a line of something else
         heads = self.with_multi(head, grouped=False), self.with_multi(head, grouped=True)
-        place = labeled_rows.RowsAt(self.text, rows_at, self.prefix, self.line_of(title_at))
-        return labeled_rows.read_table(place, heads, self.launch, self.line_of(rows_at), self.problem)
+        place = labeled_rows.RowsAt(self.text, rows_at, self.line_of(title_at))
+        return labeled_rows.read_table(place, heads, launch, self.line_of(rows_at), self.problem)
 
     def read_again(self, odd: set[int]) -> None:
         """Replaces the stretches with these ids, which look regular and are not, by what is in them."""
@@ -350,17 +345,18 @@ class _Reader:
                 if id(item) not in odd or not isinstance(item, Stretch):
                     items.append(item)
                     continue
-                self.launch = LoggedLaunch(launch.run, 0, items=items)
+                self.launches.current = LoggedLaunch(launch.run, 0, items=items)
                 stop = self.text.find(b"#", item.at)
                 stop = len(self.text) if stop < 0 else stop
-                end = self.irregular(item.head, Header(b"", item.columns), item.line, item.at)
-                for event in above.read_preamble(self.text[end:stop], b"").events:
-                    self.passed_over.append((end + event.at, event.text))
+                end = self.irregular(item.head, item.columns, item.line, item.at)
+                for event in above.read_preamble(self.text[end:stop]).events:
+                    self.launches.passed_over.append((end + event.at, event.text))
             launch.items = items
 
     # --- The end -------------------------------------------------------------------------------------
 
     def finish(self) -> Log:
+        self.launches.end_current()
         launches = self.log.launches
         launches[:] = [launch for launch in launches if launch.items or launch.run.program]
         drop_repeated_banners(launches)
@@ -368,18 +364,18 @@ class _Reader:
             launch.stop = following.start if following else len(self.text)
         if launches:
             launches[0].start = 0
-        self.passed_over.sort()
+        passed_over = sorted(self.launches.passed_over)
         self.unread += [
-            UnreadRow(self.line_of(at), 0, (), text) for at, text in self.passed_over if looks_like_row(text)
+            UnreadRow(self.line_of(at), 0, (), text) for at, text in passed_over if looks_like_row(text)
         ]
-        self.passed_over = [(at, text) for at, text in self.passed_over if not looks_like_row(text)]
+        self.launches.passed_over = [(at, text) for at, text in passed_over if not looks_like_row(text)]
         self.leave_out_unsupported()
         for launch in launches:
             complete(launch, self.log)
-        as_in_file(launches, self.original)
+        decoration.as_in_file(launches, self.text, self.original)
         self.log.problems += problems_of(self.log.name, self.unread)
         self.log.problems.sort(key=lambda problem: problem.line)
-        self.log.notes += notes_of(self.log.name, self.passed_over, self.line_of)
+        self.log.notes += notes_of(self.log.name, self.launches.passed_over, self.line_of, self.launches.more)
         self.log.problems = bounded(self.log.problems)
         return self.log
 
@@ -393,7 +389,7 @@ class _Reader:
         lines = [(self.line_of(start), self.line_of(stop)) for start, stop in places]
         if places[-1][1] == len(self.text):  # its last line may lack a newline
             lines[-1] = (lines[-1][0], lines[-1][1] + 1)
-        self.passed_over = outside(places, self.passed_over, lambda one: one[0])
+        self.launches.passed_over = outside(places, self.launches.passed_over, lambda one: one[0])
         self.unread = outside(lines, self.unread, lambda row: row.line)
         self.log.problems = outside(lines, self.log.problems, lambda problem: problem.line)
         for other, (line, _) in zip(others, lines, strict=True):

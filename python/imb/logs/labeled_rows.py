@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from imb.logs.imb_rows import Rows, failure_of, quantiles_of
-from imb.logs.preamble import without
 from imb.logs.table import Head, LoggedLaunch, lacks_time, no_time, number
 from imb.model.catalog import kind_of
 from imb.model.records import Failure, Options
@@ -71,29 +70,26 @@ class RowsAt(NamedTuple):
 
     text: bytes
     at: int
-    prefix: bytes
     line: int
 
 
-def _line_at(text: bytes, at: int, prefix: bytes) -> tuple[str, int]:
-    """The line that begins there, without prefix and blanks, and where the next one begins."""
+def _line_at(text: bytes, at: int) -> tuple[str, int]:
+    """The line that begins there, without blanks around it, and where the next one begins."""
     stop = text.find(b"\n", at)
     stop = len(text) if stop < 0 else stop
-    return without(text[at:stop], prefix).decode("utf-8", "replace").strip(), stop + 1
+    return text[at:stop].decode("utf-8", "replace").strip(), stop + 1
 
 
-def head_at(text: bytes, mark: int) -> tuple[int, int, bytes]:
-    """Where the title that holds `mark` begins, where its rows begin, and what stands before each line."""
+def head_at(text: bytes, mark: int) -> tuple[int, int]:
+    """Where the title that holds `mark` begins, and where its rows begin."""
     title_at = text.rfind(b"\n", 0, mark) + 1
-    sign = text.find(b"#", title_at, mark)
-    prefix = text[title_at : max(sign, title_at)].rstrip()
-    _, rows_at = _line_at(text, title_at, prefix)
+    _, rows_at = _line_at(text, title_at)
     while rows_at < len(text):
-        line, behind = _line_at(text, rows_at, prefix)
+        line, behind = _line_at(text, rows_at)
         if not line.startswith("#") or _FAILURE.fullmatch(line):
             break
         rows_at = behind
-    return title_at, min(rows_at, len(text)), prefix
+    return title_at, min(rows_at, len(text))
 
 
 def read_table(
@@ -107,7 +103,7 @@ def read_table(
     with one."""
     rows, at = Rows(heads[0], (), place.line), place.at
     while at < len(place.text):
-        text, behind = _line_at(place.text, at, place.prefix)
+        text, behind = _line_at(place.text, at)
         if row := labeled_row(text):
             if row.columns != rows.columns:
                 rows.move_to(launch)
@@ -138,7 +134,7 @@ def read_table(
 def _rows_soon(place: RowsAt, at: int) -> bool:
     """Whether a row of the same table follows within five lines."""
     for _ in range(5):
-        text, at = _line_at(place.text, at, place.prefix)
+        text, at = _line_at(place.text, at)
         if text[:1] == "#" or at > len(place.text):
             return False
         if labeled_row(text):

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
-from imb.logs.preamble import command_in
+from imb.logs.decoration import as_in_file, plain, untagged
+from imb.logs.messages import Failed
+from imb.logs.preamble import Titles, read_preamble
 from imb.logs.table import WHOLE, Head, Log, LoggedLaunch, Stretch, lacks_time, no_time, number
-from imb.model.records import Element, Options, Problem, Run
+from imb.logs.unread import bounded
+from imb.model.gpus import KINDS
+from imb.model.records import Element, End, Memory, Options, Problem, Run
 
 FORMAT = "osu"
 MARK = b"# OSU "
 PROGRAM = "OSU Micro-Benchmarks"
 _TRIES = 1000
 _TITLE = re.compile(
-    r"# OSU (?P<title>\S.*?)(?:\sv(?P<version>\d[\w.\-]*)|(?<=Test) \(Version (?P<old>\d[\w.]*)\)|(?<=Test))$"
+    r"# OSU (?P<title>\S.*?)(?:\sv(?P<version>\d[\w.\-]*)|(?<=Test) \(Version (?P<old>\d[\w.]*)\)|(?<=Test))(?:\s{2,}\S.*)?$"
 )
+_LIKE_TITLE = re.compile(r"# OSU .*\bTest\b")
 _PAIRS = re.compile(r"#\s*\[\s*pairs:\s*(\d{1,9})\s*\]")
 _DATATYPE = re.compile(r"#\s*Datatype:\s*MPI_(\w{1,40})\.?$")
+_BUFFERS = re.compile(r"#\s*Send Buffer on \w+ \(([DHM])\) and Receive Buffer on \w+ \(([DHM])\)$")
+_RANKS = re.compile(r"(?:^|\s)(?:--?np?|--?ntasks)[ =]?(\d{1,9})(?=\s|$)")
+_NODES, _EACH = (
+    re.compile(rf"(?:^|\s)(?:{name})[ =]?(\d{{1,9}})(?=\s|$)") for name in ("-N|--nodes", "--ntasks-per-node")
+)
+_LIKE_ROW = re.compile(r"(?:^|\s)\d{1,18}(?:\s+\d{1,15}\.\d+)+(?:\s|$)|^[\d.]+(?:\s+\d+\.\d\d)+$")
 _INIT = re.compile(r"nprocs: (\d{1,9}), min: (\d{1,12}) ms, max: (\d{1,12}) ms, avg: (\d{1,12}) ms$")
 # Names in a header row -> columns of imb.logs.table.FIELDS, or a quantile. MB/s are 10^6 bytes.
 _COLUMNS = {
@@ -34,9 +47,9 @@ _COLUMNS = {
     r"Compute\s?\(us\)": "t_cpu",
     r"Pure Comm\.\s?\(us\)": "t_pure",
     r"Overlap\s?\(%\)": "overlap",
-    r"P(?P<quantile>\d+) Tail (?:Lat|BW)\((?:us|MB/s)\)": "quantile",
+    r"P(?P<quantile>\d+) Tail Lat\(us\)": "quantile",
     r"Validation": "validation",
-    r"(?:Coll\. Init|MPI_Test|MPI_Wait|Min Comm\.|Max Comm\.|Transfer Size)\s?\((?:us|B)\)|Transfer Size": "passed over",
+    r"(?:Coll\. Init|MPI_Test|MPI_Wait|Min Comm\.|Max Comm\.|Transfer Size)\s?\((?:us|B)\)|Transfer Size|P\d+ Tail BW\(MB/s\)": "passed over",
 }
 _CELL = re.compile("|".join(re.sub(r"\(\?P<quantile>", "(?:", name) for name in _COLUMNS))
 # Titles do not name programs. Of the rest of a title, what a program calls it; and whole names that do not follow.
@@ -70,75 +83,181 @@ def looks_like(text: bytes) -> bool:
 
 def read_osu(text: bytes, name: str) -> Log:
     """Every benchmark in a file as a launch. Never fails: what is not understood becomes a problem with its line."""
-    log = Log(name, FORMAT)
-    launch: LoggedLaunch | None = None
-    head, columns, rows, table_line = Head(""), (), [], 0  # type: tuple[Head, tuple[str, ...], list[Any], int]
-    command: tuple[int, str] | None = None
-    prefix = ""  # quote marks or a launcher's tag before the title, which its rows have too
-    at = 0
+    reader = _Reader(untagged(plain(text)), name)
+    reader.read()
+    as_in_file(reader.log.launches, reader.text, text)
+    return reader.log
 
-    def end_table() -> None:
-        if rows and launch is not None:
-            launch.items.append(_stretch(head, columns, table_line, rows))
-            rows.clear()
 
-    for line_number, raw in enumerate(text.split(b"\n"), start=1):
-        here, at = at, at + len(raw) + 1
-        torn = at > len(text)
-        line = raw.decode("utf-8", "replace").strip()
-        title_at = line.find("# OSU ")
-        line = line.removeprefix(prefix).strip() if title_at < 0 else line
-        if not line:
-            continue
-        if title_at >= 0 and (found := _TITLE.match(line, title_at)):
-            end_table()
-            prefix = line[:title_at].strip()
-            start = command[0] if command else here
-            run = Run(
-                program=PROGRAM,
-                version=found["version"] or found["old"],
-                command_line=command[1].split() if command else None,
-            )
-            launch = LoggedLaunch(run, start if log.launches else 0, bytes_per_megabyte=1e6, items=[])
-            log.launches.append(launch)
-            head, columns, command = Head(_benchmark(found["title"]), multi="off"), (), None
-        elif launch and (found := _PAIRS.match(line)):
-            head = head._replace(processes=2 * int(found[1]))
-        elif launch and (found := _DATATYPE.match(line)):
-            launch.run.options = Options(data=Element(found[1].lower(), "base"))
-        elif launch and (found := _INIT.match(line)):
-            end_table()
-            head = head._replace(processes=int(found[1]))
-            columns, table_line = ("t_min", "t_max", "t_avg"), line_number
-            rows.append(([1e3 * int(found[i]) for i in (2, 3, 4)], {}))
-            end_table()
-            columns = ()
-        elif launch and line.startswith("#") and (names := _header(line)):
-            end_table()
-            columns, table_line = names, line_number
-        elif words := command_in(line):
-            end_table()
-            command, columns = (here, words), ()
-        elif columns and line[0].isdigit():
-            row = _row(line, columns)
-            if row is None or torn:
-                words = (
-                    "incomplete last row; skipped"
-                    if torn
-                    else f"not a row of {len(columns)} columns: {line[:60]!r}"
-                )
-                log.problems.append(Problem(name, line_number, words))
-            else:
-                rows.append(row)
-                known = [column for column in columns if column != "passed over" and column[:1] != "p"]
-                if lacks_time(row[0], known, line):
-                    log.problems.append(Problem(name, line_number, no_time(line)))
+class _Reader:
+    """One pass over one file. Lines that are none of OSU's are kept until the next one that is."""
+
+    def __init__(self, text: bytes, name: str) -> None:
+        self.text = text
+        self.log = Log(name, FORMAT)
+        self.launch: LoggedLaunch | None = None
+        self.head, self.columns, self.table_line = Head(""), (), 0  # type: tuple[Head, tuple[str, ...], int]
+        self.rows: list[Any] = []
+        self.titles = Titles()
+        self.command: list[str] | None = None  # of the next launch
+        self.next_start: int | None = None  # of its title or command
+        self.title_line = 0
+        self.api = ""  # of the GPU, as the title has it
+        self.other: tuple[int, int] | None = None  # where text that is not read yet begins: byte, line
+        self.failed = Failed()
+
+    def read(self) -> None:
+        at = 0
+        for line_number, raw in enumerate(self.text.split(b"\n"), start=1):
+            here, at = at, at + len(raw) + 1
+            line = raw.decode("utf-8", "replace").strip()
+            # Nearly all lines that matter begin with a digit or a comment sign; a heading may have no sign.
+            is_known = line and (line[0] in "#0123456789n" or line[-1] == ")")
+            if is_known and self.take(line, here, line_number, torn=at > len(self.text)):
+                continue
+            if self.other is None:
+                self.other = here, line_number
+        self.take_other(len(self.text))
+        self.end_launch()
+        log = self.log
+        log.launches[:] = [launch for launch in log.launches if launch.items or launch.end]
+        for each, following in zip_longest(log.launches, log.launches[1:]):
+            each.stop = following.start if following else len(self.text)
+        if log.launches:
+            log.launches[0].start = 0
+        log.problems.sort(key=lambda problem: problem.line)
+        log.problems = bounded(log.problems)
+        log.notes = bounded(log.notes)
+
+    def problem(self, line: int, words: str) -> None:
+        self.log.problems.append(Problem(self.log.name, line, words))
+
+    def take(self, line: str, here: int, line_number: int, *, torn: bool) -> bool:
+        """Reads a line of OSU's benchmarks; False where it is none."""
+        if line[0] == "#" and (found := _TITLE.match(line)):
+            self.take_other(here)
+            self.begin(found, here, line_number)
+        elif _LIKE_TITLE.match(line):
+            self.take_other(here)
+            self.end_launch()
+            self.launch = None
+            self.problem(line_number, f"a title that is not understood: {line[:60]!r}; its rows are skipped")
+        elif self.launch is None:
+            return False
+        elif self.columns and line[0].isdigit():
+            self.take_other(here)
+            self.row(line, line_number, torn=torn)
+        elif line[0] == "#" and self.fact(line):
+            self.take_other(here)
+        elif found := _INIT.match(line):
+            self.take_other(here)
+            self.end_table()
+            self.head = self.head._replace(processes=int(found[1]))
+            self.columns, self.table_line = ("t_min", "t_max", "t_avg"), line_number
+            self.rows.append(([1e3 * int(found[i]) for i in (2, 3, 4)], {}))
+            self.end_table()
+            self.columns = ()
+        elif names := _header(line):
+            self.take_other(here)
+            self.end_table()
+            self.columns, self.table_line = names, line_number
+            if "Tail BW" in line:
+                words = "quantiles of bandwidth are not kept: records have quantiles of times"
+                self.log.notes.append(Problem(self.log.name, line_number, words))
         else:
-            log.notes.append(Problem(name, line_number, f"skipped: {line[:100]}"))
-    end_table()
-    for i, each in enumerate(log.launches):
-        each.stop = log.launches[i + 1].start if i + 1 < len(log.launches) else len(text)
-    return log
+            return False
+        return True
+
+    def begin(self, title: re.Match[str], here: int, line_number: int) -> None:
+        """A launch begins with its title, or with the command above it."""
+        self.end_launch()
+        start = here if self.next_start is None else self.next_start
+        run = Run(program=PROGRAM, version=title["version"] or title["old"], command_line=self.command)
+        self.launch = LoggedLaunch(run, start, label=self.titles.path(), bytes_per_megabyte=1e6, items=[])
+        self.log.launches.append(self.launch)
+        processes = processes_of(self.command or [])
+        self.head = Head(_benchmark(title["title"]), multi="off", processes=processes)
+        self.columns, self.command, self.next_start, self.title_line = (), None, None, line_number
+        device = re.match(r"MPI-(\w+) ", title["title"])
+        self.api = device[1].lower() if device else ""
+
+    def fact(self, line: str) -> bool:
+        """Whether a comment line states something about the launch that records have."""
+        assert self.launch is not None
+        run = self.launch.run
+        if found := _PAIRS.match(line):
+            self.head = self.head._replace(processes=2 * int(found[1]))
+        elif found := _DATATYPE.match(line):
+            run.options = run.options or Options()
+            run.options.data = Element(found[1].lower(), "base")
+        elif found := _BUFFERS.match(line):
+            device = self.api if self.api in KINDS else "cuda"
+            kinds = {"H": "host", "D": device, "M": f"{device}_managed"}
+            if found[1] != "H" or found[2] != "H":
+                run.options = run.options or Options()
+                run.options.memory = Memory(send=kinds[found[1]], receive=kinds[found[2]])
+        else:
+            return False
+        return True
+
+    def row(self, line: str, line_number: int, *, torn: bool) -> None:
+        row = None if torn else _row(line, self.columns)
+        if row is None:
+            words = f"not a row of {len(self.columns)} columns: {line[:60]!r}; skipped"
+            self.problem(line_number, "incomplete last row; skipped" if torn else words)
+            return
+        self.rows.append(row)
+        known = [column for column in self.columns if column != "passed over" and column[:1] != "p"]
+        if lacks_time(row[0], known, line):
+            self.problem(line_number, no_time(line))
+
+    def take_other(self, stop: int) -> None:
+        """Reads the text before byte `stop` that no line of OSU's benchmarks was found in: titles, commands, messages."""
+        if self.other is None:
+            return
+        (start, first_line), self.other = self.other, None
+        line, counted = first_line, start
+        for event in read_preamble(self.text[start:stop]).events:
+            line, counted = line + self.text.count(b"\n", counted, start + event.at), start + event.at
+            if event.kind == "title":
+                self.titles.enter(event.text, event.style)
+            if event.kind in ("title", "command"):
+                self.end_table()
+                self.columns = ()
+                self.next_start = counted if self.next_start is None else self.next_start
+                if event.kind == "command":
+                    self.command = event.text.split()
+            elif self.launch is not None and self.next_start is None and self.failed.take(event.text):
+                pass
+            elif self.launch is not None and _LIKE_ROW.search(event.text):
+                self.problem(line, f"a row without a heading: {event.text[:60]!r}; skipped")
+            else:
+                self.log.notes.append(Problem(self.log.name, line, f"skipped: {event.text[:100]}"))
+
+    def end_table(self) -> None:
+        if self.rows and self.launch is not None:
+            self.launch.items.append(_stretch(self.head, self.columns, self.table_line, self.rows))
+            self.rows.clear()
+
+    def end_launch(self) -> None:
+        """Where messages tell that it failed, that is its end. A launch without a row that did not fail is a problem."""
+        self.end_table()
+        if self.launch is None:
+            return
+        if why := self.failed.reason():
+            self.launch.end = End(state="aborted", reason=why)
+        elif not self.launch.items:
+            self.problem(self.title_line, f"{self.head.benchmark} has no row that can be read; skipped")
+
+
+def processes_of(command: Sequence[str]) -> int | None:
+    """The number of processes that the arguments of a launcher ask for; None where they state none."""
+    program = next((at for at, word in enumerate(command) if "osu_" in word), len(command))
+    words = " ".join(command[:program] if ":" not in command else command)
+    if counts := _RANKS.findall(words):
+        return sum(map(int, counts))
+    nodes, each = _NODES.search(words), _EACH.search(words)
+    return int(nodes[1]) * int(each[1]) if nodes and each else None
 
 
 def _benchmark(title: str) -> str:
@@ -158,7 +277,9 @@ def _benchmark(title: str) -> str:
 
 
 def _header(line: str) -> tuple[str, ...]:
-    """The columns that a header row names; () where the line is something else."""
+    """The columns that a heading names; () where the line is something else. Some versions print some without `#`."""
+    if line[0] != "#" and "(" not in line:
+        return ()
     rest = line.lstrip("# ")
     columns: list[str] = []
     for cell in _CELL.finditer(rest):

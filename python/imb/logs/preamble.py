@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 import string
-from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from imb.logs.imb_rows import PASSES_NOTE
+from imb.logs.messages import is_about_launcher, is_message, may_state_failure, states_failure
 from imb.logs.table import Head
+from imb.logs.unread import looks_like_row
 from imb.model.catalog import known
 from imb.model.records import Mode, State
 
 EventKind = Literal[
-    "banner", "fact", "calling", "listed", "title", "command", "passes", "end", "failure", "benchmark", "text"
+    "banner", "fact", "calling", "listed", "title", "command", "passes", "end", "failure", "text"
 ]
 
 
@@ -30,14 +32,18 @@ class LogEvent(NamedTuple):
 
 
 class Preamble(NamedTuple):
-    """What was found above a table."""
+    """What was found above a table; `head_at`: where its title begins, None where it has none. `more`: lines of other text
+    beyond those in `events`."""
 
     head: Head
     events: tuple[LogEvent, ...]
+    head_at: int | None = None
+    more: int = 0
 
 
 class Titles:
-    """The sections that a text is in; levels are the styles of underlining in order of appearance."""
+    """The sections that a text is in. Levels are the styles of titles in order of appearance; those of Markdown have an order of
+    their own."""
 
     def __init__(self) -> None:
         self.styles: list[str] = []
@@ -45,7 +51,14 @@ class Titles:
 
     def enter(self, name: str, style: str) -> None:
         if style not in self.styles:
-            self.styles.append(style)
+            inner = [
+                at
+                for at, each in enumerate(self.styles)
+                if each[0] == style[0] == "#" and len(each) > len(style)
+            ]
+            at = min(inner, default=len(self.styles))
+            self.styles.insert(at, style)
+            self.names[at:at] = [""] if at < len(self.names) else []
         level = self.styles.index(style)
         self.names[level:] = [*[""] * (level - len(self.names)), name]
 
@@ -56,7 +69,8 @@ class Titles:
 
 
 _GRID = r"(?:graph )?[\dx ]{1,80}(?:, corners)?|random graph, degree \d{1,10}, seed \d{1,20}"
-_BENCHMARKING = re.compile(rf"#?\s*Benchmarking\s+(Multi-)?(\S+)(?:\s+\((?:{_GRID})\))?")
+_BENCHMARKING = re.compile(rf"#?\s*Benchmarking\s+(Multi-)?(\S+)(?:\s+\((?:{_GRID})\))?(?:\s{{2,}}\S.*)?")
+_PALLAS = re.compile(r"Test Type: Pallas MPI Benchmark / (\w+)")  # PMB, before it was IMB
 _LABELED = re.compile(
     r"#?\s*Benchmarking\s+(Multi-)?(simple_halo)\s+\(processes: (\d+); threads: (\d+); dimensions: \d+(?:; corners)?\)"
 )
@@ -76,22 +90,20 @@ _BANNER = re.compile(
 )
 _FACT = re.compile(
     r"#\s*(Date|Machine|System|Release|Version|MPI Version|MPI Library|MPI Thread Environment|MPI_Datatype"
-    r"|MPI_Datatype for reductions|MPI_Op|Mbytes/sec|Settings|Random partners|Threads|Completion of transfers|Collectives|Off-cache mode|Passes|Results|Minimum message length in bytes"
+    r"|MPI_Datatype for reductions|MPI_Op|Mbytes/sec|Settings|Minimum message length in bytes"
     r"|Maximum message length in bytes|Minimum io portion in bytes|Maximum io portion in bytes)\s*:\s*(.*)$"
 )
+_STATEMENT = re.compile(r"# ([A-Z][\w /-]{1,30}?) *:   (.*)$")  # a fact within a banner, as OpenIMB prints it
 _ENDED = re.compile(
     r"#\s*(?:(All processes entering MPI_Finalize)|(Finished with .*)|(Interrupted|Aborted)(?: by (.+?))?: \d+ points?\b)"
-)
-# Behind a table that was measured in passes; its content is also in the cells of rows.
-PASSES_NOTE = re.compile(
-    r"# note: (?:\d+ of \d+ rows? not within |samples at several levels in |(?:group \d+: )?the machine changed between "
-    r"|\d+ rows? with too few samples |\d+ rows? from the samples of a launch that was cut off)"
 )
 _PASSES = re.compile(
     r"# (\d{1,9}) pass(?:es)? in ([\d.]{1,12}) s, (\d{1,3}) % of it in timed regions(?:; no probes: .{1,80})?$"
 )
 _COMMAND = re.compile(
-    r"\s*+[+$>%]*+\s*+((?:\w++=\S*+\s++)*+(?:\S*/)?(?:mpirun|mpiexec(?:\.\w+)?|orterun|srun|aprun|jsrun|prun)\s.*)$"
+    r"(?:\s*+(?:\(\w{1,40}\)\s*+)?+\[?[\w.-]{1,60}+@[\w.-]{1,60}+[: ][^$#%>]{0,200}+[$#%>]|\s*+[\w.-]{1,60}+[$#%>](?=\s))?+"  # a prompt
+    r"\s*+[+$>%]*+\s*+((?:(?:time|exec|nohup|\w++=\S*+)\s++)*+(?:\S*/)?"
+    r"(?:mpirun|mpiexec(?:\.\w+)?|orterun|prterun|srun|aprun|jsrun|prun)\s.*)$"
 )
 _RULE = re.compile(r"#?\s*-{5,}")
 _KNOWN_LINES = re.compile(
@@ -100,94 +112,98 @@ _KNOWN_LINES = re.compile(
     r"|# is expected to be exceeded|# SECS_PER_SAMPLE|# or through the flag|# For nonblocking benchmarks"
     r"|# Function CPU_Exploit|# performance of\s+[\d.]+ MFlops|#\s+(The benchmark measures|1\)|2\)) ?.*|::\s*$"
 )
-_TIME = re.compile(
-    rb"(?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?"
-)  # of a line, as `ts` writes it
+_BEGINNINGS = ("Benchmarking", "Group", "MODE", "Test Type")
+_FENCES = ("```", "~~~")
+_ONE_LINE_TITLE = re.compile(r"([=*~+-])\1{2,}\s*+([^=*~+-].*?)\s*\1{3,}$")
 _UNDERLINES = frozenset(string.punctuation) - frozenset("#|{}[]()<>")
 _LONGEST = 4096  # bytes of a line that are examined: no known line is longer
-_remembered: dict[tuple[bytes, bytes], Preamble] = {}
+_SENTENCE = re.compile(r"[.!?,;]$")
+_LONGEST_BOX = 60  # lines
+_MOST_TEXTS = 2000  # lines of other text above one table that are kept
+_remembered: dict[bytes, Preamble] = {}
 
 
 def starts_something(text: str) -> bool:
     """Whether a line, blanks cut, begins a new part of a log and cannot be text between rows."""
-    return bool(
-        _BENCHMARKING.match(text)
-        or _COMMAND.match(text)
-        or _RULE.match(text)
-        or _ENDED.match(text)
-        or _is_underline(text)
-    )
+    if text[0] == "#":
+        return bool(
+            _BENCHMARKING.match(text) or _RULE.match(text) or _ENDED.match(text) or _BANNER.match(text)
+        )
+    return bool(_BENCHMARKING.match(text) or _PALLAS.match(text) or _command(text))
 
 
-def without(line: bytes, prefix: bytes) -> bytes:
-    """The line without quote marks, a tag, or a time that differs from line to line. Another rank's tag or a lost mark is
-    not cut."""
-    if not prefix:
-        return line
-    if line.startswith(prefix):
-        return line[len(prefix) :]
-    found = timed.match(line) if (timed := _with_any_time(prefix)) else None
-    return line[found.end() :] if found else line
-
-
-@lru_cache(maxsize=1000)
-def _with_any_time(prefix: bytes) -> re.Pattern[bytes] | None:
-    """The prefix with any time in place of its own; None where it has none."""
-    found = _TIME.search(prefix)
-    if found is None:
-        return None
-    time = re.sub(rb"\d+", rb"\\d+", re.escape(found[0]))
-    return re.compile(re.escape(prefix[: found.start()]) + time + re.escape(prefix[found.end() :]))
-
-
-def command_in(line: str) -> str | None:
+def _command(line: str) -> str | None:
     """The launch of an MPI program that a line shows; None where it shows none."""
-    found = _COMMAND.match(line)
-    return found[1][:4000] if found else None
+    if not (found := _COMMAND.match(line)) or is_about_launcher(found[1]):
+        return None
+    return found[1]
 
 
-def read_preamble(text: bytes, prefix: bytes) -> Preamble:
+def read_preamble(text: bytes) -> Preamble:
     """The facts in the text. Pure, so short texts, which are most, are cached."""
-    key = (text, prefix)
-    found = _remembered.get(key)
+    found = _remembered.get(text)
     if found is None:
-        found = _read(text, prefix)
+        found = _read(text)
         if len(text) < 2000:
             if len(_remembered) > 5000:
                 _remembered.clear()
-            _remembered[key] = found
+            _remembered[text] = found
     return found
 
 
+def _is_text(line: str) -> bool:
+    """Whether a line can be nothing but text. Most lines that are no part of a log are found here, without further search."""
+    return (
+        (line[0].isalnum() or line[0] == "[")
+        and "run" not in line
+        and "exec" not in line
+        and not line.startswith(_BEGINNINGS)
+    )
+
+
 def _is_underline(line: str) -> bool:
-    return len(line) >= 3 and line[0] in _UNDERLINES and line == line[0] * len(line)
+    return len(line) >= 3 and line[0] in _UNDERLINES and line == line[0] * len(line) and line not in _FENCES
 
 
-def _read(text: bytes, prefix: bytes) -> Preamble:
+def _read(text: bytes) -> Preamble:
     events: list[LogEvent] = []
-    head = Head("")
+    head, head_at = Head(""), None
     excerpt = ""  # of a list of benchmarks that was cut out together with the table
     groups: list[list[int]] = []
     mapped = collecting = False
     state = ""
     lines = text.split(b"\n")
+    boxed = _in_boxes(lines)
+    has_fences = b"```" in text or b"~~~" in text
+    fences = (
+        sum(line.strip().startswith((b"```", b"~~~")) for line in lines) if has_fences else 0
+    )  # from here on
+    texts = more = 0
+    may_fail = may_state_failure(text)
     here = at = skip = 0
     for index, raw in enumerate(lines):
         before, here, at = here, at, at + len(raw) + 1
         if skip:
             skip -= 1
             continue
-        raw = without(raw, prefix)
         line = raw[:_LONGEST].decode("utf-8", "replace").rstrip()
         bare = line.strip()
         if not bare or bare == "#":
             if bare == "#" and state in ("calling", "called"):
                 state = "called" if state == "calling" else ""
             continue
-        if found := _BENCHMARKING.fullmatch(bare):
+        if index in boxed or _is_text(bare):
+            if texts < _MOST_TEXTS or looks_like_row(bare) or (may_fail and states_failure(bare)):
+                events.append(LogEvent("text", here, bare[:200]))
+                texts += 1
+            else:
+                more += 1
+        elif found := _BENCHMARKING.fullmatch(bare):
             head = Head(found[2], multi="summary" if found[1] else None)
             groups, mapped, collecting, state = [], False, True, ""
-            events.append(LogEvent("benchmark", here, found[2]))
+            head_at = here
+        elif found := _PALLAS.fullmatch(bare):
+            head, head_at, groups, collecting, state = Head(found[1]), here, [], True, ""
         elif found := _LABELED.fullmatch(bare):
             head = Head(
                 found[2],
@@ -197,7 +213,7 @@ def _read(text: bytes, prefix: bytes) -> Preamble:
                 group_count=1,
             )
             groups, mapped, collecting, state = [], False, True, ""
-            events.append(LogEvent("benchmark", here, found[2]))
+            head_at = here
         elif found := _ENDED.match(bare):
             ended: State = (
                 "complete" if found[1] or found[2] else "aborted" if found[3] == "Aborted" else "interrupted"
@@ -252,6 +268,8 @@ def _read(text: bytes, prefix: bytes) -> Preamble:
         elif found := _FACT.match(bare):
             state = "banner"
             events.append(LogEvent("fact", here, found[2].strip(), parts=(found[1], "", "")))
+        elif state == "banner" and (found := _STATEMENT.match(bare)):
+            events.append(LogEvent("fact", here, found[2].strip(), parts=(found[1], "", "")))
         elif bare.startswith("# Calling sequence was"):
             state = "calling"
         elif bare.startswith("# List of Benchmarks to run"):
@@ -259,6 +277,10 @@ def _read(text: bytes, prefix: bytes) -> Preamble:
         elif state in ("calling", "called") and bare.startswith("#"):
             events.append(LogEvent("calling", here, bare[1:].strip()))
             state = "banner"
+        elif bare.startswith(_FENCES):
+            fences -= 1
+        elif (found := _ONE_LINE_TITLE.fullmatch(bare)) and not is_message(bare):
+            events.append(LogEvent("title", here, found[2][:200], style="line"))
         elif _RULE.match(bare) and not _is_title(lines, index):
             state = ""
         elif state == "list" and (found := re.fullmatch(r"# ?(\S+)", bare)):
@@ -272,8 +294,8 @@ def _read(text: bytes, prefix: bytes) -> Preamble:
             PASSES_NOTE.match(bare) or _KNOWN_LINES.match(bare) or (state == "list" and bare.startswith("# "))
         ):
             pass
-        elif found := _COMMAND.match(line):
-            words = found[1].rstrip("\\ ")
+        elif words := _command(line) or "":
+            words = words.rstrip("\\ ")
             while line.endswith("\\") and index + skip + 1 < len(lines):
                 skip += 1
                 line = lines[index + skip].decode("utf-8", "replace").strip()
@@ -281,13 +303,13 @@ def _read(text: bytes, prefix: bytes) -> Preamble:
             events.append(LogEvent("command", here, words[:4000]))
         elif _is_underline(bare) and raw[:1].strip():
             if title := _title(lines, index):
-                if events and events[-1].kind == "text" and events[-1].text == title[0]:
-                    start = events.pop().at
-                else:
-                    start = here
+                start = events.pop().at if events and events[-1].at == before else here
                 events.append(LogEvent("title", start, title[0][:200], style=title[1]))
-        elif found := re.match(r"##+\s+(\S.*)", bare):
-            events.append(LogEvent("title", here, found[1][:200], style=bare.split()[0]))
+        elif found := re.match(
+            r"##+\s+(\S.*)" if not has_fences or fences % 2 == 0 else r"#+\s+(\S.*)", bare
+        ):
+            name = found[1].rstrip("# ")
+            events.append(LogEvent("title", here, name[:200], style=bare.split()[0]))
         else:
             events.append(LogEvent("text", here, bare[:200]))
     if not head.benchmark and excerpt:
@@ -295,7 +317,37 @@ def _read(text: bytes, prefix: bytes) -> Preamble:
     kept = tuple(tuple(group) for group in groups if group)
     if kept:
         head = head._replace(groups=kept)
-    return Preamble(head, tuple(event for event in events if event.kind != "benchmark"))
+    return Preamble(head, tuple(events), head_at, more)
+
+
+def _in_boxes(lines: list[bytes]) -> frozenset[int]:
+    """The lines of messages of several lines between two equal rules, rules included: help texts of MPI libraries."""
+    rules = [
+        at
+        for at, line in enumerate(lines)
+        if len(line) >= 20 and line[:1] in b"-=*" and line.rstrip() == line[:1] * len(line.rstrip())
+    ]
+    found: set[int] = set()
+    at = 0
+    while at < len(rules) - 1:
+        first, last = rules[at], rules[at + 1]
+        above = lines[first - 1].decode("utf-8", "replace").rstrip() if first else ""
+        is_underline = (
+            above
+            and not above[0].isspace()
+            and not (_SENTENCE.search(above) or is_message(above) or looks_like_row(above) or _command(above))
+        )
+        equal = lines[first].rstrip() == lines[last].rstrip()
+        if equal and not is_underline and 2 < last - first <= _LONGEST_BOX:
+            found.update(range(first, last + 1))
+            at += 2
+        elif equal and not is_underline and last - first == 2:  # a title in a frame, or a message of one line
+            if is_message(lines[first + 1].decode("utf-8", "replace")):
+                found.update(range(first, last + 1))
+            at += 2
+        else:
+            at += 1
+    return frozenset(found)
 
 
 def _whole(digits: str) -> int | None:
@@ -317,7 +369,12 @@ def _title(lines: list[bytes], index: int) -> tuple[str, str] | None:
         or _is_underline(title.strip())
         or title.lstrip().startswith("#")
         or len(title) > len(line) + 3
+        or is_message(title)
+        or _command(title)
     ):
         return None
-    over = index >= 2 and lines[index - 2].decode("utf-8", "replace").rstrip() == line
-    return title.strip(), line[0] * (2 if over else 1)
+    if index >= 2 and lines[index - 2].decode("utf-8", "replace").rstrip() == line:
+        return title.strip().strip(line[0]).strip() or title.strip(), "frame"
+    if title[0].isspace() or title.endswith("."):  # a line of a message
+        return None
+    return title.strip(), line[0]

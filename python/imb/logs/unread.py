@@ -11,6 +11,11 @@ from imb.logs.imb_rows import row_of
 from imb.model.records import Problem
 
 _WHOLE = re.compile(r"\d{1,18}")
+_ROW = re.compile(
+    r"(?:^|\s)\d{1,18}\s+\d{1,18}(?:\s+\d{1,12}\.\d\d)+(?:\s|$)"
+    r"|(?:^|\s)\d{1,18}\(x\d{1,12}\)\(bytes\) +[\d.]+\(usec\)"
+    r"|^\d[\d\s]{0,60}\s(?:out-of-mem|int-overflow|time-out|out-of-space|io-error|over-budget|no-answer)\b"
+)
 _FIGURE = re.compile(r"\d{1,12}\.\d{2}")
 _CELL = re.compile(r"\d+([.,]\d+)?")
 _MOST = 1000  # notes or problems of one file; more are counted
@@ -42,7 +47,12 @@ def is_broken(text: str) -> bool:
 
 
 def looks_like_row(text: str) -> bool:
-    """Whether a line outside of tables seems to be a row: whole numbers, then figures with two decimals."""
+    """Whether a line outside of tables seems to have a row in it: whole numbers, then figures with two decimals; or the row of
+    a failure."""
+    if "." not in text and "-" not in text:  # nearly all lines
+        return False
+    if _ROW.search(text):
+        return True
     tokens = text.split()
     if len(tokens) < _FEWEST or not _WHOLE.fullmatch(tokens[0]) or not _FIGURE.fullmatch(tokens[-1]):
         return False
@@ -101,10 +111,13 @@ def separator_in(text: bytes) -> tuple[int, str] | None:
     return None
 
 
-def notes_of(name: str, lines: Sequence[tuple[int, str]], line_of: Callable[[int], int]) -> list[Problem]:
-    """A note on each skipped line. `lines`: position in the file, in order, and text; `line_of`: position to line."""
+def notes_of(
+    name: str, lines: Sequence[tuple[int, str]], line_of: Callable[[int], int], more: int = 0
+) -> list[Problem]:
+    """A note on each skipped line. `lines`: position in the file, in order, and text; `line_of`: position to line; `more`: the
+    number of further lines."""
     notes = [Problem(name, line_of(at), f"skipped: {text[:100]}") for at, text in lines[:_MOST]]
-    if (more := len(lines) - _MOST) > 0:
+    if (more := more + max(0, len(lines) - _MOST)) > 0:
         notes.append(Problem(name, 0, f"skipped: {more} more lines"))
     return notes
 

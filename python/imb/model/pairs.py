@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
-from imb.model.errors import UNDECODABLE
-from imb.model.records import PAIR, SCHEMA, End, Failure, Pair, Problem, Run, decode
+from imb.model.errors import UNDECODABLE, ImbError
+from imb.model.records import PAIR, SCHEMA, End, Failure, Pair, Problem, Run, decode, other_schema
 from imb.model.units import counted
 
 _NEXT = b"\n" + PAIR
@@ -163,6 +163,8 @@ def _record(readers: list[_Reader], line: bytes, name: str, number: int) -> None
             _record(readers, line[at:], name, number)
         return
     if isinstance(record, Run):
+        if other := other_schema(line):
+            raise ImbError(f"{name}:{number}: {other}; this version reads {SCHEMA}")
         readers.append(_Reader(record))
     elif not readers:
         return

@@ -738,6 +738,7 @@ def read(text: bytes, name: str, *, samples: bool = False) -> Records:
     problems: list[Problem] = []
     lines = text.split(b"\n")
     sampled = _Sampled()
+    skipping = False  # a launch whose records have another schema
     for number, line in enumerate(lines, start=1):
         if not samples and number < len(lines) and line.startswith(SAMPLE):
             sampled.lines.append(line)  # most lines, and rarely needed
@@ -752,6 +753,13 @@ def read(text: bytes, name: str, *, samples: bool = False) -> Records:
             torn = number == len(lines)  # the last line has no newline: it was being written
             words = "incomplete last line" if torn else f"not a record of {SCHEMA}"
             problems.append(Problem(name, number, f"{words} ({str(error)[:200]}); the other lines are read"))
+            continue
+        if isinstance(record, Run) and (other := other_schema(line)):
+            problems.append(Problem(name, number, f"{other}; this version reads {SCHEMA}; skipped"))
+            skipping = True
+            continue
+        skipping &= not isinstance(record, Run)
+        if skipping:
             continue
         if isinstance(record, Run) and not samples:
             sampled.complete(records)
@@ -768,6 +776,21 @@ def read(text: bytes, name: str, *, samples: bool = False) -> Records:
             records.append(record)
     sampled.complete(records)
     return Records(records, problems)
+
+
+class _Schema(msgspec.Struct):
+    schema: str | None = None
+
+
+_schema_decoder = msgspec.json.Decoder(_Schema)
+
+
+def other_schema(line: bytes) -> str | None:
+    """What is wrong with the schema of a run record; None where it is the one that is read."""
+    stated = _schema_decoder.decode(line).schema
+    if stated == SCHEMA:
+        return None
+    return "a run record without a schema" if stated is None else f"records of the schema {stated[:60]!r}"
 
 
 def _drop_negative_times(result: Result) -> bool:
