@@ -160,6 +160,9 @@ std::string note(const std::string& where, const std::string& words) {
   return "# note: " + where + (where.empty() ? "" : ": ") + words + "\n";
 }
 
+// A blank line ends a table: readers of IMB's output take all lines before it for rows.
+std::string behind_blank_line(const std::string& lines) { return lines.empty() ? "" : "\n" + lines; }
+
 std::string drift_note(const Table& table, std::int64_t bytes, const Row& row) {
   constexpr double noticeable = 0.1;
   if (!row.load_drift || std::abs(*row.load_drift) <= noticeable) return "";
@@ -223,8 +226,8 @@ std::string failure_lines(const Table& table, const Failure& failure, Heads head
     case Failure::Cause::time_out:
       return failure_row(
           table, failure.bytes,
-          "time-out.; Time limit (secs_per_sample) is over; use \"-time X\" or SECS_PER_SAMPLE to "
-          "increase time limit.");
+          "time-out.; Time limit (secs_per_sample * msg_sizes_list_len) is over; use \"-time X\" or "
+          "SECS_PER_SAMPLE (IMB_settings.h) to increase time limit.");
     case Failure::Cause::invalid_processes:
       return formatted("\n# !! Benchmark %s %sinvalid for %d processes !! \n", name.c_str(),
                        heads == Heads::pairs ? "is " : "", table.layout.processes);
@@ -381,7 +384,7 @@ void TextReporter::failure(const Table& table, const Failure& failure) {
 }
 
 void TextReporter::close_table(const Table& table) {
-  const std::string notes = table.spec.in_rounds ? sweep_.slowest(table) : take_notes();
+  const std::string notes = table.spec.in_rounds ? behind_blank_line(sweep_.slowest(table)) : take_notes();
   if (!notes.empty()) write(notes);
 }
 
@@ -392,7 +395,7 @@ void TextReporter::end(const Ending& ending) {
 }
 
 std::string TextReporter::take_notes() {
-  return std::exchange(notes_, {}) + std::exchange(passes_, {}).notes(precision_);
+  return behind_blank_line(std::exchange(notes_, {}) + std::exchange(passes_, {}).notes(precision_));
 }
 
 void TextReporter::write(const std::string& text) { write_and_flush(out_, text, name_, ok_); }

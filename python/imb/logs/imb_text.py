@@ -22,6 +22,7 @@ from imb.logs.imb_facts import (
 from imb.logs.imb_heads import KNOWN, LONGEST, with_multi
 from imb.logs.imb_rows import (
     MARK,
+    NOTE,
     Header,
     Rows,
     converted,
@@ -261,8 +262,10 @@ class _Reader:
         stop = len(self.text) if stop < 0 else stop
         if not header.prefix and (stop < len(self.text) or self.text.endswith(b"\n")):
             rows = block = self.text[start:stop].rstrip()
-            # A comment that follows a row at once may stand within the table: a note on a row, or a warning.
-            within = stop < len(self.text) and not self.text.startswith(b"\n\n", start + len(rows))
+            # A comment that follows a row at once may stand within the table: a warning, or a note of older versions on
+            # a row. Our notes follow the blank line that ends the table.
+            ended = self.text.startswith(b"\n\n", start + len(rows)) and not self.text.startswith(NOTE, stop)
+            within = stop < len(self.text) and not ended
             if grouped:
                 block = block.replace(b"\n\n", b"\n").lstrip(b"\n")
             if not within and (count := regular_rows(block, len(header.columns))):
