@@ -10,10 +10,12 @@ PAIRS = {"Uniband", "Biband"}
 SINGLE = {
     "PingPong",
     "PingPongSpecificSource",
+    "PingPongAnySource",
     "PingPong_persist",
     "PingPong_mprobe",
     "PingPing",
     "PingPingSpecificSource",
+    "PingPingAnySource",
 }
 
 MODES = {
