@@ -294,16 +294,29 @@ void check_component(const Program& program, const std::vector<Use>& uses, int w
   }
   check_pairs(options, world);
   check_sync_mode(program, options.sync_mode);
-  constexpr std::string_view of_threads[] = {"threads", "comm",     "pin_threads",  "stride",
-                                             "count",   "datatype", "repeat",       "warmup",
-                                             "barrier", "noheader", "malloc_align", "malloc_algo"};
+  struct OfThreads {
+    std::string_view name;
+    std::string_view elsewhere = {};  ///< the option that does the same in other components
+  };
+  constexpr OfThreads of_threads[] = {{"threads"},
+                                      {"comm"},
+                                      {"pin_threads"},
+                                      {"stride"},
+                                      {"count", "-msgsize"},
+                                      {"datatype", "-data_type"},
+                                      {"barrier", "-imb_barrier"},
+                                      {"noheader"},
+                                      {"malloc_align"},
+                                      {"malloc_algo"}};
   const bool in_parts = std::ranges::any_of(program.catalogue, &Spec::partitioned);
   for (const Use& use : uses) {
     if (program.standard.threaded || use.option == nullptr) continue;
     if (in_parts && (is(use.option, "threads") || is(use.option, "pin_threads"))) continue;
-    if (std::ranges::find(of_threads, use.option->name) != std::end(of_threads)) {
-      throw UsageError(dashed(*use.option) + ": an option of IMB-MT; leave it out, or run IMB-MT");
-    }
+    const auto known = std::ranges::find(of_threads, use.option->name, &OfThreads::name);
+    if (known == std::end(of_threads)) continue;
+    const std::string instead =
+        known->elsewhere.empty() ? "leave it out" : "give " + std::string(known->elsewhere);
+    throw UsageError(dashed(*use.option) + ": an option of IMB-MT; " + instead + ", or run IMB-MT");
   }
   if (options.reorder > 0 && options.reorder % world == 0) {
     throw UsageError(
