@@ -365,7 +365,7 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
   }
   check_contradictions(uses, draft.options);
   check_component(program, uses, world, draft.options);
-  check_files(draft, same_file);
+  check_files(draft.options, same_file);
   draft.options.selection = select_benchmarks(program, draft.names, ignored);
   settle_fabric(draft, names_in(uses));
   check_memory(draft, names_in(uses));
