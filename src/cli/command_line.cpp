@@ -270,6 +270,22 @@ void check_pairs(const Options& options, int world) {
   }
 }
 
+// Options of IMB-MT alone.
+struct OfThreads {
+  std::string_view name;
+  std::string_view elsewhere = {};  ///< the option that does the same in other components
+};
+constexpr OfThreads of_threads[] = {{"threads"},
+                                    {"comm"},
+                                    {"pin_threads"},
+                                    {"stride"},
+                                    {"count", "-msgsize"},
+                                    {"datatype", "-data_type"},
+                                    {"barrier", "-imb_barrier"},
+                                    {"noheader"},
+                                    {"malloc_align"},
+                                    {"malloc_algo"}};
+
 // Options without effect in this executable, where ignoring them would mislead.
 void check_component(const Program& program, const std::vector<Use>& uses, int world,
                      const Options& options) {
@@ -294,20 +310,6 @@ void check_component(const Program& program, const std::vector<Use>& uses, int w
   }
   check_pairs(options, world);
   check_sync_mode(program, options.sync_mode);
-  struct OfThreads {
-    std::string_view name;
-    std::string_view elsewhere = {};  ///< the option that does the same in other components
-  };
-  constexpr OfThreads of_threads[] = {{"threads"},
-                                      {"comm"},
-                                      {"pin_threads"},
-                                      {"stride"},
-                                      {"count", "-msgsize"},
-                                      {"datatype", "-data_type"},
-                                      {"barrier", "-imb_barrier"},
-                                      {"noheader"},
-                                      {"malloc_align"},
-                                      {"malloc_algo"}};
   const bool in_parts = std::ranges::any_of(program.catalogue, &Spec::partitioned);
   for (const Use& use : uses) {
     if (program.standard.threaded || use.option == nullptr) continue;

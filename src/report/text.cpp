@@ -160,9 +160,6 @@ std::string note(const std::string& where, const std::string& words) {
   return "# note: " + where + (where.empty() ? "" : ": ") + words + "\n";
 }
 
-// A blank line ends a table: readers of IMB's output take all lines before it for rows.
-std::string behind_blank_line(const std::string& lines) { return lines.empty() ? "" : "\n" + lines; }
-
 std::string drift_note(const Table& table, std::int64_t bytes, const Row& row) {
   constexpr double noticeable = 0.1;
   if (!row.load_drift || std::abs(*row.load_drift) <= noticeable) return "";
@@ -384,7 +381,7 @@ void TextReporter::failure(const Table& table, const Failure& failure) {
 }
 
 void TextReporter::close_table(const Table& table) {
-  const std::string notes = table.spec.in_rounds ? behind_blank_line(sweep_.slowest(table)) : take_notes();
+  const std::string notes = table.spec.in_rounds ? after_blank_line(sweep_.slowest(table)) : take_notes();
   if (!notes.empty()) write(notes);
 }
 
@@ -395,7 +392,7 @@ void TextReporter::end(const Ending& ending) {
 }
 
 std::string TextReporter::take_notes() {
-  return behind_blank_line(std::exchange(notes_, {}) + std::exchange(passes_, {}).notes(precision_));
+  return after_blank_line(std::exchange(notes_, {}) + std::exchange(passes_, {}).notes(precision_));
 }
 
 void TextReporter::write(const std::string& text) { write_and_flush(out_, text, name_, ok_); }

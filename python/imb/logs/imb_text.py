@@ -258,12 +258,10 @@ class _Reader:
             )
         grouped = "group" in header.columns
         head = self.with_multi(head, grouped)
-        stop = self.text.find(b"#", start)
-        stop = len(self.text) if stop < 0 else stop
+        stop = mark if (mark := self.text.find(b"#", start)) >= 0 else len(self.text)
         if not header.prefix and (stop < len(self.text) or self.text.endswith(b"\n")):
             rows = block = self.text[start:stop].rstrip()
-            # A comment that follows a row at once may stand within the table: a warning, or a note of older versions on
-            # a row. Our notes follow the blank line that ends the table.
+            # A comment at once after a row may stand within the table. Our notes stand after the blank line that ends it.
             ended = self.text.startswith(b"\n\n", start + len(rows)) and not self.text.startswith(NOTE, stop)
             within = stop < len(self.text) and not ended
             if grouped:
@@ -354,8 +352,7 @@ class _Reader:
                     items.append(item)
                     continue
                 self.launch = LoggedLaunch(launch.run, 0, items=items)
-                stop = self.text.find(b"#", item.at)
-                stop = len(self.text) if stop < 0 else stop
+                stop = mark if (mark := self.text.find(b"#", item.at)) >= 0 else len(self.text)
                 end = self.irregular(item.head, Header(b"", item.columns), item.line, item.at)
                 for event in above.read_preamble(self.text[end:stop], b"").events:
                     self.passed_over.append((end + event.at, event.text))
