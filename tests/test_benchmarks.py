@@ -10,10 +10,12 @@ PAIRS = {"Uniband", "Biband"}
 SINGLE = {
     "PingPong",
     "PingPongSpecificSource",
+    "PingPongAnySource",
     "PingPong_persist",
     "PingPong_mprobe",
     "PingPing",
     "PingPingSpecificSource",
+    "PingPingAnySource",
 }
 
 MODES = {
@@ -150,7 +152,10 @@ def test_no_length_that_fits_is_a_table_of_failures(mpi, tmp_path):
 def test_a_repetition_that_takes_too_long_is_a_row(mpi, tmp_path):
     done = lab.run(mpi, 2, "-msgsize 8m,0 -time 0.0001 -iter 5 PingPong", records=tmp_path)
     assert (done.records[1]["record"], done.records[1]["cause"]) == ("failure", "time_out")
-    assert done.code == 3 and "time-out." in done.text
+    assert (
+        done.code == 3
+        and "time-out.; Time limit (secs_per_sample * msg_sizes_list_len) is over; use" in done.text
+    )
 
 
 def test_time_limit_reduces_repetitions_for_all_ranks_alike(mpi, tmp_path):

@@ -12,8 +12,9 @@ MESSAGE_RATE = 4  # the column of IMB-P2P that is measured and has no decimals, 
 
 # Banner lines that say who and where, and comment lines that only we print.
 OURS_ALONE = re.compile(
-    r"# (MPI Library {11}: |(Mbytes/sec|Settings|File|Completion of writes|Random partners) +: {3}|note: )"
+    r"# (MPI Library {11}: |(Mbytes/sec|Settings|File|Completion of writes|Random partners) +: {3})"
 )
+NOTES = re.compile(r"\n(?:# note: .*\n)+")  # after the blank line that ends a table
 # The same of IMB-MT, whose recorded banner is a title and nothing else.
 OF_THREADS = re.compile(
     r"# (Date|Machine|System|Release|Version|MPI Version|MPI Thread Environment|MPI_Datatype|MPI_Datatype for reductions"
@@ -41,7 +42,7 @@ def without_number(number: str, unit: str) -> str:
 def masked(text: str) -> list[str]:
     """Lines with the measured cells, 13 wide, replaced by a mark of the same width; everything else untouched."""
     lines = []
-    for line in text.splitlines(keepends=True):
+    for line in NOTES.sub("", text).splitlines(keepends=True):
         if OURS_ALONE.match(line):
             continue
         line = LABELED.sub(lambda found: without_number(*found.groups()), line)

@@ -1,6 +1,7 @@
 """IMB-IO: every benchmark in every mode, on 1 to 5 ranks, under every MPI of the lab; its files; and an MPI that lies."""
 
 import re
+import subprocess
 import time
 from pathlib import Path
 
@@ -317,6 +318,77 @@ def test_what_a_user_has_is_not_touched(mpi, asked, there, says, tmp_path):
     assert "-file" in done.own_errors[0] and says in done.own_errors[0]
     assert "Benchmarking" not in done.text and not (tmp_path / "records.jsonl").exists()
     assert contents(tmp_path) == before
+
+
+@pytest.mark.needs_mpi
+@pytest.mark.parametrize(
+    ("words", "refused"),
+    [
+        ("-json IMB_out", "-json: IMB_out"),
+        ("-json ./sub/../IMB_out_1", "-json: ./sub/../IMB_out_1"),
+        ("-json IMB_out.2", "-json: IMB_out.2"),  # where another launch has IMB_out
+        ("-json .IMB_out.imb-lock", "-json: .IMB_out.imb-lock"),
+        ("-json dangling", "-json: dangling"),
+        ("-json here/IMB_out", "-json: here/IMB_out"),
+        ("-file h -json h", "-json: h"),
+        ("-file h -json h_0", "-json: h_0"),
+        ("-file here/h -json h_g0 -multi 1", "-json: h_g0"),
+        ("-file . -dumpfile IMB_out", "-dumpfile: IMB_out"),
+        ("-input IMB_out_7", "IMB_out_7, which is read,"),
+        ("-set @IMB_out_7", "IMB_out_7, which is read,"),
+        ("-msglen IMB_out_7", "IMB_out_7, which is read,"),
+    ],
+)
+def test_a_file_that_is_named_is_none_that_the_launch_deletes(words, refused, tmp_path):
+    text = {"-input": "P_Write_Expl\n", "-msglen": "8\n"}.get(words.split()[0], "N_BARR=1\n")
+    (tmp_path / "IMB_out_7").write_text(text)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "here").symlink_to(tmp_path)
+    (tmp_path / "dangling").symlink_to("IMB_out_3")
+    before = contents(tmp_path)
+    done = lab.run(
+        lab.MAIN[0],
+        1,
+        f"-iter 1 -msgsize 8 {words} P_Write_Expl".replace("-msgsize 8 -msglen", "-msglen"),
+        component="IO",
+        folder=tmp_path,
+    )
+    assert done.code == 2
+    assert done.own_errors == [
+        f"IMB-IO: {refused} would be deleted with the temporary files of IMB-IO; name another file, or other "
+        "temporary files with -file"
+    ]
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.needs_mpi
+@pytest.mark.parametrize("output", ["standard output", "standard error"])
+def test_what_a_shell_redirects_is_not_overwritten(output, tmp_path):
+    """Of a process without a launcher, which has the file itself."""
+    mpi = lab.MAIN[0]
+    for component, words, name, says in (
+        ("IO", f"-iter 1 {ONE}", "IMB_out", f"IMB-IO: {output} would be deleted with the temporary files"),
+        (
+            "MPI1",
+            "-iter 1 -npmin 1 -json ./log Barrier",
+            "log",
+            f"IMB-MPI1: -json and {output} are the same file",
+        ),
+    ):
+        with (tmp_path / name).open("w") as file:
+            streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+            streams["stdout" if output == "standard output" else "stderr"] = file
+            done = subprocess.run(
+                [mpi.program(component), *words.split()],
+                env=lab.environment(mpi),
+                cwd=tmp_path,
+                text=True,
+                check=False,
+                **streams,
+            )
+        kept = (tmp_path / name).read_text()
+        assert done.returncode == 2
+        assert says in (done.stderr if output == "standard output" else kept)
 
 
 def test_leftovers_go_and_what_only_looks_like_them_stays(mpi, tmp_path):

@@ -11,8 +11,10 @@ COLLECTIVES = ["Bcast", "Gather", "Scatter", "Allgather", "Alltoall"]
 TRANSFERS = [
     "PingPong",
     "PingPongSpecificSource",
+    "PingPongAnySource",
     "PingPing",
     "PingPingSpecificSource",
+    "PingPingAnySource",
     "Sendrecv",
     "Exchange",
 ]

@@ -6,7 +6,9 @@ import lab
 import pytest
 
 MODES = ["synchronous", "ready", "buffered"]
-PINGS = ["PingPong", "PingPongSpecificSource", "PingPing", "PingPingSpecificSource"]
+PINGS = [
+    f"{ping}{source}" for ping in ("PingPong", "PingPing") for source in ("", "SpecificSource", "AnySource")
+]
 LACKS = {"synchronous": [], "ready": ["PingPong_mprobe", "Uniband"], "buffered": ["Uniband"]}
 LOOPS = {
     "standard": "",

@@ -227,9 +227,11 @@ def tree(net: Switch, ranks: int, n: int) -> float:
 TRANSFERS: dict[str, Formula] = {
     "PingPong": message,  # half of there and back
     "PingPongSpecificSource": message,
+    "PingPongAnySource": message,
     "PingPong_persist": message,
     "PingPing": message,  # the two directions of a cable do not meet
     "PingPingSpecificSource": message,
+    "PingPingAnySource": message,
     "Sendrecv": message,  # each cable has one message in and one out
     "Exchange": lambda net, ranks, n: 2 * net.message(n),  # the second receive is posted after the first
     "Uniband": lambda net, ranks, n: net.together(WINDOW, n),

@@ -6,15 +6,21 @@ SHELL := /bin/bash
 .PHONY: all suites wheel
 all: suites wheel
 
-# An author's build compiles each file for itself, since one is compiled again then.
 suites:
 	@for choice in $(CHOICES); do \
-	  case $$choice in mpich) more='TESTS=1 $(if $(OPENIMB_CI),CMAKE_ARGS=-DOPENIMB_TOGETHER=ON)' ;; \
-	    openmpi) more='WARNINGS=1 TESTS=programs' ;; smpi) more=CMAKE_ARGS=-DCMAKE_CXX_FLAGS_RELEASE=-O0 ;; \
-	    windows) more=CMAKE_ARGS=-DCMAKE_CXX_FLAGS_RELEASE=-O1 ;; $(or $(ALSO),none)) more= ;; *) continue ;; esac; \
+	  case $$choice in mpich|openmpi) more='WARNINGS=1 TESTS=programs' ;; \
+	    smpi) more=CMAKE_ARGS=-DCMAKE_CXX_FLAGS_RELEASE=-O0 ;; windows) more=CMAKE_ARGS=-DCMAKE_CXX_FLAGS_RELEASE=-O1 ;; \
+	    $(or $(ALSO),none)) more= ;; *) continue ;; esac; \
 	  echo "== build with $$choice"; $(MAKE) --no-print-directory build MPI=$$choice $$more || exit 2; \
 	done
-	@build/mpich/bin/openimb-unit-tests
+	@echo '== build with sanitizers'; $(MAKE) --no-print-directory -f tools/builds.mk sanitized
+	@build/sanitized/bin/openimb-unit-tests
+
+# tests/test_sanitized.py, and the unit tests. An author's build compiles each file for itself, since one is compiled again then.
+.PHONY: sanitized
+sanitized:
+	@$(MAKE) --no-print-directory -f Makefile build MPI=mpich BUILD=build/sanitized TESTS=1 PROGRAM='openimb-unit-tests openimb-all' \
+	  CMAKE_ARGS='-DOPENIMB_SANITIZE=ON -DCMAKE_CXX_FLAGS_RELEASE=-O1 $(if $(OPENIMB_CI),-DOPENIMB_TOGETHER=ON)'
 
 wheel:
 	@$(if $(LOWEST),$(MAKE) --no-print-directory lowest)

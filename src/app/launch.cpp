@@ -182,6 +182,21 @@ std::vector<std::string> warnings_of(const Launch& launch, const Environment& en
 OutputFiles::OutputFiles(const Communicator& world, const Options& options)
     : records(open_shared(world, "-json", options.json_file)),
       dump(open_shared(world, "-dumpfile", options.dump_file)) {
+  // As opened: a shell may have given their names to standard output, and names that differ in case may be
+  // one.
+  std::string why;
+  const auto keep_apart = [&](std::FILE* a, std::FILE* b, const char* what) {
+    if (a != nullptr && b != nullptr && system::are_one_file(a, b)) {
+      why = std::string(what) + " are the same file; give them one each";
+    }
+  };
+  keep_apart(records.get(), dump.get(), "-json and -dumpfile");
+  keep_apart(records.get(), stdout, "-json and standard output");
+  keep_apart(records.get(), stderr, "-json and standard error");
+  keep_apart(dump.get(), stdout, "-dumpfile and standard output");
+  keep_apart(dump.get(), stderr, "-dumpfile and standard error");
+  why = first_message(world, why);
+  if (!why.empty()) throw UsageError(why);
   for (const auto* file : {&records, &dump}) {
     if (*file) system::empty_file(file->get());
   }

@@ -26,6 +26,23 @@ void require_writable(const Communicator& world, const std::string& folder) {
   if (!why.empty()) refuse(why);
 }
 
+// The files that the user names are none of those that this launch creates and deletes.
+void require_distinct(const Communicator& world, const Options& options, const std::string& wanted,
+                      bool folder) {
+  std::string why;
+  const auto look_at = [&](const std::string& path, const std::string& file) {
+    if (world.rank() != 0 || path.empty() || !system::is_scratch_file(wanted, path, folder)) return;
+    why = file + " would be deleted with the temporary files of IMB-IO";
+  };
+  for (const std::string& input : options.input_files) look_at(input, input + ", which is read,");
+  look_at(options.dump_file, "-dumpfile: " + options.dump_file);
+  look_at(options.json_file, "-json: " + options.json_file);
+  look_at("/dev/stdout", "standard output");
+  look_at("/dev/stderr", "standard error");
+  why = first_message(world, why);
+  if (!why.empty()) throw UsageError(why + "; name another file, or other temporary files with -file");
+}
+
 }  // namespace
 
 ScratchFiles::ScratchFiles(const Component& component, const Communicator& world, const Options& options,
@@ -37,6 +54,7 @@ ScratchFiles::ScratchFiles(const Component& component, const Communicator& world
   const fs::path asked = fs::absolute(options.file.empty() ? "." : options.file, error).lexically_normal();
   const bool folder = world.broadcast(fs::is_directory(asked, error) ? "y" : "") == "y";
   const std::string wanted = world.broadcast((folder ? asked / guide_name : asked).string());
+  require_distinct(world, options, wanted, folder);
   require_writable(world, fs::path(wanted).parent_path().string());
   responsible_ = world.of_host().rank() == 0;
   if (!responsible_) guardian_.reset();

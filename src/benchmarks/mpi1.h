@@ -10,11 +10,11 @@
 
 namespace openimb {
 
-using Mpi1 =
-    Catalogue<PingPong, PingPongSpecificSource, PingPong_persist, PingPong_mprobe, PingPing,
-              PingPingSpecificSource, Sendrecv, Exchange, Uniband, Biband, Allreduce, Reduce, Reduce_local,
-              Reduce_scatter, Reduce_scatter_block, Scan, Exscan, Allgather, Allgatherv, Gather, Gatherv,
-              Scatter, Scatterv, Alltoall, Alltoallv, Alltoallw, Neighbor_allgather, Neighbor_allgatherv,
-              Neighbor_alltoall, Neighbor_alltoallv, Neighbor_alltoallw, Bcast, Barrier>;
+using Mpi1 = Catalogue<PingPong, PingPongSpecificSource, PingPongAnySource, PingPong_persist, PingPong_mprobe,
+                       PingPing, PingPingSpecificSource, PingPingAnySource, Sendrecv, Exchange, Uniband,
+                       Biband, Allreduce, Reduce, Reduce_local, Reduce_scatter, Reduce_scatter_block, Scan,
+                       Exscan, Allgather, Allgatherv, Gather, Gatherv, Scatter, Scatterv, Alltoall, Alltoallv,
+                       Alltoallw, Neighbor_allgather, Neighbor_allgatherv, Neighbor_alltoall,
+                       Neighbor_alltoallv, Neighbor_alltoallw, Bcast, Barrier>;
 
 }  // namespace openimb

@@ -88,6 +88,12 @@ struct PingPong : PingPongSends {
   static Expected expects(const Endpoint& e) { return message_of(e, 1 - e.rank); }
 };
 
+/// IMB's name for a PingPong whose receiver gives MPI_ANY_SOURCE, as the guide's does.
+struct PingPongAnySource {
+  using Namesake = PingPong;
+  static constexpr Spec spec = also_named("PingPongAnySource", PingPong::spec);
+};
+
 struct PingPongSpecificSource : PingPong {
   static constexpr Spec spec{.name = "PingPongSpecificSource",
                              .kind = Kind::single_transfer,
@@ -161,6 +167,11 @@ struct PingPing : PingPingSends {
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
   static Expected expects(const Endpoint& e) { return message_of(e, 1 - e.rank); }
+};
+
+struct PingPingAnySource {
+  using Namesake = PingPing;
+  static constexpr Spec spec = also_named("PingPingAnySource", PingPing::spec);
 };
 
 struct PingPingSpecificSource : PingPing {

@@ -275,6 +275,22 @@ void check_pairs(const Options& options, int world) {
   }
 }
 
+// Options of IMB-MT alone.
+struct OfThreads {
+  std::string_view name;
+  std::string_view elsewhere = {};  ///< the option that does the same in other components
+};
+constexpr OfThreads of_threads[] = {{"threads"},
+                                    {"comm"},
+                                    {"pin_threads"},
+                                    {"stride"},
+                                    {"count", "-msgsize"},
+                                    {"datatype", "-data_type"},
+                                    {"barrier", "-imb_barrier"},
+                                    {"noheader"},
+                                    {"malloc_align"},
+                                    {"malloc_algo"}};
+
 // Options without effect in this executable, where ignoring them would mislead.
 void check_component(const Program& program, const std::vector<Use>& uses, int world,
                      const Options& options) {
@@ -299,16 +315,15 @@ void check_component(const Program& program, const std::vector<Use>& uses, int w
   }
   check_pairs(options, world);
   check_sync_mode(program, options.sync_mode);
-  constexpr std::string_view of_threads[] = {"threads", "comm",     "pin_threads",  "stride",
-                                             "count",   "datatype", "repeat",       "warmup",
-                                             "barrier", "noheader", "malloc_align", "malloc_algo"};
   const bool in_parts = std::ranges::any_of(program.catalogue, &Spec::partitioned);
   for (const Use& use : uses) {
     if (program.standard.threaded || use.option == nullptr) continue;
     if (in_parts && (is(use.option, "threads") || is(use.option, "pin_threads"))) continue;
-    if (std::ranges::find(of_threads, use.option->name) != std::end(of_threads)) {
-      throw UsageError(dashed(*use.option) + ": an option of IMB-MT; leave it out, or run IMB-MT");
-    }
+    const auto known = std::ranges::find(of_threads, use.option->name, &OfThreads::name);
+    if (known == std::end(of_threads)) continue;
+    const std::string instead =
+        known->elsewhere.empty() ? "leave it out" : "give " + std::string(known->elsewhere);
+    throw UsageError(dashed(*use.option) + ": an option of IMB-MT; " + instead + ", or run IMB-MT");
   }
   if (options.reorder > 0 && options.reorder % world == 0) {
     throw UsageError(
@@ -357,7 +372,7 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
   }
   check_contradictions(uses, draft.options);
   check_component(program, uses, world, draft.options);
-  check_files(draft, same_file);
+  check_files(draft.options, same_file);
   draft.options.selection = select_benchmarks(program, draft.names, ignored);
   settle_fabric(draft, names_in(uses));
   check_memory(draft, names_in(uses));

@@ -15,7 +15,6 @@ struct Draft {
   Options options{};
   std::optional<std::uint64_t> seed{};  ///< -seed
   NameLists names{};
-  std::vector<std::string> inputs{};  ///< files that the command line reads
 };
 
 }  // namespace openimb

@@ -12,7 +12,7 @@ namespace openimb {
 namespace {
 
 void read_lengths(Draft& draft, std::string_view path) {
-  draft.inputs.emplace_back(path);
+  draft.options.input_files.emplace_back(path);
   draft.options.lengths.clear();
   for (const TextEntry& entry : read_entries(draft.read_file, std::string(path), "msglen", "lengths")) {
     try {

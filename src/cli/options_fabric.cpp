@@ -66,7 +66,7 @@ EndpointPairs round_of(std::string text) {
 }
 
 void read_pairs(Draft& draft, std::string_view path) {
-  draft.inputs.emplace_back(path);
+  draft.options.input_files.emplace_back(path);
   FabricOptions& fabric = fabric_of(draft);
   fabric.rounds = RoundKind::listed;
   fabric.listed.clear();

@@ -13,7 +13,7 @@ namespace openimb {
 namespace {
 
 void read_parameters(Draft& draft, std::string_view path) {
-  draft.inputs.emplace_back(path);
+  draft.options.input_files.emplace_back(path);
   for (const TextEntry& entry : read_entries(draft.read_file, std::string(path), "set", "settings")) {
     try {
       set_parameter(draft.options.settings, entry.text);

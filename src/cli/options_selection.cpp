@@ -28,7 +28,7 @@ void set_map(Draft& draft, std::string_view word) {
 }
 
 void read_benchmarks(Draft& draft, std::string_view path) {
-  draft.inputs.emplace_back(path);
+  draft.options.input_files.emplace_back(path);
   for (const TextEntry& entry :
        read_entries(draft.read_file, std::string(path), "input", "benchmark names")) {
     draft.names.named.push_back({entry.text, entry.where});

@@ -1,5 +1,8 @@
 // Rows of the option table: those of IMB-MT, whose benchmarks are run by several threads of each process.
-// -threads and -pin_threads are those of partitioned messages, too.
+// -threads and -pin_threads are those of partitioned messages, too; -repeat and -warmup are taken by all
+// components.
+#include <string>
+
 #include "cli/option_table.h"
 #include "cli/values.h"
 
@@ -100,7 +103,7 @@ constexpr Option rows[] = {
     {.name = "repeat",
      .syntax = "N",
      .help = "number of repetitions; as -iter N",
-     .standard = "1000",
+     .standard_of = [](const Standard& standard) { return std::to_string(standard.settings.repetitions); },
      .example = "-repeat 100",
      .apply =
          [](Draft& draft, std::string_view word) {
@@ -109,7 +112,8 @@ constexpr Option rows[] = {
     {.name = "warmup",
      .syntax = "N",
      .help = "maximum untimed repetitions; as N_WARMUP of -set",
-     .standard = "100",
+     .standard_of =
+         [](const Standard& standard) { return std::to_string(standard.settings.warm_up_repetitions); },
      .example = "-warmup 10",
      .details = "A tenth of the number of repetitions, at least one, at most N; 0: none.",
      .apply =

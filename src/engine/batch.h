@@ -353,7 +353,10 @@ std::unique_ptr<Batch> make_batch(std::unique_ptr<const Setup> setup) {
 
 template <class Pattern, template <class, class> class BatchType = BatchOf>
 constexpr Entry entry() {
-  if constexpr (!Pattern::spec.unavailable.empty()) {
+  if constexpr (requires { typename Pattern::Namesake; }) {  // another name: the same loops
+    constexpr Entry same = entry<typename Pattern::Namesake, BatchType>();
+    return {&Pattern::spec, same.make, same.make_large};
+  } else if constexpr (!Pattern::spec.unavailable.empty()) {
     return {&Pattern::spec, nullptr, nullptr};
   } else {
     static_assert(ListsItsMembers<Pattern>,

@@ -201,6 +201,7 @@ struct Options {
   bool check = false;
   bool header = true;  ///< -noheader: no banner
   std::string json_file;
+  std::vector<std::string> input_files;  ///< which the command line has read
   std::optional<Interleaving> interleaving;
   std::optional<Passes> passes;
   std::optional<PairOptions> pairs;     ///< in a component that has use for them

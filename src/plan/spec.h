@@ -187,5 +187,10 @@ constexpr Spec off_by_default(Spec spec) {
   spec.in_default_list = false;
   return spec;
 }
+/// Of a benchmark that has a second name, under which it runs only when asked for.
+constexpr Spec also_named(std::string_view name, Spec spec) {
+  spec.name = name;
+  return off_by_default(spec);
+}
 
 }  // namespace openimb

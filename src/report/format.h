@@ -18,6 +18,10 @@ std::string shortest(double number);
 /// "1 row", "2 rows", "2 processes".
 std::string counted(std::int64_t count, std::string_view noun);
 
+/// Comments on a table, or nothing. A blank line ends a table: readers of IMB's output take all lines before
+/// it for rows.
+inline std::string after_blank_line(const std::string& lines) { return lines.empty() ? "" : "\n" + lines; }
+
 /// The number with so many digits: what a sample is worth, in a short line.
 double significant(double number, int digits = 6);
 

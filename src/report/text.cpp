@@ -223,8 +223,8 @@ std::string failure_lines(const Table& table, const Failure& failure, Heads head
     case Failure::Cause::time_out:
       return failure_row(
           table, failure.bytes,
-          "time-out.; Time limit (secs_per_sample) is over; use \"-time X\" or SECS_PER_SAMPLE to "
-          "increase time limit.");
+          "time-out.; Time limit (secs_per_sample * msg_sizes_list_len) is over; use \"-time X\" or "
+          "SECS_PER_SAMPLE (IMB_settings.h) to increase time limit.");
     case Failure::Cause::invalid_processes:
       return formatted("\n# !! Benchmark %s %sinvalid for %d processes !! \n", name.c_str(),
                        heads == Heads::pairs ? "is " : "", table.layout.processes);
@@ -381,7 +381,7 @@ void TextReporter::failure(const Table& table, const Failure& failure) {
 }
 
 void TextReporter::close_table(const Table& table) {
-  const std::string notes = table.spec.in_rounds ? sweep_.slowest(table) : take_notes();
+  const std::string notes = table.spec.in_rounds ? after_blank_line(sweep_.slowest(table)) : take_notes();
   if (!notes.empty()) write(notes);
 }
 
@@ -392,7 +392,7 @@ void TextReporter::end(const Ending& ending) {
 }
 
 std::string TextReporter::take_notes() {
-  return std::exchange(notes_, {}) + std::exchange(passes_, {}).notes(precision_);
+  return after_blank_line(std::exchange(notes_, {}) + std::exchange(passes_, {}).notes(precision_));
 }
 
 void TextReporter::write(const std::string& text) { write_and_flush(out_, text, name_, ok_); }

@@ -1,5 +1,5 @@
-// The classic text tables, for people and for existing parsers: no line stands between the rows of a table,
-// notes follow it.
+// The classic text tables, for people and for existing parsers: no line of ours stands between the first row
+// of a table and the blank line that ends it; notes follow that line.
 // Source: reference layout of IMB 2021 (13-wide columns, rules, group lists, failure rows, footer).
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace openimb {
 
-/// Lines behind a table that was measured in passes.
+/// Notes on a table that was measured in passes.
 class PassesNotes {
  public:
   /// `where`: the row, "8 B"; `group`: Row::group.

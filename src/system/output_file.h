@@ -13,6 +13,9 @@ std::FILE* open_output(const std::string& path);
 /// Empties a regular file; false, with errno, where that fails.
 bool empty_file(std::FILE* file);
 
+/// Whether both are open on one regular file.
+bool are_one_file(std::FILE* a, std::FILE* b);
+
 /// Where the next byte of a file goes; negative where that has no meaning (a pipe).
 long long position_of(std::FILE* file);
 /// Removes what lies behind `position` and continues there. False where the file cannot be cut.

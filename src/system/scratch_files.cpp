@@ -6,6 +6,9 @@
 #include <string_view>
 #include <system_error>
 
+#include "system/scratch_lock.h"
+#include "system/storage.h"
+
 namespace openimb::system {
 
 namespace {
@@ -37,6 +40,18 @@ bool is_own_suffix(std::string_view text) {
   return take(text, "-") && text == ".lock";
 }
 
+/// Removes what a file's name has in common with all of a launch: "IMB_out", or hidden; `numbered`: or
+/// "IMB_out.2".
+bool take_stem(std::string_view& name, std::string_view stem, bool numbered) {
+  if (!name.starts_with(stem)) {
+    if (!name.starts_with('.') || !name.substr(1).starts_with(stem)) return false;
+    name.remove_prefix(1);
+  }
+  name.remove_prefix(stem.size());
+  if (numbered) take(name, ".");
+  return true;
+}
+
 }  // namespace
 
 std::vector<std::string> scratch_files(const std::string& base) {
@@ -46,14 +61,26 @@ std::vector<std::string> scratch_files(const std::string& base) {
   std::error_code error;
   for (std::filesystem::directory_iterator entry(path.parent_path(), error), end; !error && entry != end;
        entry.increment(error)) {
-    std::string name = entry->path().filename().string();
-    if (name.starts_with('.')) name.erase(0, 1);
-    if (!name.starts_with(stem) || !is_own_suffix(std::string_view(name).substr(stem.size()))) continue;
+    const std::string name = entry->path().filename().string();
+    std::string_view rest = name;
+    if (!take_stem(rest, stem, false) || !is_own_suffix(rest)) continue;
     // A link is deleted too: writing through it would reach its target.
     if (!std::filesystem::is_directory(entry->symlink_status(error))) found.push_back(entry->path().string());
   }
   std::ranges::sort(found);
   return found;
+}
+
+bool is_scratch_file(const std::string& base, const std::string& path, bool numbered) {
+  const std::filesystem::path own(base);
+  const std::string stem = own.filename().string();
+  return std::ranges::any_of(names_along(path), [&](const std::string& along) {
+    const std::filesystem::path other(along);
+    const std::string name = other.filename().string();
+    std::string_view rest = name;
+    return take_stem(rest, stem, numbered) && (is_own_suffix(rest) || rest == lock_suffix) &&
+           same_file(own.parent_path().string(), other.parent_path().string());
+  });
 }
 
 std::size_t delete_scratch_files(const std::string& base) {

@@ -15,7 +15,7 @@ constexpr const char* cleaning_mark = "cleaning\n";
 
 std::string lock_file_of(const std::string& base) {
   const std::filesystem::path path(base);
-  return (path.parent_path() / ("." + path.filename().string() + ".imb-lock")).string();
+  return (path.parent_path() / ("." + path.filename().string() += lock_suffix)).string();
 }
 
 ScratchLock::ScratchLock(std::string base, std::string token)

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace openimb::system {
 
-/// The lock file of `base`: hidden, beside the files.
+/// The lock file of `base`: hidden, beside the files, its name with this suffix.
+inline constexpr std::string_view lock_suffix = ".imb-lock";
 std::string lock_file_of(const std::string& base);
 
 /// A lock on the path `base` for as long as the object lives. It is a locked file, which the system

@@ -329,6 +329,7 @@ GROUPS = b"""
             1            1           10       205.97         0.00         0.00
 
                          2 time-out.; Time limit (secs_per_sample) is over; use "-time X" or SECS_PER_SAMPLE to increase time limit.
+                         4 time-out.; Time limit (secs_per_sample * msg_sizes_list_len) is over; use "-time X" or SECS_PER_SAMPLE (IMB_settings.h) to increase time limit.
 """  # noqa: W291
 
 
@@ -344,7 +345,7 @@ def test_groups_and_defects() -> None:
     ]
     assert {(row.multi, row.processes, row.group_count) for row in rows} == {("each_group", 2, 2)}
     assert [(failure.cause, failure.bytes, failure.groups) for failure in failures(log)] == [
-        ("time_out", 2, [[0, 2], [1, 3]])
+        ("time_out", size, [[0, 2], [1, 3]]) for size in (2, 4)
     ]
 
 
@@ -409,6 +410,7 @@ NOTED = b"""
 
             0            4            3         1.32         1.98         1.14       100.00
             1            4            3         1.98         1.72         1.78        88.58
+
 # note: 0 B, group 1: CPU load ran 87 % faster than calibrated; t_CPU and overlap of this row are unreliable
 # note: 4 B, group 0: CPU load ran 187 % slower than calibrated; t_CPU and overlap of this row are unreliable
 
@@ -424,6 +426,7 @@ NOTED = b"""
 
             0            3         0.14         0.05         0.07         0.00
             1            3         0.31         0.06         0.25        10.53
+
 # note: group 1: CPU load ran 40 % faster than calibrated; t_CPU and overlap of this row are unreliable
 
 #-----------------------------------------------------------------------------
@@ -433,6 +436,7 @@ NOTED = b"""
        #bytes #repetitions t_ovrl[usec] t_pure[usec]  t_CPU[usec]   overlap[%]
             0            3         8.86         6.71         4.33        50.47
             4            3        12.64         4.20         2.38         0.00
+
 # note: 4 B: CPU load ran 90 % slower than calibrated; t_CPU and overlap of this row are unreliable
 
 #-----------------------------------------------------------------------------
@@ -441,6 +445,7 @@ NOTED = b"""
 #-----------------------------------------------------------------------------
  #repetitions t_ovrl[usec] t_pure[usec]  t_CPU[usec]   overlap[%]
             3         9.19         2.06         1.31         0.00
+
 # note: CPU load ran 11 % faster than calibrated; t_CPU and overlap of this row are unreliable
 
 
@@ -449,10 +454,16 @@ NOTED = b"""
 """  # noqa: W291
 
 
-def test_notes_on_the_load_belong_to_the_row_that_they_name() -> None:
-    log = parse(NOTED, "log")
+def as_before(text: bytes) -> bytes:
+    """As OpenIMB wrote it up to 2.0: notes before the blank line that ends a table."""
+    return text.replace(b"\n\n# note: ", b"\n# note: ")
+
+
+@pytest.mark.parametrize("text", [NOTED, as_before(NOTED)], ids=["now", "before"])
+def test_notes_on_the_load_belong_to_the_row_that_they_name(text: bytes) -> None:
+    log = parse(text, "log")
     assert not log.problems and not log.notes
-    rows = results(NOTED)
+    rows = results(text)
     assert [(row.benchmark, row.bytes, row.group, row.load_drift) for row in rows] == [
         ("Iallreduce", 0, 0, None),
         ("Iallreduce", 0, 1, -0.87),
@@ -467,6 +478,8 @@ def test_notes_on_the_load_belong_to_the_row_that_they_name() -> None:
     written = classic.text(row for launch in log.launches for row in launch.records())
     notes = [line for line in NOTED.decode().splitlines() if line.startswith("# note: ")]
     assert [line for line in written.splitlines() if line.startswith("# note: ")] == notes
+    assert as_before(written.encode()).count(b"\n\n# note: ") == 0
+    assert written.count("\n\n# note: ") == NOTED.count(b"\n\n# note: ") == 4
     assert [row.load_drift for row in results(written.encode())] == [row.load_drift for row in rows]
 
 
@@ -503,6 +516,7 @@ PASSES = b"""
            16          902         2.00         8.00        12.50         0.00
            32          900         2.10        16.00          n/a         1.00
            64 over-budget.; the budget was spent before the first sample; use flag "-budget X"
+
 # note: 1 of 3 rows not within +-0.5 %, at most +-12.50 % (16 B): the budget was spent
 # note: samples at several levels in 1 row, for example 16 B: 2.00 usec (67 %), 2.50 usec (33 %)
 # note: the machine changed between 2 states: probes of 1.00 usec (88 %), 1.50 usec (10 %); figures are those of the first
@@ -523,14 +537,15 @@ PASSES = b"""
 """  # noqa: W291
 
 
-def test_text_of_a_launch_in_passes() -> None:
-    log = parse(PASSES, "log")
+@pytest.mark.parametrize("text", [PASSES, as_before(PASSES)], ids=["now", "before"])
+def test_text_of_a_launch_in_passes(text: bytes) -> None:
+    log = parse(text, "log")
     assert not log.problems and not log.notes
     [launch] = log.launches
     assert launch.run.options and launch.run.options.passes == PassLimits(
         most=1, precision=0.005, budget_seconds=2.5
     )
-    rows = results(PASSES)
+    rows = results(text)
     assert [(row.bytes, row.half_width, row.defects) for row in rows] == [
         (8, pytest.approx(0.0049), 0),
         (16, 0.125, 0),

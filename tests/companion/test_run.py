@@ -572,14 +572,16 @@ def test_names_find_their_components() -> None:
 
 
 def test_only_the_suite_s_benchmarks_are_chosen() -> None:
-    """A log may have PingPongAnySource; the suite would refuse to run it."""
+    """A log may have Ireduce_scatter_block; the suite would refuse to run it."""
     for component in COMPONENTS:
         for kind in CLASSES:
             with contextlib.suppress(ImbError):  # a class without benchmarks
                 assert set(select([component], kind)[component]) <= set(lab.names(component))
-    with pytest.raises(ImbError, match="no benchmark or component PingPongAnySource; did you mean PingPong"):
-        select(["PingPongAnySource"])
-    assert kind_of("PingPongAnySource", None) == "single_transfer"
+    with pytest.raises(
+        ImbError, match="no benchmark or component Ireduce_scatter_block; did you mean Reduce_scatter_block"
+    ):
+        select(["Ireduce_scatter_block"])
+    assert kind_of("Ireduce_scatter_block", None) == "collective"
 
 
 def wait_for(what: Any, seconds: float = 30) -> Any:

@@ -313,6 +313,17 @@ TEST_CASE("options about the method") {
         "-window_size: \"0\" is below the minimum, 1; for example: -window_size 64");
 }
 
+TEST_CASE("options of IMB-MT that mean the same everywhere") {
+  CHECK(parsed("-warmup 3").settings.warm_up_repetitions == 3);
+  CHECK(parsed("-warmup 3").warm_up);
+  CHECK_FALSE(parsed("-warmup 0").warm_up);
+  CHECK(parsed("-repeat 20").settings.repetitions == 20);
+  CHECK(error_of("-stride 1") == "-stride: an option of IMB-MT; leave it out, or run IMB-MT");
+  CHECK(error_of("-count 8") == "-count: an option of IMB-MT; give -msgsize, or run IMB-MT");
+  CHECK(error_of("-datatype int") == "-datatype: an option of IMB-MT; give -data_type, or run IMB-MT");
+  CHECK(error_of("-barrier on") == "-barrier: an option of IMB-MT; give -imb_barrier, or run IMB-MT");
+}
+
 TEST_CASE("on and off have several words") {
   for (const char* word : {"on", "1", "yes", "TRUE", "enable"})
     CHECK(parsed(std::string("-sync ") + word).synchronize_each);

@@ -59,7 +59,7 @@ std::vector<std::string> words(const std::string& line) {
 /// The error of a command line, where the paths of `one_file` all lead to one file.
 std::string error_with(const std::string& line, const std::set<std::string>& one_file) {
   const SameFile same = [&](const std::string& a, const std::string& b) {
-    return one_file.contains(a) && one_file.contains(b);
+    return a == b || (one_file.contains(a) && one_file.contains(b));
   };
   const ReadFile reader = files(
       {{"names", "PingPong\n"}, {"lengths", "8\n"}, {"settings", "N_BARR=3\n"}, {"other", "PingPong\n"}});
@@ -134,12 +134,11 @@ TEST_CASE("long words of the command line are cut in errors") {
   }
 }
 
-TEST_CASE("two outputs in one file, by whatever path") {
+TEST_CASE("two outputs in one file, whatever the path") {
   CHECK(error_with("-json x -dumpfile y", {}) == "no error");
   CHECK(error_with("-json x -dumpfile x", {}) ==
         "-json and -dumpfile name the same file, x; give them one each");
-  CHECK(error_with("-json x -dumpfile ./a/../x", {}) ==
-        "-json and -dumpfile name the same file, x; give them one each");
+  CHECK(error_with("-json x -dumpfile link/../x", {}) == "no error");  // the link may lead anywhere
   CHECK(error_with("-json x -dumpfile /here/x", {"x", "/here/x"}) ==
         "-json and -dumpfile name the same file, x; give them one each");
   CHECK(error_with("-json x", {"x"}) == "no error");
@@ -159,7 +158,7 @@ TEST_CASE("an input is not overwritten, by whatever path") {
       std::string expected = output + " would overwrite ";
       (expected += name) += ", which this command line reads; name another file";
       CHECK(error_with(line({option, output, name}), {}) == expected);
-      CHECK(error_with(line({output, "./a/../" + name, option}), {}) == expected);
+      CHECK(error_with(line({output, "link/../" + name, option}), {}) == "no error");
       CHECK(error_with(line({option, output, "link"}), {"link", name}) == expected);
       CHECK(error_with(line({option, output, "new"}), {"link", name}) == "no error");
     }

@@ -481,7 +481,7 @@ TEST_CASE("rows of all table kinds") {
         "            8          100         1.75         2.25\n");
 }
 
-TEST_CASE("a load that has drifted is a note behind the table") {
+TEST_CASE("a load that has drifted is a note after the blank line that ends the table") {
   const Table table = table_of(iallreduce, all_of(2));
   const auto row_with = [](double drift) {
     Row row = overlapped_row();
@@ -497,11 +497,12 @@ TEST_CASE("a load that has drifted is a note behind the table") {
   };
   const std::string rows = written_rows(0.1, -0.1, true);
   CHECK(rows == written_rows(0.1, -0.1, false));
-  CHECK(written_rows(0.256, -0.5, true) == rows +
-                                               "# note: 8 B: CPU load ran 26 % slower than calibrated; t_CPU "
-                                               "and overlap of this row are unreliable\n"
-                                               "# note: 16 B: CPU load ran 50 % faster than calibrated; "
-                                               "t_CPU and overlap of this row are unreliable\n");
+  CHECK(written_rows(0.256, -0.5, true) ==
+        rows +
+            "\n# note: 8 B: CPU load ran 26 % slower than calibrated; t_CPU "
+            "and overlap of this row are unreliable\n"
+            "# note: 16 B: CPU load ran 50 % faster than calibrated; "
+            "t_CPU and overlap of this row are unreliable\n");
   CHECK(written_rows(0.256, -0.5, false) == rows);
 }
 
@@ -514,7 +515,7 @@ TEST_CASE("a note names what identifies its row") {
       out.row(table, one_row(64, 1, row));
       out.close_table(table);
     });
-    return text.substr(text.find("# note"));
+    return text.substr(text.find("\n\n# note") + 2);
   };
   const std::string rest =
       "CPU load ran 50 % slower than calibrated; t_CPU and overlap of this row are unreliable\n";
@@ -603,10 +604,11 @@ TEST_CASE("failure rows") {
         "(IMB_mem_info.h)\n");
   CHECK(failure_of(table, failed(Failure::Cause::int_overflow, 8)) ==
         "            8 int-overflow.; The production rank*size caused int overflow for given sample\n");
-  CHECK(
-      failure_of(table, failed(Failure::Cause::time_out, 8)) ==
-      "            8 time-out.; Time limit (secs_per_sample) is over; use \"-time X\" or SECS_PER_SAMPLE to "
-      "increase time limit.\n");
+  CHECK(failure_of(table, failed(Failure::Cause::time_out, 8)) ==
+        "            8 time-out.; Time limit (secs_per_sample * msg_sizes_list_len) is over; use \"-time X\" "
+        "or "
+        "SECS_PER_SAMPLE (IMB_settings.h) to "
+        "increase time limit.\n");
   CHECK(failure_of(table_of(allreduce, make_layout(4, 2, true, {}), Multi::each_group),
                    failed(Failure::Cause::int_overflow, 8)) ==
         "\n"
@@ -1381,7 +1383,9 @@ std::string notes_of(const Table& table, std::optional<double> precision, const 
     out.close_table(table);
   });
   const std::size_t first = text.find("# note: ");
-  return first == std::string::npos ? "" : text.substr(first);
+  if (first == std::string::npos) return "";
+  CHECK(text.substr(first - 2, 2) == "\n\n");  // of the last row, and of the line that ends the table
+  return text.substr(first);
 }
 
 }  // namespace

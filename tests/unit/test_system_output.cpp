@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -17,6 +18,7 @@
 
 using namespace openimb::system;
 using namespace openimb::testing;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -62,6 +64,17 @@ TEST_CASE("an output file that cannot be opened says why") {
   errno = 0;
   CHECK(open_output(folder.path().string()) == nullptr);
   CHECK(errno == EISDIR);
+}
+
+TEST_CASE("two that are open on one file") {
+  const Folder folder;
+  const File first(open_output(folder / "x")), other(open_output(folder / "y"));
+  fs::create_hard_link(folder / "x", folder.path() / "hard");
+  const File second(open_output(folder / "hard"));
+  CHECK(are_one_file(first.get(), second.get()));
+  CHECK_FALSE(are_one_file(first.get(), other.get()));
+  const File null(open_output("/dev/null")), again(open_output("/dev/null"));
+  CHECK_FALSE(are_one_file(null.get(), again.get()));  // nothing to lose
 }
 
 TEST_CASE("a device can be written to and is not emptied") {

@@ -67,6 +67,47 @@ TEST_CASE("the names of a run's own files") {
   CHECK(folder.has("IMB_out_7"));
 }
 
+TEST_CASE("hidden files of a run whose name is hidden") {
+  const Folder folder;
+  for (const char* name : {".out", ".out_0", ".out_g1_2"}) folder.file(name);
+  folder.file("out");
+  CHECK(names(scratch_files(folder / ".out")) == std::set<std::string>{".out", ".out_0", ".out_g1_2"});
+}
+
+TEST_CASE("whether a path leads to one of a run's own files") {
+  const Folder folder;
+  const std::string base = folder / "IMB_out";
+  for (const char* name : {"IMB_out", "./IMB_out", "IMB_out_3", "IMB_out_g0", "IMB_out_g12_3",
+                           ".IMB_out.shfp.12", "IMB_out-12.lock", ".IMB_out.imb-lock"}) {
+    INFO(name);
+    CHECK(is_scratch_file(base, folder / name, false));
+    CHECK(is_scratch_file(base, folder / name, true));
+    folder.file(name);
+    CHECK(is_scratch_file(base, folder / name, false));  // it exists
+  }
+  for (const char* name : {"IMB_out.2", "IMB_out.17_3", ".IMB_out.2.imb-lock"}) {
+    INFO(name);
+    CHECK_FALSE(is_scratch_file(base, folder / name, false));
+    CHECK(is_scratch_file(base, folder / name, true));
+  }
+  for (const char* name : {"IMB_output", "IMB_out.txt", "imb_out", "other", "IMB_out_x", "missing/IMB_out"}) {
+    INFO(name);
+    CHECK_FALSE(is_scratch_file(base, folder / name, true));
+  }
+
+  SECTION("through links") {
+    fs::create_directory_symlink(folder.path(), folder.path() / "here");
+    CHECK(is_scratch_file(base, folder / "here/IMB_out", false));
+    CHECK(is_scratch_file(folder / "here/IMB_out", folder / "IMB_out_0", false));
+    fs::create_symlink("IMB_out_9", folder.path() / "dangling");
+    fs::create_symlink("dangling", folder.path() / "second");
+    CHECK(is_scratch_file(base, folder / "second", false));
+    fs::create_symlink(folder.file("mine"), folder.path() / "IMB_out_8");  // the link would be deleted
+    CHECK(is_scratch_file(base, folder / "IMB_out_8", false));
+    CHECK_FALSE(is_scratch_file(base, folder / "mine", false));
+  }
+}
+
 TEST_CASE("characters of a pattern in a name stand for themselves") {
   const Folder folder;
   folder.file("a+b(1).*_0");

@@ -15,6 +15,7 @@ from imb.logs.table import CELL, FIELDS, WHOLE, Head, LoggedLaunch, Stretch, num
 from imb.model.records import QUANTILES, Cause, Failure
 
 MARK = b"#rep"  # "#repetitions" in every table; "#rep.s" in the oldest
+NOTE = b"# note: "  # OpenIMB's own lines after a table
 _ALIASES = {"rep.s": "repetitions", "mb/sec": "mbytes/sec", "mbyte/sec": "mbytes/sec", "msgs/sec": "msg/sec"}
 _CAUSES: tuple[tuple[str, Cause], ...] = (
     ("out-of-mem", "out_of_memory"),
@@ -69,8 +70,8 @@ class Rows:
     def take_note(self, text: str, launch: LoggedLaunch) -> bool:
         """Keeps a comment line about the load of a row of this table; False if it is not such a note.
 
-        OpenIMB prints these notes behind the table, with the row's length and group; older versions print them behind
-        the row.
+        OpenIMB prints these notes after the blank line that ends the table, with the row's length and group; older
+        versions print them before that line, or after the row.
         """
         if self.values and (found := _DRIFT_ABOVE.match(text)):
             self.drift[len(self.values) - 1] = _drift_of(found)
@@ -174,9 +175,11 @@ def regular_rows(block: bytes, columns: int) -> int:
 
 
 def regular_until_blank(text: bytes, start: int, width: int) -> int:
-    """Number of rows of `width` bytes from `start` if the next `#` stands behind them and one empty line, else 0."""
-    count, rest = divmod(text.find(b"#", start) - start, width)
-    if count < 1 or rest != 1 or text[start + width - 1] != 10:
+    """Number of rows of `width` bytes from `start` if the next `#` stands behind them and one empty line, and does not
+    begin a note on them; else 0."""
+    mark = text.find(b"#", start)
+    count, rest = divmod(mark - start, width)
+    if count < 1 or rest != 1 or text[start + width - 1] != 10 or text.startswith(NOTE, mark):
         return 0
     end = start + count * width
     return count if text[end - 1 : end + 1] == b"\n\n" else 0

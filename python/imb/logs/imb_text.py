@@ -16,6 +16,7 @@ from imb.logs.imb_facts import complete, drop_repeated_banners
 from imb.logs.imb_heads import LONGEST, with_multi
 from imb.logs.imb_rows import (
     MARK,
+    NOTE,
     Cells,
     Header,
     Rows,
@@ -206,12 +207,12 @@ class _Reader:
         below = self.text.find(b"\n", start)
         if below >= 0 and (more := further_columns(self.text[start:below], columns)):
             return self.irregular(head, (*columns, *more), line, below + 1, wrapped=len(columns))
-        stop = self.text.find(b"#", start)
-        stop = len(self.text) if stop < 0 else stop
+        stop = mark if (mark := self.text.find(b"#", start)) >= 0 else len(self.text)
         if stop < len(self.text) or self.text.endswith(b"\n"):
             rows = block = self.text[start:stop].rstrip()
-            # A comment that follows a row at once may stand within the table: a note on a row, or a warning.
-            within = stop < len(self.text) and not self.text.startswith(b"\n\n", start + len(rows))
+            # A comment at once after a row may stand within the table. Our notes stand after the blank line that ends it.
+            ended = self.text.startswith(b"\n\n", start + len(rows)) and not self.text.startswith(NOTE, stop)
+            within = stop < len(self.text) and not ended
             if grouped:
                 block = block.replace(b"\n\n", b"\n").lstrip(b"\n")
             if not within and (count := regular_rows(block, len(columns))):
@@ -346,8 +347,7 @@ class _Reader:
                     items.append(item)
                     continue
                 self.launches.current = LoggedLaunch(launch.run, 0, items=items)
-                stop = self.text.find(b"#", item.at)
-                stop = len(self.text) if stop < 0 else stop
+                stop = mark if (mark := self.text.find(b"#", item.at)) >= 0 else len(self.text)
                 end = self.irregular(item.head, item.columns, item.line, item.at)
                 for event in above.read_preamble(self.text[end:stop]).events:
                     self.launches.passed_over.append((end + event.at, event.text))

@@ -43,8 +43,6 @@ class _File(msgspec.Struct):
 _NAMESAKES: Component = "P2P"  # has names of IMB-MPI1, and tables with other columns
 
 _ONLY_IN_IMB: dict[str, tuple[Component, Facts]] = {
-    "PingPongAnySource": ("MPI1", Facts("single_transfer", 1)),
-    "PingPingAnySource": ("MPI1", Facts("single_transfer", 1)),
     "Ireduce_scatter_block": ("NBC", Facts("collective")),
     "Ireduce_scatter_block_pure": ("NBC", Facts("collective")),
 }

@@ -23,7 +23,7 @@ _FAILURES = {
     "io_error": "io-error.; {detail}",
     "over_budget": 'over-budget.; the budget was spent before the first sample; use flag "-budget X"',
     "no_answer": "no-answer.; {detail}",
-    "time_out": 'time-out.; Time limit (secs_per_sample) is over; use "-time X" or SECS_PER_SAMPLE to increase time limit.',
+    "time_out": 'time-out.; Time limit (secs_per_sample * msg_sizes_list_len) is over; use "-time X" or SECS_PER_SAMPLE (IMB_settings.h) to increase time limit.',
 }
 
 
@@ -156,13 +156,15 @@ def _table(rows: list[Result], component: str | None, unit: float, limits: PassL
         if row.quantiles:
             times = ", ".join(f"{(row.quantiles.get(name) or 0) * 1e6:.2f}" for name in QUANTILES)
             lines.append(f"[ {times} ]")
-    lines += [note for row in rows if (note := _note(row))]
-    lines += notes_on_passes(rows, limits)
+    notes = [note for row in rows if (note := _note(row))]
+    notes += notes_on_passes(rows, limits)
+    if notes:
+        lines += ["", *notes]
     return _head(rows[0], columns) + "\n".join(lines) + "\n"
 
 
 def _note(row: Result) -> str | None:
-    """What a reader must know about a row, as a comment line behind the table."""
+    """What a reader must know about a row, as a comment line after the table."""
     if row.load_drift is None or abs(row.load_drift) <= _NOTICEABLE_DRIFT:
         return None
     where = _where(row)

@@ -32,6 +32,12 @@ std::FILE* open_output(const std::string& path) {
 
 bool empty_file(std::FILE* file) { return !is_regular(fileno(file)) || ftruncate(fileno(file), 0) == 0; }
 
+bool are_one_file(std::FILE* a, std::FILE* b) {
+  struct stat first{}, second{};
+  return fstat(fileno(a), &first) == 0 && fstat(fileno(b), &second) == 0 && S_ISREG(first.st_mode) &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
 int descriptor_of(std::FILE* file) { return fileno(file); }
 
 long long position_of(std::FILE* file) { return lseek(fileno(file), 0, SEEK_CUR); }

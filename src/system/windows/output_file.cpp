@@ -35,6 +35,18 @@ bool empty_file(std::FILE* file) {
   return !is_regular(descriptor_of(file)) || _chsize_s(descriptor_of(file), 0) == 0;
 }
 
+bool are_one_file(std::FILE* a, std::FILE* b) {
+  const auto facts_of = [](std::FILE* file, BY_HANDLE_FILE_INFORMATION& facts) {
+    const int descriptor = descriptor_of(file);
+    return is_regular(descriptor) &&
+           GetFileInformationByHandle(reinterpret_cast<HANDLE>(_get_osfhandle(descriptor)), &facts) != 0;
+  };
+  BY_HANDLE_FILE_INFORMATION first{}, second{};
+  return facts_of(a, first) && facts_of(b, second) &&
+         first.dwVolumeSerialNumber == second.dwVolumeSerialNumber &&
+         first.nFileIndexHigh == second.nFileIndexHigh && first.nFileIndexLow == second.nFileIndexLow;
+}
+
 int descriptor_of(std::FILE* file) { return _fileno(file); }
 
 long long position_of(std::FILE* file) {
