@@ -4,6 +4,7 @@ import re
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import lab
 import pytest
@@ -376,7 +377,7 @@ def test_what_a_shell_redirects_is_not_overwritten(output, tmp_path):
         ),
     ):
         with (tmp_path / name).open("w") as file:
-            streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+            streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
             streams["stdout" if output == "standard output" else "stderr"] = file
             done = subprocess.run(
                 [mpi.program(component), *words.split()],
