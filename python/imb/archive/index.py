@@ -13,8 +13,8 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from itertools import chain, compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -315,29 +315,10 @@ class Index:
         columns = [pa.array([tag[i] for tag in tags], pa.string()) for i in range(2)]
         connection.register("all_labels", pa.table(columns, names=["run", "label"]))
         connection.execute("CREATE VIEW labels AS SELECT * FROM all_labels")
-        with _in_some_folder():
-            connection.execute(f"SET allowed_paths = [{', '.join(readable)}]")
-            connection.execute("SET enable_external_access = false")
+        connection.execute(f"SET allowed_paths = [{', '.join(readable)}]")
+        connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         return connection
-
-
-@contextmanager
-def _in_some_folder() -> Iterator[None]:
-    """DuckDB asks for the working directory, which may be deleted."""
-    try:
-        Path.cwd()
-    except OSError:
-        here = os.open(".", os.O_RDONLY)
-    else:
-        yield
-        return
-    try:
-        os.chdir("/")
-        yield
-    finally:
-        os.fchdir(here)
-        os.close(here)
 
 
 def _state_of(file: Path) -> TableFile:
