@@ -34,7 +34,10 @@ TEST_CASE("an entry that is cut off or empty is no reason: the heading of the st
       "internal_Waitall(127)....: MPI_Waitall(count=64, array=0x5581, statuses=0x1) failed\n"
       "MPIDIG_recv_type_init(74): 4 bytes received but buffer size is 64";
   const std::size_t cut = whole.find("DIG_recv");  // leaves "MPI"
-  CHECK(error_reason(whole.substr(0, cut), cut + 1) == "Message truncated");
+  // The terminating null takes one character; MPICH 5 cuts one before it.
+  for (const std::size_t unused : {1, 2}) {
+    CHECK(error_reason(whole.substr(0, cut), cut + unused) == "Message truncated");
+  }
   CHECK(error_reason("Message truncated, error stack:\ninternal_Waitall(127): failed\nMPIR_Wait(745)...: ",
                      room) == "Message truncated");
 }
