@@ -94,7 +94,7 @@ def installed_header_of_hip() -> Path:
 
 
 def header_of_rocm_7() -> Path:
-    return lab.TOP / "tests" / "reference" / "hip-7.2.h"
+    return lab.TOP / "tests" / "fake_gpu" / "hip-7.2.h"
 
 
 @pytest.mark.parametrize("find", [installed_header_of_hip, header_of_rocm_7])

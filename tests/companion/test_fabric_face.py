@@ -628,19 +628,19 @@ def test_further_passes_end_with_the_budget(
 
 
 def test_a_launch_behind_one_that_was_cut_off(imb: Imb, tmp_path: Path) -> None:
-    """The end of a torn line is the beginning of the next launch, whose hosts have the same numbers."""
+    """The end of a torn line is the beginning of the next launch, whose hosts have the same numbers. A line that was not read is exit 1."""
     torn = fabrics.records(fabrics.hosts(16))
     whole = fabrics.records([f"other{number}" for number in range(16)], slow={3: 0.5}, seed=2)
     for cut in (len(torn) // 2, torn.rindex(b'{"record":"pair"') + 30):
         (tmp_path / "r.jsonl").write_bytes(torn[:cut] + whole)
         said = imb("fabric", tmp_path / "r.jsonl")
-        assert said.code == 10 and said.out.startswith("bad: slow: host other3\n"), said
+        assert said.code == 1 and said.out.startswith("bad: slow: host other3\n"), said
         assert "r.jsonl: cut off; what was written is judged" in said.out and "not a record" in said.out
     # A line that is no pair, too.
     failure = b'{"record":"failure","benchmark":"Pair_Latency","bytes":8,"pass":1,'
     (tmp_path / "r.jsonl").write_bytes(torn[: torn.index(b"\n", len(torn) // 2) + 1] + failure + whole)
     said = imb("fabric", tmp_path / "r.jsonl")
-    assert said.code == 10 and said.out.startswith("bad: slow: host other3\n"), said
+    assert said.code == 1 and said.out.startswith("bad: slow: host other3\n"), said
 
 
 @pytest.mark.parametrize("field", ["bytes", "pass", "round", "a", "b"])
@@ -652,7 +652,7 @@ def test_a_pair_with_an_impossible_number(imb: Imb, tmp_path: Path, field: str, 
         wrong = re.sub(f'"{field}":[0-9]+', f'"{field}":{number}', pair).replace(":", f":{blank}")
         (tmp_path / "r.jsonl").write_text("\n".join([head, wrong, *rest]) + "\n")
         said = imb("fabric", tmp_path / "r.jsonl")
-        assert said.code == 0 and "r.jsonl:2: not a record of openimb-record/1" in said.out, said
+        assert said.code == 1 and "r.jsonl:2: not a record of openimb-record/1" in said.out, said
 
 
 def test_an_interrupt_names_what_is_kept(

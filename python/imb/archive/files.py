@@ -83,8 +83,8 @@ def runs_in(path: Path) -> Iterator[FileRun]:
     if empty:
         raise ImbError(str(without[0]) if without else f"{path}: there is no file in this folder")
     # A folder may have other text beside logs: no line of it is lost.
-    unread.note((one for one in without if not one.line), lost=False)
-    unread.note(one for one in without if one.line)
+    unread.note_unread((one for one in without if not one.line), lost=False)
+    unread.note_unread(one for one in without if one.line)
 
 
 def _problems_of(

@@ -82,7 +82,7 @@ def launches_of(sources: Sources, notes: list[str]) -> list[PairLaunch]:
                 wrong.append(f"{name}: {counted(more, 'more line')} without a record")
             notes += wrong
             if name == str(path):  # a file; runs of the archive have names of their own
-                unread.note(wrong)
+                unread.note_unread(wrong)
             if one.end is None:
                 notes.append(f"{name}: cut off; what was written is judged")
             elif one.end.state != "complete":

@@ -92,7 +92,7 @@ def command(
     say(*_facts(found, records, store.tags().get(found.id) or Tags()))
     for line in of_one_run(store, found, records):
         say(f"! {line}")
-    unread.note(records.problems, lost=not isinstance(found, StoredRun))
+    unread.note_unread(records.problems, lost=not isinstance(found, StoredRun))
     wanted = {name.lower() for name in benchmark or []}
     there = dict.fromkeys(one.benchmark for one in records.records if isinstance(one, Result | Failure))
     if there:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 _lines: dict[str, bool] = {}  # each once, in order; whether it makes the exit status 1
 
 
-def note(problems: Iterable[object], *, lost: bool = True) -> None:
+def note_unread(problems: Iterable[object], *, lost: bool = True) -> None:
     """Have these printed. `lost`: rows of a named file are missing, so the exit status is 1; the import of a stored run had
     that status already."""
     for problem in map(str, problems):
