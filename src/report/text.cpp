@@ -169,6 +169,16 @@ std::string drift_note(const Table& table, std::int64_t bytes, const Row& row) {
                 100 * std::abs(*row.load_drift), *row.load_drift > 0 ? "slower" : "faster"));
 }
 
+std::string in_flight_note(const Measurement& measurement, int asked, std::int64_t max_memory) {
+  if (!measurement.fewer_in_flight) return "";
+  return note(
+      formatted("%lld B", static_cast<long long>(measurement.bytes)),
+      formatted(
+          "%s in flight instead of %d, which exceed -mem %s",
+          counted(*measurement.fewer_in_flight, "message").c_str(), asked,
+          shortest(significant(static_cast<double>(max_memory) / static_cast<double>(gibibyte))).c_str()));
+}
+
 std::string levels(const std::vector<PassesFigure::State>& levels, int samples) {
   std::string text;
   for (const PassesFigure::State& one : levels) {
@@ -349,6 +359,7 @@ TextReporter::TextReporter(std::FILE* out, std::vector<std::string> differences)
 void TextReporter::begin(const RunFacts& facts, const Options& options) {
   bytes_per_megabyte_ = options.bytes_per_megabyte;
   in_flight_ = options.in_flight;
+  max_memory_ = options.settings.max_memory;
   heads_ = facts.heads;
   sweep_.begin(facts, options);
   if (options.passes) precision_ = options.passes->precision;
@@ -363,6 +374,7 @@ void TextReporter::open_table(const Table& table) {
 
 void TextReporter::row(const Table& table, const Measurement& measurement) {
   write(lines_of(table, measurement, bytes_per_megabyte_));
+  notes_ += in_flight_note(measurement, in_flight_, max_memory_);
   for (const Row& row : measurement.rows) {
     notes_ += drift_note(table, measurement.bytes, row);
     if (row.passes) passes_.add(place_of(table, measurement.bytes, row), row.group, *row.passes);
