@@ -255,7 +255,7 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t gone) {
     }
     if (active()) window.exchange_bases(control_.handle());
   }
-  std::unique_ptr<AttachedBuffer> send_buffer = attach_buffer(point.geometry);
+  std::unique_ptr<AttachedBuffer> send_buffer = attach_buffer(point);
   if (shared_.options_.send_mode == SendMode::buffered &&
       shared_.world_.anyone(send_buffer && !*send_buffer)) {
     return without_memory(point, "no memory for MPI_Buffer_attach, or MPI refuses so many bytes");

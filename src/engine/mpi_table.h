@@ -35,7 +35,7 @@ class MpiTable final : public OpenTable {
   void allocate();
   bool try_to_allocate(std::span<const Point* const> points);
   Window make_window(const Geometry& geometry) const;
-  std::unique_ptr<AttachedBuffer> attach_buffer(const Geometry& geometry) const;
+  std::unique_ptr<AttachedBuffer> attach_buffer(const Point& point) const;
   void fill_buffers();
   FileSetup file_of(const Point& point) const;
   std::unique_ptr<Setup> make_setup(const Point& point, std::int64_t gone, Window window) const;

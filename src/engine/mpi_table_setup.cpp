@@ -21,11 +21,11 @@ Element single_element(Element element) {
 
 }  // namespace
 
-std::unique_ptr<AttachedBuffer> MpiTable::attach_buffer(const Geometry& geometry) const {
+std::unique_ptr<AttachedBuffer> MpiTable::attach_buffer(const Point& point) const {
   if (shared_.options_.send_mode != SendMode::buffered || !active()) return nullptr;
   const ElementType type(single_element(plan_.element), 0);
-  return std::make_unique<AttachedBuffer>(buffered_messages(spec(), shared_.options_.in_flight),
-                                          geometry.elements, type.handle(), group_.handle());
+  return std::make_unique<AttachedBuffer>(buffered_messages(spec(), point.in_flight), point.geometry.elements,
+                                          type.handle(), group_.handle());
 }
 
 // Before each run of a team.
@@ -87,14 +87,14 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t gon
                    .pairs = options.pairs.value_or(PairOptions{}),
                    .stride = options.stride,
                    .partitions = options.partitions,
-                   .in_flight = options.in_flight},
+                   .in_flight = point.in_flight},
       .neighborhood = neighborhood_,
       .geometry = point.geometry,
       .aggregate = plan_.table.aggregate(),
       .root_shift = options.moves_root(spec()),
       .in_place = options.in_place ? spec().in_place : InPlace::no,
       .gone = gone,
-      .in_flight = options.in_flight,
+      .in_flight = point.in_flight,
       .element = plan_.element,
       .type = ElementType(plan_.element, is_divided(spec()) ? 0 : point.geometry.elements),
       .single = ElementType(single_element(plan_.element), 0),

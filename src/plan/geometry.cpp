@@ -9,7 +9,8 @@ namespace openimb {
 
 namespace {
 
-std::int64_t elements_held(const Spec& spec, Extent extent, std::int64_t elements, int processes) {
+std::int64_t elements_held(const Spec& spec, Extent extent, std::int64_t elements, int processes,
+                           int received_at_once) {
   switch (extent) {
     case Extent::none:
       return 0;
@@ -18,7 +19,7 @@ std::int64_t elements_held(const Spec& spec, Extent extent, std::int64_t element
     case Extent::two:
       return times(2, elements);
     case Extent::in_flight:
-      return times(spec.received_at_once, elements);
+      return times(received_at_once, elements);
     case Extent::per_rank:
       return times(processes, elements);
     case Extent::per_neighbor:
@@ -108,17 +109,19 @@ void plan_slots(Geometry& geometry, const std::optional<OffCache>& cache) {
 }  // namespace
 
 Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, const Element& element,
-                       const std::optional<OffCache>& cache, std::int64_t sections) {
+                       const std::optional<OffCache>& cache, std::int64_t sections, int received_at_once) {
   Geometry geometry;
   geometry.elements = bytes / element.size();
   geometry.message_extent = memory_of(geometry.elements, geometry.elements, element);
   // MPI_Reduce_scatter_block takes whole blocks: its input is `processes` of them, at least the message.
-  const std::int64_t input = spec.receive == Extent::block_share
-                                 ? times(processes, share(spec.receive, geometry.elements, processes, 0))
-                                 : elements_held(spec, spec.send, geometry.elements, processes);
+  const std::int64_t input =
+      spec.receive == Extent::block_share
+          ? times(processes, share(spec.receive, geometry.elements, processes, 0))
+          : elements_held(spec, spec.send, geometry.elements, processes, received_at_once);
   geometry.send.footprint = memory_of(input, geometry.elements, element);
   geometry.receive.footprint =
-      memory_of(elements_held(spec, spec.receive, geometry.elements, processes), geometry.elements, element);
+      memory_of(elements_held(spec, spec.receive, geometry.elements, processes, received_at_once),
+                geometry.elements, element);
 
   geometry.exceeds_int = most_counted(spec, geometry.elements, input, processes, element.extent()) >
                          std::numeric_limits<int>::max();

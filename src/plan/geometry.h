@@ -38,11 +38,12 @@ struct Geometry {
 };
 
 /// `bytes` must be a multiple of the element size; `sections`: as many repetitions in a row use memory of
-/// their own. With a cache (both figures known, > 0) the wider side
-/// steps through at least twice max(cache, what one repetition touches), the other in step with it; two full
-/// lines lie between the end of one message and the next.
+/// their own; `received_at_once`: messages, of Extent::in_flight. With a cache (both figures known, > 0) the
+/// wider side steps through at least twice max(cache, what one repetition touches), the other in step with
+/// it; two full lines lie between the end of one message and the next.
 Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, const Element& element,
-                       const std::optional<OffCache>& cache, std::int64_t sections = 1);
+                       const std::optional<OffCache>& cache, std::int64_t sections = 1,
+                       int received_at_once = 1);
 
 /// Memory for a series of points on the same buffers: of each buffer the most that any of them needs, in
 /// bytes. With a cache that is not always the longest message's.

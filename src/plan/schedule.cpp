@@ -100,7 +100,6 @@ std::vector<Transfers> Schedule::modes_of(const Spec& spec) const {
 Spec Schedule::spec_of(int benchmark) const {
   Spec spec = catalogue_[static_cast<std::size_t>(benchmark)];
   if (spec.topology.exists() && options_.topology) spec.topology = *options_.topology;
-  if (spec.receive == Extent::in_flight) spec.received_at_once = received_at_once();
   if (!options_.pairs) return spec;
   if (spec.any_torus) {
     spec.stencil = options_.pairs->halo;
@@ -111,9 +110,9 @@ Spec Schedule::spec_of(int benchmark) const {
 }
 
 // By one process. A hub's partners all send to it at once.
-int Schedule::received_at_once() const {
+int Schedule::received_at_once(int in_flight) const {
   const bool hub = options_.fabric && has_hub(options_.fabric->rounds);
-  return hub ? (available() - 1) * options_.in_flight : options_.in_flight;
+  return hub ? (available() - 1) * in_flight : in_flight;
 }
 
 bool Schedule::was_named(int benchmark) const {
@@ -169,12 +168,36 @@ TablePlan Schedule::plan(const TableKey& key) const {
   return plan;
 }
 
+// Of messages in flight that exceed -mem together, as many as fit. In IMB-FABRIC pairs are compared with each
+// other, and all have the same number.
 Point Schedule::plan_point(const TablePlan& plan, std::int64_t bytes) const {
+  const auto fits = [this](const Point& point) { return point.needed_bytes <= options_.settings.max_memory; };
+  Point most = plan_point(plan, bytes, options_.in_flight);
+  if (fits(most) || plan.spec().receive != Extent::in_flight || options_.fabric) return most;
+  int fitting = 0, exceeding = options_.in_flight;
+  while (exceeding - fitting > 1) {
+    const int middle = fitting + (exceeding - fitting) / 2;
+    Point fewer = plan_point(plan, bytes, middle);
+    if (fits(fewer)) {
+      fitting = middle;
+      most = std::move(fewer);
+    } else {
+      exceeding = middle;
+    }
+  }
+  return most;
+}
+
+Point Schedule::plan_point(const TablePlan& plan, std::int64_t bytes, int in_flight) const {
   const Spec& spec = plan.spec();
   const Settings& settings = options_.settings;
   const int processes = plan.table.layout.processes;
   const std::int64_t of_thread = bytes / threads_of(spec);
-  Point point{.bytes = bytes, .geometry = {}, .failure = {}};
+  Point point{.bytes = bytes,
+              .geometry = {},
+              .in_flight = in_flight,
+              .fewer = in_flight < options_.in_flight,
+              .failure = {}};
   point.planned = planned_repetitions(settings, most_repetitions(settings, spec, plan.table.transfers),
                                       plan.policy, of_thread, processes);
   // Files have room for every repetition; buffers need none for that.
@@ -183,7 +206,8 @@ Point Schedule::plan_point(const TablePlan& plan, std::int64_t bytes) const {
   if (options_.send_mode == SendMode::ready && spec.send_modes.posts_ahead) {
     sections = std::max<std::int64_t>(sections, 2);
   }
-  point.geometry = plan_geometry(spec, of_thread, processes, plan.element, off_cache_, sections);
+  point.geometry = plan_geometry(spec, of_thread, processes, plan.element, off_cache_, sections,
+                                 received_at_once(in_flight));
   // MPI counts a message that MPI_Pack made in bytes.
   if (options_.packing == Packing::mpi && of_thread > std::numeric_limits<int>::max()) {
     point.geometry.exceeds_int = true;
@@ -211,7 +235,7 @@ std::int64_t Schedule::memory_needed(const TablePlan& plan, const Point& point) 
   const int threads = plan.table.timed_threads();
   const std::int64_t series = 2 + (threads > 1 ? threads : 0);
   const std::int64_t buffered = options_.send_mode == SendMode::buffered
-                                    ? buffered_bytes(plan.spec(), options_.in_flight, point.bytes)
+                                    ? buffered_bytes(plan.spec(), point.in_flight, point.bytes)
                                     : 0;
   const std::int64_t packed = options_.packing != Packing::none ? packed_bytes(geometry, point.bytes) : 0;
   return plus(times(threads, plus(geometry.total(), images)),

@@ -25,10 +25,14 @@ inline constexpr std::int64_t image_chunk = 1 << 20;
 struct Point {
   std::int64_t bytes = 0;
   Geometry geometry;
+  int in_flight = 1;                       ///< messages per repetition, where there are many
+  bool fewer = false;                      ///< in flight than -window_size, which exceed -mem together
   std::int64_t needed_bytes = 0;           ///< per process, as -mem counts them
   std::int64_t planned = 0;                ///< repetitions before their time is known
   std::optional<Failure> failure;          ///< why it cannot be measured, as far as that is known beforehand
   const RoundPartners* meeting = nullptr;  ///< of this rank alone, in a round of pairs; outlives what is open
+
+  std::optional<int> fewer_in_flight() const { return fewer ? std::optional(in_flight) : std::nullopt; }
 };
 
 /// Names a table; small, so that the whole plan of a large launch is.
@@ -78,11 +82,12 @@ class Schedule {
   int threads_in(const Spec& spec) const;  ///< of each process that communicate
   void add_tables(const Selected& selected);
   Spec spec_of(int benchmark) const;
-  int received_at_once() const;
+  int received_at_once(int in_flight) const;
   bool was_named(int benchmark) const;
   std::string why_unavailable(const Spec& spec) const;
   std::vector<Transfers> modes_of(const Spec& spec) const;
   Point plan_point(const TablePlan& plan, std::int64_t bytes) const;
+  Point plan_point(const TablePlan& plan, std::int64_t bytes, int in_flight) const;
   std::int64_t memory_needed(const TablePlan& plan, const Point& point) const;
   std::optional<Failure> failure_of(const Point& point) const;
 

@@ -24,7 +24,7 @@ enum class Extent {
   none,
   one,
   two,
-  in_flight,     ///< one for each that is received at once: Spec::received_at_once
+  in_flight,     ///< one for each that is received at once: see plan_geometry()
   per_rank,      ///< one message for each process of the group
   per_neighbor,  ///< one for each neighbor of the benchmark's topology
   per_stencil,   ///< one for each neighbor of the benchmark's stencil
@@ -134,7 +134,6 @@ struct Spec {
   bool throughput = true;     ///< of transfers: whether the table shows one
   bool threaded = false;      ///< run by a team of threads in each process; lengths are those of all together
   bool message_rate = false;  ///< has many messages in flight per repetition; prints Mbytes/sec and Msg/sec
-  int received_at_once = 1;   ///< of Extent::in_flight; options decide it
   int min_processes = 1;
 
   /// Messages that each process that takes part sends in the time shown, on average; with message_rate, times

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "plan/options.h"
+#include "report/columns.h"
 #include "report/format.h"
 
 namespace openimb {
@@ -19,6 +20,12 @@ std::string amounts(const Failure& failure) {
         formatted(", %.3f GB free", static_cast<double>(failure.free_bytes) / static_cast<double>(gibibyte));
   }
   return text + ")";
+}
+
+std::string failure_row(const Table& table, std::int64_t bytes, const std::string& words) {
+  if (table.kind == TableKind::labeled) return "# " + labeled_length_of(table, bytes) + " " + words + "\n";
+  const char* const group_cell = table.multi == Multi::each_group ? "\n             " : "";
+  return formatted("%s%13lld %s\n", group_cell, static_cast<long long>(bytes), words.c_str());
 }
 
 }  // namespace
@@ -74,6 +81,45 @@ std::string failure_text(const Table& table, const Failure& failure) {
   text += ": " + cause;
   if (!failure.detail.empty()) text += ": " + failure.detail;
   return text + amounts(failure) + "; " + help_for(failure.cause);
+}
+
+std::string failure_lines(const Table& table, const Failure& failure, Heads heads) {
+  const std::string name(table.spec.name);
+  switch (failure.cause) {
+    case Failure::Cause::out_of_memory:
+      return failure_row(table, failure.bytes,
+                         formatted("out-of-mem.; needed X=%8.3f GB; use flag \"-mem X\" or MAX_MEM_USAGE>=X "
+                                   "(IMB_mem_info.h)",
+                                   gigabytes(failure.needed_bytes)));
+    case Failure::Cause::int_overflow:
+      return failure_row(table, failure.bytes,
+                         "int-overflow.; The production rank*size caused int overflow for given sample");
+    case Failure::Cause::time_out:
+      return failure_row(
+          table, failure.bytes,
+          "time-out.; Time limit (secs_per_sample * msg_sizes_list_len) is over; use \"-time X\" or "
+          "SECS_PER_SAMPLE (IMB_settings.h) to increase time limit.");
+    case Failure::Cause::invalid_processes:
+      return formatted("\n# !! Benchmark %s %sinvalid for %d processes !! \n", name.c_str(),
+                       heads == Heads::pairs ? "is " : "", table.layout.processes);
+    case Failure::Cause::no_space:
+      return failure_row(table, failure.bytes,
+                         formatted("out-of-space.; needed X=%8.3f GB, free %8.3f GB; use flag \"-file PATH\"",
+                                   gigabytes(failure.needed_bytes),
+                                   static_cast<double>(failure.free_bytes) / static_cast<double>(gibibyte)));
+    case Failure::Cause::io_error:
+      return failure_row(table, failure.bytes, "io-error.; " + failure.detail);
+    case Failure::Cause::no_answer:
+      return failure_row(table, failure.bytes, "no-answer.; " + failure.detail);
+    case Failure::Cause::over_budget:
+      return failure_row(
+          table, failure.bytes,
+          "over-budget.; the budget was spent before the first sample; use flag \"-budget X\"");
+    case Failure::Cause::unavailable:
+      return formatted("\n# !! Benchmark %s is not available: %s !! \n", name.c_str(),
+                       failure.detail.c_str());
+  }
+  return {};
 }
 
 }  // namespace openimb

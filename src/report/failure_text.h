@@ -1,9 +1,10 @@
-// Failures in words: for records, and for the line on stderr.
+// Failures in words: for records, for tables, and for the line on stderr.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "plan/component.h"
 #include "plan/table.h"
 
 namespace openimb {
@@ -22,5 +23,8 @@ double gigabytes(std::int64_t bytes);
 
 /// "PingPong, 2 processes, 8 B: time out: one repetition ...; give more time with -time, ...".
 std::string failure_text(const Table& table, const Failure& failure);
+
+/// In the text tables: a row, or lines in place of a table.
+std::string failure_lines(const Table& table, const Failure& failure, Heads heads);
 
 }  // namespace openimb

@@ -144,6 +144,7 @@ std::string result_record(const Table& table, const Measurement& measurement, co
     write_point(json, table, row.group);
     // All others have that of the run's -window.
     if (const auto kind = table.spec.one_sided.window) json.field("window_kind", openimb::name_of(*kind));
+    json.field_if_any("in_flight", measurement.fewer_in_flight);
     json.field("bytes", measurement.bytes);
     json.field("repetitions", measurement.repetitions);
     write_times(json, table, row, as_it_is);
@@ -170,6 +171,7 @@ std::string row_record(const Table& table, const Measurement& measurement, const
   return record("row", [&](JsonWriter& json) {
     json.field_if_any("row", number_of(measurement, row));
     write_point(json, table, row.group);
+    json.field_if_any("in_flight", measurement.fewer_in_flight);
     json.field("bytes", measurement.bytes);
   });
 }

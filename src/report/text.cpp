@@ -169,6 +169,16 @@ std::string drift_note(const Table& table, std::int64_t bytes, const Row& row) {
                 100 * std::abs(*row.load_drift), *row.load_drift > 0 ? "slower" : "faster"));
 }
 
+std::string in_flight_note(const Measurement& measurement, int asked, std::int64_t max_memory) {
+  if (!measurement.fewer_in_flight) return "";
+  return note(
+      formatted("%lld B", static_cast<long long>(measurement.bytes)),
+      formatted(
+          "%s in flight instead of %d, which exceed -mem %s",
+          counted(*measurement.fewer_in_flight, "message").c_str(), asked,
+          shortest(significant(static_cast<double>(max_memory) / static_cast<double>(gibibyte))).c_str()));
+}
+
 std::string levels(const std::vector<PassesFigure::State>& levels, int samples) {
   std::string text;
   for (const PassesFigure::State& one : levels) {
@@ -201,51 +211,6 @@ std::string lines_of(const Table& table, const Measurement& measurement, double 
     text += table.tail ? tail_line(row.tail) : "";
   }
   return text;
-}
-
-std::string failure_row(const Table& table, std::int64_t bytes, const std::string& words) {
-  if (table.kind == TableKind::labeled) return "# " + labeled_length_of(table, bytes) + " " + words + "\n";
-  const char* const group_cell = table.multi == Multi::each_group ? "\n             " : "";
-  return formatted("%s%13lld %s\n", group_cell, static_cast<long long>(bytes), words.c_str());
-}
-
-std::string failure_lines(const Table& table, const Failure& failure, Heads heads) {
-  const std::string name(table.spec.name);
-  switch (failure.cause) {
-    case Failure::Cause::out_of_memory:
-      return failure_row(table, failure.bytes,
-                         formatted("out-of-mem.; needed X=%8.3f GB; use flag \"-mem X\" or MAX_MEM_USAGE>=X "
-                                   "(IMB_mem_info.h)",
-                                   gigabytes(failure.needed_bytes)));
-    case Failure::Cause::int_overflow:
-      return failure_row(table, failure.bytes,
-                         "int-overflow.; The production rank*size caused int overflow for given sample");
-    case Failure::Cause::time_out:
-      return failure_row(
-          table, failure.bytes,
-          "time-out.; Time limit (secs_per_sample * msg_sizes_list_len) is over; use \"-time X\" or "
-          "SECS_PER_SAMPLE (IMB_settings.h) to increase time limit.");
-    case Failure::Cause::invalid_processes:
-      return formatted("\n# !! Benchmark %s %sinvalid for %d processes !! \n", name.c_str(),
-                       heads == Heads::pairs ? "is " : "", table.layout.processes);
-    case Failure::Cause::no_space:
-      return failure_row(table, failure.bytes,
-                         formatted("out-of-space.; needed X=%8.3f GB, free %8.3f GB; use flag \"-file PATH\"",
-                                   gigabytes(failure.needed_bytes),
-                                   static_cast<double>(failure.free_bytes) / static_cast<double>(gibibyte)));
-    case Failure::Cause::io_error:
-      return failure_row(table, failure.bytes, "io-error.; " + failure.detail);
-    case Failure::Cause::no_answer:
-      return failure_row(table, failure.bytes, "no-answer.; " + failure.detail);
-    case Failure::Cause::over_budget:
-      return failure_row(
-          table, failure.bytes,
-          "over-budget.; the budget was spent before the first sample; use flag \"-budget X\"");
-    case Failure::Cause::unavailable:
-      return formatted("\n# !! Benchmark %s is not available: %s !! \n", name.c_str(),
-                       failure.detail.c_str());
-  }
-  return {};
 }
 
 std::string interruption(const Ending& ending) {
@@ -349,6 +314,7 @@ TextReporter::TextReporter(std::FILE* out, std::vector<std::string> differences)
 void TextReporter::begin(const RunFacts& facts, const Options& options) {
   bytes_per_megabyte_ = options.bytes_per_megabyte;
   in_flight_ = options.in_flight;
+  max_memory_ = options.settings.max_memory;
   heads_ = facts.heads;
   sweep_.begin(facts, options);
   if (options.passes) precision_ = options.passes->precision;
@@ -363,6 +329,7 @@ void TextReporter::open_table(const Table& table) {
 
 void TextReporter::row(const Table& table, const Measurement& measurement) {
   write(lines_of(table, measurement, bytes_per_megabyte_));
+  notes_ += in_flight_note(measurement, in_flight_, max_memory_);
   for (const Row& row : measurement.rows) {
     notes_ += drift_note(table, measurement.bytes, row);
     if (row.passes) passes_.add(place_of(table, measurement.bytes, row), row.group, *row.passes);

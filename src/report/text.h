@@ -66,6 +66,7 @@ class TextReporter final : public Reporter {
   std::optional<double> precision_;
   double bytes_per_megabyte_ = 1048576;
   int in_flight_ = 256;
+  std::int64_t max_memory_ = gibibyte;
   Heads heads_ = Heads::classic;
   bool ok_ = true;
 };

@@ -78,6 +78,7 @@ struct Measurement {
   std::vector<Row> rows;
   std::optional<int> first_row =
       {};  ///< in passes: number of the first row in the launch; further groups follow
+  std::optional<int> fewer_in_flight = {};  ///< messages, where -window_size exceeds -mem
 };
 
 /// One sample of a point in one pass.

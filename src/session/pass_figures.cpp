@@ -14,10 +14,14 @@ void PassFigures::assign_states(std::size_t fitted) {
 }
 
 Measurement PassFigures::summary(const PassTable& table, const PassPoint& one) const {
-  Measurement found{.bytes = one.point->bytes, .repetitions = 0, .rows = {}, .first_row = one.first_row};
+  Measurement found{.bytes = one.point->bytes,
+                    .repetitions = 0,
+                    .rows = {},
+                    .first_row = one.first_row,
+                    .fewer_in_flight = one.point->fewer_in_flight()};
   for (const RowSeries& series : one.rows) {
-    Summary summary =
-        summarize(table.plan.table, found.bytes, in_flight_, series, states_.at(ranks_of(table, series)));
+    Summary summary = summarize(table.plan.table, found.bytes, one.point->in_flight, series,
+                                states_.at(ranks_of(table, series)));
     found.repetitions = summary.repetitions;
     found.rows.push_back(std::move(summary.row));
   }

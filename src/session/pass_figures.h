@@ -50,7 +50,7 @@ using PassTables = std::vector<std::unique_ptr<PassTable>>;
 class PassFigures {
  public:
   /// `tables` outlive it.
-  PassFigures(const PassTables& tables, int in_flight) : tables_(tables), in_flight_(in_flight) {}
+  explicit PassFigures(const PassTables& tables) : tables_(tables) {}
   /// Finds the states anew; see find_states().
   void assign_states(std::size_t fitted);
   /// Of a point with samples, once states are assigned.
@@ -65,7 +65,6 @@ class PassFigures {
   }
 
   const PassTables& tables_;
-  const int in_flight_;
   std::map<Ranks, MachineStates> states_;
 };
 

@@ -26,7 +26,7 @@ class PassSession {
         passes_(*parts.options.passes),
         outcome_(parts),
         start_(parts.surroundings.now()),
-        figures_(tables_, parts.options.in_flight) {}
+        figures_(tables_) {}
   Ending run();
 
  private:

@@ -208,8 +208,8 @@ Measurement PointRun::measurement() {
   if (plan_.spec().overlaps() && course_.drift) times.load_drift = drift_of_load();
   times.hints = batch_->hints();
   if (parts_.world.rank() != 0) return {.bytes = point_.bytes, .repetitions = total_, .rows = {}};
-  Measurement found =
-      measurement_of(plan_.table, point_.bytes, total_, parts_.options.in_flight, std::move(times));
+  Measurement found = measurement_of(plan_.table, point_.bytes, total_, point_.in_flight, std::move(times));
+  found.fewer_in_flight = point_.fewer_in_flight();
   for (Row& row : found.rows) add_observations(row);
   return found;
 }
@@ -267,7 +267,7 @@ std::vector<int> PointRun::ranks_of(const Row& row) const {
 
 // Of every repetition the slowest rank's time, one series per row, at rank 0.
 std::vector<std::vector<double>> PointRun::gather_samples() {
-  for (double& seconds : each_) seconds *= factor_of(plan_.table, parts_.options.in_flight);
+  for (double& seconds : each_) seconds *= factor_of(plan_.table, point_.in_flight);
   if (plan_.table.multi != Multi::each_group) return {parts_.world.slowest(each_)};
   const std::vector<double> of_group = open_.group().slowest(each_);
   const std::vector<std::vector<double>> all =

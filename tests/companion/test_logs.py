@@ -13,6 +13,7 @@ from imb.logs.imb_facts import run_of
 from imb.logs.imb_heads import KNOWN
 from imb.logs.preamble import LogEvent
 from imb.logs.table import Log
+from imb.model.observations import key_of
 from imb.model.records import (
     PARTS,
     QUANTILES,
@@ -24,6 +25,7 @@ from imb.model.records import (
     PassLimits,
     Result,
     Run,
+    Settings,
     read,
     read_file,
 )
@@ -481,6 +483,27 @@ def test_notes_on_the_load_belong_to_the_row_that_they_name(text: bytes) -> None
     assert as_before(written.encode()).count(b"\n\n# note: ") == 0
     assert written.count("\n\n# note: ") == NOTED.count(b"\n\n# note: ") == 4
     assert [row.load_drift for row in results(written.encode())] == [row.load_drift for row in rows]
+
+
+def test_fewer_messages_in_flight_are_told_and_not_compared_with_more() -> None:
+    """Text reads them from the note; rows with other numbers have another key."""
+    run = Run(component="MPI1", options=Options(window=256, settings=Settings(max_memory_bytes=10737418)))
+    rows = [
+        Result(
+            benchmark="Uniband", kind="parallel_transfer", multi="each_group", processes=2, group_count=2, group=group,
+            bytes=length, repetitions=10, bytes_per_second=1e6, messages_per_second=1e3, in_flight=messages,
+        )
+        for length, messages in ((8, None), (100000, 106))
+        for group in (0, 1)
+    ]  # fmt: skip
+    written = classic.text([run, *rows])
+    [note] = [line for line in written.splitlines() if line.startswith("# note")]
+    assert note == "# note: 100000 B: 106 messages in flight instead of 256, which exceed -mem 0.01"
+    assert not parse(written.encode(), "log").notes
+    assert [row.in_flight for row in results(written.encode())] == [None, None, 106, 106]
+    key = key_of(rows[-1], run)
+    assert key != key_of(msgspec.structs.replace(rows[-1], in_flight=None), run)
+    assert str(key) == "Uniband, 2 groups, group 1, 2 ranks, 100000 bytes, 106 in flight"
 
 
 def test_notes_reach_rows_that_a_failure_row_divides() -> None:

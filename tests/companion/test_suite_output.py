@@ -19,6 +19,7 @@ CASES = [
     ("MPI1", 4, "PingPong Allreduce -multi 0 -map 2x2 -mbyte 1e6"),
     ("MPI1", 2, "PingPong Alltoall -mem 0.00001"),
     ("MPI1", 2, "PingPong Uniband Barrier -passes 6 -check"),
+    ("MPI1", 2, "Uniband Biband -msgsize 8,100000 -mem 0.01 -check -passes 1"),
     ("MPI1", 4, "PingPong Allreduce -precision 0.1 -budget 0.5 -multi 1"),
     ("NBC", 2, "Iallreduce Ibarrier -passes 3"),
     ("EXT", 2, "Window Unidir_Put Accumulate"),

@@ -506,6 +506,25 @@ TEST_CASE("a load that has drifted is a note after the blank line that ends the 
   CHECK(written_rows(0.256, -0.5, false) == rows);
 }
 
+TEST_CASE("fewer messages in flight than asked for are a note behind the table, and in the records") {
+  const Table table = table_of(uniband, all_of(2));
+  Options options;
+  options.settings.max_memory = 10737418;  // -mem 0.01
+  Measurement measured = one_row(100000, 2, row_of(1, 2, 1.5));
+  const auto use = [&](Reporter& out) {
+    out.begin({}, options);
+    out.row(table, measured);
+    out.close_table(table);
+    out.end({});
+  };
+  CHECK(text_of(use).find("in flight instead") == std::string::npos);
+  CHECK(records_of(use).find("\"in_flight\":") == std::string::npos);
+  measured.fewer_in_flight = 106;
+  const char* const note = "\n# note: 100000 B: 106 messages in flight instead of 256, which exceed -mem 0.01\n";
+  CHECK(text_of(use).find(note) != std::string::npos);
+  CHECK(records_of(use).find("\"in_flight\":106,\"bytes\":100000,") != std::string::npos);
+}
+
 TEST_CASE("a note names what identifies its row") {
   Row row = overlapped_row();
   row.load_drift = 0.5;

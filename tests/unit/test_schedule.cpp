@@ -353,15 +353,58 @@ TEST_CASE("each message that is received at once has memory of its own") {
   CHECK(point.geometry.receive.total == 16 * 100);
   CHECK(point.geometry.send.total == 100);
   CHECK(point.needed_bytes == 17 * 100);
-  planned.options.settings.max_memory = 17 * 100 - 1;
-  CHECK(planned.point().failure->cause == Cause::out_of_memory);
-
   // Receives of the next repetition are posted before those of this one have completed.
   planned.options.settings.max_memory = 1000000;
   planned.options.send_mode = SendMode::ready;
   const Geometry ahead = planned.point().geometry;
   CHECK(ahead.slots == 2);
   CHECK(ahead.receive.stride == 16 * 100);
+}
+
+TEST_CASE("of messages in flight that exceed -mem together, as many as fit are in flight") {
+  constexpr Spec band{
+      .name = "Uniband", .kind = Kind::parallel_transfer, .receive = Extent::in_flight, .message_rate = true};
+  const auto is_planned = [](const Point& point, int in_flight, bool fewer) {
+    CHECK_FALSE(point.failure);
+    CHECK(point.in_flight == in_flight);
+    CHECK(point.fewer_in_flight() == (fewer ? std::optional(in_flight) : std::nullopt));
+    CHECK(point.geometry.receive.total == in_flight * point.bytes);
+  };
+  const TablePlan standard = Planned{.catalogue = {band}}.plan();
+  is_planned(standard.points.at(standard.points.size() - 2), 256, false);
+  is_planned(standard.points.back(), 255, true);
+  CHECK(standard.points.back().bytes == 4 * mebibyte);
+  CHECK(standard.points.back().needed_bytes == gibibyte);
+
+  Planned planned = of_length(band, 100);
+  planned.options.in_flight = 16;
+  planned.options.settings.max_memory = 17 * 100;
+  is_planned(planned.point(), 16, false);
+  planned.options.settings.max_memory = 17 * 100 - 1;
+  is_planned(planned.point(), 15, true);
+  planned.options.settings.max_memory = 2 * 100;
+  is_planned(planned.point(), 1, true);
+  planned.options.settings.max_memory = 2 * 100 - 1;
+  CHECK(planned.point().failure->needed_bytes == 17 * 100);
+
+  // All pairs of a launch of IMB-FABRIC have the same number.
+  planned.options.settings.max_memory = 17 * 100 - 1;
+  planned.options.fabric = FabricOptions{.rounds = RoundKind::circle, .listed = {}, .ranks = {0, 1, 2, 3}};
+  CHECK(planned.point().failure->cause == Cause::out_of_memory);
+}
+
+TEST_CASE("the buffer of -send_mode buffered holds only the messages that fit") {
+  Planned planned = of_length({.name = "Biband",
+                               .kind = Kind::parallel_transfer,
+                               .receive = Extent::in_flight,
+                               .message_rate = true,
+                               .send_modes = every_send_mode},
+                              100);
+  planned.options.in_flight = 16;
+  planned.options.send_mode = SendMode::buffered;
+  planned.options.settings.max_memory = 100 + 4 * (100 + 3 * 1124);
+  CHECK(planned.point().in_flight == 4);
+  CHECK(planned.point().needed_bytes == planned.options.settings.max_memory);
 }
 
 TEST_CASE("a hub receives from all others at once") {

@@ -123,6 +123,20 @@ TEST_CASE("-multi 0 and a Multi- prefix: one row over all groups") {
   CHECK(rows[1].rows[0].messages_per_second == options.in_flight / (4 * tick));
 }
 
+TEST_CASE("rates are those of the messages that were in flight") {
+  Spec spec = uniband;
+  spec.receive = Extent::in_flight;
+  const Spec catalogue[] = {spec};
+  Options options = small_options(1);
+  options.lengths = {100};
+  options.settings.max_memory = 100 * (1 + 3);
+  const bool in_passes = GENERATE(false, true);
+  if (in_passes) options.passes = Passes{.most = 2, .precision = {}, .budget = {}};
+  const Measurement point = launch(catalogue, options, 2, later_ranks_are_slower()).rows("Uniband", 2).at(0);
+  CHECK(point.fewer_in_flight == 3);
+  CHECK(point.rows[0].messages_per_second == 3 / point.rows[0].t_max);
+}
+
 TEST_CASE("-map: ranks report by their number in the world") {
   const Spec catalogue[] = {sendrecv};
   Options options = small_options(1);

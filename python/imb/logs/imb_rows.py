@@ -41,6 +41,8 @@ _DRIFT = re.compile(
     r"CPU load ran (?P<percent>\d+) % (?P<how>slower|faster) than calibrated"
 )
 
+_IN_FLIGHT = re.compile(r"# note: (?P<bytes>\d+) B: (?P<messages>\d{1,9}) messages? in flight instead of ")
+
 
 Cells: TypeAlias = Sequence[float | int | None]  # of a row
 
@@ -68,7 +70,7 @@ class Rows:
         self.values.append(row)
 
     def take_note(self, text: str, launch: LoggedLaunch) -> bool:
-        """Keeps a comment line about the load of a row of this table; False if it is not such a note.
+        """Keeps a comment line about a row of this table; False if it is not such a note.
 
         OpenIMB prints these notes after the blank line that ends the table, with the row's length and group; older
         versions print them before that line, or after the row.
@@ -78,6 +80,8 @@ class Rows:
             return True
         if PASSES_NOTE.match(text):
             return True
+        if found := _IN_FLIGHT.match(text):
+            return self._take_in_flight(int(found["bytes"]), int(found["messages"]), launch)
         if not (found := _DRIFT.match(text)):
             return False
         self.move_to(launch)
@@ -90,6 +94,17 @@ class Rows:
                     stretch.load_drift = drift | {i: _drift_of(found)}
                     return True
         return False
+
+    def _take_in_flight(self, length: int, messages: int, launch: LoggedLaunch) -> bool:
+        """Of all groups of this length."""
+        self.move_to(launch)
+        known = False
+        for stretch in self._moved_to(launch):
+            lengths = [dict(zip(stretch.columns, row, strict=True)).get("bytes") for row in stretch.rows()]
+            found = {i: messages for i, one in enumerate(lengths) if one == length}
+            stretch.in_flight = (stretch.in_flight or {}) | found
+            known = known or bool(found)
+        return known
 
     def _moved_to(self, launch: LoggedLaunch) -> list[Stretch]:
         """The parts of this table, which failure rows divide, in order."""

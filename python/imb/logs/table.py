@@ -74,6 +74,7 @@ class Stretch(msgspec.Struct, gc=False):
     first: int = 0
     quantiles: dict[int, dict[str, float | None]] | None = None
     load_drift: dict[int, float] | None = None
+    in_flight: dict[int, int] | None = None
 
     def rows(self, last: int | None = None) -> Iterator[tuple[float | int | None, ...]]:
         """The rows, or the `last` of them, as numbers; None where there is no finite one."""
@@ -202,6 +203,7 @@ def results_of(stretch: Stretch, launch: LoggedLaunch) -> Iterator[Result]:
             groups=[list(group) for group in head.groups] if head.groups else None,
             quantiles=(stretch.quantiles or {}).get(i),
             load_drift=(stretch.load_drift or {}).get(i),
+            in_flight=(stretch.in_flight or {}).get(i),
             line=stretch.line,
         )
         for field, value in zip(found, row, strict=True):

@@ -44,10 +44,11 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     group_count: int | None
     group: int | None
     bytes: int | None
+    in_flight: int | None = None  # messages, where they are fewer than the option says
 
     def curve(self) -> Key:
         """The same without a length: what a line in a chart is of."""
-        return msgspec.structs.replace(self, bytes=None)
+        return msgspec.structs.replace(self, bytes=None, in_flight=None)
 
     def __str__(self) -> str:
         """`Allreduce, 8 ranks, 64 bytes`: as short as it can be said."""
@@ -58,6 +59,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
         words += [f"{self.processes} rank{'' if self.processes == 1 else 's'}"] if self.processes else []
         words += [f"{self.threads} threads"] if self.threads > 1 else []
         words += [f"{self.bytes} bytes"] if self.bytes is not None else []
+        words += [f"{self.in_flight} in flight"] if self.in_flight is not None else []
         return ", ".join(words)
 
 
@@ -249,6 +251,7 @@ def key_of(row: Result | Failure | SampledRow, run: Run | None) -> Key:
         group_count=row.group_count,
         group=row.group,
         bytes=row.bytes,
+        in_flight=None if isinstance(row, Failure) else row.in_flight,
     )
 
 

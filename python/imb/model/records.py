@@ -421,7 +421,7 @@ class Passes(msgspec.Struct, kw_only=True):
 class SampledRow(msgspec.Struct, kw_only=True, tag_field="record", tag="row"):
     """What the samples of a row have in common."""
 
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset(["threads", "groups"])
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset(["threads", "groups", "in_flight"])
 
     row: int
     benchmark: str
@@ -433,6 +433,7 @@ class SampledRow(msgspec.Struct, kw_only=True, tag_field="record", tag="row"):
     group_count: int | None = None
     group: int | None = None
     groups: list[list[int]] | None = None
+    in_flight: int | None = None
     bytes: int | None = None
 
 
@@ -514,6 +515,7 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
             "evidence",
             "threads",
             "window_kind",
+            "in_flight",
             "groups",
             "slowest_thread",
             "time_of_threads_seconds",
@@ -543,6 +545,7 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
     group: int | None = None
     groups: list[list[int]] | None = None
     window_kind: str | None = None
+    in_flight: int | None = None
     bytes: int | None = None
     repetitions: int | None = None
     time_min_seconds: float | None = None

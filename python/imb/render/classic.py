@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from imb.logs.table import CELL, NOT_KNOWN
-from imb.model.records import PARTS, QUANTILES, End, Failure, PassLimits, Record, Result, Run
+from imb.model.records import PARTS, QUANTILES, End, Failure, Options, PassLimits, Record, Result, Run
 from imb.model.units import counted, known_width
 
 _NOTICEABLE_DRIFT = 0.1  # as in src/report/text.cpp
@@ -46,7 +46,7 @@ def text(records: Iterable[Record]) -> str:
 def _parts(records: list[Record]) -> Iterator[str]:
     run = next((record for record in records if isinstance(record, Run)), Run())
     unit = (run.options.bytes_per_megabyte if run.options else None) or 2.0**20
-    limits = (run.options.passes if run.options else None) or PassLimits()
+    options = run.options or Options()
     yield _banner(run, unit)
     rows = [record for record in records if isinstance(record, Result | Failure)]
     for _, table in groupby(
@@ -57,7 +57,7 @@ def _parts(records: list[Record]) -> Iterator[str]:
         if isinstance(same[0], Failure):
             yield from _failures([row for row in same if isinstance(row, Failure)])
         else:
-            yield _table([row for row in same if isinstance(row, Result)], run.component, unit, limits)
+            yield _table([row for row in same if isinstance(row, Result)], run.component, unit, options)
     ends = [record for record in records if isinstance(record, End)]
     if ends:
         yield f"{_passes_line(ends[-1])}\n\n# {_last_words(ends[-1])}\n\n"
@@ -144,7 +144,7 @@ def _columns(row: Result, component: str | None) -> tuple[str, ...]:
     return (*columns, "defects") if row.defects is not None else tuple(columns)
 
 
-def _table(rows: list[Result], component: str | None, unit: float, limits: PassLimits) -> str:
+def _table(rows: list[Result], component: str | None, unit: float, options: Options) -> str:
     columns = list(_columns(rows[0], component))
     lines: list[str] = []
     size: int | None = None
@@ -156,11 +156,24 @@ def _table(rows: list[Result], component: str | None, unit: float, limits: PassL
         if row.quantiles:
             times = ", ".join(f"{(row.quantiles.get(name) or 0) * 1e6:.2f}" for name in QUANTILES)
             lines.append(f"[ {times} ]")
-    notes = [note for row in rows if (note := _note(row))]
-    notes += notes_on_passes(rows, limits)
+    # Once for all groups.
+    notes = list(dict.fromkeys(note for row in rows if (note := _in_flight_note(row, options))))
+    notes += [note for row in rows if (note := _note(row))]
+    notes += notes_on_passes(rows, options.passes or PassLimits())
     if notes:
         lines += ["", *notes]
     return _head(rows[0], columns) + "\n".join(lines) + "\n"
+
+
+def _in_flight_note(row: Result, options: Options) -> str | None:
+    if row.in_flight is None:
+        return None
+    most = options.settings.max_memory_bytes if options.settings else None
+    limit = f" {most / 2**30:.6g}" if most else ""
+    return (
+        f"# note: {row.bytes or 0} B: {counted(row.in_flight, 'message')} in flight instead of "
+        f"{options.window or 'more'}, which exceed -mem{limit}"
+    )
 
 
 def _note(row: Result) -> str | None:
