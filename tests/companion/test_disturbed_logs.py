@@ -95,6 +95,21 @@ def test_colors_change_no_row() -> None:
         assert rows_of(log) == rows_of(parse(text, "log")), name
 
 
+@pytest.mark.parametrize(
+    ("name", "boxes"),
+    [
+        ("ext-np4-multi1", [(60, "text"), (61, "termination")]),
+        ("rma-np4", [(1, "termination"), (34, "termination")]),
+        ("mpi1-np6-map2x3-multi0", [(3, "help"), (14, "help")]),
+    ],
+)
+def test_what_is_between_two_messages_is_in_neither(name: str, boxes: list[tuple[int, str]]) -> None:
+    lines = TEXTS[name].splitlines(keepends=True)
+    for place, kind in boxes:
+        lines.insert(place, BOXES[kind])
+    assert rows_of(parse(b"".join(lines), "log")) == rows_of(parse(TEXTS[name], "log"))
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_a_disturbed_log_loses_no_row_in_silence(data: st.DataObject) -> None:

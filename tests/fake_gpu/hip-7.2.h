@@ -1,6 +1,7 @@
-// What ROCm 7.2 declares of the functions and constants that src/device/hip.cpp uses: facts read on 2026-11-26 from the
-// bindings that AMD generates from its headers (hip-python 7.2.2.562.43: declarations and exported names in hip/chip.pxd
-// and chip.pyx, values of enumerators from the module). 5.2, which tests/test_gpu_headers.py compares too, has the same.
+// What ROCm 7.2 declares of the functions and constants that src/device/hip.cpp uses: facts read on
+// 2026-11-26 from the bindings that AMD generates from its headers (hip-python 7.2.2.562.43: declarations and
+// exported names in hip/chip.pxd and chip.pyx, values of enumerators from the module). 5.2, which
+// tests/test_gpu_headers.py compares too, has the same.
 #pragma once
 #include <stddef.h>
 

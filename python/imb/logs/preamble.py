@@ -334,10 +334,14 @@ def _in_boxes(lines: list[bytes]) -> frozenset[int]:
         above = lines[first - 1].decode("utf-8", "replace").rstrip() if first else ""
         is_underline = (
             above
-            and not above[0].isspace()
+            and not (above[0].isspace() or above[0] == "#")
             and not (_SENTENCE.search(above) or is_message(above) or looks_like_row(above) or _command(above))
+            and not is_message(lines[first + 1].decode("utf-8", "replace"))
         )
-        equal = lines[first].rstrip() == lines[last].rstrip()
+        # IMB's lines are in no box: what is between two boxes is not a third one.
+        equal = lines[first].rstrip() == lines[last].rstrip() and not any(
+            line.startswith(b"#") for line in lines[first:last]
+        )
         if equal and not is_underline and 2 < last - first <= _LONGEST_BOX:
             found.update(range(first, last + 1))
             at += 2
