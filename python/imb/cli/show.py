@@ -255,10 +255,10 @@ def print_tables(records: Records, benchmarks: Collection[str] = (), *, chart: b
     run_record: Run = next(records.of(Run), Run())
     limits = (run_record.options.passes if run_record.options else None) or PassLimits()
     screen = Screen()
-    for table in tables_of(rows):
+    for table in tables_of(rows, MOST):
         screen.line()
-        screen.table(table.headings, table.rows[:MOST], title=table.title, right=range(len(table.headings)))
-        if (more := len(table.rows) - MOST) > 0:
+        screen.table(table.headings, table.rows, title=table.title, right=range(len(table.headings)))
+        if (more := len(table.results) - MOST) > 0:
             say(f"{counted(more, 'row')} more; `imb export` has all of them")
         for note in notes_on_passes(table.results, limits):
             say(note.removeprefix("# "))

@@ -39,8 +39,9 @@ class Table(NamedTuple):
     results: list[Result]
 
 
-def tables_of(records: Iterable[Result | Failure]) -> list[Table]:
-    """One table per benchmark and layout, in order; failures are left to `failures_of`."""
+def tables_of(records: Iterable[Result | Failure], most: int | None = None) -> list[Table]:
+    """One table per benchmark and layout, in order; failures are left to `failures_of`. `most`: of each the first so many rows
+    as text."""
     results = [record for record in records if isinstance(record, Result)]
     made = []
     for title, same in groupby(results, key=title_of):
@@ -57,7 +58,7 @@ def tables_of(records: Iterable[Result | Failure]) -> list[Table]:
                 else _cell(getattr(row, field), factor)
                 for field, _, factor in columns
             ]
-            for row in rows
+            for row in rows[:most]
         ]
         headings = [heading for _, heading, _ in columns]
         if "t_min µs" not in headings:  # the classic table's t
