@@ -3,8 +3,11 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-# What msgspec raises for bytes that are not the JSON they should be: its own errors and that of bad UTF-8 are ValueErrors.
-UNDECODABLE: tuple[type[Exception], ...] = (ValueError, RecursionError)
+import msgspec
+
+# What msgspec raises for bytes that are not the JSON they should be. Of bad UTF-8 it is a ValueError; so are its own errors, but
+# not before version 0.20.
+UNDECODABLE: tuple[type[Exception], ...] = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
 class ImbError(Exception):
