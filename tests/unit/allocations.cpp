@@ -14,6 +14,10 @@ void* operator new(std::size_t bytes) {
   if (void* const found = std::malloc(bytes > 0 ? bytes : 1)) return found;
   throw std::bad_alloc();
 }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  allocated += bytes;
+  return std::malloc(bytes > 0 ? bytes : 1);
+}
 void operator delete(void* bytes) noexcept { std::free(bytes); }
 void operator delete(void* bytes, std::size_t) noexcept { std::free(bytes); }
 

@@ -583,7 +583,7 @@ TEST_CASE("the example of every option is a command line that parses") {
   const Program messages{"IMB-MPI1", "MPI-1 part", others};
   const Program io{"IMB-IO", "MPI-IO part", on_files, standard_of_files, true};
   const Program pairs{"IMB-P2P", "IMB-P2P part", random_pairs, standard_of_pairs};
-  constexpr Spec neighbors[] = {{.name = "Neighbor_alltoall", .topology = {.dimensions = 2}}};
+  static constexpr Spec neighbors[] = {{.name = "Neighbor_alltoall", .topology = {.dimensions = 2}}};
   const Program neighborhoods{"IMB-MPI1", "MPI-1 part", neighbors};
   constexpr Spec one_sided[] = {{.name = "Unidir_put", .access = Access::passive_target}};
   constexpr Spec sent[] = {{.name = "PingPong", .send_modes = every_send_mode, .packs = true}};
@@ -653,7 +653,7 @@ TEST_CASE("IMB-P2P has standards and options of its own") {
 }
 
 TEST_CASE("-topo is a grid, a graph or random, that a group of the launch can have") {
-  constexpr Spec neighbors[] = {{.name = "Neighbor_alltoall", .topology = {.dimensions = 2}}};
+  static constexpr Spec neighbors[] = {{.name = "Neighbor_alltoall", .topology = {.dimensions = 2}}};
   const auto given = [&](const std::string& line) {
     const Program program{"IMB-MPI1", "MPI-1 part", neighbors};
     return parse(program, words(line), 8, Files{}.reader()).topology;
