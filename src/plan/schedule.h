@@ -60,8 +60,8 @@ struct TablePlan {
 class Schedule {
  public:
   /// `catalogue`: of the component, indexed by Options::selection; `ranks`: of the launch; `off_cache`: with
-  /// the machine's figures filled in; `large_counts`: whether the MPI has calls with MPI_Count. All four
-  /// outlive the schedule.
+  /// the machine's figures filled in; `large_counts`: whether the MPI has calls with MPI_Count. Catalog and
+  /// options outlive the schedule.
   Schedule(std::span<const Spec> catalogue, const Options& options, int ranks,
            const std::optional<OffCache>& off_cache, bool large_counts);
 
@@ -94,7 +94,7 @@ class Schedule {
   std::span<const Spec> catalogue_;
   const Options& options_;
   const int ranks_;
-  const std::optional<OffCache>& off_cache_;
+  const std::optional<OffCache> off_cache_;
   const bool large_counts_;
   std::vector<TableKey> tables_;
 };

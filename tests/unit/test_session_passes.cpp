@@ -306,7 +306,7 @@ TEST_CASE("overlap is measured in every pass") {
   model.computing = [](const At&, const LoadUse& load) { return static_cast<double>(load.units) * tick; };
   model.drift = [](int, int) { return 0.0; };
   const Outcome outcome = launch(catalogue, in_passes(1, exactly(3)), 2, model);
-  const Row& row = outcome.rows("Ibcast")[1].rows.front();
+  const Row row = outcome.rows("Ibcast")[1].rows.front();
   CHECK(row.t_overlap == tick);
   CHECK(row.overlap_percent == 100);
   CHECK_FALSE(row.load_drift);
