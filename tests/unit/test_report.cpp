@@ -520,7 +520,8 @@ TEST_CASE("fewer messages in flight than asked for are a note behind the table, 
   CHECK(text_of(use).find("in flight instead") == std::string::npos);
   CHECK(records_of(use).find("\"in_flight\":") == std::string::npos);
   measured.fewer_in_flight = 106;
-  const char* const note = "\n# note: 100000 B: 106 messages in flight instead of 256, which exceed -mem 0.01\n";
+  const char* const note =
+      "\n# note: 100000 B: 106 messages in flight instead of 256, which exceed -mem 0.01\n";
   CHECK(text_of(use).find(note) != std::string::npos);
   CHECK(records_of(use).find("\"in_flight\":106,\"bytes\":100000,") != std::string::npos);
 }
