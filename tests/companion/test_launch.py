@@ -57,6 +57,7 @@ HOSTS = {"hosts": ("a", "b"), "ppn": 2, "ranks": 4}
         (OPENMPI5, {"env": {"A": "b c"}}, False, "mpiexec -x 'A=b c' -n 2 P"),
         (OPENMPI5, {"env": {"A": "b", "MY_TOKEN": "s"}, "extra": ("-x", "KEY=t", "--mca", "btl", "self")}, False, "KEY=t MY_TOKEN=s mpiexec -x A=b -x MY_TOKEN -x KEY --mca btl self -n 2 P"),
         (MPICH, {"env": {"A": "b", "MY_TOKEN": "s"}, "extra": ("-env", "KEY", "t", "-v")}, False, "KEY=t MY_TOKEN=s mpiexec -n 2 -genv A b -v P"),
+        (MPICH, {"env": {"A": "b", "MY_TOKEN": "s"}, "extra": ("-genv", "KEY=t", "-v")}, False, "KEY=t MY_TOKEN=s mpiexec -n 2 -genv A b -v P"),
         (INTEL, {"extra": ("-genv", "MY_TOKEN", "s", "-genv", "A", "b")}, False, "I_MPI_ROOT=/opt/impi MY_TOKEN=s mpiexec -n 2 -genv A b P"),
         (MPICH, {"launcher": "srun", "env": {"KEY": "t"}, "extra": ("--export=ALL,MY_TOKEN=s,A=b",)}, False, "KEY=t MY_TOKEN=s srun --mpi=pmi2 --kill-on-bad-exit=1 -n 2 --export=ALL,MY_TOKEN,A=b P"),
         (OPENMPI5, {"cpus": (0, 3)}, False, "mpiexec --bind-to none -n 1 taskset -c 0 P : -n 1 taskset -c 3 P"),

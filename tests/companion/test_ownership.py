@@ -331,10 +331,15 @@ COMMANDS = [
     "echo --api-token {} > /dev/null",
 ]
 ARGUMENTS = ["-genv MY_PASSWORD {}", "--env MY_KEY={}", "--mca oob_auth {}", "--token {}"]
+ARGUMENTS += ["--mca mca_base_env_list A=1;MY_TOKEN={};B=2"]
 HEADERS = [
     "curl -H 'Authorization: Bearer {}' u",
     'curl -H "X-Auth-Token: {}" u',
     "curl -H Authorization:{} u",
+    "curl -HAuthorization:{} u",
+    "curl -sH'X-Auth-Token:{}' u",
+    "curl --header='X-Auth-Token:{}' u",
+    "curl --header=X-Auth-Token:{} u",
     "sh -c 'curl -H \"Authorization: Basic {}\" u'",
     "curl --header='Cookie: a=b; session={}' u",
     """curl -d '{{"user": "me", "password": "{}"}}' u""",
@@ -493,5 +498,5 @@ def test_words_that_are_no_secrets_stay() -> None:
         "export UCX_TLS=tcp KEYS= && test -e $FAKE_LOG.idle || { echo 'in use'; exit 3; }",
     ):
         assert confidential.hidden_command(command) == command
-    words = "--mca btl self,tcp -x MY_TOKEN --bind-to core --env A=b -n 2 --export=ALL,B=1 -genv UCX_TLS tcp"
+    words = "--export ALL,B=1 --mca btl self,tcp -x MY_TOKEN --bind-to core --env A=b -n 2 --export=ALL,B=1 -genv UCX_TLS tcp"
     assert " ".join(confidential.hidden_arguments(words.split())) == words
