@@ -8,7 +8,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TypeVar
 
@@ -55,13 +56,13 @@ def size_of(path: Path) -> int:
         raise UnreadableFile(path, error) from error
 
 
-def _opened(path: Path) -> IO[bytes]:
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
     """Never waits, and is never endless: in the place of a file another user may put a FIFO or a device. Raises OSError."""
-    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise OSError(errno.EINVAL, "not a regular file", str(path))
-    return file
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        yield file
 
 
 def refuse_other_size(path: Path, size: int, stored: int) -> None:
