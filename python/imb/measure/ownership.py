@@ -96,8 +96,8 @@ def refuse_others(
         )
     if written.open_to_others:
         raise ImbError(
-            f"{what}: other users may write {' and '.join(written.open_to_others)}; if they have not, `chmod go-w` it, or"
-            " give --force-owner"
+            f"{what}: other users may write {' and '.join(written.open_to_others)}; unless they have,"
+            f" `chmod go-w` {'both' if len(written.open_to_others) > 1 else 'it'}, or give --force-owner"
         )
     if runs:
         raise ImbError(
