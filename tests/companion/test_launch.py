@@ -170,6 +170,17 @@ def test_hidden_values_are_in_no_file_and_a_stray_process_holds_nothing_up(
     )
 
 
+def test_nothing_is_launched_where_nothing_would_take_secrets_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = script(tmp_path, f"open({str(tmp_path / 'mark')!r}, 'w')\n")
+    monkeypatch.setattr("imb.mpi.masking.sys.executable", "/bin/false")
+    for secrets in ({"hunter2-secret"}, {"hunter2-secret" * 100_000}):  # more than a pipe holds
+        with pytest.raises(ImbError, match="cannot start /bin/false"):
+            run(command, output=tmp_path / "out", errors=tmp_path / "err", timeout=20, hide=secrets)
+    assert not (tmp_path / "mark").exists()
+
+
 def test_a_launch_that_hangs_is_killed_with_all_its_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
