@@ -481,3 +481,16 @@ def test_what_is_no_file_is_not_waited_for(imb: Imb, archive: Archive, session: 
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("change", ['"variant": 0', '"number": 2'])
+def test_a_plan_of_launches_that_cannot_be_is_not_carried_out(
+    imb: Imb, archive: Archive, session: Path, change: str
+) -> None:
+    plan = session / "plan.json"
+    plan.write_text(plan.read_text().replace(change, f"{change[:-1]}7"))
+    (session / "0001.json").unlink()
+    for words in ([], ["--dry-run"]):
+        said = imb("run", "--resume", session.name, *words)
+        assert said.code == 2 and f"{plan}: cannot be read (" in said.err, said
+    assert imb("verify").code == 1
