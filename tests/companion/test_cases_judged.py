@@ -90,9 +90,24 @@ def test_one_launch_in_records_of_several_has_its_name(imb: Imb, archive: Archiv
     for name in ("both.jsonl#2", f"{run}#2"):
         said = imb("show", name)
         assert said.code == 0 and "3.00" in said.out and "1.00" not in said.out, said
+        assert ("read, not stored" in said.out) == (name != f"{run}#2")
         assert "0.33x" in imb("compare", "both.jsonl#1", name).out
     whole = imb("rm", f"{run}#2")
     assert whole.code == 2 and "one launch" in whole.err and len(archive.ids()) == 1
+
+
+def test_lines_that_the_import_did_not_read_do_not_fail_later_commands(
+    imb: Imb, archive: Archive, here: Path
+) -> None:
+    """Of one launch of a stored run as of the whole run."""
+    row = Result(benchmark="PingPong", processes=2, bytes=8, time_max_seconds=1e-6)
+    one = write([Run(component="MPI1"), row])
+    Path("torn.jsonl").write_bytes(one + b'{"record":"result","bytes":\n' + one)
+    assert imb("import", "torn.jsonl").code == 1
+    run = archive.ids()[0][:10]
+    for name, status in ((run, 0), (f"{run}#1", 0), ("torn.jsonl#1", 1), (f"{run}#2", 0)):
+        said = imb("show", name)
+        assert said.code == status and ("not a record" in said.err) == ("#2" not in name), said
 
 
 def test_commands_that_a_finding_prints_can_be_pasted(imb: Imb, here: Path) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -453,3 +454,43 @@ def test_an_error_elsewhere_is_not_one_of_the_archive(
         OSError(30, "Read-only file system", str(session / "x")),
     ):
         assert "cannot write to the archive" in fails(error)
+
+
+def test_what_is_no_file_is_not_waited_for(imb: Imb, archive: Archive, session: Path) -> None:
+    """In a shared archive another user may put a FIFO in the place of a file: opened as a file, it holds a command for ever."""
+    first, second = sorted(archive.ids())
+    places = [
+        archive.path_of(first) / "manifest.json",
+        archive.path_of(second) / "facts.json",
+        archive.label_files()[0],
+        session / "plan.json",
+    ]
+    for place in places:
+        place.unlink()
+        os.mkfifo(place)
+
+    def late(number: int, frame: object) -> None:
+        raise AssertionError("a command waits for a FIFO")
+
+    before = signal.signal(signal.SIGALRM, late)
+    try:
+        for words in (["ls"], ["export"], ["verify"], ["run", "--resume"], ["run", "--resume", session.name]):
+            signal.alarm(30)
+            said = imb(*words)
+            assert "(not a regular file)" in said.err + said.out, said
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("change", ['"variant": 0', '"number": 2'])
+def test_a_plan_of_launches_that_cannot_be_is_not_carried_out(
+    imb: Imb, archive: Archive, session: Path, change: str
+) -> None:
+    plan = session / "plan.json"
+    plan.write_text(plan.read_text().replace(change, f"{change[:-1]}7"))
+    (session / "0001.json").unlink()
+    for words in ([], ["--dry-run"]):
+        said = imb("run", "--resume", session.name, *words)
+        assert said.code == 2 and f"{plan}: cannot be read (" in said.err, said
+    assert imb("verify").code == 1

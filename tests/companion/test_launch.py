@@ -57,6 +57,7 @@ HOSTS = {"hosts": ("a", "b"), "ppn": 2, "ranks": 4}
         (OPENMPI5, {"env": {"A": "b c"}}, False, "mpiexec -x 'A=b c' -n 2 P"),
         (OPENMPI5, {"env": {"A": "b", "MY_TOKEN": "s"}, "extra": ("-x", "KEY=t", "--mca", "btl", "self")}, False, "KEY=t MY_TOKEN=s mpiexec -x A=b -x MY_TOKEN -x KEY --mca btl self -n 2 P"),
         (MPICH, {"env": {"A": "b", "MY_TOKEN": "s"}, "extra": ("-env", "KEY", "t", "-v")}, False, "KEY=t MY_TOKEN=s mpiexec -n 2 -genv A b -v P"),
+        (MPICH, {"env": {"A": "b", "MY_TOKEN": "s"}, "extra": ("-genv", "KEY=t", "-v")}, False, "KEY=t MY_TOKEN=s mpiexec -n 2 -genv A b -v P"),
         (INTEL, {"extra": ("-genv", "MY_TOKEN", "s", "-genv", "A", "b")}, False, "I_MPI_ROOT=/opt/impi MY_TOKEN=s mpiexec -n 2 -genv A b P"),
         (MPICH, {"launcher": "srun", "env": {"KEY": "t"}, "extra": ("--export=ALL,MY_TOKEN=s,A=b",)}, False, "KEY=t MY_TOKEN=s srun --mpi=pmi2 --kill-on-bad-exit=1 -n 2 --export=ALL,MY_TOKEN,A=b P"),
         (OPENMPI5, {"cpus": (0, 3)}, False, "mpiexec --bind-to none -n 1 taskset -c 0 P : -n 1 taskset -c 3 P"),
@@ -167,6 +168,17 @@ def test_hidden_values_are_in_no_file_and_a_stray_process_holds_nothing_up(
     assert (
         out.partition(b"> ")[2] == b"(hidden), hunter" and (tmp_path / "err").read_bytes() == b"\xff(hidden)"
     )
+
+
+def test_nothing_is_launched_where_nothing_would_take_secrets_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = script(tmp_path, f"open({str(tmp_path / 'mark')!r}, 'w')\n")
+    monkeypatch.setattr("imb.mpi.masking.sys.executable", "/bin/false")
+    for secrets in ({"hunter2-secret"}, {"hunter2-secret" * 100_000}):  # more than a pipe holds
+        with pytest.raises(ImbError, match="cannot start /bin/false"):
+            run(command, output=tmp_path / "out", errors=tmp_path / "err", timeout=20, hide=secrets)
+    assert not (tmp_path / "mark").exists()
 
 
 def test_a_launch_that_hangs_is_killed_with_all_its_processes(

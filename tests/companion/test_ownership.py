@@ -8,10 +8,12 @@ from pathlib import Path
 
 import imb as package
 import lab
+import msgspec
 import pytest
 from companion import fake_mpi
 from companion.cluster import until
 from companion.door import Imb
+from imb.archive import baselines
 from imb.archive.durable import create
 from imb.archive.store import Archive
 from imb.measure.ownership import make_session_folder
@@ -125,6 +127,11 @@ def recorded(imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.Mon
     return log
 
 
+def fake_words(folder: Path) -> list[object]:
+    """The options of the MPI that is in this folder already."""
+    return ["--mpi", folder / "mpi", "--programs", folder / "mpi" / "bin"]
+
+
 def given_to(user: int, folder: Path) -> None:
     for path in (folder, *folder.rglob("*")):
         os.chown(path, user, user)
@@ -148,6 +155,41 @@ def test_the_baseline_of_another_user_is_not_measured_again(
     assert imb("baseline", "check", "base", "before").code != 2  # nothing is executed
     assert imb("baseline", "check", "base", "--force-owner").code != 2
     assert recorded.exists()
+
+
+@pytest.mark.parametrize("side", ["before", "{run}#2"])
+def test_a_run_of_another_user_with_several_launches_is_not_measured_again(
+    imb: Imb, archive: Archive, recorded: Path, tmp_path: Path, side: str
+) -> None:
+    """Its launches have other names than the run: RUN#1, RUN#2."""
+    records = tmp_path / "mpi" / "bin" / "records-2"
+    records.write_bytes(records.read_bytes() * 2)
+    archive.remove(archive.ids()[0])
+    assert imb("run", "PingPong", *fake_words(tmp_path), "--classic", "--label", "before").code == 0
+    recorded.unlink()
+    (run,) = archive.ids()
+    given_to(STRANGER, archive.folder / "runs")
+    assert imb("baseline", "set", "base", side.format(run=run[:10])).code == 0
+    said = imb("baseline", "check", "base")
+    assert said.code == 2 and "other users may have written" in said.err and not recorded.exists(), said
+
+
+@pytest.mark.parametrize("whose", ["own", "foreign", "removed"])
+def test_a_baseline_of_an_earlier_version_is_examined_when_it_is_measured_again(
+    imb: Imb, archive: Archive, recorded: Path, whose: str
+) -> None:
+    """That version did not record whose its runs were."""
+    assert imb("baseline", "set", "base", "before").code == 0
+    (made,) = baselines.baseline_versions(archive, "base")
+    kept = [msgspec.structs.replace(one, foreign=None, content="") for one in made.launches]
+    baselines.add(archive, msgspec.structs.replace(made, launches=kept, sha256=""))
+    if whose == "foreign":
+        given_to(STRANGER, archive.folder / "runs")
+    if whose == "removed":
+        archive.remove(archive.ids()[0])
+    said = imb("baseline", "check", "base@2")
+    assert (said.code == 2) == ("--force-owner" in said.err) == (whose != "own"), said
+    assert recorded.exists() == (whose == "own")
 
 
 def test_a_baseline_that_others_may_write_is_not_measured_again(
@@ -331,10 +373,15 @@ COMMANDS = [
     "echo --api-token {} > /dev/null",
 ]
 ARGUMENTS = ["-genv MY_PASSWORD {}", "--env MY_KEY={}", "--mca oob_auth {}", "--token {}"]
+ARGUMENTS += ["--mca mca_base_env_list A=1;MY_TOKEN={};B=2"]
 HEADERS = [
     "curl -H 'Authorization: Bearer {}' u",
     'curl -H "X-Auth-Token: {}" u',
     "curl -H Authorization:{} u",
+    "curl -HAuthorization:{} u",
+    "curl -sH'X-Auth-Token:{}' u",
+    "curl --header='X-Auth-Token:{}' u",
+    "curl --header=X-Auth-Token:{} u",
     "sh -c 'curl -H \"Authorization: Basic {}\" u'",
     "curl --header='Cookie: a=b; session={}' u",
     """curl -d '{{"user": "me", "password": "{}"}}' u""",
@@ -493,5 +540,5 @@ def test_words_that_are_no_secrets_stay() -> None:
         "export UCX_TLS=tcp KEYS= && test -e $FAKE_LOG.idle || { echo 'in use'; exit 3; }",
     ):
         assert confidential.hidden_command(command) == command
-    words = "--mca btl self,tcp -x MY_TOKEN --bind-to core --env A=b -n 2 --export=ALL,B=1 -genv UCX_TLS tcp"
+    words = "--export ALL,B=1 --mca btl self,tcp -x MY_TOKEN --bind-to core --env A=b -n 2 --export=ALL,B=1 -genv UCX_TLS tcp"
     assert " ".join(confidential.hidden_arguments(words.split())) == words

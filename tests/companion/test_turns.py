@@ -23,7 +23,7 @@ from companion import fake_mpi
 from companion.door import Imb
 from imb.archive.store import Archive
 from imb.logs import parse
-from imb.measure import campaign, planning
+from imb.measure import campaign, planning, session
 from imb.measure.interleave import TURN_LIMIT, Conductor
 from imb.model.records import Run
 
@@ -350,6 +350,29 @@ def trial(tmp_path: Path, more: str = "") -> Path:
     file = tmp_path / "trial.toml"
     file.write_text(CAMPAIGN.format(mpi=tmp_path / "mpi", programs=tmp_path / "mpi" / "bin", more=more))
     return file
+
+
+@pytest.mark.parametrize("seed", (1, 5))
+def test_a_missing_program_leaves_nothing_of_the_other_variant(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Whichever of the two comes first in the round."""
+    file = trial(tmp_path)
+    fake_mpi.make(tmp_path / "other")
+    programs = tmp_path / "other" / "bin"
+    text = file.read_text()
+    file.write_text(text.replace('FAKE_NAME = "b" }', f'FAKE_NAME = "b" }}\nprograms = "{programs}"'))
+    assert file.read_text() != text
+    saved = session.save
+
+    def save(archive: Archive, made: session.Plan) -> None:
+        saved(archive, made)
+        (programs / "IMB-MPI1").unlink()
+
+    monkeypatch.setattr(session, "save", save)
+    said = imb("campaign", file, "--seed", seed)
+    assert said.code == 2 and f"no program {programs}/IMB-MPI1" in said.err, said
+    assert not list(archive.folder.glob("sessions/*/*.part")) and not archive.ids()
 
 
 @pytest.mark.parametrize(

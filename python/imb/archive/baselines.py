@@ -42,7 +42,7 @@ def make(
     note: str | None = None,
     foreign: Collection[str] = (),
 ) -> Baseline:
-    """A baseline of these launches; `add` gives it its version. `foreign`: names of launches whose facts another user may have
+    """A baseline of these launches; `add` gives it its version. `foreign`: whole names of runs whose facts another user may have
     written. Raises ImbError where they are of several kinds."""
     if not _NAME.match(name):
         raise ImbError(f"invalid baseline name: {name!r}; use letters, digits and ._+=:-, no blanks")
@@ -58,7 +58,11 @@ def make(
         machine=machine_of(side),
         placement=placement,
         tolerances=dict(tolerances),
-        launches=[_kept(launch, launch.name in foreign) for launch in side.launches if launch.rows],
+        launches=[
+            _kept(launch, launch.content.partition("#")[0] in foreign)
+            for launch in side.launches
+            if launch.rows
+        ],
     )
 
 

@@ -24,15 +24,23 @@ from imb.model.text import readable
 
 class FileRun:
     """A run that a file holds; reads as a StoredRun does. `name` is the path of the file, `path#2` of the second run in it;
-    `problems` are the lines of this run that were not understood."""
+    `problems` are the lines of this run that were not understood. `stored`: it is one launch of a run in the archive."""
 
     def __init__(
-        self, name: str, path: Path, content: Content, entry: Entry, problems: list[Problem]
+        self,
+        name: str,
+        path: Path,
+        content: Content,
+        entry: Entry,
+        problems: list[Problem],
+        *,
+        stored: bool = False,
     ) -> None:
         self.name = name
         self.path = path
         self.content = content
         self.problems = problems
+        self.stored = stored
         self.entry = entry
         # In the tables of the index this run is known by its path: the archive may have the same content.
         entry.manifest = Manifest(format=FORMAT, id=name, added="", host="", imb="", files={})
@@ -111,7 +119,8 @@ def launch_in(run: StoredRun | FileRun, number: int) -> StoredRun | FileRun | No
     problems = [msgspec.structs.replace(one, line=one.line + before) for one in found.problems]
     entry = Entry(facts, records=found.records, problems=len(problems))
     path = run.path if isinstance(run, FileRun) else run.folder / "records.jsonl"
-    return FileRun(f"{run.name}#{number}", path, content, entry, problems)
+    stored = isinstance(run, StoredRun)
+    return FileRun(f"{run.name}#{number}", path, content, entry, problems, stored=stored)
 
 
 def _launches(text: bytes) -> Iterator[int]:

@@ -75,7 +75,7 @@ def any_side(runs: Iterable[StoredRun | FileRun], name: str) -> Side:
     problems: list[Problem] = []
     for run in found.values():
         records = run.records()
-        unread.note_unread(records.problems, lost=not isinstance(run, StoredRun))
+        unread.note_unread(records.problems, lost=not run.stored)
         problems += records.problems
         launches += _launches(run, records)
     return Side(
@@ -99,7 +99,7 @@ def readable_runs(archive: Archive, *names: str) -> Iterator[StoredRun | FileRun
     for name in names:
         for run in _readable(archive, name, present):
             if not isinstance(run, StoredRun):
-                unread.note_unread(run.problems)
+                unread.note_unread(run.problems, lost=not run.stored)
             yield run
 
 

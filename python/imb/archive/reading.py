@@ -5,10 +5,13 @@ Each read raises one kind of error, UnreadableFile. Where several things are rea
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Callable, Iterable
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import IO, TypeVar
 
 import msgspec
 
@@ -38,7 +41,8 @@ class UnreadableFile(ImbError):
 def read_part(path: Path) -> bytes:
     """The bytes of a file. Raises UnreadableFile."""
     try:
-        return path.read_bytes()
+        with _opened(path) as file:
+            return file.read()
     except OSError as error:
         raise UnreadableFile(path, error) from error
 
@@ -46,10 +50,19 @@ def read_part(path: Path) -> bytes:
 def size_of(path: Path) -> int:
     """Of a file that this user may read. Raises UnreadableFile."""
     try:
-        with path.open("rb") as file:
+        with _opened(path) as file:
             return os.fstat(file.fileno()).st_size
     except OSError as error:
         raise UnreadableFile(path, error) from error
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """Never waits, and is never endless: in the place of a file another user may put a FIFO or a device. Raises OSError."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        yield file
 
 
 def refuse_other_size(path: Path, size: int, stored: int) -> None:

@@ -126,6 +126,11 @@ class StoredRun(msgspec.Struct, frozen=True):
         """As it is shown."""
         return self.id[:SHORT]
 
+    @property
+    def stored(self) -> bool:
+        """Whether it is in the archive, as of FileRun."""
+        return True
+
     def part(self, name: str) -> bytes | None:
         """The bytes of one of CONTENT; None where the run has no such file. Raises UnreadableFile."""
         if (stored := self.manifest.files.get(name)) is None:

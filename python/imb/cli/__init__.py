@@ -156,7 +156,7 @@ def main(words: list[str] | None = None) -> None:
     except ImbError as error:
         _unread_lines()
         sys.exit(_complain(str(error), error.status))
-    except UnicodeEncodeError as error:  # a argument of the command line, which would get into JSON
+    except UnicodeEncodeError as error:  # an argument of the command line, which would get into JSON
         sys.exit(_complain(f"not valid UTF-8: {error.object[:60]!r}; give text", 2))
     except _UsageError as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # `imb` alone: its message is the help

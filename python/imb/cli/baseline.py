@@ -87,11 +87,10 @@ def set_(
     store = Archive(archive)
     runs = list(named_runs(store, side))
     loaded = side_from(runs, side, status=2)
-    stored = {run.name: run.folder / "facts.json" for run in runs if isinstance(run, StoredRun)}
     foreign = {
-        launch.name
-        for launch in loaded.launches
-        if launch.name in stored and not ownership.is_own(stored[launch.name], launch.facts)
+        run.id
+        for run in runs
+        if not ownership.is_own(run.folder if isinstance(run, StoredRun) else run.path.parent, run.facts())
     }
     limits = _tolerances(tolerance) or {"time": 0.05}
     made = baselines.make(name, loaded, limits, note=note, foreign=foreign)
@@ -330,7 +329,7 @@ def _refuse_others(store: Archive, chosen: Baseline) -> None:
         raise ImbError(f"{path} cannot be read ({error.strerror})") from error
     if baselines.load_baseline(path, written.text) != chosen:
         raise ImbError(f"{path} was replaced while it was read; try again")
-    foreign = [kept.name for kept in chosen.launches if kept.foreign]
+    foreign = [kept.name for kept in chosen.launches if ownership.is_foreign(store, kept)]
     ownership.refuse_others(f"baseline {chosen}", written, runs=foreign)
 
 

@@ -237,7 +237,3 @@ def command(
     if submit:
         raise typer.Exit(hand_over(store, plans, job))
     carry_out(store, plans[0])
-
-
-def _lines_of(file: Path) -> list[str]:
-    return file.read_text(errors="replace").splitlines()

@@ -92,7 +92,7 @@ def command(
     say(*_facts(found, records, store.tags().get(found.id) or Tags()))
     for line in of_one_run(store, found, records):
         say(f"! {line}")
-    unread.note_unread(records.problems, lost=not isinstance(found, StoredRun))
+    unread.note_unread(records.problems, lost=not found.stored)
     wanted = {name.lower() for name in benchmark or []}
     there = dict.fromkeys(one.benchmark for one in records.records if isinstance(one, Result | Failure))
     if there:
@@ -178,6 +178,8 @@ def _place(found: StoredRun | FileRun) -> dict[str, str | None]:
     if isinstance(found, StoredRun):
         added = f"{found.manifest.added} on {found.manifest.host}"
         return {"run": found.name, "added": added, "from": found.manifest.origin}
+    if found.stored:
+        return {"run": f"{found.name}, one of its launches"}
     return {"file": f"{found.name} (read, not stored)"}
 
 

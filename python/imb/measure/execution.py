@@ -94,6 +94,9 @@ def execute(
             turns = stack.enter_context(
                 Conductor(ranks, seed, everywhere=any(map(elsewhere, intents)), limit=made.turn_limit)
             )
+        for item in items:
+            _adopt(archive, made, item)
+        refuse_missing_programs(made, items)  # of all, before one leaves anything
         started = [
             _start(archive, made, item, turns.words(side, made.parts) if turns else [])
             for side, item in enumerate(items)
@@ -128,8 +131,6 @@ def execute(
 
 def _start(archive: Archive, made: Plan, item: Item, turns: Sequence[str]) -> _Started:
     spool = spool_of(archive, made, item)
-    _adopt(archive, made, item)
-    refuse_missing_programs(made, [item])
     spool.mkdir()
     command, shown = (command_of(made, item, spool, turns, shown=shown) for shown in (False, True))
     variant, intent = made.variants[item.variant], intent_of(made, item)

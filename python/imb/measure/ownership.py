@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from imb.archive.store import Archive
+from imb.model.baselines import Kept
 from imb.model.errors import ImbError
 from imb.model.units import counted
 
@@ -57,15 +59,29 @@ def examined(file: Path, *, folder: bool = False, own: bool = False) -> Written:
     return Written(text, strangers, loose)
 
 
-def is_own(file: Path, facts: Mapping[str, Any]) -> bool:
-    """Whether only this user has written these facts of a run, which were read from the file. Raises ImbError where it cannot be read."""
+def is_own(folder: Path, facts: Mapping[str, Any]) -> bool:
+    """Whether only this user has written these facts of a run, which were read from its folder, or they have nothing to execute.
+    Raises ImbError where they cannot be read."""
+    file = folder / "facts.json"
+    if facts.get("intent") is None:
+        return True
     try:
         written = examined(file, own=True)
         return written.own and msgspec.json.decode(written.text) == facts
-    except FileNotFoundError:  # no facts, nothing to execute
-        return not facts
+    except FileNotFoundError:  # it was removed
+        return False
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ImbError(f"{file} cannot be read ({error}); see `imb verify`") from error
+
+
+def is_foreign(archive: Archive, kept: Kept) -> bool:
+    """Whether another user may have written what this launch of a baseline executes. Of one that an earlier version set, which did
+    not look, the run itself tells; it counts as foreign where it is not in the archive any more. Raises ImbError."""
+    if kept.foreign is not None:
+        return kept.foreign
+    name = kept.name.partition("#")[0]
+    runs = [run for run in archive.ids() if run.startswith(name)]
+    return not runs or not all(is_own(archive.path_of(run), kept.facts) for run in runs)
 
 
 def refuse_others(
@@ -80,8 +96,8 @@ def refuse_others(
         )
     if written.open_to_others:
         raise ImbError(
-            f"{what}: other users may write {' and '.join(written.open_to_others)}; if they have not, `chmod go-w` it, or"
-            " give --force-owner"
+            f"{what}: other users may write {' and '.join(written.open_to_others)}; unless they have,"
+            f" `chmod go-w` {'both' if len(written.open_to_others) > 1 else 'it'}, or give --force-owner"
         )
     if runs:
         raise ImbError(

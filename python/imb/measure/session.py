@@ -110,6 +110,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     turn_limit: float = TURN_LIMIT
     owner: int | None = None
 
+    def __post_init__(self) -> None:
+        """Raises ValueError, which a decoder reports: a file may hold anything."""
+        if [item.number for item in self.items] != list(range(1, len(self.items) + 1)):
+            raise ValueError("launches are not numbered from 1")
+        if any(not 0 <= item.variant < len(self.variants) for item in self.items):
+            raise ValueError("a launch of a variant that is not there")
+
     @property
     def surrounded(self) -> bool:
         """Whether there are commands to set up or tear down."""

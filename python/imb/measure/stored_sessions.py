@@ -102,8 +102,10 @@ def _own(files: Iterable[Path]) -> Iterator[Plan]:
                 continue
         except UnreadableFile as error:
             note(f"{error}; left out")
-        except OSError:  # private to another user
+        except (PermissionError, FileNotFoundError):  # private to another user, or gone
             pass
+        except OSError as error:
+            note(f"{UnreadableFile(file, error)}; left out")
         else:
             yield made
 

@@ -33,6 +33,8 @@ _PIECE = re.compile(
     rf"|(?<![\w$-])(?P<header>(?P<key>{_SECRET_KEY})\s*:\s+{_SCHEME})(?P<content>{_VALUE}+)"
     rf"""|(?P<json>\\?["'](?P<member>{_SECRET_KEY})\\?["']\s*:\s*)"""
     r"""(?P<member_value>\\?"(?:(?!\\?").)*\\?"|'[^']*'|[^\s,{}\[\]"'\\]+)"""
+    # Of curl and wget: a blank behind the colon is not needed.
+    rf"|(?<!\S)(?P<taker>-[A-Za-z]*H\s*|--header(?:\s+|=))(?=\\?[\"']?{_SECRET_KEY}\s*:)(?P<line>{_VALUE}+)"
     rf"|(?<!\S)(?P<option>--?[A-Za-z][\w-]*)(?P<gap>\s+)(?!-)(?P<argument>{_VALUE}+)"
     r"""|(?P<quote>['"])(?P<text>(?:(?!(?P=quote))(?:\\.|[^\\]))*)(?P=quote)|\\.""",
     re.DOTALL,
@@ -126,10 +128,13 @@ def _arguments(words: Sequence[str], change: _Change) -> tuple[str, ...]:
     found = list(words)
     for at, word in enumerate(words):
         before = [each.lstrip("-") if each.startswith("-") else "" for each in words[max(at - 2, 0) : at]]
-        if word.startswith("--export="):  # of srun: a list
+        if word.startswith("--export=") or words[max(at - 1, 0)] == "--export":  # of srun: a list
             found[at] = ",".join(_one_argument(part, change) for part in word.split(","))
         elif len(before) == 2 and before[0] in NAMED_OPTIONS and "=" not in words[at - 1]:
-            found[at] = change(words[at - 1], word, "") if _asked(words[at - 1], word) else word
+            if _asked(words[at - 1], word):
+                found[at] = change(words[at - 1], word, "")
+            else:  # mca_base_env_list is a list of NAME=value
+                found[at] = ";".join(_one_argument(part, change) for part in word.split(";"))
         elif before and is_secret(before[-1]) and "=" not in before[-1] and not word.startswith("-"):
             found[at] = change(_variable(before[-1]), word, "") if _asked(before[-1], word) else word
         else:
@@ -166,15 +171,11 @@ def _command(text: str, change: _Change, quote: str = "") -> str:
             return f"{header}{value_of(found['key'], found['content'])}"
         if json := found["json"]:
             return f"{json}{value_of(found['member'], found['member_value'])}"
-        if (option := found["option"]) in (
-            "-H",
-            "--header",
-        ):  # of curl: a blank behind the colon is not needed
-            said = _QUOTED.fullmatch(found["argument"])
-            inner, around = (said["text"], said["quote"]) if said else (found["argument"], "")
-            if line := _header(inner, change, quote or around):
-                return f"{option}{found['gap']}{around}{line}{around}"
-        if option:
+        if taker := found["taker"]:
+            said = _QUOTED.fullmatch(found["line"])
+            inner, around = (said["text"], said["quote"]) if said else (found["line"], "")
+            return f"{taker}{around}{_header(inner, change, quote or around) or inner}{around}"
+        if option := found["option"]:
             return f"{option}{found['gap']}{value_of(option.lstrip('-'), found['argument'])}"
         if around := found["quote"]:
             return f"{around}{_command(found['text'], change, quote or around)}{around}"

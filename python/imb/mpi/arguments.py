@@ -54,15 +54,20 @@ def open_and_secret(words: Sequence[str], launcher: str) -> tuple[list[str], dic
     shown: list[str] = []
     secret: dict[str, str] = {}
     for group in _groups(words):
+        if launcher == "srun" and group[0] == "--export" and len(group) > 1:
+            group = [f"--export={group[1]}", *group[2:]]
         option, values = group[0].lstrip("-"), group[1:]
         if launcher == "openmpi" and option == "x" and values and "=" in values[0]:
             name, _, value = values[0].partition("=")
             if is_secret(name):
                 secret[name] = value
                 group = [group[0], name, *values[1:]]
-        elif launcher == "hydra" and option in ("genv", "env") and len(values) > 1 and is_secret(values[0]):
-            secret[values[0]] = values[1]
-            group = values[2:]
+        elif launcher == "hydra" and option in ("genv", "env") and values:
+            name, equals, value = values[0].partition("=")  # NAME=value or NAME value
+            after = values[1:] if equals else values[2:]
+            if is_secret(name) and (equals or len(values) > 1):
+                secret[name] = value if equals else values[1]
+                group = after
         elif launcher == "srun" and option.startswith("export="):
             parts = [part.partition("=") for part in group[0].partition("=")[2].split(",")]
             secret |= {name: value for name, equals, value in parts if equals and is_secret(name)}

@@ -100,10 +100,11 @@ def _follow(reads: Sequence[int], take: Callable[[int], bool]) -> None:
 
 
 def main() -> int:
-    """Reads the mask and the values, a line each, in hexadecimal, from standard input, and closes standard output when ready. Words are
+    """Reads the mask and the values, a line each, in hexadecimal, from standard input, and writes a line when ready. Words are
     pairs of descriptors."""
     with os.fdopen(0, "rb") as file:
         mask, *values = (bytes.fromhex(line.decode()) for line in file.read().split(b"\n"))
+    os.write(1, b"\n")
     os.close(1)
     pairs = [(int(read), int(write)) for read, _, write in (word.partition(":") for word in sys.argv[1:])]
     return pass_on(pairs, values, mask)

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
+from imb.model.errors import ImbError
 from imb.mpi import masked
 
 _GRACE = 2.0  # seconds after the launch in which the last text may come: a stray process may keep a pipe open
@@ -25,7 +26,7 @@ def private(path: Path, mode: str = "wb") -> IO[bytes]:
 @contextlib.contextmanager
 def printed_to(paths: Sequence[Path], values: Collection[str], mask: str) -> Iterator[Sequence[IO[bytes]]]:
     """For each path a file for what a program prints, to be closed as soon as the program has it. The paths have all of it, but
-    for the values, when this context ends. Raises OSError."""
+    for the values, when this context ends. Raises OSError, ImbError."""
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(private(path)) for path in paths]
         if not values:
@@ -57,12 +58,16 @@ def printed_to(paths: Sequence[Path], values: Collection[str], mask: str) -> Ite
 
 
 def _tell(between: subprocess.Popen[bytes], values: Collection[str], mask: str) -> None:
-    """Returns when it is ready: its start is not to disturb the launch."""
+    """Returns when it is ready: its start is not to disturb the launch. Raises ImbError where it does not start."""
     assert between.stdin and between.stdout
     with between.stdin as to, between.stdout as ready:
-        to.write("\n".join(os.fsencode(one).hex() for one in (mask, *values)).encode())
-        to.close()
-        ready.read(1)
+        with contextlib.suppress(BrokenPipeError):  # it has ended: it will not be ready
+            to.write("\n".join(os.fsencode(one).hex() for one in (mask, *values)).encode())
+            to.flush()
+        with contextlib.suppress(BrokenPipeError):
+            to.close()
+        if not ready.read(1):
+            raise ImbError(f"cannot start {sys.executable}, which takes secret values out of the output")
 
 
 def _ended(between: subprocess.Popen[bytes]) -> None:
