@@ -202,7 +202,7 @@ def test_ranks_that_share_a_cpu_are_told_at_once(imb: Imb, tmp_path: Path) -> No
 
 def test_a_killed_imb_run_is_resumed(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     words = ["PingPong", "--launches", "2", *map(str, with_(mpi)), "--"]
-    words += ["-msglog", "14", "-iter", "100", "-msg_pause", "on"]  # 1.6 s each
+    words += ["-msglog", "14", "-iter", "100", "-pause", "200000"]  # 3.2 s each: longer than `imb` takes to start
     process = subprocess.Popen(
         [sys.executable, "-m", "imb", "run", *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
