@@ -211,7 +211,7 @@ leaks() {
     seq 64 64 $((64 * points)) >"$work/lengths-$points"
     timeout -k 5 $((${GPU_SECONDS:-440} + 30 - (SECONDS - began))) env "${variables[@]}" "${launcher[@]}" -n 2 "${wrap[@]}" \
       "$bundle/suite/bin/IMB-$component" "$benchmark" -memory cuda -gpu_check trust -gpu 0 \
-      -msglen "$work/lengths-$points" -iter 2,1,1 -warm_up off >"$file.txt" 2>"$file.err" </dev/null &
+      -msglen "$work/lengths-$points" -iter 2,1,1 -warm_up off -pause $((1000000 / points)) >"$file.txt" 2>"$file.err" </dev/null &
     peaks+=("$(peak $! "IMB-$component")")
     wait $! || { note "leaks-$component-$mpi" $? FAILED "$points lengths: $(head -n 1 "$file.err" | cut -c 1-120)"; missing=1; return; }
   done
@@ -265,7 +265,7 @@ while alive():
     if smi:
         said = subprocess.run([smi, "--query-gpu=memory.used", "--format=csv,noheader,nounits"], capture_output=True, text=True).stdout
         best[3] = max([best[3], *(int(word) for word in said.split() if word.isdecimal())])
-    time.sleep(0.2)
+    time.sleep(0.1)
 print("/".join(map(str, best[:3])) + "/" + (str(best[3]) if smi else "-"))
 PYTHON
 }
