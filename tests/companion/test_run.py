@@ -202,7 +202,14 @@ def test_ranks_that_share_a_cpu_are_told_at_once(imb: Imb, tmp_path: Path) -> No
 
 def test_a_killed_imb_run_is_resumed(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     words = ["PingPong", "--launches", "2", *map(str, with_(mpi)), "--"]
-    words += ["-msglog", "14", "-iter", "100", "-pause", "200000"]  # 3.2 s each: longer than `imb` takes to start
+    words += [
+        "-msglog",
+        "14",
+        "-iter",
+        "100",
+        "-pause",
+        "200000",
+    ]  # 3.2 s each: longer than `imb` takes to start
     process = subprocess.Popen(
         [sys.executable, "-m", "imb", "run", *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
@@ -402,7 +409,7 @@ def test_latency_is_one_line(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
 def test_latency_in_passes_says_how_certain_it_is(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     said = imb("latency", *with_(mpi), "--launches", "3", "--budget", "1", "--bytes", "8")
     assert said.code == 0, said.err
-    pattern = r"([\d.]+) µs one way \+-([\d.e+]+) % \(min ([\d.]+), p25 .* of 3 launches\); 8 bytes, this host, .*\d"
+    pattern = r"([\d.]+) µs one way (?:\+-([\d.e+]+) %|n/a) \(min ([\d.]+), p25 .* of 3 launches\); 8 bytes, this host, .*\d"
     found = re.fullmatch(pattern, said.out.strip())
     assert found, said.out
     rows = [row for name in archive.ids() for row in archive.run(name).records().of(Result)]
@@ -413,7 +420,10 @@ def test_latency_in_passes_says_how_certain_it_is(mpi: lab.Mpi, imb: Imb, archiv
     # Student's interval of three launches: 4.303 standard errors, of the logarithms.
     logs = [math.log(time) for time in times]
     half = 4.3027 * statistics.stdev(logs) / math.sqrt(3)
-    assert float(found[2]) == pytest.approx(100 * math.expm1(half), rel=0.06, abs=0.051)
+    if found[2] is None:  # more than the time itself
+        assert math.expm1(half) > 0.99
+    else:
+        assert float(found[2]) == pytest.approx(100 * math.expm1(half), rel=0.06, abs=0.051)
     # One launch has the interval of its own samples.
     said = imb("latency", *with_(mpi), "--launches", "1", "--label", "alone")
     assert re.match(r"[\d.]+ µs one way (\+-[\d.e+]+ % )?\(1 launch\); 1 byte", said.out), said.out
