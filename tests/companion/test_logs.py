@@ -623,6 +623,7 @@ def test_rows_made_from_samples_are_named_in_the_text() -> None:
     notes = [line for line in text.splitlines() if line.startswith("# note")]
     assert notes == [
         "# note: 2 rows from the samples of a launch that was cut off: plain medians of them",
+        "# note: 8 B: 200 messages in flight instead of 256, which exceed -mem 1",
         "# note: 1 row from the samples of a launch that was cut off: plain medians of them",
     ]
     assert not parse(text.encode(), "log").notes

@@ -1077,12 +1077,14 @@ void sample_of(Reporter& out, const Table& table, int first_row, std::int64_t by
                PassSample::Probes probes = {1e-6, 1.03125e-6}, int pass = 1) {
   Measurement measurement = one_row(bytes, 500, row);
   measurement.first_row = first_row;
+  if (table.spec.message_rate) measurement.fewer_in_flight = 200;
   out.sample(table, {.pass = pass, .at = pass * 0.0078125, .measurement = measurement, .probes = {probes}});
 }
 
 void row_of_passes(Reporter& out, const Table& table, int first_row, std::int64_t bytes, const Row& row) {
   Measurement measurement = one_row(bytes, 500, row);
   measurement.first_row = first_row;
+  if (table.spec.message_rate) measurement.fewer_in_flight = 200;
   out.row(table, measurement);
 }
 
