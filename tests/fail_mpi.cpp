@@ -59,6 +59,11 @@ int refuse(MPI_Comm comm, MPI_Win* win) {
 
 extern "C" {
 
+// Of which no handler can hear: there is no communicator yet.
+int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  return fails("MPI_Init_thread") ? MPI_ERR_OTHER : PMPI_Init_thread(argc, argv, required, provided);
+}
+
 int MPI_Finalize() {
   if (std::getenv("FAIL_CALL") != nullptr && inject::here() && inject::number_in("FAIL_AT", 0) == 0) {
     inject::say_count(calls);

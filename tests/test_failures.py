@@ -459,6 +459,20 @@ def test_a_window_that_one_rank_cannot_make_is_a_row(mpi, kind, what, liars: Lib
 
 
 @pytest.mark.parametrize("rank", [0, 1])
+def test_an_mpi_that_does_not_start_on_one_rank_ends_the_job_with_a_line(
+    mpi, rank, liars: Libraries, scratch
+):
+    injector = Injector(mpi, "MPI1", liars(mpi, "fail_mpi.cpp"), scratch)
+    outcome = injector.launch("PingPong", FAIL_CALL="MPI_Init_thread", FAIL_RANK=rank, FAIL_AT=1)
+    assert outcome.injected and outcome.done, outcome.hang
+    assert (outcome.done.code, outcome.done.own_errors) == (
+        ABORTED,
+        ["IMB-MPI1: MPI_Init_thread returned an error; the run is aborted"],
+    ), outcome.done.errors
+    assert outcome.seconds < PROMPT_SECONDS
+
+
+@pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize(
     ("topology", "call"), [("3d", "MPI_Cart_create"), ("random:1", "MPI_Dist_graph_create_adjacent")]
 )

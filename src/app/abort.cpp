@@ -40,7 +40,7 @@ bool mpi_is_up() {
 // A rank that exits before MPI_Init leaves the others waiting there: MPICH's launcher does not end the job.
 // So this rank joins them to abort them.
 void start_mpi_to_abort() {
-  if (starting_mpi.load()) return;  // the exception comes out of MPI_Init
+  if (starting_mpi.load()) return;
   system::exit_after(start_seconds, exit_aborted);
   MPI_Init(nullptr, nullptr);
 }
@@ -156,7 +156,7 @@ void note_activity(const Activity& activity) {
   under_way = activity;
 }
 
-void note_start_of_mpi() { starting_mpi.store(true); }
+void note_start_of_mpi(bool runs) { starting_mpi.store(runs); }
 
 void abort_on_exceptions(const char* program) {
   program_name = program;

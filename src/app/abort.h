@@ -20,7 +20,7 @@ void warn_of_wait(const char* reason);
 [[noreturn]] void leave_without_others(int status);
 /// What is under way, for that line and that record.
 void note_activity(const Activity& activity);
-/// Call it before MPI_Init, which must not be called twice.
-void note_start_of_mpi();
+/// Call it before MPI_Init, which must not be called again while it runs, and after it.
+void note_start_of_mpi(bool runs);
 
 }  // namespace openimb

@@ -283,10 +283,12 @@ int run(const Component& component, int argc, char** argv) {
   if (component.list.facts.uses_files) guardian.emplace();
 #endif
   const ThreadLevel level = requested_thread_level(arguments);
-  note_start_of_mpi();
+  note_start_of_mpi(true);
   StartWatch start(component, arguments);
   Gpu gpu;  // outlives MPI, which may have memory of it until MPI_Finalize
   const Environment environment(argc, argv, level);
+  note_start_of_mpi(false);
+  if (!environment.started()) abort_run("MPI_Init_thread returned an error");
   const Communicator world = Communicator::duplicate(MPI_COMM_WORLD);
   // Only what all ranks throw alike is caught here: for an exception of one rank, see abort_on_exceptions().
   try {

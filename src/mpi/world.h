@@ -22,19 +22,21 @@ struct InitCall {
   double seconds = 0;
 };
 
-/// MPI_Init_thread to MPI_Finalize. Errors of MPI end the job (mpi/errors.h).
+/// MPI_Init_thread to MPI_Finalize. Errors of MPI end the job (mpi/errors.h), but for that of MPI_Init_thread.
 class Environment {
  public:
   Environment(int& argc, char**& argv, ThreadLevel wanted);
   ~Environment();
   Environment(const Environment&) = delete;
   Environment& operator=(const Environment&) = delete;
+  bool started() const { return started_; }
   /// "MPI_THREAD_SINGLE": what was granted, by name (numbers differ between MPIs).
   const char* thread_level() const;
   const InitCall& init() const { return init_; }
 
  private:
   InitCall init_;
+  bool started_ = false;
   int granted_ = MPI_THREAD_SINGLE;
 };
 
