@@ -27,7 +27,16 @@ NIGHTS = 60
 LASTS = 6  # sessions of a temporary slowdown
 FIRST = datetime(2026, 1, 1, 2)
 KEYS = [
-    Key(component="MPI1", benchmark=name, mode=None, multi="off", group=None, processes=2, group_count=1, bytes=length)
+    Key(
+        component="MPI1",
+        benchmark=name,
+        mode=None,
+        multi="off",
+        group=None,
+        processes=2,
+        group_count=1,
+        bytes=length,
+    )
     for name in BENCHMARKS
     for length in BANDS
 ]
@@ -104,7 +113,9 @@ def launches_of(logs: Values, apart: timedelta = timedelta(days=1), name: str = 
     launches = []
     jitter = np.random.default_rng(len(logs)).integers(0, 300, len(logs))
     for number, figures in enumerate(logs):
-        when = (FIRST + number * apart + timedelta(seconds=int(jitter[number]))).strftime("%Y-%m-%dT%H:%M:%SZ")
+        when = (FIRST + number * apart + timedelta(seconds=int(jitter[number]))).strftime(
+            "%Y-%m-%dT%H:%M:%SZ"
+        )
         rows = {
             key: Result(
                 benchmark=key.benchmark, multi="off", processes=2, group_count=1, bytes=key.bytes,
@@ -168,7 +179,13 @@ def hourly(seed: int) -> Iterator[list[str]]:
 
 
 def false_steps(draws: int, seed: int) -> Iterator[list[str]]:
-    yield ["nights", "noise", "a step where there is none", "a note says that the rate does not hold", "step and no note"]
+    yield [
+        "nights",
+        "noise",
+        "a step where there is none",
+        "a note says that the rate does not hold",
+        "step and no note",
+    ]
     for nights in (NIGHTS, 20):
         for name, noise in NOISE.items():
             random = np.random.default_rng(seed)
@@ -177,12 +194,25 @@ def false_steps(draws: int, seed: int) -> Iterator[list[str]]:
                 found = watched(noise(random, nights))
                 steps.append(bool(found.events))
                 noted.append(any("error rate" in note for note in found.notes))
-            yield [str(nights), name, rate(steps), rate(noted), rate(s and not n for s, n in zip(steps, noted, strict=True))]
+            yield [
+                str(nights),
+                name,
+                rate(steps),
+                rate(noted),
+                rate(s and not n for s, n in zip(steps, noted, strict=True)),
+            ]
 
 
 def true_steps(draws: int, seed: int) -> Iterator[list[str]]:
     """Of six of the series."""
-    yield ["nights", "slower", "lasting, 5 nights old", "lasting, from the middle", f"{LASTS} nights in the middle, found", "exit 10"]
+    yield [
+        "nights",
+        "slower",
+        "lasting, 5 nights old",
+        "lasting, from the middle",
+        f"{LASTS} nights in the middle, found",
+        "exit 10",
+    ]
     for nights in (NIGHTS, 30):
         for slower in (0.05, 0.1, 0.2, 0.5):
             random = np.random.default_rng(seed)
@@ -200,13 +230,27 @@ def true_steps(draws: int, seed: int) -> Iterator[list[str]]:
                 found = watched(logs)
                 temporary.append(names_a_temporary(found, begin))
                 status.append(found.verdict == "slower")
-            yield [str(nights), f"{100 * slower:.0f} %", rate(recent), rate(middle), rate(temporary), rate(status)]
+            yield [
+                str(nights),
+                f"{100 * slower:.0f} %",
+                rate(recent),
+                rate(middle),
+                rate(temporary),
+                rate(status),
+            ]
 
 
 def newest(draws: int, seed: int) -> Iterator[list[str]]:
     """The last night alone: nothing, or slower in six series."""
     sizes = (0.05, 0.1, 0.2, 0.5)
-    yield ["earlier", "noise", "unchanged: named", "unchanged: exit 10", *(f"+{100 * one:.0f} %: exit 10" for one in sizes), "+50 % after one bad night"]
+    yield [
+        "earlier",
+        "noise",
+        "unchanged: named",
+        "unchanged: exit 10",
+        *(f"+{100 * one:.0f} %: exit 10" for one in sizes),
+        "+50 % after one bad night",
+    ]
     for earlier in (5, 8, 10, 30, NIGHTS):
         for name, noise in NOISE.items() if earlier in (10, NIGHTS) else [("independent", independent)]:
             random = np.random.default_rng(seed)
@@ -229,7 +273,12 @@ def newest(draws: int, seed: int) -> Iterator[list[str]]:
 
 def hundred_nights(draws: int, seed: int) -> Iterator[list[str]]:
     """`imb watch` after each of a hundred nights; the history begins with ten."""
-    yield ["noise", "nights with exit 10", "histories with such a night", "of these by the newest session alone"]
+    yield [
+        "noise",
+        "nights with exit 10",
+        "histories with such a night",
+        "of these by the newest session alone",
+    ]
     for name in ("independent", "heavy tails", "outliers, 5 % of sessions", "correlation 0.5"):
         random = np.random.default_rng(seed)
         nights, histories, alone = [], [], []

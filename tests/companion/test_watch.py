@@ -162,7 +162,7 @@ def at(date: str, **facts: Any) -> Launch:
 
 def test_sessions_are_what_was_measured_together() -> None:
     launches = [
-        at("2026-01-02T03:50:00"),
+        at("2026-01-02T03:40:00"),
         at("2026-01-02T03:00:00Z"),
         at("2026-01-02T09:00:00Z"),
         at("2026-01-03T00:10:00Z", session="s"),
@@ -181,19 +181,26 @@ def test_sessions_are_what_was_measured_together() -> None:
 
 
 def test_sessions_of_one_evening_count_as_one() -> None:
-    """Bunches of sessions that are alike would be steps."""
+    """Bunches of sessions that are alike would be steps. A session takes in what begins within 50 minutes of its first launch."""
     launches = [
         at("2026-01-02T20:00:00Z", session="a"),
         at("2026-01-02T20:40:00Z", session="b"),
-        at("2026-01-02T21:30:00Z", session="c"),
-        at("2026-01-02T22:40:00Z", session="d"),
+        at("2026-01-02T21:30:00Z", session="b"),
+        at("2026-01-02T21:00:00Z", session="c"),
+        at("2026-01-02T21:49:00Z", session="d"),
         at("2026-01-02T20:50:00Z", session="a"),
     ]
     found, _ = sessions_of(launches)
     assert [[one.name[11:16] for one in of] for of in found] == [
         ["20:00", "20:40", "20:50", "21:30"],
-        ["22:40"],
+        ["21:00", "21:49"],
     ]
+
+
+def test_hourly_sessions_are_not_one() -> None:
+    days = [f"2026-01-{2 + hour // 24:02}T{hour % 24:02}:0{hour % 7}:00Z" for hour in range(100)]
+    found, _ = sessions_of([at(when, session=when) for when in days])
+    assert len(found) == 100
 
 
 # --- imb watch ---------------------------------------------------------------------------------------

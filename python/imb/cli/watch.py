@@ -37,7 +37,7 @@ def command(
 ) -> None:
     """Find the sessions of a history at which results became slower or faster.
 
-    A session is what was measured together: one `imb run` or campaign, and whatever begins within an hour of it.
+    A session is what was measured together: one `imb run` or campaign, and whatever begins within 50 minutes of its first launch.
     Each curve and size band is one series. A history of 100 sessions without a change shows a step with a probability of
     at most 1 %, over all series together. Each step is printed with its first run, the size with a 95 % interval, and the
     environment differences to the session before. docs/watch.md has the method and measured error rates.

@@ -156,14 +156,14 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
 
 
 def sessions_of(launches: Sequence[Launch]) -> tuple[list[list[Launch]], int]:
-    """Launches with rows, each once, by session, both in the order of time; and how many have no date. Sessions within APART of
-    each other count as one, as in comparisons, and so do launches without a session."""
+    """Launches with rows, each once, by session, both in the order of time; and how many have no date. Sessions
+    that begin within APART of the first count as one, as in comparisons, and so do launches without a session."""
     once = {launch.name: launch for launch in launches if launch.rows}.values()
     dated = sorted(((when, launch) for launch in once if (when := began(launch))), key=lambda one: one[0])
-    spans: dict[str, list[datetime]] = {}
+    times: dict[str, datetime] = {}
     for when, launch in dated:
-        spans.setdefault(session_of(launch) or launch.name, []).append(when)
-    firsts = firsts_within_reach(spans)
+        times.setdefault(session_of(launch) or launch.name, when)
+    firsts = firsts_within_reach(times)
     sessions: dict[str, list[Launch]] = {}
     for _, launch in dated:
         sessions.setdefault(firsts[session_of(launch) or launch.name], []).append(launch)
