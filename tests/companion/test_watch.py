@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from companion.door import Imb
 from companion.machines import curve, launch, message, save
-from imb.judge import steps
+from imb.judge import prediction, steps
 from imb.judge.history import sessions_of
 from imb.model.observations import Launch
 from imb.model.records import Platform, Result, Run
@@ -280,42 +280,64 @@ def test_only_steps_since_a_date_are_news(imb: Imb, tmp_path: Path) -> None:
     assert said.code == 0 and "no step since 2026-03-18\n" in said.out
 
 
-def test_a_newest_night_that_stands_out_is_no_step(imb: Imb, tmp_path: Path) -> None:
-    said = imb("watch", nights(tmp_path / "n", 14, 13, 2.0))
-    assert said.code == 0 and "no step found" in said.out
+def test_one_slow_night_is_an_alarm(imb: Imb, tmp_path: Path) -> None:
+    said = imb("watch", nights(tmp_path / "n", 14, 13, 1.5))
+    assert said.code == 10 and "slower from" not in said.out
     assert re.search(
-        r"(?m)^newest session: (9[5-9]|10\d)\.\d % slower in Bcast, 8 ranks, \S+ bytes and 3 more series; one session is no"
-        " step; measure again$",
+        r"(?m)^newest session: (49|50)\.\d % slower in Bcast, 8 ranks, \S+ bytes and 3 more series than 13 earlier sessions,"
+        r" which differ by less than \d\.\d % but for 1 check in 1000; measure again$",
         said.out,
     )
     found = json.loads(imb("watch", tmp_path / "n", "--format", "json").out)
-    assert found["newest"][0]["curve"]["benchmark"] == "Bcast" and found["newest"][0]["deviations"] > 3
-    assert "newest session" not in imb("watch", tmp_path / "n", "-b", "Allreduce").out
+    assert found["verdict"] == "slower" and not found["events"]
+    assert found["newest"][0]["curve"]["benchmark"] == "Bcast" and found["newest"][0]["earlier"] == 13
+    assert 0.02 <= found["newest"][0]["limit"] < 0.1 and 0.02 <= found["limit"] < 0.1
+    assert imb("watch", tmp_path / "n", "-b", "Allreduce").code == 0
+    assert imb("watch", tmp_path / "n", "--since", "2026-03-15").code == 0
+    assert imb("watch", nights(tmp_path / "faster", 14, 13, 0.7)).code == 0
 
 
-def test_sessions_alike_name_no_newest_one() -> None:
-    """At most 1 % of histories: of 100, five or more with a probability of 0.3 %."""
+@pytest.mark.parametrize("made", [noise, gaps, correlated])
+def test_an_unchanged_newest_session_is_no_alarm(made: Any) -> None:
+    """At most 0.1 % of checks: of 300, four or more with a probability of 0.03 %."""
     random = np.random.default_rng(20261103)
     alarms = 0
-    for sessions in (10, 40):
-        for _ in range(50):
-            logs = noise(random, sessions, 12)
-            alarms += bool(steps.newest(logs, [], [], steps.correlation_of(logs), 0.01))
-    assert alarms <= 4
+    for sessions in (6, 12, 40):
+        for _ in range(100):
+            logs = made(random, sessions, 12)
+            new = prediction.newest(logs, np.zeros(12, dtype=np.int64))
+            alarms += bool((np.abs(new.size) > new.limit()).any())
+    assert alarms <= 3
 
 
-def test_a_drift_has_no_newest_session_that_stands_out() -> None:
-    logs = noise(np.random.default_rng(5), 40, 4)
-    logs[:, 2] += np.linspace(0, 1, 40)
-    found = steps.find_steps(logs)
-    assert [one.series for one in found.drifts] == [2] and not found.steps
-    assert not steps.newest(logs, found.steps, found.drifts, found.correlation, 0.01)
-    assert 2 in steps.newest(logs, found.steps, [], found.correlation, 0.01)
+def test_one_bad_night_does_not_hide_the_next() -> None:
+    logs = noise(np.random.default_rng(9), 20, 4)
+    begins = np.zeros(4, dtype=np.int64)
+    logs[10] += 0.5
+    new = prediction.newest(logs, begins)
+    assert (new.earlier == 18).all() and (new.limit() < 0.1).all()
+    logs[19, 2] += 0.2
+    new = prediction.newest(logs, begins)
+    assert (np.abs(new.size) > new.limit()).tolist() == [False, False, True, False]
+
+
+def test_the_newest_session_is_judged_by_its_own_level() -> None:
+    logs = noise(np.random.default_rng(10), 20, 3)
+    logs[12:, 1] += 0.3
+    new = prediction.newest(logs, np.array([0, 12, 16]))
+    assert new.earlier.tolist() == [19, 7, 3] and abs(new.size[1]) < new.limit()[1]
+    assert np.isnan(new.size[2])
 
 
 def test_too_few_nights(imb: Imb, tmp_path: Path) -> None:
-    said = imb("watch", nights(tmp_path / "n", 7))
-    assert said.code == 11 and "7 sessions; 8 or more are needed to find steps" in said.out
+    said = imb("watch", nights(tmp_path / "n", 5))
+    assert said.code == 11 and "5 sessions; 8 or more are needed to find steps" in said.out
+    said = imb("watch", nights(tmp_path / "six", 6, 5, 2.0))
+    assert (
+        said.code == 10
+        and "8 or more are needed to find steps" in said.out
+        and "than 5 earlier sessions" in said.out
+    )
 
 
 @pytest.mark.parametrize(

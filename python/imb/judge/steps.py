@@ -9,13 +9,13 @@ for autocorrelation, which is estimated and put into the resampled histories (si
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
+from imb.judge.prediction import LEAST_SPREAD
 from imb.judge.stats import noncentrality
 
 Values = npt.NDArray[np.float64]
@@ -25,7 +25,6 @@ FEWEST = 8  # sessions of a history; docs/watch.md has the error rate at this le
 SHORTEST = 2  # sessions of a level: one session that stands out is no step
 NEIGHBORS = 3  # sessions on either side that decide whether one stands out
 OUTLIER = 3.0  # standard deviations
-LEAST_SPREAD = 1e-4  # no two sessions are closer than this: equal figures (simulated time) prove nothing
 DRAWS = 499  # resampled histories
 _AT_ONCE = 37  # of them
 _MOST_CORRELATED = 0.9
@@ -106,35 +105,6 @@ def detectable_step(
     reach = noncentrality(degrees, level / logs.size, power)
     size = 1 / after + 1 / max(1, len(logs) - after)
     return float(np.median(spreads) * reach * np.sqrt(size * (1 + correlation) / (1 - correlation)))
-
-
-def newest(
-    logs: Values, steps: Sequence[Step], drifts: Sequence[Drift], correlation: float, level: float
-) -> dict[int, tuple[float, float]]:
-    """Series in which the last session alone stands out: size (of the logarithm, against the median of its level) and how many
-    standard deviations that is. More than OUTLIER of them, and more than a session without a change has in any series with
-    the probability `level` (Student's, Bonferroni). A series that drifts has no level to stand out from.
-    """
-    found: dict[int, tuple[float, float]] = {}
-    begins = {step.series: step.at for step in sorted(steps, key=lambda one: one.at)}
-    many = max(1, int(np.isfinite(logs[-1]).sum()))
-    drifting = {drift.series for drift in drifts}
-    for series in np.flatnonzero(np.isfinite(logs[-1])).tolist():
-        if series in drifting:
-            continue
-        before = logs[begins.get(series, 0) : -1, series]
-        before = before[np.isfinite(before)]
-        earlier = logs[:-1, series]
-        between = np.abs(np.diff(earlier[np.isfinite(earlier)]))
-        if len(before) < SHORTEST or len(between) < FEWEST - 2:
-            continue
-        spread = float(_spread(np.median(between), correlation))
-        size = float(logs[-1, series] - np.median(before))
-        deviations = abs(size) / float(spread * np.sqrt(1 + 1 / len(before)))
-        # The median of so few differences is as uncertain as the deviation of half as many figures.
-        if deviations > max(OUTLIER, float(stdtrit(max(2, len(between) // 2), 1 - level / (2 * many)))):
-            found[series] = size, deviations
-    return found
 
 
 def _spread(between: Values, correlation: float) -> Values:

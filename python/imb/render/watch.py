@@ -7,6 +7,7 @@ from typing import Any
 
 from imb.judge.compare import Band
 from imb.judge.history import Change, ChangePoint, History, Newest
+from imb.judge.prediction import LEVEL
 from imb.model.observations import Key
 from imb.model.units import counted
 from imb.render.marks import apart, short
@@ -26,7 +27,7 @@ def history_text(found: History) -> str:
         lines += [f"  {_series(one)}: {change_amount(one)}" for one in found.drifts]
     lines += ["", *(f"note: {note}" for note in found.notes)] if found.notes else []
     if found.newest:
-        lines += ["", _newest(found.newest)]
+        lines += ["", _newest(found)]
     if since and not news and found.verdict != "too little history":
         lines += ["", f"no step since {since}{'; earlier:' if earlier else ''}"]
     elif earlier:
@@ -38,6 +39,11 @@ def history_text(found: History) -> str:
         lines += [""] if earlier else []
         lines.append(
             f"steps below {100 * found.detectable:.1f} % may be missed (five sessions after them, median series, power 95 %)"
+        )
+    if found.limit is not None:
+        lines.append(
+            f"changes of a single session below {100 * found.limit:.1f} % may be missed (median series; false alarms: at most 1"
+            f" check in {round(1 / LEVEL)}, or 1 in 10 histories of 100 nights)"
         )
     return "".join(_printable(line) + "\n" for line in lines)
 
@@ -53,11 +59,15 @@ def _blocks(events: Sequence[ChangePoint]) -> list[str]:
     return lines
 
 
-def _newest(found: Sequence[Newest]) -> str:
+def _newest(found: History) -> str:
     """One line, of the series that is off most."""
-    word, size, *_ = apart(found[0].speed, None, None)
-    more = f" and {len(found) - 1} more series" if len(found) > 1 else ""
-    return f"newest session: {100 * size:.1f} % {word} in {_series(found[0])}{more}; one session is no step; measure again"
+    first, *rest = found.newest
+    word, size, *_ = apart(first.speed, None, None)
+    more = f" and {len(rest)} more series" if rest else ""
+    return (
+        f"newest session: {100 * size:.1f} % {word} in {_series(first)}{more} than {first.earlier} earlier sessions, which differ"
+        f" by less than {100 * first.limit:.1f} % but for 1 check in {round(1 / LEVEL)}; measure again"
+    )
 
 
 def about(found: History) -> str:
