@@ -143,13 +143,10 @@ def steps_of(found: History) -> set[int]:
 
 def names_a_temporary(found: History, begin: int) -> bool:
     """Whether a slowdown that begins there is reported, two sessions off at most, with its end."""
-    at = steps_of(found)
-    if any(getattr(event, "until", None) for event in found.events):
-        return any(
-            abs(event.session - begin) <= 2 and event.until and abs(event.until - begin - LASTS) <= 2
-            for event in found.events
-        )
-    return any(abs(one - begin) <= 2 for one in at) and any(abs(one - begin - LASTS) <= 2 for one in at)
+    return any(
+        abs(event.session - begin) <= 2 and event.until is not None and abs(event.until - begin - LASTS) <= 2
+        for event in found.events
+    )
 
 
 # --- Rates ---------------------------------------------------------------------------------------------

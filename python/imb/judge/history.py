@@ -6,7 +6,7 @@ many there are, they count once. imb.judge.steps finds the steps; docs/watch.md 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Literal, TypeAlias
 
@@ -25,6 +25,7 @@ from imb.model.units import counted
 Verdict: TypeAlias = Literal["no change", "faster", "slower", "too little history"]
 EXIT: dict[Verdict, int] = {"no change": 0, "faster": 0, "slower": 10, "too little history": 11}
 AFTER = 5  # sessions after a step, for `detectable`
+CORRELATED = 0.8  # of neighboring sessions, estimated with its error: from here on steps are found where there are none
 
 
 class HistorySettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,12 +83,14 @@ class Newest(msgspec.Struct, frozen=True, kw_only=True):
 
 class ChangePoint(msgspec.Struct, frozen=True, kw_only=True):
     """Series that change at one session. `session`: index of the first one after the change; `run`, `date`: its first run.
-    `before`: the last run before. `conditions`: what differs between these two sessions."""
+    `before`: the last run before. `conditions`: what differs between these two sessions. `until`: the session from which on the
+    level before is back: the change is past; None: it lasts."""
 
     session: int
     run: str
     date: str
     before: str
+    until: int | None = None
     conditions: list[Difference]
     changes: list[Change]
 
@@ -131,10 +134,15 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
             levels, settings.level, float(np.log1p(settings.relevant)), settings.confidence
         )
         places = list(members.items())
-        for at in sorted({step.at for step in found.steps}):
-            changes = [_change(places[step.series], step) for step in found.steps if step.at == at]
-            events.append(_event(sessions, at, sorted(changes, key=lambda one: one.speed)))
+        for at, until in sorted({(step.at, step.until or 0) for step in found.steps}):
+            changes = [
+                _change(places[step.series], step)
+                for step in found.steps
+                if (step.at, step.until or 0) == (at, until)
+            ]
+            events.append(_event(sessions, at, until or None, sorted(changes, key=lambda one: one.speed)))
         drifts = [_change(places[drift.series], drift) for drift in found.drifts]
+        notes += _not_controlled(found)
     else:
         notes.append(f"{counted(len(sessions), 'session')}; {steps.FEWEST} or more are needed to find steps")
     newest, limit = _newest(levels, found, list(members), settings)
@@ -229,13 +237,30 @@ def _change(series: tuple[tuple[Key, Band], list[int]], found: steps.Step | step
     return Change(curve=curve, band=band, rows=len(rows), speed=speed, low=low, high=high)
 
 
-def _event(sessions: Sequence[Sequence[Launch]], at: int, changes: list[Change]) -> ChangePoint:
+def _not_controlled(found: steps.Found) -> Iterator[str]:
+    """Why the error rate of steps does not hold for this history."""
+    if found.correlation >= CORRELATED:
+        yield (
+            f"neighboring sessions are alike (correlation {found.correlation:.1f}): the error rate of steps does not hold; steps may be"
+            " slow changes of the machine"
+        )
+    if found.sloping:
+        yield (
+            f"{len(found.sloping)} series change steadily (drift): the error rate of steps does not hold; steps in them may be"
+            " parts of the drift"
+        )
+
+
+def _event(
+    sessions: Sequence[Sequence[Launch]], at: int, until: int | None, changes: list[Change]
+) -> ChangePoint:
     before, after = (Side(name="", launches=sessions[number]) for number in (at - 1, at))
     return ChangePoint(
         session=at,
         run=after.launches[0].name,
         date=date_of(after.launches[0]) or "",
         before=before.launches[-1].name,
+        until=until,
         conditions=differences(before, after),
         changes=changes,
     )
@@ -244,8 +269,8 @@ def _event(sessions: Sequence[Sequence[Launch]], at: int, changes: list[Change])
 def _verdict(
     events: Sequence[ChangePoint], drifts: Sequence[Change], newest: Sequence[Newest], since: str | None
 ) -> Verdict:
-    counted = [change for event in events if event.date >= (since or "") for change in event.changes]
-    changes = [*counted, *drifts, *newest]
+    lasting = [event for event in events if event.until is None and event.date >= (since or "")]
+    changes = [*(change for event in lasting for change in event.changes), *drifts, *newest]
     if any(change.speed < 1 for change in changes):
         return "slower"
     return "faster" if changes else "no change"
@@ -263,7 +288,7 @@ def _newest(
     has no level to stand out from."""
     begins = np.zeros(levels.shape[1], dtype=np.int64)
     for step in found.steps if found else []:
-        begins[step.series] = step.at
+        begins[step.series] = max(begins[step.series], step.until or step.at)
     for drift in found.drifts if found else []:
         begins[drift.series] = len(levels)
     new = prediction.newest(levels, begins)

@@ -19,9 +19,10 @@ def history_text(found: History) -> str:
     """A line on the sessions, a block per session with a change, the smallest step that would be found."""
     lines = [f"{found.name}: {about(found)}"]
     since = found.settings.since
-    news = [event for event in found.events if event.date >= (since or "")]
-    earlier = [event for event in found.events if event.date < (since or "")]
-    lines += _blocks(news)
+    past = [event for event in found.events if event.until is not None]
+    news = [event for event in found.events if event.until is None and event.date >= (since or "")]
+    earlier = [event for event in found.events if event.until is None and event.date < (since or "")]
+    lines += _blocks(news, found)
     if found.drifts:
         lines += ["", "drift over the whole history, no step"]
         lines += [f"  {_series(one)}: {change_amount(one)}" for one in found.drifts]
@@ -33,10 +34,12 @@ def history_text(found: History) -> str:
     elif earlier:
         lines += ["", f"before {since}:"]
     elif found.verdict == "no change":
-        lines.append("no step found")
-    lines += _blocks(earlier)
+        lines.append("no step that lasts" if past else "no step found")
+    lines += _blocks(earlier, found)
+    if past:
+        lines += ["", "past:", *_blocks(past, found)]
     if found.detectable is not None:
-        lines += [""] if earlier else []
+        lines += [""] if earlier or past else []
         lines.append(
             f"steps below {100 * found.detectable:.1f} % may be missed (five sessions after them, median series, power 95 %)"
         )
@@ -48,10 +51,10 @@ def history_text(found: History) -> str:
     return "".join(_printable(line) + "\n" for line in lines)
 
 
-def _blocks(events: Sequence[ChangePoint]) -> list[str]:
+def _blocks(events: Sequence[ChangePoint], found: History) -> list[str]:
     lines = []
     for event in events:
-        lines += ["", f"{_what(event)} from {_where(event)}"]
+        lines += ["", f"{_what(event)} from {_where(event)}{_end(event, found)}"]
         lines += [f"  {_series(one)}: {change_amount(one)}" for one in event.changes[:MOST]]
         if len(event.changes) > MOST:
             lines.append(f"  and {len(event.changes) - MOST} more: --format json")
@@ -88,9 +91,9 @@ def findings(found: History) -> list[dict[str, str]]:
     """Cards of the page, the first session first."""
     cards = [
         {
-            "level": "warning" if "slower" in _what(event) else "information",
-            "rule": "step",
-            "where": f"{_what(event)} from {_where(event)}",
+            "level": "warning" if "slower" in _what(event) and event.until is None else "information",
+            "rule": "step" if event.until is None else "past",
+            "where": f"{_what(event)} from {_where(event)}{_end(event, found)}",
             "found": "; ".join(f"{_series(one)}: {change_amount(one)}" for one in event.changes[:MOST])
             + (
                 f"; and {len(event.changes) - MOST} more in the table below"
@@ -119,7 +122,7 @@ def charted(found: History) -> dict[str, Any]:
     places: dict[tuple[Key, Band], list[int]] = {(one.curve, one.band): [] for one in found.series}
     for event in found.events:
         for change in event.changes:
-            places[change.curve, change.band].append(event.session)
+            places[change.curve, change.band] += [event.session, *([event.until] if event.until else [])]
     curves: dict[Key, list[dict[str, Any]]] = {}
     for one in found.series:
         values = [None if value is None else short(value) for value in one.slowness]
@@ -166,6 +169,13 @@ def _what(event: ChangePoint) -> str:
 
 def _where(event: ChangePoint) -> str:
     return f"session {event.session + 1}: run {event.run}, {event.date[:16].replace('T', ' ')} (last run before: {event.before})"
+
+
+def _end(event: ChangePoint, found: History) -> str:
+    if event.until is None:
+        return ""
+    back = found.sessions[event.until]
+    return f"; the level before is back from session {event.until + 1}: run {back.runs[0]}, {back.date[:16].replace('T', ' ')}"
 
 
 def _series(change: Change | Newest) -> str:
