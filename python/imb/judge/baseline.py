@@ -9,7 +9,7 @@ import numpy as np
 
 from imb.judge import prediction
 from imb.judge.compare import BandEffect, CompareSettings, Comparison, Effect, Verdict, compare
-from imb.judge.history import HistorySettings, series_of
+from imb.judge.history import HistorySettings, levels_by_session
 from imb.judge.pairing import counted_as
 from imb.judge.stats import FEWEST as SESSIONS
 from imb.model.baselines import Baseline, Hardware, machine_of, placement_of
@@ -114,7 +114,7 @@ def _predicted(found: Comparison, reference: Side, side: Side) -> Comparison:
     if len(before) < prediction.FEWEST or not 0 < len(after) < SESSIONS or before.keys() & after.keys():
         return found
     settings = found.settings
-    levels, members = series_of(
+    levels, members = levels_by_session(
         [*before.values(), *after.values()], HistorySettings(metric=settings.metric, bands=settings.bands)
     )
     places = list(members)

@@ -121,7 +121,7 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
     settings = settings or HistorySettings()
     refuse_unknown_metric(settings.metric)
     sessions, undated = sessions_of(side.launches)
-    levels, members = series_of(sessions, settings)
+    levels, members = levels_by_session(sessions, settings)
     if not levels.size:
         raise ImbError(f"{side.name}: no launch with a date has a {settings.metric} above 0")
     named = [Session(date=date_of(of[0]) or "", runs=[launch.name for launch in of]) for of in sessions]
@@ -184,7 +184,7 @@ def sessions_of(launches: Sequence[Launch]) -> tuple[list[list[Launch]], int]:
     return list(sessions.values()), len(once) - len(dated)
 
 
-def series_of(
+def levels_by_session(
     sessions: Sequence[Sequence[Launch]], settings: HistorySettings
 ) -> tuple[Values, dict[tuple[Key, Band], list[int]]]:
     """Logarithms of slowness, shape (sessions, series), and of each series the numbers of its rows."""
