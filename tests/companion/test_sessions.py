@@ -195,13 +195,28 @@ def test_sessions_in_a_row_count_as_one() -> None:
 
     found = compare(*sides(6))
     assert (found.verdict, found.unit) == ("inconclusive", "launch")
-    assert "(1 and 1; those that began within an hour of each other count as one)" in (
+    assert "(1 and 1; those that began within 50 minutes of the first count as one)" in (
         found.inconclusive or ""
     )
     found = compare(*sides(90))
     assert (found.verdict, found.unit, found.sessions_a) == ("slower", "session", 3)
-    one_near = compare(sides(90)[0], sides(30)[1])
+    one_near = compare(sides(90)[0], sides(20)[1])
     assert (one_near.verdict, one_near.unit) == ("inconclusive", "launch")
+
+
+def test_hourly_sessions_do_not_merge() -> None:
+    """The time counts from the first launch of a session, so the sessions between them do not make one of the first and the last."""
+    sides = [
+        of_days(name, 5, spread=0.005, seed=seed, apart=timedelta(hours=1)) for seed, name in enumerate("ab")
+    ]
+    found = compare(*sides)
+    assert (found.unit, found.sessions_a, found.sessions_b) == ("session", 5, 5)
+    near = [
+        of_days(name, 5, spread=0.005, seed=seed, apart=timedelta(minutes=20))
+        for seed, name in enumerate("ab")
+    ]
+    found = compare(*near)
+    assert (found.sessions_a, found.verdict) == (2, "inconclusive")
 
 
 def test_two_sessions_are_too_few() -> None:

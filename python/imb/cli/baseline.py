@@ -71,9 +71,9 @@ def set_(
 ) -> None:
     """Set a baseline from results of one machine and one placement.
 
-    SIDE is a label, a run's name, a file, a folder or a query. Take three sessions (days, boots, allocations) or more, of
+    SIDE is a label, a run's name, a file, a folder or a query. Take five sessions (days, boots, allocations) or more, of
     five launches or more each, under one label: only sessions show how
-    much sessions differ. The default tolerance is time=5%.
+    much sessions differ, and from five on a check of one session is judged. The default tolerance is time=5%.
 
     \b
     Examples:
@@ -102,7 +102,7 @@ def set_(
 def _lack(made: Baseline) -> str | None:
     """What a baseline has and should have more of; None: it has enough."""
     from imb.judge.pairing import separate_sessions, session_of
-    from imb.judge.stats import FEWEST
+    from imb.judge.prediction import FEWEST
 
     sessions = [session_of(launch) for launch in made.side().launches]
     many = len(separate_sessions(made.side()))
@@ -230,7 +230,9 @@ def check(
     repeated, with its MPI and programs unless --mpi or --programs (after an update, for example) are given; the runs are
     labeled baseline-check/NAME. Each metric with a tolerance is compared.
 
-    A baseline and results of different sessions are judged by session: take three sessions of each. With --with-old the
+    A baseline and results of different sessions are judged by session: take three sessions of each. One session of results
+    is judged by the prediction interval of five sessions of the baseline or more: at most 1 check in 1000 calls a band
+    different where none is, which is 1 in 10 histories of 100 nightly checks. With --with-old the
     MPI, programs and settings of the baseline are measured again, interleaved with the new ones, and these launches are
     judged: ten of each (--launches) find small changes in one session. The new ones are those of --mpi, --programs and
     --setting, and variables of MPIs and transports as they are set now. The old launches get the recorded variables. What
