@@ -7,7 +7,9 @@ from importlib import import_module
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.truth", description="Print rates on data of known truth.")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.truth", description="Print rates on data of known truth."
+    )
     parser.add_argument("area", choices=("fabric", "compare", "history"))
     parser.add_argument("--draws", type=int, default=100, metavar="N", help="data sets of each design")
     parser.add_argument("--seed", type=int, default=1, metavar="S")

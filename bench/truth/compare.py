@@ -32,7 +32,9 @@ KEYS = [
     for name in BENCHMARKS
     for length in LENGTHS
 ]  # fmt: skip
-PLACE = np.array([4 * at + band for at in range(3) for band in (0, 0, 1, 1, 1, 2, 2, 3, 3)])  # band of each row
+PLACE = np.array(
+    [4 * at + band for at in range(3) for band in (0, 0, 1, 1, 1, 2, 2, 3, 3)]
+)  # band of each row
 CHANGE = 0.05
 STATES = 2.5  # times as long in the slow state
 DIFFERENT = ("slower", "faster", "differs", "slightly slower", "slightly faster")
@@ -182,7 +184,9 @@ def drawn(design: Design, truth: Values, random: Random) -> tuple[Side, Side]:
         if design.session:
             times = [ORDERED + timedelta(days=at // 5 * 2 + side, minutes=at % 5) for at in range(count)]
         launches = [
-            launch_of(design, "ab"[side], at, logs[at], bool(slow[at]), times[at], np.exp(logs[at] + tail[at]))
+            launch_of(
+                design, "ab"[side], at, logs[at], bool(slow[at]), times[at], np.exp(logs[at] + tail[at])
+            )
             for at in range(count)
         ]
         sides.append(Side(name="AB"[side], launches=launches))

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from imb.archive.store import Archive, StoredRun
-from imb.cli.common import ArchiveOption, AssumeOneSessionOption, FormatOption, refuse_options, share_of
+from imb.cli.common import (
+    ArchiveOption,
+    AssumeOneSessionOption,
+    AssumeStableOption,
+    FormatOption,
+    refuse_options,
+    share_of,
+)
 from imb.cli.judging import show as show_comparison
 from imb.cli.judging import worst
 from imb.cli.launching import MpiOption, ProgramsOption, TimeoutOption, all_measured, launch_all, ready
@@ -170,6 +177,7 @@ _OF_RESULTS = {
     "side",
     "tolerance",
     "assume_one_session",
+    "assume_stable",
     "force",
     "rows",
     "format",
@@ -212,6 +220,7 @@ def check(
         ),
     ] = None,
     assume_one_session: AssumeOneSessionOption = False,
+    assume_stable: AssumeStableOption = False,
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
     force: Annotated[
@@ -278,6 +287,7 @@ def check(
         earlier=earlier(store, launched),
         force=force,
         assume_one_session=assume_one_session,
+        assume_stable=assume_stable,
     )
     verdict = worst(judged.comparisons)
     if format == "json":

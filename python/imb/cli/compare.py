@@ -13,6 +13,7 @@ from imb.cli.common import (
     USUAL_BANDS,
     ArchiveOption,
     AssumeOneSessionOption,
+    AssumeStableOption,
     BandsOption,
     BenchmarkOption,
     share_of,
@@ -49,6 +50,7 @@ def command(
         ),
     ] = False,
     assume_one_session: AssumeOneSessionOption = False,
+    assume_stable: AssumeStableOption = False,
     archive: ArchiveOption = None,
 ) -> None:
     """Compare two sets of runs and print a verdict per size band and per row.
@@ -87,6 +89,7 @@ def command(
         benchmarks=tuple(benchmark or ()),
         force=force,
         assume_one_session=assume_one_session,
+        assume_stable=assume_stable,
     )
     store = Archive(archive)
     sides = load(store, a), load(store, b)

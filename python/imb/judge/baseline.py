@@ -52,6 +52,7 @@ def check(
     earlier: Sequence[Launch] = (),
     force: bool = False,
     assume_one_session: bool = False,
+    assume_stable: bool = False,
 ) -> BaselineCheck:
     """Judges a side against a baseline, by each metric that has a tolerance; `old`: what the baseline was measured with,
     measured again beside this side, takes the place of its launches. `earlier` launches define the usual state. Raises ImbError."""
@@ -82,7 +83,11 @@ def check(
                     reference,
                     side,
                     CompareSettings(
-                        metric=metric, relevant=relevant, force=force, assume_one_session=assume_one_session
+                        metric=metric,
+                        relevant=relevant,
+                        force=force,
+                        assume_one_session=assume_one_session,
+                        assume_stable=assume_stable,
                     ),
                     earlier,
                 )
