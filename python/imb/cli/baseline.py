@@ -173,16 +173,8 @@ def show(name: Named, format: FormatOption = "terminal", archive: ArchiveOption 
 
 # What `check` of existing results uses; all else is of launches.
 _OF_RESULTS = {
-    "name",
-    "side",
-    "tolerance",
-    "assume_one_session",
-    "assume_stable",
-    "force",
-    "rows",
-    "format",
-    "archive",
-}
+    "name", "side", "tolerance", "assume_one_session", "assume_stable", "force", "rows", "format", "archive"
+}  # fmt: skip
 
 
 @app.command("check")
@@ -245,7 +237,7 @@ def check(
     --setting, and variables of MPIs and transports as they are set now. The old launches get the recorded variables. What
     cannot be restored is printed, such as setup commands and a variable that was not set then.
 
-    Exit status: that of imb compare (0 same or faster, 10 slower, 11 inconclusive, 12 differs), the worst of the metrics;
+    Exit status: that of imb compare (0 same, faster or not slower, 10 slower or mixed, 11 inconclusive, 12 differs), the worst of the metrics;
     1 a launch failed and nothing was slower; 2 usage error, or no baseline of this machine and placement; 130 interrupted.
 
     \b
